@@ -1,0 +1,146 @@
+import type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
+import type {
+  CancelledJobSequence,
+  PruneOptions,
+  RedriveOptions,
+  RedriveReport,
+  WaitOptions,
+} from "./api/operations.ts";
+import type {
+  JobCountRow,
+  JobExplanation,
+  JobFilterOptions,
+  JobListing,
+  ListedJob,
+  ListJobsOptions,
+  PageOptions,
+} from "./api/queries.ts";
+import type {
+  BulkJobTypeName,
+  BulkStartOptions,
+  StartedJobSequence,
+  StartedJobSequences,
+  StartJobSequenceOptions,
+} from "./api/start-options.ts";
+import type { TransactionOption } from "./api/transaction-context.ts";
+import type { WorkerBuilder, WorkerDefinitionOptions } from "./api/worker.ts";
+import type { AnyStateAdapter, GetStateAdapterJobId, GetStateAdapterTxContext } from "./contracts/state-adapter.ts";
+import type { CompletedJobSequence } from "./model/entities.ts";
+import type { JobStatus } from "./model/job.ts";
+import type { JobTypeName } from "./model/job-type-markers.ts";
+import type {
+  ExternalJobTypeName,
+  JobOf,
+  JobSequenceOf,
+  SequenceJobTypes,
+} from "./model/job-type-navigation.ts";
+
+/**
+ * What `createLeasehold` returns. Underneath is an engine without types; this interface is all that stands between a
+ * wrong call and the database.
+ */
+export type Leasehold<TDefs, TStateAdapter extends AnyStateAdapter> = LeaseholdApi<
+  TDefs,
+  GetStateAdapterTxContext<TStateAdapter>,
+  GetStateAdapterJobId<TStateAdapter>
+>;
+
+/**
+ * The same by transaction context and id type rather than by adapter.
+ *
+ * Wherever a method takes the transaction context, spread it in beside the options to make the call part of that
+ * transaction, or leave it out and the call is a transaction of its own.
+ */
+export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
+  /** Starts a sequence with a job of this type. */
+  startJobSequence<TTypeName extends ExternalJobTypeName<TDefs>>(
+    options: StartJobSequenceOptions<TDefs, TTxContext, TJobId, TTypeName>,
+  ): Promise<StartedJobSequence<TJobId, TDefs, TTypeName>>;
+
+  /** Starts many sequences in one call, all or none. Types with blockers have to be started one by one. */
+  startJobSequences<TItems extends readonly BulkStartOptions<TDefs, TJobId, BulkJobTypeName<TDefs>>[]>(
+    options: { readonly sequences: readonly [...TItems] } & TransactionOption<TTxContext>,
+  ): Promise<StartedJobSequences<TJobId, TDefs, TItems>>;
+
+  /** Completes jobs of a sequence from outside any worker: an approval, a webhook. */
+  completeJobSequence<TTypeName extends ExternalJobTypeName<TDefs>>(
+    options: CompleteJobSequenceOptions<TDefs, TTxContext, TJobId, TTypeName>,
+  ): Promise<JobSequenceOf<TJobId, TDefs, TTypeName>>;
+
+  /**
+   * Waits for a sequence to end. Rejects with `JobSequenceFailedError` as soon as it has failed, and with
+   * `WaitForJobSequenceCompletionTimeoutError` when it takes too long. A sequence from another call can be spread in.
+   */
+  waitForJobSequenceCompletion<TTypeName extends ExternalJobTypeName<TDefs>>(
+    options: WaitOptions<TJobId, TTypeName>,
+  ): Promise<CompletedJobSequence<JobSequenceOf<TJobId, TDefs, TTypeName>>>;
+
+  /** Fails the current job of each sequence with `cancelled`; a running one is aborted. */
+  cancelJobSequences(
+    options: { readonly ids: readonly TJobId[]; readonly reason?: string | undefined } & TransactionOption<TTxContext>,
+  ): Promise<readonly CancelledJobSequence<TJobId>[]>;
+
+  /** Revives failed jobs, by id or by filter, and what failed because of them. */
+  redriveJobs(
+    options: RedriveOptions<TDefs, TJobId> & TransactionOption<TTxContext>,
+  ): Promise<RedriveReport<TJobId>>;
+
+  /** Removes whole trees of sequences, whatever their state. */
+  deleteJobSequences(
+    options: { readonly rootSequenceIds: readonly TJobId[] } & TransactionOption<TTxContext>,
+  ): Promise<{ readonly deletedJobs: number }>;
+
+  /** Removes trees of sequences that finished long ago, in batches, each a transaction of its own. */
+  pruneJobSequences(options: PruneOptions): Promise<{ readonly deletedJobs: number }>;
+
+  /** Runs the callback in a transaction and tells waiting workers once it has committed. */
+  runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>): Promise<T>;
+
+  /** Around a transaction opened elsewhere: tells waiting workers once the callback has succeeded. */
+  withNotify<T>(callback: () => Promise<T>): Promise<T>;
+
+  /** With `typeName` the job must be of that type. */
+  getJob<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
+    options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & TransactionOption<TTxContext>,
+  ): Promise<JobOf<TJobId, TDefs, TTypeName> | undefined>;
+
+  /** With `typeName` the sequence must be of that type. */
+  getJobSequence<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
+    options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & TransactionOption<TTxContext>,
+  ): Promise<JobSequenceOf<TJobId, TDefs, TTypeName> | undefined>;
+
+  /** One page of jobs, typed by the `typeName` and `status` asked for. */
+  listJobs<
+    TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>,
+    TStatus extends JobStatus = JobStatus,
+  >(
+    options?: ListJobsOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
+  ): Promise<JobListing<ListedJob<TDefs, TJobId, TTypeName, TStatus>>>;
+
+  /** The jobs of one sequence in the order they ran. */
+  listSequenceJobs<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
+    options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & PageOptions &
+      TransactionOption<TTxContext>,
+  ): Promise<JobListing<JobOf<TJobId, TDefs, SequenceJobTypes<TDefs, TTypeName>, TTypeName>>>;
+
+  /** The sequences a job was made to wait for, in the order given. */
+  getJobBlockers(
+    options: { readonly id: TJobId } & TransactionOption<TTxContext>,
+  ): Promise<readonly JobSequenceOf<TJobId, TDefs, ExternalJobTypeName<TDefs>>[]>;
+
+  /** The jobs that were made to wait for a sequence, oldest first, whether they still wait or not. */
+  listBlockedJobs(
+    options: { readonly id: TJobId } & PageOptions & TransactionOption<TTxContext>,
+  ): Promise<JobListing<JobOf<TJobId, TDefs, JobTypeName<TDefs>>>>;
+
+  /** How many jobs there are of each queue, type and status; rows without any are left out. */
+  countJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
+    options?: JobFilterOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<readonly JobCountRow<TTypeName>[]>;
+
+  /** Says why a job is not running, or what became of it. */
+  explainJob(options: { readonly id: TJobId } & TransactionOption<TTxContext>): Promise<JobExplanation<TJobId>>;
+
+  /** Defines a worker: add handlers with `implementJobType`, then `start` it. */
+  createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;
+}

@@ -1,0 +1,117 @@
+import type { AnyJobSequence, JobFailure, JobSequenceStatus } from "../model/entities.ts";
+import type { FailureReason, JobStatus } from "../model/job.ts";
+import type { JobTypeName } from "../model/job-type-markers.ts";
+import type { ExternalJobTypeName, JobOf } from "../model/job-type-navigation.ts";
+import type { StoredError } from "../model/stored-error.ts";
+
+/** A filter takes one value or several, any of which may match. */
+export type OneOrMany<T> = T | readonly T[];
+
+/** Every filter given must match. */
+export interface JobFilterOptions<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>,
+  TStatus extends JobStatus = JobStatus,
+> {
+  readonly id?: OneOrMany<TJobId> | undefined;
+  readonly status?: OneOrMany<TStatus> | undefined;
+  readonly queue?: OneOrMany<string> | undefined;
+  readonly typeName?: OneOrMany<TTypeName> | undefined;
+  readonly sequenceTypeName?: OneOrMany<ExternalJobTypeName<TDefs>> | undefined;
+  readonly sequenceId?: TJobId | undefined;
+  readonly rootSequenceId?: TJobId | undefined;
+  readonly failureReason?: OneOrMany<FailureReason> | undefined;
+  /** From this moment on. */
+  readonly createdFrom?: Date | undefined;
+  /** Up to, not including, this moment. */
+  readonly createdBefore?: Date | undefined;
+  /** Completed or failed from this moment on. */
+  readonly finishedFrom?: Date | undefined;
+  /** Completed or failed before this moment. */
+  readonly finishedBefore?: Date | undefined;
+}
+
+export interface PageOptions {
+  /** Default: 50. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the page before. */
+  readonly cursor?: string | null | undefined;
+}
+
+export interface ListJobsOptions<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+  TStatus extends JobStatus,
+> extends JobFilterOptions<TDefs, TJobId, TTypeName, TStatus>,
+    PageOptions {
+  /** By creation. Default: `"newest"` first. */
+  readonly order?: "newest" | "oldest" | undefined;
+}
+
+export interface JobListing<TJob> {
+  readonly jobs: readonly TJob[];
+  /** For the next page; null on the last. */
+  readonly cursor: string | null;
+}
+
+/** The jobs a listing can hold. Without a filter on `status` nothing is taken apart, which spares the compiler work. */
+export type ListedJob<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+  TStatus extends JobStatus,
+> = JobStatus extends TStatus
+  ? JobOf<TJobId, TDefs, TTypeName>
+  : Extract<JobOf<TJobId, TDefs, TTypeName>, { readonly status: TStatus }>;
+
+export interface JobCountRow<TTypeName> {
+  readonly queue: string;
+  readonly typeName: TTypeName;
+  readonly status: JobStatus;
+  readonly count: number;
+}
+
+/** An answer to "why is this job not running?" */
+export type JobExplanation<TJobId extends string = string> = {
+  /** The answer as a sentence. */
+  readonly summary: string;
+} & (
+  | {
+      readonly state: "runnable";
+      /** How many jobs of its queue come before it. */
+      readonly aheadInQueue: number;
+    }
+  | { readonly state: "scheduled"; readonly until: Date }
+  | {
+      readonly state: "retrying";
+      readonly until: Date;
+      readonly attempt: number;
+      readonly maxAttempts: number;
+      readonly lastError: StoredError | null;
+    }
+  | {
+      readonly state: "blocked";
+      /** The sequences it still waits for. */
+      readonly by: readonly {
+        readonly id: TJobId;
+        readonly typeName: AnyJobSequence["typeName"];
+        readonly status: Exclude<JobSequenceStatus, "completed">;
+      }[];
+    }
+  | {
+      readonly state: "running";
+      readonly leasedBy: string;
+      readonly leasedUntil: Date;
+      readonly attempt: number;
+    }
+  | {
+      /** Its worker has gone silent; the next claim or the reaper takes the job from there. */
+      readonly state: "lease_expired";
+      readonly leasedBy: string;
+      readonly since: Date;
+    }
+  | { readonly state: "completed"; readonly at: Date; readonly by: string | null }
+  | { readonly state: "failed"; readonly failure: JobFailure<TJobId> }
+);

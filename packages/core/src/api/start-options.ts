@@ -1,0 +1,110 @@
+import type { BlockedJob, JobWithoutBlockers, PendingJob } from "../model/entities.ts";
+import type { AcceptedInput, BlockerMarkers, BlockerName, JobTypeName } from "../model/job-type-markers.ts";
+import type { ExternalJobTypeName, HasBlockers, JobOf, JobSequenceOf } from "../model/job-type-navigation.ts";
+import type { ScheduleOptions } from "../model/schedule.ts";
+import type { TransactionOption } from "./transaction-context.ts";
+
+/** What may be said about any new job, whether it starts a sequence or continues one. */
+export interface JobOptions<TJobId> {
+  /** Makes a retried call recognisable: the same id twice is a `JobAlreadyExistsError`. Default: a new UUIDv7. */
+  readonly id?: TJobId | undefined;
+  /** Default: the job type's queue, else `"default"`. */
+  readonly queue?: string | undefined;
+  /** Higher runs first. Default: the job type's priority, else 0. */
+  readonly priority?: number | undefined;
+  /** How often the job may run in all. The smallest of this, the type's and the worker's counts. */
+  readonly maxAttempts?: number | undefined;
+  /** How long one attempt may take before its signal aborts. The smaller of this and the type's counts. */
+  readonly timeoutMs?: number | undefined;
+  /** Not before a moment, or not before some time has passed by the store's clock. Default: at once. */
+  readonly schedule?: ScheduleOptions | undefined;
+}
+
+export interface DeduplicationOptions {
+  readonly key: string;
+  /** `"completed"` (default): a sequence counts until it has finished. `"all"`: afterwards too. */
+  readonly strategy?: "completed" | "all" | undefined;
+  /** Only sequences started within this time count. Default: no limit. */
+  readonly windowMs?: number | undefined;
+}
+
+/** `input` can be left out where nothing is expected or the schema has a default. */
+export type InputOption<TInput> = undefined extends TInput
+  ? { readonly input?: TInput }
+  : [TInput] extends [null]
+    ? { readonly input?: TInput | undefined }
+    : { readonly input: TInput };
+
+/** A sequence to wait for: what `startJobSequence` or a query returned, or just its id and type. */
+export interface BlockerReference<TJobId, TTypeName> {
+  readonly id: TJobId;
+  readonly typeName: TTypeName;
+}
+
+type BlockerReferences<TJobId, TMarkers extends readonly unknown[]> = {
+  readonly [I in keyof TMarkers]: BlockerReference<TJobId, BlockerName<TMarkers[I]>>;
+};
+
+export type StartBlockers<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
+  options: {
+    /** The job that will wait. What is started inside the callback belongs to its tree. */
+    readonly job: JobWithoutBlockers<
+      PendingJob<JobOf<TJobId, TDefs, TTypeName>> | BlockedJob<JobOf<TJobId, TDefs, TTypeName>>
+    >;
+  } & TTxContext,
+) =>
+  | BlockerReferences<TJobId, BlockerMarkers<TDefs[TTypeName]>>
+  | Promise<BlockerReferences<TJobId, BlockerMarkers<TDefs[TTypeName]>>>;
+
+/** Required for a type with blockers, refused for one without. */
+export type StartBlockersOption<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> =
+  HasBlockers<TDefs, TTypeName> extends true
+    ? {
+        /** Starts or finds the sequences this job waits for, and returns them in the order its type declares them. */
+        readonly startBlockers: StartBlockers<TDefs, TTxContext, TJobId, TTypeName>;
+      }
+    : { readonly startBlockers?: never };
+
+/** The argument of `startJobSequence`. */
+export type StartJobSequenceOptions<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends ExternalJobTypeName<TDefs>,
+> = TTypeName extends unknown
+  ? StartBasics<TTypeName, TJobId> &
+      InputOption<AcceptedInput<TDefs, TTypeName>> &
+      StartBlockersOption<TDefs, TTxContext, TJobId, TTypeName> &
+      TransactionOption<TTxContext>
+  : never;
+
+interface StartBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
+  readonly typeName: TTypeName;
+  /** Returns the sequence that is already there instead of starting a second one with the same key. */
+  readonly deduplication?: DeduplicationOptions | undefined;
+}
+
+/** The types that can be started in bulk: those without blockers. */
+export type BulkJobTypeName<TDefs> = {
+  [K in ExternalJobTypeName<TDefs>]: HasBlockers<TDefs, K> extends true ? never : K;
+}[ExternalJobTypeName<TDefs>];
+
+/** One element of `startJobSequences({ sequences })`. */
+export type BulkStartOptions<TDefs, TJobId extends string, TTypeName extends BulkJobTypeName<TDefs>> =
+  TTypeName extends unknown ? StartBasics<TTypeName, TJobId> & InputOption<AcceptedInput<TDefs, TTypeName>> : never;
+
+export type StartedJobSequence<TJobId extends string, TDefs, TTypeName extends JobTypeName<TDefs>> = JobSequenceOf<
+  TJobId,
+  TDefs,
+  TTypeName
+> & {
+  /** This is a sequence that was there before, found by its deduplication key. */
+  readonly deduplicated: boolean;
+};
+
+/** The results of `startJobSequences`, each with the type of its element. */
+export type StartedJobSequences<
+  TJobId extends string,
+  TDefs,
+  TItems extends readonly { readonly typeName: JobTypeName<TDefs> }[],
+> = { -readonly [I in keyof TItems]: StartedJobSequence<TJobId, TDefs, TItems[I]["typeName"]> };

@@ -1,0 +1,107 @@
+import type { JobTypeName } from "../model/job-type-markers.ts";
+import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { Middleware, ProcessFunction } from "./process.ts";
+
+export interface WorkerDefinitionOptions {
+  /** For job types that have no policy of their own. Default: exponential with full jitter. */
+  readonly retry?: RetryPolicy | undefined;
+}
+
+export interface ImplementJobTypeOptions<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> {
+  readonly typeName: TTypeName;
+  readonly process: ProcessFunction<TDefs, TTxContext, TJobId, TTypeName>;
+  /** Stands before the policy of the job type's definition. */
+  readonly retry?: RetryPolicy | undefined;
+  /** How often a job may run in all. The smallest of the job's, the type's and the worker's counts. */
+  readonly maxAttempts?: number | undefined;
+  /** How long one attempt may take. The smallest of the job's, the type's and this counts. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
+  /** Wraps every handler of this worker; the first added is the outermost. */
+  use(middleware: Middleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Adds a handler. A worker only claims jobs of types it has a handler for. */
+  implementJobType<TTypeName extends JobTypeName<TDefs>>(
+    options: ImplementJobTypeOptions<TDefs, TTxContext, TJobId, TTypeName>,
+  ): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  start(options?: WorkerStartOptions): Promise<RunningWorker>;
+}
+
+export interface QueueOptions {
+  /** How many jobs of this queue may run at once. Default: the worker's `concurrency`. */
+  readonly concurrency?: number | undefined;
+  /** This worker owns the queue whole: jobs of types it has no handler for fail with `no_handler`. Default: false. */
+  readonly claimAllTypes?: boolean | undefined;
+}
+
+export interface WorkerStartOptions {
+  /** Names the worker in `leasedBy`, logs and metrics. Default: made up. */
+  readonly workerId?: string | undefined;
+  /** How many jobs may run at once, over all queues. */
+  readonly concurrency?: number | undefined;
+  /** The queues to serve, each with its own limit. Default: `"default"` and the queues of the implemented types. */
+  readonly queues?: Readonly<Record<string, number | QueueOptions>> | undefined;
+  /** How many jobs may be claimed ahead of a free slot. */
+  readonly prefetch?: number | undefined;
+  /** How long to sleep at most when there is nothing to do and no hint arrives. */
+  readonly pollIntervalMs?: number | undefined;
+  /** How long the worker may be silent before its jobs are given to others. Renewed every third of it. */
+  readonly leaseMs?: number | undefined;
+  /** The operator's cap on how often a job may run. */
+  readonly maxAttempts?: number | undefined;
+  /** How often to look for jobs whose worker has gone silent. */
+  readonly reapIntervalMs?: number | undefined;
+  /** How long a handler may go on after its signal has aborted before its slot is given away. */
+  readonly abortGraceMs?: number | undefined;
+  /** How long `stop` lets running jobs go on before it aborts them. */
+  readonly stopDeadlineMs?: number | undefined;
+  /** How many results are written at once at most. */
+  readonly commitBatchSize?: number | undefined;
+  /** How long a result may wait for others to be written with it. */
+  readonly commitLingerMs?: number | undefined;
+}
+
+export interface StopOptions {
+  /** Stands before `stopDeadlineMs`. */
+  readonly deadlineMs?: number | undefined;
+}
+
+export interface StopResult {
+  /** Every running job ended by itself before the deadline, and every result was written. */
+  readonly clean: boolean;
+  /** Jobs that were claimed but not begun, given back without costing an attempt. */
+  readonly releasedJobs: number;
+  /** Jobs aborted at the deadline and given back. */
+  readonly abortedJobs: number;
+  /** Handlers that did not react to their abort within the grace period. Their results are fenced off. */
+  readonly abandonedJobs: number;
+}
+
+export interface WorkerHealth {
+  readonly workerId: string;
+  readonly state: "running" | "stopping" | "stopped";
+  /** False when some loop of the worker has not come round for far too long, or the store does not answer. */
+  readonly healthy: boolean;
+  /** For people; empty when healthy. */
+  readonly problems: readonly string[];
+  readonly runningJobs: number;
+  readonly bufferedJobs: number;
+  readonly uncommittedResults: number;
+  readonly lastClaimAt: Date | null;
+  readonly lastRenewalAt: Date | null;
+}
+
+export interface RunningWorker {
+  readonly workerId: string;
+  /** Claims nothing more, lets running jobs finish, writes all results. May be called again; the result is the same. */
+  stop(options?: StopOptions): Promise<StopResult>;
+  health(): WorkerHealth;
+}

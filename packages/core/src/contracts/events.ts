@@ -1,0 +1,78 @@
+import type { FailureReason } from "../model/job.ts";
+
+/** Identifies a job in events. Primitive on purpose: observers must not depend on the model. */
+export interface JobEventData {
+  readonly id: string;
+  readonly typeName: string;
+  readonly queue: string;
+  readonly sequenceId: string;
+  readonly sequenceTypeName: string;
+  readonly rootSequenceId: string;
+}
+
+export interface AttemptEventData extends JobEventData {
+  readonly workerId: string;
+  readonly attempt: number;
+}
+
+export interface WorkerEventData {
+  readonly workerId: string;
+  readonly typeNames: readonly string[];
+}
+
+export interface ErrorEventData {
+  readonly operation: string;
+  readonly error: unknown;
+}
+
+/** Every event there is, with its data. Counters, histograms, gauges and log lines are all made from these. */
+export interface LeaseholdEvents {
+  workerStarted: WorkerEventData;
+  workerError: { readonly workerId: string; readonly loop: string; readonly error: unknown };
+  workerStopping: WorkerEventData;
+  workerStopped: WorkerEventData;
+
+  jobCreated: JobEventData & { readonly scheduledAt: number; readonly originId: string | null };
+  jobSequenceCreated: JobEventData;
+  jobBlocked: JobEventData;
+  jobUnblocked: JobEventData;
+  jobCompleted: JobEventData & { readonly workerId: string | null; readonly continuedToId: string | null };
+  jobFailed: JobEventData & { readonly reason: FailureReason; readonly error: unknown };
+  jobCancelled: JobEventData;
+  jobRedriven: JobEventData;
+  jobReaped: JobEventData & { readonly previousWorkerId: string | null };
+  jobSequenceCompleted: JobEventData;
+  jobSequenceFailed: JobEventData & { readonly reason: FailureReason };
+
+  jobAttemptStarted: AttemptEventData;
+  jobAttemptCompleted: AttemptEventData;
+  jobAttemptFailed: AttemptEventData & { readonly error: unknown; readonly retryInMs: number | null };
+  jobAttemptRescheduled: AttemptEventData;
+  jobAttemptTimedOut: AttemptEventData & { readonly timeoutMs: number };
+  jobAttemptTakenByAnotherWorker: AttemptEventData;
+  jobAttemptAlreadyCompleted: AttemptEventData;
+  jobAttemptLeaseExpired: AttemptEventData;
+  jobAttemptLeaseRenewed: AttemptEventData;
+  /** A stale lease tried to record an outcome, and was refused. */
+  jobAttemptFenced: AttemptEventData & { readonly refusal: string };
+  /** The process function ignored its signal past the grace period; its slot was given away. */
+  jobAttemptStuck: AttemptEventData;
+  /** A process function settled after its attempt had ended; the result was dropped. */
+  jobAttemptLateResult: AttemptEventData;
+
+  jobDuration: JobEventData & { readonly durationMs: number };
+  jobSequenceDuration: JobEventData & { readonly durationMs: number };
+  jobAttemptDuration: AttemptEventData & { readonly durationMs: number };
+  jobTimeInQueue: JobEventData & { readonly durationMs: number };
+  claimBatch: { readonly workerId: string; readonly requested: number; readonly claimed: number };
+  commitBatch: { readonly workerId: string; readonly size: number };
+  jobTypeIdleChange: { readonly typeName: string; readonly workerId: string; readonly delta: number };
+  jobTypeProcessingChange: { readonly typeName: string; readonly workerId: string; readonly delta: number };
+
+  /** A hint was due inside a transaction that core does not end, and outside `withNotify`: it was not sent. */
+  notifyContextAbsence: { readonly operation: string };
+  notifyAdapterError: ErrorEventData;
+  stateAdapterError: ErrorEventData;
+}
+
+export type LeaseholdEventName = keyof LeaseholdEvents;

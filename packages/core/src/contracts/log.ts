@@ -1,0 +1,70 @@
+import type { LeaseholdEventName, LeaseholdEvents } from "./events.ts";
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+export type LogEntry = {
+  [TName in LeaseholdEventName]: {
+    readonly level: LogLevel;
+    readonly event: TName;
+    readonly message: string;
+    /** Ids, names and numbers; never an input, an output or a connection string. */
+    readonly data: LeaseholdEvents[TName];
+  };
+}[LeaseholdEventName];
+
+export type Log = (entry: LogEntry) => void;
+
+/** The events worth a line, how loud, and in what words. What is not here is for metrics only. */
+export const loggedEvents: { readonly [TName in LeaseholdEventName]?: readonly [LogLevel, string] } = {
+  workerStarted: ["info", "Worker started"],
+  workerError: ["error", "Worker loop failed and goes on"],
+  workerStopping: ["info", "Worker stopping"],
+  workerStopped: ["info", "Worker stopped"],
+  jobCreated: ["debug", "Job created"],
+  jobSequenceCreated: ["debug", "Job sequence created"],
+  jobBlocked: ["debug", "Job blocked"],
+  jobUnblocked: ["debug", "Job unblocked"],
+  jobCompleted: ["debug", "Job completed"],
+  jobFailed: ["error", "Job failed for good"],
+  jobCancelled: ["info", "Job cancelled"],
+  jobRedriven: ["info", "Job redriven"],
+  jobReaped: ["warn", "Expired lease reclaimed"],
+  jobSequenceCompleted: ["debug", "Job sequence completed"],
+  jobSequenceFailed: ["error", "Job sequence failed"],
+  jobAttemptStarted: ["debug", "Attempt started"],
+  jobAttemptCompleted: ["debug", "Attempt completed"],
+  jobAttemptFailed: ["warn", "Attempt failed"],
+  jobAttemptRescheduled: ["debug", "Attempt rescheduled"],
+  jobAttemptTimedOut: ["warn", "Attempt timed out"],
+  jobAttemptTakenByAnotherWorker: ["warn", "Job taken by another worker"],
+  jobAttemptAlreadyCompleted: ["info", "Job already completed elsewhere"],
+  jobAttemptLeaseExpired: ["warn", "Lease expired"],
+  jobAttemptFenced: ["warn", "Stale outcome refused"],
+  jobAttemptStuck: ["error", "Process function ignores its signal"],
+  jobAttemptLateResult: ["warn", "Late result dropped"],
+  notifyContextAbsence: ["debug", "Notification left to polling"],
+  notifyAdapterError: ["warn", "Notification failed"],
+  stateAdapterError: ["error", "Store call failed"],
+};
+
+const errorText = (error: unknown): string => {
+  try {
+    return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  } catch {
+    return "an error that cannot be printed";
+  }
+};
+
+const levelOrder: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+/** A logger for development: one line an event, errors with their stack. */
+export const createConsoleLog =
+  ({ level = "info" }: { level?: LogLevel } = {}): Log =>
+  (entry) => {
+    if (levelOrder.indexOf(entry.level) < levelOrder.indexOf(level)) return;
+    const fields = Object.entries(entry.data)
+      .filter(([key, value]) => key !== "error" && value !== null)
+      .map(([key, value]) => `${key}=${String(value)}`);
+    const error = "error" in entry.data ? `\n${errorText(entry.data.error)}` : "";
+    console[entry.level](`[leasehold] ${entry.level} ${entry.message} ${fields.join(" ")}${error}`);
+  };

@@ -1,0 +1,90 @@
+import { sleep } from "../clock.ts";
+import {
+  InvalidOptionError,
+  JobNotFoundError,
+  JobSequenceFailedError,
+  WaitForJobSequenceCompletionTimeoutError,
+} from "../errors.ts";
+import type { StateSequence } from "../model/job.ts";
+import { requireId, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import { parseStoredError, storedErrorToError } from "../model/stored-error.ts";
+import type { Engine } from "./engine.ts";
+
+const defaultPollIntervalMs = 100;
+const defaultTimeoutMs = 30_000;
+
+/**
+ * Waits until a sequence ends. Listens first and looks afterwards, so an end between the two is not missed; the poll
+ * covers hints that never arrive. A store that fails meanwhile is asked again until the time is up.
+ */
+export const waitForJobSequenceCompletion = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
+  const options = requirePlainObject(passed, "options");
+  const id = requireId(options["id"], "id");
+  const typeName = requireName(options["typeName"], "typeName");
+  const bounds = { min: 1, max: Number.MAX_SAFE_INTEGER };
+  const timeoutMs = requireInteger(options["timeoutMs"] ?? defaultTimeoutMs, "timeoutMs", bounds);
+  const pollIntervalMs = requireInteger(options["pollIntervalMs"] ?? defaultPollIntervalMs, "pollIntervalMs", bounds);
+  const signal = options["signal"];
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new InvalidOptionError("signal", "must be an AbortSignal", signal);
+  }
+
+  const { clock } = engine.runtime;
+  const deadline = clock.monotonic() + timeoutMs;
+  let wake = new AbortController();
+  const onWake = (): void => wake.abort();
+  signal?.addEventListener("abort", onWake);
+  const dispose = await listen(engine, id, onWake);
+  try {
+    let storeError: unknown;
+    for (;;) {
+      wake = new AbortController();
+      signal?.throwIfAborted();
+      try {
+        const finished = await readFinished(engine, id, typeName);
+        if (finished) return finished;
+        storeError = undefined;
+      } catch (error) {
+        if (!engine.store.isTransientError(error)) throw error;
+        storeError = error;
+      }
+      const remaining = deadline - clock.monotonic();
+      if (remaining <= 0) {
+        const timeout = new WaitForJobSequenceCompletionTimeoutError(id, timeoutMs);
+        if (storeError !== undefined) timeout.cause = storeError;
+        throw timeout;
+      }
+      await sleep(clock, Math.min(pollIntervalMs, remaining), wake.signal);
+    }
+  } finally {
+    signal?.removeEventListener("abort", onWake);
+    await dispose();
+  }
+};
+
+const listen = async (engine: Engine, id: string, onCompleted: () => void): Promise<() => Promise<void>> => {
+  try {
+    const dispose = await engine.notifyAdapter.listenJobSequenceCompleted([id], onCompleted);
+    return () => dispose().catch((error: unknown) => reportNotifyError(engine, error));
+  } catch (error) {
+    reportNotifyError(engine, error);
+    return () => Promise.resolve();
+  }
+};
+
+const reportNotifyError = (engine: Engine, error: unknown): void =>
+  engine.observe("notifyAdapterError", () => ({ operation: "listenJobSequenceCompleted", error }));
+
+const readFinished = async (engine: Engine, id: string, typeName: string): Promise<StateSequence | undefined> => {
+  const [sequence] = await engine.store.getSequences({ sequenceIds: [id] });
+  if (!sequence) throw new JobNotFoundError(id, "job sequence");
+  if (sequence.first.typeName !== typeName) {
+    throw new InvalidOptionError("typeName", `must be "${sequence.first.typeName}" for this sequence`, typeName);
+  }
+  const { current } = sequence;
+  if (current.status === "failed") {
+    const stored = parseStoredError(current.lastError);
+    throw new JobSequenceFailedError(id, current.id, current.failureReason!, stored && storedErrorToError(stored));
+  }
+  return current.status === "completed" ? sequence : undefined;
+};

@@ -1,0 +1,42 @@
+import type { CancelResult } from "../contracts/state-adapter.ts";
+import { requireArray, requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
+import { toStoredErrorText } from "../model/stored-error.ts";
+import type { Engine } from "./engine.ts";
+import { jobEventData } from "./observe.ts";
+import { announceCascade, announceFailure } from "./outcome-effects.ts";
+import { runSingleCall, splitContext } from "./transaction.ts";
+
+export interface CancelledSequence {
+  readonly id: string;
+  readonly outcome: CancelResult["kind"];
+}
+
+/**
+ * Ends sequences at once. A job that is running loses its lease in the same moment: nothing it still does is recorded,
+ * and its process function learns of it through its signal, by hint or at the next heartbeat.
+ */
+export const cancelJobSequences = async (engine: Engine, passed: unknown): Promise<CancelledSequence[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "cancelJobSequences", options, ["ids", "reason"]);
+  const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });
+  const sequenceIds = ids.map((id, index) => requireId(id, `ids[${index}]`));
+  const reason =
+    options["reason"] === undefined ? "The job was cancelled." : requireName(options["reason"], "reason", { maxLength: 2_000 });
+  const error = toStoredErrorText(new JobCancelled(reason));
+
+  return runSingleCall(engine, "cancelJobSequences", ctx, async (effects) => {
+    const results = await engine.store.cancelSequences({ ctx, sequenceIds, error });
+    for (const { kind, job, wasRunning, cascaded } of results) {
+      if (kind !== "cancelled" || !job) continue;
+      if (wasRunning) effects.ownershipLost(job.id);
+      effects.observe("jobCancelled", () => jobEventData(job));
+      announceFailure(effects, job, "cancelled", reason);
+      announceCascade(effects, cascaded);
+    }
+    return results.map(({ sequenceId, kind }) => ({ id: sequenceId, outcome: kind }));
+  });
+};
+
+class JobCancelled extends Error {
+  override readonly name = "JobCancelled";
+}

@@ -1,0 +1,62 @@
+import {
+  InvalidOptionError,
+  JobAlreadyCompletedError,
+  JobAlreadyFailedError,
+  JobNotFoundError,
+  ProcessMisuseError,
+} from "../errors.ts";
+import type { StateJob, StateSequence } from "../model/job.ts";
+import { requireFunction, requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
+import { completeInTransaction, type CompletionCallback } from "./complete.ts";
+import type { Engine } from "./engine.ts";
+import { runAtomically, splitContext } from "./transaction.ts";
+import { type JobView, viewJobs } from "./view.ts";
+
+/**
+ * Completes jobs of a sequence from outside any worker: an approval, a webhook. The callback may complete one job and
+ * leave the next pending, or go on through several.
+ */
+export const completeJobSequence = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "completeJobSequence", options, ["id", "typeName", "complete"]);
+  const id = requireId(options["id"], "id");
+  const typeName = requireName(options["typeName"], "typeName");
+  const callback = requireFunction(options["complete"], "complete");
+
+  return runAtomically(engine, "completeJobSequence", ctx, async (inner, effects) => {
+    const sequence = await engine.store.lockSequence({ ctx: inner, sequenceId: id });
+    if (!sequence) throw new JobNotFoundError(id, "job sequence");
+    if (sequence.first.typeName !== typeName) {
+      throw new InvalidOptionError("typeName", `must be "${sequence.first.typeName}" for this sequence`, typeName);
+    }
+    let current: StateJob | null = sequence.current;
+
+    const complete = async (passedJob: unknown, completion: unknown): Promise<JobView> => {
+      const jobId = requireId(requirePlainObject(passedJob, "job")["id"], "job.id");
+      requireFunction(completion, "complete");
+      const job = current;
+      if (job?.id !== jobId) {
+        throw new ProcessMisuseError("complete takes the current job of the sequence, or what the last call returned");
+      }
+      if (job.status === "completed") throw new JobAlreadyCompletedError(job.id);
+      if (job.status === "failed") throw new JobAlreadyFailedError(job.id, job.failureReason);
+      const { continuation } = await completeInTransaction(engine, inner, effects, {
+        job,
+        leaseToken: null,
+        workerId: null,
+        callback: completion as CompletionCallback,
+      });
+      // Its process function, if one is running somewhere, works in vain from here on.
+      if (job.status === "running") effects.ownershipLost(job.id);
+      current = continuation;
+      const [after] = await engine.store.getJobs({ ctx: inner, jobIds: [continuation?.id ?? job.id] });
+      const [view] = await viewJobs(engine, inner, [after!]);
+      return view!;
+    };
+
+    const [job] = await viewJobs(engine, inner, [sequence.current]);
+    await (callback as (options: object) => unknown)({ ...inner, job, complete });
+    const [after] = await engine.store.getSequences({ ctx: inner, sequenceIds: [id] });
+    return after!;
+  });
+};

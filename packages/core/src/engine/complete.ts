@@ -1,0 +1,110 @@
+import type { JobOutcome } from "../contracts/state-adapter.ts";
+import { InvalidOptionError, ProcessMisuseError } from "../errors.ts";
+import { encodePayload } from "../model/codec.ts";
+import type { StateJob } from "../model/job.ts";
+import { requirePlainObject } from "../model/option-checks.ts";
+import type { Effects } from "./effects.ts";
+import { type Engine, runInScope } from "./engine.ts";
+import { validateAgainstSchema } from "./job-type-registry.ts";
+import { buildNewJob, continuationOptions, type JobRequest } from "./new-job.ts";
+import { refusalError } from "./refusal.ts";
+import { announceCreation, createWithBlockers } from "./start.ts";
+import { announceOutcome } from "./outcome-effects.ts";
+
+/** What a completion callback returns instead of an output when it continued the sequence. */
+export interface Continuation {
+  readonly continuation: StateJob;
+}
+
+export type CompletionCallback = (options: object) => unknown;
+
+export interface CompletionRequest {
+  /** Locked by this transaction. */
+  readonly job: StateJob;
+  /** Null for workerless completion. */
+  readonly leaseToken: string | null;
+  readonly workerId: string | null;
+  readonly callback: CompletionCallback;
+  /** Asked just before the outcome is written; throws to call the completion off. */
+  readonly checkStillWanted?: () => void;
+}
+
+export interface Completion {
+  readonly output: string | null;
+  readonly continuation: StateJob | null;
+}
+
+/** Encodes what a process function made, after its type's schema has seen it. */
+export const encodeOutput = async (engine: Engine, job: StateJob, output: unknown): Promise<string> => {
+  const type = engine.jobTypes.get(job.typeName);
+  const value = type.output ? await validateAgainstSchema(type, job.typeName, "output", output) : output;
+  return encodePayload({ codec: engine.codec, value, path: "output", maxBytes: engine.maxPayloadBytes });
+};
+
+/**
+ * Completes a locked job inside `ctx`: runs the user's callback, creates the continuation it asked for, and records
+ * the outcome. Used by workers and by workerless completion alike.
+ */
+export const completeInTransaction = async (
+  engine: Engine,
+  ctx: object,
+  effects: Effects,
+  { job, leaseToken, workerId, callback, checkStillWanted }: CompletionRequest,
+): Promise<Completion> => {
+  let continuing: Promise<Continuation> | undefined;
+  const continueWith = (request: unknown): Promise<Continuation> => {
+    if (continuing) throw new ProcessMisuseError("continueWith can only be called once");
+    continuing = createContinuation(engine, ctx, effects, job, request);
+    // A callback that throws before awaiting this must not leave a rejection that nobody handles.
+    continuing.catch(() => {});
+    return continuing;
+  };
+
+  const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
+  const returned = await runInScope(engine, { origin, effects }, async () => callback({ ...ctx, continueWith }));
+  const continuation = continuing ? await continuing : undefined;
+  if (continuation && returned !== continuation) {
+    throw new ProcessMisuseError("A callback that calls continueWith must return its result");
+  }
+
+  const output = continuation ? null : await encodeOutput(engine, job, returned);
+  checkStillWanted?.();
+  const outcome: JobOutcome = {
+    kind: "complete",
+    jobId: job.id,
+    leaseToken,
+    locked: true,
+    output,
+    continuedToId: continuation?.continuation.id ?? null,
+    completedBy: workerId,
+  };
+  const [result] = await engine.store.commitOutcomes({ ctx, outcomes: [outcome] });
+  if (result!.kind === "refused") throw refusalError(job.id, result!);
+  if (result!.kind === "applied") announceOutcome(effects, job, outcome, result!);
+  return { output, continuation: continuation?.continuation ?? null };
+};
+
+const createContinuation = async (
+  engine: Engine,
+  ctx: object,
+  effects: Effects,
+  job: StateJob,
+  passed: unknown,
+): Promise<Continuation> => {
+  const options = requirePlainObject(passed, "options");
+  const unknown = Object.keys(options).find((key) => !(continuationOptions as readonly string[]).includes(key));
+  if (unknown !== undefined) throw new InvalidOptionError(unknown, "is not an option of continueWith");
+  const request = options as unknown as JobRequest;
+  const allowed = engine.jobTypes.get(job.typeName).continuesTo;
+  if (allowed && !allowed.includes(request.typeName as string)) {
+    throw new InvalidOptionError("typeName", `must be a continuation of "${job.typeName}"`, request.typeName);
+  }
+  const next = await buildNewJob(engine, request, job);
+  if (request.startBlockers !== undefined) {
+    const created = await createWithBlockers(engine, ctx, effects, next, request.startBlockers);
+    return { continuation: created.job };
+  }
+  const [created] = await engine.store.createJobs({ ctx, jobs: [next] });
+  announceCreation(effects, created!.job);
+  return { continuation: created!.job };
+};

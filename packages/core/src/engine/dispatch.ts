@@ -1,0 +1,119 @@
+import { type Runtime, sleep } from "../clock.ts";
+import type { AnyStateAdapter, CreatedStateJob, NewJob, StateAdapter, StateCall } from "../contracts/state-adapter.ts";
+import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
+import type { Observe } from "./observe.ts";
+import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
+
+/** The state adapter as the rest of core sees it. Its contexts are opaque here. */
+export type Store = StateAdapter<object, object, string>;
+
+export interface StoreRetryOptions {
+  /** Tries in all, the first included. */
+  readonly maxAttempts: number;
+  readonly initialDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+export interface DispatchOptions {
+  readonly adapter: AnyStateAdapter;
+  readonly runtime: Runtime;
+  readonly observe: Observe;
+  readonly deadlineMs: number;
+  readonly retry: StoreRetryOptions;
+}
+
+type CallArguments = StateCall<object> & Record<string, unknown>;
+
+/** Methods that are one store call each: same deadline, same retries, same error event. */
+const storeCalls = [
+  "getTime",
+  "createJobs",
+  "addJobBlockers",
+  "claimJobs",
+  "nextRunnableIn",
+  "renewLeases",
+  "lockJob",
+  "lockSequence",
+  "commitOutcomes",
+  "reapExpiredLeases",
+  "cancelSequences",
+  "redriveJobs",
+  "deleteSequences",
+  "pruneSequences",
+  "getJobs",
+  "getSequences",
+  "listJobs",
+  "getBlockers",
+  "listBlockedJobs",
+  "countJobs",
+  "countAhead",
+] as const satisfies readonly (keyof Store)[];
+
+/**
+ * The one way to the store. Every call has a deadline; one that fails for a passing reason is made again, unless it
+ * belongs to a transaction, which is then lost as a whole. Repeating is safe: creations carry their ids, outcomes and
+ * renewals their lease token, and a repeated claim asks for what its token already holds.
+ */
+export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }: DispatchOptions): Store => {
+  const { clock, random } = runtime;
+
+  const isWorthRepeating = (error: unknown): boolean =>
+    error instanceof StoreCallTimeoutError || (!(error instanceof LeaseholdError) && adapter.isTransientError(error));
+
+  const call = async (method: (typeof storeCalls)[number], args: CallArguments | undefined): Promise<unknown> => {
+    const invoke = adapter[method] as (args: unknown) => Promise<unknown>;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const repeated = attempt > 1 && method === "claimJobs" ? { ...args, retried: true } : args;
+        return await withDeadline(clock, method, deadlineMs, invoke.call(adapter, repeated));
+      } catch (error) {
+        if (error instanceof JobAlreadyExistsError && attempt > 1) {
+          return await recogniseOwnCreation(adapter, args?.["jobs"] as readonly NewJob[], error);
+        }
+        if (!(error instanceof LeaseholdError) || error instanceof StoreCallTimeoutError) {
+          observe("stateAdapterError", () => ({ operation: method, error }));
+        }
+        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !isWorthRepeating(error)) throw error;
+        const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
+        await sleep(clock, longest * (0.5 + random() / 2));
+      }
+    }
+  };
+
+  const calls = Object.fromEntries(
+    storeCalls.map((method) => [method, (args?: CallArguments) => call(method, args)]),
+  ) as unknown as Pick<Store, (typeof storeCalls)[number]>;
+
+  return {
+    ...calls,
+    capabilities: adapter.capabilities,
+    provideContext: (callback) => adapter.provideContext(callback),
+    runInTransaction: (callback, parent) =>
+      runTransactionWithDeadlines(clock, deadlineMs, (inner) => adapter.runInTransaction(inner, parent), callback),
+    isInTransaction: (ctx) => adapter.isInTransaction(ctx),
+    isTransientError: (error) => adapter.isTransientError(error),
+    close: () => adapter.close(),
+  };
+};
+
+/**
+ * A creation whose answer was lost finds its own jobs on the second try. They are ours if they say the same; a job of
+ * somebody else's that merely has the id does not.
+ */
+const recogniseOwnCreation = async (
+  adapter: AnyStateAdapter,
+  jobs: readonly NewJob[],
+  error: JobAlreadyExistsError,
+): Promise<CreatedStateJob[]> => {
+  const stored = await adapter.getJobs({ jobIds: jobs.map(({ id }) => id) });
+  return jobs.map((job, index) => {
+    const found = stored[index];
+    const same =
+      found !== undefined &&
+      found.typeName === job.typeName &&
+      found.sequenceId === job.sequenceId &&
+      found.input === job.input;
+    if (!same) throw error;
+    return { job: found, deduplicated: false };
+  });
+};

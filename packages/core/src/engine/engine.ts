@@ -1,0 +1,34 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Runtime } from "../clock.ts";
+import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { Codec } from "../model/codec.ts";
+import type { JobTypeRegistry } from "./job-type-registry.ts";
+import type { Store } from "./dispatch.ts";
+import type { Effects } from "./effects.ts";
+import type { Notifier } from "./notifier.ts";
+import type { Observe } from "./observe.ts";
+
+/** What surrounds a call without being passed to it. */
+export interface Scope {
+  /** The job on whose behalf code runs: what it starts belongs to its tree. */
+  readonly origin?: { readonly jobId: string; readonly rootSequenceId: string };
+  /** Collects hints until whoever opened the scope knows that the transaction has committed. */
+  readonly effects?: Effects;
+}
+
+/** What every use case needs. Plain and untyped towards job types: `leasehold.ts` puts the types on top. */
+export interface Engine {
+  readonly store: Store;
+  readonly notifyAdapter: NotifyAdapter;
+  readonly notifier: Notifier;
+  readonly observe: Observe;
+  readonly runtime: Runtime;
+  readonly codec: Codec;
+  readonly maxPayloadBytes: number;
+  readonly jobTypes: JobTypeRegistry;
+  readonly scope: AsyncLocalStorage<Scope>;
+}
+
+/** Runs `callback` with additions to the scope it is already in. */
+export const runInScope = <T>(engine: Engine, additions: Scope, callback: () => T): T =>
+  engine.scope.run({ ...engine.scope.getStore(), ...additions }, callback);

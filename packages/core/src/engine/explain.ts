@@ -1,0 +1,103 @@
+import { JobNotFoundError } from "../errors.ts";
+import type { StateJob } from "../model/job.ts";
+import { requireId, requirePlainObject } from "../model/option-checks.ts";
+import { parseStoredError } from "../model/stored-error.ts";
+import type { Engine } from "./engine.ts";
+import { readJob } from "./queries.ts";
+import { splitContext } from "./transaction.ts";
+import { viewJobWithoutBlockers } from "./view.ts";
+
+/** See `JobExplanation` in api.ts for the shapes. */
+export type ExplanationView = Record<string, unknown> & { readonly state: string; readonly summary: string };
+
+const when = (ms: number | null): string => (ms === null ? "an unknown time" : new Date(ms).toISOString());
+
+/** Answers "why is this job not running?" */
+export const explainJob = async (engine: Engine, passed: unknown): Promise<ExplanationView> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "explainJob", options, ["id"]);
+  const id = requireId(options["id"], "id");
+  const job = await readJob(engine, ctx, id);
+  if (!job) throw new JobNotFoundError(id);
+  switch (job.status) {
+    case "blocked":
+      return explainBlocked(engine, ctx, job);
+    case "pending":
+      return explainPending(engine, ctx, job);
+    case "running":
+      return explainRunning(job, await engine.store.getTime({ ctx }));
+    case "completed":
+      return {
+        state: "completed",
+        at: new Date(job.completedAt!),
+        by: job.completedBy,
+        summary: `It was completed at ${when(job.completedAt)} by ${job.completedBy ?? "a call outside any worker"}.`,
+      };
+    case "failed": {
+      const { failure } = viewJobWithoutBlockers(engine, job);
+      const because =
+        job.failureReason === "blocker_failed" ? ` because sequence ${job.failedBlockerId} failed` : "";
+      return {
+        state: "failed",
+        failure,
+        summary: `It failed at ${when(job.failedAt)} (${job.failureReason})${because}. Redrive it to run it again.`,
+      };
+    }
+  }
+};
+
+const explainBlocked = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<ExplanationView> => {
+  const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [job.id] });
+  const open = blockers!
+    .filter(({ current }) => current.status !== "completed")
+    .map(({ first, current }) => ({ id: first.id, typeName: first.typeName, status: current.status }));
+  const named = open.map(({ id, typeName, status }) => `${typeName} ${id} (${status})`).join(", ");
+  return {
+    state: "blocked",
+    by: open,
+    summary: `It waits for ${open.length} of ${job.blockerCount} blockers: ${named}.`,
+  };
+};
+
+const explainPending = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<ExplanationView> => {
+  const now = await engine.store.getTime({ ctx });
+  if (job.scheduledAt <= now) {
+    const aheadInQueue = (await engine.store.countAhead({ ctx, jobId: job.id })) ?? 0;
+    return {
+      state: "runnable",
+      aheadInQueue,
+      summary:
+        aheadInQueue === 0
+          ? `It is first in queue "${job.queue}". If it stays there, no running worker serves that queue and type "${job.typeName}", or those that do are busy.`
+          : `It is runnable, with ${aheadInQueue} jobs ahead of it in queue "${job.queue}".`,
+    };
+  }
+  const until = new Date(job.scheduledAt);
+  if (job.attempt === 0) {
+    return { state: "scheduled", until, summary: `It is scheduled for ${when(job.scheduledAt)}.` };
+  }
+  return {
+    state: "retrying",
+    until,
+    attempt: job.attempt,
+    maxAttempts: job.maxAttempts,
+    lastError: parseStoredError(job.lastError),
+    summary: `Attempt ${job.attempt} of ${job.maxAttempts} failed; it is tried again at ${when(job.scheduledAt)}.`,
+  };
+};
+
+const explainRunning = (job: StateJob, now: number): ExplanationView =>
+  job.leasedUntil! > now
+    ? {
+        state: "running",
+        leasedBy: job.leasedBy,
+        leasedUntil: new Date(job.leasedUntil!),
+        attempt: job.attempt,
+        summary: `Attempt ${job.attempt} runs on worker ${job.leasedBy}, leased until ${when(job.leasedUntil)}.`,
+      }
+    : {
+        state: "lease_expired",
+        leasedBy: job.leasedBy,
+        since: new Date(job.leasedUntil!),
+        summary: `The lease of worker ${job.leasedBy} ran out at ${when(job.leasedUntil)}; the next claim or the reaper takes it from there.`,
+      };

@@ -1,0 +1,49 @@
+import type { JobFilter } from "../contracts/state-adapter.ts";
+import { InvalidOptionError } from "../errors.ts";
+import { failureReasons, jobStatuses } from "../model/job.ts";
+import { requireArray, requireDate, requireId, requireName, requireOneOf } from "../model/option-checks.ts";
+
+type Check<T> = (value: unknown, option: string) => T;
+
+/** One value or several, as an array. */
+const oneOrMany = <T>(value: unknown, option: string, check: Check<T>): T[] | undefined => {
+  if (value === undefined) return undefined;
+  if (!Array.isArray(value)) return [check(value, option)];
+  return requireArray(value, option, { maxLength: 1_000 }).map((item, index) => check(item, `${option}[${index}]`));
+};
+
+const time = (value: unknown, option: string): number | undefined =>
+  value === undefined ? undefined : requireDate(value, option).getTime();
+
+const filterOptions = {
+  id: (value, option) => ({ ids: oneOrMany(value, option, requireId) }),
+  status: (value, option) => ({
+    statuses: oneOrMany(value, option, (item, name) => requireOneOf(item, name, jobStatuses)),
+  }),
+  queue: (value, option) => ({ queues: oneOrMany(value, option, requireName) }),
+  typeName: (value, option) => ({ typeNames: oneOrMany(value, option, requireName) }),
+  sequenceTypeName: (value, option) => ({ sequenceTypeNames: oneOrMany(value, option, requireName) }),
+  sequenceId: (value, option) => ({ sequenceId: requireId(value, option) }),
+  rootSequenceId: (value, option) => ({ rootSequenceId: requireId(value, option) }),
+  failureReason: (value, option) => ({
+    failureReasons: oneOrMany(value, option, (item, name) => requireOneOf(item, name, failureReasons)),
+  }),
+  createdFrom: (value, option) => ({ createdFrom: time(value, option) }),
+  createdBefore: (value, option) => ({ createdBefore: time(value, option) }),
+  finishedFrom: (value, option) => ({ finishedFrom: time(value, option) }),
+  finishedBefore: (value, option) => ({ finishedBefore: time(value, option) }),
+} satisfies Record<string, (value: unknown, option: string) => JobFilter>;
+
+export const jobFilterOptions: readonly string[] = Object.keys(filterOptions);
+
+/** `prefix` stands before option names in errors, as in `filter.status`. */
+export const parseJobFilter = (passed: Record<string, unknown>, prefix = ""): JobFilter => {
+  let filter: JobFilter = {};
+  for (const [key, value] of Object.entries(passed)) {
+    if (value === undefined) continue;
+    const parse = Object.hasOwn(filterOptions, key) && filterOptions[key as keyof typeof filterOptions];
+    if (!parse) throw new InvalidOptionError(prefix + key, "is not a filter", value);
+    filter = { ...filter, ...parse(value, prefix + key) };
+  }
+  return filter;
+};

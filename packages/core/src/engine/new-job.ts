@@ -1,0 +1,112 @@
+import type { NewJob, NewJobDeduplication } from "../contracts/state-adapter.ts";
+import { InvalidOptionError, UnknownJobTypeError } from "../errors.ts";
+import { encodePayload } from "../model/codec.ts";
+import type { StateJob } from "../model/job.ts";
+import { requireId, requireInteger, requireName, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import { parseSchedule } from "../model/schedule.ts";
+import type { Engine } from "./engine.ts";
+import { validateAgainstSchema } from "./job-type-registry.ts";
+
+export const defaultQueue = "default";
+export const defaultMaxAttempts = 4;
+export const largestInt32: number = 2 ** 31 - 1;
+// A timeout or lease beyond this is a mistake in units, not a wish.
+export const longestDurationMs: number = 366 * 24 * 3_600_000;
+
+/** What may be said about one job, whether it starts a sequence or continues one. Unchecked. */
+export interface JobRequest {
+  readonly typeName: unknown;
+  readonly input?: unknown;
+  readonly id?: unknown;
+  readonly queue?: unknown;
+  readonly priority?: unknown;
+  readonly maxAttempts?: unknown;
+  readonly timeoutMs?: unknown;
+  readonly schedule?: unknown;
+  readonly deduplication?: unknown;
+  readonly startBlockers?: unknown;
+}
+
+export const jobRequestOptions = [
+  "typeName",
+  "input",
+  "id",
+  "queue",
+  "priority",
+  "maxAttempts",
+  "timeoutMs",
+  "schedule",
+] as const;
+
+export const startOptions = [...jobRequestOptions, "deduplication", "startBlockers"] as const;
+export const continuationOptions = [...jobRequestOptions, "startBlockers"] as const;
+
+const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
+  if (value === undefined) return null;
+  const { key, strategy, windowMs } = requirePlainObject(value, "deduplication");
+  return {
+    key: requireName(key, "deduplication.key", { maxLength: 500 }),
+    strategy:
+      strategy === undefined ? "completed" : requireOneOf(strategy, "deduplication.strategy", ["completed", "all"]),
+    windowMs:
+      windowMs === undefined
+        ? null
+        : requireInteger(windowMs, "deduplication.windowMs", { min: 1, max: Number.MAX_SAFE_INTEGER }),
+  };
+};
+
+const smallest = (...values: (number | undefined)[]): number | undefined => {
+  const given = values.filter((value) => value !== undefined);
+  return given.length === 0 ? undefined : Math.min(...given);
+};
+
+/**
+ * Checks a request to the end, before anything is written, and turns it into the row to be stored: in a new sequence,
+ * or as the continuation of `predecessor`.
+ */
+export const buildNewJob = async (
+  engine: Engine,
+  request: JobRequest,
+  predecessor: StateJob | null,
+): Promise<NewJob> => {
+  const typeName = requireName(request.typeName, "typeName");
+  const type = engine.jobTypes.get(typeName);
+  if (!predecessor && type.internal) {
+    throw new UnknownJobTypeError(typeName, "is internal: it can only be reached by continueWith");
+  }
+  if (type.blockers && type.blockers.length > 0 && request.startBlockers === undefined) {
+    throw new InvalidOptionError("startBlockers", `is required: job type "${typeName}" has blockers`);
+  }
+  const integer = (option: "priority" | "maxAttempts" | "timeoutMs", min: number, max: number): number | undefined =>
+    request[option] === undefined ? undefined : requireInteger(request[option], option, { min, max });
+
+  const id = request.id === undefined ? engine.runtime.createId() : requireId(request.id, "id");
+  const queue = request.queue === undefined ? (type.queue ?? defaultQueue) : requireName(request.queue, "queue");
+  const priority = integer("priority", -largestInt32, largestInt32) ?? type.priority ?? 0;
+  const maxAttempts = smallest(integer("maxAttempts", 1, largestInt32), type.maxAttempts) ?? defaultMaxAttempts;
+  const timeoutMs = smallest(integer("timeoutMs", 1, longestDurationMs), type.timeoutMs) ?? null;
+  const schedule = parseSchedule(request.schedule);
+  const deduplication = parseDeduplication(request.deduplication);
+  const input = await validateAgainstSchema(type, typeName, "input", request.input);
+
+  const origin = engine.scope.getStore()?.origin;
+  return {
+    id,
+    typeName,
+    sequenceId: predecessor?.sequenceId ?? id,
+    sequenceTypeName: predecessor?.sequenceTypeName ?? typeName,
+    sequenceIndex: predecessor ? predecessor.sequenceIndex + 1 : 0,
+    rootSequenceId: predecessor?.rootSequenceId ?? origin?.rootSequenceId ?? id,
+    originId: predecessor?.id ?? origin?.jobId ?? null,
+    queue,
+    priority,
+    input: encodePayload({ codec: engine.codec, value: input, path: "input", maxBytes: engine.maxPayloadBytes }),
+    schedule,
+    maxAttempts,
+    timeoutMs,
+    leaseMs: type.leaseMs ?? null,
+    onBlockerFailure: type.onBlockerFailure ?? "fail",
+    awaitsBlockers: request.startBlockers !== undefined,
+    deduplication,
+  };
+};

@@ -1,0 +1,73 @@
+import type { Clock } from "../clock.ts";
+import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { Observe } from "./observe.ts";
+import { withDeadline } from "./store-deadline.ts";
+
+export interface Hints {
+  readonly scheduled: ReadonlyMap<string, number>;
+  readonly finished: ReadonlySet<string>;
+  readonly lost: ReadonlySet<string>;
+}
+
+/** Sends hints in the background. A caller never waits for the transport and never fails because of it. */
+export interface Notifier {
+  send(hints: Hints): void;
+  /** Resolves when nothing is on its way any more. */
+  settled(): Promise<void>;
+}
+
+// A transport that hangs must not keep the hints behind it waiting for ever.
+const hintDeadlineMs = 5_000;
+
+/**
+ * One send is under way at a time; what arrives meanwhile is merged into the next, so that a burst of starts costs a
+ * handful of messages and a slow transport cannot pile up work.
+ */
+export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
+  let scheduled = new Map<string, number>();
+  let finished = new Set<string>();
+  let lost = new Set<string>();
+  let sending: Promise<void> | undefined;
+
+  const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
+    try {
+      await withDeadline(clock, operation, hintDeadlineMs, send());
+    } catch (error) {
+      observe("notifyAdapterError", () => ({ operation, error }));
+    }
+  };
+
+  const isEmpty = (): boolean => scheduled.size + finished.size + lost.size === 0;
+
+  const sendAll = async (): Promise<void> => {
+    while (!isEmpty()) {
+      const batch = { scheduled, finished: [...finished], lost: [...lost] };
+      scheduled = new Map();
+      finished = new Set();
+      lost = new Set();
+      const sends = [...batch.scheduled].map(([typeName, count]) =>
+        attempt("notifyJobScheduled", () => adapter.notifyJobScheduled(typeName, count)),
+      );
+      if (batch.finished.length > 0) {
+        sends.push(attempt("notifyJobSequenceCompleted", () => adapter.notifyJobSequenceCompleted(batch.finished)));
+      }
+      if (batch.lost.length > 0) {
+        sends.push(attempt("notifyJobOwnershipLost", () => adapter.notifyJobOwnershipLost(batch.lost)));
+      }
+      await Promise.all(sends);
+    }
+    sending = undefined;
+  };
+
+  return {
+    send: (hints) => {
+      for (const [typeName, count] of hints.scheduled) {
+        scheduled.set(typeName, (scheduled.get(typeName) ?? 0) + count);
+      }
+      for (const sequenceId of hints.finished) finished.add(sequenceId);
+      for (const jobId of hints.lost) lost.add(jobId);
+      if (!sending && !isEmpty()) sending = sendAll();
+    },
+    settled: () => sending ?? Promise.resolve(),
+  };
+};

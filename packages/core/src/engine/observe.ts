@@ -1,0 +1,42 @@
+import type { JobEventData, LeaseholdEventName, LeaseholdEvents } from "../contracts/events.ts";
+import { type Log, type LogEntry, loggedEvents } from "../contracts/log.ts";
+import type { ObservabilityAdapter } from "../contracts/observability-adapter.ts";
+import type { JobReference } from "../model/job.ts";
+
+/** Reports an event to the log and the metrics. `data` is built only when somebody listens to that event. */
+export type Observe = <TName extends LeaseholdEventName>(
+  name: TName,
+  data: () => LeaseholdEvents[TName],
+) => void;
+
+export const jobEventData = (job: JobReference): JobEventData => ({
+  id: job.id,
+  typeName: job.typeName,
+  queue: job.queue,
+  sequenceId: job.sequenceId,
+  sequenceTypeName: job.sequenceTypeName,
+  rootSequenceId: job.rootSequenceId,
+});
+
+/** An observer is a guest on the path of the work: whatever it throws must not change what happens to a job. */
+const shielded = (call: () => void): void => {
+  try {
+    call();
+  } catch {
+    // Reporting the failure of the reporter would go through the same reporter.
+  }
+};
+
+export const createObserve = (log: Log | undefined, observability: ObservabilityAdapter | undefined): Observe => {
+  if (!log && !observability) return () => {};
+  return (name, data) => {
+    const count = observability?.[name];
+    const line = log && loggedEvents[name];
+    if (!count && !line) return;
+    const values = data();
+    if (count) shielded(() => count.call(observability, values));
+    if (line) {
+      shielded(() => log({ level: line[0], event: name, message: line[1], data: values } as unknown as LogEntry));
+    }
+  };
+};

@@ -1,0 +1,107 @@
+import type { JobCount, JobPage } from "../contracts/state-adapter.ts";
+import { InvalidOptionError } from "../errors.ts";
+import { decodeCursor, encodeCursor, type PagePosition } from "../model/cursor.ts";
+import type { StateJob } from "../model/job.ts";
+import { requireId, requireInteger, requireName, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import type { Engine } from "./engine.ts";
+import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
+import { splitContext } from "./transaction.ts";
+import { type JobView, type SequenceView, viewJobs, viewSequence } from "./view.ts";
+
+export interface JobListing {
+  readonly jobs: JobView[];
+  /** For the next page; null on the last. */
+  readonly cursor: string | null;
+}
+
+const pageOptions = ["limit", "cursor"] as const;
+const defaultPageSize = 50;
+const largestPage = 1_000;
+
+const parsePage = (kind: string, options: Record<string, unknown>): { limit: number; after: PagePosition | null } => ({
+  limit: requireInteger(options["limit"] ?? defaultPageSize, "limit", { min: 1, max: largestPage }),
+  after: decodeCursor(kind, options["cursor"] ?? undefined),
+});
+
+const viewPage = async (
+  engine: Engine,
+  ctx: object | undefined,
+  kind: string,
+  page: JobPage,
+): Promise<JobListing> => ({
+  jobs: await viewJobs(engine, ctx, page.jobs),
+  cursor: page.next && encodeCursor(kind, page.next),
+});
+
+const checkType = (expected: unknown, actual: string): void => {
+  if (expected === undefined || requireName(expected, "typeName") === actual) return;
+  throw new InvalidOptionError("typeName", `must be "${actual}" for this id`, expected);
+};
+
+export const readJob = async (engine: Engine, ctx: object | undefined, id: string): Promise<StateJob | undefined> => {
+  const [job] = await engine.store.getJobs({ ctx, jobIds: [id] });
+  return job;
+};
+
+export const getJob = async (engine: Engine, passed: unknown): Promise<JobView | undefined> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "getJob", options, ["id", "typeName"]);
+  const job = await readJob(engine, ctx, requireId(options["id"], "id"));
+  if (!job) return undefined;
+  checkType(options["typeName"], job.typeName);
+  const [view] = await viewJobs(engine, ctx, [job]);
+  return view;
+};
+
+export const getJobSequence = async (engine: Engine, passed: unknown): Promise<SequenceView | undefined> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "getJobSequence", options, ["id", "typeName"]);
+  const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [requireId(options["id"], "id")] });
+  if (!sequence) return undefined;
+  checkType(options["typeName"], sequence.first.typeName);
+  return viewSequence(engine, sequence);
+};
+
+export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing> => {
+  const options = requirePlainObject(passed, "options");
+  const own = ["order", ...pageOptions];
+  const ctx = await splitContext(engine, "listJobs", options, [...own, ...jobFilterOptions]);
+  const order = requireOneOf(options["order"] ?? "newest", "order", ["newest", "oldest"]);
+  const kind = `jobs-${order}`;
+  const filter = parseJobFilter(pick(options, jobFilterOptions));
+  const page = await engine.store.listJobs({ ctx, filter, order, ...parsePage(kind, options) });
+  return viewPage(engine, ctx, kind, page);
+};
+
+/** The jobs of one sequence in the order they ran. */
+export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "listSequenceJobs", options, ["id", "typeName", ...pageOptions]);
+  const filter = { sequenceId: requireId(options["id"], "id") };
+  const page = await engine.store.listJobs({ ctx, filter, order: "oldest", ...parsePage("sequence-jobs", options) });
+  return viewPage(engine, ctx, "sequence-jobs", page);
+};
+
+export const getJobBlockers = async (engine: Engine, passed: unknown): Promise<SequenceView[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "getJobBlockers", options, ["id"]);
+  const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
+  return blockers!.map((sequence) => viewSequence(engine, sequence));
+};
+
+export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "listBlockedJobs", options, ["id", ...pageOptions]);
+  const sequenceId = requireId(options["id"], "id");
+  const page = await engine.store.listBlockedJobs({ ctx, sequenceId, ...parsePage("blocked-jobs", options) });
+  return viewPage(engine, ctx, "blocked-jobs", page);
+};
+
+export const countJobs = async (engine: Engine, passed: unknown = {}): Promise<JobCount[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await splitContext(engine, "countJobs", options, jobFilterOptions);
+  return engine.store.countJobs({ ctx, filter: parseJobFilter(pick(options, jobFilterOptions)) });
+};
+
+const pick = (options: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(options).filter(([key]) => keys.includes(key)));

@@ -1,0 +1,77 @@
+import { StateNotInTransactionError } from "../errors.ts";
+import { createEffects, type Effects } from "./effects.ts";
+import { type Engine, runInScope } from "./engine.ts";
+
+/**
+ * Splits what a caller passed into the options of an operation and the transaction context that was spread in beside
+ * them. Anything that is no option counts as context; a misspelt option therefore surfaces as a context that is not in
+ * a transaction, by name.
+ */
+export const splitContext = async (
+  engine: Engine,
+  operation: string,
+  passed: Record<string, unknown>,
+  optionNames: readonly string[],
+): Promise<object | undefined> => {
+  const keys = Object.keys(passed).filter((key) => !optionNames.includes(key) && passed[key] !== undefined);
+  if (keys.length === 0) return undefined;
+  const ctx = Object.fromEntries(keys.map((key) => [key, passed[key]]));
+  if (!(await engine.store.isInTransaction(ctx))) throw new StateNotInTransactionError(operation, keys);
+  return ctx;
+};
+
+/** Hands effects to whoever can tell when the surrounding transaction commits. */
+const settleInOuterTransaction = (engine: Engine, operation: string, effects: Effects): void => {
+  const outer = engine.scope.getStore()?.effects;
+  if (outer) {
+    effects.moveTo(outer);
+    return;
+  }
+  effects.releaseEvents();
+  if (effects.hasHints) engine.observe("notifyContextAbsence", () => ({ operation }));
+};
+
+/**
+ * Runs one store call, in the caller's transaction if there is one. The call is atomic by itself, so nothing needs to
+ * be opened around it.
+ */
+export const runSingleCall = async <T>(
+  engine: Engine,
+  operation: string,
+  ctx: object | undefined,
+  call: (effects: Effects) => Promise<T>,
+): Promise<T> => {
+  const effects = createEffects(engine.notifier, engine.observe);
+  const result = await call(effects);
+  if (ctx) settleInOuterTransaction(engine, operation, effects);
+  else effects.release();
+  return result;
+};
+
+/**
+ * Runs several store calls as one: in a transaction of their own, or in a savepoint of the caller's, so that a failure
+ * halfway leaves nothing behind even if the caller catches it and commits.
+ */
+export const runAtomically = async <T>(
+  engine: Engine,
+  operation: string,
+  ctx: object | undefined,
+  calls: (ctx: object, effects: Effects) => Promise<T>,
+): Promise<T> => {
+  const effects = createEffects(engine.notifier, engine.observe);
+  const result = await engine.store.runInTransaction(
+    (inner) => runInScope(engine, { effects }, () => calls(inner, effects)),
+    ctx,
+  );
+  if (ctx) settleInOuterTransaction(engine, operation, effects);
+  else effects.release();
+  return result;
+};
+
+/** `withNotify`: hints that arise inside are sent when the callback has succeeded, and dropped when it fails. */
+export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {
+  const effects = createEffects(engine.notifier, engine.observe);
+  const result = await runInScope(engine, { effects }, callback);
+  effects.release();
+  return result;
+};

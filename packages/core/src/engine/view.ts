@@ -1,0 +1,108 @@
+import { decodePayload } from "../model/codec.ts";
+import type { StateJob, StateSequence } from "../model/job.ts";
+import { parseStoredError } from "../model/stored-error.ts";
+import type { Engine } from "./engine.ts";
+
+/**
+ * What users see of stored jobs: payloads decoded, times as dates, and by status only the fields that mean something.
+ * The shapes are those of model/entities.ts, without their type parameters.
+ */
+export type JobView = Record<string, unknown> & { readonly id: string; readonly status: StateJob["status"] };
+export type SequenceView = JobView;
+
+const date = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+
+const decode = (engine: Engine, text: string | null, path: string): unknown =>
+  text === null ? null : decodePayload(engine.codec, text, path);
+
+const viewFailure = (job: StateJob): object => ({
+  reason: job.failureReason,
+  error: parseStoredError(job.lastError),
+  at: date(job.failedAt),
+  attempt: job.attempt,
+  blockerSequenceId: job.failedBlockerId,
+});
+
+const viewOutput = (engine: Engine, job: StateJob): unknown =>
+  job.continuedToId === null ? decode(engine, job.output, "output") : undefined;
+
+const viewStatus = (engine: Engine, job: StateJob): object => {
+  switch (job.status) {
+    case "running":
+      return { leasedBy: job.leasedBy, leasedUntil: date(job.leasedUntil) };
+    case "completed":
+      return {
+        completedAt: date(job.completedAt),
+        completedBy: job.completedBy,
+        continuedToId: job.continuedToId,
+        output: viewOutput(engine, job),
+      };
+    case "failed":
+      return { failure: viewFailure(job) };
+    case "blocked":
+    case "pending":
+      return {};
+  }
+};
+
+/** `input` stands in for the stored one where a schema has turned it into something else. */
+export const viewJobWithoutBlockers = (
+  engine: Engine,
+  job: StateJob,
+  input: unknown = decode(engine, job.input, "input"),
+): JobView => ({
+    id: job.id,
+    status: job.status,
+    typeName: job.typeName,
+    sequenceId: job.sequenceId,
+    sequenceTypeName: job.sequenceTypeName,
+    rootSequenceId: job.rootSequenceId,
+    originId: job.originId,
+    queue: job.queue,
+    priority: job.priority,
+    input,
+    createdAt: new Date(job.createdAt),
+    scheduledAt: new Date(job.scheduledAt),
+    attempt: job.attempt,
+    maxAttempts: job.maxAttempts,
+    timeoutMs: job.timeoutMs,
+    progress: decode(engine, job.progress, "progress"),
+    lastError: parseStoredError(job.lastError),
+    lastAttemptAt: date(job.lastAttemptAt),
+    ...viewStatus(engine, job),
+  });
+
+export const viewSequence = (engine: Engine, { first, current }: StateSequence): SequenceView => ({
+  id: first.id,
+  typeName: first.typeName,
+  rootSequenceId: first.rootSequenceId,
+  originId: first.originId,
+  input: decode(engine, first.input, "input"),
+  createdAt: new Date(first.createdAt),
+  currentJobId: current.id,
+  currentTypeName: current.typeName,
+  status: current.status,
+  ...(current.status === "completed" && {
+    completedAt: date(current.completedAt),
+    output: viewOutput(engine, current),
+  }),
+  ...(current.status === "failed" && { failure: viewFailure(current) }),
+});
+
+/** Jobs together with the sequences they waited for, which are read only for jobs that have any. */
+export const viewJobs = async (
+  engine: Engine,
+  ctx: object | undefined,
+  jobs: readonly StateJob[],
+): Promise<JobView[]> => {
+  const withBlockers = jobs.filter(({ blockerCount }) => blockerCount > 0);
+  const blockers =
+    withBlockers.length === 0
+      ? []
+      : await engine.store.getBlockers({ ctx, jobIds: withBlockers.map(({ id }) => id) });
+  const blockersOf = new Map(withBlockers.map((job, index) => [job.id, blockers[index]!]));
+  return jobs.map((job) => ({
+    ...viewJobWithoutBlockers(engine, job),
+    blockers: (blockersOf.get(job.id) ?? []).map((sequence) => viewSequence(engine, sequence)),
+  }));
+};

@@ -1,0 +1,310 @@
+import type { FailureReason, JobStatus } from "./model/job.ts";
+import type { ScheduleOptions } from "./model/schedule.ts";
+
+/** The base of every error Leasehold throws on purpose. `code` is stable; the message is for people. */
+export class LeaseholdError extends Error {
+  readonly code: string;
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = `${code}Error`;
+    this.code = code;
+  }
+}
+
+const describe = (value: unknown): string => {
+  if (typeof value === "string") return value.length > 60 ? "a long string" : JSON.stringify(value);
+  if (typeof value === "function") return "a function";
+  if (typeof value === "symbol") return "a symbol";
+  if (typeof value === "bigint") return `${value}n`.slice(0, 60);
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  return String(value);
+};
+
+/** An argument is missing, of the wrong kind or out of range. Nothing was written. */
+export class InvalidOptionError extends LeaseholdError {
+  readonly option: string;
+  constructor(option: string, requirement: string, received?: unknown) {
+    super("InvalidOption", `Option \`${option}\` ${requirement}; received ${describe(received)}.`);
+    this.option = option;
+  }
+}
+
+export class InvalidLeaseDurationError extends LeaseholdError {
+  readonly leaseMs: unknown;
+  constructor(leaseMs: unknown) {
+    super("InvalidLeaseDuration", `A lease must last a positive number of milliseconds; received ${describe(leaseMs)}.`);
+    this.leaseMs = leaseMs;
+  }
+}
+
+/** An input, output or progress value that the codec cannot store without changing it. */
+export class PayloadNotStorableError extends LeaseholdError {
+  /** Where in the value the problem is, as in `input.items[3].price`. */
+  readonly path: string;
+  constructor(path: string, problem: string, options?: ErrorOptions) {
+    super("PayloadNotStorable", `\`${path}\` cannot be stored: ${problem}.`, options);
+    this.path = path;
+  }
+}
+
+export class PayloadTooLargeError extends LeaseholdError {
+  readonly path: string;
+  readonly bytes: number;
+  readonly maxBytes: number;
+  constructor(path: string, bytes: number, maxBytes: number) {
+    super(
+      "PayloadTooLarge",
+      `\`${path}\` takes ${bytes} bytes and the limit is ${maxBytes}. Store the data elsewhere and pass a reference, or raise \`maxPayloadBytes\`.`,
+    );
+    this.path = path;
+    this.bytes = bytes;
+    this.maxBytes = maxBytes;
+  }
+}
+
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path: string;
+}
+
+/** A value does not fit the schema of its job type. */
+export class SchemaValidationError extends LeaseholdError {
+  readonly typeName: string;
+  readonly part: "input" | "output";
+  readonly issues: readonly SchemaIssue[];
+  constructor(typeName: string, part: "input" | "output", issues: readonly SchemaIssue[], options?: ErrorOptions) {
+    const listed = issues
+      .slice(0, 5)
+      .map(({ path, message }) => `${path}: ${message}`)
+      .join("; ");
+    super("SchemaValidation", `The ${part} of job type "${typeName}" does not fit its schema: ${listed}`, options);
+    this.typeName = typeName;
+    this.part = part;
+    this.issues = issues;
+  }
+}
+
+export class JobNotFoundError extends LeaseholdError {
+  readonly id: string;
+  constructor(id: string, what: "job" | "job sequence" = "job") {
+    super("JobNotFound", `There is no ${what} with id ${describe(id)}. It may have been deleted.`);
+    this.id = id;
+  }
+}
+
+export class JobAlreadyExistsError extends LeaseholdError {
+  readonly ids: readonly string[];
+  constructor(ids: readonly string[]) {
+    super(
+      "JobAlreadyExists",
+      `A job with id ${ids.slice(0, 5).map(describe).join(", ")} already exists. If this was a retry, the first try went through.`,
+    );
+    this.ids = ids;
+  }
+}
+
+/** The job is not running, so its lease cannot be renewed and no outcome can be recorded. */
+export class JobNotRunningError extends LeaseholdError {
+  readonly jobId: string;
+  readonly status: JobStatus;
+  constructor(jobId: string, status: JobStatus) {
+    super("JobNotRunning", `Job ${jobId} is not running; it is ${status}.`);
+    this.jobId = jobId;
+    this.status = status;
+  }
+}
+
+/** The job runs under a newer lease. */
+export class LeaseMismatchError extends LeaseholdError {
+  readonly jobId: string;
+  constructor(jobId: string) {
+    super("LeaseMismatch", `Job ${jobId} runs under another lease.`);
+    this.jobId = jobId;
+  }
+}
+
+export class LeaseExpiredError extends LeaseholdError {
+  readonly jobId: string;
+  constructor(jobId: string) {
+    super("LeaseExpired", `The lease on job ${jobId} has run out.`);
+    this.jobId = jobId;
+  }
+}
+
+export class JobTakenByAnotherWorkerError extends LeaseholdError {
+  readonly jobId: string;
+  constructor(jobId: string, options?: ErrorOptions) {
+    super("JobTakenByAnotherWorker", `Job ${jobId} was taken over under a newer lease.`, options);
+    this.jobId = jobId;
+  }
+}
+
+export class JobAlreadyCompletedError extends LeaseholdError {
+  readonly jobId: string;
+  constructor(jobId: string, options?: ErrorOptions) {
+    super("JobAlreadyCompleted", `Job ${jobId} was already completed.`, options);
+    this.jobId = jobId;
+  }
+}
+
+/** The job is in `failed` and was expected not to be. Redrive it first. */
+export class JobAlreadyFailedError extends LeaseholdError {
+  readonly jobId: string;
+  readonly reason: FailureReason | null;
+  constructor(jobId: string, reason: FailureReason | null, options?: ErrorOptions) {
+    super("JobAlreadyFailed", `Job ${jobId} has failed (${reason ?? "unknown"}). Redrive it to run it again.`, options);
+    this.jobId = jobId;
+    this.reason = reason;
+  }
+}
+
+/** A call that needs a transaction got a context that is not in one. */
+export class StateNotInTransactionError extends LeaseholdError {
+  constructor(operation: string, contextKeys: readonly string[] = []) {
+    const keys = contextKeys.map(describe).join(", ");
+    super(
+      "StateNotInTransaction",
+      contextKeys.length === 0
+        ? `${operation} needs a transaction.`
+        : `${operation} was given ${keys}, which is neither one of its options nor an open transaction context. ` +
+            "Pass the context that runInTransaction hands out, or none at all.",
+    );
+  }
+}
+
+/** A store call was made without its context from inside an open transaction that it would have to wait for. */
+export class TransactionSelfDeadlockError extends LeaseholdError {
+  constructor(operation: string) {
+    super(
+      "TransactionSelfDeadlock",
+      `${operation} was called inside a transaction without that transaction's context, and would wait for it for ever. Pass the context.`,
+    );
+  }
+}
+
+export class AdapterClosedError extends LeaseholdError {
+  constructor(adapter: string) {
+    super("AdapterClosed", `The ${adapter} is closed.`);
+  }
+}
+
+/** A store call did not answer in time. Whether it took effect is unknown. */
+export class StoreCallTimeoutError extends LeaseholdError {
+  readonly operation: string;
+  readonly deadlineMs: number;
+  constructor(operation: string, deadlineMs: number) {
+    super("StoreCallTimeout", `The store did not answer ${operation} within ${deadlineMs} ms.`);
+    this.operation = operation;
+    this.deadlineMs = deadlineMs;
+  }
+}
+
+export class WaitForJobSequenceCompletionTimeoutError extends LeaseholdError {
+  readonly sequenceId: string;
+  readonly timeoutMs: number;
+  constructor(sequenceId: string, timeoutMs: number) {
+    super("WaitForJobSequenceCompletionTimeout", `Job sequence ${sequenceId} did not finish within ${timeoutMs} ms.`);
+    this.sequenceId = sequenceId;
+    this.timeoutMs = timeoutMs;
+  }
+}
+
+/** The awaited sequence failed. `cause` is the error of the job that failed. */
+export class JobSequenceFailedError extends LeaseholdError {
+  readonly sequenceId: string;
+  readonly jobId: string;
+  readonly reason: FailureReason;
+  constructor(sequenceId: string, jobId: string, reason: FailureReason, cause: unknown) {
+    super("JobSequenceFailed", `Job sequence ${sequenceId} failed: ${reason}.`, { cause });
+    this.sequenceId = sequenceId;
+    this.jobId = jobId;
+    this.reason = reason;
+  }
+}
+
+/** The blockers of a job would, directly or through others, wait for the job's own sequence. */
+export class BlockerCycleError extends LeaseholdError {
+  readonly jobId: string;
+  readonly sequenceIds: readonly string[];
+  constructor(jobId: string, sequenceIds: readonly string[]) {
+    super("BlockerCycle", `Job ${jobId} would wait for itself through ${sequenceIds.map(describe).join(" → ")}.`);
+    this.jobId = jobId;
+    this.sequenceIds = sequenceIds;
+  }
+}
+
+export class JobSequenceHasDependantsError extends LeaseholdError {
+  /** Root sequences outside the deletion whose jobs are blocked by sequences inside it. */
+  readonly dependantRootSequenceIds: readonly string[];
+  constructor(dependantRootSequenceIds: readonly string[]) {
+    super(
+      "JobSequenceHasDependants",
+      `Other job sequences depend on these: ${dependantRootSequenceIds.slice(0, 5).join(", ")}. Delete them in the same call.`,
+    );
+    this.dependantRootSequenceIds = dependantRootSequenceIds;
+  }
+}
+
+export class JobSequenceNotRootError extends LeaseholdError {
+  readonly ids: readonly string[];
+  constructor(ids: readonly string[]) {
+    super(
+      "JobSequenceNotRoot",
+      `Only whole trees can be deleted, by the id of their root sequence; ${ids.slice(0, 5).map(describe).join(", ")} is not a root.`,
+    );
+    this.ids = ids;
+  }
+}
+
+export class UnknownJobTypeError extends LeaseholdError {
+  readonly typeName: string;
+  constructor(typeName: string, problem = "is not defined") {
+    super("UnknownJobType", `Job type ${describe(typeName)} ${problem}.`);
+    this.typeName = typeName;
+  }
+}
+
+/** A process function used `prepare`, `complete` or `continueWith` in a way the rules do not allow. */
+export class ProcessMisuseError extends LeaseholdError {
+  constructor(message: string) {
+    super("ProcessMisuse", message);
+  }
+}
+
+/** The attempt is over (see `reason`), so what the process function still does has no effect. */
+export class JobAttemptEndedError extends LeaseholdError {
+  readonly jobId: string;
+  readonly reason: string;
+  constructor(jobId: string, reason: string, options?: ErrorOptions) {
+    super("JobAttemptEnded", `The attempt at job ${jobId} has ended: ${reason}.`, options);
+    this.jobId = jobId;
+    this.reason = reason;
+  }
+}
+
+export class JobTimeoutError extends LeaseholdError {
+  readonly jobId: string;
+  readonly timeoutMs: number;
+  constructor(jobId: string, timeoutMs: number) {
+    super("JobTimeout", `Job ${jobId} ran longer than its timeout of ${timeoutMs} ms.`);
+    this.jobId = jobId;
+    this.timeoutMs = timeoutMs;
+  }
+}
+
+/** Throw it in a process function to fail the job at once, without further attempts. */
+export class UnrecoverableJobError extends LeaseholdError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("UnrecoverableJob", message, options);
+  }
+}
+
+/** Puts the job back for later without counting a failure. Thrown by `rescheduleJob`. */
+export class RescheduleJobError extends LeaseholdError {
+  readonly schedule: ScheduleOptions;
+  constructor(schedule: ScheduleOptions, options?: ErrorOptions) {
+    super("RescheduleJob", "The job asked to be run again later.", options);
+    this.schedule = schedule;
+  }
+}

@@ -1,0 +1,163 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Leasehold } from "./api.ts";
+import { createSystemRuntime, type Runtime } from "./clock.ts";
+import type { Log } from "./contracts/log.ts";
+import type { NotifyAdapter } from "./contracts/notify-adapter.ts";
+import type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
+import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
+import { waitForJobSequenceCompletion } from "./engine/await.ts";
+import { cancelJobSequences } from "./engine/cancel.ts";
+import { completeJobSequence } from "./engine/complete-workerless.ts";
+import { deleteJobSequences, pruneJobSequences } from "./engine/delete.ts";
+import { createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
+import type { Engine } from "./engine/engine.ts";
+import { explainJob } from "./engine/explain.ts";
+import { createJobTypeRegistry } from "./engine/job-type-registry.ts";
+import { longestDurationMs } from "./engine/new-job.ts";
+import { createNotifier } from "./engine/notifier.ts";
+import { createObserve } from "./engine/observe.ts";
+import * as queries from "./engine/queries.ts";
+import { redriveJobs } from "./engine/redrive.ts";
+import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
+import { collectNotifications } from "./engine/transaction.ts";
+import { type SequenceView, viewSequence } from "./engine/view.ts";
+import { InvalidOptionError } from "./errors.ts";
+import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
+import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
+import type { JobTypes } from "./model/job-types.ts";
+import { requireFunction, requireInteger, requirePlainObject } from "./model/option-checks.ts";
+import { createProcessGate } from "./worker/process-gate.ts";
+import { createWorkerBuilder } from "./worker/worker-builder.ts";
+
+export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> {
+  readonly stateAdapter: TStateAdapter;
+  /** From `defineUnionJobTypes` or `defineJobTypes`. */
+  readonly jobTypes: JobTypes<TDefs>;
+  /** Default: none, and workers find jobs by polling. */
+  readonly notifyAdapter?: NotifyAdapter | undefined;
+  readonly observabilityAdapter?: ObservabilityAdapter | undefined;
+  readonly log?: Log | undefined;
+  /** Turns inputs and outputs into stored text. Default: JSON that refuses what it would change. */
+  readonly codec?: Codec | undefined;
+  /** Default: 1 MiB each for input, output and progress. */
+  readonly maxPayloadBytes?: number | undefined;
+  /** How long the store may take to answer one call. Default: 10 seconds. */
+  readonly storeDeadlineMs?: number | undefined;
+  /** How store calls that fail for a passing reason are repeated. */
+  readonly storeRetry?: Partial<StoreRetryOptions> | undefined;
+  /** Time, randomness and ids, for tests. */
+  readonly runtime?: Runtime | undefined;
+}
+
+/** Connects job types to a store. The result starts, steers and reads jobs, and creates workers. */
+export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapter>(
+  options: LeaseholdOptions<TDefs, TStateAdapter>,
+): Promise<Leasehold<TDefs, TStateAdapter>> => {
+  const engine = createEngine(options);
+  const gate = createProcessGate();
+  const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => ({
+    ...viewSequence(engine, sequence),
+    deduplicated,
+  });
+
+  const facade = {
+    startJobSequence: async (passed: unknown) => viewStarted(await startJobSequence(engine, passed)),
+    startJobSequences: async (passed: unknown) =>
+      (await startJobSequences(engine, passed)).map(viewStarted),
+    completeJobSequence: async (passed: unknown) => viewSequence(engine, await completeJobSequence(engine, passed)),
+    waitForJobSequenceCompletion: async (passed: unknown) =>
+      viewSequence(engine, await waitForJobSequenceCompletion(engine, passed)),
+    cancelJobSequences: (passed: unknown) => cancelJobSequences(engine, passed),
+    redriveJobs: (passed: unknown) => redriveJobs(engine, passed),
+    deleteJobSequences: (passed: unknown) => deleteJobSequences(engine, passed),
+    pruneJobSequences: (passed: unknown) => pruneJobSequences(engine, passed),
+    runInTransaction: async (callback: unknown) => {
+      const run = requireFunction<(ctx: object) => Promise<unknown>>(callback, "callback");
+      return collectNotifications(engine, () => engine.store.runInTransaction(async (ctx) => run(ctx)));
+    },
+    withNotify: async (callback: unknown) => {
+      const run = requireFunction<() => Promise<unknown>>(callback, "callback");
+      return collectNotifications(engine, async () => run());
+    },
+    getJob: (passed: unknown) => queries.getJob(engine, passed),
+    getJobSequence: (passed: unknown) => queries.getJobSequence(engine, passed),
+    listJobs: (passed?: unknown) => queries.listJobs(engine, passed),
+    listSequenceJobs: (passed: unknown) => queries.listSequenceJobs(engine, passed),
+    getJobBlockers: (passed: unknown) => queries.getJobBlockers(engine, passed),
+    listBlockedJobs: (passed: unknown) => queries.listBlockedJobs(engine, passed),
+    countJobs: (passed?: unknown) => queries.countJobs(engine, passed),
+    explainJob: (passed: unknown) => explainJob(engine, passed),
+    createWorker: (passed?: unknown) => createWorkerBuilder(engine, gate, passed),
+  } satisfies Record<keyof Leasehold<TDefs, TStateAdapter>, unknown>;
+
+  // The one cast: everything below this line is untyped and checked at run time, everything above it is typed.
+  return facade as unknown as Leasehold<TDefs, TStateAdapter>;
+};
+
+const knownOptions: readonly string[] = [
+  "stateAdapter",
+  "jobTypes",
+  "notifyAdapter",
+  "observabilityAdapter",
+  "log",
+  "codec",
+  "maxPayloadBytes",
+  "storeDeadlineMs",
+  "storeRetry",
+  "runtime",
+];
+
+const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
+  passed: LeaseholdOptions<TDefs, TStateAdapter>,
+): Engine => {
+  const options = requirePlainObject(passed, "options") as unknown as LeaseholdOptions<TDefs, TStateAdapter>;
+  for (const key of Object.keys(options)) {
+    if (!knownOptions.includes(key)) throw new InvalidOptionError(key, "is not an option of createLeasehold");
+  }
+  const runtime = options.runtime ?? createSystemRuntime();
+  requireMethods(options.stateAdapter, "stateAdapter", ["createJobs", "claimJobs", "commitOutcomes"]);
+  const notifyAdapter = options.notifyAdapter ?? createNoopNotifyAdapter();
+  requireMethods(notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
+  const codec = options.codec ?? jsonCodec;
+  requireMethods(codec, "codec", ["encode", "decode"]);
+  if (options.log !== undefined) requireFunction(options.log, "log");
+  const observe = createObserve(options.log, options.observabilityAdapter);
+  return {
+    store: createDispatch({
+      adapter: options.stateAdapter,
+      runtime,
+      observe,
+      deadlineMs: requireInteger(options.storeDeadlineMs ?? 10_000, "storeDeadlineMs", { min: 1, max: longestDurationMs }),
+      retry: parseStoreRetry(options.storeRetry),
+    }),
+    notifyAdapter,
+    notifier: createNotifier(notifyAdapter, observe, runtime.clock),
+    observe,
+    runtime,
+    codec,
+    maxPayloadBytes: requireInteger(options.maxPayloadBytes ?? defaultMaxPayloadBytes, "maxPayloadBytes", {
+      min: 1,
+      max: 2 ** 30,
+    }),
+    jobTypes: createJobTypeRegistry(options.jobTypes),
+    scope: new AsyncLocalStorage(),
+  };
+};
+
+const parseStoreRetry = (value: unknown = {}): StoreRetryOptions => {
+  const options = requirePlainObject(value, "storeRetry");
+  const integer = (option: string, fallback: number, min: number): number =>
+    requireInteger(options[option] ?? fallback, `storeRetry.${option}`, { min, max: longestDurationMs });
+  return {
+    maxAttempts: integer("maxAttempts", 3, 1),
+    initialDelayMs: integer("initialDelayMs", 50, 0),
+    maxDelayMs: integer("maxDelayMs", 1_000, 0),
+  };
+};
+
+const requireMethods = (value: unknown, option: string, methods: readonly string[]): void => {
+  const missing = methods.find(
+    (method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function",
+  );
+  if (missing !== undefined) throw new InvalidOptionError(option, `must have a method ${missing}`, value);
+};

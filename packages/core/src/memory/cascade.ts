@@ -1,0 +1,42 @@
+import type { JobReference } from "../model/job.ts";
+import type { JobRecord } from "./job-record.ts";
+import type { JobStore } from "./job-store.ts";
+import { failedByBlocker, referenceTo, withFewerBlockers } from "./transitions.ts";
+
+// What the end of one sequence does to those that wait for it. Lists of work instead of recursion: a chain may be
+// longer than the call stack.
+
+/** A sequence has completed. Returns the jobs that became pending. */
+export const unblockDependants = (store: JobStore, sequenceId: string): JobReference[] => {
+  const unblocked: JobReference[] = [];
+  for (const dependant of store.dependants(sequenceId)) {
+    const wasBlocked = dependant.row.status === "blocked";
+    // Two blockers of a job can turn out to be one sequence, by deduplication; then both are done.
+    const completedBlockers = dependant.blockerIds.filter((id) => id === sequenceId).length;
+    store.update(dependant, withFewerBlockers(dependant.row, completedBlockers));
+    if (wasBlocked && dependant.row.status === "pending") unblocked.push(referenceTo(dependant.row));
+  }
+  return unblocked;
+};
+
+/** A sequence has failed. Returns the jobs that failed with it. */
+export const failDependants = (store: JobStore, sequenceId: string, now: number): JobReference[] => {
+  const cascaded: JobReference[] = [];
+  const failedSequenceIds = [sequenceId];
+  for (const failedSequenceId of failedSequenceIds) {
+    for (const dependant of store.dependants(failedSequenceId)) {
+      if (dependant.row.status !== "blocked" || dependant.row.onBlockerFailure === "wait") continue;
+      store.update(dependant, failedByBlocker(dependant.row, failedSequenceId, now));
+      cascaded.push(referenceTo(dependant.row));
+      failedSequenceIds.push(dependant.row.sequenceId);
+    }
+  }
+  return cascaded;
+};
+
+/** Whether the current job of the sequence has failed. */
+export const isFailedSequence = (store: JobStore, sequenceId: string): boolean =>
+  store.current(sequenceId)?.row.status === "failed";
+
+export const hasFailedBlocker = (store: JobStore, record: JobRecord): boolean =>
+  record.blockerIds.some((sequenceId) => isFailedSequence(store, sequenceId));

@@ -1,0 +1,45 @@
+import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
+import { JobAlreadyExistsError, JobNotFoundError } from "../errors.ts";
+import type { StateJob } from "../model/job.ts";
+import type { JobStore } from "./job-store.ts";
+import { created } from "./transitions.ts";
+
+// Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
+const assertCreatable = (store: JobStore, jobs: readonly NewJob[]): void => {
+  const given = new Set<string>();
+  const positions = new Set<string>();
+  const taken = new Set<string>();
+  for (const { id, sequenceId, sequenceIndex } of jobs) {
+    if (given.has(id) || store.find(id) !== undefined) taken.add(id);
+    given.add(id);
+    if (sequenceIndex === 0) continue;
+    // A job has one continuation: a second one in the same place is as good as the same job again.
+    const position = `${sequenceIndex} ${sequenceId}`;
+    const latest = store.current(sequenceId);
+    if (positions.has(position) || (latest !== undefined && latest.row.sequenceIndex >= sequenceIndex)) taken.add(id);
+    positions.add(position);
+  }
+  if (taken.size > 0) throw new JobAlreadyExistsError([...taken]);
+
+  for (const { sequenceId, sequenceIndex } of jobs) {
+    if (sequenceIndex === 0 || given.has(sequenceId) || store.current(sequenceId) !== undefined) continue;
+    throw new JobNotFoundError(sequenceId, "job sequence");
+  }
+};
+
+const findDuplicate = (store: JobStore, job: NewJob, now: number): StateJob | undefined => {
+  if (job.deduplication === null) return undefined;
+  const { key, strategy, windowMs } = job.deduplication;
+  const earlier = store.deduplication.newest(job.sequenceTypeName, key, strategy === "all" ? "all" : "live")?.row;
+  if (earlier === undefined || (windowMs !== null && earlier.createdAt <= now - windowMs)) return undefined;
+  return earlier;
+};
+
+export const createJobs = (store: JobStore, jobs: readonly NewJob[], now: number): CreatedStateJob[] => {
+  assertCreatable(store, jobs);
+  return jobs.map((job) => {
+    const duplicate = findDuplicate(store, job, now);
+    if (duplicate !== undefined) return { job: duplicate, deduplicated: true };
+    return { job: store.insert(created(job, now)).row, deduplicated: false };
+  });
+};

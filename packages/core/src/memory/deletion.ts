@@ -1,0 +1,64 @@
+import type { DeletionResult } from "../contracts/state-adapter.ts";
+import type { JobRecord } from "./job-record.ts";
+import type { JobStore } from "./job-store.ts";
+import { referenceTo } from "./transitions.ts";
+
+/** The roots outside `rootSequenceIds` with a job, finished or not, that was given a sequence of this tree as blocker. */
+function* findDependantRoots(
+  store: JobStore,
+  tree: readonly JobRecord[],
+  rootSequenceIds: ReadonlySet<string>,
+): Iterable<string> {
+  for (const { row } of tree) {
+    if (row.sequenceIndex > 0) continue;
+    for (const { row: dependant } of store.dependants(row.sequenceId)) {
+      if (!rootSequenceIds.has(dependant.rootSequenceId)) yield dependant.rootSequenceId;
+    }
+  }
+}
+
+export const deleteSequences = (store: JobStore, given: readonly string[]): DeletionResult => {
+  const rootSequenceIds = new Set(given.filter((id) => store.find(id) !== undefined));
+  const notRoots = [...rootSequenceIds].filter((id) => store.find(id)?.row.rootSequenceId !== id);
+  if (notRoots.length > 0) return { deleted: [], notRoots, dependantRootSequenceIds: [] };
+
+  const trees = [...rootSequenceIds].map((id) => store.tree(id));
+  const dependants = new Set(trees.flatMap((tree) => [...findDependantRoots(store, tree, rootSequenceIds)]));
+  if (dependants.size > 0) return { deleted: [], notRoots: [], dependantRootSequenceIds: [...dependants] };
+
+  const deleted = trees.flat().map((record) => {
+    store.remove(record);
+    return { ...referenceTo(record.row), status: record.row.status };
+  });
+  return { deleted, notRoots: [], dependantRootSequenceIds: [] };
+};
+
+export interface PruneCall {
+  readonly finishedBefore: number;
+  readonly statuses: readonly ("completed" | "failed")[];
+  readonly limit: number;
+}
+
+const isPrunable = (store: JobStore, tree: readonly JobRecord[], { finishedBefore, statuses }: PruneCall): boolean =>
+  tree.every((record) => {
+    const { status, sequenceId, completedAt, failedAt } = record.row;
+    // An earlier job of a sequence says nothing; the latest speaks for all of them.
+    if (store.current(sequenceId) !== record) return true;
+    const finishedAt = completedAt ?? failedAt;
+    return finishedAt !== null && finishedAt < finishedBefore && statuses.some((wanted) => wanted === status);
+  });
+
+export const pruneSequences = (store: JobStore, call: PruneCall): number => {
+  const trees: JobRecord[][] = [];
+  for (const { id, row } of store.records()) {
+    if (trees.length >= call.limit) break;
+    if (row.rootSequenceId !== id) continue;
+    const tree = store.tree(id);
+    if (!isPrunable(store, tree, call)) continue;
+    const [dependantRoot] = findDependantRoots(store, tree, new Set([id]));
+    if (dependantRoot === undefined) trees.push(tree);
+  }
+  const records = trees.flat();
+  for (const record of records) store.remove(record);
+  return records.length;
+};

@@ -1,0 +1,36 @@
+import type { JobStatus, StateJob } from "../model/job.ts";
+import type { TimedEntry, TimedQueue } from "./timed-queue.ts";
+
+/** A stored job as readers see it: the row with what the store keeps beside it. */
+export interface StoredJob {
+  readonly row: StateJob;
+  /** Counts up with every job created; breaks ties between jobs scheduled for the same moment. */
+  readonly order: number;
+  /** The sequences this job was given to wait for, in the order given. */
+  readonly blockerIds: readonly string[];
+}
+
+/** The one mutable cell per job. Rows themselves never change, so they can be handed out without a copy. */
+export interface JobRecord extends StoredJob {
+  readonly id: string;
+  row: StateJob;
+  blockerIds: readonly string[];
+  lane: Lane;
+  /** The only valid entry of this job in the runnable index; others that still lie in a heap are stale. */
+  entry: RunnableEntry | null;
+}
+
+/** Says from when on a job can be claimed: its `scheduledAt`, or the end of its lease. */
+export interface RunnableEntry extends TimedEntry {
+  readonly record: JobRecord;
+}
+
+/** The jobs of one type in one queue. A claim touches only the lanes it asks for, however full the others are. */
+export interface Lane {
+  readonly queue: string;
+  readonly typeName: string;
+  readonly pending: TimedQueue<RunnableEntry>;
+  /** Running jobs that have an attempt left and so may be claimed again when their lease runs out. */
+  readonly leased: TimedQueue<RunnableEntry>;
+  readonly counts: Record<JobStatus, number>;
+}

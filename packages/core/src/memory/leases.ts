@@ -1,0 +1,50 @@
+import type { HeldLease, LeaseRefusal, LockResult, RenewalResult } from "../contracts/state-adapter.ts";
+import { InvalidLeaseDurationError } from "../errors.ts";
+import type { StateJob } from "../model/job.ts";
+import type { JobStore } from "./job-store.ts";
+
+export interface Renewal extends HeldLease {
+  readonly leaseMs: number;
+  readonly progress?: string | undefined;
+}
+
+export const assertLeaseDuration = (leaseMs: unknown): void => {
+  if (typeof leaseMs !== "number" || !Number.isFinite(leaseMs) || leaseMs <= 0) {
+    throw new InvalidLeaseDurationError(leaseMs);
+  }
+};
+
+export const refuse = (reason: LeaseRefusal["reason"], row: StateJob | undefined): LeaseRefusal => ({
+  kind: "refused",
+  reason,
+  status: row?.status ?? null,
+  failureReason: row?.failureReason ?? null,
+});
+
+/** What stops the holder of this token from touching the job; undefined when nothing does. */
+export const findRefusal = (row: StateJob, leaseToken: string, now: number): LeaseRefusal | undefined => {
+  if (row.status !== "running") return refuse("not_running", row);
+  if (row.leaseToken !== leaseToken) return refuse("lease_mismatch", row);
+  if (row.leasedUntil === null || row.leasedUntil <= now) return refuse("lease_expired", row);
+  return undefined;
+};
+
+export const renewLeases = (store: JobStore, renewals: readonly Renewal[], now: number): RenewalResult[] => {
+  for (const { leaseMs } of renewals) assertLeaseDuration(leaseMs);
+  return renewals.map(({ jobId, leaseToken, leaseMs, progress }) => {
+    const record = store.find(jobId);
+    if (record === undefined) return refuse("not_found", undefined);
+    const refusal = findRefusal(record.row, leaseToken, now);
+    if (refusal !== undefined) return refusal;
+    const leasedUntil = now + leaseMs;
+    store.update(record, { ...record.row, leasedUntil, progress: progress ?? record.row.progress });
+    return { kind: "renewed", leasedUntil };
+  });
+};
+
+/** With one writer at a time the open transaction has every row locked already; only the lease is left to check. */
+export const lockJob = (store: JobStore, { jobId, leaseToken }: HeldLease, now: number): LockResult => {
+  const row = store.find(jobId)?.row;
+  if (row === undefined) return refuse("not_found", undefined);
+  return findRefusal(row, leaseToken, now) ?? { kind: "locked", job: row };
+};

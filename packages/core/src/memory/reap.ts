@@ -1,0 +1,22 @@
+import type { ReapedJob } from "../contracts/state-adapter.ts";
+import { failDependants } from "./cascade.ts";
+import type { JobStore } from "./job-store.ts";
+import { reaped } from "./transitions.ts";
+
+export const reapExpiredLeases = (
+  store: JobStore,
+  { limit, error }: { readonly limit: number; readonly error: string },
+  now: number,
+): ReapedJob[] => {
+  const jobs: ReapedJob[] = [];
+  while (jobs.length < limit) {
+    const record = store.runnable.takeExpired(now);
+    if (record === undefined) break;
+    const previouslyLeasedBy = record.row.leasedBy;
+    store.update(record, reaped(record.row, error, now));
+    const { row } = record;
+    const cascaded = row.status === "failed" ? failDependants(store, row.sequenceId, now) : [];
+    jobs.push({ job: row, previouslyLeasedBy, cascaded });
+  }
+  return jobs;
+};

@@ -1,0 +1,66 @@
+import type { RedriveResult } from "../contracts/state-adapter.ts";
+import type { JobReference } from "../model/job.ts";
+import { hasFailedBlocker } from "./cascade.ts";
+import type { JobRecord } from "./job-record.ts";
+import type { JobStore } from "./job-store.ts";
+import { referenceTo, revived } from "./transitions.ts";
+
+const hasLiveDuplicate = (store: JobStore, { row }: JobRecord): boolean => {
+  const first = store.find(row.sequenceId);
+  return first !== undefined && store.deduplication.hasOtherLive(first);
+};
+
+// A job that waits whatever becomes of its blockers can wait again.
+const isHeldBack = (store: JobStore, record: JobRecord): boolean =>
+  record.row.onBlockerFailure === "fail" && hasFailedBlocker(store, record);
+
+/** The sequence is alive again: so are the jobs that only its failure had taken along, and theirs. */
+const reviveDependants = (store: JobStore, sequenceId: string, now: number): JobReference[] => {
+  const references: JobReference[] = [];
+  const revivedSequenceIds = [sequenceId];
+  for (const revivedSequenceId of revivedSequenceIds) {
+    for (const dependant of store.dependants(revivedSequenceId)) {
+      if (dependant.row.failureReason !== "blocker_failed") continue;
+      if (hasFailedBlocker(store, dependant) || hasLiveDuplicate(store, dependant)) continue;
+      store.update(dependant, revived(dependant.row, now));
+      references.push(referenceTo(dependant.row));
+      revivedSequenceIds.push(dependant.row.sequenceId);
+    }
+  }
+  return references;
+};
+
+const redrive = (store: JobStore, record: JobRecord, now: number): Pick<RedriveResult, "kind" | "revived"> => {
+  // Alive by now: another job of this call brought it back.
+  if (record.row.status !== "failed") return { kind: "redriven", revived: [] };
+  if (hasLiveDuplicate(store, record)) return { kind: "duplicate_live", revived: [] };
+  store.update(record, revived(record.row, now));
+  return { kind: "redriven", revived: reviveDependants(store, record.row.sequenceId, now) };
+};
+
+export const redriveJobs = (store: JobStore, jobIds: readonly string[], now: number): RedriveResult[] => {
+  const decided = new Map<string, Pick<RedriveResult, "kind" | "revived">>();
+  let undecided: JobRecord[] = [];
+  for (const jobId of new Set(jobIds)) {
+    const record = store.find(jobId);
+    if (record === undefined) decided.set(jobId, { kind: "not_found", revived: [] });
+    else if (record.row.status !== "failed") decided.set(jobId, { kind: "not_failed", revived: [] });
+    else undecided.push(record);
+  }
+
+  // Rounds, so that a job named together with its blocker is revived whichever of the two comes first.
+  for (let before = -1; before !== undecided.length; ) {
+    before = undecided.length;
+    undecided = undecided.filter((record) => {
+      if (record.row.status === "failed" && isHeldBack(store, record)) return true;
+      decided.set(record.id, redrive(store, record, now));
+      return false;
+    });
+  }
+
+  return jobIds.map((jobId) => ({
+    jobId,
+    ...(decided.get(jobId) ?? { kind: "blocker_failed", revived: [] }),
+    job: store.find(jobId)?.row ?? null,
+  }));
+};

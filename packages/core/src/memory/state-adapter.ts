@@ -1,0 +1,124 @@
+import { systemClock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
+import type { StateAdapter, StateCall } from "../contracts/state-adapter.ts";
+import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
+import { addJobBlockers } from "./blockers.ts";
+import { cancelSequences } from "./cancel.ts";
+import { claimJobs, nextRunnableIn } from "./claim.ts";
+import { countAhead } from "./count-ahead.ts";
+import { createJobs } from "./create.ts";
+import { deleteSequences, pruneSequences } from "./deletion.ts";
+import { createJobStore } from "./job-store.ts";
+import { lockJob, renewLeases } from "./leases.ts";
+import { commitOutcomes } from "./outcomes.ts";
+import { countJobs, getBlockers, getSequence, listBlockedJobs, listJobs } from "./queries.ts";
+import { reapExpiredLeases } from "./reap.ts";
+import { redriveJobs } from "./redrive.ts";
+import { createCommittedView, createLiveView } from "./store-view.ts";
+import type { StoreView } from "./store-view.ts";
+import { createClient, createTransactions } from "./transactions.ts";
+import type { InProcessContext } from "./transactions.ts";
+
+export type InProcessStateAdapter = StateAdapter<InProcessContext, InProcessContext, string>;
+
+export interface InProcessStateAdapterOptions {
+  /** The store's clock; the system's by default. */
+  readonly clock?: Pick<Clock, "now">;
+}
+
+type Call = StateCall<InProcessContext>;
+
+/**
+ * Keeps jobs in this process: for tests, and for work that may be lost with the process. It has transactions with
+ * savepoints; one that is open holds up every other write, so keep them short.
+ */
+export const createInProcessStateAdapter = ({
+  clock = systemClock,
+}: InProcessStateAdapterOptions = {}): InProcessStateAdapter => {
+  const store = createJobStore();
+  const transactions = createTransactions(store);
+  const liveView = createLiveView(store);
+  let closed = false;
+
+  const assertUsable = (): void => {
+    if (closed) throw new AdapterClosedError("in-process state adapter");
+  };
+
+  const assertInTransaction = (operation: string, ctx: unknown): void => {
+    if (!transactions.has(ctx)) throw new StateNotInTransactionError(operation);
+  };
+
+  const timeOf = (call: Call | undefined): number => call?.now ?? clock.now();
+
+  const perform = <T>(call: Call, action: (now: number) => T): T => {
+    assertUsable();
+    const now = timeOf(call);
+    store.setTime(now);
+    return action(now);
+  };
+
+  const writeInTransaction = async <T>(operation: string, call: Call, action: (now: number) => T): Promise<T> => {
+    assertUsable();
+    assertInTransaction(operation, call.ctx);
+    return perform(call, action);
+  };
+
+  const write = <T>(operation: string, call: Call, action: (now: number) => T): Promise<T> =>
+    call.ctx === undefined
+      ? transactions.write(operation, () => perform(call, action))
+      : writeInTransaction(operation, call, action);
+
+  const read = async <T>(operation: string, call: Call, action: (view: StoreView, now: number) => T): Promise<T> => {
+    assertUsable();
+    if (call.ctx !== undefined) {
+      assertInTransaction(operation, call.ctx);
+      return action(liveView, timeOf(call));
+    }
+    const journals = transactions.journals();
+    return action(journals.length === 0 ? liveView : createCommittedView(store, journals), timeOf(call));
+  };
+
+  return {
+    capabilities: { savepoints: true },
+
+    provideContext: async (callback) => {
+      assertUsable();
+      return callback({ client: createClient() });
+    },
+    runInTransaction: async (callback, parent) => {
+      assertUsable();
+      return transactions.run(callback, parent, assertUsable);
+    },
+    isInTransaction: async (ctx) => transactions.has(ctx),
+    isTransientError: () => false,
+    getTime: (call = {}) => read("getTime", call, (_view, now) => now),
+
+    createJobs: (call) => write("createJobs", call, (now) => createJobs(store, call.jobs, now)),
+    addJobBlockers: (call) => writeInTransaction("addJobBlockers", call, (now) => addJobBlockers(store, call, now)),
+    claimJobs: (call) => write("claimJobs", call, (now) => claimJobs(store, call, now)),
+    // Looks at the index as it is, uncommitted changes included: it is a hint, and a claim waits for their end anyway.
+    nextRunnableIn: (call) => read("nextRunnableIn", call, (_view, now) => nextRunnableIn(store, call.requests, now)),
+    renewLeases: (call) => write("renewLeases", call, (now) => renewLeases(store, call.leases, now)),
+    lockJob: (call) => writeInTransaction("lockJob", call, (now) => lockJob(store, call, now)),
+    lockSequence: (call) => writeInTransaction("lockSequence", call, () => getSequence(liveView, call.sequenceId)),
+    commitOutcomes: (call) => write("commitOutcomes", call, (now) => commitOutcomes(store, call.outcomes, now)),
+    reapExpiredLeases: (call) => write("reapExpiredLeases", call, (now) => reapExpiredLeases(store, call, now)),
+    cancelSequences: (call) => write("cancelSequences", call, (now) => cancelSequences(store, call, now)),
+    redriveJobs: (call) => write("redriveJobs", call, (now) => redriveJobs(store, call.jobIds, now)),
+    deleteSequences: (call) => write("deleteSequences", call, () => deleteSequences(store, call.rootSequenceIds)),
+    pruneSequences: (call) => write("pruneSequences", call, () => pruneSequences(store, call)),
+
+    getJobs: (call) => read("getJobs", call, (view) => call.jobIds.map((id) => view.find(id)?.row)),
+    getSequences: (call) =>
+      read("getSequences", call, (view) => call.sequenceIds.map((id) => getSequence(view, id))),
+    listJobs: (call) => read("listJobs", call, (view) => listJobs(view, call)),
+    getBlockers: (call) => read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
+    listBlockedJobs: (call) => read("listBlockedJobs", call, (view) => listBlockedJobs(view, call)),
+    countJobs: (call) => read("countJobs", call, (view) => countJobs(view, call.filter)),
+    countAhead: (call) => read("countAhead", call, (view, now) => countAhead(view, call.jobId, now)),
+
+    close: async () => {
+      closed = true;
+    },
+  };
+};

@@ -1,0 +1,175 @@
+import type { JobOutcome, NewJob } from "../contracts/state-adapter.ts";
+import type { FailureReason, JobReference, StateJob } from "../model/job.ts";
+import { resolveSchedule } from "../model/schedule.ts";
+
+// Each function makes the next row of a job from the one before; which of them may be used when is not decided here.
+
+type OutcomeOf<TKind extends JobOutcome["kind"]> = Extract<JobOutcome, { kind: TKind }>;
+
+export const referenceTo = (row: StateJob): JobReference => ({
+  id: row.id,
+  typeName: row.typeName,
+  queue: row.queue,
+  sequenceId: row.sequenceId,
+  sequenceTypeName: row.sequenceTypeName,
+  rootSequenceId: row.rootSequenceId,
+});
+
+export const created = (job: NewJob, now: number): StateJob => ({
+  id: job.id,
+  typeName: job.typeName,
+  sequenceId: job.sequenceId,
+  sequenceTypeName: job.sequenceTypeName,
+  sequenceIndex: job.sequenceIndex,
+  rootSequenceId: job.rootSequenceId,
+  originId: job.originId,
+  queue: job.queue,
+  priority: job.priority,
+  status: job.awaitsBlockers ? "blocked" : "pending",
+  input: job.input,
+  output: null,
+  progress: null,
+  createdAt: now,
+  scheduledAt: resolveSchedule(job.schedule, now),
+  attempt: 0,
+  maxAttempts: job.maxAttempts,
+  timeoutMs: job.timeoutMs,
+  leaseMs: job.leaseMs,
+  leaseToken: null,
+  leaseVersion: 0,
+  leasedBy: null,
+  leasedUntil: null,
+  expiredLeases: 0,
+  lastAttemptAt: null,
+  lastError: null,
+  completedAt: null,
+  completedBy: null,
+  continuedToId: null,
+  failedAt: null,
+  failureReason: null,
+  failedBlockerId: null,
+  deduplicationKey: job.deduplication?.key ?? null,
+  onBlockerFailure: job.onBlockerFailure,
+  blockerCount: 0,
+  openBlockers: 0,
+});
+
+/** `pending`, unless something is still in the way. */
+const waiting = ({ openBlockers }: StateJob): "blocked" | "pending" => (openBlockers > 0 ? "blocked" : "pending");
+
+export const claimed = (
+  row: StateJob,
+  lease: { readonly workerId: string; readonly leaseToken: string; readonly leaseMs: number },
+  now: number,
+): StateJob => ({
+  ...row,
+  status: "running",
+  attempt: row.attempt + 1,
+  leaseToken: lease.leaseToken,
+  leaseVersion: row.leaseVersion + 1,
+  leasedBy: lease.workerId,
+  leasedUntil: now + (row.leaseMs ?? lease.leaseMs),
+  // A running job can be claimed only when its lease has run out.
+  expiredLeases: row.status === "running" ? row.expiredLeases + 1 : row.expiredLeases,
+  lastAttemptAt: now,
+});
+
+export const completed = (row: StateJob, outcome: OutcomeOf<"complete">, now: number): StateJob => ({
+  ...row,
+  status: "completed",
+  output: outcome.output,
+  leaseToken: outcome.leaseToken,
+  leasedBy: null,
+  leasedUntil: null,
+  completedAt: now,
+  completedBy: outcome.completedBy,
+  continuedToId: outcome.continuedToId,
+});
+
+export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number): StateJob => ({
+  ...row,
+  status: waiting(row),
+  scheduledAt: resolveSchedule(outcome.schedule, now),
+  leaseToken: outcome.leaseToken,
+  leasedBy: null,
+  leasedUntil: null,
+  expiredLeases: 0,
+  lastError: outcome.error,
+});
+
+export const released = (row: StateJob, outcome: OutcomeOf<"release">, now: number): StateJob => ({
+  ...row,
+  status: waiting(row),
+  scheduledAt: outcome.schedule === null ? row.scheduledAt : resolveSchedule(outcome.schedule, now),
+  // Only a running job has an attempt to give back.
+  attempt: row.status === "running" ? row.attempt - 1 : row.attempt,
+  leaseToken: outcome.leaseToken,
+  leasedBy: null,
+  leasedUntil: null,
+  lastError: outcome.error ?? row.lastError,
+});
+
+export const failed = (row: StateJob, outcome: OutcomeOf<"fail">, now: number): StateJob => ({
+  ...withoutLease(row, outcome.leaseToken),
+  ...failure(outcome.reason, now),
+  expiredLeases: 0,
+  lastError: outcome.error,
+});
+
+const withoutLease = (row: StateJob, leaseToken: string | null): StateJob => ({
+  ...row,
+  leaseToken,
+  leasedBy: null,
+  leasedUntil: null,
+});
+
+const failure = (
+  failureReason: FailureReason,
+  now: number,
+): Pick<StateJob, "status" | "failedAt" | "failureReason"> => ({ status: "failed", failedAt: now, failureReason });
+
+// The next two end a lease without a word from its holder. They take the token away, so that the holder's own outcome,
+// coming late, is refused and not mistaken for a repetition.
+
+export const cancelled = (row: StateJob, error: string, now: number): StateJob => ({
+  ...withoutLease(row, null),
+  ...failure("cancelled", now),
+  lastError: error,
+});
+
+export const reaped = (row: StateJob, error: string, now: number): StateJob => {
+  const ended = { ...withoutLease(row, null), expiredLeases: row.expiredLeases + 1 };
+  return row.attempt < row.maxAttempts
+    ? { ...ended, status: "pending", scheduledAt: row.leasedUntil ?? row.scheduledAt }
+    : { ...ended, ...failure("attempts_exhausted", now), lastError: error };
+};
+
+export const failedByBlocker = (row: StateJob, blockerSequenceId: string, now: number): StateJob => ({
+  ...row,
+  ...failure("blocker_failed", now),
+  failedBlockerId: blockerSequenceId,
+});
+
+export const withBlockers = (row: StateJob, blockerCount: number, openBlockers: number): StateJob => ({
+  ...row,
+  blockerCount,
+  openBlockers,
+  status: openBlockers > 0 ? "blocked" : "pending",
+});
+
+/** So many blockers have completed. A job that was failed or cancelled meanwhile only keeps count. */
+export const withFewerBlockers = (row: StateJob, completedBlockers: number): StateJob => {
+  const openBlockers = Math.max(0, row.openBlockers - completedBlockers);
+  return { ...row, openBlockers, status: row.status === "blocked" && openBlockers === 0 ? "pending" : row.status };
+};
+
+export const revived = (row: StateJob, now: number): StateJob => ({
+  ...row,
+  status: waiting(row),
+  scheduledAt: now,
+  attempt: 0,
+  expiredLeases: 0,
+  failedAt: null,
+  failureReason: null,
+  failedBlockerId: null,
+});

@@ -1,0 +1,100 @@
+import type {
+  BlockerName,
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+  DefineParsed,
+  IsInternal,
+} from "./job-type-markers.ts";
+import type { JobTypeOptions, TypeOnly } from "./job-types.ts";
+import type { JsonCompatible } from "./json-compatible.ts";
+import type { AnyStandardSchema, SchemaInput, SchemaOutput } from "./standard-schema.ts";
+
+/*
+ * What must not compile at definition. Each check maps a definition to itself where it is right and to a sentence where
+ * it is wrong, so that the error stands at the wrong part and says what is wrong with it.
+ */
+
+type NotDefined<TVerb extends string, TName extends string> = `${TVerb} "${TName}", which is not a defined job type`;
+
+type InternalBlocker<TName extends string> =
+  `waits for "${TName}", which is internal: no sequence starts with it, so none can be waited for`;
+
+// --- the types-only form -------------------------------------------------------------------------------------------
+
+export type CheckedUnionJobTypes<TDefs> = { [K in keyof TDefs]: CheckedUnionJobType<TDefs, TDefs[K]> };
+
+interface CheckedUnionJobType<TDefs, TDef> {
+  readonly input: TDef extends { readonly input: infer TInput } ? CheckedInput<TInput> : unknown;
+  readonly output: TDef extends { readonly output: infer TOutput } ? CheckedOutput<TDefs, TOutput> : unknown;
+  readonly blockers?: TDef extends { readonly blockers: infer TBlockers extends readonly unknown[] }
+    ? { readonly [I in keyof TBlockers]: CheckedBlocker<TDefs, TBlockers[I]> }
+    : readonly DefineBlocker<string>[];
+}
+
+type CheckedInput<T> = unknown extends T
+  ? T
+  : T extends DefineContinuationInput<infer TInput>
+    ? DefineContinuationInput<CheckedPart<TInput>>
+    : CheckedPart<T>;
+
+type CheckedOutput<TDefs, T> = unknown extends T
+  ? T
+  : T extends DefineContinuationOutput<infer TName>
+    ? [TName] extends [keyof TDefs]
+      ? T
+      : NotDefined<"continues to", Exclude<TName, keyof TDefs>>
+    : CheckedPart<T>;
+
+type CheckedPart<T> =
+  T extends DefineParsed<infer TAccepted, infer TStored> ? DefineParsed<TAccepted, JsonCompatible<TStored>> : JsonCompatible<T>;
+
+type CheckedBlocker<TDefs, TMarker> = [BlockerName<TMarker>] extends [never]
+  ? DefineBlocker<string>
+  : [BlockerName<TMarker>] extends [keyof TDefs]
+    ? true extends IsInternal<TDefs[BlockerName<TMarker> & keyof TDefs]>
+      ? InternalBlocker<BlockerName<TMarker>>
+      : TMarker
+    : NotDefined<"waits for", Exclude<BlockerName<TMarker>, keyof TDefs>>;
+
+// --- the runtime form ----------------------------------------------------------------------------------------------
+
+export type CheckedJobTypes<T> = {
+  readonly [K in keyof T]: { readonly [P in keyof T[K]]: CheckedOption<T, T[K][P], P> };
+};
+
+// Inference of the options alone would let a misspelt one pass, so unknown names are refused here.
+type CheckedOption<T, TValue, TName> = TName extends "input"
+  ? CheckedInputSchema<TValue>
+  : TName extends "output"
+    ? CheckedSchema<TValue>
+    : TName extends "continuesTo"
+      ? readonly (keyof T & string)[]
+      : TName extends "blockers"
+        ? readonly StartableName<T>[]
+        : TName extends keyof JobTypeOptions
+          ? JobTypeOptions[TName]
+          : "this is not an option of a job type";
+
+type StartableName<T> = { [K in keyof T]: T[K] extends { readonly internal: true } ? never : K }[keyof T] & string;
+
+type CheckedSchema<TSchema> =
+  TSchema extends TypeOnly<infer T>
+    ? TypeOnly<JsonCompatible<T>>
+    : TSchema extends AnyStandardSchema
+      ? SchemaOutput<TSchema> extends JsonCompatible<SchemaOutput<TSchema>>
+        ? TSchema
+        : NotStorableSchema<JsonCompatible<SchemaOutput<TSchema>>>
+      : AnyStandardSchema | TypeOnly<unknown>;
+
+/** Names the problem when the schema returns it directly; a problem further inside has no one-line name. */
+type NotStorableSchema<TCompatible> = TCompatible extends `${string} JSON${string}`
+  ? `what this schema returns cannot be stored: ${TCompatible}`
+  : "what this schema returns cannot be stored: it has a part that is not JSON";
+
+// The stored value goes through the schema a second time when the job is claimed.
+type CheckedInputSchema<TSchema> = TSchema extends AnyStandardSchema
+  ? [SchemaOutput<TSchema>] extends [SchemaInput<TSchema>]
+    ? CheckedSchema<TSchema>
+    : "an input schema must accept what it returns: the stored input is validated again when the job is claimed"
+  : CheckedSchema<TSchema>;

@@ -1,0 +1,155 @@
+import { checkJobTypeOptions } from "./check-job-type-options.ts";
+import type { OnBlockerFailure } from "./job.ts";
+import type { CheckedJobTypes, CheckedUnionJobTypes } from "./job-type-checks.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+  DefineParsed,
+} from "./job-type-markers.ts";
+import type { RetryPolicy } from "./retry-policy.ts";
+import type { AnyStandardSchema, SchemaInput, SchemaOutput, StandardSchemaV1 } from "./standard-schema.ts";
+
+/** A type for an input or output that no schema validates. Made by `typeOnly`. */
+export interface TypeOnly<T> {
+  readonly "~leasehold": "type-only";
+  /** Exists in the types only. */
+  readonly "~type"?: T;
+}
+
+const typeOnlyMarker: TypeOnly<never> = Object.freeze({ "~leasehold": "type-only" });
+
+/** In `defineJobTypes`, gives an input or output its type without a schema: nothing is validated at run time. */
+export const typeOnly = <T>(): TypeOnly<T> => typeOnlyMarker;
+
+/** One entry of `defineJobTypes`. */
+export interface JobTypeOptions {
+  /**
+   * A Standard Schema (zod, valibot, arktype, …) or `typeOnly<T>()`. Callers pass what the schema accepts; what it
+   * returns is stored, validated again at every claim, and given to the handler. Without it the input is `null`.
+   */
+  readonly input?: AnyStandardSchema | TypeOnly<unknown>;
+  /**
+   * Likewise for what the handler returns. Without it the type either only continues, if it has `continuesTo`, or has
+   * the output `null`.
+   */
+  readonly output?: AnyStandardSchema | TypeOnly<unknown>;
+  /** Only reachable by `continueWith`. */
+  readonly internal?: true;
+  /** The types a job of this type may continue with. */
+  readonly continuesTo?: readonly string[];
+  /** The types of the sequences a job of this type waits for, in the order `startBlockers` returns them. */
+  readonly blockers?: readonly string[];
+  /** What becomes of a blocked job when a sequence it waits for fails. Default: `"fail"`. */
+  readonly onBlockerFailure?: OnBlockerFailure;
+  readonly queue?: string;
+  /** Higher runs first. Default: 0. */
+  readonly priority?: number;
+  /** How often a job may run in all. The smallest of the job's, the type's and the worker's counts. */
+  readonly maxAttempts?: number;
+  readonly retry?: RetryPolicy;
+  /** How long one attempt may take before its signal aborts. */
+  readonly timeoutMs?: number;
+  /** How long a worker may be silent before the job is given to another one. */
+  readonly leaseMs?: number;
+}
+
+/** A job type as the engine sees it. Empty for a type that exists for the compiler only: then everything is allowed. */
+export interface RuntimeJobType {
+  /** Absent where nothing is validated: there is no input, or only its type is known. */
+  readonly input?: StandardSchemaV1 | undefined;
+  readonly output?: StandardSchemaV1 | undefined;
+  readonly internal?: boolean | undefined;
+  readonly continuesTo?: readonly string[] | undefined;
+  readonly blockers?: readonly string[] | undefined;
+  readonly onBlockerFailure?: OnBlockerFailure | undefined;
+  readonly queue?: string | undefined;
+  readonly priority?: number | undefined;
+  readonly maxAttempts?: number | undefined;
+  readonly retry?: RetryPolicy | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly leaseMs?: number | undefined;
+}
+
+/** The job types of an application: `TDefs` for the compiler, `definitions` for the engine. */
+export interface JobTypes<TDefs> {
+  /**
+   * Defined by types alone: `definitions` is empty, and at run time every name is allowed and every value taken as it
+   * is. Otherwise a name that is not in `definitions` is an error.
+   */
+  readonly isOpen: boolean;
+  readonly definitions: ReadonlyMap<string, RuntimeJobType>;
+  /** Exists in the types only. */
+  readonly "~definitions"?: TDefs;
+}
+
+/** The job types of whatever application. */
+export type AnyJobTypes = JobTypes<unknown>;
+
+/** What the entries of `defineJobTypes` mean, in the vocabulary of `defineUnionJobTypes`. */
+export type ResolveJobTypes<T> = { [K in keyof T]: ResolveJobType<T[K]> };
+
+type ResolveJobType<TOptions> = TOptions extends { readonly blockers: infer TNames extends readonly string[] }
+  ? {
+      input: ResolveInput<TOptions>;
+      output: ResolveOutput<TOptions>;
+      blockers: { [I in keyof TNames]: DefineBlocker<TNames[I]> };
+    }
+  : { input: ResolveInput<TOptions>; output: ResolveOutput<TOptions> };
+
+type ResolveInput<TOptions> = TOptions extends { readonly internal: true }
+  ? DefineContinuationInput<ResolveOwnInput<TOptions>>
+  : ResolveOwnInput<TOptions>;
+
+type ResolveOwnInput<TOptions> = TOptions extends { readonly input: infer TSchema } ? ResolvePart<TSchema> : null;
+
+type ResolveOutput<TOptions> = TOptions extends { readonly continuesTo: readonly [] }
+  ? ResolveOwnOutput<TOptions, null>
+  : TOptions extends { readonly continuesTo: readonly (infer TName extends string)[] }
+    ? DefineContinuationOutput<TName> | ResolveOwnOutput<TOptions, never>
+    : ResolveOwnOutput<TOptions, null>;
+
+type ResolveOwnOutput<TOptions, TAbsent> = TOptions extends { readonly output: infer TSchema }
+  ? ResolvePart<TSchema>
+  : TAbsent;
+
+type ResolvePart<TSchema> =
+  TSchema extends TypeOnly<infer T>
+    ? Parsed<T, T>
+    : TSchema extends AnyStandardSchema
+      ? Parsed<SchemaInput<TSchema>, SchemaOutput<TSchema>>
+      : never;
+
+/** The plain type where a schema changes none, so that both forms of definition read the same in an editor. */
+type Parsed<TAccepted, TStored> = unknown extends TStored
+  ? DefineParsed<TAccepted, TStored>
+  : [TAccepted, TStored] extends [TStored, TAccepted]
+    ? TStored
+    : DefineParsed<TAccepted, TStored>;
+
+/**
+ * Defines job types by their types alone:
+ *
+ *     const jobTypes = defineUnionJobTypes<{
+ *       "resize-image": { input: { url: string }; output: DefineContinuationOutput<"publish-image"> };
+ *       "publish-image": { input: DefineContinuationInput<{ key: string }>; output: { url: string } };
+ *     }>();
+ *
+ * Nothing is checked at run time; use `defineJobTypes` for schemas and settings.
+ */
+export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(): JobTypes<TDefs> =>
+  Object.freeze({ isOpen: true, definitions: new Map() });
+
+/**
+ * Defines job types with schemas and settings:
+ *
+ *     const jobTypes = defineJobTypes({
+ *       "resize-image": { input: z.object({ url: z.url() }), continuesTo: ["publish-image"], timeoutMs: 60_000 },
+ *       "publish-image": { input: typeOnly<{ key: string }>(), output: typeOnly<{ url: string }>(), internal: true },
+ *     });
+ *
+ * @throws {InvalidOptionError} naming the entry and the option, as in `jobTypes["resize-image"].timeoutMs`.
+ */
+export const defineJobTypes = <const T extends Record<string, JobTypeOptions>>(
+  definitions: T & CheckedJobTypes<T>,
+): JobTypes<ResolveJobTypes<T>> => Object.freeze({ isOpen: false, definitions: checkJobTypeOptions(definitions) });

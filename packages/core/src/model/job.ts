@@ -1,0 +1,104 @@
+/**
+ * The stored job: what every state adapter persists and returns. Times are milliseconds since the epoch by the store's
+ * clock; `input`, `output`, `progress` and `lastError` are text that only core can read.
+ *
+ *              start                claim                    complete
+ *   (none) ────────▶ pending ─────────────▶ running ───────────────────▶ completed
+ *      │               ▲ ▲                   │ │ │
+ *      │ has open      │ │  retry / release  │ │ └─ unrecoverable, exhausted, cancelled ─▶ failed
+ *      │ blockers      │ └───────────────────┘ │                                            │
+ *      └──▶ blocked ───┘    lease expires: claimable again                                  │
+ *           last blocker completes           ◀───────────────── redrive ────────────────────┘
+ */
+export const jobStatuses = ["blocked", "pending", "running", "completed", "failed"] as const;
+
+export type JobStatus = (typeof jobStatuses)[number];
+
+export const failureReasons = [
+  "attempts_exhausted",
+  "unrecoverable",
+  "blocker_failed",
+  "cancelled",
+  "no_handler",
+  "invalid_input",
+] as const;
+
+/** Why a job is in `failed`. */
+export type FailureReason = (typeof failureReasons)[number];
+
+/** What becomes of a blocked job when a sequence it waits for fails. */
+export type OnBlockerFailure = "fail" | "wait";
+
+export interface StateJob {
+  readonly id: string;
+  readonly typeName: string;
+  /** The id of the first job of the sequence; its own id for the first job. */
+  readonly sequenceId: string;
+  readonly sequenceTypeName: string;
+  /** 0 for the first job, 1 for its continuation, and so on without gaps. */
+  readonly sequenceIndex: number;
+  /** The sequence at the top of the tree of sequences that led to this job; its own sequence for a root. */
+  readonly rootSequenceId: string;
+  /** The job that brought this one about; null for a root. */
+  readonly originId: string | null;
+
+  readonly queue: string;
+  readonly priority: number;
+  readonly status: JobStatus;
+  readonly input: string;
+  readonly output: string | null;
+  readonly progress: string | null;
+
+  readonly createdAt: number;
+  readonly scheduledAt: number;
+
+  /** Raised by every claim; given back by a release. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly timeoutMs: number | null;
+  /** The lease this job asks for; null takes the worker's. */
+  readonly leaseMs: number | null;
+
+  /** The token of the latest claim. It stays after the lease has ended so that a repeated outcome is recognised. */
+  readonly leaseToken: string | null;
+  /** Raised by one at every claim, never lowered. */
+  readonly leaseVersion: number;
+  readonly leasedBy: string | null;
+  readonly leasedUntil: number | null;
+  /** How many leases in a row ran out without an outcome: the mark of a job that takes its process down. */
+  readonly expiredLeases: number;
+
+  readonly lastAttemptAt: number | null;
+  readonly lastError: string | null;
+
+  readonly completedAt: number | null;
+  /** The worker that completed the job; null for workerless completion. */
+  readonly completedBy: string | null;
+  readonly continuedToId: string | null;
+
+  readonly failedAt: number | null;
+  readonly failureReason: FailureReason | null;
+  /** With `blocker_failed`: the sequence whose failure took this job along. */
+  readonly failedBlockerId: string | null;
+
+  readonly deduplicationKey: string | null;
+  readonly onBlockerFailure: OnBlockerFailure;
+  /** How many sequences this job was given as blockers. */
+  readonly blockerCount: number;
+  /** How many of them have not completed. */
+  readonly openBlockers: number;
+}
+
+/** The first and the latest job of a sequence; the same job while there is no continuation. */
+export interface StateSequence {
+  readonly first: StateJob;
+  readonly current: StateJob;
+}
+
+/** The part of a job that travels in results where the whole row would be waste. */
+export type JobReference = Pick<
+  StateJob,
+  "id" | "typeName" | "queue" | "sequenceId" | "sequenceTypeName" | "rootSequenceId"
+>;
+
+export const isTerminal = (status: JobStatus): boolean => status === "completed" || status === "failed";

@@ -1,0 +1,128 @@
+/// <reference lib="es2024.string" />
+import { InvalidOptionError } from "../errors.ts";
+
+/*
+ * Each check returns the value with its type or throws InvalidOptionError. The values come from callers who may not use
+ * TypeScript, so nothing here trusts a getter, a proxy or a method of the value: objects, arrays and dates are returned
+ * as copies, read once, that cannot answer differently later.
+ */
+
+const refusal = (option: string, requirement: string, received: unknown): InvalidOptionError => {
+  try {
+    return new InvalidOptionError(option, requirement, received);
+  } catch {
+    // Even asking a revoked proxy what it is throws.
+    return new InvalidOptionError(option, requirement, {});
+  }
+};
+
+/** Made by a literal or with a null prototype, here or in another realm. May throw for a hostile proxy. */
+export const isPlainObject = (value: unknown): value is Record<string, unknown> => {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return true;
+  // The Object.prototype of another realm (a vm context, a test runner) is the only parentless one to own this method.
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "isPrototypeOf");
+};
+
+export const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes("\0");
+
+export interface TextLimits {
+  readonly maxLength?: number;
+}
+
+/** A text people choose: the name of a queue, a type, a worker, a key. */
+export const requireName = (value: unknown, option: string, { maxLength = 200 }: TextLimits = {}): string => {
+  if (typeof value !== "string" || value.length === 0 || value.length > maxLength) {
+    throw refusal(option, `must be a string of 1 to ${maxLength} characters`, value);
+  }
+  if (!isStorableText(value)) {
+    throw refusal(option, "must not contain NUL characters or unpaired surrogates", value);
+  }
+  return value;
+};
+
+export const requireId = (value: unknown, option: string): string => requireName(value, option);
+
+export interface NumberLimits {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+const requireWithin = (value: number, option: string, kind: string, { min, max }: NumberLimits): number => {
+  if (min !== undefined && max !== undefined && !(value >= min && value <= max)) {
+    throw refusal(option, `must be ${kind} from ${min} to ${max}`, value);
+  }
+  if (min !== undefined && !(value >= min)) throw refusal(option, `must be ${kind} of at least ${min}`, value);
+  if (max !== undefined && !(value <= max)) throw refusal(option, `must be ${kind} of at most ${max}`, value);
+  return value;
+};
+
+export const requireInteger = (value: unknown, option: string, limits: NumberLimits = {}): number => {
+  if (!Number.isSafeInteger(value)) throw refusal(option, "must be an integer", value);
+  return requireWithin(value as number, option, "an integer", limits);
+};
+
+export const requireNumber = (value: unknown, option: string, limits: NumberLimits = {}): number => {
+  if (typeof value !== "number" || !Number.isFinite(value)) throw refusal(option, "must be a finite number", value);
+  return requireWithin(value, option, "a number", limits);
+};
+
+/** Says nothing about parameters and result: the type argument is the caller's word. */
+export const requireFunction = <TFunction extends (...parameters: never[]) => unknown>(
+  value: unknown,
+  option: string,
+): TFunction => {
+  if (typeof value !== "function") throw refusal(option, "must be a function", value);
+  return value as TFunction;
+};
+
+export const requireOneOf = <const TAllowed extends string>(
+  value: unknown,
+  option: string,
+  allowed: readonly TAllowed[],
+): TAllowed => {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) {
+    throw refusal(option, `must be one of ${allowed.map((name) => `"${name}"`).join(", ")}`, value);
+  }
+  return found;
+};
+
+export const requirePlainObject = (value: unknown, option: string): Record<string, unknown> => {
+  try {
+    if (isPlainObject(value)) return { ...value };
+  } catch {
+    throw refusal(option, "must be a plain object that can be read", value);
+  }
+  throw refusal(option, "must be a plain object", value);
+};
+
+export const requireArray = (
+  value: unknown,
+  option: string,
+  { maxLength = 100_000 }: TextLimits = {},
+): readonly unknown[] => {
+  const copy: unknown[] = [];
+  try {
+    if (!Array.isArray(value)) throw refusal(option, "must be an array", value);
+    const { length } = value;
+    if (length > maxLength) throw refusal(option, `must have at most ${maxLength} entries`, value);
+    for (let index = 0; index < length; index += 1) copy.push(value[index]);
+  } catch (error) {
+    throw error instanceof InvalidOptionError ? error : refusal(option, "must be an array that can be read", value);
+  }
+  return copy;
+};
+
+export const requireDate = (value: unknown, option: string): Date => {
+  let time = Number.NaN;
+  try {
+    // Reads the date's own slot: works across realms, and ignores a getTime of the value's own.
+    time = Date.prototype.getTime.call(value);
+  } catch {
+    // Not a date; NaN says so.
+  }
+  if (Number.isNaN(time)) throw refusal(option, "must be a valid Date", value);
+  return new Date(time);
+};

@@ -1,0 +1,28 @@
+import { InvalidOptionError } from "../errors.ts";
+import { requireDate, requireNumber, requirePlainObject } from "./option-checks.ts";
+
+/** When a job may run: at a moment, or some time after the store's present. */
+export type ScheduleOptions = { at: Date; afterMs?: never } | { at?: never; afterMs: number };
+
+/** The same in the form adapters take: only the store adds `afterMs` to its own clock, so no worker's clock matters. */
+export type Schedule = { readonly at: number } | { readonly afterMs: number };
+
+export const immediately: Schedule = { afterMs: 0 };
+
+// The largest date JavaScript can hold.
+const latestMs = 8_640_000_000_000_000;
+// A hundred years: beyond that it is a mistake in units.
+const longestDelayMs = 100 * 365.25 * 24 * 3_600_000;
+
+export const resolveSchedule = (schedule: Schedule, now: number): number =>
+  "at" in schedule ? schedule.at : Math.min(now + schedule.afterMs, latestMs);
+
+export const parseSchedule = (value: unknown, option = "schedule"): Schedule => {
+  if (value === undefined) return immediately;
+  const { at, afterMs } = requirePlainObject(value, option);
+  if ((at === undefined) === (afterMs === undefined)) {
+    throw new InvalidOptionError(option, "must have exactly one of `at` and `afterMs`", value);
+  }
+  if (at !== undefined) return { at: requireDate(at, `${option}.at`).getTime() };
+  return { afterMs: Math.ceil(requireNumber(afterMs, `${option}.afterMs`, { min: 0, max: longestDelayMs })) };
+};

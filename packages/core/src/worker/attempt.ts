@@ -1,0 +1,189 @@
+import type { JobOutcome } from "../contracts/state-adapter.ts";
+import { encodeOutput } from "../engine/complete.ts";
+import { runInScope } from "../engine/engine.ts";
+import { validateAgainstSchema } from "../engine/job-type-registry.ts";
+import { jobEventData } from "../engine/observe.ts";
+import { type JobView, viewJobs, viewJobWithoutBlockers } from "../engine/view.ts";
+import { JobTimeoutError } from "../errors.ts";
+import type { AttemptEventData } from "../contracts/events.ts";
+import { decodePayload } from "../model/codec.ts";
+import type { JobAbortReason } from "../model/entities.ts";
+import { completeOutcome, errorOutcome, releaseOutcome } from "./decide-outcome.ts";
+import type { HeldJob } from "./held-jobs.ts";
+import { createProcessSession, type ProcessSession } from "./process-session.ts";
+import type { Handler, WorkerContext } from "./worker-context.ts";
+
+/** How a process function ended: by itself, or given up on after it ignored its signal. */
+type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown } | { kind: "abandoned" };
+
+export const attemptEventData = (worker: WorkerContext, { job }: HeldJob): AttemptEventData => ({
+  ...jobEventData(job),
+  workerId: worker.settings.workerId,
+  attempt: job.attempt,
+});
+
+// The lease is gone for certain, so there is nothing to record. A lease that has only run out by our own reckoning is
+// not among these: the store decides about it.
+const lostForCertain: ReadonlySet<JobAbortReason> = new Set([
+  "taken_by_another_worker",
+  "already_completed",
+  "not_found",
+  "cancelled",
+]);
+
+/**
+ * Runs one attempt at a job and calls `onEnd` exactly once: with the outcome to record, or with nothing when it is
+ * recorded already or the lease is lost.
+ *
+ *   running ──process function settles──▶ over
+ *      │                                   ▲
+ *      └──abort──▶ aborting ──settles──────┤
+ *                     └──grace runs out────┘   (what comes later is dropped and reported)
+ */
+export const startAttempt = (
+  worker: WorkerContext,
+  held: HeldJob,
+  handler: Handler,
+  onEnd: (outcome: JobOutcome | undefined, abandoned: boolean) => void,
+): void => {
+  const { engine, settings } = worker;
+  const { observe, runtime } = engine;
+  const { clock } = runtime;
+  const startedAt = clock.monotonic();
+  let controller: AbortController | undefined;
+  let abortReason: JobAbortReason | undefined;
+  let cancelTimeout: (() => void) | undefined;
+  let cancelGrace: (() => void) | undefined;
+  let over = false;
+
+  const session = createProcessSession(worker, held, () => abortReason);
+
+  const end = (outcome: JobOutcome | undefined, ending: Ending): void => {
+    over = true;
+    cancelTimeout?.();
+    cancelGrace?.();
+    held.abort = undefined;
+    session.close();
+    observe("jobAttemptDuration", () => ({
+      ...attemptEventData(worker, held),
+      durationMs: clock.monotonic() - startedAt,
+    }));
+    onEnd(outcome, ending.kind === "abandoned");
+  };
+
+  const abort = (reason: JobAbortReason): void => {
+    if (over || abortReason !== undefined) return;
+    abortReason = reason;
+    controller?.abort(reason);
+    cancelGrace = clock.setTimer(() => {
+      observe("jobAttemptStuck", () => attemptEventData(worker, held));
+      settle({ kind: "abandoned" });
+    }, settings.abortGraceMs);
+  };
+
+  const settle = (ending: Ending): void => {
+    if (over) {
+      observe("jobAttemptLateResult", () => attemptEventData(worker, held));
+      return;
+    }
+    if (session.completed || (abortReason !== undefined && lostForCertain.has(abortReason))) end(undefined, ending);
+    else end(decideEnding(worker, held, ending, abortReason, timeoutMs), ending);
+  };
+
+  const getSignal = (): AbortSignal => (controller ??= createController(abortReason)).signal;
+
+  const timeoutMs = effectiveTimeout(held, handler);
+  if (timeoutMs !== undefined) {
+    cancelTimeout = clock.setTimer(() => {
+      observe("jobAttemptTimedOut", () => ({ ...attemptEventData(worker, held), timeoutMs }));
+      abort("timeout");
+    }, timeoutMs);
+  }
+  held.abort = abort;
+  observe("jobAttemptStarted", () => attemptEventData(worker, held));
+
+  execute(worker, held, handler, session, getSignal).then(
+    (value) => settle({ kind: "returned", value }),
+    (error: unknown) => settle({ kind: "threw", error }),
+  );
+};
+
+const createController = (abortReason: JobAbortReason | undefined): AbortController => {
+  const controller = new AbortController();
+  if (abortReason !== undefined) controller.abort(abortReason);
+  return controller;
+};
+
+const effectiveTimeout = ({ job }: HeldJob, handler: Handler): number | undefined => {
+  if (job.timeoutMs === null) return handler.timeoutMs;
+  return Math.min(job.timeoutMs, handler.timeoutMs ?? Infinity);
+};
+
+/** Reads the job, runs the handler, and encodes what it returned; undefined when `complete` has done all that. */
+const execute = async (
+  worker: WorkerContext,
+  held: HeldJob,
+  handler: Handler,
+  session: ProcessSession,
+  getSignal: () => AbortSignal,
+): Promise<string | undefined> => {
+  const { engine, settings } = worker;
+  const job = await readJobView(worker, held);
+  const options = {
+    job,
+    complete: session.complete,
+    reportProgress: session.reportProgress,
+    get prepare() {
+      return session.prepare();
+    },
+    // Made when it is first read: most process functions of short jobs never look at it.
+    get signal() {
+      return getSignal();
+    },
+  };
+  const context = {
+    job,
+    workerId: settings.workerId,
+    get signal() {
+      return getSignal();
+    },
+  };
+  const origin = { jobId: held.job.id, rootSequenceId: held.job.rootSequenceId };
+  const returned = await runInScope(engine, { origin }, async () => {
+    const running = handler.run(options, context);
+    session.endSynchronousPart();
+    return running;
+  });
+  return session.finish(returned, (output) => encodeOutput(engine, held.job, output));
+};
+
+const readJobView = async ({ engine }: WorkerContext, { job }: HeldJob): Promise<JobView> => {
+  const type = engine.jobTypes.get(job.typeName);
+  const stored = decodePayload(engine.codec, job.input, "input");
+  const input = type.input ? await validateAgainstSchema(type, job.typeName, "input", stored) : stored;
+  if (job.blockerCount === 0) return { ...viewJobWithoutBlockers(engine, job, input), blockers: [] };
+  const [view] = await viewJobs(engine, undefined, [job]);
+  return { ...view!, input };
+};
+
+const decideEnding = (
+  worker: WorkerContext,
+  held: HeldJob,
+  ending: Ending,
+  abortReason: JobAbortReason | undefined,
+  timeoutMs: number | undefined,
+): JobOutcome | undefined => {
+  if (abortReason === "timeout") {
+    const error = new JobTimeoutError(held.job.id, timeoutMs!);
+    if (ending.kind === "threw") error.cause = ending.error;
+    return errorOutcome(worker, held, error);
+  }
+  switch (ending.kind) {
+    case "returned":
+      return completeOutcome(worker, held, ending.value as string);
+    case "threw":
+      return abortReason === "shutdown" ? releaseOutcome(held) : errorOutcome(worker, held, ending.error);
+    case "abandoned":
+      return abortReason === "shutdown" ? releaseOutcome(held) : undefined;
+  }
+};

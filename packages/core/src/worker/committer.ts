@@ -1,0 +1,172 @@
+import { sleep } from "../clock.ts";
+import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state-adapter.ts";
+import { createEffects, type Effects } from "../engine/effects.ts";
+import { announceOutcome } from "../engine/outcome-effects.ts";
+import { StoreCallTimeoutError } from "../errors.ts";
+import { attemptEventData } from "./attempt.ts";
+import { errorOutcome } from "./decide-outcome.ts";
+import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+/** Writes outcomes in batches, each fenced by its own lease. */
+export interface Committer {
+  add(held: HeldJob, outcome: JobOutcome): void;
+  /** Resolves when everything added so far has been written or has lost its lease. */
+  flushed(): Promise<void>;
+  readonly pending: number;
+}
+
+interface Entry {
+  readonly held: HeldJob;
+  outcome: JobOutcome;
+}
+
+const retryDelayMs = 50;
+const longestRetryDelayMs = 1_000;
+
+const byJobId = (a: Entry, b: Entry): number => (a.held.job.id < b.held.job.id ? -1 : 1);
+
+export const createCommitter = (
+  worker: WorkerContext,
+  onRunnableIn: (ms: number) => void,
+  onWritten: () => void,
+): Committer => {
+  const { engine, settings, held: heldJobs } = worker;
+  const { store, observe, runtime } = engine;
+  const { clock } = runtime;
+  let queue: Entry[] = [];
+  let writing = 0;
+  let flushing = false;
+  let onFlushed: (() => void)[] = [];
+
+  const finish = (entry: Entry): void => {
+    heldJobs.remove(entry.held);
+  };
+
+  const reportApplied = (effects: Effects, { held, outcome }: Entry, result: OutcomeResult & { kind: "applied" }) => {
+    announceOutcome(effects, held.job, outcome, result);
+    const data = () => attemptEventData(worker, held);
+    if (outcome.kind === "complete") effects.observe("jobAttemptCompleted", data);
+    if (outcome.kind === "release" && outcome.schedule) effects.observe("jobAttemptRescheduled", data);
+    if (outcome.kind === "retry" || outcome.kind === "fail") {
+      const retryInMs = outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
+      effects.observe("jobAttemptFailed", () => ({ ...data(), error: outcome.error, retryInMs }));
+    }
+    const schedule = outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : undefined;
+    if (schedule && "afterMs" in schedule) onRunnableIn(schedule.afterMs);
+  };
+
+  const reportRefused = (effects: Effects, { held }: Entry, refusal: LeaseRefusal): void => {
+    const data = () => attemptEventData(worker, held);
+    effects.observe("jobAttemptFenced", () => ({ ...data(), refusal: refusal.reason }));
+    if (refusal.status === "completed") {
+      effects.observe("jobAttemptAlreadyCompleted", data);
+      // It may be our own completion whose answer was lost, and with it the hint.
+      effects.sequenceFinished(held.job.sequenceId);
+    } else if (refusal.reason === "lease_expired") effects.observe("jobAttemptLeaseExpired", data);
+    else if (refusal.reason === "lease_mismatch") effects.observe("jobAttemptTakenByAnotherWorker", data);
+  };
+
+  const writeOnce = async (batch: readonly Entry[]): Promise<void> => {
+    const results = await store.commitOutcomes({ outcomes: batch.map(({ outcome }) => outcome) });
+    const effects = createEffects(engine.notifier, observe);
+    for (const [index, entry] of batch.entries()) {
+      const result = results[index]!;
+      if (result.kind === "applied") reportApplied(effects, entry, result);
+      if (result.kind === "refused") reportRefused(effects, entry, result);
+      finish(entry);
+    }
+    observe("commitBatch", () => ({ workerId: settings.workerId, size: batch.length }));
+    effects.release();
+  };
+
+  /** Those whose lease is certainly over cannot be written any more; somebody else may have the job by now. */
+  const withoutLost = (batch: readonly Entry[]): Entry[] =>
+    batch.filter((entry) => {
+      if (isLeaseTrusted(entry.held, clock)) return true;
+      observe("jobAttemptLeaseExpired", () => attemptEventData(worker, entry.held));
+      finish(entry);
+      return false;
+    });
+
+  /** A store that cannot take this very outcome (not: cannot be reached) gets a failure instead, at last without text. */
+  const degrade = (entry: Entry, error: unknown): boolean => {
+    const { outcome } = entry;
+    if (outcome.kind === "complete") {
+      entry.outcome = errorOutcome(worker, entry.held, error);
+      return true;
+    }
+    if (outcome.error === null) return false;
+    entry.outcome = { ...outcome, error: null };
+    return true;
+  };
+
+  const write = async (batch: readonly Entry[]): Promise<void> => {
+    let entries: readonly Entry[] = batch;
+    for (let attempt = 0; entries.length > 0; attempt++) {
+      try {
+        await writeOnce(entries);
+        return;
+      } catch (error) {
+        observe("workerError", () => ({ workerId: settings.workerId, loop: "committer", error }));
+        if (!(error instanceof StoreCallTimeoutError) && !store.isTransientError(error)) {
+          if (entries.length > 1) {
+            // One of them may be what the store cannot take; alone, it takes none along.
+            for (const entry of entries) await write([entry]);
+            return;
+          }
+          if (!degrade(entries[0]!, error)) {
+            // Nothing about it can be written. Its lease will run out, and the reaper takes it from there.
+            finish(entries[0]!);
+            return;
+          }
+        }
+        await sleep(clock, Math.min(retryDelayMs * 2 ** attempt, longestRetryDelayMs));
+        entries = withoutLost(entries);
+      }
+    }
+  };
+
+  const flush = async (): Promise<void> => {
+    while (queue.length > 0) {
+      const batch = queue.slice(0, settings.commitBatchSize);
+      queue = queue.slice(settings.commitBatchSize);
+      writing = batch.length;
+      // One order for every batch of every worker: overlapping ones wait for each other instead of deadlocking.
+      await write(batch.sort(byJobId));
+      writing = 0;
+      onWritten();
+    }
+    flushing = false;
+    for (const resolve of onFlushed.splice(0)) resolve();
+  };
+
+  let lingering: (() => void) | undefined;
+  const begin = (): void => {
+    lingering?.();
+    lingering = undefined;
+    void flush();
+  };
+
+  return {
+    add: (held, outcome) => {
+      held.committing = true;
+      queue.push({ held, outcome });
+      if (!flushing) {
+        flushing = true;
+        // What settles in the same moment travels together; nothing waits for a batch to fill.
+        if (settings.commitLingerMs > 0) lingering = clock.setTimer(begin, settings.commitLingerMs);
+        else clock.soon(begin);
+      } else if (lingering && queue.length >= settings.commitBatchSize) begin();
+    },
+    flushed: () => {
+      if (!flushing) return Promise.resolve();
+      const done = new Promise<void>((resolve) => onFlushed.push(resolve));
+      if (lingering) begin();
+      return done;
+    },
+    get pending() {
+      return queue.length + writing;
+    },
+  };
+};

@@ -1,0 +1,232 @@
+import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
+import { UnknownJobTypeError } from "../errors.ts";
+import { attemptEventData, startAttempt } from "./attempt.ts";
+import { attemptLimit, failOutcome, releaseOutcome } from "./decide-outcome.ts";
+import { createFifo, type Fifo } from "./fifo.ts";
+import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
+import { createPrefetchEstimate } from "./prefetch.ts";
+import type { ProcessGate } from "./process-gate.ts";
+import type { QueueSettings, WorkerContext } from "./worker-context.ts";
+
+/** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
+export interface Consumer {
+  accept(jobs: readonly HeldJob[]): void;
+  /** What to claim now; empty while there is no room. */
+  claimRequests(): { requests: readonly ClaimRequest[]; limit: number };
+  /** Starts nothing any more; buffered jobs are given back. Answers how many. */
+  stop(): number;
+  /** Tells every running process function that the worker is going. Answers how many. */
+  abortRunning(): number;
+  /** Resolves when no slot is in use. */
+  drained(): Promise<void>;
+  readonly running: number;
+  readonly buffered: number;
+  /** Process functions that ignored their signal until they were given up on. */
+  readonly abandoned: number;
+}
+
+export interface ConsumerOptions {
+  readonly gate: ProcessGate;
+  readonly commit: (held: HeldJob, outcome: JobOutcome) => void;
+  /** Room has come free, or the lease of a buffered job is gone. */
+  readonly onRoom: () => void;
+}
+
+interface Lane {
+  readonly queue: QueueSettings;
+  readonly buffer: Fifo<HeldJob>;
+  readonly typeNames: readonly string[] | null;
+  running: number;
+}
+
+export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: ConsumerOptions): Consumer => {
+  const { engine, settings, handlers, held } = worker;
+  const { clock } = engine.runtime;
+  const typeNames = [...handlers.keys()];
+  const lanes: Lane[] = settings.queues.map((queue) => ({
+    queue,
+    buffer: createFifo(),
+    typeNames: queue.claimAllTypes ? null : typeNames,
+    running: 0,
+  }));
+  const laneOf = new Map(lanes.map((lane) => [lane.queue.name, lane]));
+  const prefetch = createPrefetchEstimate(clock, settings.prefetch);
+  const suspects: HeldJob[] = [];
+  const runningJobs = new Set<HeldJob>();
+  let buffered = 0;
+  let abandoned = 0;
+  let stopping = false;
+  let nextLane = 0;
+  let onDrained: (() => void)[] = [];
+
+  const drop = (job: HeldJob): void => {
+    held.remove(job);
+    engine.observe("jobAttemptLeaseExpired", () => attemptEventData(worker, job));
+  };
+
+  const finish = (job: HeldJob, lane: Lane, alone: boolean, outcome: JobOutcome | undefined): void => {
+    runningJobs.delete(job);
+    lane.running -= 1;
+    prefetch.jobFinished();
+    reportProcessing(job, -1);
+    if (outcome) commit(job, outcome);
+    else held.remove(job);
+    gate.leave(alone);
+    if (runningJobs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
+    pump();
+    onRoom();
+  };
+
+  const start = (job: HeldJob, lane: Lane, alone: boolean): void => {
+    const handler = handlers.get(job.job.typeName)!;
+    runningJobs.add(job);
+    lane.running += 1;
+    reportProcessing(job, 1);
+    startAttempt(worker, job, handler, (outcome, wasAbandoned) => {
+      if (wasAbandoned) abandoned += 1;
+      finish(job, lane, alone, outcome);
+    });
+  };
+
+  const reportProcessing = ({ job }: HeldJob, delta: 1 | -1): void => {
+    const data = { typeName: job.typeName, workerId: settings.workerId };
+    engine.observe("jobTypeProcessingChange", () => ({ ...data, delta }));
+    engine.observe("jobTypeIdleChange", () => ({ ...data, delta: -delta }));
+  };
+
+  /** Jobs that must not run here get their outcome at once. */
+  const refuse = (job: HeldJob): JobOutcome | undefined => {
+    const { typeName, attempt } = job.job;
+    if (!handlers.has(typeName)) {
+      return failOutcome(job, "no_handler", new UnknownJobTypeError(typeName, "has no handler in the worker that owns its queue"));
+    }
+    if (attempt > attemptLimit(worker, job.job)) {
+      return failOutcome(job, "attempts_exhausted", new Error("No attempt is left under this worker's limit."));
+    }
+    return undefined;
+  };
+
+  const isSuspect = ({ job }: HeldJob): boolean => job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
+
+  const pumpSuspects = (): void => {
+    while (suspects.length > 0) {
+      const job = suspects[0]!;
+      if (!isLeaseTrusted(job, clock)) drop(job);
+      else if (!gate.tryEnter(true)) return;
+      else start(job, laneOf.get(job.job.queue)!, true);
+      suspects.shift();
+      buffered -= 1;
+      gate.withdrawRequest();
+    }
+  };
+
+  const pump = (): void => {
+    pumpSuspects();
+    // One job a lane in turn, so that a full queue cannot keep the others from the slots.
+    let blockedLanes = 0;
+    while (blockedLanes < lanes.length && runningJobs.size < settings.concurrency) {
+      const lane = lanes[nextLane]!;
+      nextLane = (nextLane + 1) % lanes.length;
+      const job = lane.running < lane.queue.concurrency ? lane.buffer.peek() : undefined;
+      if (!job) {
+        blockedLanes += 1;
+        continue;
+      }
+      blockedLanes = 0;
+      if (!isLeaseTrusted(job, clock)) drop(job);
+      else if (!gate.tryEnter(false)) return;
+      else start(job, lane, false);
+      lane.buffer.shift();
+      buffered -= 1;
+    }
+  };
+
+  const giveBackBuffered = (): void => {
+    for (const lane of lanes) {
+      for (let job = lane.buffer.shift(); job; job = lane.buffer.shift()) {
+        buffered -= 1;
+        commit(job, releaseOutcome(job));
+      }
+    }
+  };
+
+  const addSuspect = (job: HeldJob): void => {
+    suspects.push(job);
+    buffered += 1;
+    gate.requestAlone();
+    // Whatever is held when the suspect takes the process down loses an attempt, started or not.
+    giveBackBuffered();
+  };
+
+  const stopListening = gate.onChange(() => {
+    pump();
+    onRoom();
+  });
+
+  return {
+    accept: (jobs) => {
+      for (const job of jobs) {
+        const refusal = refuse(job);
+        if (refusal) commit(job, refusal);
+        else if (stopping) commit(job, releaseOutcome(job));
+        else if (isSuspect(job)) addSuspect(job);
+        else if (gate.isReserved) commit(job, releaseOutcome(job));
+        else {
+          laneOf.get(job.job.queue)!.buffer.push(job);
+          buffered += 1;
+        }
+      }
+      pump();
+    },
+    claimRequests: () => {
+      if (stopping || gate.isReserved) return { requests: [], limit: 0 };
+      const ahead = prefetch.current();
+      const free = settings.concurrency - runningJobs.size + ahead - buffered;
+      // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
+      if (free <= 0 || (buffered > ahead / 2 && runningJobs.size >= settings.concurrency)) {
+        return { requests: [], limit: 0 };
+      }
+      const wanting = lanes
+        .map((lane) => ({ lane, room: lane.queue.concurrency - lane.running + ahead - lane.buffer.size }))
+        .filter(({ room }) => room > 0);
+      if (wanting.length === 0) return { requests: [], limit: 0 };
+      // The order rotates, so that when there is little room every queue comes first in turn.
+      const first = nextLane % wanting.length;
+      const share = Math.ceil(free / wanting.length);
+      const requests = [...wanting.slice(first), ...wanting.slice(0, first)].map(({ lane, room }) => ({
+        queue: lane.queue.name,
+        typeNames: lane.typeNames,
+        limit: Math.min(room, share),
+      }));
+      nextLane = (nextLane + 1) % lanes.length;
+      return { requests, limit: free };
+    },
+    stop: () => {
+      stopping = true;
+      stopListening();
+      const given = buffered;
+      giveBackBuffered();
+      for (const job of suspects.splice(0)) {
+        buffered -= 1;
+        gate.withdrawRequest();
+        commit(job, releaseOutcome(job));
+      }
+      return given;
+    },
+    abortRunning: () => {
+      const jobs = [...runningJobs];
+      for (const job of jobs) job.abort?.("shutdown");
+      return jobs.length;
+    },
+    drained: () => (runningJobs.size === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve))),
+    get running() {
+      return runningJobs.size;
+    },
+    get buffered() {
+      return buffered;
+    },
+    get abandoned() {
+      return abandoned;
+    },
+  };
+};

@@ -1,0 +1,63 @@
+import type { JobOutcome } from "../contracts/state-adapter.ts";
+import { RescheduleJobError, SchemaValidationError, UnrecoverableJobError } from "../errors.ts";
+import type { StateJob } from "../model/job.ts";
+import { defaultRetryPolicy, retryDelayMs } from "../model/retry-policy.ts";
+import { parseSchedule } from "../model/schedule.ts";
+import { toStoredErrorText } from "../model/stored-error.ts";
+import type { HeldJob } from "./held-jobs.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+const lease = ({ job, leaseToken }: HeldJob): { jobId: string; leaseToken: string } => ({ jobId: job.id, leaseToken });
+
+/** The number of executions a job may have here: its own bound, its handler's and the operator's, whichever is least. */
+export const attemptLimit = ({ handlers, settings }: WorkerContext, job: StateJob): number =>
+  Math.min(
+    job.maxAttempts,
+    handlers.get(job.typeName)?.maxAttempts ?? Infinity,
+    settings.maxAttempts ?? Infinity,
+  );
+
+export const completeOutcome = (worker: WorkerContext, held: HeldJob, output: string): JobOutcome => ({
+  kind: "complete",
+  ...lease(held),
+  output,
+  continuedToId: null,
+  completedBy: worker.settings.workerId,
+});
+
+/** Back to the queue as if it had not been claimed. */
+export const releaseOutcome = (held: HeldJob): JobOutcome => ({
+  kind: "release",
+  ...lease(held),
+  schedule: null,
+  error: null,
+});
+
+export const failOutcome = (
+  held: HeldJob,
+  reason: Extract<JobOutcome, { kind: "fail" }>["reason"],
+  error: unknown,
+): JobOutcome => ({ kind: "fail", ...lease(held), reason, error: toStoredErrorText(error) });
+
+/** What becomes of a job whose attempt ended in `error`. */
+export const errorOutcome = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
+  const { job } = held;
+  if (error instanceof RescheduleJobError) return rescheduleOutcome(held, error);
+  if (error instanceof UnrecoverableJobError) return failOutcome(held, "unrecoverable", error);
+  if (error instanceof SchemaValidationError && error.part === "input") return failOutcome(held, "invalid_input", error);
+  if (job.attempt >= attemptLimit(worker, job)) return failOutcome(held, "attempts_exhausted", error);
+  const policy =
+    worker.handlers.get(job.typeName)?.retry ??
+    worker.engine.jobTypes.get(job.typeName).retry ??
+    worker.settings.retry ??
+    defaultRetryPolicy;
+  const afterMs = Math.ceil(retryDelayMs(policy, { attempt: job.attempt, error }, worker.engine.runtime.random));
+  return { kind: "retry", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
+};
+
+const rescheduleOutcome = (held: HeldJob, error: RescheduleJobError): JobOutcome => ({
+  kind: "release",
+  ...lease(held),
+  schedule: parseSchedule(error.schedule),
+  error: error.cause === undefined ? null : toStoredErrorText(error.cause),
+});

@@ -1,0 +1,91 @@
+import type { StateJob } from "../model/job.ts";
+import type { ClaimRequest } from "../contracts/state-adapter.ts";
+import { jobEventData } from "../engine/observe.ts";
+import type { Consumer } from "./consumer.ts";
+import { type Loop, startLoop } from "./loop.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+export interface Fetcher extends Loop {
+  /** A slot or buffer place has come free. */
+  roomFreed(): void;
+  /** Something may be runnable: a hint arrived. */
+  hint(): void;
+  /** Something will be runnable after this time. */
+  runnableIn(ms: number): void;
+  /** Whether a hint would make a difference: there is room, and no wake-up is due anyway. */
+  wantsHint(): boolean;
+}
+
+// With every place taken there is nothing to wait for but a place.
+const untilRoomMs = 60_000;
+
+/** Claims what the consumer has room for; sleeps until a hint, the next job that is due, or the poll interval. */
+export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher => {
+  const { engine, settings, held } = worker;
+  const { store, runtime } = engine;
+  const { clock } = runtime;
+  let waitingForRoom = false;
+  let hinted = false;
+  let nextDueAt = Infinity;
+
+  const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
+    const { workerId, leaseMs } = settings;
+    const leaseToken = runtime.createToken();
+    const askedAt = clock.monotonic();
+    const jobs = await store.claimJobs({ workerId, leaseToken, leaseMs, requests, limit });
+    engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length }));
+    for (const job of jobs) {
+      engine.observe("jobTimeInQueue", () => ({
+        ...jobEventData(job),
+        durationMs: (job.lastAttemptAt ?? job.scheduledAt) - job.scheduledAt,
+      }));
+    }
+    consumer.accept(jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt)));
+    return jobs;
+  };
+
+  const turn = async (): Promise<number> => {
+    const { requests, limit } = consumer.claimRequests();
+    waitingForRoom = requests.length === 0;
+    if (waitingForRoom) return untilRoomMs;
+    hinted = false;
+    nextDueAt = Infinity;
+    const jobs = await claim(requests, limit);
+    if (hinted || someRequestWasFilled(requests, jobs)) return 0;
+    const dueIn = (await store.nextRunnableIn({ requests })) ?? Infinity;
+    if (hinted) return 0;
+    const now = clock.monotonic();
+    nextDueAt = Math.min(nextDueAt, now + dueIn);
+    return Math.max(Math.min(settings.pollIntervalMs, nextDueAt - now), shortestIdleMs);
+  };
+
+  const loop = startLoop(worker, "fetcher", turn);
+
+  return {
+    ...loop,
+    roomFreed: () => {
+      if (waitingForRoom) loop.wake();
+    },
+    hint: () => {
+      hinted = true;
+      loop.wake();
+    },
+    runnableIn: (ms) => {
+      const dueAt = clock.monotonic() + ms;
+      if (dueAt >= nextDueAt) return;
+      nextDueAt = dueAt;
+      loop.wake();
+    },
+    wantsHint: () => !waitingForRoom && !hinted,
+  };
+};
+
+// The store says "now" for jobs that another transaction holds; asking again at once would spin.
+const shortestIdleMs = 1;
+
+/** A queue that gave all it was asked for probably has more. */
+const someRequestWasFilled = (requests: readonly ClaimRequest[], jobs: readonly StateJob[]): boolean => {
+  const counts = new Map<string, number>();
+  for (const { queue } of jobs) counts.set(queue, (counts.get(queue) ?? 0) + 1);
+  return requests.some(({ queue, limit }) => counts.get(queue) === limit);
+};

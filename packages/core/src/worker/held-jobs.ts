@@ -1,0 +1,83 @@
+import type { Clock } from "../clock.ts";
+import type { JobAbortReason } from "../model/entities.ts";
+import type { StateJob } from "../model/job.ts";
+
+/** A job this worker holds a lease on: buffered, running, or waiting for its outcome to be written. */
+export interface HeldJob {
+  readonly job: StateJob;
+  readonly leaseToken: string;
+  readonly leaseMs: number;
+  /** Monotonic time until which the lease is certainly ours, reckoned from before the store was asked. */
+  leaseEndsAt: number;
+  /** Set once the lease is known to be lost. */
+  lost: JobAbortReason | undefined;
+  /** Tells the attempt that is running, if one is. */
+  abort: ((reason: JobAbortReason) => void) | undefined;
+  /** The outcome is with the committer; losing the lease no longer concerns the process function. */
+  committing: boolean;
+}
+
+export interface HeldJobs {
+  /** `askedAt` is the monotonic time at which the claim was sent. */
+  add(job: StateJob, leaseToken: string, leaseMs: number, askedAt: number): HeldJob;
+  remove(held: HeldJob): void;
+  get(jobId: string): HeldJob | undefined;
+  all(): IterableIterator<HeldJob>;
+  readonly size: number;
+  /** The shortest lease seen, which sets the pace of the heartbeat. */
+  readonly shortestLeaseMs: number;
+}
+
+// Clocks of two machines run at slightly different rates; stop trusting a lease a little before it ends.
+const trustedShare = 0.95;
+
+export const trustedLeaseEnd = (askedAt: number, leaseMs: number): number => askedAt + leaseMs * trustedShare;
+
+export const isLeaseTrusted = (held: HeldJob, clock: Clock): boolean =>
+  held.lost === undefined && clock.monotonic() < held.leaseEndsAt;
+
+/** Marks a lease as lost and tells the process function why. */
+export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
+  if (held.lost !== undefined) return;
+  held.lost = reason;
+  held.abort?.(reason);
+};
+
+/** `onShorterLease` is called when the heartbeat has to quicken. */
+export const createHeldJobs = (workerLeaseMs: number, onShorterLease: () => void): HeldJobs => {
+  const byId = new Map<string, HeldJob>();
+  let shortestLeaseMs = workerLeaseMs;
+  return {
+    add: (job, leaseToken, leaseMs, askedAt) => {
+      const held: HeldJob = {
+        job,
+        leaseToken,
+        leaseMs,
+        leaseEndsAt: trustedLeaseEnd(askedAt, leaseMs),
+        lost: undefined,
+        abort: undefined,
+        committing: false,
+      };
+      // Our own expired lease on the same job: the store has just proved that it is over.
+      const earlier = byId.get(job.id);
+      if (earlier) loseLease(earlier, "taken_by_another_worker");
+      byId.set(job.id, held);
+      if (leaseMs < shortestLeaseMs) {
+        shortestLeaseMs = leaseMs;
+        onShorterLease();
+      }
+      return held;
+    },
+    remove: (held) => {
+      if (byId.get(held.job.id) === held) byId.delete(held.job.id);
+    },
+    get: (jobId) => byId.get(jobId),
+    all: () => byId.values(),
+    get size() {
+      return byId.size;
+    },
+    get shortestLeaseMs() {
+      return shortestLeaseMs;
+    },
+  };
+};

@@ -1,0 +1,57 @@
+import { refusalAbortReason } from "../engine/refusal.ts";
+import { attemptEventData } from "./attempt.ts";
+import { type HeldJob, loseLease, trustedLeaseEnd } from "./held-jobs.ts";
+import { type Loop, startLoop } from "./loop.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+/** Renews the lease on everything this worker holds, in one call, three times per lease. */
+export const startLeaseKeeper = (worker: WorkerContext): Loop => {
+  const { engine, held: heldJobs } = worker;
+  const { store, observe, runtime } = engine;
+  const { clock } = runtime;
+
+  const renew = async (): Promise<void> => {
+    const held = [...heldJobs.all()].filter(({ lost }) => lost === undefined);
+    if (held.length === 0) return;
+    const askedAt = clock.monotonic();
+    const leases = held.map(({ job, leaseToken, leaseMs }) => ({ jobId: job.id, leaseToken, leaseMs }));
+    const results = await store.renewLeases({ leases });
+    for (const [index, result] of results.entries()) {
+      const job = held[index]!;
+      if (result.kind === "renewed") {
+        job.leaseEndsAt = trustedLeaseEnd(askedAt, job.leaseMs);
+        observe("jobAttemptLeaseRenewed", () => attemptEventData(worker, job));
+      } else if (result.kind === "refused" && isStillHeld(job)) {
+        loseLease(job, refusalAbortReason(result));
+        reportLoss(job);
+      }
+    }
+  };
+
+  /** The answer may be about a job whose outcome was written while the renewal was on its way. */
+  const isStillHeld = (job: HeldJob): boolean => !job.committing && heldJobs.get(job.job.id) === job;
+
+  const reportLoss = (job: HeldJob): void => {
+    const data = () => attemptEventData(worker, job);
+    if (job.lost === "lease_expired") observe("jobAttemptLeaseExpired", data);
+    if (job.lost === "taken_by_another_worker") observe("jobAttemptTakenByAnotherWorker", data);
+    if (job.lost === "already_completed") observe("jobAttemptAlreadyCompleted", data);
+  };
+
+  const giveUpExpired = (): void => {
+    for (const job of heldJobs.all()) {
+      if (job.lost !== undefined || job.committing || clock.monotonic() < job.leaseEndsAt) continue;
+      loseLease(job, "lease_expired");
+      reportLoss(job);
+    }
+  };
+
+  return startLoop(worker, "lease-keeper", async () => {
+    try {
+      await renew();
+    } finally {
+      giveUpExpired();
+    }
+    return heldJobs.shortestLeaseMs / 3;
+  });
+};

@@ -1,0 +1,83 @@
+import { type Clock, sleep } from "../clock.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+export interface LoopHealth {
+  /** Wall-clock time of the last turn that went well; null before the first. */
+  readonly lastSuccessAt: number | null;
+  /** How many turns in a row have failed. */
+  readonly failures: number;
+  readonly lastError: unknown;
+}
+
+/** Waiting that can be cut short. A wake-up that arrives while nobody waits is kept for the next wait. */
+export interface Waiter {
+  wait(ms: number): Promise<void>;
+  wake(): void;
+}
+
+export const createWaiter = (clock: Clock): Waiter => {
+  let woken = false;
+  let current: AbortController | undefined;
+  return {
+    wait: async (ms) => {
+      if (!woken) {
+        current = new AbortController();
+        await sleep(clock, ms, current.signal);
+        current = undefined;
+      }
+      woken = false;
+    },
+    wake: () => {
+      woken = true;
+      current?.abort();
+    },
+  };
+};
+
+export interface Loop {
+  /** Ends after the turn under way. Resolves when the loop has ended. */
+  stop(): Promise<void>;
+  wake(): void;
+  health(): LoopHealth;
+}
+
+const firstBackoffMs = 100;
+const longestBackoffMs = 5_000;
+
+/**
+ * Runs `turn` again and again until stopped. `turn` answers how long to wait before the next one. Nothing it throws
+ * ends the loop: it is reported, and the next turn comes after a growing, jittered delay.
+ */
+export const startLoop = (worker: WorkerContext, name: string, turn: () => Promise<number>): Loop => {
+  const { observe, runtime } = worker.engine;
+  const { clock, random } = runtime;
+  const waiter = createWaiter(clock);
+  let stopping = false;
+  let health: LoopHealth = { lastSuccessAt: null, failures: 0, lastError: undefined };
+
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      let delayMs: number;
+      try {
+        delayMs = await turn();
+        health = { lastSuccessAt: clock.now(), failures: 0, lastError: undefined };
+      } catch (error) {
+        observe("workerError", () => ({ workerId: worker.settings.workerId, loop: name, error }));
+        health = { ...health, failures: health.failures + 1, lastError: error };
+        delayMs = Math.min(firstBackoffMs * 2 ** (health.failures - 1), longestBackoffMs) * (0.5 + random() / 2);
+      }
+      if (!stopping && delayMs > 0) await waiter.wait(delayMs);
+    }
+  };
+  const ended = run();
+
+  return {
+    stop: () => {
+      stopping = true;
+      waiter.wake();
+      return ended;
+    },
+    wake: waiter.wake,
+    health: () => health,
+  };
+};

@@ -1,0 +1,37 @@
+import { createEffects } from "../engine/effects.ts";
+import { jobEventData } from "../engine/observe.ts";
+import { announceCascade, announceFailure } from "../engine/outcome-effects.ts";
+import { toStoredErrorText } from "../model/stored-error.ts";
+import { type Loop, startLoop } from "./loop.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+const batchSize = 100;
+
+/** Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. */
+export const startReaper = (worker: WorkerContext): Loop => {
+  const { engine, settings } = worker;
+  const { store, observe, notifier, runtime } = engine;
+  const error = toStoredErrorText(
+    Object.assign(new Error("The lease ran out before the worker reported an outcome."), { name: "LeaseExpiredError" }),
+  );
+
+  const reapBatch = async (): Promise<number> => {
+    const reaped = await store.reapExpiredLeases({ limit: batchSize, error });
+    const effects = createEffects(notifier, observe);
+    for (const { job, previouslyLeasedBy, cascaded } of reaped) {
+      effects.observe("jobReaped", () => ({ ...jobEventData(job), previousWorkerId: previouslyLeasedBy }));
+      effects.ownershipLost(job.id);
+      if (job.status === "pending") effects.jobScheduled(job.typeName);
+      if (job.status === "failed") announceFailure(effects, job, job.failureReason!, job.lastError);
+      announceCascade(effects, cascaded);
+    }
+    effects.release();
+    return reaped.length;
+  };
+
+  return startLoop(worker, "reaper", async () => {
+    const reaped = await reapBatch();
+    // Jitter keeps the workers of a fleet from reaping in step.
+    return reaped === batchSize ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);
+  });
+};

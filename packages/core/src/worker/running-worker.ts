@@ -1,0 +1,135 @@
+import { sleep } from "../clock.ts";
+import type { Dispose } from "../contracts/notify-adapter.ts";
+import type { Engine } from "../engine/engine.ts";
+import { requireInteger, requirePlainObject } from "../model/option-checks.ts";
+import { longestDurationMs } from "../engine/new-job.ts";
+import type { RunningWorker, StopResult, WorkerHealth } from "../api/worker.ts";
+import { createCommitter } from "./committer.ts";
+import { createConsumer } from "./consumer.ts";
+import { startFetcher } from "./fetcher.ts";
+import { createHeldJobs } from "./held-jobs.ts";
+import { startLeaseKeeper } from "./lease-keeper.ts";
+import { startReaper } from "./reaper.ts";
+import type { ProcessGate } from "./process-gate.ts";
+import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts";
+
+/**
+ *   store ──claim──▶ fetcher ──▶ consumer (slots) ──outcome──▶ committer ──batched, fenced──▶ store
+ *                       ▲ hint, poll        lease keeper renews everything held; reaper takes back what others lost
+ */
+export const startWorker = async (
+  engine: Engine,
+  gate: ProcessGate,
+  settings: WorkerSettings,
+  handlers: ReadonlyMap<string, Handler>,
+): Promise<RunningWorker> => {
+  const { observe, runtime, notifyAdapter } = engine;
+  const { clock } = runtime;
+  const { workerId } = settings;
+  const typeNames = [...handlers.keys()];
+  const held = createHeldJobs(settings.leaseMs, () => leaseKeeper.wake());
+  const worker: WorkerContext = { engine, settings, handlers, held };
+
+  const committer = createCommitter(
+    worker,
+    (ms) => fetcher.runnableIn(ms),
+    () => fetcher.roomFreed(),
+  );
+  const consumer = createConsumer(worker, { gate, commit: committer.add, onRoom: () => fetcher.roomFreed() });
+  const leaseKeeper = startLeaseKeeper(worker);
+  const reaper = startReaper(worker);
+  const fetcher = startFetcher(worker, consumer);
+
+  const listen = async (operation: string, subscribe: () => Promise<Dispose>): Promise<Dispose> => {
+    try {
+      return await subscribe();
+    } catch (error) {
+      observe("notifyAdapterError", () => ({ operation, error }));
+      return () => Promise.resolve();
+    }
+  };
+  const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
+  const subscriptions = await Promise.all([
+    listen("listenJobScheduled", () =>
+      notifyAdapter.listenJobScheduled(anyType ? null : typeNames, fetcher.hint, fetcher.wantsHint),
+    ),
+    // The renewal that follows finds out what happened; a forged hint merely renews.
+    listen("listenJobOwnershipLost", () =>
+      notifyAdapter.listenJobOwnershipLost((jobId) => {
+        if (held.get(jobId)?.committing === false) leaseKeeper.wake();
+      }),
+    ),
+  ]);
+
+  const reportIdle = (delta: 1 | -1): void => {
+    for (const typeName of typeNames) observe("jobTypeIdleChange", () => ({ typeName, workerId, delta }));
+  };
+  reportIdle(1);
+  observe("workerStarted", () => ({ workerId, typeNames }));
+
+  let state: WorkerHealth["state"] = "running";
+
+  const stopNow = async (deadlineMs: number): Promise<StopResult> => {
+    state = "stopping";
+    observe("workerStopping", () => ({ workerId, typeNames }));
+    const releasedJobs = consumer.stop();
+    const reaperEnded = reaper.stop();
+    await fetcher.stop();
+
+    await waitAtMost(consumer.drained(), deadlineMs);
+    const abortedJobs = consumer.abortRunning();
+    await consumer.drained();
+    await committer.flushed();
+
+    await Promise.all([reaperEnded, leaseKeeper.stop(), ...subscriptions.map((dispose) => disposeQuietly(dispose))]);
+    await engine.notifier.settled();
+    state = "stopped";
+    reportIdle(-1);
+    observe("workerStopped", () => ({ workerId, typeNames }));
+    return { clean: abortedJobs === 0, releasedJobs, abortedJobs, abandonedJobs: consumer.abandoned };
+  };
+
+  const disposeQuietly = async (dispose: Dispose): Promise<void> => {
+    try {
+      await dispose();
+    } catch (error) {
+      observe("notifyAdapterError", () => ({ operation: "dispose", error }));
+    }
+  };
+
+  const waitAtMost = async (work: Promise<void>, ms: number): Promise<void> => {
+    const done = new AbortController();
+    await Promise.race([work.then(() => done.abort()), sleep(clock, ms, done.signal)]);
+  };
+
+  let stopped: Promise<StopResult> | undefined;
+
+  return {
+    workerId,
+    stop: async (options = {}) => {
+      const { deadlineMs } = requirePlainObject(options, "options");
+      const limits = { min: 0, max: longestDurationMs };
+      const wait = requireInteger(deadlineMs ?? settings.stopDeadlineMs, "deadlineMs", limits);
+      stopped ??= stopNow(wait);
+      return stopped;
+    },
+    health: () => {
+      const loops = { fetcher: fetcher.health(), "lease keeper": leaseKeeper.health(), reaper: reaper.health() };
+      const problems = Object.entries(loops)
+        .filter(([, { failures }]) => failures >= 3)
+        .map(([name, { failures, lastError }]) => `The ${name} has failed ${failures} times in a row: ${String(lastError)}`);
+      const asDate = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+      return {
+        workerId,
+        state,
+        healthy: problems.length === 0,
+        problems,
+        runningJobs: consumer.running,
+        bufferedJobs: consumer.buffered,
+        uncommittedResults: committer.pending,
+        lastClaimAt: asDate(loops.fetcher.lastSuccessAt),
+        lastRenewalAt: asDate(loops["lease keeper"].lastSuccessAt),
+      };
+    },
+  };
+};

@@ -1,0 +1,99 @@
+import { defaultQueue, largestInt32, longestDurationMs } from "../engine/new-job.ts";
+import type { Engine } from "../engine/engine.ts";
+import { InvalidLeaseDurationError, InvalidOptionError } from "../errors.ts";
+import { requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { QueueSettings, WorkerSettings } from "./worker-context.ts";
+
+const largestConcurrency = 10_000;
+
+const startOptions = [
+  "workerId",
+  "concurrency",
+  "queues",
+  "prefetch",
+  "pollIntervalMs",
+  "leaseMs",
+  "maxAttempts",
+  "reapIntervalMs",
+  "abortGraceMs",
+  "stopDeadlineMs",
+  "commitBatchSize",
+  "commitLingerMs",
+] as const;
+
+type StartOption = (typeof startOptions)[number];
+
+/** Checks everything that can be said at `start`, and fills in the rest. */
+export const parseWorkerSettings = (
+  engine: Engine,
+  passed: unknown,
+  typeNames: readonly string[],
+  retry: RetryPolicy | undefined,
+): WorkerSettings => {
+  const options = requirePlainObject(passed, "options");
+  for (const key of Object.keys(options)) {
+    if (!startOptions.includes(key as StartOption)) throw new InvalidOptionError(key, "is not an option of start");
+  }
+  const integer = (option: StartOption, fallback: number, min: number, max: number): number =>
+    requireInteger(options[option] ?? fallback, option, { min, max });
+
+  const concurrency = integer("concurrency", 10, 1, largestConcurrency);
+  return {
+    workerId:
+      options["workerId"] === undefined
+        ? `worker-${engine.runtime.createToken().slice(0, 8)}`
+        : requireName(options["workerId"], "workerId"),
+    concurrency,
+    queues: parseQueues(engine, options["queues"], concurrency, typeNames),
+    prefetch: integer("prefetch", Math.min(concurrency * 4, 1_000), 0, largestConcurrency),
+    pollIntervalMs: integer("pollIntervalMs", 1_000, 1, longestDurationMs),
+    leaseMs: parseLease(options["leaseMs"] ?? 30_000),
+    retry,
+    maxAttempts:
+      options["maxAttempts"] === undefined ? undefined : integer("maxAttempts", 1, 1, largestInt32),
+    reapIntervalMs: integer("reapIntervalMs", 5_000, 1, longestDurationMs),
+    abortGraceMs: integer("abortGraceMs", 5_000, 0, longestDurationMs),
+    stopDeadlineMs: integer("stopDeadlineMs", 30_000, 0, longestDurationMs),
+    commitBatchSize: integer("commitBatchSize", 500, 1, largestConcurrency),
+    commitLingerMs: integer("commitLingerMs", 0, 0, 1_000),
+  };
+};
+
+const parseLease = (value: unknown): number => {
+  if (typeof value === "number" && value <= 0) throw new InvalidLeaseDurationError(value);
+  // Below this, a heartbeat every third of it cannot be kept up.
+  return requireInteger(value, "leaseMs", { min: 10, max: longestDurationMs });
+};
+
+const parseQueues = (
+  engine: Engine,
+  value: unknown,
+  concurrency: number,
+  typeNames: readonly string[],
+): QueueSettings[] => {
+  if (value === undefined) {
+    const names = new Set(typeNames.map((typeName) => engine.jobTypes.get(typeName).queue ?? defaultQueue));
+    return [...names.add(defaultQueue)].map((name) => ({ name, concurrency, claimAllTypes: false }));
+  }
+  const queues = Object.entries(requirePlainObject(value, "queues")).map(([name, settings]) => {
+    const option = `queues[${JSON.stringify(name)}]`;
+    requireName(name, option);
+    const limits = { min: 1, max: largestConcurrency };
+    if (typeof settings === "number") {
+      return { name, concurrency: requireInteger(settings, option, limits), claimAllTypes: false };
+    }
+    const { concurrency: own, claimAllTypes = false, ...unknown } = requirePlainObject(settings, option);
+    for (const key of Object.keys(unknown)) throw new InvalidOptionError(`${option}.${key}`, "does not exist");
+    if (typeof claimAllTypes !== "boolean") {
+      throw new InvalidOptionError(`${option}.claimAllTypes`, "must be true or false", claimAllTypes);
+    }
+    return {
+      name,
+      concurrency: own === undefined ? concurrency : requireInteger(own, `${option}.concurrency`, limits),
+      claimAllTypes,
+    };
+  });
+  if (queues.length === 0) throw new InvalidOptionError("queues", "must name at least one queue", value);
+  return queues;
+};

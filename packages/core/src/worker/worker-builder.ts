@@ -1,0 +1,76 @@
+import type { RunningWorker } from "../api/worker.ts";
+import type { Engine } from "../engine/engine.ts";
+import { largestInt32, longestDurationMs } from "../engine/new-job.ts";
+import { InvalidOptionError } from "../errors.ts";
+import { requireFunction, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import { parseRetryPolicy } from "../model/retry-policy.ts";
+import { composeMiddleware, type MiddlewareFunction } from "./middleware.ts";
+import type { ProcessGate } from "./process-gate.ts";
+import { startWorker } from "./running-worker.ts";
+import { parseWorkerSettings } from "./settings.ts";
+import type { Handler, ProcessFunction } from "./worker-context.ts";
+
+export interface UntypedWorkerBuilder {
+  use(middleware: unknown): UntypedWorkerBuilder;
+  implementJobType(options: unknown): UntypedWorkerBuilder;
+  start(options?: unknown): Promise<RunningWorker>;
+}
+
+interface Implementation extends Omit<Handler, "run"> {
+  readonly process: ProcessFunction;
+}
+
+/** Collects handlers and middleware. A builder can start any number of workers. */
+export const createWorkerBuilder = (engine: Engine, gate: ProcessGate, passed: unknown = {}): UntypedWorkerBuilder => {
+  const { retry, ...unknown } = requirePlainObject(passed, "options");
+  for (const key of Object.keys(unknown)) throw new InvalidOptionError(key, "is not an option of createWorker");
+  const workerRetry = retry === undefined ? undefined : parseRetryPolicy(retry, "retry");
+  const middleware: MiddlewareFunction[] = [];
+  const implementations = new Map<string, Implementation>();
+
+  const builder: UntypedWorkerBuilder = {
+    use: (layer) => {
+      middleware.push(requireFunction(layer, "middleware"));
+      return builder;
+    },
+    implementJobType: (options) => {
+      const [typeName, implementation] = parseImplementation(engine, options);
+      if (implementations.has(typeName)) {
+        throw new InvalidOptionError("typeName", "must not be implemented twice in one worker", typeName);
+      }
+      implementations.set(typeName, implementation);
+      return builder;
+    },
+    start: async (options = {}) => {
+      if (implementations.size === 0) {
+        throw new InvalidOptionError("implementJobType", "must be called at least once before start");
+      }
+      const settings = parseWorkerSettings(engine, options, [...implementations.keys()], workerRetry);
+      const handlers = new Map<string, Handler>();
+      for (const [typeName, { process, ...limits }] of implementations) {
+        handlers.set(typeName, { ...limits, run: composeMiddleware(middleware, process) });
+      }
+      return startWorker(engine, gate, settings, handlers);
+    },
+  };
+  return builder;
+};
+
+const parseImplementation = (engine: Engine, passed: unknown): [string, Implementation] => {
+  const options = requirePlainObject(passed, "options");
+  const { typeName, process, retry, maxAttempts, timeoutMs, ...unknown } = options;
+  for (const key of Object.keys(unknown)) throw new InvalidOptionError(key, "is not an option of implementJobType");
+  const name = requireName(typeName, "typeName");
+  engine.jobTypes.get(name);
+  const integer = (value: unknown, option: string, max: number): number | undefined =>
+    value === undefined ? undefined : requireInteger(value, option, { min: 1, max });
+  return [
+    name,
+    {
+      process: requireFunction(process, "process"),
+      retry: retry === undefined ? undefined : parseRetryPolicy(retry, "retry"),
+      maxAttempts: integer(maxAttempts, "maxAttempts", largestInt32),
+      timeoutMs: integer(timeoutMs, "timeoutMs", longestDurationMs),
+    },
+  ];
+};

@@ -1,0 +1,45 @@
+import type { Engine } from "../engine/engine.ts";
+import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { HeldJobs } from "./held-jobs.ts";
+
+export type ProcessFunction = (options: object) => unknown;
+
+/** One implemented job type, with the middleware already around its process function. */
+export interface Handler {
+  readonly run: (options: object, context: object) => unknown;
+  readonly retry: RetryPolicy | undefined;
+  readonly maxAttempts: number | undefined;
+  readonly timeoutMs: number | undefined;
+}
+
+export interface QueueSettings {
+  readonly name: string;
+  readonly concurrency: number;
+  /** Claim jobs of every type, and fail those that have no handler here. */
+  readonly claimAllTypes: boolean;
+}
+
+export interface WorkerSettings {
+  readonly workerId: string;
+  readonly concurrency: number;
+  readonly queues: readonly QueueSettings[];
+  readonly prefetch: number;
+  readonly pollIntervalMs: number;
+  readonly leaseMs: number;
+  /** For types that have no policy of their own. */
+  readonly retry: RetryPolicy | undefined;
+  readonly maxAttempts: number | undefined;
+  readonly reapIntervalMs: number;
+  readonly abortGraceMs: number;
+  readonly stopDeadlineMs: number;
+  readonly commitBatchSize: number;
+  readonly commitLingerMs: number;
+}
+
+/** What the parts of one running worker share. */
+export interface WorkerContext {
+  readonly engine: Engine;
+  readonly settings: WorkerSettings;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly held: HeldJobs;
+}
