@@ -49,7 +49,8 @@ export type Leasehold<TDefs, TStateAdapter extends AnyStateAdapter> = LeaseholdA
  * The same by transaction context and id type rather than by adapter.
  *
  * Wherever a method takes the transaction context, spread it in beside the options to make the call part of that
- * transaction, or leave it out and the call is a transaction of its own.
+ * transaction. Left out, the call belongs to the transaction whose callback it is made in (`runInTransaction`,
+ * `startBlockers`, `prepare`, `complete`), and elsewhere it is a transaction of its own.
  */
 export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /** Starts a sequence with a job of this type. */

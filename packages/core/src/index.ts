@@ -1,2 +1,104 @@
 export { createLeasehold, type LeaseholdOptions } from "./leasehold.ts";
 export type { Leasehold, LeaseholdApi } from "./api.ts";
+export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
+export type { CancelledJobSequence, PruneOptions, RedriveOptions, RedriveReport, WaitOptions } from "./api/operations.ts";
+export type {
+  Complete,
+  ContinueWith,
+  ContinueWithOptions,
+  JobCompletion,
+  JobContinuation,
+  Middleware,
+  MiddlewareContext,
+  Prepare,
+  ProcessFunction,
+  ProcessOptions,
+} from "./api/process.ts";
+export type {
+  JobCountRow,
+  JobExplanation,
+  JobFilterOptions,
+  JobListing,
+  ListJobsOptions,
+  PageOptions,
+} from "./api/queries.ts";
+export type {
+  DeduplicationOptions,
+  StartBlockers,
+  StartedJobSequence,
+  StartJobSequenceOptions,
+} from "./api/start-options.ts";
+export type {
+  ImplementJobTypeOptions,
+  QueueOptions,
+  RunningWorker,
+  StopOptions,
+  StopResult,
+  WorkerBuilder,
+  WorkerDefinitionOptions,
+  WorkerHealth,
+  WorkerStartOptions,
+} from "./api/worker.ts";
+export type { CancelTimer, Clock, Runtime } from "./clock.ts";
+export type { LeaseholdEventName, LeaseholdEvents } from "./contracts/events.ts";
+export { createConsoleLog, type Log, type LogEntry, type LogLevel } from "./contracts/log.ts";
+export type { NotifyAdapter } from "./contracts/notify-adapter.ts";
+export type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
+export type {
+  GetStateAdapterContext,
+  GetStateAdapterJobId,
+  GetStateAdapterTxContext,
+  StateAdapter,
+} from "./contracts/state-adapter.ts";
+export type { StoreRetryOptions } from "./engine/dispatch.ts";
+export * from "./errors.ts";
+export { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
+export { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
+export {
+  createInProcessStateAdapter,
+  type InProcessContext,
+  type InProcessStateAdapter,
+} from "./memory/state-adapter.ts";
+export { type Codec, jsonCodec } from "./model/codec.ts";
+export type {
+  BlockedJob,
+  CompletedJob,
+  CompletedJobSequence,
+  CreatedJob,
+  FailedJob,
+  FailedJobSequence,
+  Job,
+  JobAbortReason,
+  JobFailure,
+  JobSequence,
+  JobSequenceStatus,
+  JobWithoutBlockers,
+  PendingJob,
+  RunningJob,
+  TypedAbortSignal,
+} from "./model/entities.ts";
+export type { FailureReason, JobStatus, OnBlockerFailure } from "./model/job.ts";
+export type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "./model/job-type-markers.ts";
+export type {
+  BlockerSequences,
+  ContinuationJobTypes,
+  ExternalJobTypeDefinitions,
+  HasBlockers,
+  JobOf,
+  JobSequenceOf,
+  SequenceJobTypes,
+  SequenceTypesReaching,
+} from "./model/job-type-navigation.ts";
+export {
+  defineJobTypes,
+  defineUnionJobTypes,
+  type JobTypeOptions,
+  type JobTypes,
+  typeOnly,
+} from "./model/job-types.ts";
+export type { RetryPolicy } from "./model/retry-policy.ts";
+export type { ScheduleOptions } from "./model/schedule.ts";
+export type { StandardSchemaV1 } from "./model/standard-schema.ts";
+export type { StoredError } from "./model/stored-error.ts";
+export { rescheduleJob } from "./worker/reschedule-job.ts";
+export { stopOnSignals, type StopOnSignalsOptions } from "./worker/stop-on-signals.ts";

@@ -19,7 +19,7 @@ import { createObserve } from "./engine/observe.ts";
 import * as queries from "./engine/queries.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
-import { collectNotifications } from "./engine/transaction.ts";
+import { collectNotifications, runUserTransaction } from "./engine/transaction.ts";
 import { type SequenceView, viewSequence } from "./engine/view.ts";
 import { InvalidOptionError } from "./errors.ts";
 import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
@@ -73,7 +73,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     pruneJobSequences: (passed: unknown) => pruneJobSequences(engine, passed),
     runInTransaction: async (callback: unknown) => {
       const run = requireFunction<(ctx: object) => Promise<unknown>>(callback, "callback");
-      return collectNotifications(engine, () => engine.store.runInTransaction(async (ctx) => run(ctx)));
+      return runUserTransaction(engine, async (ctx) => run(ctx));
     },
     withNotify: async (callback: unknown) => {
       const run = requireFunction<() => Promise<unknown>>(callback, "callback");

@@ -16,15 +16,17 @@ export interface JobContinuation<TTypeName> {
   readonly [continuation]: TTypeName;
 }
 
-/** The argument of `continueWith`. */
+/** The argument of `continueWith`; of a union of types, what is right whichever of them it is. */
 export type ContinueWithOptions<
   TDefs,
   TTxContext,
   TJobId extends string,
   TNextTypeName extends JobTypeName<TDefs>,
-> = ContinuationBasics<TNextTypeName, TJobId> &
-  InputOption<AcceptedInput<TDefs, TNextTypeName>> &
-  StartBlockersOption<TDefs, TTxContext, TJobId, TNextTypeName>;
+> = TNextTypeName extends unknown
+  ? ContinuationBasics<TNextTypeName, TJobId> &
+      InputOption<AcceptedInput<TDefs, TNextTypeName>> &
+      StartBlockersOption<TDefs, TTxContext, TJobId, TNextTypeName>
+  : never;
 
 interface ContinuationBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
   readonly typeName: TTypeName;

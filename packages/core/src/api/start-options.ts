@@ -58,14 +58,16 @@ export type StartBlockers<TDefs, TTxContext, TJobId extends string, TTypeName ex
 
 /** Required for a type with blockers, refused for one without. */
 export type StartBlockersOption<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> =
-  HasBlockers<TDefs, TTypeName> extends true
-    ? {
-        /** Starts or finds the sequences this job waits for, and returns them in the order its type declares them. */
-        readonly startBlockers: StartBlockers<TDefs, TTxContext, TJobId, TTypeName>;
-      }
-    : { readonly startBlockers?: never };
+  boolean extends HasBlockers<TDefs, TTypeName>
+    ? { readonly startBlockers?: StartBlockers<TDefs, TTxContext, TJobId, TTypeName> }
+    : HasBlockers<TDefs, TTypeName> extends true
+      ? {
+          /** Starts or finds the sequences this job waits for, and returns them in the order its type declares them. */
+          readonly startBlockers: StartBlockers<TDefs, TTxContext, TJobId, TTypeName>;
+        }
+      : { readonly startBlockers?: never };
 
-/** The argument of `startJobSequence`. */
+/** The argument of `startJobSequence`; of a union of types, what is right whichever of them it is. */
 export type StartJobSequenceOptions<
   TDefs,
   TTxContext,

@@ -4,7 +4,7 @@ import { toStoredErrorText } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 import { jobEventData } from "./observe.ts";
 import { announceCascade, announceFailure } from "./outcome-effects.ts";
-import { runSingleCall, splitContext } from "./transaction.ts";
+import { runSingleCall, findContext } from "./transaction.ts";
 
 export interface CancelledSequence {
   readonly id: string;
@@ -17,7 +17,7 @@ export interface CancelledSequence {
  */
 export const cancelJobSequences = async (engine: Engine, passed: unknown): Promise<CancelledSequence[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "cancelJobSequences", options, ["ids", "reason"]);
+  const ctx = await findContext(engine, "cancelJobSequences", options, ["ids", "reason"]);
   const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });
   const sequenceIds = ids.map((id, index) => requireId(id, `ids[${index}]`));
   const reason =

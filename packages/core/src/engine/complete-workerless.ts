@@ -9,7 +9,7 @@ import type { StateJob, StateSequence } from "../model/job.ts";
 import { requireFunction, requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
 import { completeInTransaction, type CompletionCallback } from "./complete.ts";
 import type { Engine } from "./engine.ts";
-import { runAtomically, splitContext } from "./transaction.ts";
+import { runAtomically, findContext } from "./transaction.ts";
 import { type JobView, viewJobs } from "./view.ts";
 
 /**
@@ -18,7 +18,7 @@ import { type JobView, viewJobs } from "./view.ts";
  */
 export const completeJobSequence = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "completeJobSequence", options, ["id", "typeName", "complete"]);
+  const ctx = await findContext(engine, "completeJobSequence", options, ["id", "typeName", "complete"]);
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const callback = requireFunction(options["complete"], "complete");

@@ -1,12 +1,12 @@
 import { JobSequenceHasDependantsError, JobSequenceNotRootError } from "../errors.ts";
 import { requireArray, requireId, requireInteger, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
-import { runSingleCall, splitContext } from "./transaction.ts";
+import { runSingleCall, findContext } from "./transaction.ts";
 
 /** Removes whole trees of sequences. Process functions that are running learn of it through their signal. */
 export const deleteJobSequences = async (engine: Engine, passed: unknown): Promise<{ deletedJobs: number }> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "deleteJobSequences", options, ["rootSequenceIds"]);
+  const ctx = await findContext(engine, "deleteJobSequences", options, ["rootSequenceIds"]);
   const ids = requireArray(options["rootSequenceIds"], "rootSequenceIds", { maxLength: 100_000 });
   const rootSequenceIds = ids.map((id, index) => requireId(id, `rootSequenceIds[${index}]`));
 
@@ -24,7 +24,7 @@ export const deleteJobSequences = async (engine: Engine, passed: unknown): Promi
 /** Retention: removes finished trees older than some time, in small batches so that nothing else has to wait long. */
 export const pruneJobSequences = async (engine: Engine, passed: unknown): Promise<{ deletedJobs: number }> => {
   const options = requirePlainObject(passed, "options");
-  await splitContext(engine, "pruneJobSequences", options, ["olderThanMs", "statuses", "batchSize"]);
+  await findContext(engine, "pruneJobSequences", options, ["olderThanMs", "statuses", "batchSize"]);
   const olderThanMs = requireInteger(options["olderThanMs"], "olderThanMs", { min: 0, max: Number.MAX_SAFE_INTEGER });
   const limit = requireInteger(options["batchSize"] ?? 1_000, "batchSize", { min: 1, max: 100_000 });
   const statuses = requireArray(options["statuses"] ?? ["completed"], "statuses", { maxLength: 2 }).map(

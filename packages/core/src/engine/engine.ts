@@ -14,6 +14,8 @@ export interface Scope {
   readonly origin?: { readonly jobId: string; readonly rootSequenceId: string };
   /** Collects hints until whoever opened the scope knows that the transaction has committed. */
   readonly effects?: Effects;
+  /** The transaction that calls without a context of their own belong to. */
+  readonly transaction?: object;
 }
 
 /** What every use case needs. Plain and untyped towards job types: `leasehold.ts` puts the types on top. */

@@ -4,7 +4,7 @@ import { requireId, requirePlainObject } from "../model/option-checks.ts";
 import { parseStoredError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 import { readJob } from "./queries.ts";
-import { splitContext } from "./transaction.ts";
+import { findContext } from "./transaction.ts";
 import { viewJobWithoutBlockers } from "./view.ts";
 
 /** See `JobExplanation` in api.ts for the shapes. */
@@ -15,7 +15,7 @@ const when = (ms: number | null): string => (ms === null ? "an unknown time" : n
 /** Answers "why is this job not running?" */
 export const explainJob = async (engine: Engine, passed: unknown): Promise<ExplanationView> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "explainJob", options, ["id"]);
+  const ctx = await findContext(engine, "explainJob", options, ["id"]);
   const id = requireId(options["id"], "id");
   const job = await readJob(engine, ctx, id);
   if (!job) throw new JobNotFoundError(id);

@@ -5,7 +5,7 @@ import type { StateJob } from "../model/job.ts";
 import { requireId, requireInteger, requireName, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
-import { splitContext } from "./transaction.ts";
+import { findContext } from "./transaction.ts";
 import { type JobView, type SequenceView, viewJobs, viewSequence } from "./view.ts";
 
 export interface JobListing {
@@ -45,7 +45,7 @@ export const readJob = async (engine: Engine, ctx: object | undefined, id: strin
 
 export const getJob = async (engine: Engine, passed: unknown): Promise<JobView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "getJob", options, ["id", "typeName"]);
+  const ctx = await findContext(engine, "getJob", options, ["id", "typeName"]);
   const job = await readJob(engine, ctx, requireId(options["id"], "id"));
   if (!job) return undefined;
   checkType(options["typeName"], job.typeName);
@@ -55,7 +55,7 @@ export const getJob = async (engine: Engine, passed: unknown): Promise<JobView |
 
 export const getJobSequence = async (engine: Engine, passed: unknown): Promise<SequenceView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "getJobSequence", options, ["id", "typeName"]);
+  const ctx = await findContext(engine, "getJobSequence", options, ["id", "typeName"]);
   const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [requireId(options["id"], "id")] });
   if (!sequence) return undefined;
   checkType(options["typeName"], sequence.first.typeName);
@@ -65,7 +65,7 @@ export const getJobSequence = async (engine: Engine, passed: unknown): Promise<S
 export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
   const own = ["order", ...pageOptions];
-  const ctx = await splitContext(engine, "listJobs", options, [...own, ...jobFilterOptions]);
+  const ctx = await findContext(engine, "listJobs", options, [...own, ...jobFilterOptions]);
   const order = requireOneOf(options["order"] ?? "newest", "order", ["newest", "oldest"]);
   const kind = `jobs-${order}`;
   const filter = parseJobFilter(pick(options, jobFilterOptions));
@@ -76,7 +76,7 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
 /** The jobs of one sequence in the order they ran. */
 export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "listSequenceJobs", options, ["id", "typeName", ...pageOptions]);
+  const ctx = await findContext(engine, "listSequenceJobs", options, ["id", "typeName", ...pageOptions]);
   const filter = { sequenceId: requireId(options["id"], "id") };
   const page = await engine.store.listJobs({ ctx, filter, order: "oldest", ...parsePage("sequence-jobs", options) });
   return viewPage(engine, ctx, "sequence-jobs", page);
@@ -84,14 +84,14 @@ export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise
 
 export const getJobBlockers = async (engine: Engine, passed: unknown): Promise<SequenceView[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "getJobBlockers", options, ["id"]);
+  const ctx = await findContext(engine, "getJobBlockers", options, ["id"]);
   const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
   return blockers!.map((sequence) => viewSequence(engine, sequence));
 };
 
 export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "listBlockedJobs", options, ["id", ...pageOptions]);
+  const ctx = await findContext(engine, "listBlockedJobs", options, ["id", ...pageOptions]);
   const sequenceId = requireId(options["id"], "id");
   const page = await engine.store.listBlockedJobs({ ctx, sequenceId, ...parsePage("blocked-jobs", options) });
   return viewPage(engine, ctx, "blocked-jobs", page);
@@ -99,7 +99,7 @@ export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<
 
 export const countJobs = async (engine: Engine, passed: unknown = {}): Promise<JobCount[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "countJobs", options, jobFilterOptions);
+  const ctx = await findContext(engine, "countJobs", options, jobFilterOptions);
   return engine.store.countJobs({ ctx, filter: parseJobFilter(pick(options, jobFilterOptions)) });
 };
 

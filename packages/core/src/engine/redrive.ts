@@ -4,7 +4,7 @@ import { requireArray, requireId, requireInteger, requirePlainObject } from "../
 import type { Engine } from "./engine.ts";
 import { parseJobFilter } from "./job-filter.ts";
 import { jobEventData } from "./observe.ts";
-import { runSingleCall, splitContext } from "./transaction.ts";
+import { runSingleCall, findContext } from "./transaction.ts";
 
 export interface RedriveReport {
   readonly redriven: readonly { jobId: string; sequenceId: string; revivedJobIds: readonly string[] }[];
@@ -19,7 +19,7 @@ class DryRunFinished extends Error {}
 /** Revives failed jobs, by id or by filter, and what failed because of them. */
 export const redriveJobs = async (engine: Engine, passed: unknown): Promise<RedriveReport> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "redriveJobs", options, ["ids", "filter", "dryRun", "limit"]);
+  const ctx = await findContext(engine, "redriveJobs", options, ["ids", "filter", "dryRun", "limit"]);
   if ((options["ids"] === undefined) === (options["filter"] === undefined)) {
     throw new InvalidOptionError("ids", "or `filter` must be given, and not both", options["ids"]);
   }

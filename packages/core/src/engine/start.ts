@@ -6,7 +6,7 @@ import type { Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 import { buildNewJob, type JobRequest, startOptions } from "./new-job.ts";
 import { jobEventData } from "./observe.ts";
-import { runAtomically, runSingleCall, splitContext } from "./transaction.ts";
+import { runAtomically, runSingleCall, findContext } from "./transaction.ts";
 import { viewJobWithoutBlockers } from "./view.ts";
 
 const maxBulkStarts = 100_000;
@@ -21,7 +21,7 @@ export interface StartedSequence {
 /** Starts one sequence, together with its blockers if its type has any. */
 export const startJobSequence = async (engine: Engine, passed: unknown): Promise<StartedSequence> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "startJobSequence", options, startOptions);
+  const ctx = await findContext(engine, "startJobSequence", options, startOptions);
   const request = options as unknown as JobRequest;
   const job = await buildNewJob(engine, request, null);
   if (request.startBlockers === undefined) {
@@ -38,7 +38,7 @@ export const startJobSequence = async (engine: Engine, passed: unknown): Promise
 /** Starts many sequences, all or none, in one store call. */
 export const startJobSequences = async (engine: Engine, passed: unknown): Promise<StartedSequence[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await splitContext(engine, "startJobSequences", options, ["sequences"]);
+  const ctx = await findContext(engine, "startJobSequences", options, ["sequences"]);
   const requests = requireArray(options["sequences"], "sequences", { maxLength: maxBulkStarts });
   const jobs: NewJob[] = [];
   for (const [index, item] of requests.entries()) {

@@ -3,18 +3,18 @@ import { createEffects, type Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 
 /**
- * Splits what a caller passed into the options of an operation and the transaction context that was spread in beside
- * them. Anything that is no option counts as context; a misspelt option therefore surfaces as a context that is not in
- * a transaction, by name.
+ * Finds the transaction a call belongs to: the context that was spread in beside its options, or else the transaction
+ * in whose callback it is made. Anything that is no option counts as context; a misspelt option therefore surfaces, by
+ * name, as a context that is not in a transaction.
  */
-export const splitContext = async (
+export const findContext = async (
   engine: Engine,
   operation: string,
   passed: Record<string, unknown>,
   optionNames: readonly string[],
 ): Promise<object | undefined> => {
   const keys = Object.keys(passed).filter((key) => !optionNames.includes(key) && passed[key] !== undefined);
-  if (keys.length === 0) return undefined;
+  if (keys.length === 0) return engine.scope.getStore()?.transaction;
   const ctx = Object.fromEntries(keys.map((key) => [key, passed[key]]));
   if (!(await engine.store.isInTransaction(ctx))) throw new StateNotInTransactionError(operation, keys);
   return ctx;
@@ -60,13 +60,19 @@ export const runAtomically = async <T>(
 ): Promise<T> => {
   const effects = createEffects(engine.notifier, engine.observe);
   const result = await engine.store.runInTransaction(
-    (inner) => runInScope(engine, { effects }, () => calls(inner, effects)),
+    (inner) => runInScope(engine, { effects, transaction: inner }, () => calls(inner, effects)),
     ctx,
   );
   if (ctx) settleInOuterTransaction(engine, operation, effects);
   else effects.release();
   return result;
 };
+
+/** A transaction of the user's own that core opens and ends, and so can send hints after. */
+export const runUserTransaction = <T>(engine: Engine, callback: (ctx: object) => Promise<T>): Promise<T> =>
+  collectNotifications(engine, () =>
+    engine.store.runInTransaction((ctx) => runInScope(engine, { transaction: ctx }, () => callback(ctx))),
+  );
 
 /** `withNotify`: hints that arise inside are sent when the callback has succeeded, and dropped when it fails. */
 export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {

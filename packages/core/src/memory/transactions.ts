@@ -44,7 +44,7 @@ export const createTransactions = (store: JobStore): Transactions => {
   // From the transaction down to the innermost savepoint; every write is undone with the innermost.
   const open: Frame[] = [];
   const frames = new WeakMap<object, Frame>();
-  // Which frame the running code was called from. Entered only by `run`: without transactions it costs nothing.
+  // Which frame the running code was called from.
   const scope = new AsyncLocalStorage<Frame>();
 
   // User code may have spread the context into another object, so the client identifies it, not the object itself.
@@ -58,6 +58,12 @@ export const createTransactions = (store: JobStore): Transactions => {
       // A foreign object with a getter that throws is just that: foreign.
       return undefined;
     }
+  };
+
+  const endTurn = (): void => {
+    turns.release();
+    // On Node 20 a storage in use slows down every promise of the process; the next transaction enables it again.
+    if (!turns.isHeld()) scope.disable();
   };
 
   const standsInOpenTransaction = (): boolean => {
@@ -119,27 +125,26 @@ export const createTransactions = (store: JobStore): Transactions => {
       try {
         return action();
       } finally {
-        turns.release();
+        endTurn();
       }
     },
     run: async (callback, parentContext, assertUsable) => {
       let parent: Frame | null = null;
-      let mutex = turns;
       if (parentContext !== undefined) {
         const given = frameOf(parentContext);
         if (given === undefined) throw new StateNotInTransactionError("runInTransaction");
         parent = innermostFor(given);
-        mutex = parent.savepoints;
       } else if (standsInOpenTransaction()) {
         throw new TransactionSelfDeadlockError("runInTransaction");
       }
-      await mutex.acquire();
+      await (parent?.savepoints ?? turns).acquire();
       try {
         assertUsable();
         if (parent !== null && !open.includes(parent)) throw new StateNotInTransactionError("runInTransaction");
         return await runFrame(parent, callback);
       } finally {
-        mutex.release();
+        if (parent === null) endTurn();
+        else parent.savepoints.release();
       }
     },
     has: (ctx) => frameOf(ctx) !== undefined,

@@ -39,7 +39,7 @@ export interface JobTypeShape {
  */
 export type JobTypeName<TDefs> = keyof TDefs & string;
 
-type IsAny<T> = 0 extends 1 & T ? true : false;
+export type IsAny<T> = 0 extends 1 & T ? true : false;
 
 type PartOf<TDef, TPart extends "input" | "output"> = TDef extends { readonly [P in TPart]: infer T } ? T : never;
 

@@ -3,6 +3,7 @@ import type {
   BlockerMarkers,
   BlockerName,
   ContinuationNames,
+  IsAny,
   IsInternal,
   JobTypeName,
   StoredInput,
@@ -50,8 +51,9 @@ export type SequenceTypesReaching<TDefs, TTypeName extends JobTypeName<TDefs>> =
 > &
   ExternalJobTypeName<TDefs>;
 
+/** `boolean` where the definitions are `any` and it cannot be told. */
 export type HasBlockers<TDefs, TTypeName extends JobTypeName<TDefs>> =
-  BlockerMarkers<TDefs[TTypeName]> extends readonly [] ? false : true;
+  IsAny<TDefs> extends true ? boolean : BlockerMarkers<TDefs[TTypeName]> extends readonly [] ? false : true;
 
 /** The sequences a job of this type waits for, in the declared order. */
 export type BlockerSequences<TJobId extends string, TDefs, TTypeName extends JobTypeName<TDefs>> = SequencesOfMarkers<

@@ -1,6 +1,5 @@
 import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { encodeOutput } from "../engine/complete.ts";
-import { runInScope } from "../engine/engine.ts";
 import { validateAgainstSchema } from "../engine/job-type-registry.ts";
 import { jobEventData } from "../engine/observe.ts";
 import { type JobView, viewJobs, viewJobWithoutBlockers } from "../engine/view.ts";
@@ -149,7 +148,8 @@ const execute = async (
     },
   };
   const origin = { jobId: held.job.id, rootSequenceId: held.job.rootSequenceId };
-  const returned = await runInScope(engine, { origin }, async () => {
+  // Not on top of the scope the worker was started in: that is none of the job's business.
+  const returned = await engine.scope.run({ origin }, async () => {
     const running = handler.run(options, context);
     session.endSynchronousPart();
     return running;

@@ -1,0 +1,122 @@
+import type { Leasehold } from "./api.ts";
+import type { JobId, Runtime, TxContext, Union, UnionTypes } from "./api/job-types-fixture.test-d.ts";
+import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
+import type { CompletedJobSequence, FailedJob } from "./model/entities.ts";
+import type { JobStatus } from "./model/job.ts";
+import type { JobOf, JobSequenceOf } from "./model/job-type-navigation.ts";
+import type { Equal, Expect } from "./type-equality.test-d.ts";
+
+declare const union: Union;
+declare const runtime: Runtime;
+declare const ctx: TxContext;
+declare const page: JobSequenceOf<JobId, UnionTypes, "fetch-page">;
+
+// --- waiting -------------------------------------------------------------------------------------------------------
+
+const finished = await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "fetch-page", timeoutMs: 5 });
+const fromSequence = await union.waitForJobSequenceCompletion(page);
+const fromSpread = await runtime.waitForJobSequenceCompletion({ ...page, signal: AbortSignal.timeout(5) });
+
+// @ts-expect-error no sequence starts with an internal type
+await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "index-page" });
+// @ts-expect-error an option that does not exist
+await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "cleanup", timeout: 5 });
+
+// --- reading -------------------------------------------------------------------------------------------------------
+
+const anyJob = await union.getJob({ id: "job-1" });
+const indexJob = await union.getJob({ ...ctx, id: "job-1", typeName: "index-page" });
+const anySequence = await runtime.getJobSequence({ id: "job-1" });
+const pageSequence = await runtime.getJobSequence({ id: "job-1", typeName: "fetch-page" });
+const listing = await union.listJobs();
+const failedPages = await union.listJobs({ ...ctx, typeName: ["fetch-page"], status: "failed", limit: 5, cursor: null });
+const open = await runtime.listJobs({ status: ["pending", "blocked"], createdFrom: new Date(0), order: "oldest" });
+const ofSequence = await union.listSequenceJobs({ id: page.id, typeName: "fetch-page" });
+const counts = await union.countJobs({ queue: ["a", "b"], typeName: "cleanup" });
+const explanation = await union.explainJob({ ...ctx, id: "job-1" });
+
+// @ts-expect-error a job may not have completed
+void anyJob?.output;
+// @ts-expect-error there may be no such job
+void anyJob.status;
+// @ts-expect-error narrowing by type narrows the input
+if (anyJob?.typeName === "index-page") void anyJob.input.url;
+if (anyJob?.typeName === "index-page") void (anyJob.input.words satisfies string[]);
+// @ts-expect-error no such type
+await union.getJob({ id: "job-1", typeName: "fetch-pages" });
+// @ts-expect-error no such status
+await union.listJobs({ status: "done" });
+// @ts-expect-error a filter that does not exist
+await union.listJobs({ statuses: ["failed"] });
+// @ts-expect-error a part of the context is not a context
+await union.getJob({ tenant: "acme", id: "job-1" });
+
+switch (explanation.state) {
+  case "runnable":
+    void (explanation.aheadInQueue satisfies number);
+    break;
+  case "blocked":
+    void explanation.by.map(({ id }) => id satisfies JobId);
+    break;
+  case "failed":
+    void (explanation.failure.blockerSequenceId satisfies JobId | null);
+    break;
+  default:
+    // @ts-expect-error only a runnable job has a place in the queue
+    void explanation.aheadInQueue;
+}
+void (explanation.summary satisfies string);
+
+// --- operating -----------------------------------------------------------------------------------------------------
+
+const cancelled = await union.cancelJobSequences({ ids: ["job-1"], reason: "mistake" });
+const redriven = await union.redriveJobs({ filter: { typeName: "cleanup", failureReason: "no_handler" }, dryRun: true });
+await union.redriveJobs({ ...ctx, ids: ["job-1"], limit: 1 });
+await union.deleteJobSequences({ rootSequenceIds: [page.rootSequenceId] });
+await union.pruneJobSequences({ olderThanMs: 1, statuses: ["failed"], batchSize: 1 });
+const three: number = await union.runInTransaction(async ({ client, tenant }) => {
+  await union.startJobSequence({ client, tenant, typeName: "cleanup" });
+  return 3;
+});
+const four: number = await union.withNotify(async () => three + 1);
+void four;
+
+// @ts-expect-error ids or a filter
+await union.redriveJobs({ dryRun: true });
+// @ts-expect-error not both
+await union.redriveJobs({ ids: ["job-1"], filter: {} });
+// @ts-expect-error only failed jobs can be redriven
+await union.redriveJobs({ filter: { status: "running" } });
+// @ts-expect-error ids are those of the adapter
+await union.deleteJobSequences({ rootSequenceIds: ["1"] });
+
+export type Tests = [
+  Expect<Equal<typeof finished, CompletedJobSequence<typeof page>>>,
+  Expect<Equal<typeof fromSequence, typeof finished>>,
+  Expect<Equal<typeof fromSpread, typeof finished>>,
+  Expect<Equal<typeof anyJob, JobOf<JobId, UnionTypes, keyof UnionTypes> | undefined>>,
+  Expect<Equal<typeof indexJob, JobOf<JobId, UnionTypes, "index-page"> | undefined>>,
+  Expect<Equal<NonNullable<typeof anySequence>["typeName"], "fetch-page" | "cleanup" | "report">>,
+  Expect<Equal<typeof pageSequence, typeof page | undefined>>,
+  Expect<Equal<(typeof listing)["jobs"][number]["status"], JobStatus>>,
+  Expect<Equal<(typeof failedPages)["jobs"][number], FailedJob<JobOf<JobId, UnionTypes, "fetch-page">>>>,
+  Expect<Equal<(typeof open)["jobs"][number]["status"], "pending" | "blocked">>,
+  Expect<Equal<(typeof ofSequence)["jobs"][number]["typeName"], "fetch-page" | "index-page" | "drop-page">>,
+  Expect<Equal<(typeof counts)[number]["typeName"], "cleanup">>,
+  Expect<
+    Equal<(typeof cancelled)[number]["outcome"], "cancelled" | "already_completed" | "already_failed" | "not_found">
+  >,
+  Expect<Equal<(typeof redriven)["redriven"][number]["revivedJobIds"], readonly JobId[]>>,
+];
+
+// --- a Leasehold of whatever types, as tools take it ---------------------------------------------------------------
+
+// oxlint-disable-next-line typescript/no-explicit-any -- any set of job types
+declare const anyLeasehold: Leasehold<any, AnyStateAdapter>;
+
+await anyLeasehold.startJobSequence({ typeName: "whatever", input: { a: 1 }, client: 3 });
+const { jobs } = await anyLeasehold.listJobs({ typeName: "whatever", status: "failed" });
+void jobs.map(({ id, failure }) => [id, failure.reason]);
+const takesAny = (_: Leasehold<any, AnyStateAdapter>): void => {}; // oxlint-disable-line typescript/no-explicit-any
+takesAny(union);
+takesAny(runtime);

@@ -1,0 +1,41 @@
+import { randomUUID } from "node:crypto";
+import type { AnyStateAdapter, NewJob } from "../contracts/state-adapter.ts";
+import { immediately } from "../model/schedule.ts";
+
+export interface StateAdapterUnderTest {
+  readonly adapter: AnyStateAdapter;
+  /** Closes the adapter and removes what `create` made. */
+  destroy(): Promise<void>;
+}
+
+/** All that a store's own test file has to provide. */
+export interface StateAdapterFixture {
+  /** An adapter over an empty store of its own. */
+  create(): Promise<StateAdapterUnderTest>;
+}
+
+/** The `now` of every test that does not say otherwise: far from the real one, so that a store's own clock shows. */
+export const baseTime: number = Date.UTC(2040, 0, 1);
+
+/** The first and only job of a sequence that is its own root. */
+export const newJob = (overrides: Partial<NewJob> & Pick<NewJob, "queue" | "typeName">): NewJob => {
+  const id = overrides.id ?? randomUUID();
+  return {
+    id,
+    sequenceId: id,
+    sequenceTypeName: overrides.typeName,
+    sequenceIndex: 0,
+    rootSequenceId: id,
+    originId: null,
+    priority: 0,
+    input: "{}",
+    schedule: immediately,
+    maxAttempts: 4,
+    timeoutMs: null,
+    leaseMs: null,
+    onBlockerFailure: "fail",
+    awaitsBlockers: false,
+    deduplication: null,
+    ...overrides,
+  };
+};

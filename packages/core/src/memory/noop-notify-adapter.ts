@@ -1,0 +1,15 @@
+import type { Dispose, NotifyAdapter } from "../contracts/notify-adapter.ts";
+
+const done = (): Promise<void> => Promise.resolve();
+const listen = (): Promise<Dispose> => Promise.resolve(done);
+
+/** Sends nothing and hears nothing: workers find jobs by polling. */
+export const createNoopNotifyAdapter = (): NotifyAdapter => ({
+  notifyJobScheduled: done,
+  listenJobScheduled: listen,
+  notifyJobSequenceCompleted: done,
+  listenJobSequenceCompleted: listen,
+  notifyJobOwnershipLost: done,
+  listenJobOwnershipLost: listen,
+  close: done,
+});
