@@ -158,7 +158,16 @@ void failed.map(({ failure }) => failure.reason);
 
 const tsconfig = {
   extends: `${root}tsconfig.base.json`,
-  compilerOptions: { composite: false, declaration: false, declarationMap: false, isolatedDeclarations: false, noEmit: true, rewriteRelativeImportExtensions: false, allowImportingTsExtensions: true, noUnusedLocals: false },
+  compilerOptions: {
+    composite: false,
+    declaration: false,
+    declarationMap: false,
+    isolatedDeclarations: false,
+    noEmit: true,
+    rewriteRelativeImportExtensions: false,
+    allowImportingTsExtensions: true,
+    noUnusedLocals: false,
+  },
   files: ["usage.ts"],
 };
 
@@ -178,7 +187,13 @@ const measure = async (folder, files, runs) => {
   const outputs = [];
   for (let i = 0; i < runs; i += 1) {
     // One thread, so that the figures do not depend on how the checkers happen to share the files.
-    const args = [join(root, "node_modules/typescript/lib/tsc.js"), "-p", folder, "--extendedDiagnostics", "--singleThreaded"];
+    const args = [
+      join(root, "node_modules/typescript/lib/tsc.js"),
+      "-p",
+      folder,
+      "--extendedDiagnostics",
+      "--singleThreaded",
+    ];
     const { stdout } = await run(process.execPath, args).catch((error) => {
       throw new Error(`The generated application does not compile:\n${error.stdout}`);
     });
@@ -198,16 +213,31 @@ const temporary = await mkdtemp(join(here, "bench-results", "type-cost-"));
 try {
   const count = Number(values.types);
   const rows = [];
-  for (const [form, define] of Object.entries({ "types only": unionDefinitions, "zod schemas": runtimeDefinitions })) {
+  for (const [form, define] of Object.entries({
+    "types only": unionDefinitions,
+    "zod schemas": runtimeDefinitions,
+  })) {
     const measured = [];
     for (const size of [1, count]) {
       const types = planTypes(size);
       const files = { "definitions.ts": define(types), "usage.ts": usage(types) };
-      measured.push(await measure(join(temporary, `${form.replace(" ", "-")}-${size}`), files, Number(values.runs)));
+      measured.push(
+        await measure(join(temporary, `${form.replace(" ", "-")}-${size}`), files, Number(values.runs)),
+      );
     }
     const [baseline, full] = measured;
-    for (const [size, figures] of [[1, baseline], [count, full]]) {
-      rows.push({ form, "job types": size, "check (s)": figures.checkSeconds, "total (s)": figures.totalSeconds, instantiations: figures.instantiations, types: figures.types });
+    for (const [size, figures] of [
+      [1, baseline],
+      [count, full],
+    ]) {
+      rows.push({
+        form,
+        "job types": size,
+        "check (s)": figures.checkSeconds,
+        "total (s)": figures.totalSeconds,
+        instantiations: figures.instantiations,
+        types: figures.types,
+      });
     }
     rows.push({
       form,

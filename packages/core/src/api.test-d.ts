@@ -13,7 +13,11 @@ declare const page: JobSequenceOf<JobId, UnionTypes, "fetch-page">;
 
 // --- waiting -------------------------------------------------------------------------------------------------------
 
-const finished = await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "fetch-page", timeoutMs: 5 });
+const finished = await union.waitForJobSequenceCompletion({
+  id: "job-1",
+  typeName: "fetch-page",
+  timeoutMs: 5,
+});
 const fromSequence = await union.waitForJobSequenceCompletion(page);
 const fromSpread = await runtime.waitForJobSequenceCompletion({ ...page, signal: AbortSignal.timeout(5) });
 
@@ -29,8 +33,18 @@ const indexJob = await union.getJob({ ...ctx, id: "job-1", typeName: "index-page
 const anySequence = await runtime.getJobSequence({ id: "job-1" });
 const pageSequence = await runtime.getJobSequence({ id: "job-1", typeName: "fetch-page" });
 const listing = await union.listJobs();
-const failedPages = await union.listJobs({ ...ctx, typeName: ["fetch-page"], status: "failed", limit: 5, cursor: null });
-const open = await runtime.listJobs({ status: ["pending", "blocked"], createdFrom: new Date(0), order: "oldest" });
+const failedPages = await union.listJobs({
+  ...ctx,
+  typeName: ["fetch-page"],
+  status: "failed",
+  limit: 5,
+  cursor: null,
+});
+const open = await runtime.listJobs({
+  status: ["pending", "blocked"],
+  createdFrom: new Date(0),
+  order: "oldest",
+});
 const ofSequence = await union.listSequenceJobs({ id: page.id, typeName: "fetch-page" });
 const counts = await union.countJobs({ queue: ["a", "b"], typeName: "cleanup" });
 const explanation = await union.explainJob({ ...ctx, id: "job-1" });
@@ -70,7 +84,10 @@ void (explanation.summary satisfies string);
 // --- operating -----------------------------------------------------------------------------------------------------
 
 const cancelled = await union.cancelJobSequences({ ids: ["job-1"], reason: "mistake" });
-const redriven = await union.redriveJobs({ filter: { typeName: "cleanup", failureReason: "no_handler" }, dryRun: true });
+const redriven = await union.redriveJobs({
+  filter: { typeName: "cleanup", failureReason: "no_handler" },
+  dryRun: true,
+});
 await union.redriveJobs({ ...ctx, ids: ["job-1"], limit: 1 });
 await union.deleteJobSequences({ rootSequenceIds: [page.rootSequenceId] });
 await union.pruneJobSequences({ olderThanMs: 1, statuses: ["failed"], batchSize: 1 });
@@ -104,7 +121,10 @@ export type Tests = [
   Expect<Equal<(typeof ofSequence)["jobs"][number]["typeName"], "fetch-page" | "index-page" | "drop-page">>,
   Expect<Equal<(typeof counts)[number]["typeName"], "cleanup">>,
   Expect<
-    Equal<(typeof cancelled)[number]["outcome"], "cancelled" | "already_completed" | "already_failed" | "not_found">
+    Equal<
+      (typeof cancelled)[number]["outcome"],
+      "cancelled" | "already_completed" | "already_failed" | "not_found"
+    >
   >,
   Expect<Equal<(typeof redriven)["redriven"][number]["revivedJobIds"], readonly JobId[]>>,
 ];
@@ -117,6 +137,4 @@ declare const anyLeasehold: Leasehold<any, AnyStateAdapter>;
 await anyLeasehold.startJobSequence({ typeName: "whatever", input: { a: 1 }, client: 3 });
 const { jobs } = await anyLeasehold.listJobs({ typeName: "whatever", status: "failed" });
 void jobs.map(({ id, failure }) => [id, failure.reason]);
-const takesAny = (_: Leasehold<any, AnyStateAdapter>): void => {}; // oxlint-disable-line typescript/no-explicit-any
-takesAny(union);
-takesAny(runtime);
+void ([union, runtime] satisfies (typeof anyLeasehold)[]);

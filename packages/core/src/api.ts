@@ -24,7 +24,11 @@ import type {
 } from "./api/start-options.ts";
 import type { TransactionOption } from "./api/transaction-context.ts";
 import type { WorkerBuilder, WorkerDefinitionOptions } from "./api/worker.ts";
-import type { AnyStateAdapter, GetStateAdapterJobId, GetStateAdapterTxContext } from "./contracts/state-adapter.ts";
+import type {
+  AnyStateAdapter,
+  GetStateAdapterJobId,
+  GetStateAdapterTxContext,
+} from "./contracts/state-adapter.ts";
 import type { CompletedJobSequence } from "./model/entities.ts";
 import type { JobStatus } from "./model/job.ts";
 import type { JobTypeName } from "./model/job-type-markers.ts";
@@ -78,7 +82,10 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
 
   /** Fails the current job of each sequence with `cancelled`; a running one is aborted. */
   cancelJobSequences(
-    options: { readonly ids: readonly TJobId[]; readonly reason?: string | undefined } & TransactionOption<TTxContext>,
+    options: {
+      readonly ids: readonly TJobId[];
+      readonly reason?: string | undefined;
+    } & TransactionOption<TTxContext>,
   ): Promise<readonly CancelledJobSequence<TJobId>[]>;
 
   /** Revives failed jobs, by id or by filter, and what failed because of them. */
@@ -102,19 +109,22 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
 
   /** With `typeName` the job must be of that type. */
   getJob<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
-    options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & TransactionOption<TTxContext>,
+    options: {
+      readonly id: TJobId;
+      readonly typeName?: TTypeName | undefined;
+    } & TransactionOption<TTxContext>,
   ): Promise<JobOf<TJobId, TDefs, TTypeName> | undefined>;
 
   /** With `typeName` the sequence must be of that type. */
   getJobSequence<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
-    options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & TransactionOption<TTxContext>,
+    options: {
+      readonly id: TJobId;
+      readonly typeName?: TTypeName | undefined;
+    } & TransactionOption<TTxContext>,
   ): Promise<JobSequenceOf<TJobId, TDefs, TTypeName> | undefined>;
 
   /** One page of jobs, typed by the `typeName` and `status` asked for. */
-  listJobs<
-    TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>,
-    TStatus extends JobStatus = JobStatus,
-  >(
+  listJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>, TStatus extends JobStatus = JobStatus>(
     options?: ListJobsOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
   ): Promise<JobListing<ListedJob<TDefs, TJobId, TTypeName, TStatus>>>;
 
@@ -140,7 +150,9 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   ): Promise<readonly JobCountRow<TTypeName>[]>;
 
   /** Says why a job is not running, or what became of it. */
-  explainJob(options: { readonly id: TJobId } & TransactionOption<TTxContext>): Promise<JobExplanation<TJobId>>;
+  explainJob(
+    options: { readonly id: TJobId } & TransactionOption<TTxContext>,
+  ): Promise<JobExplanation<TJobId>>;
 
   /** Defines a worker: add handlers with `implementJobType`, then `start` it. */
   createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;

@@ -76,4 +76,9 @@ await runtime.completeJobSequence({
 // @ts-expect-error no sequence starts with an internal type
 await union.completeJobSequence({ id: "job-1", typeName: "index-page", complete: async () => {} });
 // @ts-expect-error a part of the context is not a context
-await union.completeJobSequence({ tenant: "acme", id: "job-1", typeName: "cleanup", complete: async () => {} });
+await union.completeJobSequence({
+  tenant: "acme",
+  id: "job-1",
+  typeName: "cleanup",
+  complete: async () => {},
+});

@@ -16,13 +16,21 @@ export type CompleteJobSequenceOptions<
   readonly typeName: TTypeName;
   /** Completes the current job of the sequence, and the next ones if it likes, by calling `complete`. */
   readonly complete: (
-    options: {
-      /** The current job, locked until the transaction ends. */
-      readonly job: JobOf<TJobId, TDefs, SequenceJobTypes<TDefs, TTypeName>, TTypeName>;
-      readonly complete: CompleteWorkerless<TDefs, TTxContext, TJobId, TTypeName>;
-    } & TTxContext,
+    options: NoInfer<WorkerlessCompletions<TDefs, TTxContext, TJobId>[TTypeName] & TTxContext>,
   ) => Promise<unknown>;
 } & TransactionOption<TTxContext>;
+
+/**
+ * By the type of the sequence. Looked up by a type parameter this costs nothing until the parameter is known; the same
+ * written out for the parameter is worked out for all types at once, at a cost of seconds.
+ */
+type WorkerlessCompletions<TDefs, TTxContext, TJobId extends string> = {
+  [K in ExternalJobTypeName<TDefs>]: {
+    /** The current job, locked until the transaction ends. */
+    readonly job: JobOf<TJobId, TDefs, SequenceJobTypes<TDefs, K>, K>;
+    readonly complete: CompleteWorkerless<TDefs, TTxContext, TJobId, K>;
+  };
+};
 
 /**
  * Completes a job: the current one, or what the last call returned. Throws `JobAlreadyCompletedError` or

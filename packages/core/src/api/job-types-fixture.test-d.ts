@@ -3,14 +3,21 @@ import * as v from "valibot";
 import { z } from "zod";
 import type { Leasehold } from "../api.ts";
 import type { StateAdapter } from "../contracts/state-adapter.ts";
-import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "../model/job-type-markers.ts";
-import { defineJobTypes, type JobTypes, type ResolveJobTypes, typeOnly } from "../model/job-types.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "../model/job-type-markers.ts";
+import { defineJobTypes, type JobTypes, typeOnly } from "../model/job-types.ts";
 
 /** The application of the type tests: the same job types in both forms, on a store with branded ids. */
 export interface UnionTypes {
   "fetch-page": {
     input: { url: string };
-    output: DefineContinuationOutput<"index-page"> | DefineContinuationOutput<"drop-page"> | { skipped: true };
+    output:
+      | DefineContinuationOutput<"index-page">
+      | DefineContinuationOutput<"drop-page">
+      | { skipped: true };
   };
   "index-page": { input: DefineContinuationInput<{ words: string[] }>; output: { indexed: number } };
   "drop-page": {
@@ -26,7 +33,7 @@ export interface UnionTypes {
   };
 }
 
-const options = {
+const runtimeJobTypes = defineJobTypes({
   "fetch-page": {
     input: z.object({ url: z.string() }),
     output: z.object({ skipped: z.literal(true) }),
@@ -44,11 +51,9 @@ const options = {
     output: typeOnly<string>(),
     blockers: ["fetch-page", "cleanup"],
   },
-} as const;
+});
 
-export const runtimeJobTypes: JobTypes<RuntimeTypes> = defineJobTypes(options);
-
-export type RuntimeTypes = ResolveJobTypes<typeof options>;
+export type RuntimeTypes = typeof runtimeJobTypes extends JobTypes<infer TDefs> ? TDefs : never;
 
 export type JobId = `job-${string}`;
 

@@ -95,7 +95,9 @@ runtime
           startBlockers: async ({ job: dropping, client }) => {
             const originId: JobId | null = dropping.originId;
             void originId;
-            return [await runtime.startJobSequence({ client, tenant, typeName: "cleanup", queue: job.input.url })];
+            return [
+              await runtime.startJobSequence({ client, tenant, typeName: "cleanup", queue: job.input.url }),
+            ];
           },
         }),
       ),
@@ -205,7 +207,8 @@ union.createWorker().implementJobType({
 union.createWorker().implementJobType({
   typeName: "report",
   // @ts-expect-error this type continues with nothing
-  process: async ({ complete }) => complete(async ({ continueWith }) => continueWith({ typeName: "cleanup" })),
+  process: async ({ complete }) =>
+    complete(async ({ continueWith }) => continueWith({ typeName: "cleanup" })),
 });
 
 // --- the job -------------------------------------------------------------------------------------------------------

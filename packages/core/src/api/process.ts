@@ -1,5 +1,5 @@
 import type { AnyJob, JobAbortReason, RunningJob, TypedAbortSignal } from "../model/entities.ts";
-import type { AcceptedInput, AcceptedOutput, JobTypeName } from "../model/job-type-markers.ts";
+import type { AcceptedOutput, JobTypeName } from "../model/job-type-markers.ts";
 import type { ContinuationJobTypes, JobOf } from "../model/job-type-navigation.ts";
 import type { InputOption, JobOptions, StartBlockersOption } from "./start-options.ts";
 
@@ -16,17 +16,15 @@ export interface JobContinuation<TTypeName> {
   readonly [continuation]: TTypeName;
 }
 
-/** The argument of `continueWith`; of a union of types, what is right whichever of them it is. */
+/** The argument of `continueWith`. Only `typeName` decides on the type; the rest has to follow. */
 export type ContinueWithOptions<
   TDefs,
   TTxContext,
   TJobId extends string,
   TNextTypeName extends JobTypeName<TDefs>,
-> = TNextTypeName extends unknown
-  ? ContinuationBasics<TNextTypeName, TJobId> &
-      InputOption<AcceptedInput<TDefs, TNextTypeName>> &
-      StartBlockersOption<TDefs, TTxContext, TJobId, TNextTypeName>
-  : never;
+> = ContinuationBasics<TNextTypeName, TJobId> &
+  InputOption<TDefs, NoInfer<TNextTypeName>> &
+  StartBlockersOption<TDefs, TTxContext, TJobId, NoInfer<TNextTypeName>>;
 
 interface ContinuationBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
   readonly typeName: TTypeName;
@@ -40,16 +38,25 @@ export type ContinueWith<TDefs, TTxContext, TJobId extends string, TTypeName ext
 ) => Promise<JobContinuation<TNextTypeName>>;
 
 /** What the callback of `complete` gets: the transaction, and `continueWith` where the type has continuations. */
-export type CompleteCallbackOptions<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = [
-  ContinuationJobTypes<TDefs, TTypeName>,
-] extends [never]
+export type CompleteCallbackOptions<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> = [ContinuationJobTypes<TDefs, TTypeName>] extends [never]
   ? TTxContext
   : { readonly continueWith: ContinueWith<TDefs, TTxContext, TJobId, TTypeName> } & TTxContext;
 
 /** The output a handler gives; nothing at all will do where it is `null`. */
-export type HandlerOutput<TDefs, TTypeName extends JobTypeName<TDefs>> = WithoutReturn<AcceptedOutput<TDefs, TTypeName>>;
+export type HandlerOutput<TDefs, TTypeName extends JobTypeName<TDefs>> = WithoutReturn<
+  AcceptedOutput<TDefs, TTypeName>
+>;
 
-type WithoutReturn<TOutput> = [TOutput] extends [never] ? never : [TOutput] extends [null] ? TOutput | void : TOutput;
+type WithoutReturn<TOutput> = [TOutput] extends [never]
+  ? never
+  : [TOutput] extends [null]
+    ? TOutput | void
+    : TOutput;
 
 /** The output of the job, or what `continueWith` returned. */
 export type CompletionResult<TDefs, TTypeName extends JobTypeName<TDefs>> =
@@ -78,7 +85,12 @@ export type Complete<TDefs, TTxContext, TJobId extends string, TTypeName extends
   ) => CompletionResult<TDefs, TTypeName> | Promise<CompletionResult<TDefs, TTypeName>>,
 ) => Promise<JobCompletion<TTypeName>>;
 
-export interface ProcessOptions<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> {
+export interface ProcessOptions<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> {
   readonly job: RunningJob<JobOf<TJobId, TDefs, TTypeName>>;
   /** Aborts when the result of this attempt is no longer wanted; `signal.reason` says why. */
   readonly signal: TypedAbortSignal<JobAbortReason>;
@@ -92,7 +104,12 @@ export interface ProcessOptions<TDefs, TTxContext, TJobId extends string, TTypeN
  * A handler. The simple form returns its output and the worker writes the completion, batched with others. The other
  * form returns `complete(…)`, whose callback shares its transaction with the completion.
  */
-export type ProcessFunction<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
+export type ProcessFunction<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> = (
   options: ProcessOptions<TDefs, TTxContext, TJobId, TTypeName>,
 ) => Promise<HandlerOutput<TDefs, TTypeName> | JobCompletion<TTypeName>>;
 

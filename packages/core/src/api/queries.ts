@@ -44,8 +44,8 @@ export interface ListJobsOptions<
   TJobId extends string,
   TTypeName extends JobTypeName<TDefs>,
   TStatus extends JobStatus,
-> extends JobFilterOptions<TDefs, TJobId, TTypeName, TStatus>,
-    PageOptions {
+>
+  extends JobFilterOptions<TDefs, TJobId, TTypeName, TStatus>, PageOptions {
   /** By creation. Default: `"newest"` first. */
   readonly order?: "newest" | "oldest" | undefined;
 }

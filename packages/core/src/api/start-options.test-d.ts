@@ -19,7 +19,9 @@ const samePage = await runtime.startJobSequence({ ...ctx, typeName: "fetch-page"
 const cleanup = await union.startJobSequence({ typeName: "cleanup" });
 
 export type Started = [
-  Expect<Equal<typeof page, JobSequenceOf<JobId, UnionTypes, "fetch-page"> & { readonly deduplicated: boolean }>>,
+  Expect<
+    Equal<typeof page, JobSequenceOf<JobId, UnionTypes, "fetch-page"> & { readonly deduplicated: boolean }>
+  >,
   Expect<Equal<typeof samePage, typeof page>>,
 ];
 
@@ -91,7 +93,12 @@ await union.startJobSequence({
     const id: JobId = job.id;
     // @ts-expect-error the blockers are only being started
     void job.blockers;
-    const own = await union.startJobSequence({ client, tenant, typeName: "fetch-page", input: { url: title } });
+    const own = await union.startJobSequence({
+      client,
+      tenant,
+      typeName: "fetch-page",
+      input: { url: title },
+    });
     void id;
     // Sequences started here or elsewhere, or just their id and type.
     return [own, { id: "job-7", typeName: "cleanup" }];
@@ -114,15 +121,35 @@ await runtime.startJobSequence({ typeName: "report", input: { title: "t" } });
 // @ts-expect-error this type has no blockers
 await union.startJobSequence({ typeName: "fetch-page", input: { url: "/" }, startBlockers: async () => [] });
 // @ts-expect-error this type has no blockers
-await runtime.startJobSequence({ typeName: "fetch-page", input: { url: "/" }, startBlockers: async () => [] });
+await runtime.startJobSequence({
+  typeName: "fetch-page",
+  input: { url: "/" },
+  startBlockers: async () => [],
+});
 // @ts-expect-error the wrong order
-await union.startJobSequence({ typeName: "report", input: { title: "t" }, startBlockers: async () => [cleanup, page] });
+await union.startJobSequence({
+  typeName: "report",
+  input: { title: "t" },
+  startBlockers: async () => [cleanup, page],
+});
 // @ts-expect-error one of two
-await union.startJobSequence({ typeName: "report", input: { title: "t" }, startBlockers: async () => [page] });
+await union.startJobSequence({
+  typeName: "report",
+  input: { title: "t" },
+  startBlockers: async () => [page],
+});
 // @ts-expect-error the wrong type
-await union.startJobSequence({ typeName: "report", input: { title: "t" }, startBlockers: async () => [page, page] });
+await union.startJobSequence({
+  typeName: "report",
+  input: { title: "t" },
+  startBlockers: async () => [page, page],
+});
 // @ts-expect-error the wrong order
-await runtime.startJobSequence({ typeName: "report", input: { title: "t" }, startBlockers: () => [cleanup, page] });
+await runtime.startJobSequence({
+  typeName: "report",
+  input: { title: "t" },
+  startBlockers: () => [cleanup, page],
+});
 
 // --- in bulk -------------------------------------------------------------------------------------------------------
 

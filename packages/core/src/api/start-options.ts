@@ -28,12 +28,25 @@ export interface DeduplicationOptions {
   readonly windowMs?: number | undefined;
 }
 
-/** `input` can be left out where nothing is expected or the schema has a default. */
-export type InputOption<TInput> = undefined extends TInput
-  ? { readonly input?: TInput }
-  : [TInput] extends [null]
-    ? { readonly input?: TInput | undefined }
-    : { readonly input: TInput };
+/**
+ * The input of a job of this type. Where the type is one of several, only what is right for each of them, which is
+ * usually nothing. It can be left out where nothing is expected or the schema has a default.
+ */
+export type InputOption<TDefs, TTypeName extends JobTypeName<TDefs>> = InputProperty<
+  (TTypeName extends unknown ? (input: AcceptedInput<TDefs, TTypeName>) => void : never) extends (
+    input: infer TInput,
+  ) => void
+    ? TInput
+    : never
+>;
+
+type InputProperty<TInput> = [TInput] extends [never]
+  ? { readonly input: never }
+  : undefined extends TInput
+    ? { readonly input?: TInput }
+    : [TInput] extends [null]
+      ? { readonly input?: TInput | undefined }
+      : { readonly input: TInput };
 
 /** A sequence to wait for: what `startJobSequence` or a query returned, or just its id and type. */
 export interface BlockerReference<TJobId, TTypeName> {
@@ -57,7 +70,12 @@ export type StartBlockers<TDefs, TTxContext, TJobId extends string, TTypeName ex
   | Promise<BlockerReferences<TJobId, BlockerMarkers<TDefs[TTypeName]>>>;
 
 /** Required for a type with blockers, refused for one without. */
-export type StartBlockersOption<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> =
+export type StartBlockersOption<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> =
   boolean extends HasBlockers<TDefs, TTypeName>
     ? { readonly startBlockers?: StartBlockers<TDefs, TTxContext, TJobId, TTypeName> }
     : HasBlockers<TDefs, TTypeName> extends true
@@ -67,18 +85,16 @@ export type StartBlockersOption<TDefs, TTxContext, TJobId extends string, TTypeN
         }
       : { readonly startBlockers?: never };
 
-/** The argument of `startJobSequence`; of a union of types, what is right whichever of them it is. */
+/** The argument of `startJobSequence`. Only `typeName` decides on the type; the rest has to follow. */
 export type StartJobSequenceOptions<
   TDefs,
   TTxContext,
   TJobId extends string,
   TTypeName extends ExternalJobTypeName<TDefs>,
-> = TTypeName extends unknown
-  ? StartBasics<TTypeName, TJobId> &
-      InputOption<AcceptedInput<TDefs, TTypeName>> &
-      StartBlockersOption<TDefs, TTxContext, TJobId, TTypeName> &
-      TransactionOption<TTxContext>
-  : never;
+> = StartBasics<TTypeName, TJobId> &
+  InputOption<TDefs, NoInfer<TTypeName>> &
+  StartBlockersOption<TDefs, TTxContext, TJobId, NoInfer<TTypeName>> &
+  TransactionOption<TTxContext>;
 
 interface StartBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
   readonly typeName: TTypeName;
@@ -92,14 +108,19 @@ export type BulkJobTypeName<TDefs> = {
 }[ExternalJobTypeName<TDefs>];
 
 /** One element of `startJobSequences({ sequences })`. */
-export type BulkStartOptions<TDefs, TJobId extends string, TTypeName extends BulkJobTypeName<TDefs>> =
-  TTypeName extends unknown ? StartBasics<TTypeName, TJobId> & InputOption<AcceptedInput<TDefs, TTypeName>> : never;
-
-export type StartedJobSequence<TJobId extends string, TDefs, TTypeName extends JobTypeName<TDefs>> = JobSequenceOf<
-  TJobId,
+export type BulkStartOptions<
   TDefs,
-  TTypeName
-> & {
+  TJobId extends string,
+  TTypeName extends BulkJobTypeName<TDefs>,
+> = TTypeName extends unknown
+  ? StartBasics<TTypeName, TJobId> & InputOption<TDefs, TTypeName>
+  : never;
+
+export type StartedJobSequence<
+  TJobId extends string,
+  TDefs,
+  TTypeName extends JobTypeName<TDefs>,
+> = JobSequenceOf<TJobId, TDefs, TTypeName> & {
   /** This is a sequence that was there before, found by its deduplication key. */
   readonly deduplicated: boolean;
 };

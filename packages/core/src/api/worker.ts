@@ -14,7 +14,7 @@ export interface ImplementJobTypeOptions<
   TTypeName extends JobTypeName<TDefs>,
 > {
   readonly typeName: TTypeName;
-  readonly process: ProcessFunction<TDefs, TTxContext, TJobId, TTypeName>;
+  readonly process: ProcessFunction<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
   /** Stands before the policy of the job type's definition. */
   readonly retry?: RetryPolicy | undefined;
   /** How often a job may run in all. The smallest of the job's, the type's and the worker's counts. */

@@ -7,7 +7,7 @@ import {
 } from "../errors.ts";
 import type { StateSequence } from "../model/job.ts";
 import { requireId, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
-import { parseStoredError, storedErrorToError } from "../model/stored-error.ts";
+import { restoreError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 
 const defaultPollIntervalMs = 100;
@@ -83,8 +83,7 @@ const readFinished = async (engine: Engine, id: string, typeName: string): Promi
   }
   const { current } = sequence;
   if (current.status === "failed") {
-    const stored = parseStoredError(current.lastError);
-    throw new JobSequenceFailedError(id, current.id, current.failureReason!, stored && storedErrorToError(stored));
+    throw new JobSequenceFailedError(id, current.id, current.failureReason!, restoreError(current.lastError));
   }
   return current.status === "completed" ? sequence : undefined;
 };

@@ -30,7 +30,7 @@ export const cancelJobSequences = async (engine: Engine, passed: unknown): Promi
       if (kind !== "cancelled" || !job) continue;
       if (wasRunning) effects.ownershipLost(job.id);
       effects.observe("jobCancelled", () => jobEventData(job));
-      announceFailure(effects, job, "cancelled", reason);
+      announceFailure(effects, job, "cancelled", error);
       announceCascade(effects, cascaded);
     }
     return results.map(({ sequenceId, kind }) => ({ id: sequenceId, outcome: kind }));

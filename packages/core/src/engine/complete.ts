@@ -92,7 +92,7 @@ const createContinuation = async (
   passed: unknown,
 ): Promise<Continuation> => {
   const options = requirePlainObject(passed, "options");
-  const unknown = Object.keys(options).find((key) => !(continuationOptions as readonly string[]).includes(key));
+  const unknown = Object.keys(options).find((key) => !continuationOptions.includes(key));
   if (unknown !== undefined) throw new InvalidOptionError(unknown, "is not an option of continueWith");
   const request = options as unknown as JobRequest;
   const allowed = engine.jobTypes.get(job.typeName).continuesTo;

@@ -91,7 +91,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     runInTransaction: (callback, parent) =>
       runTransactionWithDeadlines(clock, deadlineMs, (inner) => adapter.runInTransaction(inner, parent), callback),
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
-    isTransientError: (error) => adapter.isTransientError(error),
+    isTransientError: isWorthRepeating,
     close: () => adapter.close(),
   };
 };

@@ -27,7 +27,7 @@ export interface JobRequest {
   readonly startBlockers?: unknown;
 }
 
-export const jobRequestOptions = [
+const jobRequestOptions = [
   "typeName",
   "input",
   "id",
@@ -38,8 +38,8 @@ export const jobRequestOptions = [
   "schedule",
 ] as const;
 
-export const startOptions = [...jobRequestOptions, "deduplication", "startBlockers"] as const;
-export const continuationOptions = [...jobRequestOptions, "startBlockers"] as const;
+export const startOptions: readonly string[] = [...jobRequestOptions, "deduplication", "startBlockers"];
+export const continuationOptions: readonly string[] = [...jobRequestOptions, "startBlockers"];
 
 const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   if (value === undefined) return null;

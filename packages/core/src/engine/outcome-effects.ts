@@ -1,5 +1,6 @@
 import type { JobOutcome, OutcomeResult } from "../contracts/state-adapter.ts";
 import type { FailureReason, JobReference, StateJob } from "../model/job.ts";
+import { restoreError } from "../model/stored-error.ts";
 import type { Effects } from "./effects.ts";
 import { jobEventData } from "./observe.ts";
 
@@ -27,9 +28,14 @@ export const announceOutcome = (effects: Effects, job: StateJob, outcome: JobOut
   announceCascade(effects, result.cascaded);
 };
 
-export const announceFailure = (effects: Effects, job: JobReference, reason: FailureReason, error: unknown): void => {
+export const announceFailure = (
+  effects: Effects,
+  job: JobReference,
+  reason: FailureReason,
+  error: string | null,
+): void => {
   effects.sequenceFinished(job.sequenceId);
-  effects.observe("jobFailed", () => ({ ...jobEventData(job), reason, error }));
+  effects.observe("jobFailed", () => ({ ...jobEventData(job), reason, error: restoreError(error) }));
   effects.observe("jobSequenceFailed", () => ({ ...jobEventData(job), reason }));
 };
 

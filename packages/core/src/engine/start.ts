@@ -43,7 +43,7 @@ export const startJobSequences = async (engine: Engine, passed: unknown): Promis
   const jobs: NewJob[] = [];
   for (const [index, item] of requests.entries()) {
     const request = requirePlainObject(item, `sequences[${index}]`) as unknown as JobRequest;
-    const unknown = Object.keys(request).find((key) => !(startOptions as readonly string[]).includes(key));
+    const unknown = Object.keys(request).find((key) => !startOptions.includes(key));
     if (unknown !== undefined) throw new InvalidOptionError(`sequences[${index}].${unknown}`, "does not exist");
     if (request.startBlockers !== undefined) {
       throw new InvalidOptionError(

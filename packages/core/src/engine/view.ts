@@ -89,6 +89,17 @@ export const viewSequence = (engine: Engine, { first, current }: StateSequence):
   ...(current.status === "failed" && { failure: viewFailure(current) }),
 });
 
+export const viewJob = (
+  engine: Engine,
+  job: StateJob,
+  blockers: readonly StateSequence[],
+  input?: unknown,
+): JobView => {
+  const view = viewJobWithoutBlockers(engine, job, input);
+  view["blockers"] = blockers.map((sequence) => viewSequence(engine, sequence));
+  return view;
+};
+
 /** Jobs together with the sequences they waited for, which are read only for jobs that have any. */
 export const viewJobs = async (
   engine: Engine,
@@ -101,8 +112,5 @@ export const viewJobs = async (
       ? []
       : await engine.store.getBlockers({ ctx, jobIds: withBlockers.map(({ id }) => id) });
   const blockersOf = new Map(withBlockers.map((job, index) => [job.id, blockers[index]!]));
-  return jobs.map((job) => ({
-    ...viewJobWithoutBlockers(engine, job),
-    blockers: (blockersOf.get(job.id) ?? []).map((sequence) => viewSequence(engine, sequence)),
-  }));
+  return jobs.map((job) => viewJob(engine, job, blockersOf.get(job.id) ?? []));
 };

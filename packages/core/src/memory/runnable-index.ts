@@ -10,10 +10,11 @@ export interface RunnableIndex {
   open(queue: string, typeName: string): Lane;
   /** The lanes of a queue that have jobs, of these types or of all. */
   lanes(queue: string, typeNames: readonly string[] | null): Lane[];
-  allLanes(): Iterable<Lane>;
   /** Removes and returns the job whose lease ran out first, if any has at `now`. */
   takeExpired(now: number): JobRecord | undefined;
   running(): Iterable<JobRecord>;
+  /** How many entries are kept, stale ones included: what the index costs in memory. */
+  size(): number;
 }
 
 export const createRunnableIndex = (): RunnableIndex => {
@@ -73,6 +74,10 @@ export const createRunnableIndex = (): RunnableIndex => {
     if (isMostlyStale(leases.size(), runningCount)) leases.retain(isCurrentEntry);
   };
 
+  function* allLanes(): Iterable<Lane> {
+    for (const lanes of queues.values()) yield* lanes.values();
+  }
+
   return {
     update: (record, before, after, now) => {
       const { lane } = record;
@@ -94,9 +99,6 @@ export const createRunnableIndex = (): RunnableIndex => {
       }
       return wanted;
     },
-    *allLanes() {
-      for (const lanes of queues.values()) yield* lanes.values();
-    },
     takeExpired: (now) => {
       for (let entry = leases.peek(); entry !== undefined; entry = leases.peek()) {
         const current = isCurrentEntry(entry);
@@ -108,6 +110,11 @@ export const createRunnableIndex = (): RunnableIndex => {
     },
     *running() {
       for (const entry of leases.items()) if (isCurrentEntry(entry)) yield entry.record;
+    },
+    size: () => {
+      let entries = leases.size();
+      for (const lane of allLanes()) entries += lane.pending.size() + lane.leased.size();
+      return entries;
     },
   };
 };

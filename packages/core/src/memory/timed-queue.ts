@@ -23,6 +23,8 @@ export interface TimedQueue<TEntry extends TimedEntry> {
   /** When the first entry after `now` falls due, given that none is due at `now`. */
   nextAt(): number | undefined;
   entries(): Iterable<TEntry>;
+  /** How many entries are kept, stale ones included. */
+  size(): number;
   /** Sheds stale entries once they outnumber the `live` ones, so that memory follows the live jobs. */
   compact(live: number): void;
 }
@@ -48,6 +50,8 @@ export const isMostlyStale = (entries: number, live: number): boolean => entries
 export const createTimedQueue = <TEntry extends TimedEntry>(): TimedQueue<TEntry> => {
   const due = createHeap<TEntry>(runsBefore);
   const later = createHeapByTime<TEntry>();
+
+  const size = (): number => due.size() + later.size();
 
   const promote = (now: number): void => {
     for (let entry = later.peek(); entry !== undefined; entry = later.peek()) {
@@ -81,8 +85,9 @@ export const createTimedQueue = <TEntry extends TimedEntry>(): TimedQueue<TEntry
       for (const entry of due.items()) if (isCurrentEntry(entry)) yield entry;
       for (const entry of later.items()) if (isCurrentEntry(entry)) yield entry;
     },
+    size,
     compact: (live) => {
-      if (!isMostlyStale(due.size() + later.size(), live)) return;
+      if (!isMostlyStale(size(), live)) return;
       due.retain(isCurrentEntry);
       later.retain(isCurrentEntry);
     },

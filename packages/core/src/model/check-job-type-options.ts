@@ -1,7 +1,14 @@
 import { InvalidOptionError } from "../errors.ts";
 import type { OnBlockerFailure } from "./job.ts";
 import type { JobTypeOptions, RuntimeJobType } from "./job-types.ts";
-import { type NumberLimits, requireArray, requireInteger, requireName, requireOneOf, requirePlainObject } from "./option-checks.ts";
+import {
+  type NumberLimits,
+  requireArray,
+  requireInteger,
+  requireName,
+  requireOneOf,
+  requirePlainObject,
+} from "./option-checks.ts";
 import { parseRetryPolicy } from "./retry-policy.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
@@ -59,8 +66,10 @@ const readEntry = (name: string, value: unknown): RuntimeJobType => {
       throw new InvalidOptionError(at(option), "is not an option of a job type", entry[option]);
     }
   }
-  const integer = (option: "priority" | "maxAttempts" | "timeoutMs" | "leaseMs", limits: NumberLimits): number | undefined =>
-    optional(entry[option], (given) => requireInteger(given, at(option), limits));
+  const integer = (
+    option: "priority" | "maxAttempts" | "timeoutMs" | "leaseMs",
+    limits: NumberLimits,
+  ): number | undefined => optional(entry[option], (given) => requireInteger(given, at(option), limits));
   return Object.freeze({
     input: optional(entry["input"], (schema) => readSchema(schema, at("input"))),
     output: optional(entry["output"], (schema) => readSchema(schema, at("output"))),
@@ -68,10 +77,11 @@ const readEntry = (name: string, value: unknown): RuntimeJobType => {
     internal: readInternal(entry["internal"], at("internal")),
     continuesTo: readNames(entry["continuesTo"] ?? [], at("continuesTo")),
     blockers: readNames(entry["blockers"] ?? [], at("blockers")),
-    onBlockerFailure: requireOneOf<OnBlockerFailure>(entry["onBlockerFailure"] ?? "fail", at("onBlockerFailure"), [
-      "fail",
-      "wait",
-    ]),
+    onBlockerFailure: requireOneOf<OnBlockerFailure>(
+      entry["onBlockerFailure"] ?? "fail",
+      at("onBlockerFailure"),
+      ["fail", "wait"],
+    ),
     queue: optional(entry["queue"], (queue) => requireName(queue, at("queue"))),
     priority: integer("priority", priorityLimits),
     maxAttempts: integer("maxAttempts", attemptLimits),
@@ -92,7 +102,11 @@ const checkReferences = (
     if (target === undefined) throw new InvalidOptionError(path, "must name a defined job type", name);
     // A sequence has the type of its first job, and an internal job is never the first.
     if (option === "blockers" && target.internal) {
-      throw new InvalidOptionError(path, "must name a job type that can be started, not an internal one", name);
+      throw new InvalidOptionError(
+        path,
+        "must name a job type that can be started, not an internal one",
+        name,
+      );
     }
   }
 };

@@ -4,9 +4,9 @@ import type { StoredError } from "./stored-error.ts";
 /**
  * Jobs and sequences as users see them: unions discriminated by `status`, so that the compiler lets nobody read an
  * output that is not there. Each member is an interface: the compiler keeps and compares those far more cheaply than
- * the intersections they could be written as.
+ * the intersections they could be written as. All are exported, for users whose own declarations mention them.
  */
-interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
+export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
   readonly id: TJobId;
   readonly typeName: TTypeName;
   /** The id of the first job of the sequence; its own id for the first job. */
@@ -33,20 +33,32 @@ interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
   readonly lastAttemptAt: Date | null;
 }
 
-interface JobPending<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
-  extends JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
+export interface JobPending<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
+  TJobId,
+  TTypeName,
+  TInput,
+  TSequenceTypeName
+> {
   readonly status: "pending";
   readonly blockers: TBlockers;
 }
 
-interface JobBlocked<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
-  extends JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
+export interface JobBlocked<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
+  TJobId,
+  TTypeName,
+  TInput,
+  TSequenceTypeName
+> {
   readonly status: "blocked";
   readonly blockers: TBlockers;
 }
 
-interface JobRunning<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
-  extends JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
+export interface JobRunning<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
+  TJobId,
+  TTypeName,
+  TInput,
+  TSequenceTypeName
+> {
   readonly status: "running";
   /** A job runs only when all it waited for has completed, so every `output` can be read. */
   readonly blockers: CompletedBlockers<TBlockers>;
@@ -54,8 +66,12 @@ interface JobRunning<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
   readonly leasedUntil: Date;
 }
 
-interface JobCompleted<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
-  extends JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
+export interface JobCompleted<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
+  TJobId,
+  TTypeName,
+  TInput,
+  TSequenceTypeName
+> {
   readonly status: "completed";
   readonly blockers: TBlockers;
   readonly completedAt: Date;
@@ -64,21 +80,36 @@ interface JobCompleted<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
 }
 
 /** Completed, and the last of its sequence. */
-interface JobCompletedWithOutput<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName, TOutput>
-  extends JobCompleted<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> {
+export interface JobCompletedWithOutput<
+  TJobId,
+  TTypeName,
+  TInput,
+  TBlockers,
+  TSequenceTypeName,
+  TOutput,
+> extends JobCompleted<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> {
   readonly output: TOutput;
   readonly continuedToId: null;
 }
 
 /** Completed by handing on to the next job of its sequence. */
-interface JobContinued<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
-  extends JobCompleted<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> {
+export interface JobContinued<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobCompleted<
+  TJobId,
+  TTypeName,
+  TInput,
+  TBlockers,
+  TSequenceTypeName
+> {
   readonly output: undefined;
   readonly continuedToId: TJobId;
 }
 
-interface JobFailed<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName>
-  extends JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
+export interface JobFailed<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
+  TJobId,
+  TTypeName,
+  TInput,
+  TSequenceTypeName
+> {
   readonly status: "failed";
   readonly blockers: TBlockers;
   readonly failure: JobFailure<TJobId>;
@@ -136,7 +167,7 @@ export type CreatedJob<TJob> =
 /** A job while its blockers are still being started. */
 export type JobWithoutBlockers<TJob> = TJob extends unknown ? Omit<TJob, "blockers"> : never;
 
-interface JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
+export interface JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
   /** The id of the first job. */
   readonly id: TJobId;
   /** The type of the first job. */
@@ -151,21 +182,34 @@ interface JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
   readonly currentTypeName: TCurrentTypeName;
 }
 
-interface JobSequenceOpen<TJobId, TTypeName, TInput, TCurrentTypeName>
-  extends JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
+export interface JobSequenceOpen<TJobId, TTypeName, TInput, TCurrentTypeName> extends JobSequenceBase<
+  TJobId,
+  TTypeName,
+  TInput,
+  TCurrentTypeName
+> {
   readonly status: "blocked" | "pending" | "running";
 }
 
-interface JobSequenceCompleted<TJobId, TTypeName, TInput, TOutput, TCurrentTypeName>
-  extends JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
+export interface JobSequenceCompleted<
+  TJobId,
+  TTypeName,
+  TInput,
+  TOutput,
+  TCurrentTypeName,
+> extends JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
   readonly status: "completed";
   /** The output of the last job. */
   readonly output: TOutput;
   readonly completedAt: Date;
 }
 
-interface JobSequenceFailed<TJobId, TTypeName, TInput, TCurrentTypeName>
-  extends JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
+export interface JobSequenceFailed<TJobId, TTypeName, TInput, TCurrentTypeName> extends JobSequenceBase<
+  TJobId,
+  TTypeName,
+  TInput,
+  TCurrentTypeName
+> {
   readonly status: "failed";
   readonly failure: JobFailure<TJobId>;
 }
@@ -190,7 +234,7 @@ export type JobSequenceStatus = AnyJobSequence["status"];
 export type CompletedJobSequence<TSequence> = Extract<TSequence, { readonly status: "completed" }>;
 export type FailedJobSequence<TSequence> = Extract<TSequence, { readonly status: "failed" }>;
 
-type CompletedBlockers<TBlockers> = { [I in keyof TBlockers]: CompletedJobSequence<TBlockers[I]> };
+export type CompletedBlockers<TBlockers> = { [I in keyof TBlockers]: CompletedJobSequence<TBlockers[I]> };
 
 /** Why the signal of a process function aborts. */
 export type JobAbortReason =

@@ -15,7 +15,10 @@ import type { AnyStandardSchema, SchemaInput, SchemaOutput } from "./standard-sc
  * it is wrong, so that the error stands at the wrong part and says what is wrong with it.
  */
 
-type NotDefined<TVerb extends string, TName extends string> = `${TVerb} "${TName}", which is not a defined job type`;
+type NotDefined<
+  TVerb extends string,
+  TName extends string,
+> = `${TVerb} "${TName}", which is not a defined job type`;
 
 type InternalBlocker<TName extends string> =
   `waits for "${TName}", which is internal: no sequence starts with it, so none can be waited for`;
@@ -47,7 +50,9 @@ type CheckedOutput<TDefs, T> = unknown extends T
     : CheckedPart<T>;
 
 type CheckedPart<T> =
-  T extends DefineParsed<infer TAccepted, infer TStored> ? DefineParsed<TAccepted, JsonCompatible<TStored>> : JsonCompatible<T>;
+  T extends DefineParsed<infer TAccepted, infer TStored>
+    ? DefineParsed<TAccepted, JsonCompatible<TStored>>
+    : JsonCompatible<T>;
 
 type CheckedBlocker<TDefs, TMarker> = [BlockerName<TMarker>] extends [never]
   ? DefineBlocker<string>
@@ -76,7 +81,8 @@ type CheckedOption<T, TValue, TName> = TName extends "input"
           ? JobTypeOptions[TName]
           : "this is not an option of a job type";
 
-type StartableName<T> = { [K in keyof T]: T[K] extends { readonly internal: true } ? never : K }[keyof T] & string;
+type StartableName<T> = { [K in keyof T]: T[K] extends { readonly internal: true } ? never : K }[keyof T] &
+  string;
 
 type CheckedSchema<TSchema> =
   TSchema extends TypeOnly<infer T>

@@ -41,7 +41,9 @@ export type JobTypeName<TDefs> = keyof TDefs & string;
 
 export type IsAny<T> = 0 extends 1 & T ? true : false;
 
-type PartOf<TDef, TPart extends "input" | "output"> = TDef extends { readonly [P in TPart]: infer T } ? T : never;
+type PartOf<TDef, TPart extends "input" | "output"> = TDef extends { readonly [P in TPart]: infer T }
+  ? T
+  : never;
 
 type Accepted<T> = T extends DefineParsed<infer TAccepted, infer _TStored> ? TAccepted : T;
 
@@ -90,7 +92,9 @@ export type IsInternal<TDef> =
       : false;
 
 /** The declared blockers as a tuple of markers; empty where there are none. */
-export type BlockerMarkers<TDef> = TDef extends { readonly blockers: infer TBlockers extends readonly unknown[] }
+export type BlockerMarkers<TDef> = TDef extends {
+  readonly blockers: infer TBlockers extends readonly unknown[];
+}
   ? TBlockers
   : readonly [];
 

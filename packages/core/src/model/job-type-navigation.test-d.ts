@@ -21,7 +21,10 @@ import { defineJobTypes, type JobTypes, typeOnly } from "./job-types.ts";
  *   audit waits for order and ship; import ends in nothing but ship
  */
 interface Types {
-  order: { input: { sku: string }; output: DefineContinuationOutput<"charge"> | DefineContinuationOutput<"reject"> };
+  order: {
+    input: { sku: string };
+    output: DefineContinuationOutput<"charge"> | DefineContinuationOutput<"reject">;
+  };
   charge: { input: DefineContinuationInput<{ cents: number }>; output: DefineContinuationOutput<"ship"> };
   reject: { input: DefineContinuationInput<null>; output: { rejected: true } };
   ship: { input: { address: string }; output: { parcel: string } };
@@ -76,7 +79,10 @@ export type OfTypes = [
     >
   >,
   Expect<
-    Equal<BlockerSequences<string, Types, "batch">, readonly JobSequenceOf<string, Types, "ship" | "refund">[]>
+    Equal<
+      BlockerSequences<string, Types, "batch">,
+      readonly JobSequenceOf<string, Types, "ship" | "refund">[]
+    >
   >,
   Expect<Equal<BlockerSequences<string, Types, "ship">, readonly []>>,
 ];
@@ -94,7 +100,12 @@ export type OfRuntime = [
 
 export type OfJobs = [
   // Each member of a union of types keeps to the sequences that reach it.
-  Expect<Equal<JobOf<string, Types, "ship" | "charge">, JobOf<string, Types, "ship"> | JobOf<string, Types, "charge">>>,
+  Expect<
+    Equal<
+      JobOf<string, Types, "ship" | "charge">,
+      JobOf<string, Types, "ship"> | JobOf<string, Types, "charge">
+    >
+  >,
   Expect<Equal<JobOf<string, Types, "ship">["sequenceTypeName"], "order" | "ship">>,
   Expect<Equal<JobOf<string, Types, "ship", "order">["sequenceTypeName"], "order">>,
   Expect<Equal<JobOf<string, Types, "charge">["input"], { cents: number }>>,

@@ -106,7 +106,11 @@ const mixed = defineJobTypes({
     internal: true,
     queue: "slow",
   },
-  "ark-entry": { input: type({ name: "string", "age?": "number" }), output: type("string[]"), timeoutMs: 1_000 },
+  "ark-entry": {
+    input: type({ name: "string", "age?": "number" }),
+    output: type("string[]"),
+    timeoutMs: 1_000,
+  },
   "plain-step": { input: typeOnly<Page>(), internal: true, continuesTo: ["plain-step"] },
   "no-input": { priority: -1, maxAttempts: 1, leaseMs: 5_000 },
   anything: { input: typeOnly<unknown>(), output: z.unknown(), continuesTo: ["valibot-step"] },

@@ -103,7 +103,10 @@ describe("defineJobTypes", () => {
   });
 
   it("takes names that plain objects have a meaning for", () => {
-    const given = Object.fromEntries([["constructor", {}], ["toString", { continuesTo: ["constructor"] }]]);
+    const given = Object.fromEntries([
+      ["constructor", {}],
+      ["toString", { continuesTo: ["constructor"] }],
+    ]);
     expect([...define(given).definitions.keys()]).toEqual(["constructor", "toString"]);
     expect(optionRefusedIn({ a: { continuesTo: ["constructor"] } })).toBe('jobTypes["a"].continuesTo[0]');
   });

@@ -86,10 +86,10 @@ export interface JobTypes<TDefs> {
 /** The job types of whatever application. */
 export type AnyJobTypes = JobTypes<unknown>;
 
-/** What the entries of `defineJobTypes` mean, in the vocabulary of `defineUnionJobTypes`. */
-export type ResolveJobTypes<T> = { [K in keyof T]: ResolveJobType<T[K]> };
-
-type ResolveJobType<TOptions> = TOptions extends { readonly blockers: infer TNames extends readonly string[] }
+/** What an entry of `defineJobTypes` means, in the vocabulary of `defineUnionJobTypes`. */
+export type ResolveJobType<TOptions> = TOptions extends {
+  readonly blockers: infer TNames extends readonly string[];
+}
   ? {
       input: ResolveInput<TOptions>;
       output: ResolveOutput<TOptions>;
@@ -101,7 +101,9 @@ type ResolveInput<TOptions> = TOptions extends { readonly internal: true }
   ? DefineContinuationInput<ResolveOwnInput<TOptions>>
   : ResolveOwnInput<TOptions>;
 
-type ResolveOwnInput<TOptions> = TOptions extends { readonly input: infer TSchema } ? ResolvePart<TSchema> : null;
+type ResolveOwnInput<TOptions> = TOptions extends { readonly input: infer TSchema }
+  ? ResolvePart<TSchema>
+  : null;
 
 type ResolveOutput<TOptions> = TOptions extends { readonly continuesTo: readonly [] }
   ? ResolveOwnOutput<TOptions, null>
@@ -152,4 +154,6 @@ export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>()
  */
 export const defineJobTypes = <const T extends Record<string, JobTypeOptions>>(
   definitions: T & CheckedJobTypes<T>,
-): JobTypes<ResolveJobTypes<T>> => Object.freeze({ isOpen: false, definitions: checkJobTypeOptions(definitions) });
+  // Without a name of its own this type is shown by what it says, not by the schemas it comes from.
+): JobTypes<{ -readonly [K in keyof T]: ResolveJobType<T[K]> }> =>
+  Object.freeze({ isOpen: false, definitions: checkJobTypeOptions(definitions) });

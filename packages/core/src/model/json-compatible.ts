@@ -37,7 +37,11 @@ type JsonCompatibleObject<T extends object> = T extends AnyFunction
       : {
           // Symbol keys are the brands of schema libraries; nothing is stored under them. An undefined property is left
           // out when stored, and reads back the same.
-          [K in keyof T]: K extends symbol ? T[K] : undefined extends T[K] ? JsonCompatibleOptional<T[K]> : JsonCompatible<T[K]>;
+          [K in keyof T]: K extends symbol
+            ? T[K]
+            : undefined extends T[K]
+              ? JsonCompatibleOptional<T[K]>
+              : JsonCompatible<T[K]>;
         };
 
 type JsonCompatibleOptional<T> = unknown extends T ? T : JsonCompatible<Exclude<T, undefined>> | undefined;

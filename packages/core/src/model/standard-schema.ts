@@ -9,7 +9,9 @@ export interface StandardSchemaV1<TInput = unknown, TOutput = TInput> {
 export interface StandardSchemaProps<TInput = unknown, TOutput = TInput> {
   readonly version: 1;
   readonly vendor: string;
-  readonly validate: (value: unknown) => StandardSchemaResult<TOutput> | Promise<StandardSchemaResult<TOutput>>;
+  readonly validate: (
+    value: unknown,
+  ) => StandardSchemaResult<TOutput> | Promise<StandardSchemaResult<TOutput>>;
   /** Exists in the types only; no library fills it in. */
   readonly types?: { readonly input: TInput; readonly output: TOutput } | undefined;
 }
@@ -28,7 +30,11 @@ export interface StandardSchemaIssue {
 export type AnyStandardSchema = StandardSchemaV1<any, any>;
 
 /** What a schema accepts. */
-export type SchemaInput<TSchema extends AnyStandardSchema> = NonNullable<TSchema["~standard"]["types"]>["input"];
+export type SchemaInput<TSchema extends AnyStandardSchema> = NonNullable<
+  TSchema["~standard"]["types"]
+>["input"];
 
 /** What a schema returns. */
-export type SchemaOutput<TSchema extends AnyStandardSchema> = NonNullable<TSchema["~standard"]["types"]>["output"];
+export type SchemaOutput<TSchema extends AnyStandardSchema> = NonNullable<
+  TSchema["~standard"]["types"]
+>["output"];

@@ -188,3 +188,9 @@ export const storedErrorToError = (stored: StoredError): Error => {
   if (stored.code !== undefined) Object.assign(error, { code: stored.code });
   return error;
 };
+
+/** Stored text as an Error again; null where none was stored. */
+export const restoreError = (text: string | null): Error | null => {
+  const stored = parseStoredError(text);
+  return stored && storedErrorToError(stored);
+};

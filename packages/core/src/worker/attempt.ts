@@ -2,7 +2,7 @@ import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { encodeOutput } from "../engine/complete.ts";
 import { validateAgainstSchema } from "../engine/job-type-registry.ts";
 import { jobEventData } from "../engine/observe.ts";
-import { type JobView, viewJobs, viewJobWithoutBlockers } from "../engine/view.ts";
+import { type JobView, viewJob } from "../engine/view.ts";
 import { JobTimeoutError } from "../errors.ts";
 import type { AttemptEventData } from "../contracts/events.ts";
 import { decodePayload } from "../model/codec.ts";
@@ -55,14 +55,15 @@ export const startAttempt = (
   let cancelGrace: (() => void) | undefined;
   let over = false;
 
-  const session = createProcessSession(worker, held, () => abortReason);
+  let session: ProcessSession | undefined;
+  let synchronousPartOver = false;
 
   const end = (outcome: JobOutcome | undefined, ending: Ending): void => {
     over = true;
     cancelTimeout?.();
     cancelGrace?.();
     held.abort = undefined;
-    session.close();
+    session?.close();
     observe("jobAttemptDuration", () => ({
       ...attemptEventData(worker, held),
       durationMs: clock.monotonic() - startedAt,
@@ -85,11 +86,21 @@ export const startAttempt = (
       observe("jobAttemptLateResult", () => attemptEventData(worker, held));
       return;
     }
-    if (session.completed || (abortReason !== undefined && lostForCertain.has(abortReason))) end(undefined, ending);
+    if (session?.completed || (abortReason !== undefined && lostForCertain.has(abortReason))) end(undefined, ending);
     else end(decideEnding(worker, held, ending, abortReason, timeoutMs), ending);
   };
 
-  const getSignal = (): AbortSignal => (controller ??= createController(abortReason)).signal;
+  const tools: AttemptTools = {
+    getSignal: () => (controller ??= createController(abortReason)).signal,
+    getSession: () =>
+      (session ??= createProcessSession(worker, held, () => abortReason, synchronousPartOver)),
+    endSynchronousPart: () => {
+      synchronousPartOver = true;
+      session?.endSynchronousPart();
+    },
+    finish: (returned) =>
+      session ? session.finish(returned) : encodeOutput(engine, held.job, returned),
+  };
 
   const timeoutMs = effectiveTimeout(held, handler);
   if (timeoutMs !== undefined) {
@@ -101,7 +112,7 @@ export const startAttempt = (
   held.abort = abort;
   observe("jobAttemptStarted", () => attemptEventData(worker, held));
 
-  execute(worker, held, handler, session, getSignal).then(
+  execute(worker, held, handler, tools).then(
     (value) => settle({ kind: "returned", value }),
     (error: unknown) => settle({ kind: "threw", error }),
   );
@@ -118,52 +129,61 @@ const effectiveTimeout = ({ job }: HeldJob, handler: Handler): number | undefine
   return Math.min(job.timeoutMs, handler.timeoutMs ?? Infinity);
 };
 
-/** Reads the job, runs the handler, and encodes what it returned; undefined when `complete` has done all that. */
+/** What a process function may ask for. Made on demand: those of short jobs mostly look at nothing but the job. */
+interface AttemptTools {
+  getSignal(): AbortSignal;
+  getSession(): ProcessSession;
+  endSynchronousPart(): void;
+  /** The output to commit; undefined when it is committed already. */
+  finish(returned: unknown): Promise<string | undefined>;
+}
+
+/** Reads the job, runs the handler, and encodes what it returned. */
 const execute = async (
   worker: WorkerContext,
   held: HeldJob,
   handler: Handler,
-  session: ProcessSession,
-  getSignal: () => AbortSignal,
+  tools: AttemptTools,
 ): Promise<string | undefined> => {
-  const { engine, settings } = worker;
   const job = await readJobView(worker, held);
   const options = {
     job,
-    complete: session.complete,
-    reportProgress: session.reportProgress,
-    get prepare() {
-      return session.prepare();
-    },
-    // Made when it is first read: most process functions of short jobs never look at it.
     get signal() {
-      return getSignal();
+      return tools.getSignal();
+    },
+    get prepare() {
+      return tools.getSession().prepare();
+    },
+    get complete() {
+      return tools.getSession().complete;
+    },
+    get reportProgress() {
+      return tools.getSession().reportProgress;
     },
   };
   const context = {
     job,
-    workerId: settings.workerId,
+    workerId: worker.settings.workerId,
     get signal() {
-      return getSignal();
+      return tools.getSignal();
     },
   };
   const origin = { jobId: held.job.id, rootSequenceId: held.job.rootSequenceId };
   // Not on top of the scope the worker was started in: that is none of the job's business.
-  const returned = await engine.scope.run({ origin }, async () => {
+  const returned = await worker.engine.scope.run({ origin }, async () => {
     const running = handler.run(options, context);
-    session.endSynchronousPart();
+    tools.endSynchronousPart();
     return running;
   });
-  return session.finish(returned, (output) => encodeOutput(engine, held.job, output));
+  return tools.finish(returned);
 };
 
 const readJobView = async ({ engine }: WorkerContext, { job }: HeldJob): Promise<JobView> => {
   const type = engine.jobTypes.get(job.typeName);
   const stored = decodePayload(engine.codec, job.input, "input");
   const input = type.input ? await validateAgainstSchema(type, job.typeName, "input", stored) : stored;
-  if (job.blockerCount === 0) return { ...viewJobWithoutBlockers(engine, job, input), blockers: [] };
-  const [view] = await viewJobs(engine, undefined, [job]);
-  return { ...view!, input };
+  const [blockers] = job.blockerCount === 0 ? [[]] : await engine.store.getBlockers({ jobIds: [job.id] });
+  return viewJob(engine, job, blockers!, input);
 };
 
 const decideEnding = (

@@ -2,9 +2,10 @@ import { sleep } from "../clock.ts";
 import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state-adapter.ts";
 import { createEffects, type Effects } from "../engine/effects.ts";
 import { announceOutcome } from "../engine/outcome-effects.ts";
-import { StoreCallTimeoutError } from "../errors.ts";
+import { restoreError } from "../model/stored-error.ts";
 import { attemptEventData } from "./attempt.ts";
 import { errorOutcome } from "./decide-outcome.ts";
+import { createFifo } from "./fifo.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
@@ -34,7 +35,7 @@ export const createCommitter = (
   const { engine, settings, held: heldJobs } = worker;
   const { store, observe, runtime } = engine;
   const { clock } = runtime;
-  let queue: Entry[] = [];
+  const queue = createFifo<Entry>();
   let writing = 0;
   let flushing = false;
   let onFlushed: (() => void)[] = [];
@@ -50,7 +51,7 @@ export const createCommitter = (
     if (outcome.kind === "release" && outcome.schedule) effects.observe("jobAttemptRescheduled", data);
     if (outcome.kind === "retry" || outcome.kind === "fail") {
       const retryInMs = outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
-      effects.observe("jobAttemptFailed", () => ({ ...data(), error: outcome.error, retryInMs }));
+      effects.observe("jobAttemptFailed", () => ({ ...data(), error: restoreError(outcome.error), retryInMs }));
     }
     const schedule = outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : undefined;
     if (schedule && "afterMs" in schedule) onRunnableIn(schedule.afterMs);
@@ -109,7 +110,7 @@ export const createCommitter = (
         return;
       } catch (error) {
         observe("workerError", () => ({ workerId: settings.workerId, loop: "committer", error }));
-        if (!(error instanceof StoreCallTimeoutError) && !store.isTransientError(error)) {
+        if (!store.isTransientError(error)) {
           if (entries.length > 1) {
             // One of them may be what the store cannot take; alone, it takes none along.
             for (const entry of entries) await write([entry]);
@@ -128,9 +129,8 @@ export const createCommitter = (
   };
 
   const flush = async (): Promise<void> => {
-    while (queue.length > 0) {
-      const batch = queue.slice(0, settings.commitBatchSize);
-      queue = queue.slice(settings.commitBatchSize);
+    while (queue.size > 0) {
+      const batch = queue.take(settings.commitBatchSize);
       writing = batch.length;
       // One order for every batch of every worker: overlapping ones wait for each other instead of deadlocking.
       await write(batch.sort(byJobId));
@@ -157,7 +157,7 @@ export const createCommitter = (
         // What settles in the same moment travels together; nothing waits for a batch to fill.
         if (settings.commitLingerMs > 0) lingering = clock.setTimer(begin, settings.commitLingerMs);
         else clock.soon(begin);
-      } else if (lingering && queue.length >= settings.commitBatchSize) begin();
+      } else if (lingering && queue.size >= settings.commitBatchSize) begin();
     },
     flushed: () => {
       if (!flushing) return Promise.resolve();
@@ -166,7 +166,7 @@ export const createCommitter = (
       return done;
     },
     get pending() {
-      return queue.length + writing;
+      return queue.size + writing;
     },
   };
 };

@@ -11,16 +11,20 @@ import type { QueueSettings, WorkerContext } from "./worker-context.ts";
 /** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
 export interface Consumer {
   accept(jobs: readonly HeldJob[]): void;
+  /** Whether there is enough room to be worth a claim. */
+  hasRoom(): boolean;
   /** What to claim now; empty while there is no room. */
   claimRequests(): { requests: readonly ClaimRequest[]; limit: number };
-  /** Starts nothing any more; buffered jobs are given back. Answers how many. */
-  stop(): number;
+  /** Starts nothing any more; buffered jobs are given back. */
+  stop(): void;
   /** Tells every running process function that the worker is going. Answers how many. */
   abortRunning(): number;
   /** Resolves when no slot is in use. */
   drained(): Promise<void>;
   readonly running: number;
   readonly buffered: number;
+  /** Jobs given back without having been started. */
+  readonly released: number;
   /** Process functions that ignored their signal until they were given up on. */
   readonly abandoned: number;
 }
@@ -28,6 +32,8 @@ export interface Consumer {
 export interface ConsumerOptions {
   readonly gate: ProcessGate;
   readonly commit: (held: HeldJob, outcome: JobOutcome) => void;
+  /** How many outcomes wait to be written. */
+  readonly uncommitted: () => number;
   /** Room has come free, or the lease of a buffered job is gone. */
   readonly onRoom: () => void;
 }
@@ -39,7 +45,7 @@ interface Lane {
   running: number;
 }
 
-export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: ConsumerOptions): Consumer => {
+export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitted, onRoom }: ConsumerOptions): Consumer => {
   const { engine, settings, handlers, held } = worker;
   const { clock } = engine.runtime;
   const typeNames = [...handlers.keys()];
@@ -54,6 +60,7 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: 
   const suspects: HeldJob[] = [];
   const runningJobs = new Set<HeldJob>();
   let buffered = 0;
+  let released = 0;
   let abandoned = 0;
   let stopping = false;
   let nextLane = 0;
@@ -141,13 +148,28 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: 
     }
   };
 
+  const giveBack = (job: HeldJob): void => {
+    released += 1;
+    commit(job, releaseOutcome(job));
+  };
+
   const giveBackBuffered = (): void => {
     for (const lane of lanes) {
       for (let job = lane.buffer.shift(); job; job = lane.buffer.shift()) {
         buffered -= 1;
-        commit(job, releaseOutcome(job));
+        giveBack(job);
       }
     }
+  };
+
+  /** How many more jobs could be taken on; 0 while asking for them is not worth a round trip. */
+  const room = (ahead: number): number => {
+    if (stopping || gate.isReserved) return 0;
+    // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
+    if (buffered > ahead / 2 && runningJobs.size >= settings.concurrency) return 0;
+    // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
+    const backlog = Math.max(0, uncommitted() - settings.commitBatchSize);
+    return settings.concurrency - runningJobs.size + ahead - buffered - backlog;
   };
 
   const addSuspect = (job: HeldJob): void => {
@@ -168,9 +190,9 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: 
       for (const job of jobs) {
         const refusal = refuse(job);
         if (refusal) commit(job, refusal);
-        else if (stopping) commit(job, releaseOutcome(job));
+        else if (stopping) giveBack(job);
         else if (isSuspect(job)) addSuspect(job);
-        else if (gate.isReserved) commit(job, releaseOutcome(job));
+        else if (gate.isReserved) giveBack(job);
         else {
           laneOf.get(job.job.queue)!.buffer.push(job);
           buffered += 1;
@@ -178,14 +200,11 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: 
       }
       pump();
     },
+    hasRoom: () => room(prefetch.current()) > 0,
     claimRequests: () => {
-      if (stopping || gate.isReserved) return { requests: [], limit: 0 };
       const ahead = prefetch.current();
-      const free = settings.concurrency - runningJobs.size + ahead - buffered;
-      // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
-      if (free <= 0 || (buffered > ahead / 2 && runningJobs.size >= settings.concurrency)) {
-        return { requests: [], limit: 0 };
-      }
+      const free = room(ahead);
+      if (free <= 0) return { requests: [], limit: 0 };
       const wanting = lanes
         .map((lane) => ({ lane, room: lane.queue.concurrency - lane.running + ahead - lane.buffer.size }))
         .filter(({ room }) => room > 0);
@@ -204,14 +223,12 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: 
     stop: () => {
       stopping = true;
       stopListening();
-      const given = buffered;
       giveBackBuffered();
       for (const job of suspects.splice(0)) {
         buffered -= 1;
         gate.withdrawRequest();
-        commit(job, releaseOutcome(job));
+        giveBack(job);
       }
-      return given;
     },
     abortRunning: () => {
       const jobs = [...runningJobs];
@@ -224,6 +241,9 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, onRoom }: 
     },
     get buffered() {
       return buffered;
+    },
+    get released() {
+      return released;
     },
     get abandoned() {
       return abandoned;

@@ -41,6 +41,15 @@ export const failOutcome = (
 
 /** What becomes of a job whose attempt ended in `error`. */
 export const errorOutcome = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
+  try {
+    return outcomeByError(worker, held, error);
+  } catch (problem) {
+    // A thrown proxy can throw when asked what it is, and a reschedule can carry nonsense: still a failed attempt.
+    return outcomeByError(worker, held, problem);
+  }
+};
+
+const outcomeByError = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
   const { job } = held;
   if (error instanceof RescheduleJobError) return rescheduleOutcome(held, error);
   if (error instanceof UnrecoverableJobError) return failOutcome(held, "unrecoverable", error);

@@ -64,7 +64,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   return {
     ...loop,
     roomFreed: () => {
-      if (waitingForRoom) loop.wake();
+      if (waitingForRoom && consumer.hasRoom()) loop.wake();
     },
     hint: () => {
       hinted = true;

@@ -3,8 +3,12 @@ export interface Fifo<T> {
   push(item: T): void;
   peek(): T | undefined;
   shift(): T | undefined;
+  /** Up to `count` items from the front. */
+  take(count: number): T[];
   readonly size: number;
 }
+
+const compactAfter = 10_000;
 
 export const createFifo = <T>(): Fifo<T> => {
   let items: (T | undefined)[] = [];
@@ -24,6 +28,15 @@ export const createFifo = <T>(): Fifo<T> => {
         head = 0;
       }
       return item;
+    },
+    take: (count) => {
+      const taken = items.slice(head, head + count) as T[];
+      head += taken.length;
+      if (head === items.length || head > compactAfter) {
+        items = items.slice(head);
+        head = 0;
+      }
+      return taken;
     },
     get size() {
       return items.length - head;

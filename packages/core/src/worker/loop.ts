@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 export interface LoopHealth {
@@ -17,19 +17,24 @@ export interface Waiter {
 
 export const createWaiter = (clock: Clock): Waiter => {
   let woken = false;
-  let current: AbortController | undefined;
+  let endWait: (() => void) | undefined;
   return {
     wait: async (ms) => {
       if (!woken) {
-        current = new AbortController();
-        await sleep(clock, ms, current.signal);
-        current = undefined;
+        await new Promise<void>((resolve) => {
+          const cancel = clock.setTimer(resolve, ms);
+          endWait = () => {
+            cancel();
+            resolve();
+          };
+        });
+        endWait = undefined;
       }
       woken = false;
     },
     wake: () => {
       woken = true;
-      current?.abort();
+      endWait?.();
     },
   };
 };

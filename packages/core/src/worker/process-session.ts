@@ -3,6 +3,7 @@ import {
   type Completion,
   type CompletionCallback,
   type CompletionRequest,
+  encodeOutput,
 } from "../engine/complete.ts";
 import { runInScope } from "../engine/engine.ts";
 import { refusalAbortReason, refusalError } from "../engine/refusal.ts";
@@ -44,7 +45,7 @@ export interface ProcessSession {
   /** The process function has returned its promise: without `prepare` by now, staged mode is settled. */
   endSynchronousPart(): void;
   /** Turns what the process function returned into the output to commit; undefined when it is committed already. */
-  finish(returned: unknown, encode: (output: unknown) => Promise<string>): Promise<string | undefined>;
+  finish(returned: unknown): Promise<string | undefined>;
   /** The attempt is over: rolls back whatever is still open. */
   close(): void;
   readonly completed: boolean;
@@ -54,11 +55,12 @@ export const createProcessSession = (
   worker: WorkerContext,
   held: HeldJob,
   getAbortReason: () => JobAbortReason | undefined,
+  synchronousPartOver: boolean,
 ): ProcessSession => {
   const { engine, settings } = worker;
   const { job, leaseToken } = held;
   let prepareRead = false;
-  let autoSetup = false;
+  let autoSetup = synchronousPartOver;
   let prepareCalled = false;
   let completing = false;
   let completed = false;
@@ -176,13 +178,13 @@ export const createProcessSession = (
     endSynchronousPart: () => {
       autoSetup ||= !prepareRead;
     },
-    finish: async (returned, encode) => {
+    finish: async (returned) => {
       if (returned === completionMark) {
         if (!completed) throw new InvalidOptionError("complete", "belongs to another job", returned);
         return undefined;
       }
       if (completed) return undefined;
-      if (!open) return encode(returned);
+      if (!open) return encodeOutput(engine, job, returned);
       await completeWith(() => returned);
       return undefined;
     },

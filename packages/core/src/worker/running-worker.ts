@@ -35,7 +35,12 @@ export const startWorker = async (
     (ms) => fetcher.runnableIn(ms),
     () => fetcher.roomFreed(),
   );
-  const consumer = createConsumer(worker, { gate, commit: committer.add, onRoom: () => fetcher.roomFreed() });
+  const consumer = createConsumer(worker, {
+    gate,
+    commit: committer.add,
+    uncommitted: () => committer.pending,
+    onRoom: () => fetcher.roomFreed(),
+  });
   const leaseKeeper = startLeaseKeeper(worker);
   const reaper = startReaper(worker);
   const fetcher = startFetcher(worker, consumer);
@@ -72,7 +77,7 @@ export const startWorker = async (
   const stopNow = async (deadlineMs: number): Promise<StopResult> => {
     state = "stopping";
     observe("workerStopping", () => ({ workerId, typeNames }));
-    const releasedJobs = consumer.stop();
+    consumer.stop();
     const reaperEnded = reaper.stop();
     await fetcher.stop();
 
@@ -86,7 +91,12 @@ export const startWorker = async (
     state = "stopped";
     reportIdle(-1);
     observe("workerStopped", () => ({ workerId, typeNames }));
-    return { clean: abortedJobs === 0, releasedJobs, abortedJobs, abandonedJobs: consumer.abandoned };
+    return {
+      clean: abortedJobs === 0,
+      releasedJobs: consumer.released,
+      abortedJobs,
+      abandonedJobs: consumer.abandoned,
+    };
   };
 
   const disposeQuietly = async (dispose: Dispose): Promise<void> => {

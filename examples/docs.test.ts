@@ -1,0 +1,207 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import * as leasehold from "leasehold";
+import type {
+  FailureReason,
+  ImplementJobTypeOptions,
+  InProcessStateAdapter,
+  JobAbortReason,
+  JobTypeOptions,
+  LeaseholdApi,
+  LeaseholdOptions,
+  QueueOptions,
+  StopOptions,
+  WorkerDefinitionOptions,
+  WorkerStartOptions,
+} from "leasehold";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "examples/README.md",
+  "packages/core/README.md",
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".md"))
+    .map((path) => join("docs", path)),
+];
+
+const dedent = (lines: readonly string[]): string[] => {
+  const indents = lines.filter((line) => line.trim() !== "").map((line) => line.search(/\S/));
+  const indent = Math.min(...indents);
+  return lines.map((line) => line.slice(indent));
+};
+
+/** The lines between `// #region name` and the next `// #endregion`; several of one name stand below each other. */
+const readRegion = (file: string, region: string): string => {
+  const pieces: string[] = [];
+  const lines = read(file).split("\n");
+  for (const [start, line] of lines.entries()) {
+    if (line.trim() !== `// #region ${region}`) continue;
+    const end = lines.findIndex((candidate, index) => index > start && candidate.trim() === "// #endregion");
+    pieces.push(dedent(lines.slice(start + 1, end)).join("\n"));
+  }
+  return pieces.join("\n\n");
+};
+
+const taggedSnippet = /<!-- from (examples\/[a-z-]+\.ts)(?:#([a-z-]+))? -->\n+```ts\n([\s\S]*?)\n```/g;
+const tag = /<!-- from /g;
+
+describe("documentation", () => {
+  it.each(pages)("%s shows the code that runs", (page) => {
+    const text = read(page);
+    const snippets = [...text.matchAll(taggedSnippet)];
+    expect(snippets.length, "every tag stands above a ts snippet").toBe([...text.matchAll(tag)].length);
+    for (const [, file, region = "readme", snippet] of snippets) {
+      expect(readRegion(file!, region), `${file}#${region}`).not.toBe("");
+      expect(snippet, `${file}#${region}`).toBe(readRegion(file!, region));
+    }
+  });
+
+  it.each(pages)("%s links to files that exist", (page) => {
+    const targets = [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target!);
+    for (const target of targets.filter((target) => !/^[a-z]+:/.test(target))) {
+      const path = relative(root, resolve(root, dirname(page), target));
+      expect(existsSync(join(root, path)), target).toBe(true);
+    }
+  });
+
+  it("lists every example", () => {
+    const text = read("examples/README.md");
+    for (const file of readdirSync(import.meta.dirname).filter((file) => /^[a-z-]+\.ts$/.test(file))) {
+      expect(text).toContain(`(${file})`);
+    }
+  });
+
+  it("explains every error", () => {
+    const text = read("docs/errors.md");
+    const errors = Object.entries(leasehold).filter(
+      ([, value]) => typeof value === "function" && value.prototype instanceof Error,
+    );
+    expect(errors.length).toBeGreaterThan(20);
+    for (const [name] of errors) expect(text).toContain(`\`${name}\``);
+  });
+});
+
+// The compiler keeps these lists complete; the tests keep the pages complete.
+type Names<T> = Record<keyof T & string, true>;
+
+const workerStartOptions = {
+  workerId: true,
+  concurrency: true,
+  queues: true,
+  prefetch: true,
+  pollIntervalMs: true,
+  leaseMs: true,
+  maxAttempts: true,
+  reapIntervalMs: true,
+  abortGraceMs: true,
+  stopDeadlineMs: true,
+  commitBatchSize: true,
+  commitLingerMs: true,
+} satisfies Names<WorkerStartOptions>;
+
+const leaseholdOptions = {
+  stateAdapter: true,
+  jobTypes: true,
+  notifyAdapter: true,
+  observabilityAdapter: true,
+  log: true,
+  codec: true,
+  maxPayloadBytes: true,
+  storeDeadlineMs: true,
+  storeRetry: true,
+  runtime: true,
+} satisfies Names<LeaseholdOptions<object, InProcessStateAdapter>>;
+
+const jobTypeOptions = {
+  input: true,
+  output: true,
+  internal: true,
+  continuesTo: true,
+  blockers: true,
+  onBlockerFailure: true,
+  queue: true,
+  priority: true,
+  maxAttempts: true,
+  retry: true,
+  timeoutMs: true,
+  leaseMs: true,
+} satisfies Names<JobTypeOptions>;
+
+const handlerOptions = {
+  typeName: true,
+  process: true,
+  retry: true,
+  maxAttempts: true,
+  timeoutMs: true,
+} satisfies Names<ImplementJobTypeOptions<{ any: { input: null; output: null } }, object, string, "any">>;
+
+const otherWorkerOptions = {
+  retry: true,
+  claimAllTypes: true,
+  concurrency: true,
+  deadlineMs: true,
+} satisfies Names<WorkerDefinitionOptions & QueueOptions & StopOptions>;
+
+const methods = {
+  startJobSequence: true,
+  startJobSequences: true,
+  completeJobSequence: true,
+  waitForJobSequenceCompletion: true,
+  cancelJobSequences: true,
+  redriveJobs: true,
+  deleteJobSequences: true,
+  pruneJobSequences: true,
+  runInTransaction: true,
+  withNotify: true,
+  getJob: true,
+  getJobSequence: true,
+  listJobs: true,
+  listSequenceJobs: true,
+  getJobBlockers: true,
+  listBlockedJobs: true,
+  countJobs: true,
+  explainJob: true,
+  createWorker: true,
+} satisfies Names<LeaseholdApi<object, object, string>>;
+
+const failureReasons = {
+  attempts_exhausted: true,
+  unrecoverable: true,
+  blocker_failed: true,
+  cancelled: true,
+  no_handler: true,
+  invalid_input: true,
+} satisfies Record<FailureReason, true>;
+
+const abortReasons = {
+  taken_by_another_worker: true,
+  already_completed: true,
+  not_found: true,
+  error: true,
+  lease_expired: true,
+  timeout: true,
+  cancelled: true,
+  shutdown: true,
+} satisfies Record<JobAbortReason, true>;
+
+describe("reference pages", () => {
+  it.each([
+    ["docs/options.md", "worker start options", workerStartOptions],
+    ["docs/options.md", "options of createLeasehold", leaseholdOptions],
+    ["docs/options.md", "options of job types", jobTypeOptions],
+    ["docs/options.md", "options of implementJobType", handlerOptions],
+    ["docs/options.md", "options of createWorker, queues and stop", otherWorkerOptions],
+    ["docs/guide.md", "methods", methods],
+    ["docs/state-machine.md", "failure reasons", failureReasons],
+    ["docs/guide.md", "abort reasons", abortReasons],
+  ])("%s names all %s", (page, _what, names) => {
+    const text = read(page);
+    const missing = Object.keys(names).filter((name) => !text.includes(`\`${name}`));
+    expect(missing).toEqual([]);
+  });
+});

@@ -1,0 +1,184 @@
+import { readdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import * as blockers from "./blockers.ts";
+import * as cancelAndTimeout from "./cancel-and-timeout.ts";
+import * as deduplication from "./deduplication.ts";
+import * as gracefulStop from "./graceful-stop.ts";
+import * as middleware from "./middleware.ts";
+import * as queries from "./queries.ts";
+import * as queuesAndPriorities from "./queues-and-priorities.ts";
+import * as retryAndDeadLetter from "./retry-and-dead-letter.ts";
+import * as scheduledJob from "./scheduled-job.ts";
+import * as schemaValidation from "./schema-validation.ts";
+import * as sequence from "./sequence.ts";
+import * as simpleJob from "./simple-job.ts";
+import * as transaction from "./transaction.ts";
+import * as workerlessApproval from "./workerless-approval.ts";
+
+interface Expectation {
+  readonly main: (print: (line: string) => void) => Promise<void>;
+  readonly lines: readonly string[];
+  /** Where a handler and the program that waits for it print side by side. */
+  readonly inAnyOrder?: boolean;
+}
+
+const examples: Record<string, Expectation> = {
+  "simple-job": {
+    main: simpleJob.main,
+    lines: ["Hello, Ada!", "The job is completed after 1 attempt."],
+  },
+  sequence: {
+    main: sequence.main,
+    lines: [
+      "Shipped: parcel-lamp-1",
+      "Jobs of the sequence: reserve-stock -> charge-card -> ship-order",
+      "Declined: over the limit",
+    ],
+  },
+  blockers: {
+    main: blockers.main,
+    lines: [
+      "Without a worker the summary is blocked.",
+      "It waits for: count-words, find-author",
+      "doc-7: 3 words by Grace",
+    ],
+  },
+  "workerless-approval": {
+    main: workerlessApproval.main,
+    lines: [
+      "Waiting for approval: pending",
+      "Published at /posts/leases?by=Grace",
+      "A second click: JobAlreadyCompletedError",
+      "approve-post: no worker",
+      "publish-post: a worker",
+    ],
+  },
+  deduplication: {
+    main: deduplication.main,
+    lines: [
+      "While unfinished: deduplicated=true, same id=true",
+      "After it has finished: deduplicated=false",
+      'Strategy "all", after it has finished: deduplicated=true',
+      "Within the hour: deduplicated=true",
+      "An hour later: deduplicated=false",
+      "The same key for another type: deduplicated=false",
+    ],
+  },
+  "retry-and-dead-letter": {
+    main: retryAndDeadLetter.main,
+    lines: [
+      "Completed at attempt 3; before that: The rate server did not answer attempt 2.",
+      "Failed at once (unrecoverable): There is no such currency.",
+      "The order fails with its blocker (blocker_failed).",
+      "In failed: fetch-rates (unrecoverable)",
+      "In failed: price-order (blocker_failed)",
+      "In failed: fetch-rates (attempts_exhausted)",
+      "A dry run would revive 1 job and 1 dependant.",
+      "After the redrive the order costs 1000.",
+    ],
+  },
+  middleware: {
+    main: middleware.main,
+    lines: [
+      "before send-mail",
+      "[send-mail, attempt 1] mail to ada@example.com",
+      "after send-mail",
+      "before send-mail",
+      "[send-mail, attempt 2] mail to ada@example.com",
+      "after send-mail",
+      "sent: true",
+    ],
+  },
+  "graceful-stop": {
+    main: gracefulStop.main,
+    lines: [
+      "First stop: clean=true",
+      "The short job is completed.",
+      "The long job was told: shutdown",
+      "Second stop: clean=false, abortedJobs=1",
+      "The long job is pending again, with 0 attempts used.",
+      "The long job: done by the third worker",
+    ],
+  },
+  "scheduled-job": {
+    main: scheduledJob.main,
+    lines: [
+      "Reminder: water the plants",
+      "Not before its time: true",
+      "It is scheduled for 2099-01-01T00:00:00.000Z.",
+      "The export was ready at look 3; attempts used: 1.",
+    ],
+  },
+  "schema-validation": {
+    main: schemaValidation.main,
+    lines: [
+      "What the schema returns is stored: width 800",
+      "Refused: input.url",
+      "Not storable: input.at",
+      "Resized: 800.png",
+      "Under the stricter schema: invalid_input",
+    ],
+  },
+  transaction: {
+    main: transaction.main,
+    inAnyOrder: true,
+    lines: [
+      "After the commit there is 1 job.",
+      "Rolled back: The card was declined.",
+      "After the rollback there is still 1 job.",
+      "The order completed at attempt 2: receipt-for-o-1",
+      "Receipts started, although the first try broke off: 1",
+      "Receipt for o-1 sent.",
+      "Imported: 42",
+    ],
+  },
+  "cancel-and-timeout": {
+    main: cancelAndTimeout.main,
+    inAnyOrder: true,
+    lines: [
+      'Progress: {"percent":40}',
+      "Cancel: cancelled",
+      "first was told: cancelled",
+      "Failed (cancelled): The user closed the page.",
+      "second was told: timeout",
+      "Failed (attempts_exhausted): JobTimeoutError",
+    ],
+  },
+  "queues-and-priorities": {
+    main: queuesAndPriorities.main,
+    lines: ["Alert: disk almost full", "Reports in order: for the board meeting, weekly, monthly"],
+  },
+  queries: {
+    main: queries.main,
+    inAnyOrder: true,
+    lines: [
+      "A page of 1, 2",
+      "A page of 3",
+      "index-page: 3",
+      "clean-up: 1",
+      "Runnable, with 2 ahead of it",
+      "It is scheduled for 2099-01-01T00:00:00.000Z.",
+      "Deleted: 1",
+      "Finished more than 30 days ago: 0",
+    ],
+  },
+};
+
+describe("examples", () => {
+  it.each(Object.entries(examples))(
+    "%s prints what it promises",
+    async (_name, { main, lines, inAnyOrder }) => {
+      const printed: string[] = [];
+      await main((line) => printed.push(line));
+      if (inAnyOrder === true) expect(printed.toSorted()).toEqual(lines.toSorted());
+      else expect(printed).toEqual(lines);
+    },
+  );
+
+  it("are all executed here", () => {
+    const files = readdirSync(import.meta.dirname).filter((file) => /^[a-z-]+\.ts$/.test(file));
+    expect(files.map((file) => file.slice(0, -".ts".length)).toSorted()).toEqual(
+      Object.keys(examples).toSorted(),
+    );
+  });
+});

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { BlockerCycleError } from "../../errors.ts";
+import type { DefineBlocker } from "../../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { Scenario } from "../scenario.ts";
+import type { StoryApp } from "../story.ts";
+
+interface Definitions {
+  hen: { input: null; output: null; blockers: [DefineBlocker<"egg">] };
+  egg: { input: null; output: null; blockers: [DefineBlocker<"hen">] };
+  ouroboros: { input: null; output: null; blockers: [DefineBlocker<"ouroboros">] };
+  innocent: { input: null; output: null };
+}
+
+const jobTypes = defineUnionJobTypes<Definitions>();
+
+const startHenAndEgg = (leasehold: StoryApp<Definitions>["leasehold"]) =>
+  leasehold.startJobSequence({
+    typeName: "hen",
+    startBlockers: async ({ job: hen }) => [
+      await leasehold.startJobSequence({ typeName: "egg", startBlockers: () => [{ id: hen.id, typeName: "hen" }] }),
+    ],
+  });
+
+const startOuroboros = (leasehold: StoryApp<Definitions>["leasehold"]) =>
+  leasehold.startJobSequence({
+    typeName: "ouroboros",
+    startBlockers: ({ job }) => [{ id: job.id, typeName: "ouroboros" }],
+  });
+
+export const describeBlockerCycles: Scenario = ({ test }) => {
+  test("a job cannot wait for itself", jobTypes, async ({ leasehold, queue }) => {
+    await assert.rejects(startOuroboros(leasehold), BlockerCycleError);
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  });
+
+  test("nor through another", jobTypes, async ({ leasehold, queue }) => {
+    await assert.rejects(startHenAndEgg(leasehold), BlockerCycleError);
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  });
+
+  for (const [name, start] of [
+    ["itself", startOuroboros],
+    ["another", startHenAndEgg],
+  ] as const) {
+    test(`a caller that catches the cycle through ${name} and commits has nothing but its own`, jobTypes, async (story) => {
+      const { leasehold, stateAdapter, queue } = story;
+      // Without savepoints the caller's transaction is spoilt as a whole, and there is no commit to look behind.
+      if (!stateAdapter.capabilities.savepoints) return;
+
+      await leasehold.runInTransaction(async () => {
+        await assert.rejects(start(leasehold), BlockerCycleError);
+        await leasehold.startJobSequence({ typeName: "innocent" });
+      });
+
+      assert.deepEqual(await leasehold.countJobs({ queue }), [
+        { queue, typeName: "innocent", status: "pending", count: 1 },
+      ]);
+    });
+  }
+};

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { UnrecoverableJobError } from "../../errors.ts";
+import type { DefineBlocker } from "../../model/job-type-markers.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../model/job-types.ts";
+import type { Scenario } from "../scenario.ts";
+import type { Story } from "../story.ts";
+
+interface Definitions {
+  mine: { input: null; output: string };
+  smelt: { input: null; output: string; blockers: [DefineBlocker<"mine">] };
+  forge: { input: null; output: string; blockers: [DefineBlocker<"smelt">] };
+}
+
+const jobTypes = defineUnionJobTypes<Definitions>();
+
+const patientJobTypes = defineJobTypes({
+  mine: { output: typeOnly<string>() },
+  forge: { output: typeOnly<string>(), blockers: ["mine"], onBlockerFailure: "wait" },
+});
+
+const startThreeLevels = async ({ leasehold }: Story<Definitions>) => {
+  const mine = await leasehold.startJobSequence({ typeName: "mine" });
+  const smelt = await leasehold.startJobSequence({ typeName: "smelt", startBlockers: () => [mine] });
+  const forge = await leasehold.startJobSequence({ typeName: "forge", startBlockers: () => [smelt] });
+  return { mine, smelt, forge };
+};
+
+export const describeBlockerFailure: Scenario = ({ test }) => {
+  test("a failure takes along who waits for it, through two levels", jobTypes, async (story) => {
+    const { leasehold, work, failure, events } = story;
+    const { mine, smelt, forge } = await startThreeLevels(story);
+    const waiters = Promise.all([failure(mine), failure(smelt), failure(forge)]);
+    const ran: string[] = [];
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({
+          typeName: "mine",
+          process: async () => {
+            throw new UnrecoverableJobError("The shaft has caved in");
+          },
+        })
+        .implementJobType({
+          typeName: "smelt",
+          process: async () => {
+            ran.push("smelt");
+            return "";
+          },
+        }),
+    );
+
+    const [ofMine, ofSmelt, ofForge] = await waiters;
+
+    assert.deepEqual([ofMine.reason, ofSmelt.reason, ofForge.reason], ["unrecoverable", "blocker_failed", "blocker_failed"]);
+    assert.ok(ofMine.cause instanceof Error);
+    assert.equal(ofMine.cause.message, "The shaft has caved in");
+    assert.deepEqual([ofMine.sequenceId, ofMine.jobId], [mine.id, mine.id]);
+
+    const smelting = await leasehold.getJob({ id: smelt.id });
+    const forging = await leasehold.getJob({ id: forge.id });
+    assert.ok(smelting?.status === "failed" && forging?.status === "failed");
+    assert.deepEqual([smelting.failure.blockerSequenceId, smelting.attempt], [mine.id, 0]);
+    assert.deepEqual([forging.failure.blockerSequenceId, forging.attempt], [smelt.id, 0]);
+    assert.deepEqual(ran, []);
+    await events.first("jobSequenceFailed", ({ id }) => id === forge.id);
+  });
+
+  test("a job started on a failed sequence has failed before it begins", jobTypes, async ({ leasehold, failure }) => {
+    const mine = await leasehold.startJobSequence({ typeName: "mine" });
+    await leasehold.cancelJobSequences({ ids: [mine.id] });
+
+    const smelt = await leasehold.startJobSequence({ typeName: "smelt", startBlockers: () => [mine] });
+
+    assert.ok(smelt.status === "failed");
+    assert.deepEqual([smelt.failure.reason, smelt.failure.blockerSequenceId], ["blocker_failed", mine.id]);
+    assert.equal((await failure(smelt)).reason, "blocker_failed");
+  });
+
+  test("a job type may wait regardless", patientJobTypes, async ({ leasehold, work, completion, failure }) => {
+    const mine = await leasehold.startJobSequence({ typeName: "mine" });
+    const forge = await leasehold.startJobSequence({ typeName: "forge", startBlockers: () => [mine] });
+    let caved = true;
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({
+          typeName: "mine",
+          process: async () => {
+            if (caved) throw new UnrecoverableJobError("The shaft has caved in");
+            return "ore";
+          },
+        })
+        .implementJobType({ typeName: "forge", process: async ({ job }) => `a sword of ${job.blockers[0].output}` }),
+    );
+
+    await failure(mine);
+    const waiting = await leasehold.explainJob({ id: forge.id });
+    assert.ok(waiting.state === "blocked");
+    assert.deepEqual(waiting.by, [{ id: mine.id, typeName: "mine", status: "failed" }]);
+
+    caved = false;
+    await leasehold.redriveJobs({ ids: [mine.id] });
+    assert.equal((await completion(forge)).output, "a sword of ore");
+  });
+};

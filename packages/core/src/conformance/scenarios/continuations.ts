@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import type { DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { createGate } from "../gate.ts";
+import type { Scenario } from "../scenario.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  fetch: { input: { url: string }; output: DefineContinuationOutput<"resize"> | { skipped: true } };
+  resize: { input: DefineContinuationInput<{ bytes: number }>; output: DefineContinuationOutput<"publish"> };
+  publish: { input: DefineContinuationInput<{ bytes: number }>; output: { published: number } };
+}>();
+
+export const describeContinuations: Scenario = ({ test }) => {
+  test("a sequence of three runs one after the other", jobTypes, async ({ leasehold, work, completion }) => {
+    const ran: string[] = [];
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({
+          typeName: "fetch",
+          process: async ({ job, complete }) =>
+            complete(async ({ continueWith }) => {
+              ran.push("fetch");
+              return continueWith({ typeName: "resize", input: { bytes: job.input.url.length } });
+            }),
+        })
+        .implementJobType({
+          typeName: "resize",
+          process: async ({ job, complete }) =>
+            complete(async ({ continueWith }) => {
+              ran.push("resize");
+              return continueWith({ typeName: "publish", input: { bytes: job.input.bytes * 2 } });
+            }),
+        })
+        .implementJobType({
+          typeName: "publish",
+          process: async ({ job }) => {
+            ran.push("publish");
+            return { published: job.input.bytes };
+          },
+        }),
+    );
+
+    const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "12345" } });
+    const completed = await completion(started);
+
+    assert.deepEqual(ran, ["fetch", "resize", "publish"]);
+    assert.deepEqual(completed.output, { published: 10 });
+    assert.deepEqual(completed.input, { url: "12345" });
+    assert.equal(completed.currentTypeName, "publish");
+
+    const { jobs, cursor } = await leasehold.listSequenceJobs({ id: started.id, typeName: "fetch" });
+    assert.equal(cursor, null);
+    const [fetch, resize, publish] = jobs;
+    assert.deepEqual(
+      jobs.map((job) => [job.typeName, job.status, job.originId, job.sequenceId, job.sequenceTypeName, job.rootSequenceId]),
+      [
+        ["fetch", "completed", null, started.id, "fetch", started.id],
+        ["resize", "completed", fetch?.id, started.id, "fetch", started.id],
+        ["publish", "completed", resize?.id, started.id, "fetch", started.id],
+      ],
+    );
+    assert.deepEqual(
+      jobs.map((job) => job.status === "completed" && [job.continuedToId, job.output]),
+      [
+        [resize?.id, undefined],
+        [publish?.id, undefined],
+        [null, { published: 10 }],
+      ],
+    );
+    assert.equal(completed.currentJobId, publish?.id);
+  });
+
+  test("in the middle, the sequence is what its current job is", jobTypes, async (story) => {
+    const { leasehold, work, completion } = story;
+    const inResize = createGate();
+    const goOn = createGate();
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({
+          typeName: "fetch",
+          process: async ({ complete }) =>
+            complete(({ continueWith }) => continueWith({ typeName: "resize", input: { bytes: 1 } })),
+        })
+        .implementJobType({
+          typeName: "resize",
+          process: async ({ complete }) => {
+            inResize.open();
+            await goOn.opened;
+            return complete(({ continueWith }) =>
+              continueWith({ typeName: "publish", input: { bytes: 2 }, schedule: { afterMs: 3_600_000 } }),
+            );
+          },
+        })
+        .implementJobType({ typeName: "publish", process: async ({ job }) => ({ published: job.input.bytes }) }),
+    );
+    const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" } });
+
+    await inResize.opened;
+    const halfway = await leasehold.getJobSequence({ id: started.id, typeName: "fetch" });
+    assert.deepEqual([halfway?.status, halfway?.currentTypeName], ["running", "resize"]);
+    assert.notEqual(halfway?.currentJobId, started.id);
+
+    goOn.open();
+    await story.events.first("jobCompleted", ({ typeName }) => typeName === "resize");
+    const nearlyThere = await leasehold.getJobSequence({ id: started.id, typeName: "fetch" });
+    assert.deepEqual([nearlyThere?.status, nearlyThere?.currentTypeName], ["pending", "publish"]);
+
+    await leasehold.completeJobSequence({
+      id: started.id,
+      typeName: "fetch",
+      complete: async ({ job, complete }) => {
+        assert.ok(job.typeName === "publish");
+        await complete(job, () => ({ published: 0 }));
+      },
+    });
+    assert.deepEqual((await completion(started)).output, { published: 0 });
+  });
+
+  test("a job may end the sequence instead of continuing it", jobTypes, async ({ leasehold, work, completion }) => {
+    await work(
+      leasehold.createWorker().implementJobType({ typeName: "fetch", process: async () => ({ skipped: true }) }),
+    );
+    const { output } = await completion(await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" } }));
+    assert.deepEqual(output, { skipped: true });
+  });
+
+  test("continuing twice is an error and leaves no continuation", jobTypes, async ({ leasehold, work, failure }) => {
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "fetch",
+        process: async ({ complete }) =>
+          complete(async ({ continueWith }) => {
+            await continueWith({ typeName: "resize", input: { bytes: 1 } });
+            return continueWith({ typeName: "resize", input: { bytes: 2 } });
+          }),
+      }),
+    );
+    const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" }, maxAttempts: 1 });
+
+    const { cause } = await failure(started);
+
+    assert.ok(cause instanceof Error);
+    assert.deepEqual([cause.name, cause.message], ["ProcessMisuseError", "continueWith can only be called once"]);
+    assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
+  });
+
+  test("not returning the continuation is an error", jobTypes, async ({ leasehold, work, failure }) => {
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "fetch",
+        process: async ({ complete }) =>
+          complete(async ({ continueWith }) => {
+            await continueWith({ typeName: "resize", input: { bytes: 1 } });
+            return { skipped: true };
+          }),
+      }),
+    );
+    const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" }, maxAttempts: 1 });
+
+    const { cause } = await failure(started);
+
+    assert.ok(cause instanceof Error);
+    assert.equal(cause.name, "ProcessMisuseError");
+    assert.match(cause.message, /must return its result/);
+    assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
+  });
+
+  test("a continuation has its own options", jobTypes, async ({ leasehold, work, events, queue }) => {
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "fetch",
+        process: async ({ complete }) =>
+          complete(({ continueWith }) =>
+            continueWith({
+              typeName: "resize",
+              input: { bytes: 1 },
+              queue: `${queue}-images`,
+              priority: 5,
+              maxAttempts: 2,
+              timeoutMs: 1_000,
+            }),
+          ),
+      }),
+    );
+    const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" } });
+
+    const { continuedToId } = await events.first("jobCompleted", ({ id }) => id === started.id);
+
+    const next = await leasehold.getJob({ id: continuedToId ?? "", typeName: "resize" });
+    assert.deepEqual(
+      [next?.queue, next?.priority, next?.maxAttempts, next?.timeoutMs, next?.status],
+      [`${queue}-images`, 5, 2, 1_000, "pending"],
+    );
+  });
+};
