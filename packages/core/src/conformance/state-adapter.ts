@@ -55,6 +55,7 @@ const suites: Readonly<Record<string, (suite: StateSuite) => void>> = {
 /** Holds a state adapter to its contract. Every store passes all of it; what it may leave out, its capabilities say. */
 export const stateAdapterConformance = (runner: ConformanceRunner, fixture: StateAdapterFixture): void => {
   runner.describe("state adapter conformance", () => {
-    for (const [name, describeSuite] of Object.entries(suites)) defineStateSuite(runner, fixture, name, describeSuite);
+    for (const [name, describeSuite] of Object.entries(suites))
+      defineStateSuite(runner, fixture, name, describeSuite);
   });
 };

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { AnyStateAdapter, CancelResult, JobOutcome, NewJob, OutcomeResult } from "../contracts/state-adapter.ts";
+import type {
+  AnyStateAdapter,
+  CancelResult,
+  JobOutcome,
+  NewJob,
+  OutcomeResult,
+} from "../contracts/state-adapter.ts";
 import type { StateJob } from "../model/job.ts";
 import { baseTime, newJob } from "./state-fixture.ts";
 
@@ -53,7 +59,11 @@ export const completion: Extract<Ending, { kind: "complete" }> = {
   completedBy: "worker-1",
 };
 
-export const failure: Extract<Ending, { kind: "fail" }> = { kind: "fail", reason: "unrecoverable", error: "broken" };
+export const failure: Extract<Ending, { kind: "fail" }> = {
+  kind: "fail",
+  reason: "unrecoverable",
+  error: "broken",
+};
 
 export const retryAfter = (afterMs: number): Extract<Ending, { kind: "retry" }> => ({
   kind: "retry",
@@ -140,12 +150,15 @@ export const createStateScenario = (adapter: AnyStateAdapter): StateScenario => 
       }),
     claim,
     run: async (job, options = {}) => {
-      const claimed = single(await claim({ queue: job.queue, typeNames: [job.typeName], limit: 1, ...options }));
+      const claimed = single(
+        await claim({ queue: job.queue, typeNames: [job.typeName], limit: 1, ...options }),
+      );
       assert.equal(claimed.id, job.id);
       return claimed;
     },
     end: (job, ending, now = baseTime) => commit(outcomeOf(job, ending), now),
-    endWorkerless: (job, ending, now = baseTime) => commit(outcomeOf({ ...job, leaseToken: null }, ending), now),
+    endWorkerless: (job, ending, now = baseTime) =>
+      commit(outcomeOf({ ...job, leaseToken: null }, ending), now),
     cancel: async ({ sequenceId }, now = baseTime) =>
       single(await adapter.cancelSequences({ sequenceIds: [sequenceId], error: "stopped", now })),
     reload: async (job) => single(await reloadAll([job])),

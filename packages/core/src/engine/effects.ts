@@ -1,5 +1,5 @@
-import type { Observe } from "./observe.ts";
 import type { Notifier } from "./notifier.ts";
+import { type Observe, observeNothing } from "./observe.ts";
 
 /**
  * What a transaction wants the world to know once it has committed: hints and events. They are buffered while it runs
@@ -41,9 +41,12 @@ export const createEffects = (notifier: Notifier, observe: Observe): Effects => 
     ownershipLost: (jobId) => {
       lost.add(jobId);
     },
-    observe: (name, data) => {
-      events.push((report) => report(name, data));
-    },
+    observe:
+      observe === observeNothing
+        ? observeNothing
+        : (name, data) => {
+            events.push((report) => report(name, data));
+          },
     moveTo: (outer) => {
       for (const [typeName, count] of scheduled) for (let i = 0; i < count; i++) outer.jobScheduled(typeName);
       for (const sequenceId of finished) outer.sequenceFinished(sequenceId);

@@ -27,8 +27,11 @@ const shielded = (call: () => void): void => {
   }
 };
 
+/** Where nobody listens. */
+export const observeNothing: Observe = () => {};
+
 export const createObserve = (log: Log | undefined, observability: ObservabilityAdapter | undefined): Observe => {
-  if (!log && !observability) return () => {};
+  if (!log && !observability) return observeNothing;
   return (name, data) => {
     const count = observability?.[name];
     const line = log && loggedEvents[name];

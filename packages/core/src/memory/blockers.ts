@@ -15,7 +15,8 @@ const assertNoCycle = (store: JobStore, { id, row }: JobRecord, blockerIds: read
   for (const sequenceId of waitsFor.keys()) {
     if (blockers.has(sequenceId)) {
       const path: string[] = [];
-      for (let step: string | null = sequenceId; step !== null; step = waitsFor.get(step) ?? null) path.push(step);
+      for (let step: string | null = sequenceId; step !== null; step = waitsFor.get(step) ?? null)
+        path.push(step);
       throw new BlockerCycleError(id, path);
     }
     for (const dependant of store.dependants(sequenceId)) {
@@ -32,7 +33,8 @@ export const addJobBlockers = (
 ): StateJob => {
   const record = store.find(call.jobId);
   if (record === undefined) throw new JobNotFoundError(call.jobId);
-  if (record.row.status !== "blocked") throw new Error(`Job ${call.jobId} was not created to wait for blockers.`);
+  if (record.row.status !== "blocked")
+    throw new Error(`Job ${call.jobId} was not created to wait for blockers.`);
 
   let openBlockers = 0;
   for (const sequenceId of call.blockerSequenceIds) {

@@ -9,7 +9,8 @@ const cancelSequence = (store: JobStore, sequenceId: string, error: string, now:
   if (record === undefined) return { ...unchanged, kind: "not_found" };
   const { status, failureReason } = record.row;
   if (status === "completed") return { ...unchanged, kind: "already_completed" };
-  if (status === "failed") return { ...unchanged, kind: failureReason === "cancelled" ? "cancelled" : "already_failed" };
+  if (status === "failed")
+    return { ...unchanged, kind: failureReason === "cancelled" ? "cancelled" : "already_failed" };
   store.update(record, cancelled(record.row, error, now));
   return { sequenceId, kind: "cancelled", job: record.row, wasRunning: status === "running", cascaded: [] };
 };
@@ -23,6 +24,8 @@ export const cancelSequences = (
   // whichever of the two comes first.
   const results = sequenceIds.map((sequenceId) => cancelSequence(store, sequenceId, error, now));
   return results.map((result) =>
-    result.kind === "cancelled" ? { ...result, cascaded: failDependants(store, result.sequenceId, now) } : result,
+    result.kind === "cancelled"
+      ? { ...result, cascaded: failDependants(store, result.sequenceId, now) }
+      : result,
   );
 };

@@ -74,7 +74,9 @@ export const claimJobs = (store: JobStore, call: ClaimCall, now: number): StateJ
   const jobs = call.retried === true ? findHeld(store, call.leaseToken, now) : [];
   const free = requests.map(({ limit }) => limit);
   for (const row of jobs) {
-    const index = requests.findIndex((request, position) => covers(request, row) && (free[position] ?? 0) > 0);
+    const index = requests.findIndex(
+      (request, position) => covers(request, row) && (free[position] ?? 0) > 0,
+    );
     if (index >= 0) free[index] = (free[index] ?? 0) - 1;
   }
 

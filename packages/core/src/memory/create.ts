@@ -16,7 +16,8 @@ const assertCreatable = (store: JobStore, jobs: readonly NewJob[]): void => {
     // A job has one continuation: a second one in the same place is as good as the same job again.
     const position = `${sequenceIndex} ${sequenceId}`;
     const latest = store.current(sequenceId);
-    if (positions.has(position) || (latest !== undefined && latest.row.sequenceIndex >= sequenceIndex)) taken.add(id);
+    if (positions.has(position) || (latest !== undefined && latest.row.sequenceIndex >= sequenceIndex))
+      taken.add(id);
     positions.add(position);
   }
   if (taken.size > 0) throw new JobAlreadyExistsError([...taken]);
@@ -30,7 +31,11 @@ const assertCreatable = (store: JobStore, jobs: readonly NewJob[]): void => {
 const findDuplicate = (store: JobStore, job: NewJob, now: number): StateJob | undefined => {
   if (job.deduplication === null) return undefined;
   const { key, strategy, windowMs } = job.deduplication;
-  const earlier = store.deduplication.newest(job.sequenceTypeName, key, strategy === "all" ? "all" : "live")?.row;
+  const earlier = store.deduplication.newest(
+    job.sequenceTypeName,
+    key,
+    strategy === "all" ? "all" : "live",
+  )?.row;
   if (earlier === undefined || (windowMs !== null && earlier.createdAt <= now - windowMs)) return undefined;
   return earlier;
 };

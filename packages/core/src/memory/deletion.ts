@@ -39,7 +39,11 @@ export interface PruneCall {
   readonly limit: number;
 }
 
-const isPrunable = (store: JobStore, tree: readonly JobRecord[], { finishedBefore, statuses }: PruneCall): boolean =>
+const isPrunable = (
+  store: JobStore,
+  tree: readonly JobRecord[],
+  { finishedBefore, statuses }: PruneCall,
+): boolean =>
   tree.every((record) => {
     const { status, sequenceId, completedAt, failedAt } = record.row;
     // An earlier job of a sequence says nothing; the latest speaks for all of them.

@@ -33,7 +33,8 @@ export const createHeap = <T>(goesBefore: (a: T, b: T) => boolean): Heap<T> => {
     for (;;) {
       let childIndex = 2 * index + 1;
       if (childIndex >= size) break;
-      if (childIndex + 1 < size && goesBefore(items[childIndex + 1] as T, items[childIndex] as T)) childIndex += 1;
+      if (childIndex + 1 < size && goesBefore(items[childIndex + 1] as T, items[childIndex] as T))
+        childIndex += 1;
       const child = items[childIndex] as T;
       if (!goesBefore(child, item)) break;
       items[index] = child;

@@ -53,5 +53,8 @@ const commitOutcome = (store: JobStore, outcome: JobOutcome, now: number): Outco
   };
 };
 
-export const commitOutcomes = (store: JobStore, outcomes: readonly JobOutcome[], now: number): OutcomeResult[] =>
-  outcomes.map((outcome) => commitOutcome(store, outcome, now));
+export const commitOutcomes = (
+  store: JobStore,
+  outcomes: readonly JobOutcome[],
+  now: number,
+): OutcomeResult[] => outcomes.map((outcome) => commitOutcome(store, outcome, now));

@@ -44,7 +44,11 @@ export interface PageCall {
 }
 
 /** Keeps only one page in hand while it goes through the jobs, however many there are. */
-const toPage = (jobs: Iterable<StoredJob>, order: "oldest" | "newest", { limit, after }: PageCall): JobPage => {
+const toPage = (
+  jobs: Iterable<StoredJob>,
+  order: "oldest" | "newest",
+  { limit, after }: PageCall,
+): JobPage => {
   const direction = order === "oldest" ? 1 : -1;
   const compare = (a: PagePosition, b: PagePosition): number => direction * compareCreation(a, b);
   // The last of the page on top, to be pushed out by any that comes before it. One more than asked for shows whether
@@ -58,7 +62,8 @@ const toPage = (jobs: Iterable<StoredJob>, order: "oldest" | "newest", { limit, 
   const sorted = [...page.items()].sort(compare);
   const rows = sorted.slice(0, limit);
   const last = rows.at(-1);
-  const next = sorted.length > rows.length && last !== undefined ? { createdAt: last.createdAt, id: last.id } : null;
+  const next =
+    sorted.length > rows.length && last !== undefined ? { createdAt: last.createdAt, id: last.id } : null;
   return { jobs: rows, next };
 };
 

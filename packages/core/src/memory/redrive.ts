@@ -30,7 +30,11 @@ const reviveDependants = (store: JobStore, sequenceId: string, now: number): Job
   return references;
 };
 
-const redrive = (store: JobStore, record: JobRecord, now: number): Pick<RedriveResult, "kind" | "revived"> => {
+const redrive = (
+  store: JobStore,
+  record: JobRecord,
+  now: number,
+): Pick<RedriveResult, "kind" | "revived"> => {
   // Alive by now: another job of this call brought it back.
   if (record.row.status !== "failed") return { kind: "redriven", revived: [] };
   if (hasLiveDuplicate(store, record)) return { kind: "duplicate_live", revived: [] };
@@ -49,7 +53,7 @@ export const redriveJobs = (store: JobStore, jobIds: readonly string[], now: num
   }
 
   // Rounds, so that a job named together with its blocker is revived whichever of the two comes first.
-  for (let before = -1; before !== undecided.length; ) {
+  for (let before = -1; before !== undecided.length;) {
     before = undecided.length;
     undecided = undecided.filter((record) => {
       if (record.row.status === "failed" && isHeldBack(store, record)) return true;

@@ -25,7 +25,8 @@ export const createSequenceIndex = (): SequenceIndex => {
       return;
     }
     let position = records.length;
-    while (position > 0 && (records[position - 1] as JobRecord).row.sequenceIndex > sequenceIndex) position -= 1;
+    while (position > 0 && (records[position - 1] as JobRecord).row.sequenceIndex > sequenceIndex)
+      position -= 1;
     records.splice(position, 0, record);
   };
 

@@ -18,7 +18,10 @@ stateAdapterConformance(
 );
 
 const names = { queue: "queue", typeName: "type" };
-const create = (adapter: InProcessStateAdapter, overrides: Partial<NewJob> = {}): ReturnType<typeof adapter.createJobs> =>
+const create = (
+  adapter: InProcessStateAdapter,
+  overrides: Partial<NewJob> = {},
+): ReturnType<typeof adapter.createJobs> =>
   adapter.createJobs({ jobs: [newJob({ ...names, ...overrides })], now: baseTime });
 
 describe("clock", () => {
@@ -35,7 +38,9 @@ describe("a call that would wait for its own transaction", () => {
     const adapter = createInProcessStateAdapter();
     await adapter.runInTransaction(async () => {
       await expect(create(adapter)).rejects.toBeInstanceOf(TransactionSelfDeadlockError);
-      await expect(adapter.runInTransaction(async () => {})).rejects.toBeInstanceOf(TransactionSelfDeadlockError);
+      await expect(adapter.runInTransaction(async () => {})).rejects.toBeInstanceOf(
+        TransactionSelfDeadlockError,
+      );
     });
   });
 
@@ -122,8 +127,18 @@ describe("an open transaction", () => {
     const look = async (): Promise<unknown> => ({
       jobs: await adapter.getJobs({ jobIds: [blocker.id, first.id, waiting.id, doomed.id] }),
       sequences: await adapter.getSequences({ sequenceIds: [blocker.id, doomed.id] }),
-      listed: await adapter.listJobs({ filter: { queues: [queue] }, order: "oldest", limit: 10, after: null }),
-      tree: await adapter.listJobs({ filter: { rootSequenceId: doomed.id }, order: "oldest", limit: 9, after: null }),
+      listed: await adapter.listJobs({
+        filter: { queues: [queue] },
+        order: "oldest",
+        limit: 10,
+        after: null,
+      }),
+      tree: await adapter.listJobs({
+        filter: { rootSequenceId: doomed.id },
+        order: "oldest",
+        limit: 9,
+        after: null,
+      }),
       counts: (await adapter.countJobs({ filter: {} })).sort((a, b) => (a.status < b.status ? -1 : 1)),
       blockers: await adapter.getBlockers({ jobIds: [waiting.id] }),
       blocked: await adapter.listBlockedJobs({ sequenceId: blocker.id, limit: 10, after: null }),
@@ -135,12 +150,21 @@ describe("an open transaction", () => {
     const transaction = adapter.runInTransaction(async (ctx) => {
       const next = scenario.newJob({ sequenceId: blocker.id, sequenceIndex: 1, rootSequenceId: blocker.id });
       await adapter.createJobs({ jobs: [next], ctx, now: baseTime });
-      const outcome = { jobId: blocker.id, leaseToken: running.leaseToken, ...completion, continuedToId: next.id };
+      const outcome = {
+        jobId: blocker.id,
+        leaseToken: running.leaseToken,
+        ...completion,
+        continuedToId: next.id,
+      };
       await adapter.commitOutcomes({ outcomes: [outcome], ctx, now: baseTime });
       await adapter.runInTransaction(async (inner) => {
         await adapter.deleteSequences({ rootSequenceIds: [doomed.id], ctx: inner });
         await adapter.deleteSequences({ rootSequenceIds: [waiting.id], ctx: inner });
-        await adapter.createJobs({ jobs: [scenario.newJob({ id: doomed.id })], ctx: inner, now: baseTime + 1 });
+        await adapter.createJobs({
+          jobs: [scenario.newJob({ id: doomed.id })],
+          ctx: inner,
+          now: baseTime + 1,
+        });
         await adapter.cancelSequences({ sequenceIds: [first.id], error: "x", ctx: inner, now: baseTime });
         expect(await look()).toEqual(before);
       }, ctx);

@@ -19,7 +19,7 @@ import type { StoreView } from "./store-view.ts";
 import { createClient, createTransactions } from "./transactions.ts";
 import type { InProcessContext } from "./transactions.ts";
 
-export type InProcessStateAdapter = StateAdapter<InProcessContext, InProcessContext, string>;
+export type InProcessStateAdapter = StateAdapter<InProcessContext, InProcessContext>;
 
 export interface InProcessStateAdapterOptions {
   /** The store's clock; the system's by default. */
@@ -57,7 +57,11 @@ export const createInProcessStateAdapter = ({
     return action(now);
   };
 
-  const writeInTransaction = async <T>(operation: string, call: Call, action: (now: number) => T): Promise<T> => {
+  const writeInTransaction = async <T>(
+    operation: string,
+    call: Call,
+    action: (now: number) => T,
+  ): Promise<T> => {
     assertUsable();
     assertInTransaction(operation, call.ctx);
     return perform(call, action);
@@ -68,7 +72,11 @@ export const createInProcessStateAdapter = ({
       ? transactions.write(operation, () => perform(call, action))
       : writeInTransaction(operation, call, action);
 
-  const read = async <T>(operation: string, call: Call, action: (view: StoreView, now: number) => T): Promise<T> => {
+  const read = async <T>(
+    operation: string,
+    call: Call,
+    action: (view: StoreView, now: number) => T,
+  ): Promise<T> => {
     assertUsable();
     if (call.ctx !== undefined) {
       assertInTransaction(operation, call.ctx);
@@ -94,25 +102,32 @@ export const createInProcessStateAdapter = ({
     getTime: (call = {}) => read("getTime", call, (_view, now) => now),
 
     createJobs: (call) => write("createJobs", call, (now) => createJobs(store, call.jobs, now)),
-    addJobBlockers: (call) => writeInTransaction("addJobBlockers", call, (now) => addJobBlockers(store, call, now)),
+    addJobBlockers: (call) =>
+      writeInTransaction("addJobBlockers", call, (now) => addJobBlockers(store, call, now)),
     claimJobs: (call) => write("claimJobs", call, (now) => claimJobs(store, call, now)),
     // Looks at the index as it is, uncommitted changes included: it is a hint, and a claim waits for their end anyway.
-    nextRunnableIn: (call) => read("nextRunnableIn", call, (_view, now) => nextRunnableIn(store, call.requests, now)),
+    nextRunnableIn: (call) =>
+      read("nextRunnableIn", call, (_view, now) => nextRunnableIn(store, call.requests, now)),
     renewLeases: (call) => write("renewLeases", call, (now) => renewLeases(store, call.leases, now)),
     lockJob: (call) => writeInTransaction("lockJob", call, (now) => lockJob(store, call, now)),
-    lockSequence: (call) => writeInTransaction("lockSequence", call, () => getSequence(liveView, call.sequenceId)),
-    commitOutcomes: (call) => write("commitOutcomes", call, (now) => commitOutcomes(store, call.outcomes, now)),
-    reapExpiredLeases: (call) => write("reapExpiredLeases", call, (now) => reapExpiredLeases(store, call, now)),
+    lockSequence: (call) =>
+      writeInTransaction("lockSequence", call, () => getSequence(liveView, call.sequenceId)),
+    commitOutcomes: (call) =>
+      write("commitOutcomes", call, (now) => commitOutcomes(store, call.outcomes, now)),
+    reapExpiredLeases: (call) =>
+      write("reapExpiredLeases", call, (now) => reapExpiredLeases(store, call, now)),
     cancelSequences: (call) => write("cancelSequences", call, (now) => cancelSequences(store, call, now)),
     redriveJobs: (call) => write("redriveJobs", call, (now) => redriveJobs(store, call.jobIds, now)),
-    deleteSequences: (call) => write("deleteSequences", call, () => deleteSequences(store, call.rootSequenceIds)),
+    deleteSequences: (call) =>
+      write("deleteSequences", call, () => deleteSequences(store, call.rootSequenceIds)),
     pruneSequences: (call) => write("pruneSequences", call, () => pruneSequences(store, call)),
 
     getJobs: (call) => read("getJobs", call, (view) => call.jobIds.map((id) => view.find(id)?.row)),
     getSequences: (call) =>
       read("getSequences", call, (view) => call.sequenceIds.map((id) => getSequence(view, id))),
     listJobs: (call) => read("listJobs", call, (view) => listJobs(view, call)),
-    getBlockers: (call) => read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
+    getBlockers: (call) =>
+      read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (view) => listBlockedJobs(view, call)),
     countJobs: (call) => read("countJobs", call, (view) => countJobs(view, call.filter)),
     countAhead: (call) => read("countAhead", call, (view, now) => countAhead(view, call.jobId, now)),

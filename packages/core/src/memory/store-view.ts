@@ -74,9 +74,7 @@ export const createCommittedView = (store: JobStore, journals: readonly Journal[
     tree: (rootSequenceId) =>
       overlay(store.tree(rootSequenceId), ({ row }) => row.rootSequenceId === rootSequenceId),
     dependants: (sequenceId) =>
-      overlay(store.dependants(sequenceId), ({ blockerIds }) =>
-        blockerIds.includes(sequenceId),
-      ),
+      overlay(store.dependants(sequenceId), ({ blockerIds }) => blockerIds.includes(sequenceId)),
     active: (queue) =>
       overlay(
         activeJobs(store, queue),

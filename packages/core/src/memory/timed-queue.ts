@@ -39,7 +39,8 @@ export const runsBefore = (a: TimedEntry, b: TimedEntry): boolean => {
 
 const comesEarlier = (a: TimedEntry, b: TimedEntry): boolean => a.at < b.at;
 
-export const createHeapByTime = <TEntry extends TimedEntry>(): Heap<TEntry> => createHeap<TEntry>(comesEarlier);
+export const createHeapByTime = <TEntry extends TimedEntry>(): Heap<TEntry> =>
+  createHeap<TEntry>(comesEarlier);
 
 // Below this a pass over the heap costs more than the few stale entries it frees.
 const tolerated = 64;

@@ -31,7 +31,11 @@ interface Frame {
 export interface Transactions {
   /** Runs `action` as a transaction of its own. */
   write<T>(operation: string, action: () => T): Promise<T>;
-  run<T>(callback: (ctx: InProcessContext) => Promise<T>, parent: unknown, assertUsable: () => void): Promise<T>;
+  run<T>(
+    callback: (ctx: InProcessContext) => Promise<T>,
+    parent: unknown,
+    assertUsable: () => void,
+  ): Promise<T>;
   has(ctx: unknown): boolean;
   /** The journals of the open transaction, outermost first; empty when none is open. */
   journals(): readonly Journal[];
@@ -93,7 +97,10 @@ export const createTransactions = (store: JobStore): Transactions => {
     return true;
   };
 
-  const runFrame = async <T>(parent: Frame | null, callback: (ctx: InProcessContext) => Promise<T>): Promise<T> => {
+  const runFrame = async <T>(
+    parent: Frame | null,
+    callback: (ctx: InProcessContext) => Promise<T>,
+  ): Promise<T> => {
     const frame = begin(parent);
     const client = createClient();
     frames.set(client, frame);
@@ -140,7 +147,8 @@ export const createTransactions = (store: JobStore): Transactions => {
       await (parent?.savepoints ?? turns).acquire();
       try {
         assertUsable();
-        if (parent !== null && !open.includes(parent)) throw new StateNotInTransactionError("runInTransaction");
+        if (parent !== null && !open.includes(parent))
+          throw new StateNotInTransactionError("runInTransaction");
         return await runFrame(parent, callback);
       } finally {
         if (parent === null) endTurn();

@@ -55,7 +55,8 @@ export const created = (job: NewJob, now: number): StateJob => ({
 });
 
 /** `pending`, unless something is still in the way. */
-const waiting = ({ openBlockers }: StateJob): "blocked" | "pending" => (openBlockers > 0 ? "blocked" : "pending");
+const waiting = ({ openBlockers }: StateJob): "blocked" | "pending" =>
+  openBlockers > 0 ? "blocked" : "pending";
 
 export const claimed = (
   row: StateJob,
@@ -126,7 +127,11 @@ const withoutLease = (row: StateJob, leaseToken: string | null): StateJob => ({
 const failure = (
   failureReason: FailureReason,
   now: number,
-): Pick<StateJob, "status" | "failedAt" | "failureReason"> => ({ status: "failed", failedAt: now, failureReason });
+): Pick<StateJob, "status" | "failedAt" | "failureReason"> => ({
+  status: "failed",
+  failedAt: now,
+  failureReason,
+});
 
 // The next two end a lease without a word from its holder. They take the token away, so that the holder's own outcome,
 // coming late, is refused and not mistaken for a repetition.
@@ -160,7 +165,11 @@ export const withBlockers = (row: StateJob, blockerCount: number, openBlockers: 
 /** So many blockers have completed. A job that was failed or cancelled meanwhile only keeps count. */
 export const withFewerBlockers = (row: StateJob, completedBlockers: number): StateJob => {
   const openBlockers = Math.max(0, row.openBlockers - completedBlockers);
-  return { ...row, openBlockers, status: row.status === "blocked" && openBlockers === 0 ? "pending" : row.status };
+  return {
+    ...row,
+    openBlockers,
+    status: row.status === "blocked" && openBlockers === 0 ? "pending" : row.status,
+  };
 };
 
 export const revived = (row: StateJob, now: number): StateJob => ({

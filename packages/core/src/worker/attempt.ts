@@ -138,6 +138,38 @@ interface AttemptTools {
   finish(returned: unknown): Promise<string | undefined>;
 }
 
+/**
+ * What a process function and its middleware are given. A class, against the house style, because accessors in an
+ * object literal cost every job its own hidden class; these are shared.
+ */
+class AttemptOptions {
+  readonly job: JobView;
+  readonly workerId: string;
+  readonly #tools: AttemptTools;
+
+  constructor(job: JobView, workerId: string, tools: AttemptTools) {
+    this.job = job;
+    this.workerId = workerId;
+    this.#tools = tools;
+  }
+
+  get signal(): AbortSignal {
+    return this.#tools.getSignal();
+  }
+
+  get prepare(): unknown {
+    return this.#tools.getSession().prepare();
+  }
+
+  get complete(): unknown {
+    return this.#tools.getSession().complete;
+  }
+
+  get reportProgress(): unknown {
+    return this.#tools.getSession().reportProgress;
+  }
+}
+
 /** Reads the job, runs the handler, and encodes what it returned. */
 const execute = async (
   worker: WorkerContext,
@@ -145,37 +177,16 @@ const execute = async (
   handler: Handler,
   tools: AttemptTools,
 ): Promise<string | undefined> => {
-  const job = await readJobView(worker, held);
-  const options = {
-    job,
-    get signal() {
-      return tools.getSignal();
-    },
-    get prepare() {
-      return tools.getSession().prepare();
-    },
-    get complete() {
-      return tools.getSession().complete;
-    },
-    get reportProgress() {
-      return tools.getSession().reportProgress;
-    },
-  };
-  const context = {
-    job,
-    workerId: worker.settings.workerId,
-    get signal() {
-      return tools.getSignal();
-    },
-  };
+  const options = new AttemptOptions(await readJobView(worker, held), worker.settings.workerId, tools);
   const origin = { jobId: held.job.id, rootSequenceId: held.job.rootSequenceId };
   // Not on top of the scope the worker was started in: that is none of the job's business.
-  const returned = await worker.engine.scope.run({ origin }, async () => {
-    const running = handler.run(options, context);
-    tools.endSynchronousPart();
-    return running;
-  });
-  return tools.finish(returned);
+  return tools.finish(await worker.engine.scope.run({ origin }, runHandler, handler, options, tools));
+};
+
+const runHandler = (handler: Handler, options: AttemptOptions, tools: AttemptTools): unknown => {
+  const running = handler.run(options);
+  tools.endSynchronousPart();
+  return running;
 };
 
 const readJobView = async ({ engine }: WorkerContext, { job }: HeldJob): Promise<JobView> => {

@@ -9,13 +9,13 @@ export type MiddlewareFunction = (context: object, next: () => Promise<unknown>)
  */
 export const composeMiddleware = (middleware: readonly MiddlewareFunction[], process: ProcessFunction): Handler["run"] =>
   middleware.reduceRight<Handler["run"]>(
-    (inner, layer) => (options, context) => {
+    (inner, layer) => (options) => {
       let called = false;
-      return layer(context, async () => {
+      return layer(options, async () => {
         if (called) throw new ProcessMisuseError("A middleware can call next only once");
         called = true;
-        return inner(options, context);
+        return inner(options);
       });
     },
-    (options) => process(options),
+    process,
   );

@@ -6,7 +6,7 @@ export type ProcessFunction = (options: object) => unknown;
 
 /** One implemented job type, with the middleware already around its process function. */
 export interface Handler {
-  readonly run: (options: object, context: object) => unknown;
+  readonly run: ProcessFunction;
   readonly retry: RetryPolicy | undefined;
   readonly maxAttempts: number | undefined;
   readonly timeoutMs: number | undefined;

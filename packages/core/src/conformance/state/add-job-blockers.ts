@@ -28,7 +28,11 @@ export const describeAddJobBlockers = ({ test }: StateSuite): void => {
     assert.deepEqual(await scenario.reload(job), job);
   });
 
-  test("makes the job pending when every blocker has completed", async ({ start, startBlocked, endWorkerless }) => {
+  test("makes the job pending when every blocker has completed", async ({
+    start,
+    startBlocked,
+    endWorkerless,
+  }) => {
     const done = await start();
     await endWorkerless(done, completion);
     const job = await startBlocked([done]);
@@ -88,7 +92,10 @@ export const describeAddJobBlockers = ({ test }: StateSuite): void => {
     assert.deepEqual([taken.status, taken.failedBlockerId], ["failed", first.sequenceId]);
   });
 
-  test("throws for a sequence that does not exist, and the transaction leaves nothing", async ({ adapter, newJob }) => {
+  test("throws for a sequence that does not exist, and the transaction leaves nothing", async ({
+    adapter,
+    newJob,
+  }) => {
     const job = newJob({ awaitsBlockers: true });
     const missing = randomUUID();
     await assert.rejects(
@@ -104,7 +111,9 @@ export const describeAddJobBlockers = ({ test }: StateSuite): void => {
   test("throws for a job that does not exist", async ({ adapter }) => {
     const jobId = randomUUID();
     await assert.rejects(
-      adapter.runInTransaction((ctx) => adapter.addJobBlockers({ jobId, blockerSequenceIds: [], ctx, now: baseTime })),
+      adapter.runInTransaction((ctx) =>
+        adapter.addJobBlockers({ jobId, blockerSequenceIds: [], ctx, now: baseTime }),
+      ),
       { code: "JobNotFound", id: jobId },
     );
   });
@@ -129,6 +138,13 @@ export const describeAddJobBlockers = ({ test }: StateSuite): void => {
     const sides = [await scenario.startBlocked([bottom]), await scenario.startBlocked([bottom])];
     const top = await scenario.startBlocked([...sides, bottom]);
     assert.deepEqual([top.status, top.openBlockers], ["blocked", 3]);
+  });
+
+  test("one who waits no longer closes no cycle", async (scenario) => {
+    const job = await scenario.start({ awaitsBlockers: true });
+    const over = await scenario.startBlocked([job]);
+    await scenario.endWorkerless(over, completion);
+    assert.equal((await block(scenario, job, [over])).status, "pending");
   });
 
   test("needs a transaction", async ({ adapter, start }) => {

@@ -37,7 +37,14 @@ export const describeCancelSequences = ({ test }: StateSuite): void => {
     assert.deepEqual(await reload(job), { ...job, ...cancelledFields });
   });
 
-  test("fails a running job, which loses its lease at once", async ({ start, run, cancel, reload, adapter, claim }) => {
+  test("fails a running job, which loses its lease at once", async ({
+    start,
+    run,
+    cancel,
+    reload,
+    adapter,
+    claim,
+  }) => {
     const running = await run(await start(), { leaseMs: 1_000 });
     const result = await cancel(running, later);
     assert.deepEqual([result.kind, result.wasRunning], ["cancelled", true]);

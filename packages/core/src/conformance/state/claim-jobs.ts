@@ -133,12 +133,20 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
   test("requests that overlap never share a job", async (scenario) => {
     await scenario.startMany(many(6));
     const request = { queue: scenario.queue, typeNames: null, limit: 4 };
-    const claimed = await claimRequests(scenario, [request, { ...request, typeNames: [scenario.typeName] }], 100);
+    const claimed = await claimRequests(
+      scenario,
+      [request, { ...request, typeNames: [scenario.typeName] }],
+      100,
+    );
     assert.equal(new Set(idsOf(claimed)).size, 6);
     assert.equal(claimed.length, 6);
   });
 
-  test("takes a running job again from the moment its lease ends, and counts that", async ({ start, run, claim }) => {
+  test("takes a running job again from the moment its lease ends, and counts that", async ({
+    start,
+    run,
+    claim,
+  }) => {
     const job = await start();
     const first = await run(job, { leaseMs: 1_000 });
     assert.deepEqual(await claim({ now: baseTime + 999 }), []);
@@ -159,13 +167,21 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
     assert.equal((await claim({ now: baseTime + 2_000 }))[0]?.expiredLeases, 2);
   });
 
-  test("never takes a job again whose last attempt's lease ran out", async ({ start, run, claim, reload }) => {
+  test("never takes a job again whose last attempt's lease ran out", async ({
+    start,
+    run,
+    claim,
+    reload,
+  }) => {
     const running = await run(await start({ maxAttempts: 1 }), { leaseMs: 1_000 });
     assert.deepEqual(await claim({ now: baseTime + 10_000 }), []);
     assert.deepEqual(await reload(running), running);
   });
 
-  test("a retried call gets the jobs it took the first time, unchanged, and fills up", async ({ startMany, claim }) => {
+  test("a retried call gets the jobs it took the first time, unchanged, and fills up", async ({
+    startMany,
+    claim,
+  }) => {
     await startMany(many(5));
     const leaseToken = randomUUID();
     const first = await claim({ leaseToken, limit: 3 });
@@ -191,7 +207,11 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
     assert.equal((await claim({ retried: true })).length, 2);
   });
 
-  test("a retried call gets neither what others hold nor what is finished", async ({ startMany, claim, end }) => {
+  test("a retried call gets neither what others hold nor what is finished", async ({
+    startMany,
+    claim,
+    end,
+  }) => {
     await startMany(many(3));
     const leaseToken = randomUUID();
     const [held, finished] = await claim({ leaseToken, limit: 2 });

@@ -82,7 +82,10 @@ export const describeClaimOrder = ({ test }: StateSuite): void => {
     const now = baseTime + 5;
     const expected = jobs
       .filter(({ schedule }) => schedule.at <= now)
-      .sort((a, b) => b.priority - a.priority || a.schedule.at - b.schedule.at || Number(a.input) - Number(b.input))
+      .sort(
+        (a, b) =>
+          b.priority - a.priority || a.schedule.at - b.schedule.at || Number(a.input) - Number(b.input),
+      )
       .map(({ input }) => input);
     const claimed: string[] = [];
     while (claimed.length < expected.length) {

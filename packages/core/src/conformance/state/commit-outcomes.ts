@@ -23,7 +23,13 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     });
   });
 
-  test("complete with a continuation: the sequence goes on", async ({ adapter, start, run, continueSequence, reload }) => {
+  test("complete with a continuation: the sequence goes on", async ({
+    adapter,
+    start,
+    run,
+    continueSequence,
+    reload,
+  }) => {
     const running = await run(await start());
     const next = await continueSequence(running, {}, later);
     const first = await reload(running);
@@ -48,7 +54,13 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     assert.equal((await claim({ now: later + 1_000 }))[0]?.attempt, 2);
   });
 
-  test("release: back to pending as if the attempt had not been", async ({ start, run, end, reload, claim }) => {
+  test("release: back to pending as if the attempt had not been", async ({
+    start,
+    run,
+    end,
+    reload,
+    claim,
+  }) => {
     const running = await run(await start());
     assert.deepEqual(await end(running, release, later), applied);
     assert.deepEqual(await reload(running), { ...running, ...withoutLease, status: "pending", attempt: 0 });
@@ -56,7 +68,12 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     assert.deepEqual([again?.attempt, again?.leaseVersion], [1, 2]);
   });
 
-  test("release: may bring a schedule and an error, and else keeps the old ones", async ({ start, run, end, reload }) => {
+  test("release: may bring a schedule and an error, and else keeps the old ones", async ({
+    start,
+    run,
+    end,
+    reload,
+  }) => {
     const job = await start();
     await end(await run(job), { kind: "release", schedule: { at: later }, error: "not now" }, baseTime);
     const put = await reload(job);
@@ -80,7 +97,12 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     assert.deepEqual(await claim({ now: later + 1_000_000 }), []);
   });
 
-  test("retry and fail end a run of expired leases, release keeps it", async ({ start, run, end, reload }) => {
+  test("retry and fail end a run of expired leases, release keeps it", async ({
+    start,
+    run,
+    end,
+    reload,
+  }) => {
     const expiredLeasesAfter = async (ending: Ending): Promise<number> => {
       const job = await start();
       await run(job, { leaseMs: 10 });
@@ -103,7 +125,13 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
       assert.equal(result.kind, "applied");
       const completed = await reload(job);
       assert.deepEqual(
-        [completed.status, completed.output, completed.completedBy, completed.leasedBy, completed.leasedUntil],
+        [
+          completed.status,
+          completed.output,
+          completed.completedBy,
+          completed.leasedBy,
+          completed.leasedUntil,
+        ],
         ["completed", '"done"', null, null, null],
       );
     }

@@ -124,10 +124,10 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
           persist(scenario, () => scenario.adapter.commitOutcomes({ outcomes: batch, now: baseTime })),
         ),
       );
-      const kinds = new Map<string, (string | undefined)[]>();
+      const kinds = new Map<string, string[]>();
       for (const [index, batch] of batches.entries()) {
         for (const [position, { jobId }] of batch.entries()) {
-          kinds.set(jobId, [...(kinds.get(jobId) ?? []), results[index]?.[position]?.kind]);
+          kinds.set(jobId, [...(kinds.get(jobId) ?? []), results[index]?.[position]?.kind ?? "no answer"]);
         }
       }
       const once = ["applied", ...times(7, () => "repeated")];

@@ -4,9 +4,24 @@ import { baseTime } from "../state-fixture.ts";
 import type { StateSuite } from "../state-suite.ts";
 
 export const describeCreateJobs = ({ test }: StateSuite): void => {
-  test("stores every field as given, and the rest as a job that has not begun", async ({ adapter, queue, typeName }) => {
-    const [id, sequenceId, rootSequenceId, originId] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
-    const root = { id: rootSequenceId, sequenceId: rootSequenceId, rootSequenceId, originId: null, sequenceIndex: 0 };
+  test("stores every field as given, and the rest as a job that has not begun", async ({
+    adapter,
+    queue,
+    typeName,
+  }) => {
+    const [id, sequenceId, rootSequenceId, originId] = [
+      randomUUID(),
+      randomUUID(),
+      randomUUID(),
+      randomUUID(),
+    ];
+    const root = {
+      id: rootSequenceId,
+      sequenceId: rootSequenceId,
+      rootSequenceId,
+      originId: null,
+      sequenceIndex: 0,
+    };
     const rest = {
       queue,
       typeName,
@@ -23,7 +38,10 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
     } as const;
     const first = { ...root, id: sequenceId, sequenceId, originId };
     const second = { ...first, id, sequenceIndex: 1 };
-    const created = await adapter.createJobs({ jobs: [root, first, second].map((own) => ({ ...rest, ...own })), now: baseTime });
+    const created = await adapter.createJobs({
+      jobs: [root, first, second].map((own) => ({ ...rest, ...own })),
+      now: baseTime,
+    });
 
     assert.deepEqual(created[2], {
       deduplicated: false,
@@ -102,7 +120,15 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
   });
 
   test("returns text exactly as it was", async ({ startMany, reloadAll }) => {
-    const texts = ["", " ", "null", "'\"\\`;--$1{}%", "äß漢字🦀\u2028\r\n\t", '{"__proto__":1}', "x".repeat(300_000)];
+    const texts = [
+      "",
+      " ",
+      "null",
+      "'\"\\`;--$1{}%",
+      "äß漢字🦀\u2028\r\n\t",
+      '{"__proto__":1}',
+      "x".repeat(300_000),
+    ];
     const jobs = await startMany(texts.map((input) => ({ input })));
     assert.deepEqual(
       (await reloadAll(jobs)).map(({ input }) => input),
@@ -114,7 +140,11 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
     assert.deepEqual(await adapter.createJobs({ jobs: [], now: baseTime }), []);
   });
 
-  test("refuses ids that exist, names them all, and stores nothing of the call", async ({ adapter, newJob, startMany }) => {
+  test("refuses ids that exist, names them all, and stores nothing of the call", async ({
+    adapter,
+    newJob,
+    startMany,
+  }) => {
     const [one, two] = [newJob(), newJob()];
     const stored = await startMany([one, two]);
     const fresh = newJob();
@@ -131,7 +161,9 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
 
   test("refuses the same id twice in one call", async ({ adapter, newJob }) => {
     const job = newJob();
-    await assert.rejects(adapter.createJobs({ jobs: [job, job], now: baseTime }), { code: "JobAlreadyExists" });
+    await assert.rejects(adapter.createJobs({ jobs: [job, job], now: baseTime }), {
+      code: "JobAlreadyExists",
+    });
     assert.deepEqual(await adapter.getJobs({ jobIds: [job.id] }), [undefined]);
   });
 };

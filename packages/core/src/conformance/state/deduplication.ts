@@ -26,7 +26,10 @@ export const describeDeduplication = ({ test }: StateSuite): void => {
     const first = await offer(scenario, unfinished);
     assert.equal(first.deduplicated, false);
     assert.equal(first.job.deduplicationKey, "key");
-    assert.deepEqual(await offer(scenario, unfinished, { now: baseTime + 1 }), { job: first.job, deduplicated: true });
+    assert.deepEqual(await offer(scenario, unfinished, { now: baseTime + 1 }), {
+      job: first.job,
+      deduplicated: true,
+    });
     const { jobs } = await scenario.adapter.listJobs({
       filter: { queues: [scenario.queue] },
       order: "oldest",
@@ -39,7 +42,10 @@ export const describeDeduplication = ({ test }: StateSuite): void => {
   test("keeps other keys, other types and jobs without a key apart", async (scenario) => {
     await offer(scenario, unfinished);
     assert.equal((await offer(scenario, { ...unfinished, key: "KEY" })).deduplicated, false);
-    assert.equal((await offer(scenario, unfinished, { typeName: `${scenario.typeName}-2` })).deduplicated, false);
+    assert.equal(
+      (await offer(scenario, unfinished, { typeName: `${scenario.typeName}-2` })).deduplicated,
+      false,
+    );
     assert.equal((await offer(scenario, null)).deduplicated, false);
   });
 

@@ -24,7 +24,12 @@ const startTree = async (scenario: StateScenario): Promise<[StateJob, StateJob, 
   const child = await scenario.start(below);
   const continuation = await scenario.continueSequence(root, { awaitsBlockers: true });
   await scenario.adapter.runInTransaction((ctx) =>
-    scenario.adapter.addJobBlockers({ jobId: continuation.id, blockerSequenceIds: [child.id], ctx, now: baseTime }),
+    scenario.adapter.addJobBlockers({
+      jobId: continuation.id,
+      blockerSequenceIds: [child.id],
+      ctx,
+      now: baseTime,
+    }),
   );
   return [root, continuation, child];
 };
@@ -68,7 +73,11 @@ export const describeDeleteSequences = ({ test }: StateSuite): void => {
       result.deleted.map(({ id }) => id),
       [job.id],
     );
-    assert.deepEqual(await remove(scenario, job.id), { deleted: [], notRoots: [], dependantRootSequenceIds: [] });
+    assert.deepEqual(await remove(scenario, job.id), {
+      deleted: [],
+      notRoots: [],
+      dependantRootSequenceIds: [],
+    });
   });
 
   test("removes nothing when an id is no root", async (scenario) => {

@@ -74,8 +74,11 @@ export const describeLockJob = ({ test }: StateSuite): void => {
 
   test("needs a transaction", async ({ adapter, start, run }) => {
     const { id, leaseToken } = await run(await start());
-    await assert.rejects(adapter.lockJob({ jobId: id, leaseToken: leaseToken ?? "", ctx: undefined, now: baseTime }), {
-      code: "StateNotInTransaction",
-    });
+    await assert.rejects(
+      adapter.lockJob({ jobId: id, leaseToken: leaseToken ?? "", ctx: undefined, now: baseTime }),
+      {
+        code: "StateNotInTransaction",
+      },
+    );
   });
 };

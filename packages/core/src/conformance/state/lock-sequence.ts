@@ -19,13 +19,17 @@ export const describeLockSequence = ({ test }: StateSuite): void => {
       await scenario.endWorkerless(job, ending);
       jobs.push(await scenario.reload(job));
     }
-    for (const job of jobs) assert.deepEqual(await lock(scenario, job.sequenceId), { first: job, current: job });
+    for (const job of jobs)
+      assert.deepEqual(await lock(scenario, job.sequenceId), { first: job, current: job });
   });
 
   test("returns the latest continuation as current", async (scenario) => {
     const first = await scenario.start();
     const continuation = await scenario.continueSequence(await scenario.run(first));
-    assert.deepEqual(await lock(scenario, first.id), { first: await scenario.reload(first), current: continuation });
+    assert.deepEqual(await lock(scenario, first.id), {
+      first: await scenario.reload(first),
+      current: continuation,
+    });
   });
 
   test("knows no sequence by an id that is none", async (scenario) => {

@@ -7,13 +7,22 @@ import type { StateSuite } from "../state-suite.ts";
 
 const prune = (
   { adapter }: StateScenario,
-  { statuses = ["completed", "failed"], ...options }: {
+  {
+    statuses = ["completed", "failed"],
+    ...options
+  }: {
     statuses?: readonly ("completed" | "failed")[];
     finishedBefore?: number;
     limit?: number;
   } = {},
 ): Promise<number> =>
-  adapter.pruneSequences({ finishedBefore: baseTime + 1_000, limit: 100, now: baseTime + 5_000, statuses, ...options });
+  adapter.pruneSequences({
+    finishedBefore: baseTime + 1_000,
+    limit: 100,
+    now: baseTime + 5_000,
+    statuses,
+    ...options,
+  });
 
 const remaining = async ({ adapter, queue }: StateScenario): Promise<string[]> => {
   const filter = { queues: [queue] };
@@ -49,7 +58,9 @@ export const describePruneSequences = ({ testAlone: test }: StateSuite): void =>
     const running = await scenario.run(await scenario.start());
     const pending = await scenario.start();
     const blocked = await scenario.startBlocked([pending]);
-    const continuation = await scenario.continueSequence(await scenario.run(await scenario.start({ priority: 1 })));
+    const continuation = await scenario.continueSequence(
+      await scenario.run(await scenario.start({ priority: 1 })),
+    );
     assert.equal(await prune(scenario, { finishedBefore: baseTime + 1_000_000 }), 0);
     assert.equal((await remaining(scenario)).length, 5);
     assert.deepEqual(

@@ -92,7 +92,12 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
       const listed: unknown[] = [];
       let after = null;
       do {
-        const page = await scenario.adapter.listJobs({ filter: { queues: [scenario.queue] }, order, limit: 5, after });
+        const page = await scenario.adapter.listJobs({
+          filter: { queues: [scenario.queue] },
+          order,
+          limit: 5,
+          after,
+        });
         assert.ok(page.jobs.length <= 5);
         listed.push(...page.jobs);
         after = page.next;
@@ -119,7 +124,10 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     const { queue, typeName } = scenario;
     const [a, b] = [`${typeName}-a`, `${typeName}-b`];
     const root = await scenario.start({ input: "root", typeName: a }, baseTime);
-    await scenario.start({ input: "child", typeName: b, rootSequenceId: root.id, originId: root.id }, baseTime + 10);
+    await scenario.start(
+      { input: "child", typeName: b, rootSequenceId: root.id, originId: root.id },
+      baseTime + 10,
+    );
     const broken = await scenario.start({ input: "broken", typeName: b, sequenceTypeName: a }, baseTime + 20);
     await scenario.endWorkerless(broken, failure, baseTime + 200);
     const done = await scenario.start({ input: "done", typeName: a, queue: `${queue}-2` }, baseTime + 30);
@@ -197,7 +205,13 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     ]);
     assert.ok(first && second && urgent && early && otherType);
     assert.deepEqual(
-      [await ahead(urgent), await ahead(early), await ahead(first), await ahead(second), await ahead(otherType)],
+      [
+        await ahead(urgent),
+        await ahead(early),
+        await ahead(first),
+        await ahead(second),
+        await ahead(otherType),
+      ],
       [0, 1, 2, 3, 4],
     );
     assert.equal(await ahead(first, baseTime + 1_000), 3);
@@ -212,7 +226,12 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     assert.equal(await ahead(job, baseTime + 600), 1);
   });
 
-  test("countAhead has no answer for a job that is not pending", async ({ adapter, start, startBlocked, run }) => {
+  test("countAhead has no answer for a job that is not pending", async ({
+    adapter,
+    start,
+    startBlocked,
+    run,
+  }) => {
     const running = await run(await start());
     const blocked = await startBlocked([running]);
     for (const jobId of [running.id, blocked.id, randomUUID()]) {

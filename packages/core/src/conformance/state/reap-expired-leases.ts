@@ -3,7 +3,12 @@ import { baseTime } from "../state-fixture.ts";
 import type { StateSuite } from "../state-suite.ts";
 
 export const describeReapExpiredLeases = ({ testAlone: test }: StateSuite): void => {
-  test("puts a job back as if scheduled for the end of its lease", async ({ adapter, start, run, reload }) => {
+  test("puts a job back as if scheduled for the end of its lease", async ({
+    adapter,
+    start,
+    run,
+    reload,
+  }) => {
     const running = await run(await start(), { leaseMs: 1_000, workerId: "dead" });
     const reaped = await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: baseTime + 5_000 });
     const expected = {
@@ -23,7 +28,11 @@ export const describeReapExpiredLeases = ({ testAlone: test }: StateSuite): void
     const { adapter, start, run, startBlocked, reload } = scenario;
     const running = await run(await start({ maxAttempts: 1 }), { leaseMs: 1_000, workerId: "dead" });
     const waiting = await startBlocked([running]);
-    const [reaped, ...others] = await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: baseTime + 5_000 });
+    const [reaped, ...others] = await adapter.reapExpiredLeases({
+      limit: 10,
+      error: "expired",
+      now: baseTime + 5_000,
+    });
     assert.deepEqual(others, []);
     assert.deepEqual(reaped?.job, {
       ...running,
@@ -60,7 +69,7 @@ export const describeReapExpiredLeases = ({ testAlone: test }: StateSuite): void
     await claim({ leaseMs: 1_000, queue: `${queue}-2` });
     const sizes: number[] = [];
     const ids = new Set<string>();
-    for (let size = -1; size !== 0; ) {
+    for (let size = -1; size !== 0;) {
       const reaped = await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: baseTime + 2_000 });
       size = reaped.length;
       sizes.push(size);
@@ -74,7 +83,10 @@ export const describeReapExpiredLeases = ({ testAlone: test }: StateSuite): void
     const { id, leaseToken } = await run(await start(), { leaseMs: 1_000 });
     const leases = [{ jobId: id, leaseToken: leaseToken ?? "", leaseMs: 10_000 }];
     await adapter.renewLeases({ leases, now: baseTime + 500 });
-    assert.deepEqual(await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: baseTime + 5_000 }), []);
+    assert.deepEqual(
+      await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: baseTime + 5_000 }),
+      [],
+    );
     assert.equal((await reload({ id })).status, "running");
   });
 

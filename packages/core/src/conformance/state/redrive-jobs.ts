@@ -9,8 +9,10 @@ import type { StateSuite } from "../state-suite.ts";
 
 const later = baseTime + 5_000;
 
-const redrive = async ({ adapter }: StateScenario, ...jobs: readonly { id: string }[]): Promise<RedriveResult[]> =>
-  adapter.redriveJobs({ jobIds: jobs.map(({ id }) => id), now: later });
+const redrive = async (
+  { adapter }: StateScenario,
+  ...jobs: readonly { id: string }[]
+): Promise<RedriveResult[]> => adapter.redriveJobs({ jobIds: jobs.map(({ id }) => id), now: later });
 
 const kindsOf = (results: readonly RedriveResult[]): string[] => results.map(({ kind }) => kind);
 
@@ -64,7 +66,8 @@ export const describeRedriveJobs = ({ test }: StateSuite): void => {
     await scenario.endWorkerless(blocker, failure);
     const [result] = await redrive(scenario, blocker);
     assert.deepEqual(result?.revived.map(({ id }) => id).sort(), [middle.id, end.id].sort());
-    for (const job of [middle, end]) assert.deepEqual(await scenario.reload(job), { ...job, scheduledAt: later });
+    for (const job of [middle, end])
+      assert.deepEqual(await scenario.reload(job), { ...job, scheduledAt: later });
   });
 
   test("the revived run when their blocker completes", async (scenario) => {

@@ -110,7 +110,9 @@ export const describeRenewLeases = ({ test }: StateSuite): void => {
         leaseToken: leaseToken ?? "",
         leaseMs: index === 0 ? 60_000 : leaseMs,
       }));
-      await assert.rejects(scenario.adapter.renewLeases({ leases, now: baseTime }), { code: "InvalidLeaseDuration" });
+      await assert.rejects(scenario.adapter.renewLeases({ leases, now: baseTime }), {
+        code: "InvalidLeaseDuration",
+      });
       assert.deepEqual(await scenario.reloadAll(running), running);
     });
   }

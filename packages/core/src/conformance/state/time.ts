@@ -9,12 +9,22 @@ export const describeTime = ({ test }: StateSuite): void => {
     assert.equal(await adapter.runInTransaction((ctx) => adapter.getTime({ ctx, now: baseTime })), baseTime);
   });
 
-  test("without a given now, calls go by the clock that getTime shows", async ({ adapter, newJob, queue }) => {
+  test("without a given now, calls go by the clock that getTime shows", async ({
+    adapter,
+    newJob,
+    queue,
+  }) => {
     const before = await adapter.getTime();
     const [created] = await adapter.createJobs({ jobs: [newJob({ schedule: { afterMs: 0 } })] });
     const leaseToken = randomUUID();
     const requests = [{ queue, typeNames: null, limit: 1 }];
-    const [claimed] = await adapter.claimJobs({ workerId: "w", leaseToken, leaseMs: 60_000, requests, limit: 1 });
+    const [claimed] = await adapter.claimJobs({
+      workerId: "w",
+      leaseToken,
+      leaseMs: 60_000,
+      requests,
+      limit: 1,
+    });
     const after = await adapter.getTime();
     assert.ok(created && claimed && Number.isInteger(before));
     assert.ok(before <= created.job.createdAt && created.job.createdAt <= after);
@@ -22,7 +32,12 @@ export const describeTime = ({ test }: StateSuite): void => {
     assert.ok(before + 60_000 <= claimed.leasedUntil && claimed.leasedUntil <= after + 60_000);
   });
 
-  test("time may go back between calls: what was due is then not yet", async ({ adapter, queue, start, claim }) => {
+  test("time may go back between calls: what was due is then not yet", async ({
+    adapter,
+    queue,
+    start,
+    claim,
+  }) => {
     const job = await start({ schedule: { afterMs: 100 } });
     const requests = [{ queue, typeNames: null }];
     assert.equal(await adapter.nextRunnableIn({ requests, now: baseTime + 200 }), 0);

@@ -40,7 +40,11 @@ const foreignContexts = (): unknown[] => [
 ];
 
 export const describeTransactions = ({ test }: StateSuite): void => {
-  test("commits when the callback resolves, and passes its result on", async ({ adapter, newJob, reload }) => {
+  test("commits when the callback resolves, and passes its result on", async ({
+    adapter,
+    newJob,
+    reload,
+  }) => {
     const job = newJob();
     const result = await adapter.runInTransaction(async (ctx) => {
       await adapter.createJobs({ jobs: [job], ctx, now: baseTime });
@@ -50,12 +54,22 @@ export const describeTransactions = ({ test }: StateSuite): void => {
     assert.equal((await reload(job)).status, "pending");
   });
 
-  test("calls with the context see what the transaction has done so far", async ({ adapter, newJob, queue }) => {
+  test("calls with the context see what the transaction has done so far", async ({
+    adapter,
+    newJob,
+    queue,
+  }) => {
     await adapter.runInTransaction(async (ctx) => {
       const job = newJob();
       await adapter.createJobs({ jobs: [job], ctx, now: baseTime });
       assert.equal((await adapter.getJobs({ jobIds: [job.id], ctx }))[0]?.id, job.id);
-      const page = await adapter.listJobs({ filter: { queues: [queue] }, order: "oldest", limit: 9, after: null, ctx });
+      const page = await adapter.listJobs({
+        filter: { queues: [queue] },
+        order: "oldest",
+        limit: 9,
+        after: null,
+        ctx,
+      });
       assert.equal(page.jobs.length, 1);
       await adapter.cancelSequences({ sequenceIds: [job.id], error: "stopped", ctx, now: baseTime });
       const [sequence] = await adapter.getSequences({ sequenceIds: [job.id], ctx });
@@ -117,7 +131,12 @@ export const describeTransactions = ({ test }: StateSuite): void => {
   test("a rolled back continuation leaves the sequence as it was", async (scenario) => {
     const { adapter, newJob } = scenario;
     const first = await running(scenario);
-    const next = newJob({ sequenceId: first.id, sequenceIndex: 1, rootSequenceId: first.id, originId: first.id });
+    const next = newJob({
+      sequenceId: first.id,
+      sequenceIndex: 1,
+      rootSequenceId: first.id,
+      originId: first.id,
+    });
     await rollBack(scenario, async (ctx) => {
       await adapter.createJobs({ jobs: [next], ctx, now: baseTime });
       const outcomes = [outcomeOf(first, { ...completion, continuedToId: next.id })];
@@ -143,7 +162,9 @@ export const describeTransactions = ({ test }: StateSuite): void => {
 
   test("a rolled back deletion brings everything back", async (scenario) => {
     const { adapter } = scenario;
-    const root = await scenario.start({ deduplication: { key: "key", strategy: "completed", windowMs: null } });
+    const root = await scenario.start({
+      deduplication: { key: "key", strategy: "completed", windowMs: null },
+    });
     const child = await scenario.start({ rootSequenceId: root.id, originId: root.id });
     const waiting = await scenario.startBlocked([child], { rootSequenceId: root.id, originId: root.id });
     await rollBack(scenario, async (ctx) => {
@@ -151,7 +172,9 @@ export const describeTransactions = ({ test }: StateSuite): void => {
       assert.equal(result.deleted.length, 3);
     });
     assert.deepEqual(await scenario.reloadAll([root, child, waiting]), [root, child, waiting]);
-    const duplicate = scenario.newJob({ deduplication: { key: "key", strategy: "completed", windowMs: null } });
+    const duplicate = scenario.newJob({
+      deduplication: { key: "key", strategy: "completed", windowMs: null },
+    });
     assert.equal((await adapter.createJobs({ jobs: [duplicate], now: baseTime }))[0]?.deduplicated, true);
     await scenario.endWorkerless(child, completion);
     assert.equal((await scenario.reload(waiting)).status, "pending");
@@ -188,7 +211,12 @@ export const describeTransactions = ({ test }: StateSuite): void => {
       await create(before, ctx);
       const inner = adapter.runInTransaction(async (innerCtx) => {
         await create(inside, innerCtx);
-        await adapter.cancelSequences({ sequenceIds: [before.id], error: "stopped", ctx: innerCtx, now: baseTime });
+        await adapter.cancelSequences({
+          sequenceIds: [before.id],
+          error: "stopped",
+          ctx: innerCtx,
+          now: baseTime,
+        });
         throw new Error("inner");
       }, ctx);
       await assert.rejects(inner, { message: "inner" });
@@ -205,7 +233,10 @@ export const describeTransactions = ({ test }: StateSuite): void => {
     const { adapter, newJob } = scenario;
     const [kept, undone] = [newJob(), newJob()];
     const createInside = (job: typeof kept, ctx: object): Promise<unknown> =>
-      adapter.runInTransaction((inner) => adapter.createJobs({ jobs: [job], ctx: inner, now: baseTime }), ctx);
+      adapter.runInTransaction(
+        (inner) => adapter.createJobs({ jobs: [job], ctx: inner, now: baseTime }),
+        ctx,
+      );
     await adapter.runInTransaction((ctx) => createInside(kept, ctx));
     await rollBack(scenario, (ctx) => createInside(undone, ctx));
     const [first, second] = await adapter.getJobs({ jobIds: [kept.id, undone.id] });
@@ -224,7 +255,9 @@ export const describeTransactions = ({ test }: StateSuite): void => {
     });
   });
 
-  test("takes no other value for a context in a transaction, and never throws over one", async ({ adapter }) => {
+  test("takes no other value for a context in a transaction, and never throws over one", async ({
+    adapter,
+  }) => {
     const values = [undefined, null, 0, 1n, "", "ctx", true, Symbol("ctx"), throwing, ...foreignContexts()];
     for (const value of values) assert.equal(await adapter.isInTransaction(value), false);
   });
@@ -252,7 +285,15 @@ export const describeTransactions = ({ test }: StateSuite): void => {
   });
 
   test("does not take an ordinary error for a transient one", async ({ adapter }) => {
-    for (const error of [new Error("bug"), new TypeError("bug"), null, undefined, "text", { code: 7 }, Object.create(null)]) {
+    for (const error of [
+      new Error("bug"),
+      new TypeError("bug"),
+      null,
+      undefined,
+      "text",
+      { code: 7 },
+      Object.create(null),
+    ]) {
       assert.equal(adapter.isTransientError(error), false);
     }
   });

@@ -5,7 +5,14 @@ import { baseTime } from "../state-fixture.ts";
 import { completion, failure, outcomeOf } from "../state-scenario.ts";
 import type { StateSuite } from "../state-suite.ts";
 
-const referenceTo = ({ id, typeName, queue, sequenceId, sequenceTypeName, rootSequenceId }: StateJob): unknown => ({
+const referenceTo = ({
+  id,
+  typeName,
+  queue,
+  sequenceId,
+  sequenceTypeName,
+  rootSequenceId,
+}: StateJob): unknown => ({
   id,
   typeName,
   queue,
