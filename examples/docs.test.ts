@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import * as leasehold from "leasehold";
 import type {
   FailureReason,
@@ -63,10 +63,10 @@ describe("documentation", () => {
 
   it.each(pages)("%s links to files that exist", (page) => {
     const targets = [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target!);
-    for (const target of targets.filter((target) => !/^[a-z]+:/.test(target))) {
-      const path = relative(root, resolve(root, dirname(page), target));
-      expect(existsSync(join(root, path)), target).toBe(true);
-    }
+    const missing = targets
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => !existsSync(resolve(root, dirname(page), target)));
+    expect(missing).toEqual([]);
   });
 
   it("lists every example", () => {

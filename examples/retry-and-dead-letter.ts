@@ -22,9 +22,9 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   let outage = false;
 
-  // #region handler
   const worker = await leasehold
     .createWorker()
+    // #region handler
     .implementJobType({
       typeName: "fetch-rates",
       maxAttempts: 3,

@@ -54,11 +54,8 @@ export type { StoreRetryOptions } from "./engine/dispatch.ts";
 export * from "./errors.ts";
 export { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
 export { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
-export {
-  createInProcessStateAdapter,
-  type InProcessContext,
-  type InProcessStateAdapter,
-} from "./memory/state-adapter.ts";
+export { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
+export type { InProcessContext } from "./memory/transactions.ts";
 export { type Codec, jsonCodec } from "./model/codec.ts";
 export type {
   BlockedJob,

@@ -206,8 +206,8 @@ union.createWorker().implementJobType({
 
 union.createWorker().implementJobType({
   typeName: "report",
-  // @ts-expect-error this type continues with nothing
   process: async ({ complete }) =>
+    // @ts-expect-error this type continues with nothing
     complete(async ({ continueWith }) => continueWith({ typeName: "cleanup" })),
 });
 

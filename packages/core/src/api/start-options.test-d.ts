@@ -70,6 +70,8 @@ await union.startJobSequence({ typeName: "cleanup", schedule: { at: new Date(), 
 declare const either: "fetch-page" | "cleanup";
 // @ts-expect-error `cleanup` has no input
 await union.startJobSequence({ typeName: either, input: { url: "/" } });
+// @ts-expect-error but `fetch-page` needs one
+await union.startJobSequence({ typeName: either });
 
 // --- the transaction context ---------------------------------------------------------------------------------------
 
@@ -120,34 +122,34 @@ await union.startJobSequence({ typeName: "report", input: { title: "t" } });
 await runtime.startJobSequence({ typeName: "report", input: { title: "t" } });
 // @ts-expect-error this type has no blockers
 await union.startJobSequence({ typeName: "fetch-page", input: { url: "/" }, startBlockers: async () => [] });
-// @ts-expect-error this type has no blockers
 await runtime.startJobSequence({
   typeName: "fetch-page",
   input: { url: "/" },
+  // @ts-expect-error this type has no blockers
   startBlockers: async () => [],
 });
-// @ts-expect-error the wrong order
 await union.startJobSequence({
   typeName: "report",
   input: { title: "t" },
+  // @ts-expect-error the wrong order
   startBlockers: async () => [cleanup, page],
 });
-// @ts-expect-error one of two
 await union.startJobSequence({
   typeName: "report",
   input: { title: "t" },
+  // @ts-expect-error one of two
   startBlockers: async () => [page],
 });
-// @ts-expect-error the wrong type
 await union.startJobSequence({
   typeName: "report",
   input: { title: "t" },
+  // @ts-expect-error the wrong type
   startBlockers: async () => [page, page],
 });
-// @ts-expect-error the wrong order
 await runtime.startJobSequence({
   typeName: "report",
   input: { title: "t" },
+  // @ts-expect-error the wrong order
   startBlockers: () => [cleanup, page],
 });
 

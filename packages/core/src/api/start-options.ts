@@ -112,9 +112,7 @@ export type BulkStartOptions<
   TDefs,
   TJobId extends string,
   TTypeName extends BulkJobTypeName<TDefs>,
-> = TTypeName extends unknown
-  ? StartBasics<TTypeName, TJobId> & InputOption<TDefs, TTypeName>
-  : never;
+> = TTypeName extends unknown ? StartBasics<TTypeName, TJobId> & InputOption<TDefs, TTypeName> : never;
 
 export type StartedJobSequence<
   TJobId extends string,

@@ -21,7 +21,7 @@ export const createRecorder = (): Recorder => {
     timesHeard,
     record: (value) => {
       heard.push(value);
-      for (const check of [...waiting]) check();
+      for (const check of Array.from(waiting)) check();
     },
     waitFor: (value, times = 1) =>
       new Promise((resolve, reject) => {

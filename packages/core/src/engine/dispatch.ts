@@ -58,7 +58,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
   const { clock, random } = runtime;
 
   const isWorthRepeating = (error: unknown): boolean =>
-    error instanceof StoreCallTimeoutError || (!(error instanceof LeaseholdError) && adapter.isTransientError(error));
+    error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
   const call = async (method: (typeof storeCalls)[number], args: CallArguments | undefined): Promise<unknown> => {
     const invoke = adapter[method] as (args: unknown) => Promise<unknown>;
@@ -70,10 +70,12 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
           return await recogniseOwnCreation(adapter, args?.["jobs"] as readonly NewJob[], error);
         }
-        if (!(error instanceof LeaseholdError) || error instanceof StoreCallTimeoutError) {
+        const passing = isWorthRepeating(error);
+        // What the contract has adapters throw is an answer, not a fault.
+        if (passing || !(error instanceof LeaseholdError)) {
           observe("stateAdapterError", () => ({ operation: method, error }));
         }
-        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !isWorthRepeating(error)) throw error;
+        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !passing) throw error;
         const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
         await sleep(clock, longest * (0.5 + random() / 2));
       }

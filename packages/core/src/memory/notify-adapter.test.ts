@@ -60,6 +60,21 @@ describe("in-process notify adapter", () => {
     expect(heard).toEqual(["type"]);
   });
 
+  it("stops in the middle of a notification when a listener closes it", async () => {
+    const adapter = createInProcessNotifyAdapter();
+    const heard: string[] = [];
+    const close = (name: string): void => {
+      heard.push(name);
+      void adapter.close();
+    };
+    for (let times = 0; times < 2; times += 1) {
+      await adapter.listenJobScheduled(null, close);
+      await adapter.listenJobSequenceCompleted(["sequence"], close);
+    }
+    await adapter.notifyJobScheduled("type", 2);
+    expect(heard).toEqual(["type"]);
+  });
+
   it("refuses everything once it is closed", async () => {
     const adapter = createInProcessNotifyAdapter();
     await adapter.close();

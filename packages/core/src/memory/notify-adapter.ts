@@ -36,7 +36,7 @@ export const createInProcessNotifyAdapter = (): NotifyAdapter => {
   };
 
   const tell = (listeners: Set<IdListener> | undefined, id: string, failures: unknown[]): void => {
-    for (const listener of [...(listeners ?? [])]) {
+    for (const listener of Array.from(listeners ?? [])) {
       // An earlier callback may have ended this subscription.
       if (!listeners?.has(listener)) continue;
       try {
@@ -71,10 +71,12 @@ export const createInProcessNotifyAdapter = (): NotifyAdapter => {
       assertUsable();
       const failures: unknown[] = [];
       let remaining = count;
-      for (const listener of [...scheduledListeners]) {
+      // A copy, because a hinted listener is moved to the end, where it would be met again.
+      for (const listener of Array.from(scheduledListeners)) {
         if (!(remaining > 0)) break;
         const matches = listener.typeNames === null || listener.typeNames.has(typeName);
-        if (matches && scheduledListeners.has(listener) && offer(listener, typeName, failures)) remaining -= 1;
+        if (matches && scheduledListeners.has(listener) && offer(listener, typeName, failures))
+          remaining -= 1;
       }
       reportFailures(failures);
     },

@@ -30,7 +30,10 @@ const requireStorableText = (codec: Codec, text: unknown, path: string): string 
     throw new PayloadNotStorableError(path, `codec "${codec.name}" did not return a string`);
   }
   if (!isStorableText(text)) {
-    throw new PayloadNotStorableError(path, `codec "${codec.name}" returned NUL characters or unpaired surrogates`);
+    throw new PayloadNotStorableError(
+      path,
+      `codec "${codec.name}" returned NUL characters or unpaired surrogates`,
+    );
   }
   return text;
 };
@@ -61,6 +64,8 @@ export const decodePayload = (codec: Codec, text: string, path: string): unknown
   try {
     return codec.decode(text);
   } catch (error) {
-    throw new PayloadNotStorableError(path, `codec "${codec.name}" cannot read back what is stored`, { cause: error });
+    throw new PayloadNotStorableError(path, `codec "${codec.name}" cannot read back what is stored`, {
+      cause: error,
+    });
   }
 };

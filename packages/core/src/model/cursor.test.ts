@@ -7,9 +7,9 @@ const spell = (content: unknown): string => Buffer.from(JSON.stringify(content))
 
 describe("cursors", () => {
   it("come back as the position they were made from", () => {
-    const id = fc.string({ minLength: 1, maxLength: 200, unit: "grapheme" }).filter(
-      (text) => text.length <= 200 && !text.includes("\0") && text.isWellFormed(),
-    );
+    const id = fc
+      .string({ minLength: 1, maxLength: 200, unit: "grapheme" })
+      .filter((text) => text.length <= 200 && !text.includes("\0") && text.isWellFormed());
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 8.64e15 }), id, fc.string(), (createdAt, jobId, kind) => {
         const cursor = encodeCursor(kind, { createdAt, id: jobId });

@@ -23,7 +23,7 @@ const typeOnlyMarker: TypeOnly<never> = Object.freeze({ "~leasehold": "type-only
 export const typeOnly = <T>(): TypeOnly<T> => typeOnlyMarker;
 
 /** One entry of `defineJobTypes`. */
-export interface JobTypeOptions {
+export interface JobTypeOptions<TName extends string = string> {
   /**
    * A Standard Schema (zod, valibot, arktype, …) or `typeOnly<T>()`. Callers pass what the schema accepts; what it
    * returns is stored, validated again at every claim, and given to the handler. Without it the input is `null`.
@@ -37,9 +37,9 @@ export interface JobTypeOptions {
   /** Only reachable by `continueWith`. */
   readonly internal?: true;
   /** The types a job of this type may continue with. */
-  readonly continuesTo?: readonly string[];
+  readonly continuesTo?: readonly TName[];
   /** The types of the sequences a job of this type waits for, in the order `startBlockers` returns them. */
-  readonly blockers?: readonly string[];
+  readonly blockers?: readonly TName[];
   /** What becomes of a blocked job when a sequence it waits for fails. Default: `"fail"`. */
   readonly onBlockerFailure?: OnBlockerFailure;
   readonly queue?: string;
@@ -152,7 +152,7 @@ export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>()
  *
  * @throws {InvalidOptionError} naming the entry and the option, as in `jobTypes["resize-image"].timeoutMs`.
  */
-export const defineJobTypes = <const T extends Record<string, JobTypeOptions>>(
+export const defineJobTypes = <const T extends { readonly [K in keyof T]: JobTypeOptions<keyof T & string> }>(
   definitions: T & CheckedJobTypes<T>,
   // Without a name of its own this type is shown by what it says, not by the schemas it comes from.
 ): JobTypes<{ -readonly [K in keyof T]: ResolveJobType<T[K]> }> =>

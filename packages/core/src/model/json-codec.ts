@@ -94,7 +94,12 @@ const checkValue = (walk: Walk, value: unknown, depth: number, segment: Segment 
 export const isPayloadError = (error: unknown): boolean =>
   error instanceof PayloadNotStorableError || error instanceof PayloadTooLargeError;
 
-const checkContainer = (walk: Walk, value: object, outerDepth: number, segment: Segment | undefined): void => {
+const checkContainer = (
+  walk: Walk,
+  value: object,
+  outerDepth: number,
+  segment: Segment | undefined,
+): void => {
   if (segment !== undefined) walk.segments[outerDepth] = segment;
   const depth = segment === undefined ? outerDepth : outerDepth + 1;
   count(walk, 2);
@@ -125,7 +130,8 @@ const checkArray = (walk: Walk, value: readonly unknown[], depth: number): void 
   for (let index = 0; index < length; index += 1) {
     walk.reading = index;
     const item = value[index];
-    if (item === undefined && !(index in value)) refuse(walk, { depth, segment: index }, "it is a hole in an array");
+    if (item === undefined && !(index in value))
+      refuse(walk, { depth, segment: index }, "it is a hole in an array");
     checkValue(walk, item, depth, index);
   }
   walk.reading = undefined;
@@ -144,7 +150,8 @@ const checkObject = (walk: Walk, value: object, depth: number): void => {
     refuse(walk, { depth }, `it is ${describeClass(value)} and would come back as something else`);
   }
   const keys = Object.keys(value);
-  const hidden = Object.getOwnPropertyNames(value).length - keys.length + Object.getOwnPropertySymbols(value).length;
+  const hidden =
+    Object.getOwnPropertyNames(value).length - keys.length + Object.getOwnPropertySymbols(value).length;
   if (hidden > 0) refuse(walk, { depth }, "it has symbol keys or hidden properties, which JSON leaves out");
   // Without fields it may be a date or a boxed number that has lost its prototype.
   if (keys.length === 0 && Object.prototype.toString.call(value) !== "[object Object]") {
@@ -154,7 +161,11 @@ const checkObject = (walk: Walk, value: object, depth: number): void => {
     walk.reading = key;
     const item = (value as Record<string, unknown>)[key];
     if (key === "__proto__") {
-      refuse(walk, { depth, segment: key }, "that key can change the prototype of whatever it is copied into");
+      refuse(
+        walk,
+        { depth, segment: key },
+        "that key can change the prototype of whatever it is copied into",
+      );
     }
     if (walk.careful) checkText(walk, key, depth, key);
     // Left out as JSON does, so that an optional property may be present and empty.
@@ -181,7 +192,11 @@ const writeJson = (value: unknown): string => {
   return `{${fields.join(",")}}`;
 };
 
-export const encodeJson = (value: unknown, path: string, maxBytes: number = Number.POSITIVE_INFINITY): string => {
+export const encodeJson = (
+  value: unknown,
+  path: string,
+  maxBytes: number = Number.POSITIVE_INFINITY,
+): string => {
   const inspect = (careful: boolean): Walk => {
     const walk: Walk = {
       path,

@@ -53,7 +53,8 @@ const requireWithin = (value: number, option: string, kind: string, { min, max }
   if (min !== undefined && max !== undefined && !(value >= min && value <= max)) {
     throw refusal(option, `must be ${kind} from ${min} to ${max}`, value);
   }
-  if (min !== undefined && !(value >= min)) throw refusal(option, `must be ${kind} of at least ${min}`, value);
+  if (min !== undefined && !(value >= min))
+    throw refusal(option, `must be ${kind} of at least ${min}`, value);
   if (max !== undefined && !(value <= max)) throw refusal(option, `must be ${kind} of at most ${max}`, value);
   return value;
 };
@@ -64,11 +65,13 @@ export const requireInteger = (value: unknown, option: string, limits: NumberLim
 };
 
 export const requireNumber = (value: unknown, option: string, limits: NumberLimits = {}): number => {
-  if (typeof value !== "number" || !Number.isFinite(value)) throw refusal(option, "must be a finite number", value);
+  if (typeof value !== "number" || !Number.isFinite(value))
+    throw refusal(option, "must be a finite number", value);
   return requireWithin(value, option, "a number", limits);
 };
 
 /** Says nothing about parameters and result: the type argument is the caller's word. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a cast that callers make in one place, here
 export const requireFunction = <TFunction extends (...parameters: never[]) => unknown>(
   value: unknown,
   option: string,
@@ -110,7 +113,9 @@ export const requireArray = (
     if (length > maxLength) throw refusal(option, `must have at most ${maxLength} entries`, value);
     for (let index = 0; index < length; index += 1) copy.push(value[index]);
   } catch (error) {
-    throw error instanceof InvalidOptionError ? error : refusal(option, "must be an array that can be read", value);
+    throw error instanceof InvalidOptionError
+      ? error
+      : refusal(option, "must be an array that can be read", value);
   }
   return copy;
 };

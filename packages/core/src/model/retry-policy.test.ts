@@ -23,7 +23,7 @@ describe("the default policy", () => {
 
 describe("the other policies", () => {
   it("exponential without jitter is the ceiling itself and draws nothing", () => {
-    const random = vi.fn(() => 0);
+    const random = vi.fn<() => number>(() => 0);
     expect(delay({ type: "exponential", baseMs: 100, maxMs: 500, jitter: "none" }, 2, random)).toBe(400);
     expect(delay({ type: "exponential", baseMs: 100, maxMs: 500, jitter: "none" }, 3, random)).toBe(500);
     expect(random).not.toHaveBeenCalled();
@@ -34,7 +34,9 @@ describe("the other policies", () => {
   });
 
   it("linear grows by a step to its maximum", () => {
-    expect([1, 2, 3].map((attempt) => delay({ type: "linear", stepMs: 10, maxMs: 25 }, attempt))).toEqual([10, 20, 25]);
+    expect([1, 2, 3].map((attempt) => delay({ type: "linear", stepMs: 10, maxMs: 25 }, attempt))).toEqual([
+      10, 20, 25,
+    ]);
     expect(delay({ type: "linear", stepMs: hundredYearsMs }, 5_000)).toBe(hundredYearsMs);
   });
 
@@ -62,20 +64,30 @@ describe("the other policies", () => {
 describe("a function", () => {
   it("sees the attempt and the error", () => {
     const error = new Error("boom");
-    const policy = vi.fn(() => 1_234);
+    const policy = vi.fn<() => number>(() => 1_234);
     expect(retryDelayMs(policy, { attempt: 3, error }, almostOne)).toBe(1_234);
     expect(policy).toHaveBeenCalledWith({ attempt: 3, error });
   });
 
   it.each<[string, () => unknown]>([
-    ["throws", () => { throw new Error("policy bug"); }],
+    [
+      "throws",
+      () => {
+        throw new Error("policy bug");
+      },
+    ],
     ["returns NaN", () => Number.NaN],
     ["returns a negative number", () => -1],
     ["returns Infinity", () => Infinity],
     ["returns longer than a hundred years", () => hundredYearsMs * 2],
     ["returns nothing", () => undefined],
     ["returns text", () => "5"],
-    ["returns a promise that rejects", async () => { throw new Error("policy bug"); }],
+    [
+      "returns a promise that rejects",
+      async () => {
+        throw new Error("policy bug");
+      },
+    ],
   ])("that %s counts as the default policy", (_what, policy) => {
     expect(delay(policy as () => number, 2)).toBe(2_000);
   });

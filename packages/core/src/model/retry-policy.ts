@@ -9,7 +9,12 @@ export interface RetryInfo {
 
 /** How long a job waits after a failed attempt, in milliseconds. */
 export type RetryPolicy =
-  | { readonly type: "exponential"; readonly baseMs?: number; readonly maxMs?: number; readonly jitter?: "full" | "none" }
+  | {
+      readonly type: "exponential";
+      readonly baseMs?: number;
+      readonly maxMs?: number;
+      readonly jitter?: "full" | "none";
+    }
   | { readonly type: "fixed"; readonly delayMs: number }
   | { readonly type: "linear"; readonly stepMs: number; readonly maxMs?: number }
   | ((info: RetryInfo) => number);
@@ -29,7 +34,11 @@ export const defaultRetryPolicy: ExponentialRetryPolicy = {
   jitter: "full",
 };
 
-const exponentialDelayMs = (policy: ExponentialRetryPolicy, attempt: number, random: () => number): number => {
+const exponentialDelayMs = (
+  policy: ExponentialRetryPolicy,
+  attempt: number,
+  random: () => number,
+): number => {
   const { baseMs = defaultBaseMs, maxMs = defaultMaxMs, jitter = "full" } = policy;
   const ceiling = Math.min(baseMs * 2 ** Math.min(attempt, largestExponent), maxMs);
   return jitter === "full" ? random() * ceiling : ceiling;

@@ -119,7 +119,14 @@ describe("what handlers throw", () => {
     });
     expect(store(getters)).toEqual({ name: "Error", message: "fine" });
     store({ toString: throwing, valueOf: throwing, toJSON: throwing, [Symbol.toPrimitive]: throwing });
-    store(new Proxy(new Error("x"), { get: throwing, ownKeys: throwing, getPrototypeOf: throwing, has: throwing }));
+    store(
+      new Proxy(new Error("x"), {
+        get: throwing,
+        ownKeys: throwing,
+        getPrototypeOf: throwing,
+        has: throwing,
+      }),
+    );
     store({ message: "m", errors: new Proxy([], { get: throwing }) });
     const { proxy, revoke } = Proxy.revocable(() => undefined, {});
     const ofArray = Proxy.revocable([], {});
@@ -131,14 +138,24 @@ describe("what handlers throw", () => {
 
   it("is storable, whatever it is", () => {
     fc.assert(
-      fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), (thrown) => {
-        store(thrown);
-      }),
+      fc.property(
+        fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }),
+        (thrown) => {
+          store(thrown);
+        },
+      ),
     );
     const part = fc.anything();
     fc.assert(
       fc.property(
-        fc.record({ name: part, message: fc.oneof(part, fc.string({ unit: "binary" })), stack: part, code: part, cause: part, errors: fc.array(part) }),
+        fc.record({
+          name: part,
+          message: fc.oneof(part, fc.string({ unit: "binary" })),
+          stack: part,
+          code: part,
+          cause: part,
+          errors: fc.array(part),
+        }),
         (thrown) => {
           store(thrown);
         },
@@ -154,9 +171,12 @@ describe("parseStoredError", () => {
     fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => void parseStoredError(text)));
   });
 
-  it.each(["not JSON", "", "42", '{"name":1,"message":"x"}', "null"])("shows foreign text %j as the message", (text) => {
-    expect(parseStoredError(text)).toEqual({ name: "Error", message: text });
-  });
+  it.each(["not JSON", "", "42", '{"name":1,"message":"x"}', "null"])(
+    "shows foreign text %j as the message",
+    (text) => {
+      expect(parseStoredError(text)).toEqual({ name: "Error", message: text });
+    },
+  );
 
   it("ignores fields of the wrong kind and bounds the causes", () => {
     expect(parseStoredError('{"name":"E","message":"m","stack":1,"code":{},"cause":"x"}')).toEqual({

@@ -60,7 +60,8 @@ const isObject = (value: unknown): value is object =>
 const describe = (value: unknown, maxLength: number): string => {
   if (typeof value === "string") return cut(value, maxLength);
   // Spelling out a bigint of a million digits takes seconds.
-  if (typeof value === "bigint") return BigInt.asIntN(128, value) === value ? `${value}n` : "a very large bigint";
+  if (typeof value === "bigint")
+    return BigInt.asIntN(128, value) === value ? `${value}n` : "a very large bigint";
   if (typeof value === "function") return "a function";
   if (isObject(value)) return "an object";
   return cut(String(value), maxLength);
@@ -74,7 +75,9 @@ const describeFields = (thrown: object): string => {
   } catch {
     return "an object that cannot be read";
   }
-  const fields = keys.slice(0, mostListedFields).map((key) => `${cut(key, 60)}: ${describe(read(thrown, key), 200)}`);
+  const fields = keys
+    .slice(0, mostListedFields)
+    .map((key) => `${cut(key, 60)}: ${describe(read(thrown, key), 200)}`);
   if (keys.length > mostListedFields) fields.push("…");
   return fields.length === 0 ? "an object without fields" : `{ ${fields.join(", ")} }`;
 };
@@ -99,7 +102,9 @@ const cutStack = (stack: string, message: string): string => {
   if (stack.length <= fullLimits.stack) return sanitise(stack);
   const start = message === "" ? -1 : stack.indexOf(message);
   const shortened =
-    start === -1 ? stack : `${stack.slice(0, start)}${cut(message, 1_000)}${stack.slice(start + message.length)}`;
+    start === -1
+      ? stack
+      : `${stack.slice(0, start)}${cut(message, 1_000)}${stack.slice(start + message.length)}`;
   return cut(shortened, fullLimits.stack);
 };
 
@@ -109,7 +114,8 @@ const collect = (thrown: unknown, ancestors: readonly unknown[]): StoredError =>
   if (ownMessage === undefined) return { name: "NonErrorThrown", message: describeFields(thrown) };
 
   const errors = readErrors(thrown);
-  const message = errors.length === 0 ? ownMessage : `${cut(ownMessage, 1_000)} [${errors.map(summarise).join("; ")}]`;
+  const message =
+    errors.length === 0 ? ownMessage : `${cut(ownMessage, 1_000)} [${errors.map(summarise).join("; ")}]`;
   const stored: StoredError = {
     name: cut(readText(thrown, "name") || "Error", fullLimits.name),
     message: cut(message, fullLimits.message),
@@ -128,7 +134,10 @@ const collect = (thrown: unknown, ancestors: readonly unknown[]): StoredError =>
 };
 
 const shrink = (stored: StoredError, limits: Limits): StoredError => {
-  const smaller: StoredError = { name: cut(stored.name, limits.name), message: cut(stored.message, limits.message) };
+  const smaller: StoredError = {
+    name: cut(stored.name, limits.name),
+    message: cut(stored.message, limits.message),
+  };
   if (stored.stack !== undefined && limits.stack > 0) smaller.stack = cut(stored.stack, limits.stack);
   if (stored.code !== undefined) smaller.code = cut(stored.code, limits.name);
   if (stored.cause !== undefined && limits.causes > 0) {
@@ -184,7 +193,10 @@ export const storedErrorToError = (stored: StoredError): Error => {
   const hidden = { configurable: true, enumerable: false, writable: true };
   Object.defineProperty(error, "name", { ...hidden, value: stored.name });
   // Our own frames would point at this file instead of the handler.
-  Object.defineProperty(error, "stack", { ...hidden, value: stored.stack ?? `${stored.name}: ${stored.message}` });
+  Object.defineProperty(error, "stack", {
+    ...hidden,
+    value: stored.stack ?? `${stored.name}: ${stored.message}`,
+  });
   if (stored.code !== undefined) Object.assign(error, { code: stored.code });
   return error;
 };

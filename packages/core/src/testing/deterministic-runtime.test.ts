@@ -27,7 +27,8 @@ describe("deterministic runtime", () => {
   it("makes tokens that are UUIDs of version 4, none twice", () => {
     const { createToken } = createDeterministicRuntime({ seed: 1 });
     const tokens = Array.from({ length: 1_000 }, createToken);
-    for (const token of tokens) expect(token).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+    for (const token of tokens)
+      expect(token).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
     expect(new Set(tokens).size).toBe(1_000);
   });
 

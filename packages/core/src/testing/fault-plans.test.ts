@@ -17,7 +17,9 @@ describe("fault plans", () => {
   const run = (seed: number, methods?: string[]): (Fault | undefined)[] => {
     const options = { random: createSeededRandom(seed), rate: 0.3, faults: [failure, hang] };
     const plan = onRandomCalls(methods ? { ...options, methods } : options);
-    return Array.from({ length: 1_000 }, (_, index) => plan({ method: "getJobs", nth: index + 1, total: index + 1 }));
+    return Array.from({ length: 1_000 }, (_, index) =>
+      plan({ method: "getJobs", nth: index + 1, total: index + 1 }),
+    );
   };
 
   it("hits calls at the rate, with every fault, the same for the same seed", () => {

@@ -13,7 +13,8 @@ let store: InProcessStateAdapter;
 beforeEach(() => {
   store = createInProcessStateAdapter();
 });
-const exists = async (id: string): Promise<boolean> => (await store.getJobs({ jobIds: [id] }))[0] !== undefined;
+const exists = async (id: string): Promise<boolean> =>
+  (await store.getJobs({ jobIds: [id] }))[0] !== undefined;
 
 describe("a faulty state adapter", () => {
   it("is the adapter itself as long as nothing is planned", async () => {
@@ -75,7 +76,7 @@ describe("a faulty state adapter", () => {
   it("hangs without doing anything", async () => {
     const faulty = withFaults(store, onNthCall("createJobs", 1, { kind: "hang" }));
     const fresh = job();
-    const settled = vi.fn();
+    const settled = vi.fn<() => void>();
     void faulty.createJobs({ jobs: [fresh] }).then(settled, settled);
     await createManualClock().settle();
     expect(settled).not.toHaveBeenCalled();
@@ -156,7 +157,7 @@ describe("faults and transactions", () => {
   });
 
   it("a transaction that fails before never began", async () => {
-    const callback = vi.fn(async () => 1);
+    const callback = vi.fn<() => Promise<number>>(async () => 1);
     const faulty = withFaults(store, onNthCall("runInTransaction", 1, { kind: "fail_before" }));
     await expect(faulty.runInTransaction(callback)).rejects.toThrow(InjectedFaultError);
     expect(callback).not.toHaveBeenCalled();
@@ -168,7 +169,9 @@ describe("faults and transactions", () => {
     expect(await exists(id)).toBe(true);
   });
 
-  const createAroundSavepoint = async (plan: FaultPlan): Promise<{ outer: string; inner: string; outcome: unknown }> => {
+  const createAroundSavepoint = async (
+    plan: FaultPlan,
+  ): Promise<{ outer: string; inner: string; outcome: unknown }> => {
     const faulty = withFaults(store, plan);
     const [outer, inner] = [job(), job()];
     const outcome: unknown = await faulty
@@ -186,7 +189,9 @@ describe("faults and transactions", () => {
   };
 
   it("a fault inside a savepoint undoes only the savepoint", async () => {
-    const { outer, inner, outcome } = await createAroundSavepoint(onNthCall("getTime", 1, { kind: "fail_before" }));
+    const { outer, inner, outcome } = await createAroundSavepoint(
+      onNthCall("getTime", 1, { kind: "fail_before" }),
+    );
     expect([outcome, await exists(outer), await exists(inner)]).toEqual(["committed", true, false]);
   });
 

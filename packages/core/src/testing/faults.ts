@@ -36,7 +36,11 @@ const hasContext = (method: string, args: readonly unknown[]): boolean => {
   return typeof call === "object" && call !== null && (call as { ctx?: unknown }).ctx !== undefined;
 };
 
-const errorOf = (method: string, fault: Fault & { kind: "fail_before" | "fail_after" }, cause?: unknown): unknown => {
+const errorOf = (
+  method: string,
+  fault: Fault & { kind: "fail_before" | "fail_after" },
+  cause?: unknown,
+): unknown => {
   if (fault.error !== undefined) return fault.error;
   return new InjectedFaultError(method, fault.kind, cause === undefined ? undefined : { cause });
 };
@@ -99,7 +103,8 @@ export const withFaults = <TAdapter extends AnyStateAdapter | NotifyAdapter>(
     return async (...args) => {
       const inTransaction = hasContext(method, args);
       if (inTransaction) transactions.assertIntact();
-      if (method === "runInTransaction") args[0] = transactions.guard(args[0] as (ctx: object) => Promise<unknown>);
+      if (method === "runInTransaction")
+        args[0] = transactions.guard(args[0] as (ctx: object) => Promise<unknown>);
       const fault = faultFor(method);
       try {
         return await applyFault(method, fault, () => original(...args), clock);

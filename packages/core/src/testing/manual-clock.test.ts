@@ -119,6 +119,8 @@ describe("advancing", () => {
     const again = (): void => void clock.setTimer(again, 0);
     again();
     await expect(clock.advanceBy(1)).rejects.toThrow("keep setting more");
+    again();
+    await expect(clock.runUntil(() => false)).rejects.toThrow("keep setting more");
   });
 });
 

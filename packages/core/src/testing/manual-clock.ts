@@ -51,16 +51,17 @@ interface Goal<T> {
 
 const goalOfPromise = <T>(promise: Promise<T>): Goal<T> => {
   let result: (() => T) | undefined;
-  promise.then(
-    (value) => {
+  const observe = async (): Promise<void> => {
+    try {
+      const value = await promise;
       result = () => value;
-    },
-    (error: unknown) => {
+    } catch (error) {
       result = () => {
         throw error;
       };
-    },
-  );
+    }
+  };
+  void observe();
   return { reached: async () => result };
 };
 
@@ -76,18 +77,21 @@ export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions
   let wallOffset = startAt;
   let pendingSoon = 0;
   let advancing = false;
+  let stepsAtOnce = 0;
 
   const settle = async (): Promise<void> => {
-    let rounds = 0;
-    do {
-      if (++rounds > mostStepsAtOnce) throw new Error("Callbacks passed to `soon` keep asking for more of them.");
+    for (let rounds = 0; rounds < mostStepsAtOnce; rounds += 1) {
       await nextTurn();
-    } while (pendingSoon > 0);
+      if (pendingSoon === 0) return;
+    }
+    throw new Error("Callbacks passed to `soon` keep asking for more of them.");
   };
 
   const fireNext = (): void => {
     const timer = timers.take();
     if (timer === undefined) return;
+    stepsAtOnce = timer.due > elapsed ? 0 : stepsAtOnce + 1;
+    if (stepsAtOnce > mostStepsAtOnce) throw new Error("Timers without delay keep setting more of them.");
     elapsed = Math.max(elapsed, timer.due);
     timer.callback();
   };
@@ -103,13 +107,10 @@ export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions
   };
 
   const advanceUntil = async (target: number): Promise<void> => {
-    let stepsAtOnce = 0;
     for (;;) {
       await settle();
       const due = timers.nextDue();
       if (due !== undefined && due <= target) {
-        stepsAtOnce = due > elapsed ? 0 : stepsAtOnce + 1;
-        if (stepsAtOnce > mostStepsAtOnce) throw new Error("Timers without delay keep setting more of them.");
         fireNext();
       } else if (elapsed < target) {
         elapsed = target;
@@ -119,7 +120,7 @@ export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions
     }
   };
 
-  /** The test may wait for a few turns of the real event loop, for one that was not made by this clock. */
+  /** What the test waits for may need a few turns of the event loop that this clock does not know of. */
   const reachedAfterTurns = async <T>(goal: Goal<T>): Promise<(() => T) | undefined> => {
     for (let round = 0; round < roundsBeforeGivingUp; round += 1) {
       await settle();
@@ -133,11 +134,14 @@ export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions
     const limit = elapsed + maxMs;
     for (;;) {
       await settle();
-      const result = (await goal.reached()) ?? (timers.size() === 0 ? await reachedAfterTurns(goal) : undefined);
+      const result =
+        (await goal.reached()) ?? (timers.size() === 0 ? await reachedAfterTurns(goal) : undefined);
       if (result) return result();
       const due = timers.nextDue();
-      if (due === undefined) throw new Error("Nothing is left to fire, and what the test waits for has not happened.");
-      if (due > limit) throw new Error(`What the test waits for has not happened within ${maxMs} ms of the manual clock.`);
+      if (due === undefined)
+        throw new Error("Nothing is left to fire, and what the test waits for has not happened.");
+      if (due > limit)
+        throw new Error(`What the test waits for has not happened within ${maxMs} ms of the manual clock.`);
       fireNext();
     }
   };
@@ -162,7 +166,10 @@ export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions
     },
     advanceBy: (ms) => exclusively(() => advanceUntil(elapsed + ms)),
     advanceTo: (time) => exclusively(() => advanceUntil(time - wallOffset)),
-    runUntil: async <T>(goal: Promise<T> | (() => boolean | Promise<boolean>), options: RunUntilOptions = {}) => {
+    runUntil: async <T>(
+      goal: Promise<T> | (() => boolean | Promise<boolean>),
+      options: RunUntilOptions = {},
+    ) => {
       const { maxMs = defaultMaxMs } = options;
       return exclusively<T | void>(() =>
         typeof goal === "function" ? run(goalOfPredicate(goal), maxMs) : run(goalOfPromise(goal), maxMs),
@@ -172,5 +179,5 @@ export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions
     stepWallClock: (ms) => {
       wallOffset += ms;
     },
-  } as ManualClock;
+  };
 };

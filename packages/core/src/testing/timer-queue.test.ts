@@ -11,17 +11,18 @@ describe("timer queue", () => {
       fc.property(fc.array(timer), (timers) => {
         const queue = createTimerQueue();
         const taken: number[] = [];
-        const cancels = timers.map(({ due }, index) => queue.add(due, () => taken.push(index)));
-        timers.forEach(({ cancelled }, index) => {
-          if (cancelled) cancels[index]!();
+        const set = timers.map(({ due, cancelled }, order) => {
+          const cancel = queue.add(due, () => taken.push(order));
+          return { due, order, cancelled, cancel };
         });
-        const expected = [...timers.keys()]
-          .filter((index) => !timers[index]!.cancelled)
-          .toSorted((left, right) => timers[left]!.due - timers[right]!.due || left - right);
+        for (const { cancelled, cancel } of set) if (cancelled) cancel();
+        const expected = set
+          .filter(({ cancelled }) => !cancelled)
+          .toSorted((left, right) => left.due - right.due || left.order - right.order);
         expect(queue.size()).toBe(expected.length);
-        expect(queue.nextDue()).toBe(expected.length === 0 ? undefined : timers[expected[0]!]!.due);
+        expect(queue.nextDue()).toBe(expected[0]?.due);
         for (let next = queue.take(); next; next = queue.take()) next.callback();
-        expect(taken).toEqual(expected);
+        expect(taken).toEqual(expected.map(({ order }) => order));
       }),
     );
   });

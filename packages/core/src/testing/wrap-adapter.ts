@@ -2,7 +2,11 @@ export type AnyMethod = (...args: unknown[]) => unknown;
 
 const methodNames = (adapter: object): Set<string> => {
   const names = new Set<string>();
-  for (let level: object | null = adapter; level && level !== Object.prototype; level = Object.getPrototypeOf(level)) {
+  for (
+    let level: object | null = adapter;
+    level && level !== Object.prototype;
+    level = Object.getPrototypeOf(level)
+  ) {
     for (const name of Object.getOwnPropertyNames(level)) if (name !== "constructor") names.add(name);
   }
   return names;

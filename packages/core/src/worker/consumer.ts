@@ -57,8 +57,8 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
   }));
   const laneOf = new Map(lanes.map((lane) => [lane.queue.name, lane]));
   const prefetch = createPrefetchEstimate(clock, settings.prefetch);
-  const suspects: HeldJob[] = [];
   const runningJobs = new Set<HeldJob>();
+  let suspect: HeldJob | undefined;
   let buffered = 0;
   let released = 0;
   let abandoned = 0;
@@ -115,20 +115,20 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
 
   const isSuspect = ({ job }: HeldJob): boolean => job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
 
-  const pumpSuspects = (): void => {
-    while (suspects.length > 0) {
-      const job = suspects[0]!;
-      if (!isLeaseTrusted(job, clock)) drop(job);
-      else if (!gate.tryEnter(true)) return;
-      else start(job, laneOf.get(job.job.queue)!, true);
-      suspects.shift();
-      buffered -= 1;
-      gate.withdrawRequest();
-    }
+  const pumpSuspect = (): void => {
+    const job = suspect;
+    if (!job) return;
+    const trusted = isLeaseTrusted(job, clock);
+    if (trusted && !gate.tryEnter(true)) return;
+    suspect = undefined;
+    buffered -= 1;
+    if (trusted) start(job, laneOf.get(job.job.queue)!, true);
+    else drop(job);
+    gate.withdrawRequest();
   };
 
   const pump = (): void => {
-    pumpSuspects();
+    pumpSuspect();
     // One job a lane in turn, so that a full queue cannot keep the others from the slots.
     let blockedLanes = 0;
     while (blockedLanes < lanes.length && runningJobs.size < settings.concurrency) {
@@ -172,15 +172,8 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
     return settings.concurrency - runningJobs.size + ahead - buffered - backlog;
   };
 
-  const addSuspect = (job: HeldJob): void => {
-    suspects.push(job);
-    buffered += 1;
-    gate.requestAlone();
-    // Whatever is held when the suspect takes the process down loses an attempt, started or not.
-    giveBackBuffered();
-  };
-
   const stopListening = gate.onChange(() => {
+    if (gate.isReserved) giveBackBuffered();
     pump();
     onRoom();
   });
@@ -191,9 +184,12 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
         const refusal = refuse(job);
         if (refusal) commit(job, refusal);
         else if (stopping) giveBack(job);
-        else if (isSuspect(job)) addSuspect(job);
         else if (gate.isReserved) giveBack(job);
-        else {
+        else if (isSuspect(job)) {
+          suspect = job;
+          buffered += 1;
+          gate.requestAlone();
+        } else {
           laneOf.get(job.job.queue)!.buffer.push(job);
           buffered += 1;
         }
@@ -224,11 +220,11 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
       stopping = true;
       stopListening();
       giveBackBuffered();
-      for (const job of suspects.splice(0)) {
-        buffered -= 1;
-        gate.withdrawRequest();
-        giveBack(job);
-      }
+      if (!suspect) return;
+      giveBack(suspect);
+      suspect = undefined;
+      buffered -= 1;
+      gate.withdrawRequest();
     },
     abortRunning: () => {
       const jobs = [...runningJobs];

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
+import type { ProcessGate } from "./process-gate.ts";
 
 /** A job this worker holds a lease on: buffered, running, or waiting for its outcome to be written. */
 export interface HeldJob {
@@ -44,7 +45,7 @@ export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
 };
 
 /** `onShorterLease` is called when the heartbeat has to quicken. */
-export const createHeldJobs = (workerLeaseMs: number, onShorterLease: () => void): HeldJobs => {
+export const createHeldJobs = (workerLeaseMs: number, gate: ProcessGate, onShorterLease: () => void): HeldJobs => {
   const byId = new Map<string, HeldJob>();
   let shortestLeaseMs = workerLeaseMs;
   return {
@@ -61,6 +62,7 @@ export const createHeldJobs = (workerLeaseMs: number, onShorterLease: () => void
       // Our own expired lease on the same job: the store has just proved that it is over.
       const earlier = byId.get(job.id);
       if (earlier) loseLease(earlier, "taken_by_another_worker");
+      else gate.hold();
       byId.set(job.id, held);
       if (leaseMs < shortestLeaseMs) {
         shortestLeaseMs = leaseMs;
@@ -69,7 +71,9 @@ export const createHeldJobs = (workerLeaseMs: number, onShorterLease: () => void
       return held;
     },
     remove: (held) => {
-      if (byId.get(held.job.id) === held) byId.delete(held.job.id);
+      if (byId.get(held.job.id) !== held) return;
+      byId.delete(held.job.id);
+      gate.drop();
     },
     get: (jobId) => byId.get(jobId),
     all: () => byId.values(),

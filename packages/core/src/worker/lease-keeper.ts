@@ -4,9 +4,11 @@ import { type HeldJob, loseLease, trustedLeaseEnd } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
+const heartbeatsPerLease = 3;
+
 /** Renews the lease on everything this worker holds, in one call, three times per lease. */
 export const startLeaseKeeper = (worker: WorkerContext): Loop => {
-  const { engine, held: heldJobs } = worker;
+  const { engine, settings, held: heldJobs } = worker;
   const { store, observe, runtime } = engine;
   const { clock } = runtime;
 
@@ -38,20 +40,39 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
     if (job.lost === "already_completed") observe("jobAttemptAlreadyCompleted", data);
   };
 
+  let cancelExpiry: (() => void) | undefined;
+
+  /** Leases that could not be renewed are given up when they end, not when the next renewal happens to be tried. */
   const giveUpExpired = (): void => {
+    cancelExpiry?.();
+    let earliestEnd = Infinity;
     for (const job of heldJobs.all()) {
-      if (job.lost !== undefined || job.committing || clock.monotonic() < job.leaseEndsAt) continue;
-      loseLease(job, "lease_expired");
-      reportLoss(job);
+      if (job.lost !== undefined || job.committing) continue;
+      if (clock.monotonic() < job.leaseEndsAt) earliestEnd = Math.min(earliestEnd, job.leaseEndsAt);
+      else {
+        loseLease(job, "lease_expired");
+        reportLoss(job);
+      }
     }
+    cancelExpiry =
+      earliestEnd === Infinity ? undefined : clock.setTimer(giveUpExpired, earliestEnd - clock.monotonic());
   };
 
-  return startLoop(worker, "lease-keeper", async () => {
+  const turn = async (): Promise<number> => {
     try {
       await renew();
     } finally {
       giveUpExpired();
     }
-    return heldJobs.shortestLeaseMs / 3;
-  });
+    return heldJobs.shortestLeaseMs / heartbeatsPerLease;
+  };
+
+  const loop = startLoop(worker, "lease-keeper", turn, settings.leaseMs / heartbeatsPerLease);
+  return {
+    ...loop,
+    stop: async () => {
+      await loop.stop();
+      cancelExpiry?.();
+    },
+  };
 };

@@ -47,13 +47,18 @@ export interface Loop {
 }
 
 const firstBackoffMs = 100;
-const longestBackoffMs = 5_000;
+const defaultLongestBackoffMs = 5_000;
 
 /**
  * Runs `turn` again and again until stopped. `turn` answers how long to wait before the next one. Nothing it throws
  * ends the loop: it is reported, and the next turn comes after a growing, jittered delay.
  */
-export const startLoop = (worker: WorkerContext, name: string, turn: () => Promise<number>): Loop => {
+export const startLoop = (
+  worker: WorkerContext,
+  name: string,
+  turn: () => Promise<number>,
+  longestBackoffMs: number = defaultLongestBackoffMs,
+): Loop => {
   const { observe, runtime } = worker.engine;
   const { clock, random } = runtime;
   const waiter = createWaiter(clock);

@@ -1,21 +1,26 @@
 /**
- * Decides which jobs may run side by side in this process. A job suspected of taking its process down runs with
- * nothing else around it, so that the next crash speaks for itself and costs no healthy neighbour an attempt.
+ * Decides which jobs may be in this process together. A job suspected of taking its process down runs with nothing else
+ * around it, not even jobs that merely wait their turn: whatever is held when the process dies loses an attempt. So the
+ * next crash speaks for itself and costs no healthy neighbour anything.
  */
 export interface ProcessGate {
+  /** A lease is held from here on, by whichever worker of this process. */
+  hold(): void;
+  drop(): void;
   tryEnter(alone: boolean): boolean;
   leave(alone: boolean): void;
   /** Asks for the process to be emptied; nothing else may enter until the suspect has run. */
   requestAlone(): void;
   withdrawRequest(): void;
-  /** Whether a suspect is running or waiting: nothing else should be started or fetched. */
+  /** Whether a suspect is running or waiting: nothing else should be started, fetched or kept waiting. */
   readonly isReserved: boolean;
-  /** Called whenever somebody might get in who could not before. */
+  /** Called when the process is to be emptied, and whenever somebody might get in who could not before. */
   onChange(listener: () => void): () => void;
 }
 
 export const createProcessGate = (): ProcessGate => {
   const listeners = new Set<() => void>();
+  let held = 0;
   let running = 0;
   let aloneRunning = false;
   let aloneRequests = 0;
@@ -25,8 +30,15 @@ export const createProcessGate = (): ProcessGate => {
   };
 
   return {
+    hold: () => {
+      held += 1;
+    },
+    drop: () => {
+      held -= 1;
+      if (held === 1 && aloneRequests > 0) changed();
+    },
     tryEnter: (alone) => {
-      if (aloneRunning || (alone ? running > 0 : aloneRequests > 0)) return false;
+      if (aloneRunning || (alone ? running > 0 || held > 1 : aloneRequests > 0)) return false;
       running += 1;
       aloneRunning = alone;
       return true;
@@ -38,6 +50,7 @@ export const createProcessGate = (): ProcessGate => {
     },
     requestAlone: () => {
       aloneRequests += 1;
+      changed();
     },
     withdrawRequest: () => {
       aloneRequests -= 1;

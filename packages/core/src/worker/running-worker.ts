@@ -27,7 +27,7 @@ export const startWorker = async (
   const { clock } = runtime;
   const { workerId } = settings;
   const typeNames = [...handlers.keys()];
-  const held = createHeldJobs(settings.leaseMs, () => leaseKeeper.wake());
+  const held = createHeldJobs(settings.leaseMs, gate, () => leaseKeeper.wake());
   const worker: WorkerContext = { engine, settings, handlers, held };
 
   const committer = createCommitter(

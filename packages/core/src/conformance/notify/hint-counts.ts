@@ -31,7 +31,11 @@ const gatherCrowd = async ({ adapter, peer, unique }: NotifyScenario, size: numb
 };
 
 export const hintCountTests = ({ test, countsHints }: NotifySuite): void => {
-  test("a listener whose wantsHint is false leaves the hint to another", async ({ adapter, peer, unique }) => {
+  test("a listener whose wantsHint is false leaves the hint to another", async ({
+    adapter,
+    peer,
+    unique,
+  }) => {
     const busy = createRecorder();
     const idle = createRecorder();
     let isBusy = true;

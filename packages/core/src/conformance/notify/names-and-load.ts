@@ -60,12 +60,19 @@ export const loadTests = ({ test }: NotifySuite): void => {
     await recorder.waitFor(unique("type"), 200);
   });
 
-  test("subscriptions that come and go at the same time leave the others alone", async ({ adapter, peer, unique }) => {
+  test("subscriptions that come and go at the same time leave the others alone", async ({
+    adapter,
+    peer,
+    unique,
+  }) => {
     const steady = createRecorder();
     await peer.listenJobSequenceCompleted([unique("steady")], steady.record);
     const visits = Array.from({ length: 50 }, async (_, index) => {
       const recorder = createRecorder();
-      const dispose = await peer.listenJobSequenceCompleted([unique(`visit-${index}`), unique("steady")], recorder.record);
+      const dispose = await peer.listenJobSequenceCompleted(
+        [unique(`visit-${index}`), unique("steady")],
+        recorder.record,
+      );
       await adapter.notifyJobSequenceCompleted([unique(`visit-${index}`)]);
       await recorder.waitFor(unique(`visit-${index}`));
       await dispose();

@@ -5,7 +5,11 @@ import { createRecorder } from "../recorder.ts";
 
 interface Channel {
   readonly name: string;
-  readonly listen: (adapter: NotifyAdapter, names: string[], record: (name: string) => void) => Promise<Dispose>;
+  readonly listen: (
+    adapter: NotifyAdapter,
+    names: string[],
+    record: (name: string) => void,
+  ) => Promise<Dispose>;
   readonly notify: (adapter: NotifyAdapter, name: string) => Promise<void>;
 }
 
@@ -30,7 +34,11 @@ const channels: readonly Channel[] = [
 
 export const subscriptionTests = ({ test }: NotifySuite): void => {
   for (const { name: channel, listen, notify } of channels) {
-    test(`${channel}: a disposed listener hears nothing more; others do`, async ({ adapter, peer, unique }) => {
+    test(`${channel}: a disposed listener hears nothing more; others do`, async ({
+      adapter,
+      peer,
+      unique,
+    }) => {
       const ended = createRecorder();
       const going = createRecorder();
       const dispose = await listen(peer, [unique("a")], ended.record);
@@ -45,7 +53,11 @@ export const subscriptionTests = ({ test }: NotifySuite): void => {
       assert.equal(ended.timesHeard(unique("a")), 1);
     });
 
-    test(`${channel}: disposing twice, or a neighbour's like, is harmless`, async ({ adapter, peer, unique }) => {
+    test(`${channel}: disposing twice, or a neighbour's like, is harmless`, async ({
+      adapter,
+      peer,
+      unique,
+    }) => {
       const recorder = createRecorder();
       const dispose = await listen(peer, [unique("a")], recorder.record);
       // The same callback once more: each subscription ends by itself.
@@ -56,7 +68,11 @@ export const subscriptionTests = ({ test }: NotifySuite): void => {
       await recorder.waitFor(unique("a"));
     });
 
-    test(`${channel}: a listener may dispose itself while it is called`, async ({ adapter, peer, unique }) => {
+    test(`${channel}: a listener may dispose itself while it is called`, async ({
+      adapter,
+      peer,
+      unique,
+    }) => {
       const recorder = createRecorder();
       const after = createRecorder();
       let disposed: Promise<void> | undefined;
@@ -73,7 +89,11 @@ export const subscriptionTests = ({ test }: NotifySuite): void => {
       assert.equal(recorder.timesHeard(unique("a")), 1);
     });
 
-    test(`${channel}: a listener that throws keeps nobody else from hearing`, async ({ adapter, peer, unique }) => {
+    test(`${channel}: a listener that throws keeps nobody else from hearing`, async ({
+      adapter,
+      peer,
+      unique,
+    }) => {
       const recorder = createRecorder();
       await listen(peer, [unique("a")], () => {
         throw new Error("a listener's bug");
@@ -86,7 +106,11 @@ export const subscriptionTests = ({ test }: NotifySuite): void => {
       await recorder.waitFor(unique("a"), 2);
     });
 
-    test(`${channel}: close ends it, twice is once, and then nothing subscribes`, async ({ adapter, peer, unique }) => {
+    test(`${channel}: close ends it, twice is once, and then nothing subscribes`, async ({
+      adapter,
+      peer,
+      unique,
+    }) => {
       const ended = createRecorder();
       const dispose = await listen(peer, [unique("a")], ended.record);
       await peer.close();

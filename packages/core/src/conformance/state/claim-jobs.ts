@@ -221,6 +221,17 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
     assert.deepEqual(await claim({ leaseToken, retried: true }), [held]);
   });
 
+  test("a retried call does not count a lease that has run out as held", async ({ start, claim }) => {
+    await start();
+    const leaseToken = randomUUID();
+    await claim({ leaseToken, leaseMs: 1_000 });
+    const again = await claim({ leaseToken, leaseMs: 1_000, retried: true, now: baseTime + 1_000 });
+    assert.deepEqual(
+      again.map(({ attempt, leasedUntil }) => [attempt, leasedUntil]),
+      [[2, baseTime + 2_000]],
+    );
+  });
+
   for (const leaseMs of [0, -1, Number.NaN]) {
     test(`refuses a lease of ${leaseMs} ms and takes nothing`, async ({ start, claim, reload }) => {
       const job = await start();

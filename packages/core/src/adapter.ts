@@ -1,0 +1,30 @@
+/** What an adapter may use: the contracts it implements, the model they speak of, and the errors they throw. */
+export type { CancelTimer, Clock } from "./clock.ts";
+export type * from "./contracts/events.ts";
+export type * from "./contracts/notify-adapter.ts";
+export type * from "./contracts/observability-adapter.ts";
+export type * from "./contracts/state-adapter.ts";
+export {
+  AdapterClosedError,
+  BlockerCycleError,
+  InvalidLeaseDurationError,
+  InvalidOptionError,
+  JobAlreadyExistsError,
+  JobNotFoundError,
+  LeaseholdError,
+  StateNotInTransactionError,
+  TransactionSelfDeadlockError,
+} from "./errors.ts";
+export type { PagePosition } from "./model/cursor.ts";
+export {
+  type FailureReason,
+  failureReasons,
+  isTerminal,
+  type JobReference,
+  type JobStatus,
+  jobStatuses,
+  type OnBlockerFailure,
+  type StateJob,
+  type StateSequence,
+} from "./model/job.ts";
+export { resolveSchedule, type Schedule } from "./model/schedule.ts";

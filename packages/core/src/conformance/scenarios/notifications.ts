@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import type { NotifyAdapter } from "../../contracts/notify-adapter.ts";
+import { createNoopNotifyAdapter } from "../../memory/noop-notify-adapter.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { Scenario } from "../scenario.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  ping: { input: null; output: null };
+}>();
+
+/** Sends nothing, and remembers what it was asked to send. */
+const recordHints = (): { adapter: NotifyAdapter; hints: [string, number][] } => {
+  const hints: [string, number][] = [];
+  const adapter: NotifyAdapter = {
+    ...createNoopNotifyAdapter(),
+    notifyJobScheduled: async (typeName, count) => {
+      hints.push([typeName, count]);
+    },
+  };
+  return { adapter, hints };
+};
+
+export const describeNotifications: Scenario = ({ test }) => {
+  test("a start without a transaction tells workers at once", jobTypes, async ({ openAnother }) => {
+    const { adapter, hints } = recordHints();
+    const { leasehold } = await openAnother({ notifyAdapter: adapter });
+    await leasehold.startJobSequence({ typeName: "ping" });
+    assert.deepEqual(hints, [["ping", 1]]);
+  });
+
+  test("runInTransaction tells them once, after it has committed", jobTypes, async ({ openAnother }) => {
+    const { adapter, hints } = recordHints();
+    const { leasehold } = await openAnother({ notifyAdapter: adapter });
+    await leasehold.runInTransaction(async (ctx) => {
+      for (let n = 0; n < 3; n += 1) await leasehold.startJobSequence({ ...ctx, typeName: "ping" });
+      assert.deepEqual(hints, []);
+    });
+    assert.deepEqual(hints, [["ping", 3]]);
+  });
+
+  test("a transaction that rolls back tells nobody", jobTypes, async ({ openAnother }) => {
+    const { adapter, hints } = recordHints();
+    const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+    await assert.rejects(
+      leasehold.runInTransaction(async () => {
+        await leasehold.startJobSequence({ typeName: "ping" });
+        throw new Error("rolled back");
+      }),
+      /rolled back/,
+    );
+    assert.deepEqual(hints, []);
+    assert.equal(events.all("jobCreated").length, 0);
+  });
+
+  test("withNotify does so around a transaction opened elsewhere", jobTypes, async ({ openAnother, stateAdapter }) => {
+    const { adapter, hints } = recordHints();
+    const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+    const result = await leasehold.withNotify(async () => {
+      const started = await stateAdapter.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
+      assert.deepEqual(hints, []);
+      return started.typeName;
+    });
+    assert.equal(result, "ping");
+    assert.deepEqual(hints, [["ping", 1]]);
+    assert.equal(events.all("notifyContextAbsence").length, 0);
+  });
+
+  test("without it, the hint is left out and that is reported", jobTypes, async ({ openAnother, stateAdapter }) => {
+    const { adapter, hints } = recordHints();
+    const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+    await stateAdapter.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
+    assert.deepEqual(hints, []);
+    assert.deepEqual(events.all("notifyContextAbsence"), [{ operation: "startJobSequence" }]);
+  });
+
+  test("withNotify drops the hints of a callback that fails", jobTypes, async ({ openAnother, stateAdapter }) => {
+    const { adapter, hints } = recordHints();
+    const { leasehold } = await openAnother({ notifyAdapter: adapter });
+    const attempt = leasehold.withNotify(() =>
+      stateAdapter.runInTransaction(async (ctx) => {
+        await leasehold.startJobSequence({ ...ctx, typeName: "ping" });
+        throw new Error("rolled back");
+      }),
+    );
+    await assert.rejects(attempt, /rolled back/);
+    assert.deepEqual(hints, []);
+  });
+
+  test("a transport that fails fails nothing else", jobTypes, async ({ openAnother }) => {
+    const broken = (): Promise<never> => Promise.reject(new Error("the line is dead"));
+    const notifyAdapter: NotifyAdapter = {
+      notifyJobScheduled: broken,
+      listenJobScheduled: broken,
+      notifyJobSequenceCompleted: broken,
+      listenJobSequenceCompleted: broken,
+      notifyJobOwnershipLost: broken,
+      listenJobOwnershipLost: broken,
+      close: async () => {},
+    };
+    const { leasehold, work, completion, events } = await openAnother({ notifyAdapter });
+    await work(leasehold.createWorker().implementJobType({ typeName: "ping", process: async () => {} }));
+    const started = await leasehold.startJobSequence({ typeName: "ping" });
+    assert.equal((await completion(started)).status, "completed");
+    const operations = new Set(events.all("notifyAdapterError").map(({ operation }) => operation));
+    assert.ok(operations.has("notifyJobScheduled") && operations.has("listenJobScheduled"));
+  });
+};

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { UnrecoverableJobError } from "../../errors.ts";
+import type { DefineBlocker } from "../../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { Scenario } from "../scenario.ts";
+import type { Story } from "../story.ts";
+
+interface Definitions {
+  send: { input: { to: string }; output: string };
+  digest: { input: null; output: string; blockers: [DefineBlocker<"send">] };
+  gather: { input: null; output: string; blockers: [DefineBlocker<"digest">] };
+}
+
+const jobTypes = defineUnionJobTypes<Definitions>();
+
+/** Its server refuses until it is mended. */
+const startMailer = async ({ leasehold, work }: Story<Definitions>): Promise<{ mend(): void }> => {
+  let broken = true;
+  await work(
+    leasehold
+      .createWorker()
+      .implementJobType({
+        typeName: "send",
+        process: async ({ job }) => {
+          if (broken) throw new UnrecoverableJobError("refused");
+          return job.input.to;
+        },
+      })
+      .implementJobType({ typeName: "digest", process: async ({ job }) => `${job.blockers[0].output}!` })
+      .implementJobType({ typeName: "gather", process: async ({ job }) => `${job.blockers[0].output}!` }),
+  );
+  return {
+    mend: () => {
+      broken = false;
+    },
+  };
+};
+
+const unknownId = "01890000-0000-7000-8000-000000000000";
+
+export const describeRedrive: Scenario = ({ test }) => {
+  test("a redriven job starts again from its first attempt", jobTypes, async (story) => {
+    const { leasehold, completion, failure, events } = story;
+    const mailer = await startMailer(story);
+    const started = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
+    await failure(started);
+    mailer.mend();
+
+    const report = await leasehold.redriveJobs({ ids: [started.id] });
+
+    assert.deepEqual(report, {
+      redriven: [{ jobId: started.id, sequenceId: started.id, revivedJobIds: [] }],
+      skipped: [],
+    });
+    assert.equal((await completion(started)).output, "Ada");
+    assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+    assert.equal(events.all("jobRedriven").length, 1);
+  });
+
+  test("by filter, only what matches and has failed", jobTypes, async (story) => {
+    const { leasehold, completion, failure, queue } = story;
+    const mailer = await startMailer(story);
+    const send = (to: string) => leasehold.startJobSequence({ typeName: "send", input: { to } });
+    const [one, two] = [await send("Ada"), await send("Bob")];
+    await Promise.all([failure(one), failure(two)]);
+    const cancelled = await leasehold.startJobSequence({
+      typeName: "send",
+      input: { to: "Cy" },
+      schedule: { afterMs: 3_600_000 },
+    });
+    await leasehold.cancelJobSequences({ ids: [cancelled.id] });
+    mailer.mend();
+    const done = await send("Dot");
+    await completion(done);
+
+    const report = await leasehold.redriveJobs({ filter: { queue, failureReason: "unrecoverable" } });
+
+    assert.deepEqual(
+      report.redriven.map(({ jobId }) => jobId),
+      [one.id, two.id],
+    );
+    assert.deepEqual(report.skipped, []);
+    assert.deepEqual([(await completion(one)).output, (await completion(two)).output], ["Ada", "Bob"]);
+    assert.equal((await leasehold.getJob({ id: cancelled.id }))?.status, "failed");
+  });
+
+  test("no more than the limit", jobTypes, async ({ leasehold, queue }) => {
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n += 1) {
+      ids.push((await leasehold.startJobSequence({ typeName: "send", input: { to: "" } })).id);
+    }
+    await leasehold.cancelJobSequences({ ids });
+
+    const report = await leasehold.redriveJobs({ filter: { queue }, limit: 2 });
+
+    assert.equal(report.redriven.length, 2);
+    const counts = await leasehold.countJobs({ queue });
+    assert.deepEqual(new Map(counts.map(({ status, count }) => [status, count])), new Map([["pending", 2], ["failed", 1]]));
+  });
+
+  test("it revives what had failed because of it", jobTypes, async (story) => {
+    const { leasehold, completion, failure } = story;
+    const mailer = await startMailer(story);
+    const send = await leasehold.startJobSequence({
+      typeName: "send",
+      input: { to: "Ada" },
+      schedule: { afterMs: 50 },
+    });
+    const digest = await leasehold.startJobSequence({ typeName: "digest", startBlockers: () => [send] });
+    const gather = await leasehold.startJobSequence({ typeName: "gather", startBlockers: () => [digest] });
+    await Promise.all([failure(send), failure(digest), failure(gather)]);
+    mailer.mend();
+
+    const { redriven } = await leasehold.redriveJobs({ ids: [send.id] });
+
+    assert.deepEqual(new Set(redriven[0]?.revivedJobIds), new Set([digest.id, gather.id]));
+    assert.equal((await completion(gather)).output, "Ada!!");
+  });
+
+  test("a dry run tells the same and changes nothing", jobTypes, async ({ leasehold, events }) => {
+    const send = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
+    const digest = await leasehold.startJobSequence({ typeName: "digest", startBlockers: () => [send] });
+    await leasehold.cancelJobSequences({ ids: [send.id] });
+    const before = [await leasehold.getJob({ id: send.id }), await leasehold.getJob({ id: digest.id })];
+
+    const rehearsal = await leasehold.redriveJobs({ ids: [send.id], dryRun: true });
+
+    assert.deepEqual([await leasehold.getJob({ id: send.id }), await leasehold.getJob({ id: digest.id })], before);
+    assert.equal(events.all("jobRedriven").length, 0);
+    const performance = await leasehold.redriveJobs({ ids: [send.id] });
+    assert.deepEqual(rehearsal, performance);
+    assert.deepEqual(performance.redriven, [{ jobId: send.id, sequenceId: send.id, revivedJobIds: [digest.id] }]);
+  });
+
+  test("what cannot be redriven is skipped, with the reason", jobTypes, async ({ leasehold }) => {
+    const deduplication = { key: randomUUID() };
+    const pending = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
+    const blocker = await leasehold.startJobSequence({ typeName: "send", input: { to: "Bob" } });
+    const dependant = await leasehold.startJobSequence({ typeName: "digest", startBlockers: () => [blocker] });
+    const replaced = await leasehold.startJobSequence({ typeName: "send", input: { to: "Cy" }, deduplication });
+    await leasehold.cancelJobSequences({ ids: [blocker.id, replaced.id] });
+    const replacement = await leasehold.startJobSequence({ typeName: "send", input: { to: "Cy" }, deduplication });
+    assert.notEqual(replacement.id, replaced.id);
+
+    const report = await leasehold.redriveJobs({ ids: [pending.id, unknownId, dependant.id, replaced.id] });
+
+    assert.deepEqual(report, {
+      redriven: [],
+      skipped: [
+        { jobId: pending.id, reason: "not_failed" },
+        { jobId: unknownId, reason: "not_found" },
+        { jobId: dependant.id, reason: "blocker_failed" },
+        { jobId: replaced.id, reason: "duplicate_live" },
+      ],
+    });
+  });
+};

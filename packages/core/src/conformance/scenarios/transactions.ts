@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { StateNotInTransactionError } from "../../errors.ts";
+import type { DefineBlocker } from "../../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { Scenario } from "../scenario.ts";
+import type { StoryTransaction } from "../story.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  greet: { input: { name: string }; output: string };
+  greetAll: { input: null; output: string; blockers: [DefineBlocker<"greet">] };
+}>();
+
+export const describeTransactions: Scenario = ({ test }) => {
+  test("a job started in a transaction that rolls back never runs", jobTypes, async ({ leasehold, work, completion }) => {
+    const greeted: string[] = [];
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "greet",
+        process: async ({ job }) => {
+          greeted.push(job.input.name);
+          return "";
+        },
+      }),
+    );
+    let id = "";
+    await assert.rejects(
+      leasehold.runInTransaction(async (ctx) => {
+        ({ id } = await leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Nobody" } }));
+        assert.equal((await leasehold.getJob({ ...ctx, id }))?.status, "pending");
+        throw new Error("rolled back");
+      }),
+      /rolled back/,
+    );
+    assert.equal(await leasehold.getJob({ id }), undefined);
+    await completion(await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }));
+    assert.deepEqual(greeted, ["Ada"]);
+  });
+
+  test("one that commits makes all its jobs runnable", jobTypes, async ({ leasehold, work, completion }) => {
+    await work(
+      leasehold.createWorker().implementJobType({ typeName: "greet", process: async ({ job }) => `Hello ${job.input.name}` }),
+    );
+    const started = await leasehold.runInTransaction(async (ctx) => [
+      await leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Ada" } }),
+      await leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Bob" } }),
+    ]);
+    const outputs = await Promise.all(started.map(async (sequence) => (await completion(sequence)).output));
+    assert.deepEqual(outputs, ["Hello Ada", "Hello Bob"]);
+  });
+
+  test("a context that has ended is refused, and its keys are named", jobTypes, async ({ leasehold, queue }) => {
+    let ended: StoryTransaction | undefined;
+    await leasehold.runInTransaction(async (ctx) => {
+      ended = ctx;
+    });
+    assert.ok(ended);
+    const context: StoryTransaction = ended;
+
+    await assert.rejects(
+      leasehold.startJobSequence({ ...context, typeName: "greet", input: { name: "Ada" } }),
+      (error) =>
+        error instanceof StateNotInTransactionError &&
+        Object.keys(context).length > 0 &&
+        Object.keys(context).every((key) => error.message.includes(`"${key}"`)),
+    );
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  });
+
+  test("a misspelt option is named", jobTypes, async ({ leasehold, queue }) => {
+    const misspelt = { typeName: "greet", input: { name: "Ada" }, piority: 3 } as const;
+    await assert.rejects(
+      leasehold.startJobSequence(misspelt),
+      (error) => error instanceof StateNotInTransactionError && error.message.includes('"piority"'),
+    );
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  });
+
+  test("calls inside runInTransaction belong to it without being told", jobTypes, async ({ leasehold, queue }) => {
+    await assert.rejects(
+      leasehold.runInTransaction(async () => {
+        const { id } = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
+        assert.equal((await leasehold.getJob({ id }))?.status, "pending");
+        assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+        throw new Error("rolled back");
+      }),
+      /rolled back/,
+    );
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  });
+
+  test("so do calls inside startBlockers", jobTypes, async ({ leasehold, queue }) => {
+    const attempt = leasehold.startJobSequence({
+      typeName: "greetAll",
+      startBlockers: async () => {
+        await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
+        throw new Error("rolled back");
+      },
+    });
+    await assert.rejects(attempt, /rolled back/);
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  });
+
+  test("and inside complete", jobTypes, async ({ leasehold, work, failure, queue }) => {
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "greet",
+        process: async ({ complete }) =>
+          complete(async () => {
+            await leasehold.startJobSequence({ typeName: "greet", input: { name: "Echo" } });
+            throw new Error("rolled back");
+          }),
+      }),
+    );
+    const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" }, maxAttempts: 1 });
+    await failure(started);
+    const { jobs } = await leasehold.listJobs({ queue });
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [started.id],
+    );
+  });
+
+  test("and inside the callback of prepare", jobTypes, async ({ leasehold, work, failure, queue }) => {
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "greet",
+        process: async ({ prepare }) =>
+          prepare({ mode: "staged" }, async () => {
+            await leasehold.startJobSequence({ typeName: "greet", input: { name: "Echo" } });
+            throw new Error("rolled back");
+          }),
+      }),
+    );
+    const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" }, maxAttempts: 1 });
+    await failure(started);
+    const { jobs } = await leasehold.listJobs({ queue });
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [started.id],
+    );
+  });
+
+  test("the result of the callback is the result of runInTransaction", jobTypes, async ({ leasehold }) => {
+    assert.equal(await leasehold.runInTransaction(async () => 42), 42);
+  });
+};

@@ -1,0 +1,28 @@
+export { notifyAdapterConformance } from "./conformance/notify-adapter.ts";
+export type { NotifyAdapterFixture } from "./conformance/notify-fixture.ts";
+export type { ConformanceRunner } from "./conformance/runner.ts";
+export { stateAdapterConformance } from "./conformance/state-adapter.ts";
+export type { StateAdapterFixture } from "./conformance/state-fixture.ts";
+export {
+  createDeterministicRuntime,
+  type DeterministicRuntime,
+  type DeterministicRuntimeOptions,
+} from "./testing/deterministic-runtime.ts";
+export {
+  type Fault,
+  type FaultPlan,
+  type FaultyCall,
+  onNthCall,
+  onRandomCalls,
+  type RandomFaultsOptions,
+} from "./testing/fault-plans.ts";
+export { type FaultOptions, InjectedFaultError, withFaults } from "./testing/faults.ts";
+export {
+  createManualClock,
+  type ManualClock,
+  type ManualClockOptions,
+  type RunUntilOptions,
+} from "./testing/manual-clock.ts";
+export { recordCalls, type RecordedAdapter, type RecordedCall } from "./testing/record-calls.ts";
+export { createSeededRandom, type SeededRandom } from "./testing/seeded-random.ts";
+export { createTestBench, type StartableWorker, type TestBench, type TestBenchOptions } from "./testing/test-bench.ts";

@@ -1,0 +1,183 @@
+import { describe, expect, it } from "vitest";
+import type { LeaseholdEventName } from "../contracts/events.ts";
+import type { LogEntry } from "../contracts/log.ts";
+import { defineUnionJobTypes } from "../model/job-types.ts";
+import { type Fault, type FaultPlan, onNthCall } from "../testing/fault-plans.ts";
+import { InjectedFaultError, withFaults } from "../testing/faults.ts";
+import { createTestBench, type TestBench } from "../testing/test-bench.ts";
+import { wrapAdapter } from "../testing/wrap-adapter.ts";
+
+interface Types {
+  work: { input: { n: number }; output: number };
+}
+
+const jobTypes = defineUnionJobTypes<Types>();
+
+const createBench = async (plan: FaultPlan, options: { storeDeadlineMs?: number } = {}) => {
+  const events: LogEntry[] = [];
+  const executions: number[] = [];
+  const bench: TestBench<Types> = await createTestBench({
+    jobTypes,
+    log: (entry) => events.push(entry),
+    wrapStateAdapter: (adapter) => withFaults(adapter, plan),
+    ...options,
+  });
+  const worker = bench.leasehold.createWorker().implementJobType({
+    typeName: "work",
+    process: async ({ job }) => {
+      executions.push(job.input.n);
+      return job.input.n * 2;
+    },
+  });
+  const count = (name: LeaseholdEventName): number => events.filter(({ event }) => event === name).length;
+  return { ...bench, worker, executions, count };
+};
+
+const startTen = async ({ leasehold, clock }: Pick<TestBench<Types>, "leasehold" | "clock">) => {
+  const sequences = Array.from({ length: 10 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
+  return clock.runUntil(leasehold.startJobSequences({ sequences }));
+};
+
+const expectAllCompleted = async ({ leasehold }: Pick<TestBench<Types>, "leasehold">, attempt: number) => {
+  const { jobs } = await leasehold.listJobs({});
+  expect(jobs.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => "completed"));
+  expect(jobs.map((job) => job.attempt)).toEqual(Array.from({ length: 10 }, () => attempt));
+};
+
+const inOrder = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b);
+const eachOnce = Array.from({ length: 10 }, (_, n) => n);
+
+describe("a worker whose store fails", () => {
+  const faults: Record<string, Fault> = {
+    "fails before it does anything": { kind: "fail_before" },
+    "does it and loses the reply": { kind: "fail_after" },
+    "never answers": { kind: "hang" },
+  };
+  const methods = ["claimJobs", "commitOutcomes", "nextRunnableIn", "renewLeases", "reapExpiredLeases"];
+
+  for (const [name, fault] of Object.entries(faults)) {
+    for (const method of methods) {
+      it(`runs every job once when the first ${method} ${name}`, async () => {
+        const bench = await createBench(onNthCall(method, 1, fault));
+        await startTen(bench);
+        await bench.drain(bench.worker);
+        await expectAllCompleted(bench, 1);
+        expect(inOrder(bench.executions)).toEqual(eachOnce);
+      });
+    }
+  }
+
+  it("recovers the jobs of a claim whose reply was lost, without waiting for the lease", async () => {
+    const bench = await createBench(onNthCall("claimJobs", 1, { kind: "fail_after" }));
+    await startTen(bench);
+    const before = bench.clock.monotonic();
+    await bench.drain(bench.worker);
+    expect(bench.clock.monotonic() - before).toBeLessThan(1_000);
+    await expectAllCompleted(bench, 1);
+  });
+
+  it("takes the outcome whose reply was lost as written", async () => {
+    const bench = await createBench(onNthCall("commitOutcomes", 1, { kind: "fail_after" }));
+    await startTen(bench);
+    await bench.drain(bench.worker);
+    await expectAllCompleted(bench, 1);
+    expect(bench.count("jobAttemptFenced")).toBe(0);
+  });
+
+  it("outlives a store that is down for longer than a lease", async () => {
+    let down = false;
+    const bench = await createBench(() => (down ? { kind: "fail_before" } : undefined));
+    await startTen(bench);
+    down = true;
+    const worker = await bench.clock.runUntil(bench.worker.start());
+    await bench.clock.advanceBy(120_000);
+    expect(bench.executions).toEqual([]);
+    expect(worker.health().healthy).toBe(false);
+    down = false;
+    await bench.clock.runUntil(async () => bench.executions.length === 10);
+    await bench.clock.runUntil(worker.stop());
+    await expectAllCompleted(bench, 1);
+    expect(worker.health()).toMatchObject({ healthy: true, state: "stopped" });
+  });
+
+  it("gives up a result when the lease has run out before the store is back", async () => {
+    let down = false;
+    const bench = await createBench(({ method }) =>
+      down && method !== "claimJobs" ? { kind: "fail_before" } : undefined,
+    );
+    const worker = bench.leasehold.createWorker().implementJobType({ typeName: "work", process: async () => 1 });
+    await startTen(bench);
+    down = true;
+    const running = await bench.clock.runUntil(worker.start({ leaseMs: 3_000 }));
+    await bench.clock.runUntil(() => bench.count("jobAttemptLeaseExpired") === 10);
+    down = false;
+    await bench.clock.runUntil(async () => (await bench.leasehold.countJobs({ status: "completed" }))[0]?.count === 10);
+    await bench.clock.runUntil(running.stop());
+    const { jobs } = await bench.leasehold.listJobs({});
+    for (const job of jobs) expect(job.attempt).toBeGreaterThan(1);
+  });
+});
+
+describe("a start whose reply was lost", () => {
+  it("is recognised as its own on the second try", async () => {
+    const bench = await createBench(onNthCall("createJobs", 1, { kind: "fail_after" }));
+    const id = "01900000-0000-7000-8000-000000000001";
+    const started = await bench.clock.runUntil(
+      bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, id, deduplication: { key: "k" } }),
+    );
+    expect(started).toMatchObject({ id, deduplicated: false });
+    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+  });
+
+  it("is not confused with another job of the same id", async () => {
+    const bench = await createBench(onNthCall("createJobs", 2, { kind: "fail_before" }));
+    const id = "01900000-0000-7000-8000-000000000001";
+    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, id });
+    const second = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 2 }, id });
+    await expect(bench.clock.runUntil(second)).rejects.toMatchObject({ code: "JobAlreadyExists", ids: [id] });
+  });
+
+  it("fails after its tries with the store's own error", async () => {
+    const bench = await createBench(({ method }) => (method === "createJobs" ? { kind: "fail_before" } : undefined));
+    const start = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    await expect(bench.clock.runUntil(start)).rejects.toBeInstanceOf(InjectedFaultError);
+    expect(bench.count("stateAdapterError")).toBe(3);
+  });
+
+  it("fails with StoreCallTimeout when the store never answers", async () => {
+    const bench = await createBench(({ method }) => (method === "createJobs" ? { kind: "hang" } : undefined), {
+      storeDeadlineMs: 500,
+    });
+    const start = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    await expect(bench.clock.runUntil(start)).rejects.toMatchObject({ code: "StoreCallTimeout", operation: "createJobs" });
+  });
+});
+
+describe("an outcome the store cannot take", () => {
+  it("harms neither its neighbours nor the record of its failure", async () => {
+    const bench = await createTestBench({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method !== "commitOutcomes"
+            ? original
+            : async (call) => {
+                const { outcomes } = call as { outcomes: { output?: string; error?: string | null }[] };
+                // As a database does that meets bytes it cannot encode: the whole statement fails.
+                const unwritable = outcomes.some(({ output, error }) => output === "6" || error);
+                if (unwritable) throw new Error("invalid byte sequence");
+                return original(call);
+              },
+        ),
+    });
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "work",
+      maxAttempts: 1,
+      process: async ({ job }) => job.input.n * 2,
+    });
+    const sequences = await startTen(bench);
+    await bench.drain(worker);
+    const statuses = await Promise.all(sequences.map(async ({ id }) => (await bench.leasehold.getJob({ id }))?.status));
+    expect(statuses).toEqual(eachOnce.map((n) => (n === 3 ? "failed" : "completed")));
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import type { LogEntry } from "../contracts/log.ts";
+import { createLeasehold } from "../leasehold.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../model/job-types.ts";
+import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
+import { withFaults } from "../testing/faults.ts";
+import { recordCalls } from "../testing/record-calls.ts";
+import { createTestBench } from "../testing/test-bench.ts";
+import { createDeferred } from "./deferred.ts";
+
+interface Types {
+  slow: { input: { ms: number }; output: null };
+}
+
+const jobTypes = defineUnionJobTypes<Types>();
+const slow = (ms: number) => ({ typeName: "slow" as const, input: { ms } });
+const count = 60;
+
+describe("leases", () => {
+  it("are renewed for jobs that wait in the buffer, so that none runs twice", async () => {
+    const bench = await createTestBench({ jobTypes });
+    const executed: string[] = [];
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "slow",
+      process: async ({ job }) => {
+        executed.push(job.id);
+        // The first dozen are quick, which talks the worker into a buffer; then each takes more than a lease.
+        if (executed.length > 12) await new Promise<void>((resolve) => bench.clock.setTimer(resolve, job.input.ms));
+        return null;
+      },
+    });
+    await bench.leasehold.startJobSequences({ sequences: Array.from({ length: count }, () => slow(2_500)) });
+    await bench.drain(worker, { concurrency: 2, prefetch: 50, leaseMs: 1_000 });
+    expect(new Set(executed).size).toBe(count);
+    expect(executed.length).toBe(count);
+  });
+
+  it("follow the shortest lease among the job types", async () => {
+    const types = defineJobTypes({ brief: { input: typeOnly<null>(), output: typeOnly<null>(), leaseMs: 300 } });
+    const bench = await createTestBench({ jobTypes: types });
+    let executions = 0;
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "brief",
+      process: async () => {
+        executions += 1;
+        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, 5_000));
+        return null;
+      },
+    });
+    await bench.leasehold.startJobSequence({ typeName: "brief", input: null });
+    await bench.drain(worker, { leaseMs: 60_000, reapIntervalMs: 50 });
+    expect(executions).toBe(1);
+  });
+
+  it("are renewed together, in one call", async () => {
+    let calls: ReturnType<typeof recordCalls>["callsOf"] = () => [];
+    const bench = await createTestBench({
+      jobTypes,
+      wrapStateAdapter: (adapter) => {
+        const recorded = recordCalls(adapter);
+        calls = recorded.callsOf;
+        return recorded.adapter;
+      },
+    });
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "slow",
+      process: async ({ job }) => {
+        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, job.input.ms));
+        return null;
+      },
+    });
+    await bench.leasehold.startJobSequences({ sequences: Array.from({ length: 20 }, () => slow(25_000)) });
+    await bench.drain(worker, { concurrency: 20, leaseMs: 30_000 });
+    const renewals = calls("renewLeases").map(({ args }) => (args[0] as { leases: unknown[] }).leases.length);
+    expect(renewals).toEqual([20, 20]);
+  });
+
+  it("abort the process function when they cannot be renewed", async () => {
+    const reasons: unknown[] = [];
+    const bench = await createTestBench({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        withFaults(adapter, ({ method }) => (method === "renewLeases" ? { kind: "fail_before" } : undefined)),
+    });
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "slow",
+      maxAttempts: 1,
+      process: ({ signal }) =>
+        new Promise((_, reject) =>
+          signal.addEventListener("abort", () => {
+            reasons.push(signal.reason);
+            reject(new Error("aborted"));
+          }),
+        ),
+    });
+    await bench.leasehold.startJobSequence(slow(0));
+    await bench.drain(worker, { leaseMs: 1_000 });
+    expect(reasons[0]).toBe("lease_expired");
+  });
+
+  it("do not depend on the clocks of workers", async () => {
+    const store = await createTestBench({ jobTypes });
+    const workerClocks = [3_600_000, -3_600_000].map((ms, index) => {
+      const runtime = createDeterministicRuntime({ seed: `worker ${index}`, clock: store.clock });
+      return { ...runtime, clock: { ...store.clock, now: () => store.clock.now() + ms } };
+    });
+    const executed: string[] = [];
+    const workers = await Promise.all(
+      workerClocks.map(async (runtime) => {
+        const leasehold = await createLeasehold({ stateAdapter: store.stateAdapter, jobTypes, runtime });
+        return leasehold
+          .createWorker()
+          .implementJobType({
+            typeName: "slow",
+            process: async ({ job }) => {
+              executed.push(job.id);
+              await new Promise<void>((resolve) => store.clock.setTimer(resolve, job.input.ms));
+              return null;
+            },
+          })
+          .start({ leaseMs: 1_000, concurrency: 3 });
+      }),
+    );
+    await store.leasehold.startJobSequences({ sequences: Array.from({ length: 12 }, () => slow(4_000)) });
+    await store.clock.runUntil(
+      async () => (await store.leasehold.countJobs({ status: "completed" }))[0]?.count === 12,
+    );
+    await store.clock.runUntil(Promise.all(workers.map((worker) => worker.stop())));
+    expect(executed.length).toBe(12);
+    expect(new Set(executed).size).toBe(12);
+  });
+
+  it("fence a worker from its own earlier attempt at the same job", async () => {
+    const events: LogEntry[] = [];
+    let paused = true;
+    const bench = await createTestBench({
+      jobTypes,
+      log: (entry) => events.push(entry),
+      wrapStateAdapter: (adapter) =>
+        withFaults(adapter, ({ method }) => (paused && method === "renewLeases" ? { kind: "fail_before" } : undefined)),
+    });
+    const first = createDeferred<null>();
+    const attempts: number[] = [];
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "slow",
+      process: async ({ job }) => {
+        attempts.push(job.attempt);
+        if (job.attempt === 1) return first.promise;
+        return null;
+      },
+    });
+    const { id } = await bench.leasehold.startJobSequence(slow(0));
+    const running = await bench.clock.runUntil(worker.start({ leaseMs: 1_000, reapIntervalMs: 200, abortGraceMs: 60_000 }));
+    await bench.clock.runUntil(async () => (await bench.leasehold.getJob({ id }))?.status === "completed");
+    paused = false;
+    first.resolve(null);
+    await bench.clock.runUntil(running.stop());
+    expect(attempts).toEqual([1, 2]);
+    expect(await bench.leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
+  });
+});
