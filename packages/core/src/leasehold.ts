@@ -25,7 +25,7 @@ import { InvalidOptionError } from "./errors.ts";
 import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
 import type { JobTypes } from "./model/job-types.ts";
-import { requireFunction, requireInteger, requirePlainObject } from "./model/option-checks.ts";
+import { optionalInteger, requireFunction, requirePlainObject } from "./model/option-checks.ts";
 import { createProcessGate } from "./worker/process-gate.ts";
 import { createWorkerBuilder } from "./worker/worker-builder.ts";
 
@@ -127,7 +127,7 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       adapter: options.stateAdapter,
       runtime,
       observe,
-      deadlineMs: requireInteger(options.storeDeadlineMs ?? 10_000, "storeDeadlineMs", { min: 1, max: longestDurationMs }),
+      deadlineMs: optionalInteger(options.storeDeadlineMs, "storeDeadlineMs", 10_000, { min: 1, max: longestDurationMs }),
       retry: parseStoreRetry(options.storeRetry),
     }),
     notifyAdapter,
@@ -135,7 +135,7 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     observe,
     runtime,
     codec,
-    maxPayloadBytes: requireInteger(options.maxPayloadBytes ?? defaultMaxPayloadBytes, "maxPayloadBytes", {
+    maxPayloadBytes: optionalInteger(options.maxPayloadBytes, "maxPayloadBytes", defaultMaxPayloadBytes, {
       min: 1,
       max: 2 ** 30,
     }),
@@ -147,7 +147,7 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
 const parseStoreRetry = (value: unknown = {}): StoreRetryOptions => {
   const options = requirePlainObject(value, "storeRetry");
   const integer = (option: string, fallback: number, min: number): number =>
-    requireInteger(options[option] ?? fallback, `storeRetry.${option}`, { min, max: longestDurationMs });
+    optionalInteger(options[option], `storeRetry.${option}`, fallback, { min, max: longestDurationMs });
   return {
     maxAttempts: integer("maxAttempts", 3, 1),
     initialDelayMs: integer("initialDelayMs", 50, 0),

@@ -6,7 +6,7 @@ import {
   WaitForJobSequenceCompletionTimeoutError,
 } from "../errors.ts";
 import type { StateSequence } from "../model/job.ts";
-import { requireId, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import { requireId, optionalInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 
@@ -22,8 +22,8 @@ export const waitForJobSequenceCompletion = async (engine: Engine, passed: unkno
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const bounds = { min: 1, max: Number.MAX_SAFE_INTEGER };
-  const timeoutMs = requireInteger(options["timeoutMs"] ?? defaultTimeoutMs, "timeoutMs", bounds);
-  const pollIntervalMs = requireInteger(options["pollIntervalMs"] ?? defaultPollIntervalMs, "pollIntervalMs", bounds);
+  const timeoutMs = optionalInteger(options["timeoutMs"], "timeoutMs", defaultTimeoutMs, bounds);
+  const pollIntervalMs = optionalInteger(options["pollIntervalMs"], "pollIntervalMs", defaultPollIntervalMs, bounds);
   const signal = options["signal"];
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new InvalidOptionError("signal", "must be an AbortSignal", signal);

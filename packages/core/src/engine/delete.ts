@@ -1,5 +1,5 @@
 import { JobSequenceHasDependantsError, JobSequenceNotRootError } from "../errors.ts";
-import { requireArray, requireId, requireInteger, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import { optionalInteger, requireArray, requireId, requireInteger, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { runSingleCall, findContext } from "./transaction.ts";
 
@@ -26,8 +26,9 @@ export const pruneJobSequences = async (engine: Engine, passed: unknown): Promis
   const options = requirePlainObject(passed, "options");
   await findContext(engine, "pruneJobSequences", options, ["olderThanMs", "statuses", "batchSize"]);
   const olderThanMs = requireInteger(options["olderThanMs"], "olderThanMs", { min: 0, max: Number.MAX_SAFE_INTEGER });
-  const limit = requireInteger(options["batchSize"] ?? 1_000, "batchSize", { min: 1, max: 100_000 });
-  const statuses = requireArray(options["statuses"] ?? ["completed"], "statuses", { maxLength: 2 }).map(
+  const limit = optionalInteger(options["batchSize"], "batchSize", 1_000, { min: 1, max: 100_000 });
+  const given = options["statuses"] === undefined ? ["completed"] : options["statuses"];
+  const statuses = requireArray(given, "statuses", { maxLength: 2 }).map(
     (status, index) => requireOneOf(status, `statuses[${index}]`, ["completed", "failed"]),
   );
   const finishedBefore = (await engine.store.getTime()) - olderThanMs;

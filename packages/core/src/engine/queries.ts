@@ -2,7 +2,7 @@ import type { JobCount, JobPage } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
 import { decodeCursor, encodeCursor, type PagePosition } from "../model/cursor.ts";
 import type { StateJob } from "../model/job.ts";
-import { requireId, requireInteger, requireName, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import { optionalInteger, requireId, requireName, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
 import { findContext } from "./transaction.ts";
@@ -19,7 +19,7 @@ const defaultPageSize = 50;
 const largestPage = 1_000;
 
 const parsePage = (kind: string, options: Record<string, unknown>): { limit: number; after: PagePosition | null } => ({
-  limit: requireInteger(options["limit"] ?? defaultPageSize, "limit", { min: 1, max: largestPage }),
+  limit: optionalInteger(options["limit"], "limit", defaultPageSize, { min: 1, max: largestPage }),
   after: decodeCursor(kind, options["cursor"] ?? undefined),
 });
 
@@ -66,7 +66,8 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
   const options = requirePlainObject(passed, "options");
   const own = ["order", ...pageOptions];
   const ctx = await findContext(engine, "listJobs", options, [...own, ...jobFilterOptions]);
-  const order = requireOneOf(options["order"] ?? "newest", "order", ["newest", "oldest"]);
+  const order =
+    options["order"] === undefined ? "newest" : requireOneOf(options["order"], "order", ["newest", "oldest"]);
   const kind = `jobs-${order}`;
   const filter = parseJobFilter(pick(options, jobFilterOptions));
   const page = await engine.store.listJobs({ ctx, filter, order, ...parsePage(kind, options) });

@@ -1,6 +1,6 @@
 import type { RedriveResult } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
-import { requireArray, requireId, requireInteger, requirePlainObject } from "../model/option-checks.ts";
+import { optionalInteger, requireArray, requireId, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { parseJobFilter } from "./job-filter.ts";
 import { jobEventData } from "./observe.ts";
@@ -23,7 +23,7 @@ export const redriveJobs = async (engine: Engine, passed: unknown): Promise<Redr
   if ((options["ids"] === undefined) === (options["filter"] === undefined)) {
     throw new InvalidOptionError("ids", "or `filter` must be given, and not both", options["ids"]);
   }
-  const dryRun = options["dryRun"] ?? false;
+  const { dryRun = false } = options;
   if (typeof dryRun !== "boolean") throw new InvalidOptionError("dryRun", "must be true or false", dryRun);
 
   const jobIds = await chooseJobs(engine, ctx, options);
@@ -51,7 +51,7 @@ const chooseJobs = async (
     return ids.map((id, index) => requireId(id, `ids[${index}]`));
   }
   const filter = parseJobFilter(requirePlainObject(options["filter"], "filter"), "filter.");
-  const limit = requireInteger(options["limit"] ?? 10_000, "limit", { min: 1, max: 100_000 });
+  const limit = optionalInteger(options["limit"], "limit", 10_000, { min: 1, max: 100_000 });
   const ids: string[] = [];
   let after = null;
   do {

@@ -64,6 +64,14 @@ export const requireInteger = (value: unknown, option: string, limits: NumberLim
   return requireWithin(value as number, option, "an integer", limits);
 };
 
+/** Absent takes the fallback; null does not count as absent. */
+export const optionalInteger = (
+  value: unknown,
+  option: string,
+  fallback: number,
+  limits: NumberLimits,
+): number => (value === undefined ? fallback : requireInteger(value, option, limits));
+
 export const requireNumber = (value: unknown, option: string, limits: NumberLimits = {}): number => {
   if (typeof value !== "number" || !Number.isFinite(value))
     throw refusal(option, "must be a finite number", value);

@@ -1,7 +1,7 @@
 import { sleep } from "../clock.ts";
 import type { Dispose } from "../contracts/notify-adapter.ts";
 import type { Engine } from "../engine/engine.ts";
-import { requireInteger, requirePlainObject } from "../model/option-checks.ts";
+import { optionalInteger, requirePlainObject } from "../model/option-checks.ts";
 import { longestDurationMs } from "../engine/new-job.ts";
 import type { RunningWorker, StopResult, WorkerHealth } from "../api/worker.ts";
 import { createCommitter } from "./committer.ts";
@@ -119,7 +119,7 @@ export const startWorker = async (
     stop: async (options = {}) => {
       const { deadlineMs } = requirePlainObject(options, "options");
       const limits = { min: 0, max: longestDurationMs };
-      const wait = requireInteger(deadlineMs ?? settings.stopDeadlineMs, "deadlineMs", limits);
+      const wait = optionalInteger(deadlineMs, "deadlineMs", settings.stopDeadlineMs, limits);
       stopped ??= stopNow(wait);
       return stopped;
     },

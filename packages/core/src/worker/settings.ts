@@ -1,7 +1,7 @@
 import { defaultQueue, largestInt32, longestDurationMs } from "../engine/new-job.ts";
 import type { Engine } from "../engine/engine.ts";
 import { InvalidLeaseDurationError, InvalidOptionError } from "../errors.ts";
-import { requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import { optionalInteger, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { QueueSettings, WorkerSettings } from "./worker-context.ts";
 
@@ -36,7 +36,7 @@ export const parseWorkerSettings = (
     if (!startOptions.includes(key as StartOption)) throw new InvalidOptionError(key, "is not an option of start");
   }
   const integer = (option: StartOption, fallback: number, min: number, max: number): number =>
-    requireInteger(options[option] ?? fallback, option, { min, max });
+    optionalInteger(options[option], option, fallback, { min, max });
 
   const concurrency = integer("concurrency", 10, 1, largestConcurrency);
   return {
@@ -48,7 +48,7 @@ export const parseWorkerSettings = (
     queues: parseQueues(engine, options["queues"], concurrency, typeNames),
     prefetch: integer("prefetch", Math.min(concurrency * 4, 1_000), 0, largestConcurrency),
     pollIntervalMs: integer("pollIntervalMs", 1_000, 1, longestDurationMs),
-    leaseMs: parseLease(options["leaseMs"] ?? 30_000),
+    leaseMs: options["leaseMs"] === undefined ? 30_000 : parseLease(options["leaseMs"]),
     retry,
     maxAttempts:
       options["maxAttempts"] === undefined ? undefined : integer("maxAttempts", 1, 1, largestInt32),

@@ -94,7 +94,8 @@ export const describeSchemas: Scenario = ({ test }) => {
     for (const cents of [1, 2]) {
       const started = await leasehold.startJobSequence({ typeName: "pay", input: { cents }, maxAttempts: 1 });
       const { reason, cause } = await failure(started);
-      assert.equal(reason, cents === 1 ? "attempts_exhausted" : "attempts_exhausted");
+      // Not `invalid_input`: the job's own input was fine.
+      assert.equal(reason, "attempts_exhausted");
       assert.ok(cause instanceof Error);
       assert.equal(cause.name, "SchemaValidationError");
       assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);

@@ -1,0 +1,357 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LeaseholdError } from "./errors.ts";
+import { createLeasehold } from "./leasehold.ts";
+import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
+import { defineJobTypes, typeOnly } from "./model/job-types.ts";
+import { rescheduleJob } from "./worker/reschedule-job.ts";
+
+/** The façade as a caller without types sees it. */
+type Untyped = Record<string, (...args: unknown[]) => unknown>;
+
+const jobTypes = defineJobTypes({
+  work: { input: typeOnly<unknown>(), output: typeOnly<unknown>() },
+  step: { input: typeOnly<unknown>(), output: typeOnly<unknown>(), internal: true },
+});
+
+const id = "01900000-0000-7000-8000-000000000000";
+const throwing = new Proxy(
+  {},
+  {
+    get: () => {
+      throw new Error("hostile get");
+    },
+    ownKeys: () => {
+      throw new Error("hostile ownKeys");
+    },
+    getPrototypeOf: () => {
+      throw new Error("hostile getPrototypeOf");
+    },
+  },
+);
+
+const names = ["", "x".repeat(201), "nul\0", "\ud800", 7, null, {}, [], true, () => {}, Symbol("s"), 3n, throwing];
+const integers = (min: number, max: number): unknown[] => [
+  min - 1,
+  max + 1,
+  1.5,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  "1",
+  null,
+  {},
+  5n,
+  throwing,
+];
+const largestInt = 2 ** 31 - 1;
+const year = 366 * 24 * 3_600_000;
+const notObjects = [null, "text", 7, [], () => {}, Symbol("s"), new Map(), throwing];
+const notFunctions = ["text", 7, {}, [], null, throwing];
+const notDates = ["2030-01-01", 0, new Date(Number.NaN), {}, throwing];
+const unstorable = [() => {}, Symbol("s"), 1n, Number.NaN, new Date(), new Map(), [undefined], "\0", "\ud800"];
+
+/** Option named in the error → values it must refuse → how to call with that value. */
+type Case = readonly [option: string, values: readonly unknown[], call: (value: unknown) => readonly unknown[]];
+
+const start = (extra: object): object => ({ typeName: "work", input: null, ...extra });
+const page: readonly Case[] = [
+  ["limit", integers(1, 1_000), (limit) => [{ id, limit }]],
+  ["cursor", ["garbage", 7, {}, "x".repeat(5_000)], (cursor) => [{ id, cursor }]],
+];
+const filter = (wrap: (filter: object) => object, prefix = ""): readonly Case[] => [
+  [`${prefix}status`, ["unknown", 7, {}], (status) => [wrap({ status })]],
+  [`${prefix}status[0]`, ["unknown", 7], (status) => [wrap({ status: [status] })]],
+  [`${prefix}queue`, ["", 7], (queue) => [wrap({ queue })]],
+  [`${prefix}typeName`, ["", 7], (typeName) => [wrap({ typeName })]],
+  [`${prefix}failureReason`, ["bad luck", 7], (failureReason) => [wrap({ failureReason })]],
+  [`${prefix}createdFrom`, notDates, (createdFrom) => [wrap({ createdFrom })]],
+  [`${prefix}finishedBefore`, notDates, (finishedBefore) => [wrap({ finishedBefore })]],
+];
+
+const cases: Record<string, readonly Case[]> = {
+  startJobSequence: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["typeName", [undefined, ...names], (typeName) => [{ typeName, input: null }]],
+    ["id", names, (value) => [start({ id: value })]],
+    ["queue", names, (queue) => [start({ queue })]],
+    ["priority", integers(-largestInt, largestInt), (priority) => [start({ priority })]],
+    ["maxAttempts", integers(1, largestInt), (maxAttempts) => [start({ maxAttempts })]],
+    ["timeoutMs", integers(1, year), (timeoutMs) => [start({ timeoutMs })]],
+    ["schedule", [...notObjects, {}, { at: new Date(), afterMs: 1 }], (schedule) => [start({ schedule })]],
+    ["schedule.at", notDates, (at) => [start({ schedule: { at } })]],
+    ["schedule.afterMs", [-1, Number.NaN, Infinity, "1", {}], (afterMs) => [start({ schedule: { afterMs } })]],
+    ["deduplication", notObjects, (deduplication) => [start({ deduplication })]],
+    ["deduplication.key", [undefined, "", "x".repeat(501), 7, "\0"], (key) => [start({ deduplication: { key } })]],
+    ["deduplication.strategy", ["some", 7], (strategy) => [start({ deduplication: { key: "k", strategy } })]],
+    [
+      "deduplication.windowMs",
+      integers(1, Number.MAX_SAFE_INTEGER),
+      (windowMs) => [start({ deduplication: { key: "k", windowMs } })],
+    ],
+    ["startBlockers", notFunctions, (startBlockers) => [start({ startBlockers })]],
+    ["startBlockers", [undefined, {}, "text"], (returned) => [start({ startBlockers: () => returned })]],
+    ["startBlockers[0].id", [undefined, 7, ""], (value) => [start({ startBlockers: () => [{ id: value }] })]],
+  ],
+  startJobSequences: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["sequences", [undefined, "text", {}, 7], (sequences) => [{ sequences }]],
+    ["sequences[1]", notObjects, (item) => [{ sequences: [start({}), item] }]],
+    ["sequences[1].colour", [1], (colour) => [{ sequences: [start({}), start({ colour })] }]],
+    ["sequences[0].startBlockers", [() => []], (startBlockers) => [{ sequences: [start({ startBlockers })] }]],
+  ],
+  completeJobSequence: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["id", [undefined, ...names], (value) => [{ id: value, typeName: "work", complete: () => {} }]],
+    ["typeName", [undefined, ...names], (typeName) => [{ id, typeName, complete: () => {} }]],
+    ["complete", [undefined, ...notFunctions], (complete) => [{ id, typeName: "work", complete }]],
+  ],
+  waitForJobSequenceCompletion: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["id", [undefined, ...names], (value) => [{ id: value, typeName: "work" }]],
+    ["typeName", [undefined, ...names], (typeName) => [{ id, typeName }]],
+    ["timeoutMs", integers(1, Number.MAX_SAFE_INTEGER).slice(2, 5), (timeoutMs) => [{ id, typeName: "work", timeoutMs }]],
+    ["pollIntervalMs", [0, -1, 0.5, "1"], (pollIntervalMs) => [{ id, typeName: "work", pollIntervalMs }]],
+    ["signal", [{}, "text", { aborted: true }], (signal) => [{ id, typeName: "work", signal }]],
+  ],
+  cancelJobSequences: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["ids", [undefined, "text", {}], (ids) => [{ ids }]],
+    ["ids[0]", names, (value) => [{ ids: [value] }]],
+    ["reason", ["", 7, "x".repeat(2_001)], (reason) => [{ ids: [id], reason }]],
+  ],
+  redriveJobs: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["ids", [undefined, "text", {}], (ids) => [{ ids }]],
+    ["ids[0]", names, (value) => [{ ids: [value] }]],
+    ["filter", ["text", 7, []], (value) => [{ filter: value }]],
+    ["filter.colour", ["red"], (colour) => [{ filter: { colour } }]],
+    ["dryRun", ["yes", 1], (dryRun) => [{ ids: [id], dryRun }]],
+    ["limit", integers(1, 100_000), (limit) => [{ filter: {}, limit }]],
+    ...filter((value) => ({ filter: value }), "filter."),
+  ],
+  deleteJobSequences: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["rootSequenceIds", [undefined, "text", {}], (rootSequenceIds) => [{ rootSequenceIds }]],
+    ["rootSequenceIds[0]", names, (value) => [{ rootSequenceIds: [value] }]],
+  ],
+  pruneJobSequences: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["olderThanMs", [undefined, -1, 0.5, "1", Number.NaN], (olderThanMs) => [{ olderThanMs }]],
+    ["batchSize", integers(1, 100_000), (batchSize) => [{ olderThanMs: 0, batchSize }]],
+    ["statuses[0]", ["pending", 7], (status) => [{ olderThanMs: 0, statuses: [status] }]],
+  ],
+  runInTransaction: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
+  withNotify: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
+  getJob: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["id", [undefined, ...names], (value) => [{ id: value }]],
+  ],
+  getJobSequence: [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  listJobs: [
+    ["options", notObjects, (options) => [options]],
+    ["order", ["sideways", 7], (order) => [{ order }]],
+    ["limit", integers(1, 1_000), (limit) => [{ limit }]],
+    ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
+    ...filter((value) => value),
+  ],
+  listSequenceJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
+  getJobBlockers: [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  listBlockedJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
+  countJobs: [["options", notObjects, (options) => [options]], ...filter((value) => value)],
+  explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  createWorker: [
+    ["options", notObjects, (options) => [options]],
+    ["colour", ["red"], (colour) => [{ colour }]],
+    ["retry", ["often", 7], (retry) => [{ retry }]],
+  ],
+};
+
+const show = (value: unknown): string => {
+  try {
+    return `${typeof value} ${String(value)}`.slice(0, 40);
+  } catch {
+    return "something hostile";
+  }
+};
+
+const rejection = async (call: () => unknown): Promise<unknown> => {
+  try {
+    await call();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+};
+
+let stateAdapter: InProcessStateAdapter;
+let leasehold: Untyped;
+
+beforeEach(async () => {
+  stateAdapter = createInProcessStateAdapter();
+  leasehold = (await createLeasehold({ stateAdapter, jobTypes })) as unknown as Untyped;
+});
+
+afterEach(async () => {
+  const written = await stateAdapter.countJobs({ filter: {} });
+  expect(written, "nothing may be written").toEqual([]);
+});
+
+const expectRefusal = (error: unknown, option: string, value: unknown): void => {
+  expect(error, `${show(value)} as ${option}`).toBeInstanceOf(LeaseholdError);
+  expect(error).toMatchObject({ code: "InvalidOption", option });
+  expect((error as Error).message).toContain(option);
+};
+
+describe("bad input to", () => {
+  for (const [method, options] of Object.entries(cases)) {
+    it(`${method} names the option`, async () => {
+      for (const [option, values, args] of options) {
+        for (const value of values) {
+          expectRefusal(await rejection(() => leasehold[method]!(...args(value))), option, value);
+        }
+      }
+    });
+  }
+
+  it("every function of the façade is covered", () => {
+    expect(Object.keys(cases).sort()).toEqual(Object.keys(leasehold).sort());
+  });
+
+  it("startJobSequence names an unknown or internal type", async () => {
+    for (const typeName of ["nothing", "step", "__proto__", "constructor"]) {
+      const error = await rejection(() => leasehold["startJobSequence"]!({ typeName, input: null }));
+      expect(error).toMatchObject({ code: "UnknownJobType", typeName });
+    }
+  });
+
+  it("startJobSequence names the path of what cannot be stored", async () => {
+    for (const value of unstorable) {
+      const error = await rejection(() => leasehold["startJobSequence"]!(start({ input: { deep: [value] } })));
+      expect(error, show(value)).toMatchObject({ code: "PayloadNotStorable" });
+      expect((error as { path: string }).path).toMatch(/^input\.deep\[0\]/);
+    }
+  });
+
+  it("startJobSequence refuses what is too large before anything is sent", async () => {
+    const error = await rejection(() => leasehold["startJobSequence"]!(start({ input: "x".repeat(2 ** 20) })));
+    expect(error).toMatchObject({ code: "PayloadTooLarge", maxBytes: 2 ** 20 });
+  });
+
+  it("any call with a misspelt option or a foreign context names its keys", async () => {
+    for (const [method, args] of Object.entries({
+      startJobSequence: start({ prioritty: 1 }),
+      startJobSequences: { sequences: [], prioritty: 1 },
+      cancelJobSequences: { ids: [id], prioritty: 1 },
+      redriveJobs: { ids: [id], prioritty: 1 },
+      deleteJobSequences: { rootSequenceIds: [id], prioritty: 1 },
+      completeJobSequence: { id, typeName: "work", complete: () => {}, prioritty: 1 },
+      getJob: { id, prioritty: 1 },
+      listJobs: { prioritty: 1 },
+      countJobs: { prioritty: 1 },
+      explainJob: { id, prioritty: 1 },
+    })) {
+      const error = await rejection(() => leasehold[method]!(args));
+      expect(error, method).toMatchObject({ code: "StateNotInTransaction" });
+      expect((error as Error).message).toContain("prioritty");
+    }
+  });
+});
+
+describe("bad input to a worker", () => {
+  const valid = { typeName: "work", process: async () => null };
+  type Builder = { [method in "implementJobType" | "use" | "start"]: (options?: unknown) => unknown };
+  const builder = (): Builder => leasehold["createWorker"]!() as Builder;
+
+  it("implementJobType names the option", async () => {
+    const options: readonly Case[] = [
+      ["options", [undefined, ...notObjects], (value) => [value]],
+      ["typeName", [undefined, ...names], (typeName) => [{ ...valid, typeName }]],
+      ["process", [undefined, ...notFunctions], (process) => [{ ...valid, process }]],
+      ["retry", ["often", {}, { type: "sometimes" }], (retry) => [{ ...valid, retry }]],
+      ["maxAttempts", integers(1, largestInt), (maxAttempts) => [{ ...valid, maxAttempts }]],
+      ["timeoutMs", integers(1, year), (timeoutMs) => [{ ...valid, timeoutMs }]],
+      ["colour", ["red"], (colour) => [{ ...valid, colour }]],
+    ];
+    for (const [option, values, args] of options) {
+      for (const value of values) {
+        const error = await rejection(() => builder().implementJobType(...(args(value) as [unknown])));
+        expect(error, `${show(value)} as ${option}`).toMatchObject({ code: "InvalidOption" });
+        expect((error as { option: string }).option.startsWith(option), (error as Error).message).toBe(true);
+      }
+    }
+    const twice = builder();
+    twice.implementJobType(valid);
+    expectRefusal(await rejection(() => twice.implementJobType(valid)), "typeName", "work");
+    const unknown = await rejection(() => builder().implementJobType({ ...valid, typeName: "nothing" }));
+    expect(unknown).toMatchObject({ code: "UnknownJobType" });
+    for (const value of notFunctions) expectRefusal(await rejection(() => builder().use(value)), "middleware", value);
+  });
+
+  it("start names the option", async () => {
+    const startOptions: readonly (readonly [string, readonly unknown[]])[] = [
+      ["workerId", names],
+      ["concurrency", integers(1, 10_000)],
+      ["prefetch", integers(0, 10_000)],
+      ["pollIntervalMs", integers(1, year)],
+      ["maxAttempts", integers(1, largestInt)],
+      ["reapIntervalMs", integers(1, year)],
+      ["abortGraceMs", integers(0, year)],
+      ["stopDeadlineMs", integers(0, year)],
+      ["commitBatchSize", integers(1, 10_000)],
+      ["commitLingerMs", integers(0, 1_000)],
+      ["leaseMs", [5, 1.5, Number.NaN, "1", {}]],
+      ["queues", ["text", 7, [], {}]],
+      ["colour", ["red"]],
+    ];
+    for (const [option, values] of startOptions) {
+      for (const value of values) {
+        const worker = builder();
+        worker.implementJobType(valid);
+        expectRefusal(await rejection(() => worker.start({ [option]: value })), option, value);
+      }
+    }
+    const worker = builder();
+    worker.implementJobType(valid);
+    for (const leaseMs of [0, -1]) {
+      expect(await rejection(() => worker.start({ leaseMs }))).toMatchObject({ code: "InvalidLeaseDuration" });
+    }
+    const queue = (settings: unknown) => rejection(() => worker.start({ queues: { mail: settings } }));
+    expectRefusal(await queue(0), 'queues["mail"]', 0);
+    expectRefusal(await queue("5"), 'queues["mail"]', "5");
+    expectRefusal(await queue({ concurrency: 0 }), 'queues["mail"].concurrency', 0);
+    expectRefusal(await queue({ claimAllTypes: 1 }), 'queues["mail"].claimAllTypes', 1);
+    expectRefusal(await queue({ colour: 1 }), 'queues["mail"].colour', 1);
+    expectRefusal(await rejection(() => builder().start()), "implementJobType", undefined);
+  });
+});
+
+describe("bad input to createLeasehold", () => {
+  it("names the option", async () => {
+    const valid = { stateAdapter, jobTypes };
+    const options: readonly (readonly [string, readonly unknown[]])[] = [
+      ["stateAdapter", [undefined, null, {}, "text", 7]],
+      ["jobTypes", [undefined, null, {}, "text"]],
+      ["notifyAdapter", [{}, "text"]],
+      ["log", ["text", {}]],
+      ["codec", [{}, "text"]],
+      ["maxPayloadBytes", [0, -1, 1.5, "1"]],
+      ["storeDeadlineMs", [0, -1, 1.5, "1"]],
+      ["storeRetry", ["text", 7]],
+      ["colour", ["red"]],
+    ];
+    const create = createLeasehold as unknown as (options: unknown) => Promise<unknown>;
+    for (const [option, values] of options) {
+      for (const value of values) {
+        expectRefusal(await rejection(() => create({ ...valid, [option]: value })), option, value);
+      }
+    }
+    for (const value of notObjects) expectRefusal(await rejection(() => create(value)), "options", value);
+  });
+});
+
+describe("bad input to rescheduleJob", () => {
+  it("names the option", () => {
+    for (const schedule of [{}, "soon", { afterMs: -1 }, { at: "tomorrow" }]) {
+      expect(() => rescheduleJob(schedule as never)).toThrow(expect.objectContaining({ code: "InvalidOption" }));
+    }
+  });
+});

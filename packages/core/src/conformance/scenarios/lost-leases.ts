@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import type { JobAbortReason } from "../../model/entities.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { createGate } from "../gate.ts";
+import { within } from "../patience.ts";
+import type { Scenario } from "../scenario.ts";
+import { aborted } from "../story-signals.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  work: { input: null; output: string };
+}>();
+
+const renewalsFail = { renewLeases: () => Promise.reject(new Error("the network is down")) };
+
+export const describeLostLeases: Scenario = ({ test }) => {
+  test("a worker that cannot renew is aborted, and the job is completed once by another", jobTypes, async (story) => {
+    const { leasehold, openAnother, work, completion } = story;
+    const cutOff = await openAnother({ store: () => renewalsFail });
+    const lost = createGate();
+    let reason: JobAbortReason | undefined;
+    const first = await cutOff.work(
+      cutOff.leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ signal }) => {
+          reason = await aborted(signal);
+          lost.open();
+          return "from the one cut off";
+        },
+      }),
+      { leaseMs: 400, concurrency: 1 },
+    );
+    const started = await leasehold.startJobSequence({ typeName: "work" });
+    await cutOff.events.first("jobAttemptStarted");
+    // It claims nothing more; what it has, it has.
+    const stopped = first.stop({ deadlineMs: 60_000 });
+    const attempts: number[] = [];
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job }) => {
+          attempts.push(job.attempt);
+          await lost.opened;
+          return "from the other";
+        },
+      }),
+    );
+
+    const { output } = await completion(started);
+
+    assert.equal(output, "from the other");
+    assert.equal(reason, "lease_expired");
+    assert.deepEqual(attempts, [2]);
+    await within(stopped, "the worker cut off to stop");
+    const { refusal } = await cutOff.events.first("jobAttemptFenced");
+    assert.ok(refusal === "lease_mismatch" || refusal === "not_running", refusal);
+    assert.equal((await completion(started)).output, "from the other");
+  });
+
+  test("a completion under a lost lease is rolled back whole", jobTypes, async (story) => {
+    const { leasehold, openAnother, work, completion, queue } = story;
+    const cutOff = await openAnother({ store: () => renewalsFail });
+    const taken = createGate();
+    const refused = createGate();
+    let refusal: unknown;
+    const first = await cutOff.work(
+      cutOff.leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ complete }) => {
+          await taken.opened;
+          try {
+            return await complete(async (ctx) => {
+              await cutOff.leasehold.startJobSequence({ ...ctx, typeName: "work" });
+              return "from the one cut off";
+            });
+          } catch (error) {
+            refusal = error;
+            throw error;
+          } finally {
+            refused.open();
+          }
+        },
+      }),
+      { leaseMs: 400, concurrency: 1 },
+    );
+    const started = await leasehold.startJobSequence({ typeName: "work" });
+    await cutOff.events.first("jobAttemptStarted");
+    void first.stop({ deadlineMs: 60_000 });
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async () => {
+          taken.open();
+          await refused.opened;
+          return "from the other";
+        },
+      }),
+    );
+
+    assert.equal((await completion(started)).output, "from the other");
+    assert.ok(refusal instanceof Error);
+    assert.ok(["JobTakenByAnotherWorkerError", "JobAttemptEndedError"].includes(refusal.name), refusal.name);
+    assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+  });
+
+  test("a job whose leases only ever run out ends as failed", jobTypes, async ({ leasehold, stateAdapter, work, failure, events, queue }) => {
+    const start = (await stateAdapter.getTime()) - 3_600_000;
+    const started = await leasehold.startJobSequence({
+      typeName: "work",
+      schedule: { at: new Date(start) },
+      maxAttempts: 2,
+    });
+    // Two workers that vanished an hour ago, one after the other.
+    for (const now of [start, start + 60_000]) {
+      const jobs = await stateAdapter.claimJobs({
+        workerId: "vanished",
+        leaseToken: `token-${now}`,
+        leaseMs: 1_000,
+        requests: [{ queue, typeNames: ["work"], limit: 1 }],
+        limit: 1,
+        now,
+      });
+      assert.equal(jobs.length, 1);
+    }
+    await work(leasehold.createWorker().implementJobType({ typeName: "work", process: async () => "ran a third time" }), {
+      reapIntervalMs: 20,
+    });
+
+    const { reason, cause } = await failure(started);
+
+    assert.equal(reason, "attempts_exhausted");
+    assert.ok(cause instanceof Error);
+    assert.equal(cause.name, "LeaseExpiredError");
+    assert.equal((await events.first("jobReaped", ({ id }) => id === started.id)).previousWorkerId, "vanished");
+  });
+
+  test("the job of a worker that vanished is taken over", jobTypes, async ({ leasehold, stateAdapter, work, completion, queue }) => {
+    const start = (await stateAdapter.getTime()) - 3_600_000;
+    const started = await leasehold.startJobSequence({ typeName: "work", schedule: { at: new Date(start) } });
+    await stateAdapter.claimJobs({
+      workerId: "vanished",
+      leaseToken: "token",
+      leaseMs: 1_000,
+      requests: [{ queue, typeNames: ["work"], limit: 1 }],
+      limit: 1,
+      now: start,
+    });
+    await work(
+      leasehold.createWorker().implementJobType({ typeName: "work", process: async ({ job }) => `attempt ${job.attempt}` }),
+    );
+    assert.equal((await completion(started)).output, "attempt 2");
+  });
+
+  test("a long job keeps its lease by renewing it", jobTypes, async ({ leasehold, work, completion, events }) => {
+    const renewedOften = createGate();
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job }) => {
+          await renewedOften.opened;
+          return `attempt ${job.attempt}`;
+        },
+      }),
+      { leaseMs: 1_000 },
+    );
+    const started = await leasehold.startJobSequence({ typeName: "work" });
+    await events.first("jobAttemptLeaseRenewed", () => events.all("jobAttemptLeaseRenewed").length >= 4);
+    renewedOften.open();
+    assert.equal((await completion(started)).output, "attempt 1");
+  });
+};

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import {
+  InvalidOptionError,
+  JobNotFoundError,
+  JobSequenceFailedError,
+  WaitForJobSequenceCompletionTimeoutError,
+} from "../../errors.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { Scenario } from "../scenario.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  cook: { input: null; output: string };
+  bake: { input: null; output: string };
+}>();
+
+const unknownId = "01890000-0000-7000-8000-000000000000";
+
+export const describeWaiting: Scenario = ({ test }) => {
+  test("it gives up after its time, and the sequence goes on", jobTypes, async ({ leasehold, work, completion }) => {
+    const started = await leasehold.startJobSequence({ typeName: "cook" });
+    await assert.rejects(
+      leasehold.waitForJobSequenceCompletion({ ...started, timeoutMs: 30, pollIntervalMs: 5 }),
+      (error) =>
+        error instanceof WaitForJobSequenceCompletionTimeoutError &&
+        error.sequenceId === started.id &&
+        error.timeoutMs === 30,
+    );
+    await work(leasehold.createWorker().implementJobType({ typeName: "cook", process: async () => "soup" }));
+    assert.equal((await completion(started)).output, "soup");
+  });
+
+  test("a sequence that does not exist is an error at once", jobTypes, async ({ leasehold }) => {
+    await assert.rejects(
+      leasehold.waitForJobSequenceCompletion({ id: unknownId, typeName: "cook" }),
+      (error) => error instanceof JobNotFoundError && error.id === unknownId,
+    );
+  });
+
+  test("so is one of another type", jobTypes, async ({ leasehold }) => {
+    const { id } = await leasehold.startJobSequence({ typeName: "cook" });
+    await assert.rejects(
+      leasehold.waitForJobSequenceCompletion({ id, typeName: "bake" }),
+      (error) => error instanceof InvalidOptionError && error.option === "typeName",
+    );
+  });
+
+  test("a signal ends the waiting with its reason", jobTypes, async ({ leasehold }) => {
+    const started = await leasehold.startJobSequence({ typeName: "cook" });
+    const controller = new AbortController();
+    const waiting = leasehold.waitForJobSequenceCompletion({
+      ...started,
+      signal: controller.signal,
+      pollIntervalMs: 3_600_000,
+      timeoutMs: 3_600_000,
+    });
+    controller.abort(new Error("lost interest"));
+    await assert.rejects(waiting, /lost interest/);
+    assert.equal((await leasehold.getJob({ id: started.id }))?.status, "pending");
+  });
+
+  test("a signal that has aborted before does so at once", jobTypes, async ({ leasehold }) => {
+    const started = await leasehold.startJobSequence({ typeName: "cook" });
+    const signal = AbortSignal.abort(new Error("lost interest"));
+    await assert.rejects(leasehold.waitForJobSequenceCompletion({ ...started, signal }), /lost interest/);
+  });
+
+  test("what has ended before is told at once", jobTypes, async ({ leasehold, work, completion }) => {
+    await work(leasehold.createWorker().implementJobType({ typeName: "cook", process: async () => "soup" }));
+    const cooked = await leasehold.startJobSequence({ typeName: "cook" });
+    await completion(cooked);
+    const burnt = await leasehold.startJobSequence({ typeName: "bake" });
+    await leasehold.cancelJobSequences({ ids: [burnt.id] });
+
+    const { output } = await leasehold.waitForJobSequenceCompletion({ ...cooked, timeoutMs: 1 });
+    assert.equal(output, "soup");
+    await assert.rejects(leasehold.waitForJobSequenceCompletion({ ...burnt, timeoutMs: 1 }), JobSequenceFailedError);
+  });
+
+  test("many can wait for one", jobTypes, async ({ leasehold, openAnother, work, completion }) => {
+    const started = await leasehold.startJobSequence({ typeName: "cook" });
+    const other = await openAnother();
+    const waiting = Promise.all([completion(started), completion(started), other.completion(started)]);
+    await work(leasehold.createWorker().implementJobType({ typeName: "cook", process: async () => "soup" }));
+    assert.deepEqual(
+      (await waiting).map(({ output }) => output),
+      ["soup", "soup", "soup"],
+    );
+  });
+};
