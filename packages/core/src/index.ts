@@ -54,10 +54,16 @@ export type { StoreRetryOptions } from "./engine/dispatch.ts";
 export * from "./errors.ts";
 export { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
 export { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
-export { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
+export {
+  createInProcessStateAdapter,
+  type InProcessStateAdapter,
+  type InProcessStateAdapterOptions,
+} from "./memory/state-adapter.ts";
 export type { InProcessContext } from "./memory/transactions.ts";
 export { type Codec, jsonCodec } from "./model/codec.ts";
 export type {
+  AnyJob,
+  AnyJobSequence,
   BlockedJob,
   CompletedJob,
   CompletedJobSequence,
@@ -66,16 +72,32 @@ export type {
   FailedJobSequence,
   Job,
   JobAbortReason,
+  JobBlocked,
+  JobCompletedWithOutput,
+  JobContinued,
+  JobFailed,
   JobFailure,
+  JobPending,
+  JobRunning,
   JobSequence,
+  JobSequenceCompleted,
+  JobSequenceFailed,
+  JobSequenceOpen,
   JobSequenceStatus,
   JobWithoutBlockers,
+  OpenJob,
   PendingJob,
   RunningJob,
   TypedAbortSignal,
 } from "./model/entities.ts";
 export type { FailureReason, JobStatus, OnBlockerFailure } from "./model/job.ts";
-export type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "./model/job-type-markers.ts";
+export type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+  DefineParsed,
+  JobTypeName,
+} from "./model/job-type-markers.ts";
 export type {
   BlockerSequences,
   ContinuationJobTypes,
@@ -91,6 +113,7 @@ export {
   defineUnionJobTypes,
   type JobTypeOptions,
   type JobTypes,
+  type TypeOnly,
   typeOnly,
 } from "./model/job-types.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";

@@ -120,5 +120,8 @@ export interface MiddlewareContext {
   readonly workerId: string;
 }
 
-/** Wraps the handler: code before and after `next()`. It must pass on what `next()` returns, or throw. */
+/**
+ * Wraps the handler: code before and after `next()`. It passes on what `next()` returns, or throws; one that does not
+ * call `next()` answers for the handler, and what it returns is the output.
+ */
 export type Middleware = (context: MiddlewareContext, next: () => Promise<unknown>) => Promise<unknown>;

@@ -7,18 +7,36 @@ import { describeBlockers } from "./scenarios/blockers.ts";
 import { describeCancellation } from "./scenarios/cancellation.ts";
 import { describeContinuations } from "./scenarios/continuations.ts";
 import { describeDeduplication } from "./scenarios/deduplication.ts";
+import { describeDeletion } from "./scenarios/deletion.ts";
+import { describeExplanations } from "./scenarios/explanations.ts";
 import { describeFamilyTrees } from "./scenarios/family-tree.ts";
+import { describeHealth } from "./scenarios/health.ts";
+import { describeLostLeases } from "./scenarios/lost-leases.ts";
+import { describeManyWorkers } from "./scenarios/many-workers.ts";
+import { describeMiddleware } from "./scenarios/middleware.ts";
 import { describeNotifications } from "./scenarios/notifications.ts";
+import { describePayloads } from "./scenarios/payloads.ts";
 import { describePrepareAndComplete } from "./scenarios/prepare-complete.ts";
+import { describeProgress } from "./scenarios/progress.ts";
+import { describePruning } from "./scenarios/pruning.ts";
+import { describeQueries } from "./scenarios/queries.ts";
+import { describeQueues } from "./scenarios/queues.ts";
 import { describeRedrive } from "./scenarios/redrive.ts";
 import { describeRetries } from "./scenarios/retries.ts";
 import { describeScheduling } from "./scenarios/scheduling.ts";
+import { describeSchemas } from "./scenarios/schemas.ts";
 import { describeSimpleHandlers } from "./scenarios/simple-handler.ts";
+import { describeStarting } from "./scenarios/starting.ts";
+import { describeStopping } from "./scenarios/stopping.ts";
+import { describeThrownValues } from "./scenarios/thrown-values.ts";
 import { describeTimeouts } from "./scenarios/timeouts.ts";
 import { describeTransactions } from "./scenarios/transactions.ts";
+import { describeUnknownTypes } from "./scenarios/unknown-types.ts";
+import { describeWaiting } from "./scenarios/waiting.ts";
 import { describeWorkerlessCompletion } from "./scenarios/workerless-completion.ts";
 
 const scenarios: Readonly<Record<string, Scenario>> = {
+  starting: describeStarting,
   "simple handlers": describeSimpleHandlers,
   continuations: describeContinuations,
   blockers: describeBlockers,
@@ -35,6 +53,22 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   "prepare and complete": describePrepareAndComplete,
   transactions: describeTransactions,
   notifications: describeNotifications,
+  queues: describeQueues,
+  "types without a handler": describeUnknownTypes,
+  middleware: describeMiddleware,
+  progress: describeProgress,
+  "thrown values": describeThrownValues,
+  payloads: describePayloads,
+  schemas: describeSchemas,
+  stopping: describeStopping,
+  "lost leases": describeLostLeases,
+  "many workers": describeManyWorkers,
+  waiting: describeWaiting,
+  queries: describeQueries,
+  explanations: describeExplanations,
+  deletion: describeDeletion,
+  pruning: describePruning,
+  "worker health": describeHealth,
 };
 
 /** The stories that every state adapter has to pass through the whole of core, in real time. */

@@ -47,6 +47,7 @@ const chooseJobs = async (
   options: Record<string, unknown>,
 ): Promise<string[]> => {
   if (options["ids"] !== undefined) {
+    if (options["limit"] !== undefined) throw new InvalidOptionError("limit", "goes with `filter`", options["limit"]);
     const ids = requireArray(options["ids"], "ids", { maxLength: 100_000 });
     return ids.map((id, index) => requireId(id, `ids[${index}]`));
   }

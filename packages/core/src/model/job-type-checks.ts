@@ -89,7 +89,7 @@ type CheckedSchema<TSchema> =
     ? TypeOnly<JsonCompatible<T>>
     : TSchema extends AnyStandardSchema
       ? SchemaOutput<TSchema> extends JsonCompatible<SchemaOutput<TSchema>>
-        ? unknown
+        ? TSchema
         : NotStorableSchema<JsonCompatible<SchemaOutput<TSchema>>>
       : AnyStandardSchema | TypeOnly<unknown>;
 

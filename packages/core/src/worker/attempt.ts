@@ -7,7 +7,9 @@ import { JobTimeoutError } from "../errors.ts";
 import type { AttemptEventData } from "../contracts/events.ts";
 import { decodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
-import { completeOutcome, errorOutcome, releaseOutcome } from "./decide-outcome.ts";
+import type { StateJob } from "../model/job.ts";
+import type { RuntimeJobType } from "../model/job-types.ts";
+import { completeOutcome, errorOutcome, releaseOutcome, StoredInputRefused } from "./decide-outcome.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { createProcessSession, type ProcessSession } from "./process-session.ts";
 import type { Handler, WorkerContext } from "./worker-context.ts";
@@ -192,9 +194,17 @@ const runHandler = (handler: Handler, options: AttemptOptions, tools: AttemptToo
 const readJobView = async ({ engine }: WorkerContext, { job }: HeldJob): Promise<JobView> => {
   const type = engine.jobTypes.get(job.typeName);
   const stored = decodePayload(engine.codec, job.input, "input");
-  const input = type.input ? await validateAgainstSchema(type, job.typeName, "input", stored) : stored;
+  const input = type.input ? await validateStoredInput(type, job, stored) : stored;
   const [blockers] = job.blockerCount === 0 ? [[]] : await engine.store.getBlockers({ jobIds: [job.id] });
   return viewJob(engine, job, blockers!, input);
+};
+
+const validateStoredInput = async (type: RuntimeJobType, job: StateJob, stored: unknown): Promise<unknown> => {
+  try {
+    return await validateAgainstSchema(type, job.typeName, "input", stored);
+  } catch (error) {
+    throw new StoredInputRefused(error);
+  }
 };
 
 const decideEnding = (

@@ -11,8 +11,8 @@ import type { QueueSettings, WorkerContext } from "./worker-context.ts";
 /** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
 export interface Consumer {
   accept(jobs: readonly HeldJob[]): void;
-  /** Whether there is enough room to be worth a claim. */
-  hasRoom(): boolean;
+  /** How many queues have enough room to be worth a claim. */
+  queuesWithRoom(): number;
   /** What to claim now; empty while there is no room. */
   claimRequests(): { requests: readonly ClaimRequest[]; limit: number };
   /** Starts nothing any more; buffered jobs are given back. */
@@ -172,6 +172,9 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
     return settings.concurrency - runningJobs.size + ahead - buffered - backlog;
   };
 
+  const laneRoom = (lane: Lane, ahead: number): number =>
+    lane.queue.concurrency - lane.running + ahead - lane.buffer.size;
+
   const stopListening = gate.onChange(() => {
     if (gate.isReserved) giveBackBuffered();
     pump();
@@ -196,13 +199,16 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
       }
       pump();
     },
-    hasRoom: () => room(prefetch.current()) > 0,
+    queuesWithRoom: () => {
+      const ahead = prefetch.current();
+      return room(ahead) > 0 ? lanes.filter((lane) => laneRoom(lane, ahead) > 0).length : 0;
+    },
     claimRequests: () => {
       const ahead = prefetch.current();
       const free = room(ahead);
       if (free <= 0) return { requests: [], limit: 0 };
       const wanting = lanes
-        .map((lane) => ({ lane, room: lane.queue.concurrency - lane.running + ahead - lane.buffer.size }))
+        .map((lane) => ({ lane, room: laneRoom(lane, ahead) }))
         .filter(({ room }) => room > 0);
       if (wanting.length === 0) return { requests: [], limit: 0 };
       // The order rotates, so that when there is little room every queue comes first in turn.

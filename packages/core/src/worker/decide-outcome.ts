@@ -1,5 +1,5 @@
 import type { JobOutcome } from "../contracts/state-adapter.ts";
-import { RescheduleJobError, SchemaValidationError, UnrecoverableJobError } from "../errors.ts";
+import { RescheduleJobError, UnrecoverableJobError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import { defaultRetryPolicy, retryDelayMs } from "../model/retry-policy.ts";
 import { parseSchedule } from "../model/schedule.ts";
@@ -39,6 +39,16 @@ export const failOutcome = (
   error: unknown,
 ): JobOutcome => ({ kind: "fail", ...lease(held), reason, error: toStoredErrorText(error) });
 
+/**
+ * The stored input does not fit its schema any more, which no further attempt would change. Told apart from what the
+ * process function throws when it starts or continues with another job whose input is wrong.
+ */
+export class StoredInputRefused extends Error {
+  constructor(cause: unknown) {
+    super("The stored input does not fit the schema of its job type.", { cause });
+  }
+}
+
 /** What becomes of a job whose attempt ended in `error`. */
 export const errorOutcome = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
   try {
@@ -53,7 +63,7 @@ const outcomeByError = (worker: WorkerContext, held: HeldJob, error: unknown): J
   const { job } = held;
   if (error instanceof RescheduleJobError) return rescheduleOutcome(held, error);
   if (error instanceof UnrecoverableJobError) return failOutcome(held, "unrecoverable", error);
-  if (error instanceof SchemaValidationError && error.part === "input") return failOutcome(held, "invalid_input", error);
+  if (error instanceof StoredInputRefused) return failOutcome(held, "invalid_input", error.cause);
   if (job.attempt >= attemptLimit(worker, job)) return failOutcome(held, "attempts_exhausted", error);
   const policy =
     worker.handlers.get(job.typeName)?.retry ??

@@ -24,7 +24,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   const { engine, settings, held } = worker;
   const { store, runtime } = engine;
   const { clock } = runtime;
-  let waitingForRoom = false;
+  let queuesAsked = 0;
   let hinted = false;
   let nextDueAt = Infinity;
 
@@ -46,8 +46,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
 
   const turn = async (): Promise<number> => {
     const { requests, limit } = consumer.claimRequests();
-    waitingForRoom = requests.length === 0;
-    if (waitingForRoom) return untilRoomMs;
+    queuesAsked = requests.length;
+    if (queuesAsked === 0) return untilRoomMs;
     hinted = false;
     nextDueAt = Infinity;
     const jobs = await claim(requests, limit);
@@ -64,7 +64,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   return {
     ...loop,
     roomFreed: () => {
-      if (waitingForRoom && consumer.hasRoom()) loop.wake();
+      // A queue that was full could not be asked; there may be work for it.
+      if (consumer.queuesWithRoom() > queuesAsked) loop.wake();
     },
     hint: () => {
       hinted = true;
@@ -76,7 +77,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
       nextDueAt = dueAt;
       loop.wake();
     },
-    wantsHint: () => !waitingForRoom && !hinted,
+    wantsHint: () => queuesAsked > 0 && !hinted,
   };
 };
 

@@ -35,12 +35,13 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
 
   const reportLoss = (job: HeldJob): void => {
     const data = () => attemptEventData(worker, job);
-    if (job.lost === "lease_expired") observe("jobAttemptLeaseExpired", data);
+    if (job.lost === "lease_expired" || job.lost === "error") observe("jobAttemptLeaseExpired", data);
     if (job.lost === "taken_by_another_worker") observe("jobAttemptTakenByAnotherWorker", data);
     if (job.lost === "already_completed") observe("jobAttemptAlreadyCompleted", data);
   };
 
   let cancelExpiry: (() => void) | undefined;
+  let storeFails = false;
 
   /** Leases that could not be renewed are given up when they end, not when the next renewal happens to be tried. */
   const giveUpExpired = (): void => {
@@ -50,7 +51,7 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
       if (job.lost !== undefined || job.committing) continue;
       if (clock.monotonic() < job.leaseEndsAt) earliestEnd = Math.min(earliestEnd, job.leaseEndsAt);
       else {
-        loseLease(job, "lease_expired");
+        loseLease(job, storeFails ? "error" : "lease_expired");
         reportLoss(job);
       }
     }
@@ -60,7 +61,9 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
 
   const turn = async (): Promise<number> => {
     try {
+      storeFails = true;
       await renew();
+      storeFails = false;
     } finally {
       giveUpExpired();
     }

@@ -17,7 +17,7 @@ const storable: readonly unknown[] = [
   [],
   [[1, [2, [3]]]],
   { "": 1, "a.b": { $ne: null }, "key with spaces": [] },
-  JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}'),
+  { constructor: 1, toString: "x", hasOwnProperty: null },
 ];
 
 const unstorable: Readonly<Record<string, { value: unknown; path: string }>> = {
@@ -27,6 +27,7 @@ const unstorable: Readonly<Record<string, { value: unknown; path: string }>> = {
   "undefined in an array": { value: [1, undefined], path: ".value[1]" },
   "a function": { value: () => 1, path: ".value" },
   NUL: { value: "a\0b", path: ".value" },
+  "a key that could change a prototype": { value: JSON.parse('{"__proto__": {}}'), path: ".value.__proto__" },
   "a lone surrogate": { value: ["\ud800"], path: ".value[0]" },
 };
 

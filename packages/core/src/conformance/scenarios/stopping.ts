@@ -40,8 +40,6 @@ export const describeStopping: Scenario = ({ test }) => {
   });
 
   test("jobs claimed ahead are given back without costing an attempt", jobTypes, async ({ leasehold, work, events, queue }) => {
-    const sequences = Array.from({ length: 500 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
-    await leasehold.startJobSequences({ sequences });
     const holding = createGate();
     const goOn = createGate();
     const worker = await work(
@@ -58,6 +56,8 @@ export const describeStopping: Scenario = ({ test }) => {
       }),
       { concurrency: 1, prefetch: 20 },
     );
+    const sequences = Array.from({ length: 500 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
+    await leasehold.startJobSequences({ sequences });
     await within(holding.opened, "a job with others behind it");
     const { bufferedJobs } = worker.health();
 

@@ -37,7 +37,8 @@ const thrown: Readonly<Record<string, { value: () => unknown; name: string; mess
     name: "NonErrorThrown",
     message: /./,
   },
-  "a proxy that refuses everything": { value: untouchable, name: "NonErrorThrown", message: /./ },
+  // Asking what it is throws in its turn; that is what can be told.
+  "a proxy that refuses everything": { value: untouchable, name: "Error", message: /touched/ },
   "NUL and a lone surrogate": { value: () => new Error("a\0b\ud800c"), name: "Error", message: /^a\uFFFDb\uFFFDc$/ },
   "a message of 5 MB": { value: () => new Error("x".repeat(5_000_000)), name: "Error", message: /^x{1000,10000}…$/ },
 };

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { JobNotFoundError } from "../../errors.ts";
+import type { DefineBlocker } from "../../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { createGate } from "../gate.ts";
+import type { Scenario } from "../scenario.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  work: { input: null; output: null };
+  wait: { input: null; output: null; blockers: [DefineBlocker<"work">, DefineBlocker<"work">] };
+}>();
+
+export const describeExplanations: Scenario = ({ test }) => {
+  test("runnable, and how many come first", jobTypes, async ({ leasehold, queue }) => {
+    const first = await leasehold.startJobSequence({ typeName: "work" });
+    const second = await leasehold.startJobSequence({ typeName: "work" });
+    const urgent = await leasehold.startJobSequence({ typeName: "work", priority: 1 });
+    const positions = [];
+    for (const { id } of [urgent, first, second]) {
+      const explanation = await leasehold.explainJob({ id });
+      assert.ok(explanation.state === "runnable");
+      assert.ok(explanation.summary.includes(queue), explanation.summary);
+      positions.push(explanation.aheadInQueue);
+    }
+    assert.deepEqual(positions, [0, 1, 2]);
+  });
+
+  test("scheduled", jobTypes, async ({ leasehold }) => {
+    const until = new Date("2999-01-01");
+    const { id } = await leasehold.startJobSequence({ typeName: "work", schedule: { at: until } });
+    const explanation = await leasehold.explainJob({ id });
+    assert.ok(explanation.state === "scheduled");
+    assert.deepEqual(explanation.until, until);
+    assert.match(explanation.summary, /2999-01-01/);
+  });
+
+  test("retrying, with the last error", jobTypes, async ({ leasehold, work, events }) => {
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        retry: { type: "fixed", delayMs: 3_600_000 },
+        process: async () => {
+          throw new Error("the printer is on fire");
+        },
+      }),
+    );
+    const { id } = await leasehold.startJobSequence({ typeName: "work" });
+    await events.first("jobAttemptFailed");
+    const explanation = await leasehold.explainJob({ id });
+    assert.ok(explanation.state === "retrying");
+    assert.deepEqual([explanation.attempt, explanation.maxAttempts], [1, 4]);
+    assert.equal(explanation.lastError?.message, "the printer is on fire");
+    assert.deepEqual(explanation.until, (await leasehold.getJob({ id }))?.scheduledAt);
+  });
+
+  test("blocked, and by which", jobTypes, async ({ leasehold }) => {
+    const done = await leasehold.startJobSequence({ typeName: "work" });
+    const open = await leasehold.startJobSequence({ typeName: "work" });
+    const { id } = await leasehold.startJobSequence({ typeName: "wait", startBlockers: () => [done, open] });
+    await leasehold.completeJobSequence({
+      id: done.id,
+      typeName: "work",
+      complete: async ({ job, complete }) => void (await complete(job, () => null)),
+    });
+    const explanation = await leasehold.explainJob({ id });
+    assert.ok(explanation.state === "blocked");
+    assert.deepEqual(explanation.by, [{ id: open.id, typeName: "work", status: "pending" }]);
+    assert.ok(explanation.summary.includes(open.id) && explanation.summary.includes("1 of 2"), explanation.summary);
+  });
+
+  test("running, and where", jobTypes, async ({ leasehold, work, completion }) => {
+    const running = createGate();
+    const goOn = createGate();
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async () => {
+          running.open();
+          await goOn.opened;
+        },
+      }),
+      { workerId: "the-busy-one" },
+    );
+    const started = await leasehold.startJobSequence({ typeName: "work" });
+    await running.opened;
+    const explanation = await leasehold.explainJob({ id: started.id });
+    assert.ok(explanation.state === "running");
+    assert.deepEqual([explanation.leasedBy, explanation.attempt], ["the-busy-one", 1]);
+    assert.ok(explanation.leasedUntil > started.createdAt);
+    goOn.open();
+    await completion(started);
+  });
+
+  test("its worker has gone silent", jobTypes, async ({ leasehold, stateAdapter, queue }) => {
+    const start = (await stateAdapter.getTime()) - 60_000;
+    const { id } = await leasehold.startJobSequence({ typeName: "work", schedule: { at: new Date(start) } });
+    await stateAdapter.claimJobs({
+      workerId: "the-silent-one",
+      leaseToken: randomUUID(),
+      leaseMs: 1_000,
+      requests: [{ queue, typeNames: ["work"], limit: 1 }],
+      limit: 1,
+      now: start,
+    });
+    const explanation = await leasehold.explainJob({ id });
+    assert.ok(explanation.state === "lease_expired");
+    assert.equal(explanation.leasedBy, "the-silent-one");
+    assert.deepEqual(explanation.since, new Date(start + 1_000));
+  });
+
+  test("completed, and by whom", jobTypes, async ({ leasehold, work, completion }) => {
+    const byHand = await leasehold.startJobSequence({ typeName: "work" });
+    await leasehold.completeJobSequence({
+      id: byHand.id,
+      typeName: "work",
+      complete: async ({ job, complete }) => void (await complete(job, () => null)),
+    });
+    await work(leasehold.createWorker().implementJobType({ typeName: "work", process: async () => {} }), {
+      workerId: "the-quick-one",
+    });
+    const byWorker = await leasehold.startJobSequence({ typeName: "work" });
+    const { completedAt } = await completion(byWorker);
+
+    const one = await leasehold.explainJob({ id: byHand.id });
+    const two = await leasehold.explainJob({ id: byWorker.id });
+    assert.ok(one.state === "completed" && two.state === "completed");
+    assert.deepEqual([one.by, two.by, two.at], [null, "the-quick-one", completedAt]);
+  });
+
+  test("failed, and why", jobTypes, async ({ leasehold }) => {
+    const { id } = await leasehold.startJobSequence({ typeName: "work" });
+    const other = await leasehold.startJobSequence({ typeName: "work" });
+    const dependant = await leasehold.startJobSequence({
+      typeName: "wait",
+      startBlockers: () => [{ id, typeName: "work" }, other],
+    });
+    await leasehold.cancelJobSequences({ ids: [id], reason: "enough" });
+    const cancelled = await leasehold.explainJob({ id });
+    assert.ok(cancelled.state === "failed");
+    assert.deepEqual([cancelled.failure.reason, cancelled.failure.error?.message], ["cancelled", "enough"]);
+    const cascaded = await leasehold.explainJob({ id: dependant.id });
+    assert.ok(cascaded.state === "failed");
+    assert.deepEqual([cascaded.failure.reason, cascaded.failure.blockerSequenceId], ["blocker_failed", id]);
+    assert.ok(cascaded.summary.includes(id), cascaded.summary);
+  });
+
+  test("a job that does not exist is an error", jobTypes, async ({ leasehold }) => {
+    await assert.rejects(leasehold.explainJob({ id: "01890000-0000-7000-8000-000000000000" }), JobNotFoundError);
+  });
+};

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { InvalidOptionError } from "../../errors.ts";
+import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { Scenario } from "../scenario.ts";
+import type { Story } from "../story.ts";
+
+interface Definitions {
+  load: { input: { n: number }; output: number };
+  transform: { input: null; output: DefineContinuationOutput<"store"> };
+  store: { input: DefineContinuationInput<null>; output: null };
+  report: { input: null; output: null; blockers: [DefineBlocker<"load">] };
+}
+
+const jobTypes = defineUnionJobTypes<Definitions>();
+
+const unknownId = "01890000-0000-7000-8000-000000000000";
+
+/** One job of nearly every kind. */
+const setScene = async ({ leasehold, work, events, completion, queue }: Story<Definitions>) => {
+  const worker = await work(
+    leasehold
+      .createWorker()
+      .implementJobType({ typeName: "load", process: async ({ job }) => job.input.n })
+      .implementJobType({
+        typeName: "transform",
+        process: async ({ complete }) =>
+          complete(({ continueWith }) => continueWith({ typeName: "store", schedule: { afterMs: 3_600_000 } })),
+      }),
+  );
+  const completed = await leasehold.startJobSequence({ typeName: "load", input: { n: 1 } });
+  await completion(completed);
+  const continued = await leasehold.startJobSequence({ typeName: "transform" });
+  const { continuedToId } = await events.first("jobCompleted", ({ id }) => id === continued.id);
+  await worker.stop();
+  const pending = await leasehold.startJobSequence({ typeName: "load", input: { n: 2 }, queue: `${queue}-other` });
+  const blocked = await leasehold.startJobSequence({ typeName: "report", startBlockers: () => [pending] });
+  const failed = await leasehold.startJobSequence({ typeName: "load", input: { n: 3 } });
+  await leasehold.cancelJobSequences({ ids: [failed.id] });
+  return { completed, continued, continuation: { id: continuedToId ?? "" }, pending, blocked, failed };
+};
+
+export const describeQueries: Scenario = ({ test }) => {
+  test("a job by its id, of whatever or of a given type", jobTypes, async ({ leasehold, queue }) => {
+    const started = await leasehold.startJobSequence({
+      typeName: "load",
+      input: { n: 5 },
+      priority: -2,
+      maxAttempts: 7,
+      timeoutMs: 900,
+    });
+    const job = await leasehold.getJob({ id: started.id, typeName: "load" });
+    assert.deepEqual(job, {
+      id: started.id,
+      status: "pending",
+      typeName: "load",
+      sequenceId: started.id,
+      sequenceTypeName: "load",
+      rootSequenceId: started.id,
+      originId: null,
+      queue,
+      priority: -2,
+      input: { n: 5 },
+      createdAt: started.createdAt,
+      scheduledAt: started.createdAt,
+      attempt: 0,
+      maxAttempts: 7,
+      timeoutMs: 900,
+      progress: null,
+      lastError: null,
+      lastAttemptAt: null,
+      blockers: [],
+    });
+    assert.deepEqual(await leasehold.getJob({ id: started.id }), job);
+    assert.equal(await leasehold.getJob({ id: unknownId }), undefined);
+    await assert.rejects(leasehold.getJob({ id: started.id, typeName: "report" }), InvalidOptionError);
+  });
+
+  test("a sequence by its id", jobTypes, async ({ leasehold }) => {
+    const { deduplicated, ...started } = await leasehold.startJobSequence({ typeName: "load", input: { n: 5 } });
+    assert.equal(deduplicated, false);
+    assert.deepEqual(await leasehold.getJobSequence({ id: started.id, typeName: "load" }), started);
+    assert.equal(await leasehold.getJobSequence({ id: unknownId }), undefined);
+    await assert.rejects(leasehold.getJobSequence({ id: started.id, typeName: "report" }), InvalidOptionError);
+  });
+
+  test("jobs by every filter", jobTypes, async (story) => {
+    const { leasehold, queue } = story;
+    const { completed, continued, continuation, pending, blocked, failed } = await setScene(story);
+    const other = `${queue}-other`;
+    const all = { queue: [queue, other] };
+    type Filter = NonNullable<Parameters<typeof leasehold.listJobs>[0]>;
+    const ids = async (filter: Filter): Promise<string[]> =>
+      (await leasehold.listJobs({ ...filter, order: "oldest" })).jobs.map(({ id }) => id);
+    const job = async (id: string) => {
+      const found = await leasehold.getJob({ id });
+      assert.ok(found);
+      return found;
+    };
+    const expect = async (filter: Filter, expected: readonly { readonly id: string }[]): Promise<void> => {
+      const expectedIds = expected.map(({ id }) => id);
+      assert.deepEqual(await ids(filter), expectedIds, JSON.stringify(filter));
+      const total = (await leasehold.countJobs(filter)).reduce((sum, { count }) => sum + count, 0);
+      assert.equal(total, expectedIds.length, JSON.stringify(filter));
+    };
+
+    await expect(all, [completed, continued, continuation, pending, blocked, failed]);
+    await expect({ queue: other }, [pending]);
+    await expect({ id: blocked.id }, [blocked]);
+    await expect({ id: [failed.id, completed.id, unknownId] }, [completed, failed]);
+    await expect({ ...all, status: "completed" }, [completed, continued]);
+    await expect({ ...all, status: ["blocked", "failed"] }, [blocked, failed]);
+    await expect({ ...all, typeName: "load" }, [completed, pending, failed]);
+    await expect({ ...all, typeName: ["store", "report"] }, [continuation, blocked]);
+    await expect({ ...all, sequenceTypeName: "transform" }, [continued, continuation]);
+    await expect({ ...all, sequenceTypeName: ["load", "report"] }, [completed, pending, blocked, failed]);
+    await expect({ sequenceId: continued.id }, [continued, continuation]);
+    await expect({ rootSequenceId: continued.id }, [continued, continuation]);
+    await expect({ ...all, failureReason: "cancelled" }, [failed]);
+    await expect({ ...all, failureReason: ["unrecoverable", "blocker_failed"] }, []);
+    await expect({ ...all, status: "completed", typeName: "transform" }, [continued]);
+
+    const { createdAt } = await job(completed.id);
+    await expect({ id: completed.id, createdFrom: createdAt }, [completed]);
+    await expect({ id: completed.id, createdFrom: new Date(createdAt.getTime() + 1) }, []);
+    await expect({ id: completed.id, createdBefore: createdAt }, []);
+    await expect({ id: completed.id, createdBefore: new Date(createdAt.getTime() + 1) }, [completed]);
+    const failedJob = await job(failed.id);
+    assert.ok(failedJob.status === "failed");
+    const finishedAt = failedJob.failure.at;
+    await expect({ id: failed.id, finishedFrom: finishedAt }, [failed]);
+    await expect({ id: failed.id, finishedFrom: new Date(finishedAt.getTime() + 1) }, []);
+    await expect({ id: failed.id, finishedBefore: finishedAt }, []);
+    await expect({ ...all, finishedBefore: new Date(finishedAt.getTime() + 1) }, [completed, continued, failed]);
+  });
+
+  test("a filter that does not exist or does not fit is refused", jobTypes, async ({ leasehold }) => {
+    type Filter = NonNullable<Parameters<typeof leasehold.listJobs>[0]>;
+    await assert.rejects(leasehold.listJobs({ statsu: "failed" } as Filter), /"statsu"/);
+    await assert.rejects(leasehold.listJobs({ status: "lost" } as unknown as Filter), InvalidOptionError);
+    await assert.rejects(leasehold.listJobs({ limit: 1e9 }), InvalidOptionError);
+    await assert.rejects(leasehold.listJobs({ cursor: "nonsense" }), InvalidOptionError);
+  });
+
+  test("page by page, both ways, while jobs are added", jobTypes, async ({ leasehold, queue }) => {
+    const start = (n: number) => leasehold.startJobSequence({ typeName: "load", input: { n } });
+    const started: string[] = [];
+    for (let n = 0; n < 23; n += 1) started.push((await start(n)).id);
+
+    for (const order of ["newest", "oldest"] as const) {
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      let pages = 0;
+      do {
+        const page: Awaited<ReturnType<typeof leasehold.listJobs>> = await leasehold.listJobs({
+          queue,
+          createdBefore: new Date("2999-01-01"),
+          order,
+          limit: 5,
+          cursor,
+        });
+        assert.ok(page.jobs.length <= 5);
+        seen.push(...page.jobs.map(({ id }) => id));
+        cursor = page.cursor;
+        pages += 1;
+        // Newer jobs are not part of what was there when a listing from the newest began.
+        if (order === "newest") await start(100 + pages);
+      } while (cursor !== null);
+      if (order === "newest") assert.deepEqual(seen, started.toReversed());
+      else assert.deepEqual(seen.slice(0, 23), started);
+      assert.equal(new Set(seen).size, seen.length);
+    }
+  });
+
+  test("the jobs of a sequence, page by page", jobTypes, async ({ leasehold }) => {
+    const started = await leasehold.startJobSequence({ typeName: "transform" });
+    await leasehold.completeJobSequence({
+      id: started.id,
+      typeName: "transform",
+      complete: async ({ job, complete }) => {
+        assert.ok(job.typeName === "transform");
+        await complete(job, ({ continueWith }) => continueWith({ typeName: "store" }));
+      },
+    });
+    const first = await leasehold.listSequenceJobs({ id: started.id, typeName: "transform", limit: 1 });
+    assert.deepEqual([first.jobs.length, first.jobs[0]?.typeName], [1, "transform"]);
+    const second = await leasehold.listSequenceJobs({ id: started.id, limit: 1, cursor: first.cursor });
+    assert.deepEqual([second.jobs.length, second.jobs[0]?.typeName, second.cursor], [1, "store", null]);
+  });
+
+  test("blockers and blocked jobs", jobTypes, async (story) => {
+    const { leasehold } = story;
+    const { pending, blocked, completed } = await setScene(story);
+    const blockers = await leasehold.getJobBlockers({ id: blocked.id });
+    assert.deepEqual(
+      blockers.map(({ id, status }) => [id, status]),
+      [[pending.id, "pending"]],
+    );
+    const { jobs, cursor } = await leasehold.listBlockedJobs({ id: pending.id });
+    assert.deepEqual(
+      jobs.map(({ id, status }) => [id, status]),
+      [[blocked.id, "blocked"]],
+    );
+    assert.equal(cursor, null);
+    assert.deepEqual(await leasehold.getJobBlockers({ id: completed.id }), []);
+    assert.deepEqual((await leasehold.listBlockedJobs({ id: completed.id })).jobs, []);
+  });
+
+  test("counts by queue, type and status", jobTypes, async (story) => {
+    const { leasehold, queue } = story;
+    await setScene(story);
+    const other = `${queue}-other`;
+    const counts = await leasehold.countJobs({ queue: [queue, other] });
+    assert.deepEqual(
+      new Set(counts.map((row) => JSON.stringify([row.queue, row.typeName, row.status, row.count]))),
+      new Set(
+        [
+          [queue, "load", "completed", 1],
+          [queue, "load", "failed", 1],
+          [queue, "transform", "completed", 1],
+          [queue, "store", "pending", 1],
+          [queue, "report", "blocked", 1],
+          [other, "load", "pending", 1],
+        ].map((row) => JSON.stringify(row)),
+      ),
+    );
+    assert.equal(counts.length, 6);
+    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "store" }), [
+      { queue, typeName: "store", status: "pending", count: 1 },
+    ]);
+  });
+};
