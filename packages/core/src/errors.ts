@@ -16,9 +16,17 @@ const describe = (value: unknown): string => {
   if (typeof value === "function") return "a function";
   if (typeof value === "symbol") return "a symbol";
   if (typeof value === "bigint") return `${value}n`.slice(0, 60);
-  if (Array.isArray(value)) return "an array";
-  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value === "object" && value !== null) return describeObject(value);
   return String(value);
+};
+
+const describeObject = (value: object): string => {
+  try {
+    return Array.isArray(value) ? "an array" : "an object";
+  } catch {
+    // Even asking a revoked proxy what it is throws.
+    return "an object";
+  }
 };
 
 /** An argument is missing, of the wrong kind or out of range. Nothing was written. */

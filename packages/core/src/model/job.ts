@@ -59,7 +59,7 @@ export interface StateJob {
   /** The lease this job asks for; null takes the worker's. */
   readonly leaseMs: number | null;
 
-  /** The token of the latest claim. It stays after the lease has ended so that a repeated outcome is recognised. */
+  /** The token of the latest claim. It stays after its holder's outcome, so that the same outcome again is recognised. */
   readonly leaseToken: string | null;
   /** Raised by one at every claim, never lowered. */
   readonly leaseVersion: number;

@@ -7,15 +7,6 @@ import { InvalidOptionError } from "../errors.ts";
  * as copies, read once, that cannot answer differently later.
  */
 
-const refusal = (option: string, requirement: string, received: unknown): InvalidOptionError => {
-  try {
-    return new InvalidOptionError(option, requirement, received);
-  } catch {
-    // Even asking a revoked proxy what it is throws.
-    return new InvalidOptionError(option, requirement, {});
-  }
-};
-
 /** Made by a literal or with a null prototype, here or in another realm. May throw for a hostile proxy. */
 export const isPlainObject = (value: unknown): value is Record<string, unknown> => {
   if (typeof value !== "object" || value === null) return false;
@@ -34,10 +25,10 @@ export interface TextLimits {
 /** A text people choose: the name of a queue, a type, a worker, a key. */
 export const requireName = (value: unknown, option: string, { maxLength = 200 }: TextLimits = {}): string => {
   if (typeof value !== "string" || value.length === 0 || value.length > maxLength) {
-    throw refusal(option, `must be a string of 1 to ${maxLength} characters`, value);
+    throw new InvalidOptionError(option, `must be a string of 1 to ${maxLength} characters`, value);
   }
   if (!isStorableText(value)) {
-    throw refusal(option, "must not contain NUL characters or unpaired surrogates", value);
+    throw new InvalidOptionError(option, "must not contain NUL characters or unpaired surrogates", value);
   }
   return value;
 };
@@ -51,16 +42,16 @@ export interface NumberLimits {
 
 const requireWithin = (value: number, option: string, kind: string, { min, max }: NumberLimits): number => {
   if (min !== undefined && max !== undefined && !(value >= min && value <= max)) {
-    throw refusal(option, `must be ${kind} from ${min} to ${max}`, value);
+    throw new InvalidOptionError(option, `must be ${kind} from ${min} to ${max}`, value);
   }
   if (min !== undefined && !(value >= min))
-    throw refusal(option, `must be ${kind} of at least ${min}`, value);
-  if (max !== undefined && !(value <= max)) throw refusal(option, `must be ${kind} of at most ${max}`, value);
+    throw new InvalidOptionError(option, `must be ${kind} of at least ${min}`, value);
+  if (max !== undefined && !(value <= max)) throw new InvalidOptionError(option, `must be ${kind} of at most ${max}`, value);
   return value;
 };
 
 export const requireInteger = (value: unknown, option: string, limits: NumberLimits = {}): number => {
-  if (!Number.isSafeInteger(value)) throw refusal(option, "must be an integer", value);
+  if (!Number.isSafeInteger(value)) throw new InvalidOptionError(option, "must be an integer", value);
   return requireWithin(value as number, option, "an integer", limits);
 };
 
@@ -74,7 +65,7 @@ export const optionalInteger = (
 
 export const requireNumber = (value: unknown, option: string, limits: NumberLimits = {}): number => {
   if (typeof value !== "number" || !Number.isFinite(value))
-    throw refusal(option, "must be a finite number", value);
+    throw new InvalidOptionError(option, "must be a finite number", value);
   return requireWithin(value, option, "a number", limits);
 };
 
@@ -84,7 +75,7 @@ export const requireFunction = <TFunction extends (...parameters: never[]) => un
   value: unknown,
   option: string,
 ): TFunction => {
-  if (typeof value !== "function") throw refusal(option, "must be a function", value);
+  if (typeof value !== "function") throw new InvalidOptionError(option, "must be a function", value);
   return value as TFunction;
 };
 
@@ -95,7 +86,7 @@ export const requireOneOf = <const TAllowed extends string>(
 ): TAllowed => {
   const found = allowed.find((candidate) => candidate === value);
   if (found === undefined) {
-    throw refusal(option, `must be one of ${allowed.map((name) => `"${name}"`).join(", ")}`, value);
+    throw new InvalidOptionError(option, `must be one of ${allowed.map((name) => `"${name}"`).join(", ")}`, value);
   }
   return found;
 };
@@ -104,9 +95,9 @@ export const requirePlainObject = (value: unknown, option: string): Record<strin
   try {
     if (isPlainObject(value)) return { ...value };
   } catch {
-    throw refusal(option, "must be a plain object that can be read", value);
+    throw new InvalidOptionError(option, "must be a plain object that can be read", value);
   }
-  throw refusal(option, "must be a plain object", value);
+  throw new InvalidOptionError(option, "must be a plain object", value);
 };
 
 export const requireArray = (
@@ -116,14 +107,14 @@ export const requireArray = (
 ): readonly unknown[] => {
   const copy: unknown[] = [];
   try {
-    if (!Array.isArray(value)) throw refusal(option, "must be an array", value);
+    if (!Array.isArray(value)) throw new InvalidOptionError(option, "must be an array", value);
     const { length } = value;
-    if (length > maxLength) throw refusal(option, `must have at most ${maxLength} entries`, value);
+    if (length > maxLength) throw new InvalidOptionError(option, `must have at most ${maxLength} entries`, value);
     for (let index = 0; index < length; index += 1) copy.push(value[index]);
   } catch (error) {
     throw error instanceof InvalidOptionError
       ? error
-      : refusal(option, "must be an array that can be read", value);
+      : new InvalidOptionError(option, "must be an array that can be read", value);
   }
   return copy;
 };
@@ -136,6 +127,6 @@ export const requireDate = (value: unknown, option: string): Date => {
   } catch {
     // Not a date; NaN says so.
   }
-  if (Number.isNaN(time)) throw refusal(option, "must be a valid Date", value);
+  if (Number.isNaN(time)) throw new InvalidOptionError(option, "must be a valid Date", value);
   return new Date(time);
 };

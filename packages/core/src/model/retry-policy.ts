@@ -39,7 +39,7 @@ const exponentialDelayMs = (
   attempt: number,
   random: () => number,
 ): number => {
-  const { baseMs = defaultBaseMs, maxMs = defaultMaxMs, jitter = "full" } = policy;
+  const { baseMs = defaultBaseMs, maxMs = Math.max(defaultMaxMs, baseMs), jitter = "full" } = policy;
   const ceiling = Math.min(baseMs * 2 ** Math.min(attempt, largestExponent), maxMs);
   return jitter === "full" ? random() * ceiling : ceiling;
 };
@@ -88,11 +88,11 @@ const parseOptionalDelay = (value: unknown, option: string): number | undefined 
 
 const parseExponential = (fields: Record<string, unknown>, option: string): RetryPolicy => {
   const baseMs = parseOptionalDelay(fields["baseMs"], `${option}.baseMs`) ?? defaultBaseMs;
-  const maxMs = parseOptionalDelay(fields["maxMs"], `${option}.maxMs`) ?? defaultMaxMs;
+  const maxMs = parseOptionalDelay(fields["maxMs"], `${option}.maxMs`) ?? Math.max(defaultMaxMs, baseMs);
   if (maxMs < baseMs) {
     throw new InvalidOptionError(
       `${option}.maxMs`,
-      `must be at least baseMs, which is ${baseMs} (without maxMs the cap is ${defaultMaxMs})`,
+      `must be at least baseMs, which is ${baseMs}`,
       fields["maxMs"],
     );
   }
