@@ -29,7 +29,21 @@ const throwing = new Proxy(
   },
 );
 
-const names = ["", "x".repeat(201), "nul\0", "\ud800", 7, null, {}, [], true, () => {}, Symbol("s"), 3n, throwing];
+const names = [
+  "",
+  "x".repeat(201),
+  "nul\0",
+  "\ud800",
+  7,
+  null,
+  {},
+  [],
+  true,
+  () => {},
+  Symbol("s"),
+  3n,
+  throwing,
+];
 const integers = (min: number, max: number): unknown[] => [
   min - 1,
   max + 1,
@@ -47,10 +61,24 @@ const year = 366 * 24 * 3_600_000;
 const notObjects = [null, "text", 7, [], () => {}, Symbol("s"), new Map(), throwing];
 const notFunctions = ["text", 7, {}, [], null, throwing];
 const notDates = ["2030-01-01", 0, new Date(Number.NaN), {}, throwing];
-const unstorable = [() => {}, Symbol("s"), 1n, Number.NaN, new Date(), new Map(), [undefined], "\0", "\ud800"];
+const unstorable = [
+  () => {},
+  Symbol("s"),
+  1n,
+  Number.NaN,
+  new Date(),
+  new Map(),
+  [undefined],
+  "\0",
+  "\ud800",
+];
 
 /** Option named in the error → values it must refuse → how to call with that value. */
-type Case = readonly [option: string, values: readonly unknown[], call: (value: unknown) => readonly unknown[]];
+type Case = readonly [
+  option: string,
+  values: readonly unknown[],
+  call: (value: unknown) => readonly unknown[],
+];
 
 const start = (extra: object): object => ({ typeName: "work", input: null, ...extra });
 const page: readonly Case[] = [
@@ -78,9 +106,17 @@ const cases: Record<string, readonly Case[]> = {
     ["timeoutMs", integers(1, year), (timeoutMs) => [start({ timeoutMs })]],
     ["schedule", [...notObjects, {}, { at: new Date(), afterMs: 1 }], (schedule) => [start({ schedule })]],
     ["schedule.at", notDates, (at) => [start({ schedule: { at } })]],
-    ["schedule.afterMs", [-1, Number.NaN, Infinity, "1", {}], (afterMs) => [start({ schedule: { afterMs } })]],
+    [
+      "schedule.afterMs",
+      [-1, Number.NaN, Infinity, "1", {}],
+      (afterMs) => [start({ schedule: { afterMs } })],
+    ],
     ["deduplication", notObjects, (deduplication) => [start({ deduplication })]],
-    ["deduplication.key", [undefined, "", "x".repeat(501), 7, "\0"], (key) => [start({ deduplication: { key } })]],
+    [
+      "deduplication.key",
+      [undefined, "", "x".repeat(501), 7, "\0"],
+      (key) => [start({ deduplication: { key } })],
+    ],
     ["deduplication.strategy", ["some", 7], (strategy) => [start({ deduplication: { key: "k", strategy } })]],
     [
       "deduplication.windowMs",
@@ -96,7 +132,11 @@ const cases: Record<string, readonly Case[]> = {
     ["sequences", [undefined, "text", {}, 7], (sequences) => [{ sequences }]],
     ["sequences[1]", notObjects, (item) => [{ sequences: [start({}), item] }]],
     ["sequences[1].colour", [1], (colour) => [{ sequences: [start({}), start({ colour })] }]],
-    ["sequences[0].startBlockers", [() => []], (startBlockers) => [{ sequences: [start({ startBlockers })] }]],
+    [
+      "sequences[0].startBlockers",
+      [() => []],
+      (startBlockers) => [{ sequences: [start({ startBlockers })] }],
+    ],
   ],
   completeJobSequence: [
     ["options", [undefined, ...notObjects], (options) => [options]],
@@ -108,7 +148,11 @@ const cases: Record<string, readonly Case[]> = {
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["id", [undefined, ...names], (value) => [{ id: value, typeName: "work" }]],
     ["typeName", [undefined, ...names], (typeName) => [{ id, typeName }]],
-    ["timeoutMs", integers(1, Number.MAX_SAFE_INTEGER).slice(2, 5), (timeoutMs) => [{ id, typeName: "work", timeoutMs }]],
+    [
+      "timeoutMs",
+      integers(1, Number.MAX_SAFE_INTEGER).slice(2, 5),
+      (timeoutMs) => [{ id, typeName: "work", timeoutMs }],
+    ],
     ["pollIntervalMs", [0, -1, 0.5, "1"], (pollIntervalMs) => [{ id, typeName: "work", pollIntervalMs }]],
     ["signal", [{}, "text", { aborted: true }], (signal) => [{ id, typeName: "work", signal }]],
   ],
@@ -225,14 +269,18 @@ describe("bad input to", () => {
 
   it("startJobSequence names the path of what cannot be stored", async () => {
     for (const value of unstorable) {
-      const error = await rejection(() => leasehold["startJobSequence"]!(start({ input: { deep: [value] } })));
+      const error = await rejection(() =>
+        leasehold["startJobSequence"]!(start({ input: { deep: [value] } })),
+      );
       expect(error, show(value)).toMatchObject({ code: "PayloadNotStorable" });
       expect((error as { path: string }).path).toMatch(/^input\.deep\[0\]/);
     }
   });
 
   it("startJobSequence refuses what is too large before anything is sent", async () => {
-    const error = await rejection(() => leasehold["startJobSequence"]!(start({ input: "x".repeat(2 ** 20) })));
+    const error = await rejection(() =>
+      leasehold["startJobSequence"]!(start({ input: "x".repeat(2 ** 20) })),
+    );
     expect(error).toMatchObject({ code: "PayloadTooLarge", maxBytes: 2 ** 20 });
   });
 
@@ -283,7 +331,8 @@ describe("bad input to a worker", () => {
     expectRefusal(await rejection(() => twice.implementJobType(valid)), "typeName", "work");
     const unknown = await rejection(() => builder().implementJobType({ ...valid, typeName: "nothing" }));
     expect(unknown).toMatchObject({ code: "UnknownJobType" });
-    for (const value of notFunctions) expectRefusal(await rejection(() => builder().use(value)), "middleware", value);
+    for (const value of notFunctions)
+      expectRefusal(await rejection(() => builder().use(value)), "middleware", value);
   });
 
   it("start names the option", async () => {
@@ -312,7 +361,9 @@ describe("bad input to a worker", () => {
     const worker = builder();
     worker.implementJobType(valid);
     for (const leaseMs of [0, -1]) {
-      expect(await rejection(() => worker.start({ leaseMs }))).toMatchObject({ code: "InvalidLeaseDuration" });
+      expect(await rejection(() => worker.start({ leaseMs }))).toMatchObject({
+        code: "InvalidLeaseDuration",
+      });
     }
     const queue = (settings: unknown) => rejection(() => worker.start({ queues: { mail: settings } }));
     expectRefusal(await queue(0), 'queues["mail"]', 0);
@@ -351,7 +402,9 @@ describe("bad input to createLeasehold", () => {
 describe("bad input to rescheduleJob", () => {
   it("names the option", () => {
     for (const schedule of [{}, "soon", { afterMs: -1 }, { at: "tomorrow" }]) {
-      expect(() => rescheduleJob(schedule as never)).toThrow(expect.objectContaining({ code: "InvalidOption" }));
+      expect(() => rescheduleJob(schedule as never)).toThrow(
+        expect.objectContaining({ code: "InvalidOption" }),
+      );
     }
   });
 });

@@ -41,7 +41,10 @@ export class InvalidOptionError extends LeaseholdError {
 export class InvalidLeaseDurationError extends LeaseholdError {
   readonly leaseMs: unknown;
   constructor(leaseMs: unknown) {
-    super("InvalidLeaseDuration", `A lease must last a positive number of milliseconds; received ${describe(leaseMs)}.`);
+    super(
+      "InvalidLeaseDuration",
+      `A lease must last a positive number of milliseconds; received ${describe(leaseMs)}.`,
+    );
     this.leaseMs = leaseMs;
   }
 }
@@ -81,12 +84,21 @@ export class SchemaValidationError extends LeaseholdError {
   readonly typeName: string;
   readonly part: "input" | "output";
   readonly issues: readonly SchemaIssue[];
-  constructor(typeName: string, part: "input" | "output", issues: readonly SchemaIssue[], options?: ErrorOptions) {
+  constructor(
+    typeName: string,
+    part: "input" | "output",
+    issues: readonly SchemaIssue[],
+    options?: ErrorOptions,
+  ) {
     const listed = issues
       .slice(0, 5)
       .map(({ path, message }) => `${path}: ${message}`)
       .join("; ");
-    super("SchemaValidation", `The ${part} of job type "${typeName}" does not fit its schema: ${listed}`, options);
+    super(
+      "SchemaValidation",
+      `The ${part} of job type "${typeName}" does not fit its schema: ${listed}`,
+      options,
+    );
     this.typeName = typeName;
     this.part = part;
     this.issues = issues;
@@ -161,7 +173,11 @@ export class JobAlreadyFailedError extends LeaseholdError {
   readonly jobId: string;
   readonly reason: FailureReason | null;
   constructor(jobId: string, reason: FailureReason | null, options?: ErrorOptions) {
-    super("JobAlreadyFailed", `Job ${jobId} has failed (${reason ?? "unknown"}). Redrive it to run it again.`, options);
+    super(
+      "JobAlreadyFailed",
+      `Job ${jobId} has failed (${reason ?? "unknown"}). Redrive it to run it again.`,
+      options,
+    );
     this.jobId = jobId;
     this.reason = reason;
   }
@@ -212,7 +228,10 @@ export class WaitForJobSequenceCompletionTimeoutError extends LeaseholdError {
   readonly sequenceId: string;
   readonly timeoutMs: number;
   constructor(sequenceId: string, timeoutMs: number) {
-    super("WaitForJobSequenceCompletionTimeout", `Job sequence ${sequenceId} did not finish within ${timeoutMs} ms.`);
+    super(
+      "WaitForJobSequenceCompletionTimeout",
+      `Job sequence ${sequenceId} did not finish within ${timeoutMs} ms.`,
+    );
     this.sequenceId = sequenceId;
     this.timeoutMs = timeoutMs;
   }
@@ -236,7 +255,10 @@ export class BlockerCycleError extends LeaseholdError {
   readonly jobId: string;
   readonly sequenceIds: readonly string[];
   constructor(jobId: string, sequenceIds: readonly string[]) {
-    super("BlockerCycle", `Job ${jobId} would wait for itself through ${sequenceIds.map(describe).join(" → ")}.`);
+    super(
+      "BlockerCycle",
+      `Job ${jobId} would wait for itself through ${sequenceIds.map(describe).join(" → ")}.`,
+    );
     this.jobId = jobId;
     this.sequenceIds = sequenceIds;
   }

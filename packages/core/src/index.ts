@@ -1,7 +1,13 @@
 export { createLeasehold, type LeaseholdOptions } from "./leasehold.ts";
 export type { Leasehold, LeaseholdApi } from "./api.ts";
 export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
-export type { CancelledJobSequence, PruneOptions, RedriveOptions, RedriveReport, WaitOptions } from "./api/operations.ts";
+export type {
+  CancelledJobSequence,
+  PruneOptions,
+  RedriveOptions,
+  RedriveReport,
+  WaitOptions,
+} from "./api/operations.ts";
 export type {
   Complete,
   ContinueWith,

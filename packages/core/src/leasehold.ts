@@ -62,9 +62,9 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
 
   const facade = {
     startJobSequence: async (passed: unknown) => viewStarted(await startJobSequence(engine, passed)),
-    startJobSequences: async (passed: unknown) =>
-      (await startJobSequences(engine, passed)).map(viewStarted),
-    completeJobSequence: async (passed: unknown) => viewSequence(engine, await completeJobSequence(engine, passed)),
+    startJobSequences: async (passed: unknown) => (await startJobSequences(engine, passed)).map(viewStarted),
+    completeJobSequence: async (passed: unknown) =>
+      viewSequence(engine, await completeJobSequence(engine, passed)),
     waitForJobSequenceCompletion: async (passed: unknown) =>
       viewSequence(engine, await waitForJobSequenceCompletion(engine, passed)),
     cancelJobSequences: (passed: unknown) => cancelJobSequences(engine, passed),
@@ -127,7 +127,10 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       adapter: options.stateAdapter,
       runtime,
       observe,
-      deadlineMs: optionalInteger(options.storeDeadlineMs, "storeDeadlineMs", 10_000, { min: 1, max: longestDurationMs }),
+      deadlineMs: optionalInteger(options.storeDeadlineMs, "storeDeadlineMs", 10_000, {
+        min: 1,
+        max: longestDurationMs,
+      }),
       retry: parseStoreRetry(options.storeRetry),
     }),
     notifyAdapter,
@@ -157,7 +160,8 @@ const parseStoreRetry = (value: unknown = {}): StoreRetryOptions => {
 
 const requireMethods = (value: unknown, option: string, methods: readonly string[]): void => {
   const missing = methods.find(
-    (method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function",
+    (method) =>
+      typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function",
   );
   if (missing !== undefined) throw new InvalidOptionError(option, `must have a method ${missing}`, value);
 };

@@ -1,10 +1,13 @@
-import { afterAll, describe, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import type { ScenarioFixture } from "./conformance/scenario-fixture.ts";
 import { scenarioConformance } from "./conformance/scenario-suite.ts";
 import type { NotifyAdapter } from "./contracts/notify-adapter.ts";
+import { createLeasehold } from "./leasehold.ts";
 import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
 import { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
 import { createInProcessStateAdapter } from "./memory/state-adapter.ts";
+import { defineJobTypes } from "./model/job-types.ts";
 
 const inProcess = (createNotifyAdapter: () => NotifyAdapter): ScenarioFixture => ({
   create: async () => {
@@ -27,4 +30,33 @@ describe("with in-process notifications", () => {
 
 describe("by polling alone", () => {
   scenarioConformance({ describe, it, afterAll }, inProcess(createNoopNotifyAdapter));
+});
+
+// The stories themselves depend on no library; this one shows that a schema of a real one goes the whole way.
+it("validates with a zod schema at start and at claim", async () => {
+  const stateAdapter = createInProcessStateAdapter();
+  const jobTypes = defineJobTypes({
+    greet: { input: z.object({ name: z.string().min(1).default("world") }), output: z.string().max(20) },
+  });
+  const leasehold = await createLeasehold({ stateAdapter, jobTypes });
+  const worker = await leasehold
+    .createWorker()
+    .implementJobType({ typeName: "greet", process: async ({ job }) => `Hello ${job.input.name}` })
+    .start({ pollIntervalMs: 10 });
+
+  await expect(leasehold.startJobSequence({ typeName: "greet", input: { name: "" } })).rejects.toMatchObject({
+    code: "SchemaValidation",
+    part: "input",
+    issues: [{ path: "input.name" }],
+  });
+  expect(await leasehold.countJobs()).toEqual([]);
+  const greeted = await leasehold.startJobSequence({ typeName: "greet", input: {} });
+  expect((await leasehold.waitForJobSequenceCompletion(greeted)).output).toBe("Hello world");
+  const name = "whoever reads this far";
+  const tooLong = await leasehold.startJobSequence({ typeName: "greet", input: { name }, maxAttempts: 1 });
+  await expect(leasehold.waitForJobSequenceCompletion(tooLong)).rejects.toMatchObject({
+    reason: "attempts_exhausted",
+    cause: { name: "SchemaValidationError" },
+  });
+  await worker.stop();
 });

@@ -1,6 +1,8 @@
 export { notifyAdapterConformance } from "./conformance/notify-adapter.ts";
 export type { NotifyAdapterFixture } from "./conformance/notify-fixture.ts";
 export type { ConformanceRunner } from "./conformance/runner.ts";
+export type { ScenarioFixture, ScenarioStores } from "./conformance/scenario-fixture.ts";
+export { scenarioConformance } from "./conformance/scenario-suite.ts";
 export { stateAdapterConformance } from "./conformance/state-adapter.ts";
 export type { StateAdapterFixture } from "./conformance/state-fixture.ts";
 export {
@@ -25,4 +27,9 @@ export {
 } from "./testing/manual-clock.ts";
 export { recordCalls, type RecordedAdapter, type RecordedCall } from "./testing/record-calls.ts";
 export { createSeededRandom, type SeededRandom } from "./testing/seeded-random.ts";
-export { createTestBench, type StartableWorker, type TestBench, type TestBenchOptions } from "./testing/test-bench.ts";
+export {
+  createTestBench,
+  type StartableWorker,
+  type TestBench,
+  type TestBenchOptions,
+} from "./testing/test-bench.ts";

@@ -24,7 +24,7 @@ export const recordEvents = (): StoryEvents => {
 
   const record = (event: Observed): void => {
     observed.push(event);
-    for (const listener of [...listeners]) listener(event);
+    for (const listener of listeners) listener(event);
   };
 
   return {
@@ -36,7 +36,8 @@ export const recordEvents = (): StoryEvents => {
       name: TName,
       matches: (data: LeaseholdEvents[TName]) => boolean = () => true,
     ) => {
-      const fits = (event: Observed): boolean => event.name === name && matches(event.data as LeaseholdEvents[TName]);
+      const fits = (event: Observed): boolean =>
+        event.name === name && matches(event.data as LeaseholdEvents[TName]);
       const past = observed.find(fits);
       if (past) return Promise.resolve(past.data as LeaseholdEvents[TName]);
       const coming = new Promise<LeaseholdEvents[TName]>((resolve) => {

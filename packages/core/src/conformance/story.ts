@@ -18,21 +18,27 @@ export interface StoryTransaction {
   readonly "~transaction": true;
 }
 
-export type StoryStateAdapter = StateAdapter<StoryTransaction, StoryTransaction, string>;
+export type StoryStateAdapter = StateAdapter<StoryTransaction, StoryTransaction>;
 
 /** One application: job types on a store, with workers that stop when the story ends. */
 export interface StoryApp<TDefs> {
   readonly leasehold: LeaseholdApi<TDefs, StoryTransaction, string>;
   readonly events: StoryEvents;
   /** Starts a worker that looks for jobs often. */
-  work(worker: WorkerBuilder<TDefs, StoryTransaction, string>, options?: WorkerStartOptions): Promise<RunningWorker>;
+  work(
+    worker: WorkerBuilder<TDefs, StoryTransaction, string>,
+    options?: WorkerStartOptions,
+  ): Promise<RunningWorker>;
   /** The sequence once it has completed. */
   completion<TTypeName extends ExternalJobTypeName<TDefs>>(sequence: {
     readonly id: string;
     readonly typeName: TTypeName;
   }): Promise<CompletedJobSequence<JobSequenceOf<string, TDefs, TTypeName>>>;
   /** What waiting for the sequence rejects with once it has failed. */
-  failure(sequence: { readonly id: string; readonly typeName: ExternalJobTypeName<TDefs> }): Promise<JobSequenceFailedError>;
+  failure(sequence: {
+    readonly id: string;
+    readonly typeName: ExternalJobTypeName<TDefs>;
+  }): Promise<JobSequenceFailedError>;
 }
 
 export interface AppOptions {
@@ -78,7 +84,9 @@ export const tellStory = async <TDefs>(
   const stateAdapter: StoryStateAdapter = stores.stateAdapter;
   const workers: RunningWorker[] = [];
 
-  const open = async ({ store, notifyAdapter = stores.notifyAdapter }: AppOptions = {}): Promise<StoryApp<TDefs>> => {
+  const open = async ({ store, notifyAdapter = stores.notifyAdapter }: AppOptions = {}): Promise<
+    StoryApp<TDefs>
+  > => {
     const events = recordEvents();
     const leasehold = await createLeasehold({
       stateAdapter: store ? replaceMethods(stateAdapter, store(stateAdapter)) : stateAdapter,

@@ -304,7 +304,10 @@ export interface StateAdapter<
    */
   renewLeases(
     call: StateCall<TTxContext> & {
-      readonly leases: readonly (HeldLease & { readonly leaseMs: number; readonly progress?: string | undefined })[];
+      readonly leases: readonly (HeldLease & {
+        readonly leaseMs: number;
+        readonly progress?: string | undefined;
+      })[];
     },
   ): Promise<RenewalResult[]>;
 
@@ -329,7 +332,9 @@ export interface StateAdapter<
    * regardless fail with `blocker_failed`, and so on through theirs. A retry or a failure ends a run of
    * `expiredLeases`; a release keeps it.
    */
-  commitOutcomes(call: StateCall<TTxContext> & { readonly outcomes: readonly JobOutcome[] }): Promise<OutcomeResult[]>;
+  commitOutcomes(
+    call: StateCall<TTxContext> & { readonly outcomes: readonly JobOutcome[] },
+  ): Promise<OutcomeResult[]>;
 
   /**
    * Takes up to `limit` running jobs whose lease has run out: back to pending as if scheduled for the moment the lease
@@ -372,7 +377,9 @@ export interface StateAdapter<
     },
   ): Promise<number>;
 
-  getJobs(call: StateCall<TTxContext> & { readonly jobIds: readonly string[] }): Promise<(StateJob | undefined)[]>;
+  getJobs(
+    call: StateCall<TTxContext> & { readonly jobIds: readonly string[] },
+  ): Promise<(StateJob | undefined)[]>;
 
   getSequences(
     call: StateCall<TTxContext> & { readonly sequenceIds: readonly string[] },
@@ -389,7 +396,9 @@ export interface StateAdapter<
   ): Promise<JobPage>;
 
   /** For each job the sequences it was given as blockers, in the order given. */
-  getBlockers(call: StateCall<TTxContext> & { readonly jobIds: readonly string[] }): Promise<StateSequence[][]>;
+  getBlockers(
+    call: StateCall<TTxContext> & { readonly jobIds: readonly string[] },
+  ): Promise<StateSequence[][]>;
 
   /** Jobs that have this sequence among their blockers, finished or not; oldest first. */
   listBlockedJobs(

@@ -17,13 +17,21 @@ const defaultTimeoutMs = 30_000;
  * Waits until a sequence ends. Listens first and looks afterwards, so an end between the two is not missed; the poll
  * covers hints that never arrive. A store that fails meanwhile is asked again until the time is up.
  */
-export const waitForJobSequenceCompletion = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
+export const waitForJobSequenceCompletion = async (
+  engine: Engine,
+  passed: unknown,
+): Promise<StateSequence> => {
   const options = requirePlainObject(passed, "options");
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const bounds = { min: 1, max: Number.MAX_SAFE_INTEGER };
   const timeoutMs = optionalInteger(options["timeoutMs"], "timeoutMs", defaultTimeoutMs, bounds);
-  const pollIntervalMs = optionalInteger(options["pollIntervalMs"], "pollIntervalMs", defaultPollIntervalMs, bounds);
+  const pollIntervalMs = optionalInteger(
+    options["pollIntervalMs"],
+    "pollIntervalMs",
+    defaultPollIntervalMs,
+    bounds,
+  );
   const signal = options["signal"];
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new InvalidOptionError("signal", "must be an AbortSignal", signal);
@@ -75,11 +83,19 @@ const listen = async (engine: Engine, id: string, onCompleted: () => void): Prom
 const reportNotifyError = (engine: Engine, error: unknown): void =>
   engine.observe("notifyAdapterError", () => ({ operation: "listenJobSequenceCompleted", error }));
 
-const readFinished = async (engine: Engine, id: string, typeName: string): Promise<StateSequence | undefined> => {
+const readFinished = async (
+  engine: Engine,
+  id: string,
+  typeName: string,
+): Promise<StateSequence | undefined> => {
   const [sequence] = await engine.store.getSequences({ sequenceIds: [id] });
   if (!sequence) throw new JobNotFoundError(id, "job sequence");
   if (sequence.first.typeName !== typeName) {
-    throw new InvalidOptionError("typeName", `must be "${sequence.first.typeName}" for this sequence`, typeName);
+    throw new InvalidOptionError(
+      "typeName",
+      `must be "${sequence.first.typeName}" for this sequence`,
+      typeName,
+    );
   }
   const { current } = sequence;
   if (current.status === "failed") {

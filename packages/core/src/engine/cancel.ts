@@ -21,7 +21,9 @@ export const cancelJobSequences = async (engine: Engine, passed: unknown): Promi
   const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });
   const sequenceIds = ids.map((id, index) => requireId(id, `ids[${index}]`));
   const reason =
-    options["reason"] === undefined ? "The job was cancelled." : requireName(options["reason"], "reason", { maxLength: 2_000 });
+    options["reason"] === undefined
+      ? "The job was cancelled."
+      : requireName(options["reason"], "reason", { maxLength: 2_000 });
   const error = toStoredErrorText(new JobCancelled(reason));
 
   return runSingleCall(engine, "cancelJobSequences", ctx, async (effects) => {

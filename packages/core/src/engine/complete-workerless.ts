@@ -27,7 +27,11 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
     const sequence = await engine.store.lockSequence({ ctx: inner, sequenceId: id });
     if (!sequence) throw new JobNotFoundError(id, "job sequence");
     if (sequence.first.typeName !== typeName) {
-      throw new InvalidOptionError("typeName", `must be "${sequence.first.typeName}" for this sequence`, typeName);
+      throw new InvalidOptionError(
+        "typeName",
+        `must be "${sequence.first.typeName}" for this sequence`,
+        typeName,
+      );
     }
     let current: StateJob | null = sequence.current;
 
@@ -36,7 +40,9 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
       requireFunction(completion, "complete");
       const job = current;
       if (job?.id !== jobId) {
-        throw new ProcessMisuseError("complete takes the current job of the sequence, or what the last call returned");
+        throw new ProcessMisuseError(
+          "complete takes the current job of the sequence, or what the last call returned",
+        );
       }
       if (job.status === "completed") throw new JobAlreadyCompletedError(job.id);
       if (job.status === "failed") throw new JobAlreadyFailedError(job.id, job.failureReason);

@@ -61,7 +61,9 @@ export const completeInTransaction = async (
   };
 
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
-  const returned = await runInScope(engine, { origin, effects }, async () => callback({ ...ctx, continueWith }));
+  const returned = await runInScope(engine, { origin, effects }, async () =>
+    callback({ ...ctx, continueWith }),
+  );
   const continuation = continuing ? await continuing : undefined;
   if (continuation && returned !== continuation) {
     throw new ProcessMisuseError("A callback that calls continueWith must return its result");

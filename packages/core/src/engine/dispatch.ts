@@ -1,11 +1,17 @@
 import { type Runtime, sleep } from "../clock.ts";
-import type { AnyStateAdapter, CreatedStateJob, NewJob, StateAdapter, StateCall } from "../contracts/state-adapter.ts";
+import type {
+  AnyStateAdapter,
+  CreatedStateJob,
+  NewJob,
+  StateAdapter,
+  StateCall,
+} from "../contracts/state-adapter.ts";
 import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
 import type { Observe } from "./observe.ts";
 import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
 
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
-export type Store = StateAdapter<object, object, string>;
+export type Store = StateAdapter<object, object>;
 
 export interface StoreRetryOptions {
   /** Tries in all, the first included. */
@@ -60,7 +66,10 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
   const isWorthRepeating = (error: unknown): boolean =>
     error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
-  const call = async (method: (typeof storeCalls)[number], args: CallArguments | undefined): Promise<unknown> => {
+  const call = async (
+    method: (typeof storeCalls)[number],
+    args: CallArguments | undefined,
+  ): Promise<unknown> => {
     const invoke = adapter[method] as (args: unknown) => Promise<unknown>;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -91,7 +100,12 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     capabilities: adapter.capabilities,
     provideContext: (callback) => adapter.provideContext(callback),
     runInTransaction: (callback, parent) =>
-      runTransactionWithDeadlines(clock, deadlineMs, (inner) => adapter.runInTransaction(inner, parent), callback),
+      runTransactionWithDeadlines(
+        clock,
+        deadlineMs,
+        (inner) => adapter.runInTransaction(inner, parent),
+        callback,
+      ),
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
     isTransientError: isWorthRepeating,
     close: () => adapter.close(),

@@ -46,7 +46,11 @@ export const explainJob = async (engine: Engine, passed: unknown): Promise<Expla
   }
 };
 
-const explainBlocked = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<ExplanationView> => {
+const explainBlocked = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+): Promise<ExplanationView> => {
   const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [job.id] });
   const open = blockers!
     .filter(({ current }) => current.status !== "completed")
@@ -59,7 +63,11 @@ const explainBlocked = async (engine: Engine, ctx: object | undefined, job: Stat
   };
 };
 
-const explainPending = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<ExplanationView> => {
+const explainPending = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+): Promise<ExplanationView> => {
   const now = await engine.store.getTime({ ctx });
   if (job.scheduledAt <= now) {
     const aheadInQueue = (await engine.store.countAhead({ ctx, jobId: job.id })) ?? 0;

@@ -9,7 +9,9 @@ type Check<T> = (value: unknown, option: string) => T;
 const oneOrMany = <T>(value: unknown, option: string, check: Check<T>): T[] | undefined => {
   if (value === undefined) return undefined;
   if (!Array.isArray(value)) return [check(value, option)];
-  return requireArray(value, option, { maxLength: 1_000 }).map((item, index) => check(item, `${option}[${index}]`));
+  return requireArray(value, option, { maxLength: 1_000 }).map((item, index) =>
+    check(item, `${option}[${index}]`),
+  );
 };
 
 const time = (value: unknown, option: string): number | undefined =>

@@ -11,7 +11,11 @@ const noSettings: RuntimeJobType = {};
 
 export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry => {
   if (typeof jobTypes !== "object" || jobTypes === null || !(jobTypes.definitions instanceof Map)) {
-    throw new InvalidOptionError("jobTypes", "must come from defineUnionJobTypes or defineJobTypes", jobTypes);
+    throw new InvalidOptionError(
+      "jobTypes",
+      "must come from defineUnionJobTypes or defineJobTypes",
+      jobTypes,
+    );
   }
   return {
     get: (typeName) => {
@@ -23,8 +27,13 @@ export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry =>
   };
 };
 
-const pathText = (part: string, path: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined): string =>
-  [part, ...(path ?? []).map((segment) => String(typeof segment === "object" ? segment.key : segment))].join(".");
+const pathText = (
+  part: string,
+  path: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined,
+): string =>
+  [part, ...(path ?? []).map((segment) => String(typeof segment === "object" ? segment.key : segment))].join(
+    ".",
+  );
 
 /** What the type's schema makes of a value; the value itself where there is no schema. */
 export const validateAgainstSchema = async (
@@ -39,7 +48,9 @@ export const validateAgainstSchema = async (
   try {
     result = await schema["~standard"].validate(value);
   } catch (cause) {
-    throw new SchemaValidationError(typeName, part, [{ path: part, message: "the schema itself threw" }], { cause });
+    throw new SchemaValidationError(typeName, part, [{ path: part, message: "the schema itself threw" }], {
+      cause,
+    });
   }
   if (!result.issues) return result.value;
   throw new SchemaValidationError(

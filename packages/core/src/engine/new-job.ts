@@ -2,7 +2,13 @@ import type { NewJob, NewJobDeduplication } from "../contracts/state-adapter.ts"
 import { InvalidOptionError, UnknownJobTypeError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
-import { requireId, requireInteger, requireName, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import {
+  requireId,
+  requireInteger,
+  requireName,
+  requireOneOf,
+  requirePlainObject,
+} from "../model/option-checks.ts";
 import { parseSchedule } from "../model/schedule.ts";
 import type { Engine } from "./engine.ts";
 import { validateAgainstSchema } from "./job-type-registry.ts";
@@ -47,7 +53,9 @@ const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   return {
     key: requireName(key, "deduplication.key", { maxLength: 500 }),
     strategy:
-      strategy === undefined ? "completed" : requireOneOf(strategy, "deduplication.strategy", ["completed", "all"]),
+      strategy === undefined
+        ? "completed"
+        : requireOneOf(strategy, "deduplication.strategy", ["completed", "all"]),
     windowMs:
       windowMs === undefined
         ? null
@@ -77,13 +85,19 @@ export const buildNewJob = async (
   if (type.blockers && type.blockers.length > 0 && request.startBlockers === undefined) {
     throw new InvalidOptionError("startBlockers", `is required: job type "${typeName}" has blockers`);
   }
-  const integer = (option: "priority" | "maxAttempts" | "timeoutMs", min: number, max: number): number | undefined =>
+  const integer = (
+    option: "priority" | "maxAttempts" | "timeoutMs",
+    min: number,
+    max: number,
+  ): number | undefined =>
     request[option] === undefined ? undefined : requireInteger(request[option], option, { min, max });
 
   const id = request.id === undefined ? engine.runtime.createId() : requireId(request.id, "id");
-  const queue = request.queue === undefined ? (type.queue ?? defaultQueue) : requireName(request.queue, "queue");
+  const queue =
+    request.queue === undefined ? (type.queue ?? defaultQueue) : requireName(request.queue, "queue");
   const priority = integer("priority", -largestInt32, largestInt32) ?? type.priority ?? 0;
-  const maxAttempts = smallest(integer("maxAttempts", 1, largestInt32), type.maxAttempts) ?? defaultMaxAttempts;
+  const maxAttempts =
+    smallest(integer("maxAttempts", 1, largestInt32), type.maxAttempts) ?? defaultMaxAttempts;
   const timeoutMs = smallest(integer("timeoutMs", 1, longestDurationMs), type.timeoutMs) ?? null;
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
@@ -100,7 +114,12 @@ export const buildNewJob = async (
     originId: predecessor?.id ?? origin?.jobId ?? null,
     queue,
     priority,
-    input: encodePayload({ codec: engine.codec, value: input, path: "input", maxBytes: engine.maxPayloadBytes }),
+    input: encodePayload({
+      codec: engine.codec,
+      value: input,
+      path: "input",
+      maxBytes: engine.maxPayloadBytes,
+    }),
     schedule,
     maxAttempts,
     timeoutMs,

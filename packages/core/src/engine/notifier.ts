@@ -49,7 +49,9 @@ export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
         attempt("notifyJobScheduled", () => adapter.notifyJobScheduled(typeName, count)),
       );
       if (batch.finished.length > 0) {
-        sends.push(attempt("notifyJobSequenceCompleted", () => adapter.notifyJobSequenceCompleted(batch.finished)));
+        sends.push(
+          attempt("notifyJobSequenceCompleted", () => adapter.notifyJobSequenceCompleted(batch.finished)),
+        );
       }
       if (batch.lost.length > 0) {
         sends.push(attempt("notifyJobOwnershipLost", () => adapter.notifyJobOwnershipLost(batch.lost)));

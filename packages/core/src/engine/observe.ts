@@ -30,7 +30,10 @@ const shielded = (call: () => void): void => {
 /** Where nobody listens. */
 export const observeNothing: Observe = () => {};
 
-export const createObserve = (log: Log | undefined, observability: ObservabilityAdapter | undefined): Observe => {
+export const createObserve = (
+  log: Log | undefined,
+  observability: ObservabilityAdapter | undefined,
+): Observe => {
   if (!log && !observability) return observeNothing;
   return (name, data) => {
     const count = observability?.[name];
@@ -39,7 +42,9 @@ export const createObserve = (log: Log | undefined, observability: Observability
     const values = data();
     if (count) shielded(() => count.call(observability, values));
     if (line) {
-      shielded(() => log({ level: line[0], event: name, message: line[1], data: values } as unknown as LogEntry));
+      shielded(() =>
+        log({ level: line[0], event: name, message: line[1], data: values } as unknown as LogEntry),
+      );
     }
   };
 };

@@ -7,7 +7,12 @@ import { jobEventData } from "./observe.ts";
 type AppliedResult = Extract<OutcomeResult, { kind: "applied" }>;
 
 /** What the world learns from an outcome that was applied. */
-export const announceOutcome = (effects: Effects, job: StateJob, outcome: JobOutcome, result: AppliedResult): void => {
+export const announceOutcome = (
+  effects: Effects,
+  job: StateJob,
+  outcome: JobOutcome,
+  result: AppliedResult,
+): void => {
   if (outcome.kind === "complete") {
     effects.observe("jobCompleted", () => ({
       ...jobEventData(job),

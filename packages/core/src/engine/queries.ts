@@ -2,7 +2,13 @@ import type { JobCount, JobPage } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
 import { decodeCursor, encodeCursor, type PagePosition } from "../model/cursor.ts";
 import type { StateJob } from "../model/job.ts";
-import { optionalInteger, requireId, requireName, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import {
+  optionalInteger,
+  requireId,
+  requireName,
+  requireOneOf,
+  requirePlainObject,
+} from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
 import { findContext } from "./transaction.ts";
@@ -18,7 +24,10 @@ const pageOptions = ["limit", "cursor"] as const;
 const defaultPageSize = 50;
 const largestPage = 1_000;
 
-const parsePage = (kind: string, options: Record<string, unknown>): { limit: number; after: PagePosition | null } => ({
+const parsePage = (
+  kind: string,
+  options: Record<string, unknown>,
+): { limit: number; after: PagePosition | null } => ({
   limit: optionalInteger(options["limit"], "limit", defaultPageSize, { min: 1, max: largestPage }),
   after: decodeCursor(kind, options["cursor"] ?? undefined),
 });
@@ -38,7 +47,11 @@ const checkType = (expected: unknown, actual: string): void => {
   throw new InvalidOptionError("typeName", `must be "${actual}" for this id`, expected);
 };
 
-export const readJob = async (engine: Engine, ctx: object | undefined, id: string): Promise<StateJob | undefined> => {
+export const readJob = async (
+  engine: Engine,
+  ctx: object | undefined,
+  id: string,
+): Promise<StateJob | undefined> => {
   const [job] = await engine.store.getJobs({ ctx, jobIds: [id] });
   return job;
 };
@@ -79,7 +92,12 @@ export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise
   const options = requirePlainObject(passed, "options");
   const ctx = await findContext(engine, "listSequenceJobs", options, ["id", "typeName", ...pageOptions]);
   const filter = { sequenceId: requireId(options["id"], "id") };
-  const page = await engine.store.listJobs({ ctx, filter, order: "oldest", ...parsePage("sequence-jobs", options) });
+  const page = await engine.store.listJobs({
+    ctx,
+    filter,
+    order: "oldest",
+    ...parsePage("sequence-jobs", options),
+  });
   return viewPage(engine, ctx, "sequence-jobs", page);
 };
 

@@ -47,7 +47,8 @@ const chooseJobs = async (
   options: Record<string, unknown>,
 ): Promise<string[]> => {
   if (options["ids"] !== undefined) {
-    if (options["limit"] !== undefined) throw new InvalidOptionError("limit", "goes with `filter`", options["limit"]);
+    if (options["limit"] !== undefined)
+      throw new InvalidOptionError("limit", "goes with `filter`", options["limit"]);
     const ids = requireArray(options["ids"], "ids", { maxLength: 100_000 });
     return ids.map((id, index) => requireId(id, `ids[${index}]`));
   }
@@ -93,7 +94,9 @@ const redriveInBatches = async (
 /** A job that was named and also revived by another one's redrive appears once, as redriven. */
 const summarise = (results: readonly RedriveResult[]): RedriveReport => {
   const redriven = results.flatMap(({ kind, jobId, job, revived }) =>
-    kind === "redriven" ? [{ jobId, sequenceId: job!.sequenceId, revivedJobIds: revived.map(({ id }) => id) }] : [],
+    kind === "redriven"
+      ? [{ jobId, sequenceId: job!.sequenceId, revivedJobIds: revived.map(({ id }) => id) }]
+      : [],
   );
   const alive = new Set(redriven.flatMap(({ jobId, revivedJobIds }) => [jobId, ...revivedJobIds]));
   const skipped = results.flatMap(({ kind, jobId }) =>

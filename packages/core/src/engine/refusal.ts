@@ -32,7 +32,8 @@ export const refusalError = (jobId: string, refusal: LeaseRefusal): LeaseholdErr
     case "not_running": {
       const cause = new JobNotRunningError(jobId, refusal.status ?? "pending");
       if (refusal.status === "completed") return new JobAlreadyCompletedError(jobId, { cause });
-      if (refusal.status === "failed") return new JobAlreadyFailedError(jobId, refusal.failureReason, { cause });
+      if (refusal.status === "failed")
+        return new JobAlreadyFailedError(jobId, refusal.failureReason, { cause });
       return cause;
     }
   }

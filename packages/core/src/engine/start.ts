@@ -44,14 +44,15 @@ export const startJobSequences = async (engine: Engine, passed: unknown): Promis
   for (const [index, item] of requests.entries()) {
     const request = requirePlainObject(item, `sequences[${index}]`) as unknown as JobRequest;
     const unknown = Object.keys(request).find((key) => !startOptions.includes(key));
-    if (unknown !== undefined) throw new InvalidOptionError(`sequences[${index}].${unknown}`, "does not exist");
+    if (unknown !== undefined)
+      throw new InvalidOptionError(`sequences[${index}].${unknown}`, "does not exist");
     if (request.startBlockers !== undefined) {
       throw new InvalidOptionError(
         `sequences[${index}].startBlockers`,
         "cannot be used in bulk; start a job with blockers by startJobSequence",
       );
     }
-      jobs.push(await buildNewJob(engine, request, null));
+    jobs.push(await buildNewJob(engine, request, null));
   }
   if (jobs.length === 0) return [];
   return createInOneCall(engine, "startJobSequences", ctx, jobs);
@@ -99,10 +100,14 @@ export const createWithBlockers = async (
   if (created.deduplicated) return created;
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
   const returned = await runInScope(engine, { origin, effects }, () =>
-    (startBlockers as (options: object) => unknown)({ ...ctx, job: viewJobWithoutBlockers(engine, created.job) }),
+    (startBlockers as (options: object) => unknown)({
+      ...ctx,
+      job: viewJobWithoutBlockers(engine, created.job),
+    }),
   );
-  const blockerSequenceIds = requireArray(returned, "startBlockers", { maxLength: 10_000 }).map((sequence, index) =>
-    requireId(requirePlainObject(sequence, `startBlockers[${index}]`)["id"], `startBlockers[${index}].id`),
+  const blockerSequenceIds = requireArray(returned, "startBlockers", { maxLength: 10_000 }).map(
+    (sequence, index) =>
+      requireId(requirePlainObject(sequence, `startBlockers[${index}]`)["id"], `startBlockers[${index}].id`),
   );
   const tied = await engine.store.addJobBlockers({ ctx, jobId: job.id, blockerSequenceIds });
   announceCreation(effects, tied);
@@ -122,6 +127,7 @@ export const announceCreation = (effects: Effects, job: StateJob): void => {
   if (job.sequenceIndex === 0) effects.observe("jobSequenceCreated", () => jobEventData(job));
   if (job.status === "blocked") effects.observe("jobBlocked", () => jobEventData(job));
   // A woken worker that finds nothing runnable yet sleeps until this job is due; for a distant one a poll is soon enough.
-  if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs) effects.jobScheduled(job.typeName);
+  if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs)
+    effects.jobScheduled(job.typeName);
   if (job.status === "failed") effects.sequenceFinished(job.sequenceId);
 };

@@ -2,7 +2,12 @@ import type { Clock } from "../clock.ts";
 import { StoreCallTimeoutError } from "../errors.ts";
 
 /** Settles like `call`, or rejects when the store has not answered in time. A late answer is dropped. */
-export const withDeadline = <T>(clock: Clock, operation: string, deadlineMs: number, call: Promise<T>): Promise<T> =>
+export const withDeadline = <T>(
+  clock: Clock,
+  operation: string,
+  deadlineMs: number,
+  call: Promise<T>,
+): Promise<T> =>
   new Promise((resolve, reject) => {
     const cancel = clock.setTimer(() => reject(new StoreCallTimeoutError(operation, deadlineMs)), deadlineMs);
     call.then(

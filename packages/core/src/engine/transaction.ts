@@ -68,11 +68,12 @@ export const runAtomically = async <T>(
   return result;
 };
 
-/** A transaction of the user's own that core opens and ends, and so can send hints after. */
+/**
+ * A transaction of the user's own that core opens and ends, and so can send hints after. Inside another one it is a
+ * savepoint of that, like every call made there.
+ */
 export const runUserTransaction = <T>(engine: Engine, callback: (ctx: object) => Promise<T>): Promise<T> =>
-  collectNotifications(engine, () =>
-    engine.store.runInTransaction((ctx) => runInScope(engine, { transaction: ctx }, () => callback(ctx))),
-  );
+  runAtomically(engine, "runInTransaction", engine.scope.getStore()?.transaction, callback);
 
 /** `withNotify`: hints that arise inside are sent when the callback has succeeded, and dropped when it fails. */
 export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {

@@ -27,7 +27,7 @@ export interface DefineParsed<TAccepted, TStored> {
 }
 
 /** One entry of a set of definitions, as loosely as helpers need it. */
-export interface JobTypeShape {
+interface JobTypeShape {
   readonly input: unknown;
   readonly output: unknown;
   readonly blockers?: readonly DefineBlocker<string>[];

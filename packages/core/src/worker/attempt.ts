@@ -15,7 +15,10 @@ import { createProcessSession, type ProcessSession } from "./process-session.ts"
 import type { Handler, WorkerContext } from "./worker-context.ts";
 
 /** How a process function ended: by itself, or given up on after it ignored its signal. */
-type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown } | { kind: "abandoned" };
+type Ending =
+  | { kind: "returned"; value: unknown }
+  | { kind: "threw"; error: unknown }
+  | { kind: "abandoned" };
 
 export const attemptEventData = (worker: WorkerContext, { job }: HeldJob): AttemptEventData => ({
   ...jobEventData(job),
@@ -88,7 +91,8 @@ export const startAttempt = (
       observe("jobAttemptLateResult", () => attemptEventData(worker, held));
       return;
     }
-    if (session?.completed || (abortReason !== undefined && lostForCertain.has(abortReason))) end(undefined, ending);
+    if (session?.completed || (abortReason !== undefined && lostForCertain.has(abortReason)))
+      end(undefined, ending);
     else end(decideEnding(worker, held, ending, abortReason, timeoutMs), ending);
   };
 
@@ -100,8 +104,7 @@ export const startAttempt = (
       synchronousPartOver = true;
       session?.endSynchronousPart();
     },
-    finish: (returned) =>
-      session ? session.finish(returned) : encodeOutput(engine, held.job, returned),
+    finish: (returned) => (session ? session.finish(returned) : encodeOutput(engine, held.job, returned)),
   };
 
   const timeoutMs = effectiveTimeout(held, handler);
@@ -199,7 +202,11 @@ const readJobView = async ({ engine }: WorkerContext, { job }: HeldJob): Promise
   return viewJob(engine, job, blockers!, input);
 };
 
-const validateStoredInput = async (type: RuntimeJobType, job: StateJob, stored: unknown): Promise<unknown> => {
+const validateStoredInput = async (
+  type: RuntimeJobType,
+  job: StateJob,
+  stored: unknown,
+): Promise<unknown> => {
   try {
     return await validateAgainstSchema(type, job.typeName, "input", stored);
   } catch (error) {

@@ -44,14 +44,23 @@ export const createCommitter = (
     heldJobs.remove(entry.held);
   };
 
-  const reportApplied = (effects: Effects, { held, outcome }: Entry, result: OutcomeResult & { kind: "applied" }) => {
+  const reportApplied = (
+    effects: Effects,
+    { held, outcome }: Entry,
+    result: OutcomeResult & { kind: "applied" },
+  ) => {
     announceOutcome(effects, held.job, outcome, result);
     const data = () => attemptEventData(worker, held);
     if (outcome.kind === "complete") effects.observe("jobAttemptCompleted", data);
     if (outcome.kind === "release" && outcome.schedule) effects.observe("jobAttemptRescheduled", data);
     if (outcome.kind === "retry" || outcome.kind === "fail") {
-      const retryInMs = outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
-      effects.observe("jobAttemptFailed", () => ({ ...data(), error: restoreError(outcome.error), retryInMs }));
+      const retryInMs =
+        outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
+      effects.observe("jobAttemptFailed", () => ({
+        ...data(),
+        error: restoreError(outcome.error),
+        retryInMs,
+      }));
     }
     const schedule = outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : undefined;
     if (schedule && "afterMs" in schedule) onRunnableIn(schedule.afterMs);

@@ -45,7 +45,10 @@ interface Lane {
   running: number;
 }
 
-export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitted, onRoom }: ConsumerOptions): Consumer => {
+export const createConsumer = (
+  worker: WorkerContext,
+  { gate, commit, uncommitted, onRoom }: ConsumerOptions,
+): Consumer => {
   const { engine, settings, handlers, held } = worker;
   const { clock } = engine.runtime;
   const typeNames = [...handlers.keys()];
@@ -105,15 +108,24 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
   const refuse = (job: HeldJob): JobOutcome | undefined => {
     const { typeName, attempt } = job.job;
     if (!handlers.has(typeName)) {
-      return failOutcome(job, "no_handler", new UnknownJobTypeError(typeName, "has no handler in the worker that owns its queue"));
+      return failOutcome(
+        job,
+        "no_handler",
+        new UnknownJobTypeError(typeName, "has no handler in the worker that owns its queue"),
+      );
     }
     if (attempt > attemptLimit(worker, job.job)) {
-      return failOutcome(job, "attempts_exhausted", new Error("No attempt is left under this worker's limit."));
+      return failOutcome(
+        job,
+        "attempts_exhausted",
+        new Error("No attempt is left under this worker's limit."),
+      );
     }
     return undefined;
   };
 
-  const isSuspect = ({ job }: HeldJob): boolean => job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
+  const isSuspect = ({ job }: HeldJob): boolean =>
+    job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
 
   const pumpSuspect = (): void => {
     const job = suspect;
@@ -237,7 +249,8 @@ export const createConsumer = (worker: WorkerContext, { gate, commit, uncommitte
       for (const job of jobs) job.abort?.("shutdown");
       return jobs.length;
     },
-    drained: () => (runningJobs.size === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve))),
+    drained: () =>
+      runningJobs.size === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve)),
     get running() {
       return runningJobs.size;
     },

@@ -7,7 +7,10 @@ import { toStoredErrorText } from "../model/stored-error.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
-const lease = ({ job, leaseToken }: HeldJob): { jobId: string; leaseToken: string } => ({ jobId: job.id, leaseToken });
+const lease = ({ job, leaseToken }: HeldJob): { jobId: string; leaseToken: string } => ({
+  jobId: job.id,
+  leaseToken,
+});
 
 /** The number of executions a job may have here: its own bound, its handler's and the operator's, whichever is least. */
 export const attemptLimit = ({ handlers, settings }: WorkerContext, job: StateJob): number =>
@@ -70,7 +73,9 @@ const outcomeByError = (worker: WorkerContext, held: HeldJob, error: unknown): J
     worker.engine.jobTypes.get(job.typeName).retry ??
     worker.settings.retry ??
     defaultRetryPolicy;
-  const afterMs = Math.ceil(retryDelayMs(policy, { attempt: job.attempt, error }, worker.engine.runtime.random));
+  const afterMs = Math.ceil(
+    retryDelayMs(policy, { attempt: job.attempt, error }, worker.engine.runtime.random),
+  );
   return { kind: "retry", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
 };
 

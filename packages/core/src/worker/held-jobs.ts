@@ -45,7 +45,11 @@ export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
 };
 
 /** `onShorterLease` is called when the heartbeat has to quicken. */
-export const createHeldJobs = (workerLeaseMs: number, gate: ProcessGate, onShorterLease: () => void): HeldJobs => {
+export const createHeldJobs = (
+  workerLeaseMs: number,
+  gate: ProcessGate,
+  onShorterLease: () => void,
+): HeldJobs => {
   const byId = new Map<string, HeldJob>();
   let shortestLeaseMs = workerLeaseMs;
   return {

@@ -74,7 +74,8 @@ export const startLoop = (
       } catch (error) {
         observe("workerError", () => ({ workerId: worker.settings.workerId, loop: name, error }));
         health = { ...health, failures: health.failures + 1, lastError: error };
-        delayMs = Math.min(firstBackoffMs * 2 ** (health.failures - 1), longestBackoffMs) * (0.5 + random() / 2);
+        delayMs =
+          Math.min(firstBackoffMs * 2 ** (health.failures - 1), longestBackoffMs) * (0.5 + random() / 2);
       }
       if (!stopping && delayMs > 0) await waiter.wait(delayMs);
     }

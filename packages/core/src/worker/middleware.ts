@@ -7,7 +7,10 @@ export type MiddlewareFunction = (context: object, next: () => Promise<unknown>)
  * Puts middleware around a process function, the first one outermost. One that does not call `next` short-circuits:
  * what it returns is the output. What any of them throws fails the attempt like an error of the process function.
  */
-export const composeMiddleware = (middleware: readonly MiddlewareFunction[], process: ProcessFunction): Handler["run"] =>
+export const composeMiddleware = (
+  middleware: readonly MiddlewareFunction[],
+  process: ProcessFunction,
+): Handler["run"] =>
   middleware.reduceRight<Handler["run"]>(
     (inner, layer) => (options) => {
       let called = false;

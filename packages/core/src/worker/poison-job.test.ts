@@ -17,7 +17,10 @@ const jobTypes = defineUnionJobTypes<Types>();
  * is all that other processes see of a crash.
  */
 const startProcess = async (
-  shared: { stateAdapter: ReturnType<typeof createInProcessStateAdapter>; clock: ReturnType<typeof createManualClock> },
+  shared: {
+    stateAdapter: ReturnType<typeof createInProcessStateAdapter>;
+    clock: ReturnType<typeof createManualClock>;
+  },
   name: string,
 ) => {
   let dead = false;

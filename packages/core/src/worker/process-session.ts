@@ -163,6 +163,12 @@ export const createProcessSession = (
     },
     reportProgress: async (value) => {
       checkStillRunning();
+      if (open || (completing && !completed)) {
+        // The row is locked by our own transaction: a store with one writer would wait for it for ever.
+        throw new ProcessMisuseError(
+          "Progress cannot be reported in a transaction that ends with the completion",
+        );
+      }
       const progress = encodePayload({
         codec: engine.codec,
         value,

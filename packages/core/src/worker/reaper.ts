@@ -12,7 +12,9 @@ export const startReaper = (worker: WorkerContext): Loop => {
   const { engine, settings } = worker;
   const { store, observe, notifier, runtime } = engine;
   const error = toStoredErrorText(
-    Object.assign(new Error("The lease ran out before the worker reported an outcome."), { name: "LeaseExpiredError" }),
+    Object.assign(new Error("The lease ran out before the worker reported an outcome."), {
+      name: "LeaseExpiredError",
+    }),
   );
 
   const reapBatch = async (): Promise<number> => {

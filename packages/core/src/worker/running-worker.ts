@@ -86,7 +86,11 @@ export const startWorker = async (
     await consumer.drained();
     await committer.flushed();
 
-    await Promise.all([reaperEnded, leaseKeeper.stop(), ...subscriptions.map((dispose) => disposeQuietly(dispose))]);
+    await Promise.all([
+      reaperEnded,
+      leaseKeeper.stop(),
+      ...subscriptions.map((dispose) => disposeQuietly(dispose)),
+    ]);
     await engine.notifier.settled();
     state = "stopped";
     reportIdle(-1);
@@ -124,10 +128,17 @@ export const startWorker = async (
       return stopped;
     },
     health: () => {
-      const loops = { fetcher: fetcher.health(), "lease keeper": leaseKeeper.health(), reaper: reaper.health() };
+      const loops = {
+        fetcher: fetcher.health(),
+        "lease keeper": leaseKeeper.health(),
+        reaper: reaper.health(),
+      };
       const problems = Object.entries(loops)
         .filter(([, { failures }]) => failures >= 3)
-        .map(([name, { failures, lastError }]) => `The ${name} has failed ${failures} times in a row: ${String(lastError)}`);
+        .map(
+          ([name, { failures, lastError }]) =>
+            `The ${name} has failed ${failures} times in a row: ${String(lastError)}`,
+        );
       const asDate = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
       return {
         workerId,

@@ -33,7 +33,8 @@ export const parseWorkerSettings = (
 ): WorkerSettings => {
   const options = requirePlainObject(passed, "options");
   for (const key of Object.keys(options)) {
-    if (!startOptions.includes(key as StartOption)) throw new InvalidOptionError(key, "is not an option of start");
+    if (!startOptions.includes(key as StartOption))
+      throw new InvalidOptionError(key, "is not an option of start");
   }
   const integer = (option: StartOption, fallback: number, min: number, max: number): number =>
     optionalInteger(options[option], option, fallback, { min, max });
@@ -84,7 +85,8 @@ const parseQueues = (
       return { name, concurrency: requireInteger(settings, option, limits), claimAllTypes: false };
     }
     const { concurrency: own, claimAllTypes = false, ...unknown } = requirePlainObject(settings, option);
-    for (const key of Object.keys(unknown)) throw new InvalidOptionError(`${option}.${key}`, "does not exist");
+    for (const key of Object.keys(unknown))
+      throw new InvalidOptionError(`${option}.${key}`, "does not exist");
     if (typeof claimAllTypes !== "boolean") {
       throw new InvalidOptionError(`${option}.claimAllTypes`, "must be true or false", claimAllTypes);
     }

@@ -21,9 +21,14 @@ interface Implementation extends Omit<Handler, "run"> {
 }
 
 /** Collects handlers and middleware. A builder can start any number of workers. */
-export const createWorkerBuilder = (engine: Engine, gate: ProcessGate, passed: unknown = {}): UntypedWorkerBuilder => {
+export const createWorkerBuilder = (
+  engine: Engine,
+  gate: ProcessGate,
+  passed: unknown = {},
+): UntypedWorkerBuilder => {
   const { retry, ...unknown } = requirePlainObject(passed, "options");
-  for (const key of Object.keys(unknown)) throw new InvalidOptionError(key, "is not an option of createWorker");
+  for (const key of Object.keys(unknown))
+    throw new InvalidOptionError(key, "is not an option of createWorker");
   const workerRetry = retry === undefined ? undefined : parseRetryPolicy(retry, "retry");
   const middleware: MiddlewareFunction[] = [];
   const implementations = new Map<string, Implementation>();
@@ -59,7 +64,8 @@ export const createWorkerBuilder = (engine: Engine, gate: ProcessGate, passed: u
 const parseImplementation = (engine: Engine, passed: unknown): [string, Implementation] => {
   const options = requirePlainObject(passed, "options");
   const { typeName, process, retry, maxAttempts, timeoutMs, ...unknown } = options;
-  for (const key of Object.keys(unknown)) throw new InvalidOptionError(key, "is not an option of implementJobType");
+  for (const key of Object.keys(unknown))
+    throw new InvalidOptionError(key, "is not an option of implementJobType");
   const name = requireName(typeName, "typeName");
   engine.jobTypes.get(name);
   const integer = (value: unknown, option: string, max: number): number | undefined =>

@@ -105,13 +105,17 @@ describe("a worker whose store fails", () => {
     const bench = await createBench(({ method }) =>
       down && method !== "claimJobs" ? { kind: "fail_before" } : undefined,
     );
-    const worker = bench.leasehold.createWorker().implementJobType({ typeName: "work", process: async () => 1 });
+    const worker = bench.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "work", process: async () => 1 });
     await startTen(bench);
     down = true;
     const running = await bench.clock.runUntil(worker.start({ leaseMs: 3_000 }));
     await bench.clock.runUntil(() => bench.count("jobAttemptLeaseExpired") === 10);
     down = false;
-    await bench.clock.runUntil(async () => (await bench.leasehold.countJobs({ status: "completed" }))[0]?.count === 10);
+    await bench.clock.runUntil(
+      async () => (await bench.leasehold.countJobs({ status: "completed" }))[0]?.count === 10,
+    );
     await bench.clock.runUntil(running.stop());
     const { jobs } = await bench.leasehold.listJobs({});
     for (const job of jobs) expect(job.attempt).toBeGreaterThan(1);
@@ -123,7 +127,12 @@ describe("a start whose reply was lost", () => {
     const bench = await createBench(onNthCall("createJobs", 1, { kind: "fail_after" }));
     const id = "01900000-0000-7000-8000-000000000001";
     const started = await bench.clock.runUntil(
-      bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, id, deduplication: { key: "k" } }),
+      bench.leasehold.startJobSequence({
+        typeName: "work",
+        input: { n: 1 },
+        id,
+        deduplication: { key: "k" },
+      }),
     );
     expect(started).toMatchObject({ id, deduplicated: false });
     expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
@@ -138,18 +147,26 @@ describe("a start whose reply was lost", () => {
   });
 
   it("fails after its tries with the store's own error", async () => {
-    const bench = await createBench(({ method }) => (method === "createJobs" ? { kind: "fail_before" } : undefined));
+    const bench = await createBench(({ method }) =>
+      method === "createJobs" ? { kind: "fail_before" } : undefined,
+    );
     const start = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
     await expect(bench.clock.runUntil(start)).rejects.toBeInstanceOf(InjectedFaultError);
     expect(bench.count("stateAdapterError")).toBe(3);
   });
 
   it("fails with StoreCallTimeout when the store never answers", async () => {
-    const bench = await createBench(({ method }) => (method === "createJobs" ? { kind: "hang" } : undefined), {
-      storeDeadlineMs: 500,
-    });
+    const bench = await createBench(
+      ({ method }) => (method === "createJobs" ? { kind: "hang" } : undefined),
+      {
+        storeDeadlineMs: 500,
+      },
+    );
     const start = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
-    await expect(bench.clock.runUntil(start)).rejects.toMatchObject({ code: "StoreCallTimeout", operation: "createJobs" });
+    await expect(bench.clock.runUntil(start)).rejects.toMatchObject({
+      code: "StoreCallTimeout",
+      operation: "createJobs",
+    });
   });
 });
 
@@ -177,7 +194,9 @@ describe("an outcome the store cannot take", () => {
     });
     const sequences = await startTen(bench);
     await bench.drain(worker);
-    const statuses = await Promise.all(sequences.map(async ({ id }) => (await bench.leasehold.getJob({ id }))?.status));
+    const statuses = await Promise.all(
+      sequences.map(async ({ id }) => (await bench.leasehold.getJob({ id }))?.status),
+    );
     expect(statuses).toEqual(eachOnce.map((n) => (n === 3 ? "failed" : "completed")));
   });
 });

@@ -25,7 +25,8 @@ describe("leases", () => {
       process: async ({ job }) => {
         executed.push(job.id);
         // The first dozen are quick, which talks the worker into a buffer; then each takes more than a lease.
-        if (executed.length > 12) await new Promise<void>((resolve) => bench.clock.setTimer(resolve, job.input.ms));
+        if (executed.length > 12)
+          await new Promise<void>((resolve) => bench.clock.setTimer(resolve, job.input.ms));
         return null;
       },
     });
@@ -36,7 +37,9 @@ describe("leases", () => {
   });
 
   it("follow the shortest lease among the job types", async () => {
-    const types = defineJobTypes({ brief: { input: typeOnly<null>(), output: typeOnly<null>(), leaseMs: 300 } });
+    const types = defineJobTypes({
+      brief: { input: typeOnly<null>(), output: typeOnly<null>(), leaseMs: 300 },
+    });
     const bench = await createTestBench({ jobTypes: types });
     let executions = 0;
     const worker = bench.leasehold.createWorker().implementJobType({
@@ -137,7 +140,9 @@ describe("leases", () => {
       jobTypes,
       log: (entry) => events.push(entry),
       wrapStateAdapter: (adapter) =>
-        withFaults(adapter, ({ method }) => (paused && method === "renewLeases" ? { kind: "fail_before" } : undefined)),
+        withFaults(adapter, ({ method }) =>
+          paused && method === "renewLeases" ? { kind: "fail_before" } : undefined,
+        ),
     });
     const first = createDeferred<null>();
     const attempts: number[] = [];
@@ -150,7 +155,9 @@ describe("leases", () => {
       },
     });
     const { id } = await bench.leasehold.startJobSequence(slow(0));
-    const running = await bench.clock.runUntil(worker.start({ leaseMs: 1_000, reapIntervalMs: 200, abortGraceMs: 60_000 }));
+    const running = await bench.clock.runUntil(
+      worker.start({ leaseMs: 1_000, reapIntervalMs: 200, abortGraceMs: 60_000 }),
+    );
     await bench.clock.runUntil(async () => (await bench.leasehold.getJob({ id }))?.status === "completed");
     paused = false;
     first.resolve(null);

@@ -30,7 +30,11 @@ describe("a worker in time", () => {
       },
     });
     const startedAt = bench.clock.now();
-    await bench.leasehold.startJobSequence({ typeName: "work", input: null, schedule: { afterMs: 60 * day } });
+    await bench.leasehold.startJobSequence({
+      typeName: "work",
+      input: null,
+      schedule: { afterMs: 60 * day },
+    });
     const options = { pollIntervalMs: 3_600_000, reapIntervalMs: day, leaseMs: day };
     await bench.advance(worker, 60 * day, options);
     expect(ranAt).toEqual([startedAt + 60 * day]);
@@ -77,7 +81,9 @@ describe("a worker in time", () => {
 
   it("completes a lone job at once, however large a batch could be", async () => {
     const bench = await createTestBench({ jobTypes });
-    const worker = bench.leasehold.createWorker().implementJobType({ typeName: "work", process: async () => null });
+    const worker = bench.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "work", process: async () => null });
     const running = await bench.clock.runUntil(worker.start({ commitBatchSize: 500 }));
     const { id } = await bench.leasehold.startJobSequence({ typeName: "work", input: null });
     const before = bench.clock.monotonic();
@@ -96,7 +102,8 @@ describe("a worker in time", () => {
       process: async ({ signal }) => {
         n += 1;
         if (n % 3 === 0) throw new Error("fails");
-        if (n % 3 === 1) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        if (n % 3 === 1)
+          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         return null;
       },
     });

@@ -18,7 +18,10 @@ const startHenAndEgg = (leasehold: StoryApp<Definitions>["leasehold"]) =>
   leasehold.startJobSequence({
     typeName: "hen",
     startBlockers: async ({ job: hen }) => [
-      await leasehold.startJobSequence({ typeName: "egg", startBlockers: () => [{ id: hen.id, typeName: "hen" }] }),
+      await leasehold.startJobSequence({
+        typeName: "egg",
+        startBlockers: () => [{ id: hen.id, typeName: "hen" }],
+      }),
     ],
   });
 
@@ -43,19 +46,23 @@ export const describeBlockerCycles: Scenario = ({ test }) => {
     ["itself", startOuroboros],
     ["another", startHenAndEgg],
   ] as const) {
-    test(`a caller that catches the cycle through ${name} and commits has nothing but its own`, jobTypes, async (story) => {
-      const { leasehold, stateAdapter, queue } = story;
-      // Without savepoints the caller's transaction is spoilt as a whole, and there is no commit to look behind.
-      if (!stateAdapter.capabilities.savepoints) return;
+    test(
+      `a caller that catches the cycle through ${name} and commits has nothing but its own`,
+      jobTypes,
+      async (story) => {
+        const { leasehold, stateAdapter, queue } = story;
+        // Without savepoints the caller's transaction is spoilt as a whole, and there is no commit to look behind.
+        if (!stateAdapter.capabilities.savepoints) return;
 
-      await leasehold.runInTransaction(async () => {
-        await assert.rejects(start(leasehold), BlockerCycleError);
-        await leasehold.startJobSequence({ typeName: "innocent" });
-      });
+        await leasehold.runInTransaction(async () => {
+          await assert.rejects(start(leasehold), BlockerCycleError);
+          await leasehold.startJobSequence({ typeName: "innocent" });
+        });
 
-      assert.deepEqual(await leasehold.countJobs({ queue }), [
-        { queue, typeName: "innocent", status: "pending", count: 1 },
-      ]);
-    });
+        assert.deepEqual(await leasehold.countJobs({ queue }), [
+          { queue, typeName: "innocent", status: "pending", count: 1 },
+        ]);
+      },
+    );
   }
 };

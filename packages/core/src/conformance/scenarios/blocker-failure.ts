@@ -51,7 +51,10 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
 
     const [ofMine, ofSmelt, ofForge] = await waiters;
 
-    assert.deepEqual([ofMine.reason, ofSmelt.reason, ofForge.reason], ["unrecoverable", "blocker_failed", "blocker_failed"]);
+    assert.deepEqual(
+      [ofMine.reason, ofSmelt.reason, ofForge.reason],
+      ["unrecoverable", "blocker_failed", "blocker_failed"],
+    );
     assert.ok(ofMine.cause instanceof Error);
     assert.equal(ofMine.cause.message, "The shaft has caved in");
     assert.deepEqual([ofMine.sequenceId, ofMine.jobId], [mine.id, mine.id]);
@@ -65,41 +68,52 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
     await events.first("jobSequenceFailed", ({ id }) => id === forge.id);
   });
 
-  test("a job started on a failed sequence has failed before it begins", jobTypes, async ({ leasehold, failure }) => {
-    const mine = await leasehold.startJobSequence({ typeName: "mine" });
-    await leasehold.cancelJobSequences({ ids: [mine.id] });
+  test(
+    "a job started on a failed sequence has failed before it begins",
+    jobTypes,
+    async ({ leasehold, failure }) => {
+      const mine = await leasehold.startJobSequence({ typeName: "mine" });
+      await leasehold.cancelJobSequences({ ids: [mine.id] });
 
-    const smelt = await leasehold.startJobSequence({ typeName: "smelt", startBlockers: () => [mine] });
+      const smelt = await leasehold.startJobSequence({ typeName: "smelt", startBlockers: () => [mine] });
 
-    assert.ok(smelt.status === "failed");
-    assert.deepEqual([smelt.failure.reason, smelt.failure.blockerSequenceId], ["blocker_failed", mine.id]);
-    assert.equal((await failure(smelt)).reason, "blocker_failed");
-  });
+      assert.ok(smelt.status === "failed");
+      assert.deepEqual([smelt.failure.reason, smelt.failure.blockerSequenceId], ["blocker_failed", mine.id]);
+      assert.equal((await failure(smelt)).reason, "blocker_failed");
+    },
+  );
 
-  test("a job type may wait regardless", patientJobTypes, async ({ leasehold, work, completion, failure }) => {
-    const mine = await leasehold.startJobSequence({ typeName: "mine" });
-    const forge = await leasehold.startJobSequence({ typeName: "forge", startBlockers: () => [mine] });
-    let caved = true;
-    await work(
-      leasehold
-        .createWorker()
-        .implementJobType({
-          typeName: "mine",
-          process: async () => {
-            if (caved) throw new UnrecoverableJobError("The shaft has caved in");
-            return "ore";
-          },
-        })
-        .implementJobType({ typeName: "forge", process: async ({ job }) => `a sword of ${job.blockers[0].output}` }),
-    );
+  test(
+    "a job type may wait regardless",
+    patientJobTypes,
+    async ({ leasehold, work, completion, failure }) => {
+      const mine = await leasehold.startJobSequence({ typeName: "mine" });
+      const forge = await leasehold.startJobSequence({ typeName: "forge", startBlockers: () => [mine] });
+      let caved = true;
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({
+            typeName: "mine",
+            process: async () => {
+              if (caved) throw new UnrecoverableJobError("The shaft has caved in");
+              return "ore";
+            },
+          })
+          .implementJobType({
+            typeName: "forge",
+            process: async ({ job }) => `a sword of ${job.blockers[0].output}`,
+          }),
+      );
 
-    await failure(mine);
-    const waiting = await leasehold.explainJob({ id: forge.id });
-    assert.ok(waiting.state === "blocked");
-    assert.deepEqual(waiting.by, [{ id: mine.id, typeName: "mine", status: "failed" }]);
+      await failure(mine);
+      const waiting = await leasehold.explainJob({ id: forge.id });
+      assert.ok(waiting.state === "blocked");
+      assert.deepEqual(waiting.by, [{ id: mine.id, typeName: "mine", status: "failed" }]);
 
-    caved = false;
-    await leasehold.redriveJobs({ ids: [mine.id] });
-    assert.equal((await completion(forge)).output, "a sword of ore");
-  });
+      caved = false;
+      await leasehold.redriveJobs({ ids: [mine.id] });
+      assert.equal((await completion(forge)).output, "a sword of ore");
+    },
+  );
 };

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
@@ -19,7 +23,10 @@ const startShop = ({ leasehold, work }: Story<Definitions>) =>
   work(
     leasehold
       .createWorker()
-      .implementJobType({ typeName: "price", process: async ({ job }) => ({ cents: job.input.item.length * 100 }) })
+      .implementJobType({
+        typeName: "price",
+        process: async ({ job }) => ({ cents: job.input.item.length * 100 }),
+      })
       .implementJobType({
         typeName: "stock",
         process: async ({ job, complete }) =>
@@ -84,7 +91,10 @@ export const describeBlockers: Scenario = ({ test }) => {
     const { leasehold, completion } = story;
     const price = await leasehold.startJobSequence({ typeName: "price", input: { item: "fig" } });
     const stock = await leasehold.startJobSequence({ typeName: "stock", input: { item: "fig" } });
-    const started = await leasehold.startJobSequence({ typeName: "offer", startBlockers: () => [price, stock] });
+    const started = await leasehold.startJobSequence({
+      typeName: "offer",
+      startBlockers: () => [price, stock],
+    });
     assert.equal(started.status, "blocked");
 
     await startShop(story);
@@ -124,7 +134,10 @@ export const describeBlockers: Scenario = ({ test }) => {
     await startShop(story);
     await Promise.all([completion(price), completion(stock)]);
 
-    const started = await leasehold.startJobSequence({ typeName: "offer", startBlockers: () => [price, stock] });
+    const started = await leasehold.startJobSequence({
+      typeName: "offer",
+      startBlockers: () => [price, stock],
+    });
 
     assert.equal(started.status, "pending");
     assert.equal((await completion(started)).output, "3 at 300");
@@ -136,7 +149,9 @@ export const describeBlockers: Scenario = ({ test }) => {
     const stock = await leasehold.startJobSequence({ typeName: "stock", input: { item: "fig" } });
     const offers = [];
     for (let n = 0; n < 5; n += 1) {
-      offers.push(await leasehold.startJobSequence({ typeName: "offer", startBlockers: () => [price, stock] }));
+      offers.push(
+        await leasehold.startJobSequence({ typeName: "offer", startBlockers: () => [price, stock] }),
+      );
     }
     const { jobs } = await leasehold.listBlockedJobs({ id: price.id });
     assert.deepEqual(
@@ -155,14 +170,21 @@ export const describeBlockers: Scenario = ({ test }) => {
     assert.equal(output, 400);
   });
 
-  test("a blocker that does not exist is refused, and nothing is left behind", jobTypes, async ({ leasehold, queue }) => {
-    const price = { id: "01890000-0000-7000-8000-000000000000", typeName: "price" as const };
-    const stock = { id: "01890000-0000-7000-8000-000000000001", typeName: "stock" as const };
+  test(
+    "a blocker that does not exist is refused, and nothing is left behind",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      const price = { id: "01890000-0000-7000-8000-000000000000", typeName: "price" as const };
+      const stock = { id: "01890000-0000-7000-8000-000000000001", typeName: "stock" as const };
 
-    await assert.rejects(leasehold.startJobSequence({ typeName: "offer", startBlockers: () => [price, stock] }), {
-      code: "JobNotFound",
-    });
+      await assert.rejects(
+        leasehold.startJobSequence({ typeName: "offer", startBlockers: () => [price, stock] }),
+        {
+          code: "JobNotFound",
+        },
+      );
 
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
-  });
+      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    },
+  );
 };

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import type { JobAbortReason } from "../../model/entities.ts";
-import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { createGate } from "../gate.ts";
 import { until, within } from "../patience.ts";
@@ -19,12 +23,18 @@ const unknownId = "01890000-0000-7000-8000-000000000000";
 export const describeCancellation: Scenario = ({ test }) => {
   test("a pending, a scheduled and a blocked sequence", jobTypes, async ({ leasehold, failure, events }) => {
     const pending = await leasehold.startJobSequence({ typeName: "export" });
-    const scheduled = await leasehold.startJobSequence({ typeName: "export", schedule: { afterMs: 3_600_000 } });
+    const scheduled = await leasehold.startJobSequence({
+      typeName: "export",
+      schedule: { afterMs: 3_600_000 },
+    });
     const blocker = await leasehold.startJobSequence({ typeName: "export" });
     const blocked = await leasehold.startJobSequence({ typeName: "mail", startBlockers: () => [blocker] });
     const sequences = [pending, scheduled, blocked];
 
-    const results = await leasehold.cancelJobSequences({ ids: sequences.map(({ id }) => id), reason: "out of paper" });
+    const results = await leasehold.cancelJobSequences({
+      ids: sequences.map(({ id }) => id),
+      reason: "out of paper",
+    });
 
     assert.deepEqual(
       results,
@@ -85,7 +95,10 @@ export const describeCancellation: Scenario = ({ test }) => {
     );
     // Whoever waits learns of it at once, not when the handlers have settled.
     assert.deepEqual([(await failure(one)).reason, (await failure(two)).reason], ["cancelled", "cancelled"]);
-    await until(() => workers.every((worker) => worker.health().runningJobs === 0), "both handlers have ended");
+    await until(
+      () => workers.every((worker) => worker.health().runningJobs === 0),
+      "both handlers have ended",
+    );
     assert.deepEqual(reasons, ["cancelled", "cancelled"]);
     await Promise.all(workers.map((worker) => worker.stop()));
     for (const { id } of [one, two]) {
@@ -127,22 +140,27 @@ export const describeCancellation: Scenario = ({ test }) => {
     assert.deepEqual(await leasehold.countJobs({ queue, typeName: "draft" }), []);
   });
 
-  test("the current job of a sequence, not the ones before", jobTypes, async ({ leasehold, work, events, failure }) => {
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "draft",
-        process: async ({ complete }) => complete(({ continueWith }) => continueWith({ typeName: "final" })),
-      }),
-    );
-    const started = await leasehold.startJobSequence({ typeName: "draft" });
-    await events.first("jobCompleted", ({ id }) => id === started.id);
+  test(
+    "the current job of a sequence, not the ones before",
+    jobTypes,
+    async ({ leasehold, work, events, failure }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "draft",
+          process: async ({ complete }) =>
+            complete(({ continueWith }) => continueWith({ typeName: "final" })),
+        }),
+      );
+      const started = await leasehold.startJobSequence({ typeName: "draft" });
+      await events.first("jobCompleted", ({ id }) => id === started.id);
 
-    await leasehold.cancelJobSequences({ ids: [started.id] });
+      await leasehold.cancelJobSequences({ ids: [started.id] });
 
-    const { jobId } = await failure(started);
-    assert.notEqual(jobId, started.id);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.status, "completed");
-  });
+      const { jobId } = await failure(started);
+      assert.notEqual(jobId, started.id);
+      assert.equal((await leasehold.getJob({ id: started.id }))?.status, "completed");
+    },
+  );
 
   test("it takes along who waits", jobTypes, async ({ leasehold, failure }) => {
     const blocker = await leasehold.startJobSequence({ typeName: "export" });

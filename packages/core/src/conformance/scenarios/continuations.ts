@@ -53,7 +53,14 @@ export const describeContinuations: Scenario = ({ test }) => {
     assert.equal(cursor, null);
     const [fetch, resize, publish] = jobs;
     assert.deepEqual(
-      jobs.map((job) => [job.typeName, job.status, job.originId, job.sequenceId, job.sequenceTypeName, job.rootSequenceId]),
+      jobs.map((job) => [
+        job.typeName,
+        job.status,
+        job.originId,
+        job.sequenceId,
+        job.sequenceTypeName,
+        job.rootSequenceId,
+      ]),
       [
         ["fetch", "completed", null, started.id, "fetch", started.id],
         ["resize", "completed", fetch?.id, started.id, "fetch", started.id],
@@ -93,7 +100,10 @@ export const describeContinuations: Scenario = ({ test }) => {
             );
           },
         })
-        .implementJobType({ typeName: "publish", process: async ({ job }) => ({ published: job.input.bytes }) }),
+        .implementJobType({
+          typeName: "publish",
+          process: async ({ job }) => ({ published: job.input.bytes }),
+        }),
     );
     const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" } });
 
@@ -118,33 +128,52 @@ export const describeContinuations: Scenario = ({ test }) => {
     assert.deepEqual((await completion(started)).output, { published: 0 });
   });
 
-  test("a job may end the sequence instead of continuing it", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(
-      leasehold.createWorker().implementJobType({ typeName: "fetch", process: async () => ({ skipped: true }) }),
-    );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" } }));
-    assert.deepEqual(output, { skipped: true });
-  });
+  test(
+    "a job may end the sequence instead of continuing it",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({ typeName: "fetch", process: async () => ({ skipped: true }) }),
+      );
+      const { output } = await completion(
+        await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" } }),
+      );
+      assert.deepEqual(output, { skipped: true });
+    },
+  );
 
-  test("continuing twice is an error and leaves no continuation", jobTypes, async ({ leasehold, work, failure }) => {
-    await work(
-      leasehold.createWorker().implementJobType({
+  test(
+    "continuing twice is an error and leaves no continuation",
+    jobTypes,
+    async ({ leasehold, work, failure }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "fetch",
+          process: async ({ complete }) =>
+            complete(async ({ continueWith }) => {
+              await continueWith({ typeName: "resize", input: { bytes: 1 } });
+              return continueWith({ typeName: "resize", input: { bytes: 2 } });
+            }),
+        }),
+      );
+      const started = await leasehold.startJobSequence({
         typeName: "fetch",
-        process: async ({ complete }) =>
-          complete(async ({ continueWith }) => {
-            await continueWith({ typeName: "resize", input: { bytes: 1 } });
-            return continueWith({ typeName: "resize", input: { bytes: 2 } });
-          }),
-      }),
-    );
-    const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" }, maxAttempts: 1 });
+        input: { url: "" },
+        maxAttempts: 1,
+      });
 
-    const { cause } = await failure(started);
+      const { cause } = await failure(started);
 
-    assert.ok(cause instanceof Error);
-    assert.deepEqual([cause.name, cause.message], ["ProcessMisuseError", "continueWith can only be called once"]);
-    assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
-  });
+      assert.ok(cause instanceof Error);
+      assert.deepEqual(
+        [cause.name, cause.message],
+        ["ProcessMisuseError", "continueWith can only be called once"],
+      );
+      assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
+    },
+  );
 
   test("not returning the continuation is an error", jobTypes, async ({ leasehold, work, failure }) => {
     await work(
@@ -157,7 +186,11 @@ export const describeContinuations: Scenario = ({ test }) => {
           }),
       }),
     );
-    const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" }, maxAttempts: 1 });
+    const started = await leasehold.startJobSequence({
+      typeName: "fetch",
+      input: { url: "" },
+      maxAttempts: 1,
+    });
 
     const { cause } = await failure(started);
 

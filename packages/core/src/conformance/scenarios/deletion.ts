@@ -57,11 +57,14 @@ export const describeDeletion: Scenario = ({ test }) => {
 
     await assert.rejects(
       leasehold.deleteJobSequences({ rootSequenceIds: [part.id] }),
-      (error) => error instanceof JobSequenceHasDependantsError && error.dependantRootSequenceIds[0] === whole.id,
+      (error) =>
+        error instanceof JobSequenceHasDependantsError && error.dependantRootSequenceIds[0] === whole.id,
     );
     assert.equal((await leasehold.listJobs({ queue })).jobs.length, 2);
 
-    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [part.id, whole.id] }), { deletedJobs: 2 });
+    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [part.id, whole.id] }), {
+      deletedJobs: 2,
+    });
     assert.equal((await leasehold.listJobs({ queue })).jobs.length, 0);
   });
 
@@ -98,10 +101,14 @@ export const describeDeletion: Scenario = ({ test }) => {
     assert.equal(await leasehold.getJob({ id: started.id }), undefined);
   });
 
-  test("a waiter of a deleted sequence learns that it is gone", jobTypes, async ({ leasehold, completion }) => {
-    const started = await leasehold.startJobSequence({ typeName: "part" });
-    const waiting = assert.rejects(completion(started), { code: "JobNotFound" });
-    await leasehold.deleteJobSequences({ rootSequenceIds: [started.id] });
-    await within(waiting, "the waiter to learn of it");
-  });
+  test(
+    "a waiter of a deleted sequence learns that it is gone",
+    jobTypes,
+    async ({ leasehold, completion }) => {
+      const started = await leasehold.startJobSequence({ typeName: "part" });
+      const waiting = assert.rejects(completion(started), { code: "JobNotFound" });
+      await leasehold.deleteJobSequences({ rootSequenceIds: [started.id] });
+      await within(waiting, "the waiter to learn of it");
+    },
+  );
 };

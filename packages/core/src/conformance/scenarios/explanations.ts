@@ -66,7 +66,10 @@ export const describeExplanations: Scenario = ({ test }) => {
     const explanation = await leasehold.explainJob({ id });
     assert.ok(explanation.state === "blocked");
     assert.deepEqual(explanation.by, [{ id: open.id, typeName: "work", status: "pending" }]);
-    assert.ok(explanation.summary.includes(open.id) && explanation.summary.includes("1 of 2"), explanation.summary);
+    assert.ok(
+      explanation.summary.includes(open.id) && explanation.summary.includes("1 of 2"),
+      explanation.summary,
+    );
   });
 
   test("running, and where", jobTypes, async ({ leasehold, work, completion }) => {
@@ -146,6 +149,9 @@ export const describeExplanations: Scenario = ({ test }) => {
   });
 
   test("a job that does not exist is an error", jobTypes, async ({ leasehold }) => {
-    await assert.rejects(leasehold.explainJob({ id: "01890000-0000-7000-8000-000000000000" }), JobNotFoundError);
+    await assert.rejects(
+      leasehold.explainJob({ id: "01890000-0000-7000-8000-000000000000" }),
+      JobNotFoundError,
+    );
   });
 };

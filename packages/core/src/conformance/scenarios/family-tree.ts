@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import type { Scenario } from "../scenario.ts";
 
@@ -27,7 +31,8 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
         })
         .implementJobType({
           typeName: "child",
-          process: async ({ complete }) => complete(({ continueWith }) => continueWith({ typeName: "grandchild" })),
+          process: async ({ complete }) =>
+            complete(({ continueWith }) => continueWith({ typeName: "grandchild" })),
         })
         .implementJobType({ typeName: "grandchild", process: async () => {} }),
     );
@@ -49,24 +54,28 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
     );
   });
 
-  test("so does one started in the callback of complete", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "parent",
-        process: async ({ complete }) =>
-          complete(async (ctx) => {
-            const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "leaf" });
-            return { childId: id };
-          }),
-      }),
-    );
+  test(
+    "so does one started in the callback of complete",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "parent",
+          process: async ({ complete }) =>
+            complete(async (ctx) => {
+              const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "leaf" });
+              return { childId: id };
+            }),
+        }),
+      );
 
-    const parent = await leasehold.startJobSequence({ typeName: "parent" });
-    const { childId } = (await completion(parent)).output;
+      const parent = await leasehold.startJobSequence({ typeName: "parent" });
+      const { childId } = (await completion(parent)).output;
 
-    const child = await leasehold.getJobSequence({ id: childId });
-    assert.deepEqual([child?.rootSequenceId, child?.originId], [parent.id, parent.id]);
-  });
+      const child = await leasehold.getJobSequence({ id: childId });
+      assert.deepEqual([child?.rootSequenceId, child?.originId], [parent.id, parent.id]);
+    },
+  );
 
   test("blockers started with a job belong to its tree, at any depth", jobTypes, async ({ leasehold }) => {
     const root = await leasehold.startJobSequence({

@@ -46,22 +46,32 @@ export const describeHealth: Scenario = ({ test }) => {
     assert.deepEqual([state, runningJobs, uncommittedResults], ["stopped", 0, 0]);
   });
 
-  test("a store that fails makes it unhealthy, and it recovers with the store", jobTypes, async ({ openAnother }) => {
-    let broken = true;
-    const { leasehold, work, completion, events } = await openAnother({
-      store: (adapter) => ({
-        claimJobs: (call) => (broken ? Promise.reject(new Error("disk full")) : adapter.claimJobs(call)),
-      }),
-    });
-    const worker = await work(leasehold.createWorker().implementJobType({ typeName: "work", process: async () => {} }));
-    const started = await leasehold.startJobSequence({ typeName: "work" });
-    await until(() => !worker.health().healthy, "the worker is unhealthy");
-    assert.ok(worker.health().problems.some((problem) => problem.includes("fetcher") && problem.includes("disk full")));
-    assert.ok(events.all("workerError").length >= 3);
+  test(
+    "a store that fails makes it unhealthy, and it recovers with the store",
+    jobTypes,
+    async ({ openAnother }) => {
+      let broken = true;
+      const { leasehold, work, completion, events } = await openAnother({
+        store: (adapter) => ({
+          claimJobs: (call) => (broken ? Promise.reject(new Error("disk full")) : adapter.claimJobs(call)),
+        }),
+      });
+      const worker = await work(
+        leasehold.createWorker().implementJobType({ typeName: "work", process: async () => {} }),
+      );
+      const started = await leasehold.startJobSequence({ typeName: "work" });
+      await until(() => !worker.health().healthy, "the worker is unhealthy");
+      assert.ok(
+        worker
+          .health()
+          .problems.some((problem) => problem.includes("fetcher") && problem.includes("disk full")),
+      );
+      assert.ok(events.all("workerError").length >= 3);
 
-    broken = false;
-    await completion(started);
-    await until(() => worker.health().healthy, "the worker is healthy again");
-    assert.deepEqual(worker.health().problems, []);
-  });
+      broken = false;
+      await completion(started);
+      await until(() => worker.health().healthy, "the worker is healthy again");
+      assert.deepEqual(worker.health().problems, []);
+    },
+  );
 };

@@ -14,49 +14,53 @@ const jobTypes = defineUnionJobTypes<{
 const renewalsFail = { renewLeases: () => Promise.reject(new Error("the network is down")) };
 
 export const describeLostLeases: Scenario = ({ test }) => {
-  test("a worker that cannot renew is aborted, and the job is completed once by another", jobTypes, async (story) => {
-    const { leasehold, openAnother, work, completion } = story;
-    const cutOff = await openAnother({ store: () => renewalsFail });
-    const takenOver = createGate();
-    const settled = createGate();
-    let reason: JobAbortReason | undefined;
-    const first = await cutOff.work(
-      cutOff.leasehold.createWorker().implementJobType({
-        typeName: "work",
-        process: async ({ signal }) => {
-          reason = await aborted(signal);
-          await takenOver.opened;
-          return "from the one cut off";
-        },
-      }),
-      { leaseMs: 400, concurrency: 1 },
-    );
-    const started = await leasehold.startJobSequence({ typeName: "work" });
-    await cutOff.events.first("jobAttemptStarted");
-    // It claims nothing more; what it has, it has.
-    const stopped = first.stop({ deadlineMs: 60_000 });
-    const attempts: number[] = [];
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "work",
-        process: async ({ job }) => {
-          attempts.push(job.attempt);
-          takenOver.open();
-          await settled.opened;
-          return "from the other";
-        },
-      }),
-    );
+  test(
+    "a worker that cannot renew is aborted, and the job is completed once by another",
+    jobTypes,
+    async (story) => {
+      const { leasehold, openAnother, work, completion } = story;
+      const cutOff = await openAnother({ store: () => renewalsFail });
+      const takenOver = createGate();
+      const settled = createGate();
+      let reason: JobAbortReason | undefined;
+      const first = await cutOff.work(
+        cutOff.leasehold.createWorker().implementJobType({
+          typeName: "work",
+          process: async ({ signal }) => {
+            reason = await aborted(signal);
+            await takenOver.opened;
+            return "from the one cut off";
+          },
+        }),
+        { leaseMs: 400, concurrency: 1 },
+      );
+      const started = await leasehold.startJobSequence({ typeName: "work" });
+      await cutOff.events.first("jobAttemptStarted");
+      // It claims nothing more; what it has, it has.
+      const stopped = first.stop({ deadlineMs: 60_000 });
+      const attempts: number[] = [];
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "work",
+          process: async ({ job }) => {
+            attempts.push(job.attempt);
+            takenOver.open();
+            await settled.opened;
+            return "from the other";
+          },
+        }),
+      );
 
-    const { refusal } = await cutOff.events.first("jobAttemptFenced");
-    settled.open();
+      const { refusal } = await cutOff.events.first("jobAttemptFenced");
+      settled.open();
 
-    assert.equal(refusal, "lease_mismatch");
-    assert.equal(reason, "error");
-    assert.equal((await completion(started)).output, "from the other");
-    assert.deepEqual(attempts, [2]);
-    assert.equal((await within(stopped, "the worker cut off to stop")).abortedJobs, 0);
-  });
+      assert.equal(refusal, "lease_mismatch");
+      assert.equal(reason, "error");
+      assert.equal((await completion(started)).output, "from the other");
+      assert.deepEqual(attempts, [2]);
+      assert.equal((await within(stopped, "the worker cut off to stop")).abortedJobs, 0);
+    },
+  );
 
   test("a completion under a lost lease is rolled back whole", jobTypes, async (story) => {
     const { leasehold, openAnother, work, completion, queue } = story;
@@ -104,69 +108,94 @@ export const describeLostLeases: Scenario = ({ test }) => {
     assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
   });
 
-  test("a job whose leases only ever run out ends as failed", jobTypes, async ({ leasehold, stateAdapter, work, failure, events, queue }) => {
-    const start = (await stateAdapter.getTime()) - 3_600_000;
-    const started = await leasehold.startJobSequence({
-      typeName: "work",
-      schedule: { at: new Date(start) },
-      maxAttempts: 2,
-    });
-    // Two workers that vanished an hour ago, one after the other.
-    for (const now of [start, start + 60_000]) {
-      const jobs = await stateAdapter.claimJobs({
+  test(
+    "a job whose leases only ever run out ends as failed",
+    jobTypes,
+    async ({ leasehold, stateAdapter, work, failure, events, queue }) => {
+      const start = (await stateAdapter.getTime()) - 3_600_000;
+      const started = await leasehold.startJobSequence({
+        typeName: "work",
+        schedule: { at: new Date(start) },
+        maxAttempts: 2,
+      });
+      // Two workers that vanished an hour ago, one after the other.
+      for (const now of [start, start + 60_000]) {
+        const jobs = await stateAdapter.claimJobs({
+          workerId: "vanished",
+          leaseToken: randomUUID(),
+          leaseMs: 1_000,
+          requests: [{ queue, typeNames: ["work"], limit: 1 }],
+          limit: 1,
+          now,
+        });
+        assert.equal(jobs.length, 1);
+      }
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({ typeName: "work", process: async () => "ran a third time" }),
+        {
+          reapIntervalMs: 20,
+        },
+      );
+
+      const { reason, cause } = await failure(started);
+
+      assert.equal(reason, "attempts_exhausted");
+      assert.ok(cause instanceof Error);
+      assert.equal(cause.name, "LeaseExpiredError");
+      assert.equal(
+        (await events.first("jobReaped", ({ id }) => id === started.id)).previousWorkerId,
+        "vanished",
+      );
+    },
+  );
+
+  test(
+    "the job of a worker that vanished is taken over",
+    jobTypes,
+    async ({ leasehold, stateAdapter, work, completion, queue }) => {
+      const start = (await stateAdapter.getTime()) - 3_600_000;
+      const started = await leasehold.startJobSequence({
+        typeName: "work",
+        schedule: { at: new Date(start) },
+      });
+      await stateAdapter.claimJobs({
         workerId: "vanished",
         leaseToken: randomUUID(),
         leaseMs: 1_000,
         requests: [{ queue, typeNames: ["work"], limit: 1 }],
         limit: 1,
-        now,
+        now: start,
       });
-      assert.equal(jobs.length, 1);
-    }
-    await work(leasehold.createWorker().implementJobType({ typeName: "work", process: async () => "ran a third time" }), {
-      reapIntervalMs: 20,
-    });
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({ typeName: "work", process: async ({ job }) => `attempt ${job.attempt}` }),
+      );
+      assert.equal((await completion(started)).output, "attempt 2");
+    },
+  );
 
-    const { reason, cause } = await failure(started);
-
-    assert.equal(reason, "attempts_exhausted");
-    assert.ok(cause instanceof Error);
-    assert.equal(cause.name, "LeaseExpiredError");
-    assert.equal((await events.first("jobReaped", ({ id }) => id === started.id)).previousWorkerId, "vanished");
-  });
-
-  test("the job of a worker that vanished is taken over", jobTypes, async ({ leasehold, stateAdapter, work, completion, queue }) => {
-    const start = (await stateAdapter.getTime()) - 3_600_000;
-    const started = await leasehold.startJobSequence({ typeName: "work", schedule: { at: new Date(start) } });
-    await stateAdapter.claimJobs({
-      workerId: "vanished",
-      leaseToken: randomUUID(),
-      leaseMs: 1_000,
-      requests: [{ queue, typeNames: ["work"], limit: 1 }],
-      limit: 1,
-      now: start,
-    });
-    await work(
-      leasehold.createWorker().implementJobType({ typeName: "work", process: async ({ job }) => `attempt ${job.attempt}` }),
-    );
-    assert.equal((await completion(started)).output, "attempt 2");
-  });
-
-  test("a long job keeps its lease by renewing it", jobTypes, async ({ leasehold, work, completion, events }) => {
-    const renewedOften = createGate();
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "work",
-        process: async ({ job }) => {
-          await renewedOften.opened;
-          return `attempt ${job.attempt}`;
-        },
-      }),
-      { leaseMs: 1_000 },
-    );
-    const started = await leasehold.startJobSequence({ typeName: "work" });
-    await events.first("jobAttemptLeaseRenewed", () => events.all("jobAttemptLeaseRenewed").length >= 4);
-    renewedOften.open();
-    assert.equal((await completion(started)).output, "attempt 1");
-  });
+  test(
+    "a long job keeps its lease by renewing it",
+    jobTypes,
+    async ({ leasehold, work, completion, events }) => {
+      const renewedOften = createGate();
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "work",
+          process: async ({ job }) => {
+            await renewedOften.opened;
+            return `attempt ${job.attempt}`;
+          },
+        }),
+        { leaseMs: 1_000 },
+      );
+      const started = await leasehold.startJobSequence({ typeName: "work" });
+      await events.first("jobAttemptLeaseRenewed", () => events.all("jobAttemptLeaseRenewed").length >= 4);
+      renewedOften.open();
+      assert.equal((await completion(started)).output, "attempt 1");
+    },
+  );
 };

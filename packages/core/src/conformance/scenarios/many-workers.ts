@@ -32,7 +32,8 @@ export const describeManyWorkers: Scenario = ({ test }) => {
     const sequences = Array.from({ length: 500 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
     await leasehold.startJobSequences({ sequences });
 
-    const completed = (): number => apps.reduce((sum, { events }) => sum + events.all("jobCompleted").length, 0);
+    const completed = (): number =>
+      apps.reduce((sum, { events }) => sum + events.all("jobCompleted").length, 0);
     await until(() => completed() >= 500, "all jobs have completed");
 
     assert.equal(completed(), 500);

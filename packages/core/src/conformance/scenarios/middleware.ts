@@ -29,7 +29,9 @@ export const describeMiddleware: Scenario = ({ test }) => {
             }),
         }),
     );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }));
+    const { output } = await completion(
+      await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }),
+    );
     assert.equal(output, "Hello Ada");
     assert.deepEqual(steps, ["outer before", "inner before", "handler", "inner after", "outer after"]);
   });
@@ -51,24 +53,30 @@ export const describeMiddleware: Scenario = ({ test }) => {
     assert.deepEqual(seen, [[started.id, "greet", "running", { name: "Ada" }, false, "watched"]]);
   });
 
-  test("what it returns instead of calling next is the output", jobTypes, async ({ leasehold, work, completion }) => {
-    let ran = false;
-    await work(
-      leasehold
-        .createWorker()
-        .use(async () => "from the cache")
-        .implementJobType({
-          typeName: "greet",
-          process: async () => {
-            ran = true;
-            return "";
-          },
-        }),
-    );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }));
-    assert.equal(output, "from the cache");
-    assert.equal(ran, false);
-  });
+  test(
+    "what it returns instead of calling next is the output",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      let ran = false;
+      await work(
+        leasehold
+          .createWorker()
+          .use(async () => "from the cache")
+          .implementJobType({
+            typeName: "greet",
+            process: async () => {
+              ran = true;
+              return "";
+            },
+          }),
+      );
+      const { output } = await completion(
+        await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }),
+      );
+      assert.equal(output, "from the cache");
+      assert.equal(ran, false);
+    },
+  );
 
   test("what it throws fails the attempt", jobTypes, async ({ leasehold, work, failure }) => {
     await work(
@@ -79,7 +87,11 @@ export const describeMiddleware: Scenario = ({ test }) => {
         })
         .implementJobType({ typeName: "greet", process: async () => "" }),
     );
-    const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" }, maxAttempts: 1 });
+    const started = await leasehold.startJobSequence({
+      typeName: "greet",
+      input: { name: "Ada" },
+      maxAttempts: 1,
+    });
     const { cause } = await failure(started);
     assert.ok(cause instanceof Error);
     assert.equal(cause.message, "not even asynchronously");
@@ -104,33 +116,45 @@ export const describeMiddleware: Scenario = ({ test }) => {
         }),
     );
     const rescued = await leasehold.startJobSequence({ typeName: "greet", input: { name: "" } });
-    const spoilt = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" }, maxAttempts: 1 });
+    const spoilt = await leasehold.startJobSequence({
+      typeName: "greet",
+      input: { name: "Ada" },
+      maxAttempts: 1,
+    });
     assert.equal((await completion(rescued)).output, "rescued");
     const { cause } = await failure(spoilt);
     assert.ok(cause instanceof Error);
     assert.equal(cause.message, "suspicious");
   });
 
-  test("calling next twice is an error, and the handler runs once", jobTypes, async ({ leasehold, work, failure }) => {
-    let ran = 0;
-    await work(
-      leasehold
-        .createWorker()
-        .use(async (_context, next) => {
-          await next();
-          return next();
-        })
-        .implementJobType({
-          typeName: "greet",
-          process: async () => {
-            ran += 1;
-            return "";
-          },
-        }),
-    );
-    const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" }, maxAttempts: 1 });
-    const { cause } = await failure(started);
-    assert.ok(cause instanceof Error);
-    assert.deepEqual([cause.name, ran], ["ProcessMisuseError", 1]);
-  });
+  test(
+    "calling next twice is an error, and the handler runs once",
+    jobTypes,
+    async ({ leasehold, work, failure }) => {
+      let ran = 0;
+      await work(
+        leasehold
+          .createWorker()
+          .use(async (_context, next) => {
+            await next();
+            return next();
+          })
+          .implementJobType({
+            typeName: "greet",
+            process: async () => {
+              ran += 1;
+              return "";
+            },
+          }),
+      );
+      const started = await leasehold.startJobSequence({
+        typeName: "greet",
+        input: { name: "Ada" },
+        maxAttempts: 1,
+      });
+      const { cause } = await failure(started);
+      assert.ok(cause instanceof Error);
+      assert.deepEqual([cause.name, ran], ["ProcessMisuseError", 1]);
+    },
+  );
 };

@@ -52,39 +52,53 @@ export const describeNotifications: Scenario = ({ test }) => {
     assert.equal(events.all("jobCreated").length, 0);
   });
 
-  test("withNotify does so around a transaction opened elsewhere", jobTypes, async ({ openAnother, stateAdapter }) => {
-    const { adapter, hints } = recordHints();
-    const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
-    const result = await leasehold.withNotify(async () => {
-      const started = await stateAdapter.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
+  test(
+    "withNotify does so around a transaction opened elsewhere",
+    jobTypes,
+    async ({ openAnother, stateAdapter }) => {
+      const { adapter, hints } = recordHints();
+      const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+      const result = await leasehold.withNotify(async () => {
+        const started = await stateAdapter.runInTransaction((ctx) =>
+          leasehold.startJobSequence({ ...ctx, typeName: "ping" }),
+        );
+        assert.deepEqual(hints, []);
+        return started.typeName;
+      });
+      assert.equal(result, "ping");
+      assert.deepEqual(hints, [["ping", 1]]);
+      assert.equal(events.all("notifyContextAbsence").length, 0);
+    },
+  );
+
+  test(
+    "without it, the hint is left out and that is reported",
+    jobTypes,
+    async ({ openAnother, stateAdapter }) => {
+      const { adapter, hints } = recordHints();
+      const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+      await stateAdapter.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
       assert.deepEqual(hints, []);
-      return started.typeName;
-    });
-    assert.equal(result, "ping");
-    assert.deepEqual(hints, [["ping", 1]]);
-    assert.equal(events.all("notifyContextAbsence").length, 0);
-  });
+      assert.deepEqual(events.all("notifyContextAbsence"), [{ operation: "startJobSequence" }]);
+    },
+  );
 
-  test("without it, the hint is left out and that is reported", jobTypes, async ({ openAnother, stateAdapter }) => {
-    const { adapter, hints } = recordHints();
-    const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
-    await stateAdapter.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
-    assert.deepEqual(hints, []);
-    assert.deepEqual(events.all("notifyContextAbsence"), [{ operation: "startJobSequence" }]);
-  });
-
-  test("withNotify drops the hints of a callback that fails", jobTypes, async ({ openAnother, stateAdapter }) => {
-    const { adapter, hints } = recordHints();
-    const { leasehold } = await openAnother({ notifyAdapter: adapter });
-    const attempt = leasehold.withNotify(() =>
-      stateAdapter.runInTransaction(async (ctx) => {
-        await leasehold.startJobSequence({ ...ctx, typeName: "ping" });
-        throw new Error("rolled back");
-      }),
-    );
-    await assert.rejects(attempt, /rolled back/);
-    assert.deepEqual(hints, []);
-  });
+  test(
+    "withNotify drops the hints of a callback that fails",
+    jobTypes,
+    async ({ openAnother, stateAdapter }) => {
+      const { adapter, hints } = recordHints();
+      const { leasehold } = await openAnother({ notifyAdapter: adapter });
+      const attempt = leasehold.withNotify(() =>
+        stateAdapter.runInTransaction(async (ctx) => {
+          await leasehold.startJobSequence({ ...ctx, typeName: "ping" });
+          throw new Error("rolled back");
+        }),
+      );
+      await assert.rejects(attempt, /rolled back/);
+      assert.deepEqual(hints, []);
+    },
+  );
 
   test("a transport that fails fails nothing else", jobTypes, async ({ openAnother }) => {
     const broken = (): Promise<never> => Promise.reject(new Error("the line is dead"));

@@ -32,15 +32,23 @@ const unstorable: Readonly<Record<string, { value: unknown; path: string }>> = {
 };
 
 export const describePayloads: Scenario = ({ test }) => {
-  test("what can be stored comes back exactly as it went in", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(leasehold.createWorker().implementJobType({ typeName: "echo", process: async ({ job }) => job.input }));
-    for (const value of storable) {
-      const started = await leasehold.startJobSequence({ typeName: "echo", input: { value } });
-      const { input, output } = await completion(started);
-      assert.equal(JSON.stringify(input), JSON.stringify({ value }));
-      assert.equal(JSON.stringify(output), JSON.stringify({ value }));
-    }
-  });
+  test(
+    "what can be stored comes back exactly as it went in",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({ typeName: "echo", process: async ({ job }) => job.input }),
+      );
+      for (const value of storable) {
+        const started = await leasehold.startJobSequence({ typeName: "echo", input: { value } });
+        const { input, output } = await completion(started);
+        assert.equal(JSON.stringify(input), JSON.stringify({ value }));
+        assert.equal(JSON.stringify(output), JSON.stringify({ value }));
+      }
+    },
+  );
 
   for (const [what, { value, path }] of Object.entries(unstorable)) {
     test(`${what} as input is refused before anything is written`, jobTypes, async ({ leasehold, queue }) => {
@@ -51,33 +59,55 @@ export const describePayloads: Scenario = ({ test }) => {
       assert.deepEqual(await leasehold.countJobs({ queue }), []);
     });
 
-    test(`${what} as output fails the attempt and names the path`, jobTypes, async ({ leasehold, work, failure }) => {
-      await work(
-        leasehold.createWorker().implementJobType({
-          typeName: "echo",
-          process: async ({ job, complete }) => (job.input.value === "simple" ? { value } : complete(() => ({ value }))),
-        }),
-      );
-      for (const form of ["simple", "complete"]) {
-        const started = await leasehold.startJobSequence({ typeName: "echo", input: { value: form }, maxAttempts: 1 });
-        const { reason, cause } = await failure(started);
-        assert.equal(reason, "attempts_exhausted");
-        assert.ok(cause instanceof Error);
-        assert.equal(cause.name, "PayloadNotStorableError");
-        assert.ok(cause.message.includes(`\`output${path}\``), cause.message);
-      }
-    });
+    test(
+      `${what} as output fails the attempt and names the path`,
+      jobTypes,
+      async ({ leasehold, work, failure }) => {
+        await work(
+          leasehold.createWorker().implementJobType({
+            typeName: "echo",
+            process: async ({ job, complete }) =>
+              job.input.value === "simple" ? { value } : complete(() => ({ value })),
+          }),
+        );
+        for (const form of ["simple", "complete"]) {
+          const started = await leasehold.startJobSequence({
+            typeName: "echo",
+            input: { value: form },
+            maxAttempts: 1,
+          });
+          const { reason, cause } = await failure(started);
+          assert.equal(reason, "attempts_exhausted");
+          assert.ok(cause instanceof Error);
+          assert.equal(cause.name, "PayloadNotStorableError");
+          assert.ok(cause.message.includes(`\`output${path}\``), cause.message);
+        }
+      },
+    );
   }
 
-  test("a payload of more than a mebibyte is refused", jobTypes, async ({ leasehold, work, failure, queue }) => {
-    const value = "x".repeat(1_048_576);
-    await assert.rejects(leasehold.startJobSequence({ typeName: "echo", input: { value } }), PayloadTooLargeError);
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  test(
+    "a payload of more than a mebibyte is refused",
+    jobTypes,
+    async ({ leasehold, work, failure, queue }) => {
+      const value = "x".repeat(1_048_576);
+      await assert.rejects(
+        leasehold.startJobSequence({ typeName: "echo", input: { value } }),
+        PayloadTooLargeError,
+      );
+      assert.deepEqual(await leasehold.countJobs({ queue }), []);
 
-    await work(leasehold.createWorker().implementJobType({ typeName: "echo", process: async () => ({ value }) }));
-    const started = await leasehold.startJobSequence({ typeName: "echo", input: { value: 1 }, maxAttempts: 1 });
-    const { cause } = await failure(started);
-    assert.ok(cause instanceof Error);
-    assert.equal(cause.name, "PayloadTooLargeError");
-  });
+      await work(
+        leasehold.createWorker().implementJobType({ typeName: "echo", process: async () => ({ value }) }),
+      );
+      const started = await leasehold.startJobSequence({
+        typeName: "echo",
+        input: { value: 1 },
+        maxAttempts: 1,
+      });
+      const { cause } = await failure(started);
+      assert.ok(cause instanceof Error);
+      assert.equal(cause.name, "PayloadTooLargeError");
+    },
+  );
 };

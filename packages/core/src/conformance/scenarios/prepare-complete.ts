@@ -11,21 +11,31 @@ const jobTypes = defineUnionJobTypes<{
 const atOnce: RetryPolicy = { type: "fixed", delayMs: 0 };
 
 export const describePrepareAndComplete: Scenario = ({ test }) => {
-  test("what complete writes commits together with the completion", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "charge",
-        process: async ({ job, complete }) =>
-          complete(async (ctx) => {
-            const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt", input: job.input });
-            return { receiptId: id };
-          }),
-      }),
-    );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
-    const receipt = await leasehold.getJob({ id: output.receiptId, typeName: "receipt" });
-    assert.deepEqual([receipt?.status, receipt?.input], ["pending", { cents: 5 }]);
-  });
+  test(
+    "what complete writes commits together with the completion",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async ({ job, complete }) =>
+            complete(async (ctx) => {
+              const { id } = await leasehold.startJobSequence({
+                ...ctx,
+                typeName: "receipt",
+                input: job.input,
+              });
+              return { receiptId: id };
+            }),
+        }),
+      );
+      const { output } = await completion(
+        await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+      );
+      const receipt = await leasehold.getJob({ id: output.receiptId, typeName: "receipt" });
+      assert.deepEqual([receipt?.status, receipt?.input], ["pending", { cents: 5 }]);
+    },
+  );
 
   test("and rolls back with it", jobTypes, async ({ leasehold, work, completion, queue }) => {
     await work(
@@ -34,13 +44,19 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         retry: atOnce,
         process: async ({ job, complete }) =>
           complete(async (ctx) => {
-            const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt", input: job.input });
+            const { id } = await leasehold.startJobSequence({
+              ...ctx,
+              typeName: "receipt",
+              input: job.input,
+            });
             if (job.attempt === 1) throw new Error("the card reader is jammed");
             return { receiptId: id };
           }),
       }),
     );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
+    const { output } = await completion(
+      await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+    );
     const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
     assert.deepEqual(
       jobs.map(({ id }) => id),
@@ -48,29 +64,39 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     );
   });
 
-  test("staged: prepare commits by itself, complete later", jobTypes, async ({ leasehold, work, completion, queue }) => {
-    let between: unknown;
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "charge",
-        process: async ({ job, prepare, complete }) => {
-          const prepared = await prepare({ mode: "staged" }, async (ctx) => {
-            const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt", input: job.input });
-            return id;
-          });
-          between = (await leasehold.getJob({ id: prepared }))?.status;
-          return complete(() => ({ receiptId: prepared }));
-        },
-      }),
-    );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
-    assert.equal(between, "pending");
-    const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
-    assert.deepEqual(
-      jobs.map(({ id }) => id),
-      [output.receiptId],
-    );
-  });
+  test(
+    "staged: prepare commits by itself, complete later",
+    jobTypes,
+    async ({ leasehold, work, completion, queue }) => {
+      let between: unknown;
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async ({ job, prepare, complete }) => {
+            const prepared = await prepare({ mode: "staged" }, async (ctx) => {
+              const { id } = await leasehold.startJobSequence({
+                ...ctx,
+                typeName: "receipt",
+                input: job.input,
+              });
+              return id;
+            });
+            between = (await leasehold.getJob({ id: prepared }))?.status;
+            return complete(() => ({ receiptId: prepared }));
+          },
+        }),
+      );
+      const { output } = await completion(
+        await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+      );
+      assert.equal(between, "pending");
+      const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+      assert.deepEqual(
+        jobs.map(({ id }) => id),
+        [output.receiptId],
+      );
+    },
+  );
 
   test("staged: a handler that fails afterwards keeps what prepare wrote", jobTypes, async (story) => {
     const { leasehold, work, failure, queue } = story;
@@ -85,32 +111,44 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         },
       }),
     );
-    await failure(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 }, maxAttempts: 1 }));
+    await failure(
+      await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 }, maxAttempts: 1 }),
+    );
     assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), [
       { queue, typeName: "receipt", status: "pending", count: 1 },
     ]);
   });
 
-  test("atomic: all of it commits at the end", jobTypes, async ({ leasehold, openAnother, work, completion }) => {
-    const reader = await openAnother();
-    let unseen: unknown = "not looked at";
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "charge",
-        process: async ({ job, prepare, complete }) => {
-          const receiptId = await prepare({ mode: "atomic" }, async (ctx) => {
-            const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt", input: job.input });
-            return id;
-          });
-          unseen = await reader.leasehold.getJob({ id: receiptId });
-          return complete(() => ({ receiptId }));
-        },
-      }),
-    );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
-    assert.equal(unseen, undefined);
-    assert.equal((await leasehold.getJob({ id: output.receiptId }))?.status, "pending");
-  });
+  test(
+    "atomic: all of it commits at the end",
+    jobTypes,
+    async ({ leasehold, openAnother, work, completion }) => {
+      const reader = await openAnother();
+      let unseen: unknown = "not looked at";
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async ({ job, prepare, complete }) => {
+            const receiptId = await prepare({ mode: "atomic" }, async (ctx) => {
+              const { id } = await leasehold.startJobSequence({
+                ...ctx,
+                typeName: "receipt",
+                input: job.input,
+              });
+              return id;
+            });
+            unseen = await reader.leasehold.getJob({ id: receiptId });
+            return complete(() => ({ receiptId }));
+          },
+        }),
+      );
+      const { output } = await completion(
+        await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+      );
+      assert.equal(unseen, undefined);
+      assert.equal((await leasehold.getJob({ id: output.receiptId }))?.status, "pending");
+    },
+  );
 
   test("atomic: a handler that throws takes back what prepare wrote", jobTypes, async (story) => {
     const { leasehold, work, failure, queue } = story;
@@ -128,7 +166,11 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         },
       }),
     );
-    const started = await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 }, maxAttempts: 2 });
+    const started = await leasehold.startJobSequence({
+      typeName: "charge",
+      input: { cents: 5 },
+      maxAttempts: 2,
+    });
     const { cause } = await failure(started);
     assert.ok(cause instanceof Error);
     assert.equal(cause.message, "declined");
@@ -149,7 +191,9 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         },
       }),
     );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
+    const { output } = await completion(
+      await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+    );
     assert.equal((await leasehold.getJob({ id: output.receiptId }))?.status, "pending");
   });
 
@@ -166,7 +210,11 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
           },
         }),
       );
-      const started = await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 }, maxAttempts: 1 });
+      const started = await leasehold.startJobSequence({
+        typeName: "charge",
+        input: { cents: 5 },
+        maxAttempts: 1,
+      });
       const { cause } = await failure(started);
       assert.ok(cause instanceof Error);
       assert.equal(cause.message, `${mode} went wrong`);
@@ -174,39 +222,43 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     }
   });
 
-  test("prepare can be called once, and not after the handler has gone on without it", jobTypes, async (story) => {
-    const { leasehold, work, completion } = story;
-    const messages: string[] = [];
-    const note = (error: unknown): void => {
-      messages.push(error instanceof Error ? `${error.name}: ${error.message}` : "something else");
-    };
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "charge",
-        process: async (options) => {
-          if (options.job.input.cents === 1) {
-            const { prepare } = options;
-            await prepare({ mode: "staged" });
-            await prepare({ mode: "staged" }).catch(note);
-          } else {
-            await Promise.resolve();
-            try {
-              void options.prepare;
-            } catch (error) {
-              note(error);
+  test(
+    "prepare can be called once, and not after the handler has gone on without it",
+    jobTypes,
+    async (story) => {
+      const { leasehold, work, completion } = story;
+      const messages: string[] = [];
+      const note = (error: unknown): void => {
+        messages.push(error instanceof Error ? `${error.name}: ${error.message}` : "something else");
+      };
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async (options) => {
+            if (options.job.input.cents === 1) {
+              const { prepare } = options;
+              await prepare({ mode: "staged" });
+              await prepare({ mode: "staged" }).catch(note);
+            } else {
+              await Promise.resolve();
+              try {
+                void options.prepare;
+              } catch (error) {
+                note(error);
+              }
             }
-          }
-          return { receiptId: "" };
-        },
-      }),
-    );
-    await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 1 } }));
-    await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 2 } }));
-    assert.deepEqual(messages, [
-      "ProcessMisuseError: Prepare can only be called once",
-      "ProcessMisuseError: Prepare cannot be accessed after auto-setup",
-    ]);
-  });
+            return { receiptId: "" };
+          },
+        }),
+      );
+      await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 1 } }));
+      await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 2 } }));
+      assert.deepEqual(messages, [
+        "ProcessMisuseError: Prepare can only be called once",
+        "ProcessMisuseError: Prepare cannot be accessed after auto-setup",
+      ]);
+    },
+  );
 
   test("complete can be called once", jobTypes, async ({ leasehold, work, completion }) => {
     let second: unknown;
@@ -222,10 +274,15 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         },
       }),
     );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
+    const { output } = await completion(
+      await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+    );
     assert.equal(output.receiptId, "first");
     assert.ok(second instanceof Error);
-    assert.deepEqual([second.name, second.message], ["ProcessMisuseError", "Complete can only be called once"]);
+    assert.deepEqual(
+      [second.name, second.message],
+      ["ProcessMisuseError", "Complete can only be called once"],
+    );
   });
 
   test("a handler that throws after complete has still completed its job", jobTypes, async (story) => {
@@ -242,7 +299,9 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         },
       }),
     );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
+    const { output } = await completion(
+      await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+    );
     await worker.stop();
     assert.deepEqual([output.receiptId, ran], ["kept", 1]);
   });

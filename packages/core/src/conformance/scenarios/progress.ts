@@ -10,49 +10,60 @@ const jobTypes = defineUnionJobTypes<{
 }>();
 
 export const describeProgress: Scenario = ({ test }) => {
-  test("readers see it while the job runs and after it has ended", jobTypes, async ({ leasehold, openAnother, work, completion }) => {
-    const reader = await openAnother();
-    const halfway = createGate();
-    const goOn = createGate();
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "upload",
-        process: async ({ reportProgress }) => {
-          await reportProgress({ percent: 10 });
-          await reportProgress({ percent: 50, file: "a.png" });
-          halfway.open();
-          await goOn.opened;
-          return "done";
-        },
-      }),
-    );
-    const started = await leasehold.startJobSequence({ typeName: "upload" });
-    assert.equal((await leasehold.getJob({ id: started.id }))?.progress, null);
+  test(
+    "readers see it while the job runs and after it has ended",
+    jobTypes,
+    async ({ leasehold, openAnother, work, completion }) => {
+      const reader = await openAnother();
+      const halfway = createGate();
+      const goOn = createGate();
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "upload",
+          process: async ({ reportProgress }) => {
+            await reportProgress({ percent: 10 });
+            await reportProgress({ percent: 50, file: "a.png" });
+            halfway.open();
+            await goOn.opened;
+            return "done";
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence({ typeName: "upload" });
+      assert.equal((await leasehold.getJob({ id: started.id }))?.progress, null);
 
-    await within(halfway.opened, "the handler to be halfway");
-    const running = await reader.leasehold.getJob({ id: started.id });
-    assert.deepEqual([running?.status, running?.progress], ["running", { percent: 50, file: "a.png" }]);
+      await within(halfway.opened, "the handler to be halfway");
+      const running = await reader.leasehold.getJob({ id: started.id });
+      assert.deepEqual([running?.status, running?.progress], ["running", { percent: 50, file: "a.png" }]);
 
-    goOn.open();
-    await completion(started);
-    assert.deepEqual((await leasehold.getJob({ id: started.id }))?.progress, { percent: 50, file: "a.png" });
-  });
+      goOn.open();
+      await completion(started);
+      assert.deepEqual((await leasehold.getJob({ id: started.id }))?.progress, {
+        percent: 50,
+        file: "a.png",
+      });
+    },
+  );
 
-  test("a later attempt finds what the one before reported", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "upload",
-        retry: { type: "fixed", delayMs: 0 },
-        process: async ({ job, reportProgress }) => {
-          if (job.attempt === 2) return `resumed at ${JSON.stringify(job.progress)}`;
-          await reportProgress(7);
-          throw new Error("interrupted");
-        },
-      }),
-    );
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "upload" }));
-    assert.equal(output, "resumed at 7");
-  });
+  test(
+    "a later attempt finds what the one before reported",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "upload",
+          retry: { type: "fixed", delayMs: 0 },
+          process: async ({ job, reportProgress }) => {
+            if (job.attempt === 2) return `resumed at ${JSON.stringify(job.progress)}`;
+            await reportProgress(7);
+            throw new Error("interrupted");
+          },
+        }),
+      );
+      const { output } = await completion(await leasehold.startJobSequence({ typeName: "upload" }));
+      assert.equal(output, "resumed at 7");
+    },
+  );
 
   test("what cannot be stored is refused", jobTypes, async ({ leasehold, work, failure }) => {
     await work(
@@ -69,6 +80,28 @@ export const describeProgress: Scenario = ({ test }) => {
     assert.equal(cause.name, "PayloadNotStorableError");
     assert.match(cause.message, /progress\.speed/);
   });
+
+  test(
+    "inside an atomic attempt nobody could see it, so it is refused",
+    jobTypes,
+    async ({ leasehold, work, failure }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "upload",
+          process: async ({ prepare, reportProgress }) => {
+            await prepare({ mode: "atomic" });
+            await reportProgress(50);
+            return "done";
+          },
+        }),
+      );
+      const { cause } = await failure(
+        await leasehold.startJobSequence({ typeName: "upload", maxAttempts: 1 }),
+      );
+      assert.ok(cause instanceof Error);
+      assert.equal(cause.name, "ProcessMisuseError");
+    },
+  );
 
   test("a job that is no longer running here refuses it", jobTypes, async ({ leasehold, work }) => {
     const running = createGate();

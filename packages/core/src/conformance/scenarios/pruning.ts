@@ -27,7 +27,10 @@ export const describePruning: Scenario = ({ testAlone }) => {
       leasehold.startJobSequence({ typeName: "part", input: { fails }, maxAttempts: 1 });
     const completed = [await part(false), await part(false), await part(false)];
     const failed = await part(true);
-    const tree = await leasehold.startJobSequence({ typeName: "whole", startBlockers: async () => [await part(false)] });
+    const tree = await leasehold.startJobSequence({
+      typeName: "whole",
+      startBlockers: async () => [await part(false)],
+    });
     const open = await leasehold.startJobSequence({
       typeName: "part",
       input: { fails: false },
@@ -46,7 +49,9 @@ export const describePruning: Scenario = ({ testAlone }) => {
       jobs.map(({ id }) => id),
       [failed.id, open.id],
     );
-    assert.deepEqual(await leasehold.pruneJobSequences({ olderThanMs: 0, statuses: ["failed"] }), { deletedJobs: 1 });
+    assert.deepEqual(await leasehold.pruneJobSequences({ olderThanMs: 0, statuses: ["failed"] }), {
+      deletedJobs: 1,
+    });
     assert.equal((await leasehold.getJob({ id: open.id }))?.status, "pending");
   });
 

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { InvalidOptionError } from "../../errors.ts";
-import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
@@ -25,7 +29,9 @@ const setScene = async ({ leasehold, work, events, completion, queue }: Story<De
       .implementJobType({
         typeName: "transform",
         process: async ({ complete }) =>
-          complete(({ continueWith }) => continueWith({ typeName: "store", schedule: { afterMs: 3_600_000 } })),
+          complete(({ continueWith }) =>
+            continueWith({ typeName: "store", schedule: { afterMs: 3_600_000 } }),
+          ),
       }),
   );
   const completed = await leasehold.startJobSequence({ typeName: "load", input: { n: 1 } });
@@ -33,7 +39,11 @@ const setScene = async ({ leasehold, work, events, completion, queue }: Story<De
   const continued = await leasehold.startJobSequence({ typeName: "transform" });
   const { continuedToId } = await events.first("jobCompleted", ({ id }) => id === continued.id);
   await worker.stop();
-  const pending = await leasehold.startJobSequence({ typeName: "load", input: { n: 2 }, queue: `${queue}-other` });
+  const pending = await leasehold.startJobSequence({
+    typeName: "load",
+    input: { n: 2 },
+    queue: `${queue}-other`,
+  });
   const blocked = await leasehold.startJobSequence({ typeName: "report", startBlockers: () => [pending] });
   const failed = await leasehold.startJobSequence({ typeName: "load", input: { n: 3 } });
   await leasehold.cancelJobSequences({ ids: [failed.id] });
@@ -77,11 +87,17 @@ export const describeQueries: Scenario = ({ test }) => {
   });
 
   test("a sequence by its id", jobTypes, async ({ leasehold }) => {
-    const { deduplicated, ...started } = await leasehold.startJobSequence({ typeName: "load", input: { n: 5 } });
+    const { deduplicated, ...started } = await leasehold.startJobSequence({
+      typeName: "load",
+      input: { n: 5 },
+    });
     assert.equal(deduplicated, false);
     assert.deepEqual(await leasehold.getJobSequence({ id: started.id, typeName: "load" }), started);
     assert.equal(await leasehold.getJobSequence({ id: unknownId }), undefined);
-    await assert.rejects(leasehold.getJobSequence({ id: started.id, typeName: "report" }), InvalidOptionError);
+    await assert.rejects(
+      leasehold.getJobSequence({ id: started.id, typeName: "report" }),
+      InvalidOptionError,
+    );
   });
 
   test("jobs by every filter", jobTypes, async (story) => {
@@ -131,7 +147,11 @@ export const describeQueries: Scenario = ({ test }) => {
     await expect({ id: failed.id, finishedFrom: finishedAt }, [failed]);
     await expect({ id: failed.id, finishedFrom: new Date(finishedAt.getTime() + 1) }, []);
     await expect({ id: failed.id, finishedBefore: finishedAt }, []);
-    await expect({ ...all, finishedBefore: new Date(finishedAt.getTime() + 1) }, [completed, continued, failed]);
+    await expect({ ...all, finishedBefore: new Date(finishedAt.getTime() + 1) }, [
+      completed,
+      continued,
+      failed,
+    ]);
   });
 
   test("a filter that does not exist or does not fit is refused", jobTypes, async ({ leasehold }) => {

@@ -31,58 +31,84 @@ const createRoom = (atLeast: number): { visit(): Promise<void>; readonly most: n
 };
 
 export const describeQueues: Scenario = ({ test }) => {
-  test("no more jobs of a queue run at once than it allows", jobTypes, async ({ leasehold, work, events, queue }) => {
-    const room = createRoom(3);
-    const sequences = Array.from({ length: 30 }, (_, n) => ({ typeName: "step" as const, input: { n } }));
-    await leasehold.startJobSequences({ sequences });
-    await work(leasehold.createWorker().implementJobType({ typeName: "step", process: () => room.visit() }), {
-      concurrency: 10,
-      queues: { [queue]: 3 },
-    });
-    await until(() => events.all("jobCompleted").length === 30, "all jobs have completed");
-    assert.equal(room.most, 3);
-  });
+  test(
+    "no more jobs of a queue run at once than it allows",
+    jobTypes,
+    async ({ leasehold, work, events, queue }) => {
+      const room = createRoom(3);
+      const sequences = Array.from({ length: 30 }, (_, n) => ({ typeName: "step" as const, input: { n } }));
+      await leasehold.startJobSequences({ sequences });
+      await work(
+        leasehold.createWorker().implementJobType({ typeName: "step", process: () => room.visit() }),
+        {
+          concurrency: 10,
+          queues: { [queue]: 3 },
+        },
+      );
+      await until(() => events.all("jobCompleted").length === 30, "all jobs have completed");
+      assert.equal(room.most, 3);
+    },
+  );
 
-  test("no more jobs run at once than the worker allows in all", jobTypes, async ({ leasehold, work, events, queue }) => {
-    const room = createRoom(4);
-    const queues = [`${queue}-a`, `${queue}-b`, `${queue}-c`];
-    const sequences = Array.from({ length: 30 }, (_, n) => ({
-      typeName: "step" as const,
-      input: { n },
-      queue: queues[n % 3],
-    }));
-    await leasehold.startJobSequences({ sequences });
-    await work(leasehold.createWorker().implementJobType({ typeName: "step", process: () => room.visit() }), {
-      concurrency: 4,
-      queues: Object.fromEntries(queues.map((name) => [name, 3])),
-    });
-    await until(() => events.all("jobCompleted").length === 30, "all jobs have completed");
-    assert.equal(room.most, 4);
-  });
+  test(
+    "no more jobs run at once than the worker allows in all",
+    jobTypes,
+    async ({ leasehold, work, events, queue }) => {
+      const room = createRoom(4);
+      const queues = [`${queue}-a`, `${queue}-b`, `${queue}-c`];
+      const sequences = Array.from({ length: 30 }, (_, n) => ({
+        typeName: "step" as const,
+        input: { n },
+        queue: queues[n % 3],
+      }));
+      await leasehold.startJobSequences({ sequences });
+      await work(
+        leasehold.createWorker().implementJobType({ typeName: "step", process: () => room.visit() }),
+        {
+          concurrency: 4,
+          queues: Object.fromEntries(queues.map((name) => [name, 3])),
+        },
+      );
+      await until(() => events.all("jobCompleted").length === 30, "all jobs have completed");
+      assert.equal(room.most, 4);
+    },
+  );
 
-  test("a queue full of slow jobs leaves room for another", jobTypes, async ({ leasehold, work, completion, queue }) => {
-    const letGo = createGate();
-    const [busy, quiet] = [`${queue}-busy`, `${queue}-quiet`];
-    const sequences = Array.from({ length: 20 }, (_, n) => ({ typeName: "step" as const, input: { n }, queue: busy }));
-    await leasehold.startJobSequences({ sequences });
-    const worker = await work(
-      leasehold
-        .createWorker()
-        .implementJobType({ typeName: "step", process: () => letGo.opened })
-        .implementJobType({ typeName: "other", process: async () => {} }),
-      { concurrency: 3, queues: { [busy]: 2, [quiet]: 2 } },
-    );
-    await until(() => worker.health().runningJobs === 2, "the busy queue has taken its share");
+  test(
+    "a queue full of slow jobs leaves room for another",
+    jobTypes,
+    async ({ leasehold, work, completion, queue }) => {
+      const letGo = createGate();
+      const [busy, quiet] = [`${queue}-busy`, `${queue}-quiet`];
+      const sequences = Array.from({ length: 20 }, (_, n) => ({
+        typeName: "step" as const,
+        input: { n },
+        queue: busy,
+      }));
+      await leasehold.startJobSequences({ sequences });
+      const worker = await work(
+        leasehold
+          .createWorker()
+          .implementJobType({ typeName: "step", process: () => letGo.opened })
+          .implementJobType({ typeName: "other", process: async () => {} }),
+        { concurrency: 3, queues: { [busy]: 2, [quiet]: 2 } },
+      );
+      await until(() => worker.health().runningJobs === 2, "the busy queue has taken its share");
 
-    await completion(await leasehold.startJobSequence({ typeName: "other", queue: quiet }));
-    letGo.open();
-  });
+      await completion(await leasehold.startJobSequence({ typeName: "other", queue: quiet }));
+      letGo.open();
+    },
+  );
 
   test("a long queue does not starve a short one, even with a single slot", jobTypes, async (story) => {
     const { leasehold, work, completion, queue } = story;
     const [long, short] = [`${queue}-long`, `${queue}-short`];
     let before = 0;
-    const sequences = Array.from({ length: 200 }, (_, n) => ({ typeName: "step" as const, input: { n }, queue: long }));
+    const sequences = Array.from({ length: 200 }, (_, n) => ({
+      typeName: "step" as const,
+      input: { n },
+      queue: long,
+    }));
     await leasehold.startJobSequences({ sequences });
     const started = await leasehold.startJobSequence({ typeName: "other", queue: short });
     let ahead: number | undefined;
@@ -151,13 +177,21 @@ export const describeQueues: Scenario = ({ test }) => {
     );
   });
 
-  test("a worker leaves the queues alone that it does not serve", jobTypes, async ({ leasehold, work, completion, queue }) => {
-    const elsewhere = await leasehold.startJobSequence({ typeName: "other", queue: `${queue}-elsewhere`, priority: 9 });
-    await work(leasehold.createWorker().implementJobType({ typeName: "other", process: async () => {} }), {
-      queues: { [queue]: 1 },
-    });
-    await completion(await leasehold.startJobSequence({ typeName: "other" }));
-    const job = await leasehold.getJob({ id: elsewhere.id });
-    assert.deepEqual([job?.status, job?.attempt], ["pending", 0]);
-  });
+  test(
+    "a worker leaves the queues alone that it does not serve",
+    jobTypes,
+    async ({ leasehold, work, completion, queue }) => {
+      const elsewhere = await leasehold.startJobSequence({
+        typeName: "other",
+        queue: `${queue}-elsewhere`,
+        priority: 9,
+      });
+      await work(leasehold.createWorker().implementJobType({ typeName: "other", process: async () => {} }), {
+        queues: { [queue]: 1 },
+      });
+      await completion(await leasehold.startJobSequence({ typeName: "other" }));
+      const job = await leasehold.getJob({ id: elsewhere.id });
+      assert.deepEqual([job?.status, job?.attempt], ["pending", 0]);
+    },
+  );
 };

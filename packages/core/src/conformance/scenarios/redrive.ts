@@ -96,7 +96,13 @@ export const describeRedrive: Scenario = ({ test }) => {
 
     assert.equal(report.redriven.length, 2);
     const counts = await leasehold.countJobs({ queue });
-    assert.deepEqual(new Map(counts.map(({ status, count }) => [status, count])), new Map([["pending", 2], ["failed", 1]]));
+    assert.deepEqual(
+      new Map(counts.map(({ status, count }) => [status, count])),
+      new Map([
+        ["pending", 2],
+        ["failed", 1],
+      ]),
+    );
   });
 
   test("it revives what had failed because of it", jobTypes, async (story) => {
@@ -126,21 +132,37 @@ export const describeRedrive: Scenario = ({ test }) => {
 
     const rehearsal = await leasehold.redriveJobs({ ids: [send.id], dryRun: true });
 
-    assert.deepEqual([await leasehold.getJob({ id: send.id }), await leasehold.getJob({ id: digest.id })], before);
+    assert.deepEqual(
+      [await leasehold.getJob({ id: send.id }), await leasehold.getJob({ id: digest.id })],
+      before,
+    );
     assert.equal(events.all("jobRedriven").length, 0);
     const performance = await leasehold.redriveJobs({ ids: [send.id] });
     assert.deepEqual(rehearsal, performance);
-    assert.deepEqual(performance.redriven, [{ jobId: send.id, sequenceId: send.id, revivedJobIds: [digest.id] }]);
+    assert.deepEqual(performance.redriven, [
+      { jobId: send.id, sequenceId: send.id, revivedJobIds: [digest.id] },
+    ]);
   });
 
   test("what cannot be redriven is skipped, with the reason", jobTypes, async ({ leasehold }) => {
     const deduplication = { key: randomUUID() };
     const pending = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
     const blocker = await leasehold.startJobSequence({ typeName: "send", input: { to: "Bob" } });
-    const dependant = await leasehold.startJobSequence({ typeName: "digest", startBlockers: () => [blocker] });
-    const replaced = await leasehold.startJobSequence({ typeName: "send", input: { to: "Cy" }, deduplication });
+    const dependant = await leasehold.startJobSequence({
+      typeName: "digest",
+      startBlockers: () => [blocker],
+    });
+    const replaced = await leasehold.startJobSequence({
+      typeName: "send",
+      input: { to: "Cy" },
+      deduplication,
+    });
     await leasehold.cancelJobSequences({ ids: [blocker.id, replaced.id] });
-    const replacement = await leasehold.startJobSequence({ typeName: "send", input: { to: "Cy" }, deduplication });
+    const replacement = await leasehold.startJobSequence({
+      typeName: "send",
+      input: { to: "Cy" },
+      deduplication,
+    });
     assert.notEqual(replacement.id, replaced.id);
 
     const report = await leasehold.redriveJobs({ ids: [pending.id, unknownId, dependant.id, replaced.id] });

@@ -9,7 +9,11 @@ const jobTypes = defineUnionJobTypes<{
 
 export const describeScheduling: Scenario = ({ test }) => {
   test("a job does not run before its delay is over", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(leasehold.createWorker().implementJobType({ typeName: "remind", process: async ({ job }) => job.attempt }));
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "remind", process: async ({ job }) => job.attempt }),
+    );
     const started = await leasehold.startJobSequence({ typeName: "remind", schedule: { afterMs: 150 } });
     await completion(started);
 
@@ -20,7 +24,11 @@ export const describeScheduling: Scenario = ({ test }) => {
   });
 
   test("nor before its moment", jobTypes, async ({ leasehold, work, completion, stateAdapter }) => {
-    await work(leasehold.createWorker().implementJobType({ typeName: "remind", process: async ({ job }) => job.attempt }));
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "remind", process: async ({ job }) => job.attempt }),
+    );
     const at = new Date((await stateAdapter.getTime()) + 150);
     const started = await leasehold.startJobSequence({ typeName: "remind", schedule: { at } });
     await completion(started);
@@ -31,45 +39,58 @@ export const describeScheduling: Scenario = ({ test }) => {
     assert.ok(job.lastAttemptAt >= at, `ran at ${job.lastAttemptAt.toISOString()}`);
   });
 
-  test("a job of the far future does not hold up one of the present", jobTypes, async ({ leasehold, work, completion }) => {
-    const later = await leasehold.startJobSequence({
-      typeName: "remind",
-      schedule: { at: new Date("2999-01-01") },
-      priority: 10,
-    });
-    await work(leasehold.createWorker().implementJobType({ typeName: "remind", process: async ({ job }) => job.attempt }), {
-      concurrency: 1,
-    });
-    await completion(await leasehold.startJobSequence({ typeName: "remind" }));
-
-    const waiting = await leasehold.getJob({ id: later.id });
-    assert.deepEqual([waiting?.status, waiting?.attempt], ["pending", 0]);
-    assert.equal((await leasehold.explainJob({ id: later.id })).state, "scheduled");
-  });
-
-  test("a rescheduled job runs again without losing an attempt, and keeps the cause", jobTypes, async (story) => {
-    const { leasehold, work, completion, events } = story;
-    const attempts: number[] = [];
-    const errors: unknown[] = [];
-    await work(
-      leasehold.createWorker().implementJobType({
+  test(
+    "a job of the far future does not hold up one of the present",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      const later = await leasehold.startJobSequence({
         typeName: "remind",
-        process: async ({ job }) => {
-          attempts.push(job.attempt);
-          errors.push(job.lastError?.message);
-          return attempts.length < 3 ? rescheduleJob({ afterMs: 20 }, new Error("not yet")) : job.attempt;
+        schedule: { at: new Date("2999-01-01") },
+        priority: 10,
+      });
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({ typeName: "remind", process: async ({ job }) => job.attempt }),
+        {
+          concurrency: 1,
         },
-      }),
-    );
+      );
+      await completion(await leasehold.startJobSequence({ typeName: "remind" }));
 
-    const started = await leasehold.startJobSequence({ typeName: "remind", maxAttempts: 1 });
+      const waiting = await leasehold.getJob({ id: later.id });
+      assert.deepEqual([waiting?.status, waiting?.attempt], ["pending", 0]);
+      assert.equal((await leasehold.explainJob({ id: later.id })).state, "scheduled");
+    },
+  );
 
-    assert.equal((await completion(started)).output, 1);
-    assert.deepEqual(attempts, [1, 1, 1]);
-    assert.deepEqual(errors, [undefined, "not yet", "not yet"]);
-    assert.equal(events.all("jobAttemptRescheduled").length, 2);
-    assert.equal(events.all("jobAttemptFailed").length, 0);
-  });
+  test(
+    "a rescheduled job runs again without losing an attempt, and keeps the cause",
+    jobTypes,
+    async (story) => {
+      const { leasehold, work, completion, events } = story;
+      const attempts: number[] = [];
+      const errors: unknown[] = [];
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "remind",
+          process: async ({ job }) => {
+            attempts.push(job.attempt);
+            errors.push(job.lastError?.message);
+            return attempts.length < 3 ? rescheduleJob({ afterMs: 20 }, new Error("not yet")) : job.attempt;
+          },
+        }),
+      );
+
+      const started = await leasehold.startJobSequence({ typeName: "remind", maxAttempts: 1 });
+
+      assert.equal((await completion(started)).output, 1);
+      assert.deepEqual(attempts, [1, 1, 1]);
+      assert.deepEqual(errors, [undefined, "not yet", "not yet"]);
+      assert.equal(events.all("jobAttemptRescheduled").length, 2);
+      assert.equal(events.all("jobAttemptFailed").length, 0);
+    },
+  );
 
   test("a rescheduled job waits for its new time", jobTypes, async ({ leasehold, work, events }) => {
     await work(

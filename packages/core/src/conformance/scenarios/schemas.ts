@@ -34,17 +34,29 @@ const invalid = (part: "input" | "output") => (error: unknown) =>
   error.issues[0]?.path === `${part}.cents`;
 
 export const describeSchemas: Scenario = ({ test }) => {
-  test("what the schema returns is stored and handed to the handler", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(
-      leasehold.createWorker().implementJobType({ typeName: "pay", process: async ({ job }) => ({ cents: String(job.input.cents + 1) }) }),
-    );
-    const started = await leasehold.startJobSequence({ typeName: "pay", input: { cents: "7" } });
-    assert.deepEqual(started.input, { cents: 7 });
-    assert.deepEqual((await completion(started)).output, { cents: 8 });
-  });
+  test(
+    "what the schema returns is stored and handed to the handler",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({
+            typeName: "pay",
+            process: async ({ job }) => ({ cents: String(job.input.cents + 1) }),
+          }),
+      );
+      const started = await leasehold.startJobSequence({ typeName: "pay", input: { cents: "7" } });
+      assert.deepEqual(started.input, { cents: 7 });
+      assert.deepEqual((await completion(started)).output, { cents: 8 });
+    },
+  );
 
   test("a bad input is refused before anything is written", jobTypes, async ({ leasehold, queue }) => {
-    await assert.rejects(leasehold.startJobSequence({ typeName: "pay", input: { cents: 500 } }), invalid("input"));
+    await assert.rejects(
+      leasehold.startJobSequence({ typeName: "pay", input: { cents: 500 } }),
+      invalid("input"),
+    );
     await assert.rejects(
       leasehold.startJobSequences({
         sequences: [
@@ -55,58 +67,77 @@ export const describeSchemas: Scenario = ({ test }) => {
       invalid("input"),
     );
     await leasehold.runInTransaction(async (ctx: StoryTransaction) => {
-      await assert.rejects(leasehold.startJobSequence({ ...ctx, typeName: "pay", input: { cents: 500 } }), invalid("input"));
+      await assert.rejects(
+        leasehold.startJobSequence({ ...ctx, typeName: "pay", input: { cents: 500 } }),
+        invalid("input"),
+      );
     });
     assert.deepEqual(await leasehold.countJobs({ queue }), []);
   });
 
-  test("a stored input that no longer fits fails the job at once", jobTypes, async ({ leasehold, work, failure }) => {
-    largestAtClaim = 100;
-    const started = await leasehold.startJobSequence({ typeName: "strict", input: { cents: 50 } });
-    largestAtClaim = 10;
-    let ran = false;
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "strict",
-        process: async () => {
-          ran = true;
-        },
-      }),
-    );
-    const { reason, cause } = await failure(started);
-    assert.equal(reason, "invalid_input");
-    assert.ok(cause instanceof Error);
-    assert.equal(cause.name, "SchemaValidationError");
-    assert.equal(ran, false);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
-  });
-
-  test("a bad output and a bad continuation fail the attempt", jobTypes, async ({ leasehold, work, failure }) => {
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "pay",
-        process: async ({ job, complete }) =>
-          job.input.cents === 1
-            ? { cents: 500 }
-            : complete(({ continueWith }) => continueWith({ typeName: "thank", input: { cents: 500 } })),
-      }),
-    );
-    for (const cents of [1, 2]) {
-      const started = await leasehold.startJobSequence({ typeName: "pay", input: { cents }, maxAttempts: 1 });
+  test(
+    "a stored input that no longer fits fails the job at once",
+    jobTypes,
+    async ({ leasehold, work, failure }) => {
+      largestAtClaim = 100;
+      const started = await leasehold.startJobSequence({ typeName: "strict", input: { cents: 50 } });
+      largestAtClaim = 10;
+      let ran = false;
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "strict",
+          process: async () => {
+            ran = true;
+          },
+        }),
+      );
       const { reason, cause } = await failure(started);
-      // Not `invalid_input`: the job's own input was fine.
-      assert.equal(reason, "attempts_exhausted");
+      assert.equal(reason, "invalid_input");
       assert.ok(cause instanceof Error);
       assert.equal(cause.name, "SchemaValidationError");
-      assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
-    }
-  });
+      assert.equal(ran, false);
+      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+    },
+  );
 
-  test("at run time too, an internal type cannot be started, nor an undefined one", jobTypes, async ({ leasehold, queue }) => {
-    for (const typeName of ["thank", "nonsense"]) {
-      const attempt = leasehold.startJobSequence({ typeName: typeName as "pay", input: { cents: 1 } });
-      await assert.rejects(attempt, UnknownJobTypeError);
-    }
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
-  });
+  test(
+    "a bad output and a bad continuation fail the attempt",
+    jobTypes,
+    async ({ leasehold, work, failure }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "pay",
+          process: async ({ job, complete }) =>
+            job.input.cents === 1
+              ? { cents: 500 }
+              : complete(({ continueWith }) => continueWith({ typeName: "thank", input: { cents: 500 } })),
+        }),
+      );
+      for (const cents of [1, 2]) {
+        const started = await leasehold.startJobSequence({
+          typeName: "pay",
+          input: { cents },
+          maxAttempts: 1,
+        });
+        const { reason, cause } = await failure(started);
+        // Not `invalid_input`: the job's own input was fine.
+        assert.equal(reason, "attempts_exhausted");
+        assert.ok(cause instanceof Error);
+        assert.equal(cause.name, "SchemaValidationError");
+        assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
+      }
+    },
+  );
+
+  test(
+    "at run time too, an internal type cannot be started, nor an undefined one",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      for (const typeName of ["thank", "nonsense"]) {
+        const attempt = leasehold.startJobSequence({ typeName: typeName as "pay", input: { cents: 1 } });
+        await assert.rejects(attempt, UnknownJobTypeError);
+      }
+      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    },
+  );
 };

@@ -42,38 +42,61 @@ export const describeSimpleHandlers: Scenario = ({ test }) => {
       }),
     );
 
-    const { output } = await completion(await leasehold.startJobSequence({ typeName: "note", input: "milk" }));
+    const { output } = await completion(
+      await leasehold.startJobSequence({ typeName: "note", input: "milk" }),
+    );
 
     assert.equal(output, null);
     assert.deepEqual(notes, ["milk"]);
   });
 
-  test("the handler sees its job as it is stored", jobTypes, async ({ leasehold, work, completion, queue }) => {
-    const seen: unknown[] = [];
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "note",
-        process: async ({ job, signal }) => {
-          seen.push([job.id, job.status, job.attempt, job.leasedBy, job.queue, job.priority, job.blockers, signal.aborted]);
-        },
-      }),
-      { workerId: "reader" },
-    );
+  test(
+    "the handler sees its job as it is stored",
+    jobTypes,
+    async ({ leasehold, work, completion, queue }) => {
+      const seen: unknown[] = [];
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "note",
+          process: async ({ job, signal }) => {
+            seen.push([
+              job.id,
+              job.status,
+              job.attempt,
+              job.leasedBy,
+              job.queue,
+              job.priority,
+              job.blockers,
+              signal.aborted,
+            ]);
+          },
+        }),
+        { workerId: "reader" },
+      );
 
-    const started = await leasehold.startJobSequence({ typeName: "note", input: "x", priority: 7 });
-    await completion(started);
+      const started = await leasehold.startJobSequence({ typeName: "note", input: "x", priority: 7 });
+      await completion(started);
 
-    assert.deepEqual(seen, [[started.id, "running", 1, "reader", queue, 7, [], false]]);
-  });
+      assert.deepEqual(seen, [[started.id, "running", 1, "reader", queue, 7, [], false]]);
+    },
+  );
 
   test("an event is reported for every step", jobTypes, async ({ leasehold, work, completion, events }) => {
     await work(
       leasehold.createWorker().implementJobType({ typeName: "add", process: async ({ job }) => job.input.a }),
     );
-    const { id } = await completion(await leasehold.startJobSequence({ typeName: "add", input: { a: 1, b: 0 } }));
+    const { id } = await completion(
+      await leasehold.startJobSequence({ typeName: "add", input: { a: 1, b: 0 } }),
+    );
     await events.first("jobAttemptCompleted");
 
-    for (const name of ["jobCreated", "jobSequenceCreated", "jobAttemptStarted", "jobCompleted", "jobSequenceCompleted"] as const) {
+    for (const name of [
+      "jobCreated",
+      "jobSequenceCreated",
+      "jobAttemptStarted",
+      "jobCompleted",
+      "jobSequenceCompleted",
+    ] as const) {
       assert.deepEqual(
         events.all(name).map((data) => data.id),
         [id],

@@ -11,35 +11,46 @@ const jobTypes = defineUnionJobTypes<{
 }>();
 
 export const describeStarting: Scenario = ({ test }) => {
-  test("a thousand in one call, each started and run once", jobTypes, async ({ leasehold, work, events, queue }) => {
-    const sequences = Array.from({ length: 1_000 }, (_, n) => ({ typeName: "count" as const, input: { n } }));
-    const started = await leasehold.startJobSequences({ sequences });
+  test(
+    "a thousand in one call, each started and run once",
+    jobTypes,
+    async ({ leasehold, work, events, queue }) => {
+      const sequences = Array.from({ length: 1_000 }, (_, n) => ({
+        typeName: "count" as const,
+        input: { n },
+      }));
+      const started = await leasehold.startJobSequences({ sequences });
 
-    assert.deepEqual(
-      started.map(({ input }) => input.n),
-      sequences.map(({ input }) => input.n),
-    );
-    assert.equal(new Set(started.map(({ id }) => id)).size, 1_000);
-    assert.deepEqual(await leasehold.countJobs({ queue }), [{ queue, typeName: "count", status: "pending", count: 1_000 }]);
+      assert.deepEqual(
+        started.map(({ input }) => input.n),
+        sequences.map(({ input }) => input.n),
+      );
+      assert.equal(new Set(started.map(({ id }) => id)).size, 1_000);
+      assert.deepEqual(await leasehold.countJobs({ queue }), [
+        { queue, typeName: "count", status: "pending", count: 1_000 },
+      ]);
 
-    const ran: number[] = [];
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "count",
-        process: async ({ job }) => {
-          ran.push(job.input.n);
-          return job.input.n;
-        },
-      }),
-      { concurrency: 50 },
-    );
-    await until(() => events.all("jobCompleted").length >= 1_000, "all jobs have completed");
-    assert.deepEqual(
-      ran.toSorted((a, b) => a - b),
-      sequences.map(({ input }) => input.n),
-    );
-    assert.deepEqual(await leasehold.countJobs({ queue }), [{ queue, typeName: "count", status: "completed", count: 1_000 }]);
-  });
+      const ran: number[] = [];
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "count",
+          process: async ({ job }) => {
+            ran.push(job.input.n);
+            return job.input.n;
+          },
+        }),
+        { concurrency: 50 },
+      );
+      await until(() => events.all("jobCompleted").length >= 1_000, "all jobs have completed");
+      assert.deepEqual(
+        ran.toSorted((a, b) => a - b),
+        sequences.map(({ input }) => input.n),
+      );
+      assert.deepEqual(await leasehold.countJobs({ queue }), [
+        { queue, typeName: "count", status: "completed", count: 1_000 },
+      ]);
+    },
+  );
 
   test("in bulk, results stand in order and keep their types", jobTypes, async ({ leasehold }) => {
     const [count, note] = await leasehold.startJobSequences({
@@ -68,17 +79,23 @@ export const describeStarting: Scenario = ({ test }) => {
       }),
       (error) => error instanceof JobAlreadyExistsError && error.ids.length === 1 && error.ids[0] === taken,
     );
-    assert.deepEqual(await leasehold.countJobs({ queue }), [{ queue, typeName: "count", status: "pending", count: 1 }]);
+    assert.deepEqual(await leasehold.countJobs({ queue }), [
+      { queue, typeName: "count", status: "pending", count: 1 },
+    ]);
   });
 
-  test("in bulk, one bad option means none is started, and it is named", jobTypes, async ({ leasehold, queue }) => {
-    const bad = { typeName: "count", input: { n: 2 }, priority: 1.5 } as const;
-    await assert.rejects(
-      leasehold.startJobSequences({ sequences: [{ typeName: "count", input: { n: 1 } }, bad] }),
-      (error) => error instanceof InvalidOptionError && error.option.endsWith("priority"),
-    );
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
-  });
+  test(
+    "in bulk, one bad option means none is started, and it is named",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      const bad = { typeName: "count", input: { n: 2 }, priority: 1.5 } as const;
+      await assert.rejects(
+        leasehold.startJobSequences({ sequences: [{ typeName: "count", input: { n: 1 } }, bad] }),
+        (error) => error instanceof InvalidOptionError && error.option.endsWith("priority"),
+      );
+      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    },
+  );
 
   test("the caller's id is the job's", jobTypes, async ({ leasehold }) => {
     const id = randomUUID();
@@ -99,7 +116,9 @@ export const describeStarting: Scenario = ({ test }) => {
   test("of ten concurrent starts with the same id one succeeds", jobTypes, async ({ leasehold, queue }) => {
     const id = randomUUID();
     const results = await Promise.allSettled(
-      Array.from({ length: 10 }, (_, n) => leasehold.startJobSequence({ typeName: "count", input: { n }, id })),
+      Array.from({ length: 10 }, (_, n) =>
+        leasehold.startJobSequence({ typeName: "count", input: { n }, id }),
+      ),
     );
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
     for (const result of results) {

@@ -17,7 +17,16 @@ const cyclic = (): Error => {
 };
 
 const untouchable = (): object =>
-  new Proxy({}, { get: hostile, has: hostile, ownKeys: hostile, getPrototypeOf: hostile, getOwnPropertyDescriptor: hostile });
+  new Proxy(
+    {},
+    {
+      get: hostile,
+      has: hostile,
+      ownKeys: hostile,
+      getPrototypeOf: hostile,
+      getOwnPropertyDescriptor: hostile,
+    },
+  );
 
 /** Anything can be thrown; each stands with the name and the message that must be found afterwards. */
 const thrown: Readonly<Record<string, { value: () => unknown; name: string; message: RegExp }>> = {
@@ -33,14 +42,26 @@ const thrown: Readonly<Record<string, { value: () => unknown; name: string; mess
     message: /toString/,
   },
   "hostile getters": {
-    value: () => Object.defineProperties({}, { message: { get: hostile }, name: { get: hostile }, stack: { get: hostile } }),
+    value: () =>
+      Object.defineProperties(
+        {},
+        { message: { get: hostile }, name: { get: hostile }, stack: { get: hostile } },
+      ),
     name: "NonErrorThrown",
     message: /./,
   },
   // Asking what it is throws in its turn; that is what can be told.
   "a proxy that refuses everything": { value: untouchable, name: "Error", message: /touched/ },
-  "NUL and a lone surrogate": { value: () => new Error("a\0b\ud800c"), name: "Error", message: /^a\uFFFDb\uFFFDc$/ },
-  "a message of 5 MB": { value: () => new Error("x".repeat(5_000_000)), name: "Error", message: /^x{1000,10000}…$/ },
+  "NUL and a lone surrogate": {
+    value: () => new Error("a\0b\ud800c"),
+    name: "Error",
+    message: /^a\uFFFDb\uFFFDc$/,
+  },
+  "a message of 5 MB": {
+    value: () => new Error("x".repeat(5_000_000)),
+    name: "Error",
+    message: /^x{1000,10000}…$/,
+  },
 };
 
 export const describeThrownValues: Scenario = ({ test }) => {
@@ -55,7 +76,11 @@ export const describeThrownValues: Scenario = ({ test }) => {
           },
         }),
       );
-      const started = await leasehold.startJobSequence({ typeName: "throw", input: { what }, maxAttempts: 2 });
+      const started = await leasehold.startJobSequence({
+        typeName: "throw",
+        input: { what },
+        maxAttempts: 2,
+      });
 
       assert.equal((await failure(started)).reason, "attempts_exhausted");
 
@@ -78,7 +103,11 @@ export const describeThrownValues: Scenario = ({ test }) => {
           }),
       }),
     );
-    const started = await leasehold.startJobSequence({ typeName: "throw", input: { what: "" }, maxAttempts: 1 });
+    const started = await leasehold.startJobSequence({
+      typeName: "throw",
+      input: { what: "" },
+      maxAttempts: 1,
+    });
     assert.equal((await failure(started)).reason, "attempts_exhausted");
   });
 };

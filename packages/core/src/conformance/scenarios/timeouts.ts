@@ -29,7 +29,11 @@ export const describeTimeouts: Scenario = ({ test }) => {
         },
       }),
     );
-    const started = await leasehold.startJobSequence({ typeName: "slow", input: { stuck: true }, timeoutMs: 60 });
+    const started = await leasehold.startJobSequence({
+      typeName: "slow",
+      input: { stuck: true },
+      timeoutMs: 60,
+    });
 
     assert.equal((await completion(started)).output, "in time");
     assert.deepEqual(reasons, ["timeout"]);
@@ -87,7 +91,10 @@ export const describeTimeouts: Scenario = ({ test }) => {
     });
     assert.equal((await failure(started)).reason, "attempts_exhausted");
     assert.ok(refused instanceof Error);
-    assert.deepEqual([refused.name, (refused as { reason?: unknown }).reason], ["JobAttemptEndedError", "timeout"]);
+    assert.deepEqual(
+      [refused.name, (refused as { reason?: unknown }).reason],
+      ["JobAttemptEndedError", "timeout"],
+    );
   });
 
   test("a job type and a handler can set it too, and the smallest counts", hastyJobTypes, async (story) => {
@@ -113,65 +120,73 @@ export const describeTimeouts: Scenario = ({ test }) => {
     );
   });
 
-  test("a handler that ignores its signal loses its slot, and its late result is reported", jobTypes, async (story) => {
-    const { leasehold, work, completion, failure, events } = story;
-    const letGo = createGate();
-    const worker = await work(
-      leasehold.createWorker().implementJobType({
+  test(
+    "a handler that ignores its signal loses its slot, and its late result is reported",
+    jobTypes,
+    async (story) => {
+      const { leasehold, work, completion, failure, events } = story;
+      const letGo = createGate();
+      const worker = await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "slow",
+          process: async ({ job }) => {
+            if (job.input.stuck) await letGo.opened;
+            return "done";
+          },
+        }),
+        { concurrency: 1, abortGraceMs: 40 },
+      );
+      const stuck = await leasehold.startJobSequence({
         typeName: "slow",
-        process: async ({ job }) => {
-          if (job.input.stuck) await letGo.opened;
-          return "done";
-        },
-      }),
-      { concurrency: 1, abortGraceMs: 40 },
-    );
-    const stuck = await leasehold.startJobSequence({
-      typeName: "slow",
-      input: { stuck: true },
-      timeoutMs: 40,
-      maxAttempts: 1,
-    });
-    const behind = await leasehold.startJobSequence({ typeName: "slow", input: { stuck: false } });
+        input: { stuck: true },
+        timeoutMs: 40,
+        maxAttempts: 1,
+      });
+      const behind = await leasehold.startJobSequence({ typeName: "slow", input: { stuck: false } });
 
-    assert.equal((await completion(behind)).output, "done");
-    const { cause } = await failure(stuck);
-    assert.ok(cause instanceof Error);
-    assert.equal(cause.name, "JobTimeoutError");
-    assert.equal((await events.first("jobAttemptStuck")).id, stuck.id);
-    assert.equal(events.all("jobAttemptLateResult").length, 0);
+      assert.equal((await completion(behind)).output, "done");
+      const { cause } = await failure(stuck);
+      assert.ok(cause instanceof Error);
+      assert.equal(cause.name, "JobTimeoutError");
+      assert.equal((await events.first("jobAttemptStuck")).id, stuck.id);
+      assert.equal(events.all("jobAttemptLateResult").length, 0);
 
-    letGo.open();
-    assert.equal((await events.first("jobAttemptLateResult")).id, stuck.id);
-    const { abandonedJobs } = await worker.stop();
-    assert.equal(abandonedJobs, 1);
-    assert.equal((await leasehold.getJob({ id: stuck.id }))?.status, "failed");
-  });
+      letGo.open();
+      assert.equal((await events.first("jobAttemptLateResult")).id, stuck.id);
+      const { abandonedJobs } = await worker.stop();
+      assert.equal(abandonedJobs, 1);
+      assert.equal((await leasehold.getJob({ id: stuck.id }))?.status, "failed");
+    },
+  );
 
-  test("a callback of complete that never settles does not keep its transaction open", jobTypes, async (story) => {
-    const { leasehold, work, completion, failure, queue } = story;
-    await work(
-      leasehold.createWorker().implementJobType({
+  test(
+    "a callback of complete that never settles does not keep its transaction open",
+    jobTypes,
+    async (story) => {
+      const { leasehold, work, completion, failure, queue } = story;
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "slow",
+          process: async ({ job, complete }) =>
+            complete(async (ctx) => {
+              if (!job.input.stuck) return "done";
+              await leasehold.startJobSequence({ ...ctx, typeName: "slow", input: { stuck: true } });
+              return new Promise<string>(() => {});
+            }),
+        }),
+        { abortGraceMs: 20 },
+      );
+      const stuck = await leasehold.startJobSequence({
         typeName: "slow",
-        process: async ({ job, complete }) =>
-          complete(async (ctx) => {
-            if (!job.input.stuck) return "done";
-            await leasehold.startJobSequence({ ...ctx, typeName: "slow", input: { stuck: true } });
-            return new Promise<string>(() => {});
-          }),
-      }),
-      { abortGraceMs: 20 },
-    );
-    const stuck = await leasehold.startJobSequence({
-      typeName: "slow",
-      input: { stuck: true },
-      timeoutMs: 40,
-      maxAttempts: 1,
-    });
-    assert.equal((await failure(stuck)).reason, "attempts_exhausted");
-    const behind = await leasehold.startJobSequence({ typeName: "slow", input: { stuck: false } });
-    assert.equal((await within(completion(behind), "the next job")).output, "done");
-    const { jobs } = await leasehold.listJobs({ queue });
-    assert.equal(jobs.length, 2);
-  });
+        input: { stuck: true },
+        timeoutMs: 40,
+        maxAttempts: 1,
+      });
+      assert.equal((await failure(stuck)).reason, "attempts_exhausted");
+      const behind = await leasehold.startJobSequence({ typeName: "slow", input: { stuck: false } });
+      assert.equal((await within(completion(behind), "the next job")).output, "done");
+      const { jobs } = await leasehold.listJobs({ queue });
+      assert.equal(jobs.length, 2);
+    },
+  );
 };

@@ -11,34 +11,44 @@ const jobTypes = defineUnionJobTypes<{
 }>();
 
 export const describeTransactions: Scenario = ({ test }) => {
-  test("a job started in a transaction that rolls back never runs", jobTypes, async ({ leasehold, work, completion }) => {
-    const greeted: string[] = [];
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "greet",
-        process: async ({ job }) => {
-          greeted.push(job.input.name);
-          return "";
-        },
-      }),
-    );
-    let id = "";
-    await assert.rejects(
-      leasehold.runInTransaction(async (ctx) => {
-        ({ id } = await leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Nobody" } }));
-        assert.equal((await leasehold.getJob({ ...ctx, id }))?.status, "pending");
-        throw new Error("rolled back");
-      }),
-      /rolled back/,
-    );
-    assert.equal(await leasehold.getJob({ id }), undefined);
-    await completion(await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }));
-    assert.deepEqual(greeted, ["Ada"]);
-  });
+  test(
+    "a job started in a transaction that rolls back never runs",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      const greeted: string[] = [];
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "greet",
+          process: async ({ job }) => {
+            greeted.push(job.input.name);
+            return "";
+          },
+        }),
+      );
+      let id = "";
+      await assert.rejects(
+        leasehold.runInTransaction(async (ctx) => {
+          ({ id } = await leasehold.startJobSequence({
+            ...ctx,
+            typeName: "greet",
+            input: { name: "Nobody" },
+          }));
+          assert.equal((await leasehold.getJob({ ...ctx, id }))?.status, "pending");
+          throw new Error("rolled back");
+        }),
+        /rolled back/,
+      );
+      assert.equal(await leasehold.getJob({ id }), undefined);
+      await completion(await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }));
+      assert.deepEqual(greeted, ["Ada"]);
+    },
+  );
 
   test("one that commits makes all its jobs runnable", jobTypes, async ({ leasehold, work, completion }) => {
     await work(
-      leasehold.createWorker().implementJobType({ typeName: "greet", process: async ({ job }) => `Hello ${job.input.name}` }),
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "greet", process: async ({ job }) => `Hello ${job.input.name}` }),
     );
     const started = await leasehold.runInTransaction(async (ctx) => [
       await leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Ada" } }),
@@ -48,23 +58,27 @@ export const describeTransactions: Scenario = ({ test }) => {
     assert.deepEqual(outputs, ["Hello Ada", "Hello Bob"]);
   });
 
-  test("a context that has ended is refused, and its keys are named", jobTypes, async ({ leasehold, queue }) => {
-    let ended: StoryTransaction | undefined;
-    await leasehold.runInTransaction(async (ctx) => {
-      ended = ctx;
-    });
-    assert.ok(ended);
-    const context: StoryTransaction = ended;
+  test(
+    "a context that has ended is refused, and its keys are named",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      let ended: StoryTransaction | undefined;
+      await leasehold.runInTransaction(async (ctx) => {
+        ended = ctx;
+      });
+      assert.ok(ended);
+      const context: StoryTransaction = ended;
 
-    await assert.rejects(
-      leasehold.startJobSequence({ ...context, typeName: "greet", input: { name: "Ada" } }),
-      (error) =>
-        error instanceof StateNotInTransactionError &&
-        Object.keys(context).length > 0 &&
-        Object.keys(context).every((key) => error.message.includes(`"${key}"`)),
-    );
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
-  });
+      await assert.rejects(
+        leasehold.startJobSequence({ ...context, typeName: "greet", input: { name: "Ada" } }),
+        (error) =>
+          error instanceof StateNotInTransactionError &&
+          Object.keys(context).length > 0 &&
+          Object.keys(context).every((key) => error.message.includes(`"${key}"`)),
+      );
+      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    },
+  );
 
   test("a misspelt option is named", jobTypes, async ({ leasehold, queue }) => {
     const misspelt = { typeName: "greet", input: { name: "Ada" }, piority: 3 } as const;
@@ -75,18 +89,22 @@ export const describeTransactions: Scenario = ({ test }) => {
     assert.deepEqual(await leasehold.countJobs({ queue }), []);
   });
 
-  test("calls inside runInTransaction belong to it without being told", jobTypes, async ({ leasehold, queue }) => {
-    await assert.rejects(
-      leasehold.runInTransaction(async () => {
-        const { id } = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
-        assert.equal((await leasehold.getJob({ id }))?.status, "pending");
-        assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
-        throw new Error("rolled back");
-      }),
-      /rolled back/,
-    );
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
-  });
+  test(
+    "calls inside runInTransaction belong to it without being told",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      await assert.rejects(
+        leasehold.runInTransaction(async () => {
+          const { id } = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
+          assert.equal((await leasehold.getJob({ id }))?.status, "pending");
+          assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+          throw new Error("rolled back");
+        }),
+        /rolled back/,
+      );
+      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    },
+  );
 
   test("so do calls inside startBlockers", jobTypes, async ({ leasehold, queue }) => {
     const attempt = leasehold.startJobSequence({
@@ -111,7 +129,11 @@ export const describeTransactions: Scenario = ({ test }) => {
           }),
       }),
     );
-    const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" }, maxAttempts: 1 });
+    const started = await leasehold.startJobSequence({
+      typeName: "greet",
+      input: { name: "Ada" },
+      maxAttempts: 1,
+    });
     await failure(started);
     const { jobs } = await leasehold.listJobs({ queue });
     assert.deepEqual(
@@ -131,13 +153,56 @@ export const describeTransactions: Scenario = ({ test }) => {
           }),
       }),
     );
-    const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" }, maxAttempts: 1 });
+    const started = await leasehold.startJobSequence({
+      typeName: "greet",
+      input: { name: "Ada" },
+      maxAttempts: 1,
+    });
     await failure(started);
     const { jobs } = await leasehold.listJobs({ queue });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [started.id],
     );
+  });
+
+  test(
+    "so does a transaction inside it, which can fail alone",
+    jobTypes,
+    async ({ leasehold, stateAdapter, queue }) => {
+      // Without savepoints the failure of the inner one spoils the outer.
+      if (!stateAdapter.capabilities.savepoints) return;
+      await leasehold.runInTransaction(async () => {
+        await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
+        const inner = leasehold.runInTransaction(async (ctx) => {
+          await leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Nobody" } });
+          throw new Error("rolled back");
+        });
+        await assert.rejects(inner, /rolled back/);
+        await leasehold.runInTransaction(() =>
+          leasehold.startJobSequence({ typeName: "greet", input: { name: "Bob" } }),
+        );
+      });
+      const { jobs } = await leasehold.listJobs({ queue, typeName: "greet", order: "oldest" });
+      assert.deepEqual(
+        jobs.map(({ input }) => input.name),
+        ["Ada", "Bob"],
+      );
+    },
+  );
+
+  test("and goes with it", jobTypes, async ({ leasehold, events, queue }) => {
+    await assert.rejects(
+      leasehold.runInTransaction(async () => {
+        await leasehold.runInTransaction(() =>
+          leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }),
+        );
+        throw new Error("rolled back");
+      }),
+      /rolled back/,
+    );
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(events.all("jobCreated"), []);
   });
 
   test("the result of the callback is the result of runInTransaction", jobTypes, async ({ leasehold }) => {

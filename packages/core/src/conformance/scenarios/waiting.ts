@@ -16,18 +16,24 @@ const jobTypes = defineUnionJobTypes<{
 const unknownId = "01890000-0000-7000-8000-000000000000";
 
 export const describeWaiting: Scenario = ({ test }) => {
-  test("it gives up after its time, and the sequence goes on", jobTypes, async ({ leasehold, work, completion }) => {
-    const started = await leasehold.startJobSequence({ typeName: "cook" });
-    await assert.rejects(
-      leasehold.waitForJobSequenceCompletion({ ...started, timeoutMs: 30, pollIntervalMs: 5 }),
-      (error) =>
-        error instanceof WaitForJobSequenceCompletionTimeoutError &&
-        error.sequenceId === started.id &&
-        error.timeoutMs === 30,
-    );
-    await work(leasehold.createWorker().implementJobType({ typeName: "cook", process: async () => "soup" }));
-    assert.equal((await completion(started)).output, "soup");
-  });
+  test(
+    "it gives up after its time, and the sequence goes on",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      const started = await leasehold.startJobSequence({ typeName: "cook" });
+      await assert.rejects(
+        leasehold.waitForJobSequenceCompletion({ ...started, timeoutMs: 30, pollIntervalMs: 5 }),
+        (error) =>
+          error instanceof WaitForJobSequenceCompletionTimeoutError &&
+          error.sequenceId === started.id &&
+          error.timeoutMs === 30,
+      );
+      await work(
+        leasehold.createWorker().implementJobType({ typeName: "cook", process: async () => "soup" }),
+      );
+      assert.equal((await completion(started)).output, "soup");
+    },
+  );
 
   test("a sequence that does not exist is an error at once", jobTypes, async ({ leasehold }) => {
     await assert.rejects(
@@ -73,7 +79,10 @@ export const describeWaiting: Scenario = ({ test }) => {
 
     const { output } = await leasehold.waitForJobSequenceCompletion({ ...cooked, timeoutMs: 1 });
     assert.equal(output, "soup");
-    await assert.rejects(leasehold.waitForJobSequenceCompletion({ ...burnt, timeoutMs: 1 }), JobSequenceFailedError);
+    await assert.rejects(
+      leasehold.waitForJobSequenceCompletion({ ...burnt, timeoutMs: 1 }),
+      JobSequenceFailedError,
+    );
   });
 
   test("many can wait for one", jobTypes, async ({ leasehold, openAnother, work, completion }) => {

@@ -7,7 +7,11 @@ import {
   ProcessMisuseError,
 } from "../../errors.ts";
 import type { JobAbortReason } from "../../model/entities.ts";
-import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { createGate } from "../gate.ts";
 import { within } from "../patience.ts";
@@ -23,55 +27,66 @@ const jobTypes = defineUnionJobTypes<{
 }>();
 
 export const describeWorkerlessCompletion: Scenario = ({ test }) => {
-  test("a job is completed with an output, without any worker", jobTypes, async ({ leasehold, completion, events }) => {
-    const started = await leasehold.startJobSequence({ typeName: "approve", input: { amount: 5 } });
+  test(
+    "a job is completed with an output, without any worker",
+    jobTypes,
+    async ({ leasehold, completion, events }) => {
+      const started = await leasehold.startJobSequence({ typeName: "approve", input: { amount: 5 } });
 
-    const completed = await leasehold.completeJobSequence({
-      id: started.id,
-      typeName: "approve",
-      complete: async ({ job, complete }) => {
-        const { status, output } = await complete(job, () => ({ approved: job.input.amount < 10 }));
-        assert.deepEqual([status, output], ["completed", { approved: true }]);
-      },
-    });
+      const completed = await leasehold.completeJobSequence({
+        id: started.id,
+        typeName: "approve",
+        complete: async ({ job, complete }) => {
+          const { status, output } = await complete(job, () => ({ approved: job.input.amount < 10 }));
+          assert.deepEqual([status, output], ["completed", { approved: true }]);
+        },
+      });
 
-    assert.ok(completed.status === "completed");
-    assert.deepEqual(completed.output, { approved: true });
-    assert.deepEqual((await completion(started)).output, { approved: true });
-    const job = await leasehold.getJob({ id: started.id });
-    assert.ok(job?.status === "completed");
-    assert.deepEqual([job.completedBy, job.attempt], [null, 0]);
-    assert.deepEqual(
-      events.all("jobCompleted").map(({ id, workerId }) => [id, workerId]),
-      [[started.id, null]],
-    );
-  });
+      assert.ok(completed.status === "completed");
+      assert.deepEqual(completed.output, { approved: true });
+      assert.deepEqual((await completion(started)).output, { approved: true });
+      const job = await leasehold.getJob({ id: started.id });
+      assert.ok(job?.status === "completed");
+      assert.deepEqual([job.completedBy, job.attempt], [null, 0]);
+      assert.deepEqual(
+        events.all("jobCompleted").map(({ id, workerId }) => [id, workerId]),
+        [[started.id, null]],
+      );
+    },
+  );
 
-  test("it can continue the sequence and leave the rest to a worker", jobTypes, async ({ leasehold, work, completion }) => {
-    const started = await leasehold.startJobSequence({ typeName: "review" });
+  test(
+    "it can continue the sequence and leave the rest to a worker",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      const started = await leasehold.startJobSequence({ typeName: "review" });
 
-    const after = await leasehold.completeJobSequence({
-      id: started.id,
-      typeName: "review",
-      complete: async ({ job, complete }) => {
-        assert.ok(job.typeName === "review");
-        const next = await complete(job, ({ continueWith }) => continueWith({ typeName: "sign", input: { by: "Ada" } }));
-        assert.deepEqual([next.typeName, next.status, next.originId], ["sign", "pending", started.id]);
-      },
-    });
-    assert.deepEqual([after.status, after.currentTypeName], ["pending", "sign"]);
+      const after = await leasehold.completeJobSequence({
+        id: started.id,
+        typeName: "review",
+        complete: async ({ job, complete }) => {
+          assert.ok(job.typeName === "review");
+          const next = await complete(job, ({ continueWith }) =>
+            continueWith({ typeName: "sign", input: { by: "Ada" } }),
+          );
+          assert.deepEqual([next.typeName, next.status, next.originId], ["sign", "pending", started.id]);
+        },
+      });
+      assert.deepEqual([after.status, after.currentTypeName], ["pending", "sign"]);
 
-    await work(
-      leasehold
-        .createWorker()
-        .implementJobType({
-          typeName: "sign",
-          process: async ({ complete }) => complete(({ continueWith }) => continueWith({ typeName: "archive" })),
-        })
-        .implementJobType({ typeName: "archive", process: async () => "archived" as const }),
-    );
-    assert.equal((await completion(started)).output, "archived");
-  });
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({
+            typeName: "sign",
+            process: async ({ complete }) =>
+              complete(({ continueWith }) => continueWith({ typeName: "archive" })),
+          })
+          .implementJobType({ typeName: "archive", process: async () => "archived" as const }),
+      );
+      assert.equal((await completion(started)).output, "archived");
+    },
+  );
 
   test("it can go through several steps at once", jobTypes, async ({ leasehold }) => {
     const started = await leasehold.startJobSequence({ typeName: "review" });
@@ -81,7 +96,9 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
       typeName: "review",
       complete: async ({ job, complete }) => {
         assert.ok(job.typeName === "review");
-        const sign = await complete(job, ({ continueWith }) => continueWith({ typeName: "sign", input: { by: "Ada" } }));
+        const sign = await complete(job, ({ continueWith }) =>
+          continueWith({ typeName: "sign", input: { by: "Ada" } }),
+        );
         const archive = await complete(sign, ({ continueWith }) => continueWith({ typeName: "archive" }));
         await complete(archive, () => "archived" as const);
       },
@@ -122,7 +139,11 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
 
   test("a callback that completes nothing only looks", jobTypes, async ({ leasehold }) => {
     const started = await leasehold.startJobSequence({ typeName: "approve", input: { amount: 1 } });
-    const after = await leasehold.completeJobSequence({ id: started.id, typeName: "approve", complete: async () => {} });
+    const after = await leasehold.completeJobSequence({
+      id: started.id,
+      typeName: "approve",
+      complete: async () => {},
+    });
     assert.equal(after.status, "pending");
   });
 
@@ -154,7 +175,10 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
     await work(
       leasehold
         .createWorker()
-        .implementJobType({ typeName: "waiting", process: async ({ job }) => String(job.blockers[0].output.approved) }),
+        .implementJobType({
+          typeName: "waiting",
+          process: async ({ job }) => String(job.blockers[0].output.approved),
+        }),
     );
     await leasehold.completeJobSequence({
       id: blocker.id,
@@ -220,7 +244,10 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
       leasehold.completeJobSequence({ id: started.id, typeName: "approve", complete }),
       (error) => error instanceof InvalidOptionError && error.option === "typeName",
     );
-    await assert.rejects(leasehold.completeJobSequence({ id: unknownId, typeName: "approve", complete }), JobNotFoundError);
+    await assert.rejects(
+      leasehold.completeJobSequence({ id: unknownId, typeName: "approve", complete }),
+      JobNotFoundError,
+    );
   });
 
   test("only the current job of the sequence can be completed", jobTypes, async ({ leasehold }) => {
@@ -229,7 +256,8 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
     const attempt = leasehold.completeJobSequence({
       id: one.id,
       typeName: "approve",
-      complete: async ({ complete }) => void (await complete({ id: other.id, typeName: "approve" }, () => ({ approved: true }))),
+      complete: async ({ complete }) =>
+        void (await complete({ id: other.id, typeName: "approve" }, () => ({ approved: true }))),
     });
     await assert.rejects(attempt, ProcessMisuseError);
     assert.equal((await leasehold.getJob({ id: other.id }))?.status, "pending");
