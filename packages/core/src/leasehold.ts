@@ -94,7 +94,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   return facade as unknown as Leasehold<TDefs, TStateAdapter>;
 };
 
-const knownOptions: readonly string[] = [
+const knownOptions: ReadonlySet<string> = new Set([
   "stateAdapter",
   "jobTypes",
   "notifyAdapter",
@@ -105,14 +105,14 @@ const knownOptions: readonly string[] = [
   "storeDeadlineMs",
   "storeRetry",
   "runtime",
-];
+]);
 
 const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   passed: LeaseholdOptions<TDefs, TStateAdapter>,
 ): Engine => {
   const options = requirePlainObject(passed, "options") as unknown as LeaseholdOptions<TDefs, TStateAdapter>;
   for (const key of Object.keys(options)) {
-    if (!knownOptions.includes(key)) throw new InvalidOptionError(key, "is not an option of createLeasehold");
+    if (!knownOptions.has(key)) throw new InvalidOptionError(key, "is not an option of createLeasehold");
   }
   const runtime = options.runtime ?? createSystemRuntime();
   requireMethods(options.stateAdapter, "stateAdapter", ["createJobs", "claimJobs", "commitOutcomes"]);

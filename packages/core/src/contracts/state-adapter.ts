@@ -324,8 +324,7 @@ export interface StateAdapter<
    * transaction). A null token is workerless: any status that is not terminal will do. A refused outcome changes
    * nothing and does not touch the others. A job still carries the token under which it ended afterwards, so the same
    * outcome again is `repeated`. An end its holder did not report (workerless completion, cancel, reap) clears the
-   * token, so that what the holder reports later is refused. What ends a lease without its holder (a workerless outcome, cancelling, reaping) clears
-   * the token, so that the holder's own outcome, coming late, is refused.
+   * token, so that what the holder reports later is refused.
    *
    * In the same atomic step: when a sequence completes (its job completes without continuation), the jobs it blocked
    * have one open blocker less and become pending at none. When a sequence fails, blocked jobs that do not wait

@@ -11,7 +11,7 @@ import type { Observe } from "./observe.ts";
 import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
 
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
-export type Store = StateAdapter<object, object>;
+export type Store = StateAdapter;
 
 export interface StoreRetryOptions {
   /** Tries in all, the first included. */

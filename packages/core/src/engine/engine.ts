@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncLocalStorage } from "node:async_hooks";
 import type { Runtime } from "../clock.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { Codec } from "../model/codec.ts";

@@ -26,13 +26,6 @@ export interface DefineParsed<TAccepted, TStored> {
   readonly [parsed]: { readonly accepted: TAccepted; readonly stored: TStored };
 }
 
-/** One entry of a set of definitions, as loosely as helpers need it. */
-interface JobTypeShape {
-  readonly input: unknown;
-  readonly output: unknown;
-  readonly blockers?: readonly DefineBlocker<string>[];
-}
-
 /**
  * Reading definitions. Everything below takes the definitions without a constraint: `Record<string, …>` would refuse
  * sets of definitions written as an interface.

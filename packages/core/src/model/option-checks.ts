@@ -46,7 +46,8 @@ const requireWithin = (value: number, option: string, kind: string, { min, max }
   }
   if (min !== undefined && !(value >= min))
     throw new InvalidOptionError(option, `must be ${kind} of at least ${min}`, value);
-  if (max !== undefined && !(value <= max)) throw new InvalidOptionError(option, `must be ${kind} of at most ${max}`, value);
+  if (max !== undefined && !(value <= max))
+    throw new InvalidOptionError(option, `must be ${kind} of at most ${max}`, value);
   return value;
 };
 
@@ -86,7 +87,11 @@ export const requireOneOf = <const TAllowed extends string>(
 ): TAllowed => {
   const found = allowed.find((candidate) => candidate === value);
   if (found === undefined) {
-    throw new InvalidOptionError(option, `must be one of ${allowed.map((name) => `"${name}"`).join(", ")}`, value);
+    throw new InvalidOptionError(
+      option,
+      `must be one of ${allowed.map((name) => `"${name}"`).join(", ")}`,
+      value,
+    );
   }
   return found;
 };
@@ -109,7 +114,8 @@ export const requireArray = (
   try {
     if (!Array.isArray(value)) throw new InvalidOptionError(option, "must be an array", value);
     const { length } = value;
-    if (length > maxLength) throw new InvalidOptionError(option, `must have at most ${maxLength} entries`, value);
+    if (length > maxLength)
+      throw new InvalidOptionError(option, `must have at most ${maxLength} entries`, value);
     for (let index = 0; index < length; index += 1) copy.push(value[index]);
   } catch (error) {
     throw error instanceof InvalidOptionError

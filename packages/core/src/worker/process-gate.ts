@@ -26,7 +26,7 @@ export const createProcessGate = (): ProcessGate => {
   let aloneRequests = 0;
 
   const changed = (): void => {
-    for (const listener of [...listeners]) listener();
+    for (const listener of listeners) listener();
   };
 
   return {
