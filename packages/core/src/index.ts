@@ -119,6 +119,7 @@ export {
   defineUnionJobTypes,
   type JobTypeOptions,
   type JobTypes,
+  type JobTypeSettings,
   type TypeOnly,
   typeOnly,
 } from "./model/job-types.ts";

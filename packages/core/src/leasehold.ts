@@ -13,7 +13,7 @@ import { createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
 import type { Engine } from "./engine/engine.ts";
 import { explainJob } from "./engine/explain.ts";
 import { createJobTypeRegistry } from "./engine/job-type-registry.ts";
-import { longestDurationMs } from "./engine/new-job.ts";
+import { longestDurationMs } from "./model/limits.ts";
 import { createNotifier } from "./engine/notifier.ts";
 import { createObserve } from "./engine/observe.ts";
 import * as queries from "./engine/queries.ts";

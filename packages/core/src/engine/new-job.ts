@@ -2,6 +2,7 @@ import type { NewJob, NewJobDeduplication } from "../contracts/state-adapter.ts"
 import { InvalidOptionError, UnknownJobTypeError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
+import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import {
   requireId,
   requireInteger,
@@ -15,9 +16,6 @@ import { validateAgainstSchema } from "./job-type-registry.ts";
 
 export const defaultQueue = "default";
 export const defaultMaxAttempts = 4;
-export const largestInt32: number = 2 ** 31 - 1;
-// A timeout or lease beyond this is a mistake in units, not a wish.
-export const longestDurationMs: number = 366 * 24 * 3_600_000;
 
 /** What may be said about one job, whether it starts a sequence or continues one. Unchecked. */
 export interface JobRequest {

@@ -1,6 +1,7 @@
 import { InvalidOptionError } from "../errors.ts";
 import type { OnBlockerFailure } from "./job.ts";
-import type { JobTypeOptions, RuntimeJobType } from "./job-types.ts";
+import type { JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-types.ts";
+import { largestInt32, longestDurationMs } from "./limits.ts";
 import {
   type NumberLimits,
   requireArray,
@@ -12,13 +13,8 @@ import {
 import { parseRetryPolicy } from "./retry-policy.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
-// `satisfies` makes a new option of the type fail to compile here until it is read below.
-const knownOptions = {
-  input: true,
-  output: true,
-  internal: true,
-  continuesTo: true,
-  blockers: true,
+// `satisfies` makes a new option of the types fail to compile here until it is read below.
+const knownSettings = {
   onBlockerFailure: true,
   queue: true,
   priority: true,
@@ -26,14 +22,20 @@ const knownOptions = {
   retry: true,
   timeoutMs: true,
   leaseMs: true,
+} satisfies Record<keyof JobTypeSettings, true>;
+
+const knownOptions = {
+  ...knownSettings,
+  input: true,
+  output: true,
+  internal: true,
+  continuesTo: true,
+  blockers: true,
 } satisfies Record<keyof JobTypeOptions, true>;
 
-// Every store keeps these in 32 bits.
-const largestInt32 = 2 ** 31 - 1;
 const priorityLimits = { min: -largestInt32, max: largestInt32 };
 const attemptLimits = { min: 1, max: largestInt32 };
-// A duration beyond a year is a mistake in units, not a wish.
-const durationLimits = { min: 1, max: 366 * 24 * 3_600_000 };
+const durationLimits = { min: 1, max: longestDurationMs };
 
 const optional = <T>(value: unknown, read: (value: unknown) => T): T | undefined =>
   value === undefined ? undefined : read(value);
@@ -58,29 +60,29 @@ const readInternal = (value: unknown, option: string): boolean => {
   throw new InvalidOptionError(option, "must be true or left out", value);
 };
 
-const readEntry = (name: string, value: unknown): RuntimeJobType => {
-  const at = (option: string): string => `jobTypes[${JSON.stringify(name)}].${option}`;
-  const entry = requirePlainObject(value, `jobTypes[${JSON.stringify(name)}]`);
+type OptionPath = (option: string) => string;
+
+/** The entry with nothing in it that is not known. */
+const openEntry = (name: string, value: unknown, known: object): [Record<string, unknown>, OptionPath] => {
+  const path = `jobTypes[${JSON.stringify(name.slice(0, 200))}]`;
+  requireName(name, path);
+  const entry = requirePlainObject(value, path);
   for (const option of Object.keys(entry)) {
-    if (!Object.hasOwn(knownOptions, option)) {
-      throw new InvalidOptionError(at(option), "is not an option of a job type", entry[option]);
+    if (!Object.hasOwn(known, option)) {
+      throw new InvalidOptionError(`${path}.${option}`, "is not an option of a job type", entry[option]);
     }
   }
+  return [entry, (option) => `${path}.${option}`];
+};
+
+const readSettings = (entry: Record<string, unknown>, at: OptionPath): RuntimeJobType => {
   const integer = (
     option: "priority" | "maxAttempts" | "timeoutMs" | "leaseMs",
     limits: NumberLimits,
   ): number | undefined => optional(entry[option], (given) => requireInteger(given, at(option), limits));
-  return Object.freeze({
-    input: optional(entry["input"], (schema) => readSchema(schema, at("input"))),
-    output: optional(entry["output"], (schema) => readSchema(schema, at("output"))),
-    // Always there, unlike for types that exist for the compiler only: empty means none, not any.
-    internal: readInternal(entry["internal"], at("internal")),
-    continuesTo: readNames(entry["continuesTo"] ?? [], at("continuesTo")),
-    blockers: readNames(entry["blockers"] ?? [], at("blockers")),
-    onBlockerFailure: requireOneOf<OnBlockerFailure>(
-      entry["onBlockerFailure"] ?? "fail",
-      at("onBlockerFailure"),
-      ["fail", "wait"],
+  return {
+    onBlockerFailure: optional(entry["onBlockerFailure"], (given) =>
+      requireOneOf<OnBlockerFailure>(given, at("onBlockerFailure"), ["fail", "wait"]),
     ),
     queue: optional(entry["queue"], (queue) => requireName(queue, at("queue"))),
     priority: integer("priority", priorityLimits),
@@ -88,6 +90,19 @@ const readEntry = (name: string, value: unknown): RuntimeJobType => {
     retry: optional(entry["retry"], (retry) => parseRetryPolicy(retry, at("retry"))),
     timeoutMs: integer("timeoutMs", durationLimits),
     leaseMs: integer("leaseMs", durationLimits),
+  };
+};
+
+const readEntry = (name: string, value: unknown): RuntimeJobType => {
+  const [entry, at] = openEntry(name, value, knownOptions);
+  return Object.freeze({
+    ...readSettings(entry, at),
+    input: optional(entry["input"], (schema) => readSchema(schema, at("input"))),
+    output: optional(entry["output"], (schema) => readSchema(schema, at("output"))),
+    // Always there, unlike for types that exist for the compiler only: empty means none, not any.
+    internal: readInternal(entry["internal"], at("internal")),
+    continuesTo: readNames(entry["continuesTo"] ?? [], at("continuesTo")),
+    blockers: readNames(entry["blockers"] ?? [], at("blockers")),
   });
 };
 
@@ -115,12 +130,21 @@ const checkReferences = (
 export const checkJobTypeOptions = (options: unknown): ReadonlyMap<string, RuntimeJobType> => {
   const definitions = new Map<string, RuntimeJobType>();
   for (const [name, entry] of Object.entries(requirePlainObject(options, "jobTypes"))) {
-    requireName(name, `jobTypes[${JSON.stringify(name.slice(0, 200))}]`);
     definitions.set(name, readEntry(name, entry));
   }
   for (const name of definitions.keys()) {
     checkReferences(name, "continuesTo", definitions);
     checkReferences(name, "blockers", definitions);
+  }
+  return definitions;
+};
+
+/** Reads the argument of `defineUnionJobTypes`, likewise. */
+export const checkJobTypeSettings = (settings: unknown): ReadonlyMap<string, RuntimeJobType> => {
+  const definitions = new Map<string, RuntimeJobType>();
+  for (const [name, value] of Object.entries(requirePlainObject(settings, "jobTypes"))) {
+    const [entry, at] = openEntry(name, value, knownSettings);
+    definitions.set(name, Object.freeze(readSettings(entry, at)));
   }
   return definitions;
 };

@@ -73,7 +73,6 @@ describe("defineJobTypes", () => {
       internal: true,
       continuesTo: [],
       blockers: [],
-      onBlockerFailure: "fail",
       queue: undefined,
       retry: undefined,
     });
@@ -138,5 +137,33 @@ describe("defineJobTypes", () => {
     ["an internal blocker", { a: { blockers: ["b"] }, b: { internal: true } }, 'jobTypes["a"].blockers[0]'],
   ])("refuses %s", (_, definitions, option) => {
     expect(optionRefusedIn(definitions)).toBe(option);
+  });
+});
+
+describe("settings of types that exist for the compiler only", () => {
+  interface Types {
+    mail: { input: { to: string }; output: null };
+    other: { input: null; output: null };
+  }
+
+  it("are kept for the engine, and leave other names and values open", () => {
+    const jobTypes = defineUnionJobTypes<Types>({ mail: { queue: "mail", maxAttempts: 10 } });
+    expect(jobTypes.isOpen).toBe(true);
+    expect(jobTypes.definitions.get("mail")).toMatchObject({ queue: "mail", maxAttempts: 10 });
+    expect(jobTypes.definitions.get("mail")?.continuesTo).toBeUndefined();
+    expect(jobTypes.definitions.has("other")).toBe(false);
+  });
+
+  it("are refused by name when they are wrong", () => {
+    const define = defineUnionJobTypes as (settings: unknown) => unknown;
+    const cases = {
+      'jobTypes["mail"].maxAttempts': { mail: { maxAttempts: 0 } },
+      'jobTypes["mail"].input': { mail: { input: {} } },
+      'jobTypes["mail"]': { mail: 7 },
+      jobTypes: 7,
+    };
+    for (const [option, settings] of Object.entries(cases)) {
+      expect(() => define(settings)).toThrow(expect.objectContaining({ code: "InvalidOption", option }));
+    }
   });
 });

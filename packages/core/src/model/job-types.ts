@@ -1,4 +1,4 @@
-import { checkJobTypeOptions } from "./check-job-type-options.ts";
+import { checkJobTypeOptions, checkJobTypeSettings } from "./check-job-type-options.ts";
 import type { OnBlockerFailure } from "./job.ts";
 import type { CheckedJobTypes, CheckedUnionJobTypes } from "./job-type-checks.ts";
 import type {
@@ -22,8 +22,25 @@ const typeOnlyMarker: TypeOnly<never> = Object.freeze({ "~leasehold": "type-only
 /** In `defineJobTypes`, gives an input or output its type without a schema: nothing is validated at run time. */
 export const typeOnly = <T>(): TypeOnly<T> => typeOnlyMarker;
 
+/** How jobs of a type are treated unless something else is said for a job. */
+export interface JobTypeSettings {
+  /** What becomes of a blocked job when a sequence it waits for fails. Default: `"fail"`. */
+  readonly onBlockerFailure?: OnBlockerFailure;
+  /** Default: `"default"`. */
+  readonly queue?: string;
+  /** Higher runs first. Default: 0. */
+  readonly priority?: number;
+  /** How often a job may run in all. The smallest of the job's, the type's and the worker's counts. Default: 4. */
+  readonly maxAttempts?: number;
+  readonly retry?: RetryPolicy;
+  /** How long one attempt may take before its signal aborts. */
+  readonly timeoutMs?: number;
+  /** How long a worker may be silent before the job is given to another one. */
+  readonly leaseMs?: number;
+}
+
 /** One entry of `defineJobTypes`. */
-export interface JobTypeOptions<TName extends string = string> {
+export interface JobTypeOptions<TName extends string = string> extends JobTypeSettings {
   /**
    * A Standard Schema (zod, valibot, arktype, …) or `typeOnly<T>()`. Callers pass what the schema accepts; what it
    * returns is stored, validated again at every claim, and given to the handler. Without it the input is `null`.
@@ -40,18 +57,6 @@ export interface JobTypeOptions<TName extends string = string> {
   readonly continuesTo?: readonly TName[];
   /** The types of the sequences a job of this type waits for, in the order `startBlockers` returns them. */
   readonly blockers?: readonly TName[];
-  /** What becomes of a blocked job when a sequence it waits for fails. Default: `"fail"`. */
-  readonly onBlockerFailure?: OnBlockerFailure;
-  readonly queue?: string;
-  /** Higher runs first. Default: 0. */
-  readonly priority?: number;
-  /** How often a job may run in all. The smallest of the job's, the type's and the worker's counts. */
-  readonly maxAttempts?: number;
-  readonly retry?: RetryPolicy;
-  /** How long one attempt may take before its signal aborts. */
-  readonly timeoutMs?: number;
-  /** How long a worker may be silent before the job is given to another one. */
-  readonly leaseMs?: number;
 }
 
 /** A job type as the engine sees it. Empty for a type that exists for the compiler only: then everything is allowed. */
@@ -74,8 +79,8 @@ export interface RuntimeJobType {
 /** The job types of an application: `TDefs` for the compiler, `definitions` for the engine. */
 export interface JobTypes<TDefs> {
   /**
-   * Defined by types alone: `definitions` is empty, and at run time every name is allowed and every value taken as it
-   * is. Otherwise a name that is not in `definitions` is an error.
+   * Defined by types alone: `definitions` has settings only, and at run time every name is allowed and every value
+   * taken as it is. Otherwise a name that is not in `definitions` is an error.
    */
   readonly isOpen: boolean;
   readonly definitions: ReadonlyMap<string, RuntimeJobType>;
@@ -137,10 +142,14 @@ type Parsed<TAccepted, TStored> = unknown extends TStored
  *       "publish-image": { input: DefineContinuationInput<{ key: string }>; output: { url: string } };
  *     }>();
  *
- * Nothing is checked at run time; use `defineJobTypes` for schemas and settings.
+ * Nothing about inputs, outputs and names is checked at run time; use `defineJobTypes` for schemas. The argument has
+ * settings for some of the types: `defineUnionJobTypes<…>({ "resize-image": { queue: "images", timeoutMs: 60_000 } })`.
+ *
+ * @throws {InvalidOptionError} naming the entry and the setting, as in `jobTypes["resize-image"].timeoutMs`.
  */
-export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(): JobTypes<TDefs> =>
-  Object.freeze({ isOpen: true, definitions: new Map() });
+export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(
+  settings: { readonly [K in keyof TDefs]?: JobTypeSettings } = {},
+): JobTypes<TDefs> => Object.freeze({ isOpen: true, definitions: checkJobTypeSettings(settings) });
 
 /**
  * Defines job types with schemas and settings:

@@ -2,7 +2,7 @@ import { sleep } from "../clock.ts";
 import type { Dispose } from "../contracts/notify-adapter.ts";
 import type { Engine } from "../engine/engine.ts";
 import { optionalInteger, requirePlainObject } from "../model/option-checks.ts";
-import { longestDurationMs } from "../engine/new-job.ts";
+import { longestDurationMs } from "../model/limits.ts";
 import type { RunningWorker, StopResult, WorkerHealth } from "../api/worker.ts";
 import { createCommitter } from "./committer.ts";
 import { createConsumer } from "./consumer.ts";

@@ -1,4 +1,5 @@
-import { defaultQueue, largestInt32, longestDurationMs } from "../engine/new-job.ts";
+import { defaultQueue } from "../engine/new-job.ts";
+import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { InvalidLeaseDurationError, InvalidOptionError } from "../errors.ts";
 import { optionalInteger, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";

@@ -1,6 +1,6 @@
 import type { RunningWorker } from "../api/worker.ts";
 import type { Engine } from "../engine/engine.ts";
-import { largestInt32, longestDurationMs } from "../engine/new-job.ts";
+import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import { InvalidOptionError } from "../errors.ts";
 import { requireFunction, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
 import { parseRetryPolicy } from "../model/retry-policy.ts";
