@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import type { NotifyAdapter } from "../../contracts/notify-adapter.ts";
 import { createNoopNotifyAdapter } from "../../memory/noop-notify-adapter.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { createGate } from "../gate.ts";
+import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{
@@ -9,15 +11,23 @@ const jobTypes = defineUnionJobTypes<{
 }>();
 
 /** Sends nothing, and remembers what it was asked to send. */
-const recordHints = (): { adapter: NotifyAdapter; hints: [string, number][] } => {
+const recordHints = () => {
   const hints: [string, number][] = [];
+  const finished: string[] = [];
+  const lost: string[] = [];
   const adapter: NotifyAdapter = {
     ...createNoopNotifyAdapter(),
     notifyJobScheduled: async (typeName, count) => {
       hints.push([typeName, count]);
     },
+    notifyJobSequenceCompleted: async (ids) => {
+      finished.push(...ids);
+    },
+    notifyJobOwnershipLost: async (ids) => {
+      lost.push(...ids);
+    },
   };
-  return { adapter, hints };
+  return { adapter, hints, finished, lost };
 };
 
 export const describeNotifications: Scenario = ({ test }) => {
@@ -99,6 +109,32 @@ export const describeNotifications: Scenario = ({ test }) => {
       assert.deepEqual(hints, []);
     },
   );
+
+  test("who holds a job, and who waits for one, is told when others end it", jobTypes, async (story) => {
+    const goOn = createGate();
+    const worker = await story.work(
+      story.leasehold.createWorker().implementJobType({ typeName: "ping", process: () => goOn.opened }),
+    );
+    const { adapter, finished, lost } = recordHints();
+    const { leasehold } = await story.openAnother({ notifyAdapter: adapter });
+    const completed = await leasehold.startJobSequence({ typeName: "ping" });
+    const cancelled = await leasehold.startJobSequence({ typeName: "ping" });
+    const deleted = await leasehold.startJobSequence({ typeName: "ping" });
+    await until(() => worker.health().runningJobs === 3, "all three are running");
+
+    await leasehold.completeJobSequence({
+      id: completed.id,
+      typeName: "ping",
+      complete: async ({ job, complete }) => void (await complete(job, () => null)),
+    });
+    await leasehold.cancelJobSequences({ ids: [cancelled.id] });
+    await leasehold.deleteJobSequences({ rootSequenceIds: [deleted.id] });
+
+    await until(() => lost.length >= 3, "the hints have been sent");
+    assert.deepEqual(lost, [completed.id, cancelled.id, deleted.id]);
+    assert.deepEqual(finished.slice(0, 2), [completed.id, cancelled.id]);
+    goOn.open();
+  });
 
   test("a transport that fails fails nothing else", jobTypes, async ({ openAnother }) => {
     const broken = (): Promise<never> => Promise.reject(new Error("the line is dead"));
