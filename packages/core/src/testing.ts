@@ -33,3 +33,4 @@ export {
   type TestBench,
   type TestBenchOptions,
 } from "./testing/test-bench.ts";
+export { simulate, type SimulationOptions, type SimulationResult } from "./simulation/simulate.ts";

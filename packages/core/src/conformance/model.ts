@@ -1,0 +1,81 @@
+import type { ConformanceRunner } from "./runner.ts";
+import type { StateAdapterFixture, StateAdapterUnderTest } from "./state-fixture.ts";
+import { runAgainstModel } from "./model/run.ts";
+
+interface Arbitrary<T> {
+  readonly generate: (...args: never[]) => { readonly value: T };
+}
+
+/** What is needed of fast-check: pass its module as it is. Core itself does not depend on it. */
+export interface FastCheck {
+  nat(limits: { readonly max: number }): Arbitrary<number>;
+  array<T>(
+    item: Arbitrary<T>,
+    limits: { readonly minLength?: number; readonly maxLength?: number; readonly size?: "max" },
+  ): Arbitrary<T[]>;
+  asyncProperty<T>(arbitrary: Arbitrary<T>, check: (value: T) => Promise<void>): unknown;
+  assert(property: never, parameters: object): Promise<void> | void;
+}
+
+export interface ModelConformanceOptions {
+  readonly fc: FastCheck;
+  /** How many runs, each of up to 50 steps. Default: 200. */
+  readonly runs?: number | undefined;
+  /** Both as a failed run prints them, to see it again. */
+  readonly seed?: number | undefined;
+  readonly path?: string | undefined;
+}
+
+const mostSteps = 50;
+// More than most steps draw; beyond them every choice is the plainest.
+const numbersPerStep = 40;
+const largestNumber = 9_999;
+const timeoutMs = 600_000;
+
+/**
+ * Random calls in random order, made to the adapter and to a naive model of the contract: every answer has to be the
+ * same, and in the end everything that can be read. A run that fails is shrunk to the steps that matter.
+ */
+export const modelConformance = (
+  runner: ConformanceRunner,
+  fixture: StateAdapterFixture,
+  { fc, runs = 200, seed, path }: ModelConformanceOptions,
+): void => {
+  const step = fc.array(fc.nat({ max: largestNumber }), {
+    minLength: 1,
+    maxLength: numbersPerStep,
+    size: "max",
+  });
+  const steps = fc.array(step, { maxLength: mostSteps, size: "max" });
+
+  runner.describe("model runs", () => {
+    // Every run leaves its store empty, so one will do until a run has failed and left it who knows how.
+    let store: Promise<StateAdapterUnderTest> | undefined;
+    const discard = async (): Promise<void> => {
+      const used = store;
+      store = undefined;
+      await (await used)?.destroy();
+    };
+    runner.afterAll(discard);
+
+    const check = async (drawn: readonly (readonly number[])[]): Promise<void> => {
+      store ??= fixture.create();
+      const { adapter } = await store;
+      try {
+        await runAgainstModel(adapter, drawn);
+      } catch (error) {
+        await discard();
+        throw error;
+      }
+    };
+
+    runner.it(
+      "adapter and model agree on whatever happens",
+      async () => {
+        const replay = { ...(seed === undefined ? {} : { seed }), ...(path === undefined ? {} : { path }) };
+        await fc.assert(fc.asyncProperty(steps, check) as never, { numRuns: runs, ...replay });
+      },
+      timeoutMs,
+    );
+  });
+};
