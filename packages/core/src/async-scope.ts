@@ -3,7 +3,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 /** A value that code finds without being passed it, as long as it runs inside `run`, however many awaits later. */
 export interface AsyncScope<T> {
   getStore(): T | undefined;
-  run<TArgs extends unknown[], TResult>(value: T, callback: (...args: TArgs) => TResult, ...args: TArgs): TResult;
+  run<TArgs extends unknown[], TResult>(
+    value: T,
+    callback: (...args: TArgs) => TResult,
+    ...args: TArgs
+  ): TResult;
 }
 
 interface Values {

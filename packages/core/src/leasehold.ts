@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import { createAsyncScope } from "./async-scope.ts";
 import type { Leasehold } from "./api.ts";
 import { createSystemRuntime, type Runtime } from "./clock.ts";
 import type { Log } from "./contracts/log.ts";
@@ -143,7 +143,7 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       max: 2 ** 30,
     }),
     jobTypes: createJobTypeRegistry(options.jobTypes),
-    scope: new AsyncLocalStorage(),
+    scope: createAsyncScope(),
   };
 };
 

@@ -1,4 +1,4 @@
-import type { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncScope } from "../async-scope.ts";
 import type { Runtime } from "../clock.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { Codec } from "../model/codec.ts";
@@ -28,7 +28,7 @@ export interface Engine {
   readonly codec: Codec;
   readonly maxPayloadBytes: number;
   readonly jobTypes: JobTypeRegistry;
-  readonly scope: AsyncLocalStorage<Scope>;
+  readonly scope: AsyncScope<Scope>;
 }
 
 /** Runs `callback` with additions to the scope it is already in. */

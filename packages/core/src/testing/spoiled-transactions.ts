@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import { createAsyncScope } from "../async-scope.ts";
 
 type TransactionCallback = (ctx: object) => Promise<unknown>;
 
@@ -22,7 +22,7 @@ interface Transaction {
 }
 
 export const createSpoiledTransactions = (): SpoiledTransactions => {
-  const scope = new AsyncLocalStorage<Transaction>();
+  const scope = createAsyncScope<Transaction>();
 
   const assertIntact = (): void => {
     const spoiledBy = scope.getStore()?.spoiledBy;

@@ -39,12 +39,10 @@ export const describeSchemas: Scenario = ({ test }) => {
     jobTypes,
     async ({ leasehold, work, completion }) => {
       await work(
-        leasehold
-          .createWorker()
-          .implementJobType({
-            typeName: "pay",
-            process: async ({ job }) => ({ cents: String(job.input.cents + 1) }),
-          }),
+        leasehold.createWorker().implementJobType({
+          typeName: "pay",
+          process: async ({ job }) => ({ cents: String(job.input.cents + 1) }),
+        }),
       );
       const started = await leasehold.startJobSequence({ typeName: "pay", input: { cents: "7" } });
       assert.deepEqual(started.input, { cents: 7 });

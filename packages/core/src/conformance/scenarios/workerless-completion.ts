@@ -173,12 +173,10 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
     const blocker = await leasehold.startJobSequence({ typeName: "approve", input: { amount: 1 } });
     const waiting = await leasehold.startJobSequence({ typeName: "waiting", startBlockers: () => [blocker] });
     await work(
-      leasehold
-        .createWorker()
-        .implementJobType({
-          typeName: "waiting",
-          process: async ({ job }) => String(job.blockers[0].output.approved),
-        }),
+      leasehold.createWorker().implementJobType({
+        typeName: "waiting",
+        process: async ({ job }) => String(job.blockers[0].output.approved),
+      }),
     );
     await leasehold.completeJobSequence({
       id: blocker.id,

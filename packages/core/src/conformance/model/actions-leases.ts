@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import type { ClaimRequest, HeldLease } from "../../contracts/state-adapter.ts";
+import { queues, typeNames } from "./actions-start.ts";
+import { assertSameJob } from "./compare.ts";
+import type { Draw } from "./draw.ts";
+import { claim, hasRunOut, heldBy, refusalOf, runnable } from "./model-leases.ts";
+import { reap } from "./model-interventions.ts";
+import { allJobs, type ModelJob } from "./model-store.ts";
+import { assertSameSet } from "./compare.ts";
+import type { Action, World } from "./world.ts";
+
+const drawRequests = (draw: Draw): ClaimRequest[] =>
+  draw.some(queues, 2).map((queue) => ({
+    queue,
+    typeNames: draw.pick([null, ["type-a"], typeNames, ["type-b", "nobody's type"]]),
+    limit: draw.pick([5, 1, 2, 0]),
+  }));
+
+type ClaimCall = NonNullable<World["lastClaim"]>;
+
+const performClaim = async (world: World, call: ClaimCall, ctx: object | undefined): Promise<void> => {
+  const { adapter, model, now } = world;
+  world.note("claimJobs", call);
+  const { requests, limit, retried } = call;
+  const held =
+    retried === true ? requests.flatMap((request) => heldBy(model, call.leaseToken, request, now)) : [];
+  const offered = requests.map((request) => runnable(model, request, now));
+
+  const claimed = await adapter.claimJobs({ ...call, now, ctx });
+
+  const before = claimed.slice(0, held.length);
+  assertSameSet(
+    before.map(({ id }) => ({ id })),
+    held.map(({ id }) => ({ id })),
+    "jobs the token holds already",
+  );
+  for (const job of before) assertSameJob(job, model.jobs.get(job.id)!);
+
+  const fresh = claimed.slice(held.length);
+  const capacities = requests.map((request, index) => {
+    const heldHere = held.filter(({ queue }) => queue === request.queue).length;
+    const capacity = Math.max(0, Math.min(request.limit - heldHere, offered[index]!.length));
+    const taken = fresh.filter(({ queue }) => queue === request.queue).map(({ id }) => id);
+    assert.ok(taken.length <= capacity, `${taken.length} jobs of ${request.queue}, ${capacity} were due`);
+    const first = offered[index]!.slice(0, taken.length).map(({ id }) => id);
+    assert.deepEqual(taken, first, `the first jobs of ${request.queue}`);
+    return capacity;
+  });
+  // Which request goes short when the call's own limit is the tighter one is the adapter's choice.
+  const due = capacities.reduce((sum, capacity) => sum + capacity, 0);
+  assert.equal(fresh.length, Math.max(0, Math.min(due, limit - held.length)), "how many were claimed");
+
+  for (const row of fresh) {
+    const job = model.jobs.get(row.id)!;
+    claim(job, call, now);
+    assertSameJob(row, job);
+    world.leases.push({ jobId: job.id, leaseToken: call.leaseToken });
+  }
+  world.lastClaim = call;
+};
+
+export const claimSome: Action = async (world, draw, ctx) => {
+  const requests = drawRequests(draw);
+  const workerId = draw.pick(["worker-1", "worker-2"]);
+  const leaseMs = draw.pick([3_000, 1_000, 10_000]);
+  const limit = draw.pick([10, 10, 1, 3]);
+  await performClaim(world, { workerId, leaseToken: world.createId(), leaseMs, requests, limit }, ctx);
+};
+
+export const claimAgain: Action = async (world, _draw, ctx) => {
+  if (world.lastClaim !== undefined) await performClaim(world, { ...world.lastClaim, retried: true }, ctx);
+};
+
+/** Leases of different jobs: mostly the latest of a job, sometimes an older one or one that never was. */
+export const drawLeases = ({ leases, model, createId }: World, draw: Draw, most: number): HeldLease[] => {
+  const running = allJobs(model)
+    .filter(({ status }) => status === "running")
+    .map(({ id, leaseToken }) => ({ jobId: id, leaseToken: leaseToken! }));
+  const pools = [running, leases, leases].filter((pool) => pool.length > 0);
+  if (pools.length === 0) return [];
+  const drawn = draw.some(draw.pick(pools), most).map((lease) => {
+    const forged = draw.below(12);
+    if (forged === 11) return { ...lease, leaseToken: createId() };
+    return forged === 10 ? { ...lease, jobId: createId() } : lease;
+  });
+  return [...new Map(drawn.map((lease) => [lease.jobId, lease])).values()];
+};
+
+export const renew: Action = async (world, draw, ctx) => {
+  const { adapter, model, now } = world;
+  const leases = drawLeases(world, draw, 3).map((lease) => ({
+    ...lease,
+    leaseMs: draw.pick([3_000, 1_000]),
+    progress: draw.pick([undefined, "50"]),
+  }));
+  if (leases.length === 0) return;
+  world.note("renewLeases", leases);
+  const results = await adapter.renewLeases({ leases, now, ctx });
+  const expected = leases.map(({ jobId, leaseToken, leaseMs, progress }) => {
+    const job = model.jobs.get(jobId);
+    const refusal = refusalOf(job, leaseToken, now);
+    if (refusal !== undefined) return refusal;
+    Object.assign(job!, { leasedUntil: now + leaseMs, progress: progress ?? job!.progress });
+    return { kind: "renewed", leasedUntil: now + leaseMs };
+  });
+  assert.deepEqual(results, expected);
+};
+
+export const reapSome: Action = async (world, draw, ctx) => {
+  const { adapter, model, now } = world;
+  const limit = draw.pick([100, 1]);
+  world.note("reapExpiredLeases", { limit });
+  const expired = new Set(allJobs(model).filter((job) => hasRunOut(job, now)));
+  const results = await adapter.reapExpiredLeases({ limit, error: "lost", now, ctx });
+  assert.equal(results.length, Math.min(limit, expired.size), "how many were reaped");
+  for (const { job: row, previouslyLeasedBy, cascaded } of results) {
+    const job = model.jobs.get(row.id) as ModelJob;
+    assert.ok(expired.delete(job), `job ${row.id} had a lease that had run out`);
+    assert.equal(previouslyLeasedBy, job.leasedBy);
+    assertSameSet(cascaded, reap(model, job, "lost", now), "cascaded");
+    assertSameJob(row, job);
+  }
+};

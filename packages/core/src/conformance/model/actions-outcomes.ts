@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import type { HeldLease, JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import { drawLeases } from "./actions-leases.ts";
+import { create, drawContinuation, drawSchedule, tieToBlockers } from "./actions-start.ts";
+import { assertSameJob, assertSameSequence, assertSameSet } from "./compare.ts";
+import type { Draw } from "./draw.ts";
+import { refusalOf } from "./model-leases.ts";
+import { commitOutcome } from "./model-outcomes.ts";
+import { allJobs, currentJob, sequenceIds } from "./model-store.ts";
+import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
+
+type Kind = JobOutcome["kind"];
+
+const drawOutcome = (
+  { now }: World,
+  draw: Draw,
+  lease: { readonly jobId: string; readonly leaseToken: string | null },
+  kind: Kind,
+): JobOutcome => {
+  const error = draw.pick([null, "broken"]);
+  switch (kind) {
+    case "complete":
+      return {
+        ...lease,
+        kind,
+        output: draw.pick(["null", "7"]),
+        continuedToId: null,
+        completedBy: "worker-1",
+      };
+    case "fail":
+      return { ...lease, kind, reason: draw.pick(["unrecoverable", "attempts_exhausted"]), error };
+    case "retry":
+      return { ...lease, kind, schedule: drawSchedule(draw, now), error };
+    case "release":
+      return { ...lease, kind, schedule: draw.pick([null, drawSchedule(draw, now)]), error };
+  }
+};
+
+/** Which of a batch's outcomes an effect is credited to depends on the order in which they are applied. */
+const effectsOf = (results: readonly OutcomeResult[]) => {
+  const applied = results.filter((result) => result.kind === "applied");
+  return {
+    unblocked: applied.flatMap(({ unblocked }) => unblocked),
+    cascaded: applied.flatMap(({ cascaded }) => cascaded),
+  };
+};
+
+const withoutEffects = (result: OutcomeResult): object =>
+  result.kind === "applied" ? { kind: result.kind, at: result.at } : result;
+
+const commit = async (
+  world: World,
+  outcomes: readonly JobOutcome[],
+  ctx: object | undefined,
+): Promise<void> => {
+  const { adapter, model, now } = world;
+  world.note("commitOutcomes", outcomes);
+  const results = await adapter.commitOutcomes({ outcomes, now, ctx });
+  const expected = outcomes.map((outcome) => commitOutcome(model, outcome, now));
+  assert.deepEqual(results.map(withoutEffects), expected.map(withoutEffects));
+  assertSameSet(effectsOf(results).unblocked, effectsOf(expected).unblocked, "unblocked");
+  assertSameSet(effectsOf(results).cascaded, effectsOf(expected).cascaded, "cascaded");
+  for (const [index, { jobId, kind }] of outcomes.entries()) {
+    if (expected[index]!.kind === "applied") world.lastEnding.set(jobId, kind);
+  }
+};
+
+const kinds: readonly Kind[] = ["complete", "retry", "fail", "release"];
+
+/** A retry told from a release after the fact is not in the contract, so a job back in the queue gets the same again. */
+const drawKind = ({ model, lastEnding }: World, draw: Draw, { jobId, leaseToken }: HeldLease): Kind => {
+  const job = model.jobs.get(jobId);
+  const kind = draw.pick(kinds);
+  return job?.status === "pending" && job.leaseToken === leaseToken ? (lastEnding.get(jobId) ?? kind) : kind;
+};
+
+export const commitSome: Action = async (world, draw, ctx) => {
+  const leases = drawLeases(world, draw, 4);
+  if (leases.length === 0) return;
+  const outcomes = leases.map((lease) => drawOutcome(world, draw, lease, drawKind(world, draw, lease)));
+  await commit(world, outcomes, ctx);
+};
+
+export const commitWorkerless: Action = async (world, draw, ctx) => {
+  const jobs = allJobs(world.model);
+  if (jobs.length === 0) return;
+  const { id: jobId, status } = draw.pick(jobs);
+  // Putting back a job that does not run has no meaning.
+  const kind = draw.pick<Kind>(status === "running" ? kinds : ["complete", "fail"]);
+  await commit(world, [drawOutcome(world, draw, { jobId, leaseToken: null }, kind)], ctx);
+};
+
+const passTime = (world: World, draw: Draw): void => {
+  world.now += draw.pick([0, 0, 1_000, 10_000]);
+};
+
+/** As `complete` does: locks the job, and ends it in the same transaction, by then perhaps after its lease has ended. */
+export const lockAndEnd: Action = async (world, draw, ctx) => {
+  const [lease] = drawLeases(world, draw, 1);
+  if (lease === undefined) return;
+  await inTransaction(
+    world,
+    async (inner) => {
+      const { adapter, model, now } = world;
+      world.note("lockJob", lease);
+      const result = await adapter.lockJob({ ...lease, now, ctx: inner });
+      const refusal = refusalOf(model.jobs.get(lease.jobId), lease.leaseToken, now);
+      if (refusal !== undefined || result.kind === "refused") {
+        assert.deepEqual(result, refusal);
+        return;
+      }
+      assertSameJob(result.job, model.jobs.get(lease.jobId)!);
+      passTime(world, draw);
+      if (draw.below(2) === 0) await continueSequence(world, draw, lease, inner);
+      else {
+        const outcome = drawOutcome(world, draw, lease, draw.pick(kinds));
+        await commit(world, [{ ...outcome, locked: true }], inner);
+      }
+    },
+    ctx,
+  );
+};
+
+const continueSequence = async (
+  world: World,
+  draw: Draw,
+  lease: HeldLease | { readonly jobId: string; readonly leaseToken: null },
+  ctx: object,
+): Promise<void> => {
+  const awaitsBlockers = draw.below(2) === 1;
+  const next = { ...drawContinuation(world, draw, lease.jobId), awaitsBlockers };
+  await create(world, [next], ctx);
+  if (awaitsBlockers) await tieToBlockers(world, draw, next, ctx);
+  const completedBy = lease.leaseToken === null ? null : "worker-1";
+  await commit(
+    world,
+    [{ ...lease, kind: "complete", locked: true, output: null, continuedToId: next.id, completedBy }],
+    ctx,
+  );
+};
+
+/** As workerless completion does: locks the sequence and completes its current job, once or with a continuation. */
+export const completeSequence: Action = async (world, draw, ctx) => {
+  const { model } = world;
+  const known = sequenceIds(model);
+  if (known.length === 0) return;
+  const sequenceId = draw.below(10) === 9 ? world.createId() : draw.pick(known);
+  await inTransaction(
+    world,
+    async (inner) => {
+      world.note("lockSequence", sequenceId);
+      const locked = await world.adapter.lockSequence({ sequenceId, now: world.now, ctx: inner });
+      assertSameSequence(model, locked, sequenceId);
+      const current = currentJob(model, sequenceId);
+      if (current === undefined) throw new ExpectedRejection();
+      passTime(world, draw);
+      const lease = { jobId: current.id, leaseToken: null };
+      const isOpen = current.status !== "completed" && current.status !== "failed";
+      if (isOpen && draw.below(2) === 1) await continueSequence(world, draw, lease, inner);
+      else {
+        const outcome = drawOutcome(world, draw, lease, draw.pick<Kind>(["complete", "fail"]));
+        await commit(world, [{ ...outcome, locked: true }], inner);
+      }
+    },
+    ctx,
+  );
+};

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import type { JobFilter, JobPage } from "../../contracts/state-adapter.ts";
+import type { PagePosition } from "../../model/cursor.ts";
+import type { StateJob } from "../../model/job.ts";
+import { queues, typeNames } from "./actions-start.ts";
+import { assertSameJobs } from "./compare.ts";
+import type { Draw } from "./draw.ts";
+import { allJobs, type ModelJob, sequenceIds } from "./model-store.ts";
+import type { Action, World } from "./world.ts";
+
+export const byCreation = (a: ModelJob, b: ModelJob): number =>
+  a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+
+/** Reads page by page to the end. */
+export const readAll = async (
+  read: (after: PagePosition | null) => Promise<JobPage>,
+  limit: number,
+): Promise<StateJob[]> => {
+  const jobs: StateJob[] = [];
+  for (let after: PagePosition | null = null; ;) {
+    const page: JobPage = await read(after);
+    assert.ok(page.jobs.length <= limit, "a page keeps to its limit");
+    jobs.push(...page.jobs);
+    if (page.next === null) return jobs;
+    after = page.next;
+  }
+};
+
+const isWithin = (moment: number | null, from: number | undefined, before: number | undefined): boolean => {
+  if (from === undefined && before === undefined) return true;
+  return moment !== null && moment >= (from ?? -Infinity) && moment < (before ?? Infinity);
+};
+
+const fits = (job: ModelJob, filter: JobFilter): boolean =>
+  (filter.ids?.includes(job.id) ?? true) &&
+  (filter.statuses?.includes(job.status) ?? true) &&
+  (filter.queues?.includes(job.queue) ?? true) &&
+  (filter.typeNames?.includes(job.typeName) ?? true) &&
+  (filter.sequenceTypeNames?.includes(job.sequenceTypeName) ?? true) &&
+  (filter.sequenceId ?? job.sequenceId) === job.sequenceId &&
+  (filter.rootSequenceId ?? job.rootSequenceId) === job.rootSequenceId &&
+  (filter.failureReasons === undefined ||
+    (job.failureReason !== null && filter.failureReasons.includes(job.failureReason))) &&
+  isWithin(job.createdAt, filter.createdFrom, filter.createdBefore) &&
+  isWithin(job.completedAt ?? job.failedAt, filter.finishedFrom, filter.finishedBefore);
+
+const drawFilter = ({ model, now }: World, draw: Draw): JobFilter => {
+  const parts: readonly JobFilter[] = [
+    {},
+    { statuses: ["pending", "failed"] },
+    { statuses: ["completed"], queues: [queues[0]] },
+    { queues: [queues[1], "nobody's queue"] },
+    { typeNames: [typeNames[0]] },
+    { sequenceTypeNames: [typeNames[1]] },
+    { failureReasons: ["blocker_failed", "cancelled"] },
+    { ids: draw.some([...model.jobs.keys()], 3) },
+    { sequenceId: draw.pick([...sequenceIds(model), "00000000-0000-4000-8000-000000000000"]) },
+    { rootSequenceId: draw.pick([...sequenceIds(model), "00000000-0000-4000-8000-000000000000"]) },
+    { createdFrom: now - 3_000, createdBefore: now },
+    { finishedFrom: now - 3_000 },
+    { finishedBefore: now },
+  ];
+  return { ...draw.pick(parts), ...draw.pick(parts) };
+};
+
+export const list: Action = async (world, draw, ctx) => {
+  const { adapter, model, now } = world;
+  const filter = drawFilter(world, draw);
+  const order = draw.pick(["oldest", "newest"] as const);
+  const limit = draw.pick([100, 2, 1]);
+  world.note("listJobs", { filter, order, limit });
+  const actual = await readAll((after) => adapter.listJobs({ filter, order, limit, after, now, ctx }), limit);
+  const expected = allJobs(model)
+    .filter((job) => fits(job, filter))
+    .sort(byCreation);
+  assertSameJobs(actual, order === "oldest" ? expected : expected.reverse());
+};

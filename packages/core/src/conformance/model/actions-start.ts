@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import type { CreatedStateJob, NewJob, NewJobDeduplication } from "../../contracts/state-adapter.ts";
+import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../../errors.ts";
+import type { Schedule } from "../../model/schedule.ts";
+import { assertRejects, assertSameJob } from "./compare.ts";
+import type { Draw } from "./draw.ts";
+import { addBlockers, createJob, duplicatesOf, waitsFor } from "./model-create.ts";
+import { allJobs, sequenceIds } from "./model-store.ts";
+import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
+
+export const queues = ["queue-1", "queue-2"] as const;
+export const typeNames = ["type-a", "type-b"] as const;
+
+/** Few keys and few different times, so that jobs collide. */
+const deduplications: readonly (NewJobDeduplication | null)[] = [
+  null,
+  null,
+  null,
+  { key: "key-1", strategy: "completed", windowMs: null },
+  { key: "key-1", strategy: "all", windowMs: null },
+  { key: "key-1", strategy: "all", windowMs: 3_000 },
+  { key: "key-1", strategy: "completed", windowMs: 1_000 },
+  { key: "key-2", strategy: "completed", windowMs: null },
+];
+
+export const drawSchedule = (draw: Draw, now: number): Schedule =>
+  draw.pick<Schedule>([
+    { afterMs: 0 },
+    { afterMs: 0 },
+    { afterMs: 1_000 },
+    { afterMs: 4_000 },
+    { at: now - 1_000 },
+    { at: now + 2_000 },
+  ]);
+
+const drawSettings = (draw: Draw, now: number) => ({
+  queue: draw.pick(queues),
+  priority: draw.pick([0, 0, 5, -1]),
+  schedule: drawSchedule(draw, now),
+  maxAttempts: draw.pick([2, 1, 4]),
+  leaseMs: draw.pick([null, null, 2_000]),
+  timeoutMs: draw.pick([null, 500]),
+  onBlockerFailure: draw.pick(["fail", "wait"] as const),
+  input: draw.pick(["null", '{"n":1}']),
+});
+
+/** A new sequence: a tree of its own, or brought about by some job and so a part of that one's. */
+export const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob => {
+  const id = createId();
+  const typeName = draw.pick(typeNames);
+  const settings = drawSettings(draw, now);
+  const deduplication = draw.pick(deduplications);
+  const jobs = allJobs(model);
+  const origin = draw.below(4) === 3 && jobs.length > 0 ? draw.pick(jobs) : undefined;
+  return {
+    id,
+    typeName,
+    sequenceId: id,
+    sequenceTypeName: typeName,
+    sequenceIndex: 0,
+    rootSequenceId: origin?.rootSequenceId ?? id,
+    originId: origin?.id ?? null,
+    ...settings,
+    awaitsBlockers: false,
+    deduplication,
+  };
+};
+
+/** The next job of a sequence. */
+export const drawContinuation = ({ model, now, createId }: World, draw: Draw, jobId: string): NewJob => {
+  const { sequenceId, sequenceTypeName, sequenceIndex, rootSequenceId } = model.jobs.get(jobId)!;
+  return {
+    id: createId(),
+    typeName: draw.pick(typeNames),
+    sequenceId,
+    sequenceTypeName,
+    sequenceIndex: sequenceIndex + 1,
+    rootSequenceId,
+    originId: jobId,
+    ...drawSettings(draw, now),
+    awaitsBlockers: false,
+    deduplication: null,
+  };
+};
+
+const assertCreated = ({ model, now }: World, job: NewJob, actual: CreatedStateJob | undefined): void => {
+  assert.ok(actual);
+  const duplicates = duplicatesOf(model, job, now);
+  assert.equal(actual.deduplicated, duplicates.length > 0, `whether ${job.id} is a duplicate`);
+  const expected = duplicates.find(({ id }) => id === actual.job.id) ?? duplicates[0];
+  assertSameJob(actual.job, expected ?? createJob(model, job, now));
+};
+
+export const create = async (
+  world: World,
+  jobs: readonly NewJob[],
+  ctx: object | undefined,
+): Promise<void> => {
+  const { adapter, now } = world;
+  world.note("createJobs", jobs);
+  const created = await adapter.createJobs({ jobs, now, ctx });
+  assert.equal(created.length, jobs.length);
+  // One after the other: each sees those before it.
+  for (const [index, job] of jobs.entries()) assertCreated(world, job, created[index]);
+};
+
+/** What stands in the way of these blockers; undefined when nothing does. */
+const blockersRefused = ({ model }: World, sequenceId: string, blockers: readonly string[]) => {
+  const known = sequenceIds(model);
+  if (blockers.some((id) => !known.includes(id))) return JobNotFoundError;
+  return blockers.some((id) => waitsFor(model, id, sequenceId)) ? BlockerCycleError : undefined;
+};
+
+export const tieToBlockers = async (
+  world: World,
+  draw: Draw,
+  { id: jobId }: NewJob,
+  ctx: object,
+): Promise<void> => {
+  const { adapter, model, now } = world;
+  const choices = [...sequenceIds(model), ...(draw.below(8) === 7 ? [world.createId()] : [])];
+  // The same sequence may be named twice: by deduplication two blockers can turn out to be one.
+  const blockerSequenceIds = Array.from({ length: draw.below(3) + 1 }, () => draw.pick(choices));
+  const job = model.jobs.get(jobId)!;
+  const expected = blockersRefused(world, job.sequenceId, blockerSequenceIds);
+  world.note("addJobBlockers", { jobId, blockerSequenceIds, refusedWith: expected?.name });
+  const call = adapter.addJobBlockers({ jobId, blockerSequenceIds, now, ctx });
+  if (expected !== undefined) {
+    await assertRejects<Error>(call, expected);
+    throw new ExpectedRejection();
+  }
+  addBlockers(model, job, blockerSequenceIds, now);
+  assertSameJob(await call, job);
+};
+
+export const start: Action = async (world, draw, ctx) => {
+  const jobs = Array.from({ length: draw.below(3) + 1 }, () => drawNewJob(world, draw));
+  await create(world, jobs, ctx);
+};
+
+export const startBlocked: Action = async (world, draw, ctx) => {
+  await inTransaction(
+    world,
+    async (inner) => {
+      const job = { ...drawNewJob(world, draw), awaitsBlockers: true };
+      await create(world, [job], inner);
+      // A duplicate is left as it was.
+      if (world.model.jobs.has(job.id)) await tieToBlockers(world, draw, job, inner);
+    },
+    ctx,
+  );
+};
+
+export const startExisting: Action = async (world, draw, ctx) => {
+  const { adapter, model, now } = world;
+  const existing = draw.some([...model.jobs.keys()], 2);
+  if (existing.length === 0) return;
+  const jobs = [
+    { ...drawNewJob(world, draw), deduplication: null },
+    ...existing.map((id) => ({ ...drawNewJob(world, draw), id, sequenceId: id, deduplication: null })),
+  ];
+  world.note("createJobs with ids that exist", existing);
+  const { ids } = await assertRejects(adapter.createJobs({ jobs, now, ctx }), JobAlreadyExistsError);
+  assert.deepEqual([...ids].sort(), [...existing].sort());
+  if (ctx !== undefined) throw new ExpectedRejection();
+};

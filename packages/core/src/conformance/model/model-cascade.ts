@@ -1,0 +1,48 @@
+import type { JobReference } from "../../model/job.ts";
+import {
+  blockersOf,
+  dependantsOf,
+  isFailedSequence,
+  type ModelJob,
+  type ModelStore,
+  referenceOf,
+} from "./model-store.ts";
+
+const failedBlockersOf = (store: ModelStore, job: ModelJob): string[] =>
+  blockersOf(store, job).filter((id) => isFailedSequence(store, id));
+
+export const failByBlocker = (store: ModelStore, job: ModelJob, now: number): void => {
+  job.status = "failed";
+  job.failedAt = now;
+  job.failureReason = "blocker_failed";
+  job.failedBlockerIds = failedBlockersOf(store, job);
+};
+
+/** Fails whoever waits for a failed sequence, and whoever waits for those. */
+export const cascadeFailure = (store: ModelStore, sequenceId: string, now: number): JobReference[] => {
+  const failed: ModelJob[] = [];
+  const visit = (failedSequenceId: string): void => {
+    for (const dependant of dependantsOf(store, failedSequenceId)) {
+      if (dependant.status !== "blocked" || dependant.onBlockerFailure === "wait") continue;
+      failByBlocker(store, dependant, now);
+      failed.push(dependant);
+      visit(dependant.sequenceId);
+    }
+  };
+  visit(sequenceId);
+  // Only now is it known who else failed in the same moment.
+  for (const job of failed) job.failedBlockerIds = failedBlockersOf(store, job);
+  return failed.map(referenceOf);
+};
+
+/** A sequence has completed: whoever waits for it has one thing less to wait for. */
+export const unblock = (store: ModelStore, sequenceId: string): JobReference[] => {
+  const unblocked: JobReference[] = [];
+  for (const dependant of dependantsOf(store, sequenceId)) {
+    dependant.openBlockers -= blockersOf(store, dependant).filter((id) => id === sequenceId).length;
+    if (dependant.status !== "blocked" || dependant.openBlockers > 0) continue;
+    dependant.status = "pending";
+    unblocked.push(referenceOf(dependant));
+  }
+  return unblocked;
+};

@@ -1,0 +1,90 @@
+import type { NewJob } from "../../contracts/state-adapter.ts";
+import type { Schedule } from "../../model/schedule.ts";
+import { cascadeFailure, failByBlocker } from "./model-cascade.ts";
+import {
+  allJobs,
+  blockersOf,
+  currentJob,
+  isFailedSequence,
+  isOver,
+  type ModelJob,
+  type ModelStore,
+} from "./model-store.ts";
+
+export const momentOf = (schedule: Schedule, now: number): number =>
+  "at" in schedule ? schedule.at : now + schedule.afterMs;
+
+/** The sequences of the same type and key that make a new job a duplicate; any of them may be the answer. */
+export const duplicatesOf = (store: ModelStore, job: NewJob, now: number): ModelJob[] => {
+  const { deduplication } = job;
+  if (deduplication === null) return [];
+  return allJobs(store).filter(
+    (first) =>
+      first.sequenceIndex === 0 &&
+      first.sequenceTypeName === job.sequenceTypeName &&
+      first.deduplicationKey === deduplication.key &&
+      (deduplication.windowMs === null || first.createdAt > now - deduplication.windowMs) &&
+      (deduplication.strategy === "all" || isLive(store, first)),
+  );
+};
+
+export const isLive = (store: ModelStore, { sequenceId }: ModelJob): boolean => {
+  const current = currentJob(store, sequenceId);
+  return current !== undefined && !isOver(current);
+};
+
+export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob => {
+  const { schedule, awaitsBlockers, deduplication, ...given } = job;
+  const created: ModelJob = {
+    ...given,
+    status: awaitsBlockers ? "blocked" : "pending",
+    output: null,
+    progress: null,
+    createdAt: now,
+    scheduledAt: momentOf(schedule, now),
+    attempt: 0,
+    leaseToken: null,
+    leaseVersion: 0,
+    leasedBy: null,
+    leasedUntil: null,
+    expiredLeases: 0,
+    lastAttemptAt: null,
+    lastError: null,
+    completedAt: null,
+    completedBy: null,
+    continuedToId: null,
+    failedAt: null,
+    failureReason: null,
+    failedBlockerIds: [],
+    deduplicationKey: deduplication?.key ?? null,
+    blockerCount: 0,
+    openBlockers: 0,
+  };
+  store.jobs.set(job.id, created);
+  return created;
+};
+
+/** Whether a sequence is, or waits through blocked jobs for, the one that is not to wait for itself. */
+export const waitsFor = (store: ModelStore, sequenceId: string, target: string): boolean => {
+  if (sequenceId === target) return true;
+  const current = currentJob(store, sequenceId);
+  if (current?.status !== "blocked") return false;
+  return blockersOf(store, current).some((blocker) => waitsFor(store, blocker, target));
+};
+
+export const addBlockers = (
+  store: ModelStore,
+  job: ModelJob,
+  blockerSequenceIds: readonly string[],
+  now: number,
+): void => {
+  store.blockers.set(job.id, blockerSequenceIds);
+  const open = blockerSequenceIds.filter((id) => currentJob(store, id)?.status !== "completed");
+  job.blockerCount = blockerSequenceIds.length;
+  job.openBlockers = open.length;
+  job.status = open.length > 0 ? "blocked" : "pending";
+  if (job.onBlockerFailure === "fail" && open.some((id) => isFailedSequence(store, id))) {
+    failByBlocker(store, job, now);
+    cascadeFailure(store, job.sequenceId, now);
+  }
+};

@@ -1,0 +1,130 @@
+import type { CancelResult, RedriveResult } from "../../contracts/state-adapter.ts";
+import type { JobReference } from "../../model/job.ts";
+import { cascadeFailure } from "./model-cascade.ts";
+import { isLive } from "./model-create.ts";
+import { endLease } from "./model-leases.ts";
+import {
+  allJobs,
+  blockersOf,
+  currentJob,
+  dependantsOf,
+  isFailedSequence,
+  type ModelJob,
+  type ModelStore,
+  referenceOf,
+} from "./model-store.ts";
+
+/** Takes a lease that has run out away from its holder. */
+export const reap = (store: ModelStore, job: ModelJob, error: string, now: number): JobReference[] => {
+  const endedAt = job.leasedUntil ?? now;
+  endLease(job, null);
+  job.expiredLeases += 1;
+  if (job.attempt < job.maxAttempts) {
+    job.status = "pending";
+    job.scheduledAt = endedAt;
+    return [];
+  }
+  job.status = "failed";
+  job.failedAt = now;
+  job.failureReason = "attempts_exhausted";
+  job.lastError = error;
+  return cascadeFailure(store, job.sequenceId, now);
+};
+
+export type Cancellation = Pick<CancelResult, "sequenceId" | "kind" | "wasRunning"> & {
+  readonly job: ModelJob | null;
+};
+
+/** All that are named fail first; only then does their failure spread. */
+export const cancel = (
+  store: ModelStore,
+  sequenceIds: readonly string[],
+  error: string,
+  now: number,
+): { readonly results: Cancellation[]; readonly cascaded: JobReference[] } => {
+  const results = sequenceIds.map((sequenceId): Cancellation => {
+    const job = currentJob(store, sequenceId);
+    if (job === undefined) return { sequenceId, kind: "not_found", wasRunning: false, job: null };
+    if (job.status === "completed") return { sequenceId, kind: "already_completed", wasRunning: false, job };
+    if (job.status === "failed") {
+      const kind = job.failureReason === "cancelled" ? "cancelled" : "already_failed";
+      return { sequenceId, kind, wasRunning: false, job };
+    }
+    const wasRunning = job.status === "running";
+    endLease(job, null);
+    job.status = "failed";
+    job.failedAt = now;
+    job.failureReason = "cancelled";
+    job.lastError = error;
+    return { sequenceId, kind: "cancelled", wasRunning, job };
+  });
+  const cascaded = results
+    .filter(({ kind }) => kind === "cancelled")
+    .flatMap(({ sequenceId }) => cascadeFailure(store, sequenceId, now));
+  return { results, cascaded };
+};
+
+const hasLiveDuplicate = (store: ModelStore, job: ModelJob): boolean => {
+  const key = store.jobs.get(job.sequenceId)?.deduplicationKey ?? null;
+  return (
+    key !== null &&
+    allJobs(store).some(
+      (other) =>
+        other.sequenceIndex === 0 &&
+        other.id !== job.sequenceId &&
+        other.sequenceTypeName === job.sequenceTypeName &&
+        other.deduplicationKey === key &&
+        isLive(store, other),
+    )
+  );
+};
+
+const hasFailedBlocker = (store: ModelStore, job: ModelJob): boolean =>
+  blockersOf(store, job).some((id) => isFailedSequence(store, id));
+
+const revive = (store: ModelStore, job: ModelJob, now: number, revived: JobReference[]): void => {
+  job.status = job.openBlockers > 0 ? "blocked" : "pending";
+  job.scheduledAt = now;
+  job.attempt = 0;
+  job.expiredLeases = 0;
+  job.failedAt = null;
+  job.failureReason = null;
+  job.failedBlockerIds = [];
+  for (const dependant of dependantsOf(store, job.sequenceId)) {
+    if (dependant.failureReason !== "blocker_failed") continue;
+    if (hasFailedBlocker(store, dependant) || hasLiveDuplicate(store, dependant)) continue;
+    revived.push(referenceOf(dependant));
+    revive(store, dependant, now, revived);
+  }
+};
+
+export interface Redrive {
+  readonly kinds: RedriveResult["kind"][];
+  readonly revived: JobReference[];
+}
+
+/** Again and again until nothing changes, so that the order in which a job and its blocker are named does not matter. */
+export const redrive = (store: ModelStore, jobIds: readonly string[], now: number): Redrive => {
+  const revived: JobReference[] = [];
+  const tryOne = (jobId: string): RedriveResult["kind"] => {
+    const job = store.jobs.get(jobId);
+    if (job === undefined) return "not_found";
+    if (job.status !== "failed") return "not_failed";
+    if (job.onBlockerFailure === "fail" && hasFailedBlocker(store, job)) return "blocker_failed";
+    if (hasLiveDuplicate(store, job)) return "duplicate_live";
+    revive(store, job, now, revived);
+    return "redriven";
+  };
+  const wasFailed = new Set(jobIds.filter((id) => store.jobs.get(id)?.status === "failed"));
+  let kinds = jobIds.map(tryOne);
+  for (let round = 0; round < jobIds.length; round += 1) {
+    kinds = jobIds.map((id, index) => (kinds[index] === "blocker_failed" ? tryOne(id) : kinds[index]!));
+  }
+  // One that another of the call has brought back was redriven all the same.
+  return {
+    kinds: kinds.map((kind, index) =>
+      kind === "not_failed" && wasFailed.has(jobIds[index]!) ? "redriven" : kind,
+    ),
+    revived,
+  };
+};

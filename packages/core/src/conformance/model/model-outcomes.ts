@@ -1,0 +1,65 @@
+import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import { cascadeFailure, unblock } from "./model-cascade.ts";
+import { momentOf } from "./model-create.ts";
+import { endLease, notRunning, refusalOf } from "./model-leases.ts";
+import { isOver, type ModelJob, type ModelStore } from "./model-store.ts";
+
+const statusAfter = { complete: "completed", fail: "failed", retry: "pending", release: "pending" } as const;
+
+export const isRepetition = (job: ModelJob | undefined, { kind, leaseToken }: JobOutcome): boolean =>
+  job !== undefined &&
+  leaseToken !== null &&
+  job.leaseToken === leaseToken &&
+  job.status === statusAfter[kind];
+
+const applied = (
+  now: number,
+  effects: Partial<Pick<OutcomeResult & { kind: "applied" }, "unblocked" | "cascaded">> = {},
+): OutcomeResult => ({ kind: "applied", at: now, unblocked: [], cascaded: [], ...effects });
+
+export const commitOutcome = (store: ModelStore, outcome: JobOutcome, now: number): OutcomeResult => {
+  const job = store.jobs.get(outcome.jobId);
+  if (isRepetition(job, outcome)) return { kind: "repeated" };
+  const refused = refuse(job, outcome, now);
+  if (refused !== undefined) return refused;
+  return apply(store, job as ModelJob, outcome, now);
+};
+
+const refuse = (job: ModelJob | undefined, outcome: JobOutcome, now: number): OutcomeResult | undefined => {
+  if (outcome.leaseToken === null && job !== undefined) return isOver(job) ? notRunning(job) : undefined;
+  const refused = refusalOf(job, outcome.leaseToken ?? "", now);
+  return refused?.reason === "lease_expired" && outcome.locked === true ? undefined : refused;
+};
+
+const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: number): OutcomeResult => {
+  const wasRunning = job.status === "running";
+  endLease(job, outcome.leaseToken);
+  job.status = statusAfter[outcome.kind];
+  switch (outcome.kind) {
+    case "complete":
+      job.output = outcome.output;
+      job.completedAt = now;
+      job.completedBy = outcome.completedBy;
+      job.continuedToId = outcome.continuedToId;
+      return applied(
+        now,
+        outcome.continuedToId === null ? { unblocked: unblock(store, job.sequenceId) } : {},
+      );
+    case "fail":
+      job.failedAt = now;
+      job.failureReason = outcome.reason;
+      job.lastError = outcome.error;
+      job.expiredLeases = 0;
+      return applied(now, { cascaded: cascadeFailure(store, job.sequenceId, now) });
+    case "retry":
+      job.scheduledAt = momentOf(outcome.schedule, now);
+      job.lastError = outcome.error;
+      job.expiredLeases = 0;
+      return applied(now);
+    case "release":
+      if (outcome.schedule !== null) job.scheduledAt = momentOf(outcome.schedule, now);
+      job.lastError = outcome.error ?? job.lastError;
+      if (wasRunning) job.attempt -= 1;
+      return applied(now);
+  }
+};

@@ -1,0 +1,66 @@
+import type { JobReference, StateJob } from "../../model/job.ts";
+
+/**
+ * What a store must look like from outside, kept the naive way: two maps, every question answered by going through all
+ * of it, every transaction a copy of everything. It shares no code with any adapter, so that the two cannot be wrong in
+ * the same way.
+ */
+export interface ModelStore {
+  /** In order of creation. */
+  jobs: Map<string, ModelJob>;
+  /** For each job the sequences it was given to wait for, in the order given. */
+  blockers: Map<string, readonly string[]>;
+}
+
+export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId">> {
+  /** The contract does not say which of several failed blockers is named; any of these will do. */
+  failedBlockerIds: readonly string[];
+}
+
+type Mutable<T> = { -readonly [TKey in keyof T]: T[TKey] };
+
+export const createModelStore = (): ModelStore => ({ jobs: new Map(), blockers: new Map() });
+
+export const copyStore = (store: ModelStore): ModelStore => structuredClone(store);
+
+/** Rolls back to a copy made earlier. */
+export const restoreStore = (store: ModelStore, copy: ModelStore): void => {
+  store.jobs = copy.jobs;
+  store.blockers = copy.blockers;
+};
+
+export const allJobs = (store: ModelStore): ModelJob[] => [...store.jobs.values()];
+
+export const jobsOfSequence = (store: ModelStore, sequenceId: string): ModelJob[] =>
+  allJobs(store)
+    .filter((job) => job.sequenceId === sequenceId)
+    .sort((a, b) => a.sequenceIndex - b.sequenceIndex);
+
+export const currentJob = (store: ModelStore, sequenceId: string): ModelJob | undefined =>
+  jobsOfSequence(store, sequenceId).at(-1);
+
+export const isOver = ({ status }: ModelJob): boolean => status === "completed" || status === "failed";
+
+export const isFailedSequence = (store: ModelStore, sequenceId: string): boolean =>
+  currentJob(store, sequenceId)?.status === "failed";
+
+export const blockersOf = (store: ModelStore, job: ModelJob): readonly string[] =>
+  store.blockers.get(job.id) ?? [];
+
+/** The jobs that were given this sequence as a blocker. */
+export const dependantsOf = (store: ModelStore, sequenceId: string): ModelJob[] =>
+  allJobs(store).filter((job) => blockersOf(store, job).includes(sequenceId));
+
+export const sequenceIds = (store: ModelStore): string[] =>
+  allJobs(store)
+    .filter(({ sequenceIndex }) => sequenceIndex === 0)
+    .map(({ id }) => id);
+
+export const referenceOf = (job: ModelJob): JobReference => ({
+  id: job.id,
+  typeName: job.typeName,
+  queue: job.queue,
+  sequenceId: job.sequenceId,
+  sequenceTypeName: job.sequenceTypeName,
+  rootSequenceId: job.rootSequenceId,
+});

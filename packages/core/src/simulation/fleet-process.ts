@@ -1,0 +1,187 @@
+import type { Leasehold } from "../api.ts";
+import type { Middleware } from "../api/process.ts";
+import type { RunningWorker } from "../api/worker.ts";
+import { type Runtime, sleep } from "../clock.ts";
+import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import { createLeasehold } from "../leasehold.ts";
+import { createUuidV7 } from "../model/uuid-v7.ts";
+import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
+import { createSeededRandom } from "../testing/seeded-random.ts";
+import { acknowledgeStarts } from "./acknowledge-starts.ts";
+import type { FleetOptions } from "./fleet.ts";
+import { createProcessNotify } from "./process-notify.ts";
+import { createProcessStore } from "./process-store.ts";
+import { createVirtualProcess, type VirtualProcess } from "./virtual-process.ts";
+import type { SimulatedProcess } from "./workload.ts";
+
+export interface FleetProcess<TDefs> {
+  readonly process: VirtualProcess;
+  readonly simulated: SimulatedProcess;
+  readonly leasehold: Leasehold<TDefs, AnyStateAdapter>;
+  kill(why: string): void;
+  /** Stops one worker in good order and starts another in its place. */
+  restartWorker(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface FleetProcessOptions<TDefs> extends FleetOptions<TDefs> {
+  readonly name: string;
+  readonly onDeath: () => void;
+}
+
+/** Starts a process: Leasehold as an application would set it up, with the simulation underneath and all around. */
+export const startProcess = async <TDefs>(
+  options: FleetProcessOptions<TDefs>,
+): Promise<FleetProcess<TDefs>> => {
+  const { plan, clock, history, chaos, store, workload, name, onDeath } = options;
+  const seed = `${plan.seed}/${name}`;
+  const process = createVirtualProcess(name, clock);
+
+  const kill = (why: string): void => {
+    if (process.isDead) return;
+    chaos.note(name, `killed ${why}`, Infinity);
+    process.kill();
+    onDeath();
+  };
+
+  const simulated: SimulatedProcess = {
+    name,
+    clock: process.clock,
+    sleep: (ms, signal) => sleep(process.clock, ms, signal),
+    block: (ms) => {
+      chaos.note(name, `blocked for ${ms} ms`, ms);
+      process.pause(ms);
+    },
+    crash: () => kill("by its own code"),
+    get isCalm() {
+      return chaos.isCalm;
+    },
+    strengthOf: chaos.strengthOf,
+  };
+
+  const leasehold = await createLeasehold({
+    jobTypes: workload.jobTypes,
+    storeDeadlineMs: plan.storeDeadlineMs,
+    stateAdapter: createProcessStore({
+      adapter: store.connect(name),
+      process,
+      clock,
+      random: createSeededRandom(`${seed}/store`),
+      chaos,
+      latencyMs: plan.latencyMs,
+      kill,
+    }),
+    notifyAdapter: createProcessNotify({
+      adapter: options.notifyAdapter,
+      process,
+      clock,
+      random: createSeededRandom(`${seed}/notify`),
+      chaos,
+      leaseMs: plan.leaseMs,
+      someJobIds: () => [...store.rows.keys()],
+    }),
+    observabilityAdapter: {
+      jobAttemptStarted: ({ workerId, queue }) =>
+        history.add({ kind: "slot_taken", at: clock.now(), workerId, queue }),
+      jobAttemptDuration: ({ workerId, queue }) =>
+        history.add({ kind: "slot_freed", at: clock.now(), workerId, queue }),
+    },
+    runtime: createProcessRuntime(seed, process, options),
+  });
+
+  const recordExecution: Middleware = async ({ job, signal, workerId }, next) => {
+    const execution = history.events.length;
+    history.add({
+      kind: "execution_started",
+      at: clock.now(),
+      execution,
+      process: name,
+      workerId,
+      jobId: job.id,
+      attempt: job.attempt,
+    });
+    let ending: "returned" | "threw" = "threw";
+    try {
+      // What a handler starts in a transaction is acknowledged by nobody before that commits.
+      const result = await options.acknowledging.run([], next);
+      ending = "returned";
+      return result;
+    } finally {
+      const abortReason = signal.aborted ? String(signal.reason) : undefined;
+      history.add({ kind: "execution_ended", at: clock.now(), execution, ending, abortReason });
+    }
+  };
+
+  const facade = acknowledgeStarts(leasehold, options.acknowledging, (jobIds) =>
+    history.add({ kind: "acknowledged", at: clock.now(), process: name, jobIds }),
+  );
+  const recorded: typeof facade = {
+    ...facade,
+    createWorker: (definition) => leasehold.createWorker(definition).use(recordExecution),
+  };
+
+  const queueNames = new Set(["default"]);
+  for (const { queue } of workload.jobTypes.definitions.values())
+    if (queue !== undefined) queueNames.add(queue);
+  let started = 0;
+
+  const startWorker = async (index: number): Promise<RunningWorker> => {
+    const { sideQueueConcurrency, ...settings } = plan.workers[index]!;
+    const queues = Object.fromEntries(
+      [...queueNames].map((queue) => [
+        queue,
+        queue === "default" ? settings.concurrency : sideQueueConcurrency,
+      ]),
+    );
+    started += 1;
+    const workerId = `${name}/w${started}`;
+    history.add({
+      kind: "worker_started",
+      at: clock.now(),
+      workerId,
+      limits: { concurrency: settings.concurrency, queues, maxAttempts: plan.maxAttempts ?? Infinity },
+    });
+    return workload.createWorker(recorded, simulated).start({
+      ...settings,
+      workerId,
+      queues,
+      leaseMs: plan.leaseMs,
+      maxAttempts: plan.maxAttempts,
+    });
+  };
+
+  const stopWorker = async (worker: RunningWorker): Promise<void> => {
+    const since = clock.now();
+    await worker.stop();
+    history.add({ kind: "worker_stopped", at: clock.now(), process: name, workerId: worker.workerId, since });
+  };
+
+  const workers = await Promise.all(plan.workers.map((_worker, index) => startWorker(index)));
+
+  return {
+    process,
+    simulated,
+    leasehold: recorded,
+    kill,
+    restartWorker: async () => {
+      const [worker] = workers.splice(0, 1);
+      if (!worker) return;
+      await stopWorker(worker);
+      workers.push(await startWorker(0));
+    },
+    stop: async () => {
+      await Promise.all(workers.map((worker) => stopWorker(worker)));
+    },
+  };
+};
+
+/** Like `createDeterministicRuntime`, on the process's own clock. */
+const createProcessRuntime = <TDefs>(
+  seed: string,
+  process: VirtualProcess,
+  { clock }: FleetOptions<TDefs>,
+): Runtime => ({
+  ...createDeterministicRuntime({ seed, clock }),
+  clock: process.clock,
+  createId: createUuidV7({ now: process.clock.now, randomBytes: createSeededRandom(`${seed}/ids`).bytes }),
+});

@@ -1,0 +1,159 @@
+import { drawBehaviours, needsTimeout } from "./behaviours.ts";
+import type { MixedLeasehold, Script } from "./mixed-job-types.ts";
+import type { OperationContext } from "./workload.ts";
+
+type Operation = (leasehold: MixedLeasehold, context: OperationContext) => Promise<unknown>;
+
+class ChangedMyMind extends Error {}
+
+const drawScript = ({ random, process, plan }: OperationContext, hops: number): Script => ({
+  script: drawBehaviours(random, process.strengthOf, plan.leaseMs),
+  hops,
+});
+
+const drawOptions = (context: OperationContext, input: Script) => {
+  const { random, plan } = context;
+  return {
+    input,
+    priority: random.integer(-1, 1),
+    ...(random.chance(0.2) && { schedule: { afterMs: Math.ceil(random.next() * 2 * plan.leaseMs) } }),
+    ...(random.chance(0.3) && { maxAttempts: random.integer(1, 5) }),
+    ...((needsTimeout(input.script) || random.chance(0.3)) && { timeoutMs: Math.ceil(plan.leaseMs * 0.8) }),
+  };
+};
+
+const drawStart = (context: OperationContext) => {
+  const { random, plan } = context;
+  const typeName = random.pick(["task", "task", "urgent"] as const);
+  const options = drawOptions(context, drawScript(context, 0));
+  if (!random.chance(0.3)) return { typeName, ...options };
+  const deduplication = {
+    key: random.pick(["a", "b"]),
+    strategy: random.pick(["completed", "completed", "all"] as const),
+    ...(random.chance(0.3) && { windowMs: plan.leaseMs * 2 }),
+  };
+  return { typeName, ...options, deduplication };
+};
+
+const pickSequence = ({ random, jobs }: OperationContext, isWanted: (typeName: string) => boolean) => {
+  const firsts = jobs().filter(({ sequenceIndex, typeName }) => sequenceIndex === 0 && isWanted(typeName));
+  return firsts.length === 0 ? undefined : random.pick(firsts);
+};
+
+const startOne: Operation = (leasehold, context) => leasehold.startJobSequence(drawStart(context));
+
+const startMany: Operation = (leasehold, context) =>
+  leasehold.startJobSequences({
+    sequences: Array.from({ length: context.random.integer(2, 6) }, () => drawStart(context)),
+  });
+
+/** Starts in a transaction of the caller's own, which does not always commit. */
+const startInTransaction: Operation = async (leasehold, context) => {
+  const { random, process } = context;
+  const commits = random.chance(0.5);
+  const starts = Array.from({ length: random.integer(1, 3) }, () => drawStart(context));
+  await leasehold.runInTransaction(async () => {
+    for (const start of starts) await leasehold.startJobSequence(start);
+    if (random.chance(0.3)) await process.sleep(5);
+    if (!commits) throw new ChangedMyMind();
+  });
+};
+
+/** A caller that does not know what became of its start tries again with the same id. */
+const startUntilCertain: Operation = async (leasehold, context) => {
+  const first = await leasehold.startJobSequence(drawStart(context));
+  await leasehold.startJobSequence({ ...drawStart(context), id: first.id });
+};
+
+const startChain: Operation = (leasehold, context) =>
+  leasehold.startJobSequence({
+    typeName: "chain",
+    ...drawOptions(context, drawScript(context, context.random.integer(1, 3))),
+  });
+
+const startGather: Operation = (leasehold, context) => {
+  const { random } = context;
+  const task = async () => {
+    const existing = random.chance(0.3)
+      ? pickSequence(context, (typeName) => typeName === "task")
+      : undefined;
+    if (existing) return { id: existing.id, typeName: "task" as const };
+    return leasehold.startJobSequence({ ...drawStart(context), typeName: "task" });
+  };
+  if (random.chance(0.6)) {
+    return leasehold.startJobSequence({
+      typeName: "gather",
+      ...drawOptions(context, drawScript(context, 0)),
+      startBlockers: async () => [await task(), await task()],
+    });
+  }
+  return leasehold.startJobSequence({
+    typeName: "patient",
+    ...drawOptions(context, drawScript(context, 0)),
+    startBlockers: async () => [
+      await task(),
+      await leasehold.startJobSequence({
+        typeName: "chain",
+        ...drawOptions(context, drawScript(context, 1)),
+      }),
+    ],
+  });
+};
+
+const cancel: Operation = async (leasehold, context) => {
+  const ids = [pickSequence(context, () => true)?.id, pickSequence(context, () => true)?.id];
+  await leasehold.cancelJobSequences({ ids: ids.filter((id) => id !== undefined) });
+};
+
+const redrive: Operation = async (leasehold, { random, jobs }) => {
+  const dryRun = random.chance(0.2);
+  if (random.chance(0.5)) return leasehold.redriveJobs({ filter: {}, dryRun });
+  const failed = jobs().filter(({ status }) => status === "failed");
+  if (failed.length === 0) return undefined;
+  return leasehold.redriveJobs({ ids: [random.pick(failed).id], dryRun });
+};
+
+const completeFromOutside: Operation = async (leasehold, context) => {
+  const sequence = pickSequence(context, (typeName) => typeName === "chain" || typeName === "task");
+  if (!sequence) return;
+  await leasehold.completeJobSequence({
+    id: sequence.id,
+    typeName: sequence.typeName as "chain",
+    complete: async ({ job, complete }) => {
+      await complete(job as never, (async () => "from outside") as never);
+    },
+  });
+};
+
+const remove: Operation = async (leasehold, context) => {
+  const sequence = pickSequence(context, () => true);
+  if (sequence) await leasehold.deleteJobSequences({ rootSequenceIds: [sequence.rootSequenceId] });
+};
+
+const wait: Operation = async (leasehold, context) => {
+  const sequence = pickSequence(context, (typeName) => typeName === "task");
+  if (!sequence) return;
+  const timeoutMs = context.plan.leaseMs * 3;
+  await leasehold.waitForJobSequenceCompletion({ id: sequence.id, typeName: "task", timeoutMs });
+};
+
+/** How often each happens among all operations. */
+const operations: readonly (readonly [weight: number, Operation])[] = [
+  [4, startOne],
+  [3, startMany],
+  [2, startInTransaction],
+  [1, startUntilCertain],
+  [3, startChain],
+  [4, startGather],
+  [2, cancel],
+  [3, redrive],
+  [2, completeFromOutside],
+  [1, remove],
+  [1, wait],
+];
+
+const wheel = operations.flatMap(([weight, operation]) => Array.from({ length: weight }, () => operation));
+
+export const operate = async (leasehold: MixedLeasehold, context: OperationContext): Promise<void> => {
+  await context.random.pick(wheel)(leasehold, context);
+};

@@ -1,0 +1,44 @@
+import type { Leasehold } from "../api.ts";
+import type { Clock } from "../clock.ts";
+import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import type { StateJob } from "../model/job.ts";
+import type { JobTypes } from "../model/job-types.ts";
+import type { SeededRandom } from "../testing/seeded-random.ts";
+import type { StartableWorker } from "../testing/test-bench.ts";
+import type { SimulationFault } from "./faults.ts";
+import type { SimulationPlan } from "./plan.ts";
+
+/** What code inside a simulated process may use instead of timers and `process`. */
+export interface SimulatedProcess {
+  readonly name: string;
+  /** The process's own clock; every wait has to go through it. */
+  readonly clock: Clock;
+  /** Ends early, without an error, when the signal aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Stands for code that keeps the event loop busy. */
+  block(ms: number): void;
+  /** Stands for a crash. */
+  crash(): void;
+  /** Nothing goes wrong any more, and everything is to come to its end. */
+  readonly isCalm: boolean;
+  /** How strongly this seed wants such faults; 0 for not at all, and always 0 once everything is calm. */
+  strengthOf(kind: SimulationFault): number;
+}
+
+export interface OperationContext {
+  readonly plan: SimulationPlan;
+  readonly process: SimulatedProcess;
+  /** For every decision: with `Math.random` a seed would not repeat. */
+  readonly random: SeededRandom;
+  /** All jobs there are, as the store has them. */
+  readonly jobs: () => readonly StateJob[];
+}
+
+/** The application that is simulated. */
+export interface SimulationWorkload<TDefs> {
+  readonly jobTypes: JobTypes<TDefs>;
+  /** Implements the job types for a worker of this process. */
+  createWorker(leasehold: Leasehold<TDefs, AnyStateAdapter>, process: SimulatedProcess): StartableWorker;
+  /** One thing that somebody does at a random moment. What it rejects with is dropped: callers may see errors. */
+  operate(leasehold: Leasehold<TDefs, AnyStateAdapter>, context: OperationContext): Promise<void>;
+}
