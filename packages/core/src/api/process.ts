@@ -96,7 +96,10 @@ export interface ProcessOptions<
   readonly signal: TypedAbortSignal<JobAbortReason>;
   readonly prepare: Prepare<TTxContext>;
   readonly complete: Complete<TDefs, TTxContext, TJobId, TTypeName>;
-  /** Stores a value that readers find as `job.progress`. Kept by later attempts until they report their own. */
+  /**
+   * Stores a value that readers find as `job.progress`. Kept by later attempts until they report their own. A hint to
+   * people: it may be skipped while somebody else is changing the job.
+   */
   readonly reportProgress: (progress: unknown) => Promise<void>;
 }
 

@@ -7,6 +7,7 @@ import type {
   StateCall,
 } from "../contracts/state-adapter.ts";
 import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
+import type { StateJob } from "../model/job.ts";
 import type { Observe } from "./observe.ts";
 import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
 
@@ -77,7 +78,9 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
         return await withDeadline(clock, method, deadlineMs, invoke.call(adapter, repeated));
       } catch (error) {
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
-          return await recogniseOwnCreation(adapter, args?.["jobs"] as readonly NewJob[], error);
+          const jobs = args?.["jobs"] as readonly NewJob[];
+          const stored = await call("getJobs", { jobIds: jobs.map(({ id }) => id) });
+          return recogniseOwnCreation(jobs, stored as readonly (StateJob | undefined)[], error);
         }
         const passing = isWorthRepeating(error);
         // What the contract has adapters throw is an answer, not a fault.
@@ -116,13 +119,12 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
  * A creation whose answer was lost finds its own jobs on the second try. They are ours if they say the same; a job of
  * somebody else's that merely has the id does not.
  */
-const recogniseOwnCreation = async (
-  adapter: AnyStateAdapter,
+const recogniseOwnCreation = (
   jobs: readonly NewJob[],
+  stored: readonly (StateJob | undefined)[],
   error: JobAlreadyExistsError,
-): Promise<CreatedStateJob[]> => {
-  const stored = await adapter.getJobs({ jobIds: jobs.map(({ id }) => id) });
-  return jobs.map((job, index) => {
+): CreatedStateJob[] =>
+  jobs.map((job, index) => {
     const found = stored[index];
     const same =
       found !== undefined &&
@@ -132,4 +134,3 @@ const recogniseOwnCreation = async (
     if (!same) throw error;
     return { job: found, deduplicated: false };
   });
-};

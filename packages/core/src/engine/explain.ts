@@ -5,7 +5,7 @@ import { parseStoredError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 import { readJob } from "./queries.ts";
 import { findContext } from "./transaction.ts";
-import { viewJobWithoutBlockers } from "./view.ts";
+import { viewFields, viewJobWithoutBlockers } from "./view.ts";
 
 /** See `JobExplanation` in api.ts for the shapes. */
 export type ExplanationView = Record<string, unknown> & { readonly state: string; readonly summary: string };
@@ -15,7 +15,7 @@ const when = (ms: number | null): string => (ms === null ? "an unknown time" : n
 /** Answers "why is this job not running?" */
 export const explainJob = async (engine: Engine, passed: unknown): Promise<ExplanationView> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "explainJob", options, ["id"]);
+  const ctx = await findContext(engine, "explainJob", options, viewFields);
   const id = requireId(options["id"], "id");
   const job = await readJob(engine, ctx, id);
   if (!job) throw new JobNotFoundError(id);

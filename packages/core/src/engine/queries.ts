@@ -12,7 +12,7 @@ import {
 import type { Engine } from "./engine.ts";
 import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
 import { findContext } from "./transaction.ts";
-import { type JobView, type SequenceView, viewJobs, viewSequence } from "./view.ts";
+import { type JobView, type SequenceView, viewFields, viewJobs, viewSequence } from "./view.ts";
 
 export interface JobListing {
   readonly jobs: JobView[];
@@ -58,7 +58,7 @@ export const readJob = async (
 
 export const getJob = async (engine: Engine, passed: unknown): Promise<JobView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "getJob", options, ["id", "typeName"]);
+  const ctx = await findContext(engine, "getJob", options, viewFields);
   const job = await readJob(engine, ctx, requireId(options["id"], "id"));
   if (!job) return undefined;
   checkType(options["typeName"], job.typeName);
@@ -68,7 +68,7 @@ export const getJob = async (engine: Engine, passed: unknown): Promise<JobView |
 
 export const getJobSequence = async (engine: Engine, passed: unknown): Promise<SequenceView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "getJobSequence", options, ["id", "typeName"]);
+  const ctx = await findContext(engine, "getJobSequence", options, viewFields);
   const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [requireId(options["id"], "id")] });
   if (!sequence) return undefined;
   checkType(options["typeName"], sequence.first.typeName);
@@ -90,7 +90,7 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
 /** The jobs of one sequence in the order they ran. */
 export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "listSequenceJobs", options, ["id", "typeName", ...pageOptions]);
+  const ctx = await findContext(engine, "listSequenceJobs", options, [...viewFields, ...pageOptions]);
   const filter = { sequenceId: requireId(options["id"], "id") };
   const page = await engine.store.listJobs({
     ctx,
@@ -98,19 +98,21 @@ export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise
     order: "oldest",
     ...parsePage("sequence-jobs", options),
   });
-  return viewPage(engine, ctx, "sequence-jobs", page);
+  // Jobs created in the same moment come by id, which callers may choose.
+  const jobs = [...page.jobs].sort((a, b) => a.sequenceIndex - b.sequenceIndex);
+  return viewPage(engine, ctx, "sequence-jobs", { ...page, jobs });
 };
 
 export const getJobBlockers = async (engine: Engine, passed: unknown): Promise<SequenceView[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "getJobBlockers", options, ["id"]);
+  const ctx = await findContext(engine, "getJobBlockers", options, viewFields);
   const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
   return blockers!.map((sequence) => viewSequence(engine, sequence));
 };
 
 export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "listBlockedJobs", options, ["id", ...pageOptions]);
+  const ctx = await findContext(engine, "listBlockedJobs", options, [...viewFields, ...pageOptions]);
   const sequenceId = requireId(options["id"], "id");
   const page = await engine.store.listBlockedJobs({ ctx, sequenceId, ...parsePage("blocked-jobs", options) });
   return viewPage(engine, ctx, "blocked-jobs", page);

@@ -2,6 +2,12 @@ import { StateNotInTransactionError } from "../errors.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 
+/** A timer or a promise left over from a callback whose transaction has ended stands on its own. */
+const findSurroundingTransaction = async (engine: Engine): Promise<object | undefined> => {
+  const transaction = engine.scope.getStore()?.transaction;
+  return transaction && (await engine.store.isInTransaction(transaction)) ? transaction : undefined;
+};
+
 /**
  * Finds the transaction a call belongs to: the context that was spread in beside its options, or else the transaction
  * in whose callback it is made. Anything that is no option counts as context; a misspelt option therefore surfaces, by
@@ -14,7 +20,7 @@ export const findContext = async (
   optionNames: readonly string[],
 ): Promise<object | undefined> => {
   const keys = Object.keys(passed).filter((key) => !optionNames.includes(key) && passed[key] !== undefined);
-  if (keys.length === 0) return engine.scope.getStore()?.transaction;
+  if (keys.length === 0) return findSurroundingTransaction(engine);
   const ctx = Object.fromEntries(keys.map((key) => [key, passed[key]]));
   if (!(await engine.store.isInTransaction(ctx))) throw new StateNotInTransactionError(operation, keys);
   return ctx;

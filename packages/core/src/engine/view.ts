@@ -10,6 +10,39 @@ import type { Engine } from "./engine.ts";
 export type JobView = Record<string, unknown> & { readonly id: string; readonly status: StateJob["status"] };
 export type SequenceView = JobView;
 
+/** What views consist of: a job or sequence can itself be passed wherever its id is asked for. */
+export const viewFields: readonly string[] = [
+  "id",
+  "status",
+  "typeName",
+  "sequenceId",
+  "sequenceTypeName",
+  "rootSequenceId",
+  "originId",
+  "queue",
+  "priority",
+  "input",
+  "output",
+  "progress",
+  "createdAt",
+  "scheduledAt",
+  "attempt",
+  "maxAttempts",
+  "timeoutMs",
+  "lastError",
+  "lastAttemptAt",
+  "leasedBy",
+  "leasedUntil",
+  "completedAt",
+  "completedBy",
+  "continuedToId",
+  "failure",
+  "blockers",
+  "currentJobId",
+  "currentTypeName",
+  "deduplicated",
+];
+
 const date = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
 const decode = (engine: Engine, text: string | null, path: string): unknown =>

@@ -17,6 +17,8 @@ export const describeProgress: Scenario = ({ test }) => {
       const reader = await openAnother();
       const halfway = createGate();
       const goOn = createGate();
+      const started = await leasehold.startJobSequence({ typeName: "upload" });
+      assert.equal((await leasehold.getJob({ id: started.id }))?.progress, null);
       await work(
         leasehold.createWorker().implementJobType({
           typeName: "upload",
@@ -29,8 +31,6 @@ export const describeProgress: Scenario = ({ test }) => {
           },
         }),
       );
-      const started = await leasehold.startJobSequence({ typeName: "upload" });
-      assert.equal((await leasehold.getJob({ id: started.id }))?.progress, null);
 
       await within(halfway.opened, "the handler to be halfway");
       const running = await reader.leasehold.getJob({ id: started.id });

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import type { DefineContinuationInput, DefineContinuationOutput } from "../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../model/job-types.ts";
+import { createTestBench } from "../testing/test-bench.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  first: { input: null; output: DefineContinuationOutput<"second"> };
+  second: { input: DefineContinuationInput<null>; output: null };
+}>();
+
+describe("queries", () => {
+  it("take a job or a sequence where they ask for an id", async () => {
+    const { leasehold } = await createTestBench({ jobTypes });
+    const started = await leasehold.startJobSequence({ typeName: "first" });
+    const sequence = await leasehold.getJobSequence(started);
+    const job = await leasehold.getJob(started);
+    expect(sequence?.id).toBe(started.id);
+    expect(job?.id).toBe(started.id);
+    expect((await leasehold.listSequenceJobs(sequence!)).jobs).toHaveLength(1);
+    expect((await leasehold.explainJob(job!)).state).toBe("runnable");
+    expect(await leasehold.getJobBlockers(job!)).toEqual([]);
+    expect((await leasehold.listBlockedJobs(started)).jobs).toEqual([]);
+  });
+
+  it("list the jobs of a sequence in its order, whatever ids callers chose", async () => {
+    const { leasehold, drain } = await createTestBench({ jobTypes });
+    const { id } = await leasehold.startJobSequence({ typeName: "first", id: "b" });
+    const worker = leasehold
+      .createWorker()
+      .implementJobType({
+        typeName: "first",
+        process: async ({ complete }) =>
+          complete(async ({ continueWith }) => continueWith({ typeName: "second", id: "a" })),
+      })
+      .implementJobType({ typeName: "second", process: async () => null });
+    await drain(worker);
+    const { jobs } = await leasehold.listSequenceJobs({ id });
+    expect(jobs.map((job) => job.id)).toEqual(["b", "a"]);
+  });
+});

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { defineUnionJobTypes } from "../model/job-types.ts";
+import { createTestBench } from "../testing/test-bench.ts";
+
+const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
+
+describe("the transaction around a call", () => {
+  it("is not used by work left over from a callback once it has ended", async () => {
+    const { leasehold } = await createTestBench({ jobTypes });
+    let startLater: (() => Promise<unknown>) | undefined;
+    let release: (() => void) | undefined;
+    const leftOver = await leasehold.runInTransaction(async () => {
+      const gate = new Promise<void>((resolve) => (release = resolve));
+      startLater = async () => {
+        await gate;
+        return leasehold.startJobSequence({ typeName: "work" });
+      };
+      return { started: startLater() };
+    });
+    release!();
+    await leftOver.started;
+    expect(await leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+  });
+
+  it("takes calls along when it rolls back, though no context was passed", async () => {
+    const { leasehold } = await createTestBench({ jobTypes });
+    const failed = leasehold.runInTransaction(async () => {
+      await leasehold.startJobSequence({ typeName: "work" });
+      throw new Error("changed my mind");
+    });
+    await expect(failed).rejects.toThrow("changed my mind");
+    expect(await leasehold.countJobs()).toEqual([]);
+  });
+});
