@@ -25,6 +25,7 @@ export const newJob = (overrides: Partial<NewJob> & Pick<NewJob, "queue" | "type
     sequenceId: id,
     sequenceTypeName: overrides.typeName,
     sequenceIndex: 0,
+    sequenceCreatedAt: null,
     rootSequenceId: id,
     originId: null,
     priority: 0,

@@ -133,11 +133,13 @@ export const createStateScenario = (adapter: AnyStateAdapter): StateScenario => 
       }),
     continueSequence: (running, overrides = {}, now = baseTime) =>
       adapter.runInTransaction(async (ctx) => {
-        const { sequenceId, sequenceTypeName, sequenceIndex, rootSequenceId, id } = running;
+        const { sequenceId, sequenceTypeName, sequenceIndex, sequenceCreatedAt, rootSequenceId, id } =
+          running;
         const next = fill({
           sequenceId,
           sequenceTypeName,
           sequenceIndex: sequenceIndex + 1,
+          sequenceCreatedAt,
           rootSequenceId,
           originId: id,
           ...overrides,

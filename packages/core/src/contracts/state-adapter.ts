@@ -31,6 +31,8 @@ export interface NewJob {
   readonly sequenceId: string;
   readonly sequenceTypeName: string;
   readonly sequenceIndex: number;
+  /** As the first job of the sequence has it; null for that one itself. */
+  readonly sequenceCreatedAt: number | null;
   readonly rootSequenceId: string;
   readonly originId: string | null;
   readonly queue: string;

@@ -10,7 +10,7 @@ import { requireFunction, requireId, requireName, requirePlainObject } from "../
 import { completeInTransaction, type CompletionCallback } from "./complete.ts";
 import type { Engine } from "./engine.ts";
 import { runAtomically, findContext } from "./transaction.ts";
-import { type JobView, viewJobs } from "./view.ts";
+import { type JobView, viewFields, viewJobs } from "./view.ts";
 
 /**
  * Completes jobs of a sequence from outside any worker: an approval, a webhook. The callback may complete one job and
@@ -18,7 +18,7 @@ import { type JobView, viewJobs } from "./view.ts";
  */
 export const completeJobSequence = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "completeJobSequence", options, ["id", "typeName", "complete"]);
+  const ctx = await findContext(engine, "completeJobSequence", options, [...viewFields, "complete"]);
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const callback = requireFunction(options["complete"], "complete");

@@ -108,6 +108,7 @@ export const buildNewJob = async (
     sequenceId: predecessor?.sequenceId ?? id,
     sequenceTypeName: predecessor?.sequenceTypeName ?? typeName,
     sequenceIndex: predecessor ? predecessor.sequenceIndex + 1 : 0,
+    sequenceCreatedAt: predecessor?.sequenceCreatedAt ?? null,
     rootSequenceId: predecessor?.rootSequenceId ?? origin?.rootSequenceId ?? id,
     originId: predecessor?.id ?? origin?.jobId ?? null,
     queue,

@@ -23,6 +23,10 @@ export const announceOutcome = (
     if (outcome.continuedToId === null) {
       effects.sequenceFinished(job.sequenceId);
       effects.observe("jobSequenceCompleted", () => jobEventData(job));
+      effects.observe("jobSequenceDuration", () => ({
+        ...jobEventData(job),
+        durationMs: result.at - job.sequenceCreatedAt,
+      }));
     }
   }
   if (outcome.kind === "fail") announceFailure(effects, job, outcome.reason, outcome.error);

@@ -21,6 +21,7 @@ export const created = (job: NewJob, now: number): StateJob => ({
   sequenceId: job.sequenceId,
   sequenceTypeName: job.sequenceTypeName,
   sequenceIndex: job.sequenceIndex,
+  sequenceCreatedAt: job.sequenceCreatedAt ?? now,
   rootSequenceId: job.rootSequenceId,
   originId: job.originId,
   queue: job.queue,

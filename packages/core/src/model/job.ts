@@ -37,6 +37,8 @@ export interface StateJob {
   readonly sequenceTypeName: string;
   /** 0 for the first job, 1 for its continuation, and so on without gaps. */
   readonly sequenceIndex: number;
+  /** When the first job of the sequence was created. */
+  readonly sequenceCreatedAt: number;
   /** The sequence at the top of the tree of sequences that led to this job; its own sequence for a root. */
   readonly rootSequenceId: string;
   /** The job that brought this one about; null for a root. */

@@ -60,6 +60,8 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
   };
 
   const turn = async (): Promise<number> => {
+    // Before too: a renewal that hangs must not keep leases from being given up in time.
+    giveUpExpired();
     try {
       storeFails = true;
       await renew();

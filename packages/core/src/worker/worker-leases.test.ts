@@ -166,3 +166,29 @@ describe("leases", () => {
     expect(await bench.leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
   });
 });
+
+describe("a renewal that never answers", () => {
+  it("does not keep the process function from learning in time that its lease is over", async () => {
+    const abortedAt: number[] = [];
+    const bench = await createTestBench({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        withFaults(adapter, ({ method }) => (method === "renewLeases" ? { kind: "hang" } : undefined)),
+    });
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "slow",
+      maxAttempts: 1,
+      process: ({ signal }) =>
+        new Promise((_, reject) =>
+          signal.addEventListener("abort", () => {
+            abortedAt.push(bench.clock.monotonic());
+            reject(new Error("aborted"));
+          }),
+        ),
+    });
+    const startedAt = bench.clock.monotonic();
+    await bench.leasehold.startJobSequence({ ...slow(0), maxAttempts: 1 });
+    await bench.drain(worker, { leaseMs: 1_000 });
+    expect(abortedAt[0]! - startedAt).toBeLessThanOrEqual(1_000);
+  });
+});

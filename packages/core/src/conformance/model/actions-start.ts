@@ -58,6 +58,7 @@ export const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob 
     sequenceId: id,
     sequenceTypeName: typeName,
     sequenceIndex: 0,
+    sequenceCreatedAt: null,
     rootSequenceId: origin?.rootSequenceId ?? id,
     originId: origin?.id ?? null,
     ...settings,
@@ -68,13 +69,15 @@ export const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob 
 
 /** The next job of a sequence. */
 export const drawContinuation = ({ model, now, createId }: World, draw: Draw, jobId: string): NewJob => {
-  const { sequenceId, sequenceTypeName, sequenceIndex, rootSequenceId } = model.jobs.get(jobId)!;
+  const { sequenceId, sequenceTypeName, sequenceIndex, sequenceCreatedAt, rootSequenceId } =
+    model.jobs.get(jobId)!;
   return {
     id: createId(),
     typeName: draw.pick(typeNames),
     sequenceId,
     sequenceTypeName,
     sequenceIndex: sequenceIndex + 1,
+    sequenceCreatedAt,
     rootSequenceId,
     originId: jobId,
     ...drawSettings(draw, now),

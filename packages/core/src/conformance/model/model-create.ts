@@ -41,6 +41,7 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
     output: null,
     progress: null,
     createdAt: now,
+    sequenceCreatedAt: job.sequenceCreatedAt ?? now,
     scheduledAt: momentOf(schedule, now),
     attempt: 0,
     leaseToken: null,

@@ -9,7 +9,7 @@ export type StoryLeasehold = LeaseholdApi<StoryTypes, StoryTransaction, string>;
 
 /** What happens outside the store, and outlives every process of the story. */
 export interface Outside {
-  /** The type of every job that a process function has begun to work on. */
+  /** One entry for each time a process function has begun to work on a job: its type and its sequence. */
   readonly executions: string[];
   flakyHasFailed: boolean;
   mended: boolean;
@@ -27,7 +27,7 @@ export const createStoryWorker = (
     .createWorker({ retry: soon })
     .use(async ({ job }, next) => {
       // What a dead process would still do never happened.
-      if (isAlive()) outside.executions.push(job.typeName);
+      if (isAlive()) outside.executions.push(`${job.typeName} of ${job.sequenceId}`);
       return next();
     })
     .implementJobType({ typeName: "greet", process: async ({ job }) => `Hello ${job.input.name}` })

@@ -21,6 +21,7 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
       rootSequenceId,
       originId: null,
       sequenceIndex: 0,
+      sequenceCreatedAt: null,
     };
     const rest = {
       queue,
@@ -37,7 +38,7 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
       deduplication: null,
     } as const;
     const first = { ...root, id: sequenceId, sequenceId, originId };
-    const second = { ...first, id, sequenceIndex: 1 };
+    const second = { ...first, id, sequenceIndex: 1, sequenceCreatedAt: baseTime - 9_000 };
     const created = await adapter.createJobs({
       jobs: [root, first, second].map((own) => ({ ...rest, ...own })),
       now: baseTime,
@@ -51,6 +52,7 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
         sequenceId,
         sequenceTypeName: `${typeName}-sequence`,
         sequenceIndex: 1,
+        sequenceCreatedAt: baseTime - 9_000,
         rootSequenceId,
         originId,
         queue,

@@ -1,0 +1,277 @@
+import { describe, expect, it } from "vitest";
+import type { LeaseholdEventName, LeaseholdEvents } from "./contracts/events.ts";
+import { createConsoleLog, loggedEvents } from "./contracts/log.ts";
+import type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "./model/job-type-markers.ts";
+import { defineUnionJobTypes } from "./model/job-types.ts";
+import { type FaultPlan, onNthCall } from "./testing/fault-plans.ts";
+import { withFaults } from "./testing/faults.ts";
+import { createTestBench } from "./testing/test-bench.ts";
+import { rescheduleJob } from "./worker/reschedule-job.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  quick: { input: null; output: number };
+  chain: { input: null; output: DefineContinuationOutput<"link"> };
+  link: { input: DefineContinuationInput<null>; output: null };
+  waits: { input: null; output: null; blockers: [DefineBlocker<"quick">] };
+  breaks: { input: null; output: null };
+  later: { input: null; output: null };
+  hangs: { input: null; output: null };
+}>();
+
+interface Seen {
+  readonly name: LeaseholdEventName;
+  readonly data: LeaseholdEvents[LeaseholdEventName];
+}
+
+/** Listens to every event there is. */
+const createRecorder = () => {
+  const seen: Seen[] = [];
+  const observabilityAdapter = new Proxy({} as ObservabilityAdapter, {
+    get: (_, name) => (data: Seen["data"]) => seen.push({ name: name as LeaseholdEventName, data }),
+  });
+  const of = <TName extends LeaseholdEventName>(name: TName) =>
+    seen.filter((event) => event.name === name).map(({ data }) => data as LeaseholdEvents[TName]);
+  return { seen, of, observabilityAdapter };
+};
+
+const createObservedBench = async (plan: FaultPlan = () => undefined) => {
+  const recorder = createRecorder();
+  const bench = await createTestBench({
+    jobTypes,
+    observabilityAdapter: recorder.observabilityAdapter,
+    wrapStateAdapter: (adapter) => withFaults(adapter, plan),
+  });
+  let rescheduled = false;
+  const worker = bench.leasehold
+    .createWorker({ retry: { type: "fixed", delayMs: 10 } })
+    .implementJobType({ typeName: "quick", process: async () => 1 })
+    .implementJobType({
+      typeName: "chain",
+      process: async ({ complete }) => complete(({ continueWith }) => continueWith({ typeName: "link" })),
+    })
+    .implementJobType({ typeName: "link", process: async () => null })
+    .implementJobType({ typeName: "waits", process: async () => null })
+    .implementJobType({
+      typeName: "breaks",
+      process: async () => {
+        throw new Error("broken");
+      },
+    })
+    .implementJobType({
+      typeName: "later",
+      process: async () => {
+        if (!rescheduled) {
+          rescheduled = true;
+          rescheduleJob({ afterMs: 5 });
+        }
+        return null;
+      },
+    })
+    .implementJobType({
+      typeName: "hangs",
+      timeoutMs: 100,
+      maxAttempts: 1,
+      process: async () => {
+        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, 60_000));
+        return null;
+      },
+    });
+  return { ...bench, ...recorder, worker };
+};
+
+/** Stories that between them make every event happen. */
+const stories: Record<
+  string,
+  () => Promise<Pick<Awaited<ReturnType<typeof createObservedBench>>, "seen" | "of">>
+> = {
+  "jobs that complete, wait, fail, are put off, cancelled and redriven": async () => {
+    const bench = await createObservedBench();
+    const { leasehold } = bench;
+    await leasehold.startJobSequence({ typeName: "chain" });
+    await leasehold.startJobSequence({
+      typeName: "waits",
+      startBlockers: async () => [await leasehold.startJobSequence({ typeName: "quick" })],
+    });
+    const broken = await leasehold.startJobSequence({ typeName: "breaks", maxAttempts: 2 });
+    await leasehold.startJobSequence({ typeName: "later" });
+    const unwanted = await leasehold.startJobSequence({ typeName: "quick", schedule: { afterMs: 99_999 } });
+    await bench.stateAdapter.runInTransaction((ctx) =>
+      leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
+    );
+    await bench.advance(bench.worker, 1_000);
+    await leasehold.cancelJobSequences({ ids: [unwanted.id] });
+    await leasehold.redriveJobs({ ids: [broken.id] });
+    return bench;
+  },
+  "a handler that ignores its timeout": async () => {
+    const bench = await createObservedBench();
+    await bench.leasehold.startJobSequence({ typeName: "hangs" });
+    await bench.advance(bench.worker, 90_000, { abortGraceMs: 50, leaseMs: 30_000 });
+    return bench;
+  },
+  "a worker cut off from its store": async () => {
+    let cutOff = false;
+    const bench = await createObservedBench(({ method }) =>
+      cutOff && method !== "claimJobs" && method !== "reapExpiredLeases"
+        ? { kind: "fail_before" }
+        : undefined,
+    );
+    await bench.leasehold.startJobSequence({ typeName: "quick" });
+    cutOff = true;
+    const worker = await bench.clock.runUntil(bench.worker.start({ leaseMs: 1_000, reapIntervalMs: 100 }));
+    await bench.clock.advanceBy(3_000);
+    cutOff = false;
+    await bench.clock.advanceBy(3_000);
+    await bench.clock.runUntil(worker.stop());
+    return bench;
+  },
+  "a job completed and a job taken over while their handlers run": async () => {
+    let heartbeats = true;
+    const bench = await createObservedBench(({ method }) =>
+      !heartbeats && method === "renewLeases" ? { kind: "hang" } : undefined,
+    );
+    const { leasehold, clock } = bench;
+    const builder = leasehold.createWorker().implementJobType({
+      typeName: "quick",
+      process: () => new Promise((resolve) => clock.setTimer(() => resolve(1), 5_000)),
+    });
+    const started = await leasehold.startJobSequence({ typeName: "quick" });
+    const worker = await clock.runUntil(builder.start({ leaseMs: 900, reapIntervalMs: 100, concurrency: 1 }));
+    await clock.advanceBy(100);
+    await leasehold.completeJobSequence({
+      ...started,
+      complete: async ({ job, complete }) => {
+        if (job.status !== "completed" && job.status !== "failed") await complete(job, async () => 2);
+      },
+    });
+    await clock.advanceBy(6_000);
+    heartbeats = false;
+    await leasehold.startJobSequence({ typeName: "quick" });
+    await clock.advanceBy(8_000);
+    heartbeats = true;
+    await clock.runUntil(worker.stop({ deadlineMs: 0 }));
+    return bench;
+  },
+  "an outcome whose lease has been given to another": async () => {
+    const bench = await createObservedBench(onNthCall("commitOutcomes", 1, { kind: "delay", ms: 5_000 }));
+    await bench.leasehold.startJobSequence({ typeName: "quick" });
+    await bench.advance(bench.worker, 10_000, { leaseMs: 300, reapIntervalMs: 100 });
+    return bench;
+  },
+  "a transport that fails": async () => {
+    const bench = await createObservedBench();
+    await bench.notifyAdapter.close();
+    await bench.leasehold.startJobSequence({ typeName: "quick" });
+    await bench.clock.settle();
+    return bench;
+  },
+};
+
+describe("events", () => {
+  it("all happen", async () => {
+    const seen = new Set<string>();
+    for (const run of Object.values(stories)) for (const { name } of (await run()).seen) seen.add(name);
+    const everyEvent = Object.keys({
+      workerStarted: 1,
+      workerError: 1,
+      workerStopping: 1,
+      workerStopped: 1,
+      jobCreated: 1,
+      jobSequenceCreated: 1,
+      jobBlocked: 1,
+      jobUnblocked: 1,
+      jobCompleted: 1,
+      jobFailed: 1,
+      jobCancelled: 1,
+      jobRedriven: 1,
+      jobReaped: 1,
+      jobSequenceCompleted: 1,
+      jobSequenceFailed: 1,
+      jobAttemptStarted: 1,
+      jobAttemptCompleted: 1,
+      jobAttemptFailed: 1,
+      jobAttemptRescheduled: 1,
+      jobAttemptTimedOut: 1,
+      jobAttemptTakenByAnotherWorker: 1,
+      jobAttemptAlreadyCompleted: 1,
+      jobAttemptLeaseExpired: 1,
+      jobAttemptLeaseRenewed: 1,
+      jobAttemptFenced: 1,
+      jobAttemptStuck: 1,
+      jobAttemptLateResult: 1,
+      jobDuration: 1,
+      jobSequenceDuration: 1,
+      jobAttemptDuration: 1,
+      jobTimeInQueue: 1,
+      claimBatch: 1,
+      commitBatch: 1,
+      jobTypeIdleChange: 1,
+      jobTypeProcessingChange: 1,
+      notifyContextAbsence: 1,
+      notifyAdapterError: 1,
+      stateAdapterError: 1,
+    } satisfies Record<LeaseholdEventName, 1>);
+    expect(everyEvent.filter((name) => !seen.has(name))).toEqual([]);
+  });
+
+  it("balance: gauges return to zero, and what starts also ends", async () => {
+    const { of } = await stories["jobs that complete, wait, fail, are put off, cancelled and redriven"]!();
+    const sums = new Map<string, number>();
+    for (const gauge of ["jobTypeIdleChange", "jobTypeProcessingChange"] as const) {
+      for (const { typeName, delta } of of(gauge)) {
+        sums.set(`${gauge} ${typeName}`, (sums.get(`${gauge} ${typeName}`) ?? 0) + delta);
+      }
+    }
+    expect([...sums.values()].every((sum) => sum === 0)).toBe(true);
+    expect(of("jobAttemptStarted").length).toBe(of("jobAttemptDuration").length);
+    expect(of("jobSequenceDuration").every(({ durationMs }) => durationMs >= 0)).toBe(true);
+  });
+
+  it("never disturb the work, whatever an observer throws", async () => {
+    const bench = await createTestBench({
+      jobTypes,
+      log: () => {
+        throw new Error("log");
+      },
+      observabilityAdapter: new Proxy({} as ObservabilityAdapter, {
+        get: () => () => {
+          throw new Error("metrics");
+        },
+      }),
+    });
+    const { id } = await bench.leasehold.startJobSequence({ typeName: "quick" });
+    const worker = bench.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "quick", process: async () => 1 });
+    await bench.drain(worker);
+    expect((await bench.leasehold.getJob({ id }))?.status).toBe("completed");
+  });
+
+  it("reach the console in one line, without inputs", async () => {
+    const lines: string[] = [];
+    const original = console.info;
+    console.info = (line: string) => void lines.push(line);
+    try {
+      createConsoleLog()({
+        level: loggedEvents.workerStarted![0],
+        event: "workerStarted",
+        message: loggedEvents.workerStarted![1],
+        data: { workerId: "w1", typeNames: ["quick"] },
+      });
+      createConsoleLog({ level: "error" })({
+        level: "info",
+        event: "workerStarted",
+        message: "quiet",
+        data: { workerId: "w1", typeNames: [] },
+      });
+    } finally {
+      console.info = original;
+    }
+    expect(lines).toEqual(["[leasehold] info Worker started workerId=w1 typeNames=quick"]);
+  });
+});
