@@ -138,7 +138,7 @@ const stories: Record<
     const { leasehold, clock } = bench;
     const builder = leasehold.createWorker().implementJobType({
       typeName: "quick",
-      process: () => new Promise((resolve) => clock.setTimer(() => resolve(1), 5_000)),
+      process: () => new Promise<number>((resolve) => clock.setTimer(() => resolve(1), 5_000)),
     });
     const started = await leasehold.startJobSequence({ typeName: "quick" });
     const worker = await clock.runUntil(builder.start({ leaseMs: 900, reapIntervalMs: 100, concurrency: 1 }));
