@@ -5,8 +5,14 @@ import {
   JobSequenceFailedError,
   WaitForJobSequenceCompletionTimeoutError,
 } from "../errors.ts";
-import type { StateSequence } from "../model/job.ts";
-import { requireId, optionalInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import type { StateJob, StateSequence } from "../model/job.ts";
+import {
+  isInstance,
+  requireId,
+  optionalInteger,
+  requireName,
+  requirePlainObject,
+} from "../model/option-checks.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 
@@ -33,7 +39,7 @@ export const waitForJobSequenceCompletion = async (
     bounds,
   );
   const signal = options["signal"];
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+  if (signal !== undefined && !isInstance(signal, AbortSignal)) {
     throw new InvalidOptionError("signal", "must be an AbortSignal", signal);
   }
 
@@ -98,8 +104,26 @@ const readFinished = async (
     );
   }
   const { current } = sequence;
-  if (current.status === "failed") {
-    throw new JobSequenceFailedError(id, current.id, current.failureReason!, restoreError(current.lastError));
-  }
+  if (current.status === "failed") throw await describeFailure(engine, current);
   return current.status === "completed" ? sequence : undefined;
+};
+
+// A chain of blockers can be long; the first few failures tell the story.
+const longestStory = 10;
+
+/** The failure with its cause: the error of the job itself, or the failure of the sequence it waited for. */
+const describeFailure = async (
+  engine: Engine,
+  job: StateJob,
+  remaining = longestStory,
+): Promise<JobSequenceFailedError> => {
+  const { sequenceId, id, failureReason, failedBlockerId } = job;
+  let cause: Error | null = restoreError(job.lastError);
+  if (failureReason === "blocker_failed" && failedBlockerId !== null && remaining > 0) {
+    const [blocker] = await engine.store.getSequences({ sequenceIds: [failedBlockerId] });
+    if (blocker?.current.status === "failed") {
+      cause = await describeFailure(engine, blocker.current, remaining - 1);
+    }
+  }
+  return new JobSequenceFailedError(sequenceId, id, failureReason!, cause);
 };

@@ -37,7 +37,9 @@ export interface Completion {
 /** Encodes what a process function made, after its type's schema has seen it. */
 export const encodeOutput = async (engine: Engine, job: StateJob, output: unknown): Promise<string> => {
   const type = engine.jobTypes.get(job.typeName);
-  const value = type.output ? await validateAgainstSchema(type, job.typeName, "output", output) : output;
+  const { value } = type.output
+    ? await validateAgainstSchema(type, job.typeName, "output", output)
+    : { value: output };
   return encodePayload({ codec: engine.codec, value, path: "output", maxBytes: engine.maxPayloadBytes });
 };
 

@@ -78,9 +78,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
         return await withDeadline(clock, method, deadlineMs, invoke.call(adapter, repeated));
       } catch (error) {
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
-          const jobs = args?.["jobs"] as readonly NewJob[];
-          const stored = await call("getJobs", { jobIds: jobs.map(({ id }) => id) });
-          return recogniseOwnCreation(jobs, stored as readonly (StateJob | undefined)[], error);
+          return await recogniseOwnCreation(args?.["jobs"] as readonly NewJob[], error);
         }
         const passing = isWorthRepeating(error);
         // What the contract has adapters throw is an answer, not a fault.
@@ -92,6 +90,26 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
         await sleep(clock, longest * (0.5 + random() / 2));
       }
     }
+  };
+
+  /**
+   * A creation whose answer was lost finds its own jobs on the second try. They are ours if they say the same; a job of
+   * somebody else's that merely has the id does not. The first try was applied as a whole, so what it has not stored it
+   * found to be duplicates, and asking for those alone gives the answer that was lost.
+   */
+  const recogniseOwnCreation = async (
+    jobs: readonly NewJob[],
+    error: JobAlreadyExistsError,
+  ): Promise<CreatedStateJob[]> => {
+    const stored = (await call("getJobs", { jobIds: jobs.map(({ id }) => id) })) as (StateJob | undefined)[];
+    const isForeign = (job: NewJob, found: StateJob | undefined): boolean =>
+      found === undefined ? job.deduplication === null : !isSameJob(job, found);
+    if (jobs.some((job, index) => isForeign(job, stored[index]))) throw error;
+    const duplicates = jobs.filter((_job, index) => stored[index] === undefined);
+    const answers =
+      duplicates.length === 0 ? [] : ((await call("createJobs", { jobs: duplicates })) as CreatedStateJob[]);
+    let next = 0;
+    return stored.map((job) => (job === undefined ? answers[next++]! : { job, deduplicated: false }));
   };
 
   const calls = Object.fromEntries(
@@ -115,22 +133,5 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
   };
 };
 
-/**
- * A creation whose answer was lost finds its own jobs on the second try. They are ours if they say the same; a job of
- * somebody else's that merely has the id does not.
- */
-const recogniseOwnCreation = (
-  jobs: readonly NewJob[],
-  stored: readonly (StateJob | undefined)[],
-  error: JobAlreadyExistsError,
-): CreatedStateJob[] =>
-  jobs.map((job, index) => {
-    const found = stored[index];
-    const same =
-      found !== undefined &&
-      found.typeName === job.typeName &&
-      found.sequenceId === job.sequenceId &&
-      found.input === job.input;
-    if (!same) throw error;
-    return { job: found, deduplicated: false };
-  });
+const isSameJob = (job: NewJob, stored: StateJob): boolean =>
+  stored.typeName === job.typeName && stored.sequenceId === job.sequenceId && stored.input === job.input;

@@ -1,14 +1,21 @@
 import type { JobFilter } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
 import { failureReasons, jobStatuses } from "../model/job.ts";
-import { requireArray, requireDate, requireId, requireName, requireOneOf } from "../model/option-checks.ts";
+import {
+  isArray,
+  requireArray,
+  requireDate,
+  requireId,
+  requireName,
+  requireOneOf,
+} from "../model/option-checks.ts";
 
 type Check<T> = (value: unknown, option: string) => T;
 
 /** One value or several, as an array. */
 const oneOrMany = <T>(value: unknown, option: string, check: Check<T>): T[] | undefined => {
   if (value === undefined) return undefined;
-  if (!Array.isArray(value)) return [check(value, option)];
+  if (!isArray(value)) return [check(value, option)];
   return requireArray(value, option, { maxLength: 1_000 }).map((item, index) =>
     check(item, `${option}[${index}]`),
   );

@@ -1,5 +1,11 @@
-import { InvalidOptionError, SchemaValidationError, UnknownJobTypeError } from "../errors.ts";
+import {
+  InvalidOptionError,
+  type SchemaIssue,
+  SchemaValidationError,
+  UnknownJobTypeError,
+} from "../errors.ts";
 import type { AnyJobTypes, RuntimeJobType } from "../model/job-types.ts";
+import { isInstance, readProperty } from "../model/option-checks.ts";
 
 /** What core knows at run time about job types. */
 export interface JobTypeRegistry {
@@ -10,7 +16,10 @@ export interface JobTypeRegistry {
 const noSettings: RuntimeJobType = {};
 
 export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry => {
-  if (typeof jobTypes !== "object" || jobTypes === null || !(jobTypes.definitions instanceof Map)) {
+  // Read once, here: whatever could throw at being read has then done so.
+  const definitions = readProperty(jobTypes, "definitions");
+  const isOpen = readProperty(jobTypes, "isOpen") === true;
+  if (!isInstance(definitions, Map)) {
     throw new InvalidOptionError(
       "jobTypes",
       "must come from defineUnionJobTypes or defineJobTypes",
@@ -19,9 +28,9 @@ export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry =>
   }
   return {
     get: (typeName) => {
-      const type = jobTypes.definitions.get(typeName);
+      const type = (definitions as AnyJobTypes["definitions"]).get(typeName);
       if (type) return type;
-      if (jobTypes.isOpen) return noSettings;
+      if (isOpen) return noSettings;
       throw new UnknownJobTypeError(typeName);
     },
   };
@@ -35,27 +44,31 @@ const pathText = (
     ".",
   );
 
+/** Wrapped, because a bare value with a `then` of its own would be mistaken for a promise on its way out. */
+export interface ValidatedValue {
+  readonly value: unknown;
+}
+
 /** What the type's schema makes of a value; the value itself where there is no schema. */
 export const validateAgainstSchema = async (
   type: RuntimeJobType,
   typeName: string,
   part: "input" | "output",
   value: unknown,
-): Promise<unknown> => {
+): Promise<ValidatedValue> => {
   const schema = type[part];
-  if (!schema) return value;
-  let result;
+  if (!schema) return { value };
+  let issues: SchemaIssue[];
   try {
-    result = await schema["~standard"].validate(value);
+    const result = await schema["~standard"].validate(value);
+    if (!result.issues) return { value: result.value };
+    issues = Array.from(result.issues, ({ message, path }) => ({
+      message: String(message),
+      path: pathText(part, path),
+    }));
   } catch (cause) {
-    throw new SchemaValidationError(typeName, part, [{ path: part, message: "the schema itself threw" }], {
-      cause,
-    });
+    issues = [{ path: part, message: "the schema itself threw" }];
+    throw new SchemaValidationError(typeName, part, issues, { cause });
   }
-  if (!result.issues) return result.value;
-  throw new SchemaValidationError(
-    typeName,
-    part,
-    result.issues.map(({ message, path }) => ({ message, path: pathText(part, path) })),
-  );
+  throw new SchemaValidationError(typeName, part, issues);
 };

@@ -99,7 +99,7 @@ export const buildNewJob = async (
   const timeoutMs = smallest(integer("timeoutMs", 1, longestDurationMs), type.timeoutMs) ?? null;
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
-  const input = await validateAgainstSchema(type, typeName, "input", request.input);
+  const { value: input } = await validateAgainstSchema(type, typeName, "input", request.input);
 
   const origin = engine.scope.getStore()?.origin;
   return {

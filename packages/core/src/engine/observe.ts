@@ -2,6 +2,7 @@ import type { JobEventData, LeaseholdEventName, LeaseholdEvents } from "../contr
 import { type Log, type LogEntry, loggedEvents } from "../contracts/log.ts";
 import type { ObservabilityAdapter } from "../contracts/observability-adapter.ts";
 import type { JobReference } from "../model/job.ts";
+import { readProperty } from "../model/option-checks.ts";
 
 /** Reports an event to the log and the metrics. `data` is built only when somebody listens to that event. */
 export type Observe = <TName extends LeaseholdEventName>(
@@ -19,9 +20,11 @@ export const jobEventData = (job: JobReference): JobEventData => ({
 });
 
 /** An observer is a guest on the path of the work: whatever it throws must not change what happens to a job. */
-const shielded = (call: () => void): void => {
+const shielded = (call: () => unknown): void => {
   try {
-    call();
+    const result = call();
+    // An observer that is an async function must not take the process down with an unhandled rejection.
+    if (result instanceof Promise) result.catch(() => {});
   } catch {
     // Reporting the failure of the reporter would go through the same reporter.
   }
@@ -36,11 +39,11 @@ export const createObserve = (
 ): Observe => {
   if (!log && !observability) return observeNothing;
   return (name, data) => {
-    const count = observability?.[name];
+    const count = readProperty(observability, name);
     const line = log && loggedEvents[name];
     if (!count && !line) return;
     const values = data();
-    if (count) shielded(() => count.call(observability, values));
+    if (typeof count === "function") shielded(() => Reflect.apply(count, observability, [values]) as unknown);
     if (line) {
       shielded(() =>
         log({ level: line[0], event: name, message: line[1], data: values } as unknown as LogEntry),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { UnrecoverableJobError } from "../../errors.ts";
+import { JobSequenceFailedError, UnrecoverableJobError } from "../../errors.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../model/job-types.ts";
 import type { Scenario } from "../scenario.ts";
@@ -58,6 +58,12 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
     assert.ok(ofMine.cause instanceof Error);
     assert.equal(ofMine.cause.message, "The shaft has caved in");
     assert.deepEqual([ofMine.sequenceId, ofMine.jobId], [mine.id, mine.id]);
+    // As with rejected promises, the failure at the top leads down to the error that began it.
+    assert.ok(ofForge.cause instanceof JobSequenceFailedError);
+    assert.equal(ofForge.cause.sequenceId, smelt.id);
+    assert.ok(ofForge.cause.cause instanceof JobSequenceFailedError);
+    assert.ok(ofForge.cause.cause.cause instanceof Error);
+    assert.equal(ofForge.cause.cause.cause.message, "The shaft has caved in");
 
     const smelting = await leasehold.getJob({ id: smelt.id });
     const forging = await leasehold.getJob({ id: forge.id });
