@@ -12,6 +12,8 @@ import * as scheduledJob from "./scheduled-job.ts";
 import * as schemaValidation from "./schema-validation.ts";
 import * as sequence from "./sequence.ts";
 import * as simpleJob from "./simple-job.ts";
+import * as simulation from "./simulation.ts";
+import * as testBench from "./test-bench.ts";
 import * as transaction from "./transaction.ts";
 import * as workerlessApproval from "./workerless-approval.ts";
 
@@ -23,6 +25,17 @@ interface Expectation {
 }
 
 const examples: Record<string, Expectation> = {
+  "test-bench": {
+    main: testBench.main,
+    lines: ["After the first attempt: pending, attempt 1", "An hour later: completed, attempt 2"],
+  },
+  simulation: {
+    main: simulation.main,
+    lines: [
+      "A new key for each attempt: some customers pay twice",
+      "The job's id as the key: nobody pays twice",
+    ],
+  },
   "simple-job": {
     main: simpleJob.main,
     lines: ["Hello, Ada!", "The job is completed after 1 attempt."],

@@ -25,7 +25,7 @@ import { InvalidOptionError } from "./errors.ts";
 import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
 import type { JobTypes } from "./model/job-types.ts";
-import { optionalInteger, requireFunction, requirePlainObject } from "./model/option-checks.ts";
+import { optionalInteger, readProperty, requireFunction, requirePlainObject } from "./model/option-checks.ts";
 import { createProcessGate } from "./worker/process-gate.ts";
 import { createWorkerBuilder } from "./worker/worker-builder.ts";
 
@@ -115,6 +115,8 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     if (!knownOptions.has(key)) throw new InvalidOptionError(key, "is not an option of createLeasehold");
   }
   const runtime = options.runtime ?? createSystemRuntime();
+  requireMethods(runtime, "runtime", ["random", "createId", "createToken"]);
+  requireMethods(readProperty(runtime, "clock"), "runtime.clock", ["now", "monotonic", "setTimer", "soon"]);
   requireMethods(options.stateAdapter, "stateAdapter", ["createJobs", "claimJobs", "commitOutcomes"]);
   const notifyAdapter = options.notifyAdapter ?? createNoopNotifyAdapter();
   requireMethods(notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
@@ -159,9 +161,6 @@ const parseStoreRetry = (value: unknown = {}): StoreRetryOptions => {
 };
 
 const requireMethods = (value: unknown, option: string, methods: readonly string[]): void => {
-  const missing = methods.find(
-    (method) =>
-      typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function",
-  );
+  const missing = methods.find((method) => typeof readProperty(value, method) !== "function");
   if (missing !== undefined) throw new InvalidOptionError(option, `must have a method ${missing}`, value);
 };

@@ -1,3 +1,5 @@
+export { type FastCheck, modelConformance, type ModelConformanceOptions } from "./conformance/model.ts";
+export { nthCallConformance, type NthCallFixture, type NthCallOptions } from "./conformance/nth-call.ts";
 export { notifyAdapterConformance } from "./conformance/notify-adapter.ts";
 export type { NotifyAdapterFixture } from "./conformance/notify-fixture.ts";
 export type { ConformanceRunner } from "./conformance/runner.ts";
@@ -33,4 +35,12 @@ export {
   type TestBench,
   type TestBenchOptions,
 } from "./testing/test-bench.ts";
+export type { Violation } from "./simulation/check-history.ts";
+export { faultKinds, type FaultStrengths, type SimulationFault } from "./simulation/faults.ts";
+export type { HistoryEvent } from "./simulation/history.ts";
+export type { PlanLimits, SimulationPlan } from "./simulation/plan.ts";
+export { shrinkSimulation } from "./simulation/shrink.ts";
 export { simulate, type SimulationOptions, type SimulationResult } from "./simulation/simulate.ts";
+export { formatTimeline } from "./simulation/timeline.ts";
+export { traceHash } from "./simulation/trace-hash.ts";
+export type { OperationContext, SimulatedProcess, SimulationWorkload } from "./simulation/workload.ts";

@@ -5,7 +5,7 @@ import { createManualClock } from "../testing/manual-clock.ts";
 import { recordCalls } from "../testing/record-calls.ts";
 import { type Mishap, type ProcessName, setStage } from "./nth-call/stage.ts";
 import { sequenceIds, tell } from "./nth-call/story.ts";
-import { assertEnding, assertExecutions, assertLeases } from "./nth-call/verdict.ts";
+import { assertEnding, assertExecutions, assertLeases, type Told } from "./nth-call/verdict.ts";
 import type { ConformanceRunner } from "./runner.ts";
 
 export interface NthCallFixture {
@@ -23,9 +23,8 @@ export interface NthCallOptions {
   readonly every?: number | undefined;
 }
 
-interface Telling {
+interface Telling extends Told {
   readonly calls: Readonly<Record<ProcessName, readonly string[]>>;
-  readonly executions: readonly string[];
 }
 
 const tellOnce = async (
@@ -41,14 +40,15 @@ const tellOnce = async (
     const stage = await setStage(store, clock, manualClock, mishap);
     const told = tell(stage);
     await (manualClock ? manualClock.runUntil(told) : told);
-    await assertEnding(adapter);
+    const attempts = await assertEnding(adapter);
     assertLeases(callsOf("claimJobs"));
     const { calls, outside } = stage;
+    const telling = { calls, attempts, executions: outside.executions };
     if (mishap && undisturbed) {
       const method = undisturbed.calls[mishap.process][mishap.nth - 1]!;
-      assertExecutions(outside.executions, undisturbed.executions, mishap, method);
+      assertExecutions(telling, undisturbed, mishap, method);
     }
-    return { calls, executions: outside.executions };
+    return telling;
   } finally {
     await adapter.deleteSequences({ rootSequenceIds: Object.values(sequenceIds) });
     await destroy();
@@ -59,9 +59,11 @@ const mishaps: readonly (readonly [ProcessName, Mishap["kind"], string])[] = [
   ["caller", "fail_before", "fails for the caller"],
   ["caller", "fail_after", "loses its reply to the caller"],
   ["caller", "hang", "never answers the caller"],
+  ["caller", "outage", "is the first of an outage for the caller"],
   ["worker", "fail_before", "fails for the worker"],
   ["worker", "fail_after", "loses its reply to the worker"],
   ["worker", "hang", "never answers the worker"],
+  ["worker", "outage", "is the first of an outage for the worker"],
   ["worker", "kill_before", "is the last thing the worker's process would have done"],
   ["worker", "kill_after", "is the last thing the worker's process did"],
 ];

@@ -44,6 +44,13 @@ const pathText = (
     ".",
   );
 
+/** The schema is somebody else's: what it calls a message may be anything. */
+const asText = (message: unknown): string => String(message);
+
+// Enough to mend any input by; a schema gone wrong may offer millions.
+const mostIssues = 1_000;
+const longestIssue = 10_000;
+
 /** Wrapped, because a bare value with a `then` of its own would be mistaken for a promise on its way out. */
 export interface ValidatedValue {
   readonly value: unknown;
@@ -62,9 +69,9 @@ export const validateAgainstSchema = async (
   try {
     const result = await schema["~standard"].validate(value);
     if (!result.issues) return { value: result.value };
-    issues = Array.from(result.issues, ({ message, path }) => ({
-      message: String(message),
-      path: pathText(part, path),
+    issues = result.issues.slice(0, mostIssues).map(({ message, path }) => ({
+      message: asText(message).slice(0, longestIssue),
+      path: pathText(part, path).slice(0, longestIssue),
     }));
   } catch (cause) {
     issues = [{ path: part, message: "the schema itself threw" }];

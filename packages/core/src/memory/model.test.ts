@@ -11,5 +11,5 @@ modelConformance(
       return { adapter, destroy: () => adapter.close() };
     },
   },
-  { fc, runs: 400 },
+  { fc, runs: 1_000 },
 );

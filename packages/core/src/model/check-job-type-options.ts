@@ -4,6 +4,7 @@ import type { JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-type
 import { largestInt32, longestDurationMs } from "./limits.ts";
 import {
   type NumberLimits,
+  readProperty,
   requireArray,
   requireInteger,
   requireName,
@@ -42,11 +43,12 @@ const optional = <T>(value: unknown, read: (value: unknown) => T): T | undefined
 
 const readSchema = (value: unknown, option: string): StandardSchemaV1 | undefined => {
   // arktype's schemas are functions.
-  if ((typeof value === "object" && value !== null) || typeof value === "function") {
-    const { "~leasehold": marker, "~standard": standard } = value as Partial<Record<string, unknown>>;
-    if (marker === "type-only") return undefined;
-    const { version, validate } = (standard ?? {}) as Partial<Record<string, unknown>>;
-    if (version === 1 && typeof validate === "function") return value as StandardSchemaV1;
+  if (typeof value === "object" || typeof value === "function") {
+    if (readProperty(value, "~leasehold") === "type-only") return undefined;
+    const standard = readProperty(value, "~standard");
+    const isSchema = readProperty(standard, "version") === 1;
+    if (isSchema && typeof readProperty(standard, "validate") === "function")
+      return value as StandardSchemaV1;
   }
   throw new InvalidOptionError(option, "must be a Standard Schema (version 1) or typeOnly()", value);
 };

@@ -105,6 +105,32 @@ export const requirePlainObject = (value: unknown, option: string): Record<strin
   throw new InvalidOptionError(option, "must be a plain object", value);
 };
 
+/** `instanceof` and `Array.isArray` for values that may throw at being asked: then they are not. */
+export const isInstance = <T>(value: unknown, type: abstract new (...args: never[]) => T): value is T => {
+  try {
+    return value instanceof type;
+  } catch {
+    return false;
+  }
+};
+
+/** A property of anything; undefined where there is none or it cannot be read. */
+export const readProperty = (value: unknown, key: string): unknown => {
+  try {
+    return (value as Record<string, unknown> | null | undefined)?.[key];
+  } catch {
+    return undefined;
+  }
+};
+
+export const isArray = (value: unknown): value is readonly unknown[] => {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
+};
+
 export const requireArray = (
   value: unknown,
   option: string,

@@ -1,6 +1,7 @@
 import type { AsyncScope } from "../async-scope.ts";
 import type { Leasehold } from "../api.ts";
 import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import { JobAlreadyExistsError } from "../errors.ts";
 
 type Started = { readonly id: string } | readonly { readonly id: string }[];
 
@@ -11,7 +12,7 @@ type Started = { readonly id: string } | readonly { readonly id: string }[];
 export const acknowledgeStarts = <TDefs>(
   leasehold: Leasehold<TDefs, AnyStateAdapter>,
   acknowledging: AsyncScope<string[]>,
-  report: (jobIds: readonly string[]) => void,
+  report: (kind: "acknowledged" | "start_refused", jobIds: readonly string[]) => void,
 ): Leasehold<TDefs, AnyStateAdapter> => {
   const collect = async <T>(call: () => Promise<T>, idsIn: (result: T) => readonly string[]): Promise<T> => {
     const outer = acknowledging.getStore();
@@ -19,16 +20,29 @@ export const acknowledgeStarts = <TDefs>(
     const result = await acknowledging.run(ids, call);
     ids.push(...idsIn(result));
     if (outer) outer.push(...ids);
-    else if (ids.length > 0) report(ids);
+    else if (ids.length > 0) report("acknowledged", ids);
     return result;
   };
   const startedIds = (started: unknown): string[] => [started as Started].flat().map(({ id }) => id);
   const none = (): string[] => [];
 
+  /** An id that was made for this start cannot be taken, unless by the start itself. */
+  const watchIds = async <T>(options: unknown, call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      const ownId = typeof options === "object" && options !== null && "id" in options;
+      if (error instanceof JobAlreadyExistsError && !ownId) report("start_refused", error.ids);
+      throw error;
+    }
+  };
+
   return {
     ...leasehold,
-    startJobSequence: (options) => collect(() => leasehold.startJobSequence(options), startedIds),
-    startJobSequences: (options) => collect(() => leasehold.startJobSequences(options), startedIds),
+    startJobSequence: (options) =>
+      collect(() => watchIds(options, () => leasehold.startJobSequence(options)), startedIds),
+    startJobSequences: (options) =>
+      collect(() => watchIds(options, () => leasehold.startJobSequences(options)), startedIds),
     runInTransaction: (callback) => collect(() => leasehold.runInTransaction(callback), none),
   };
 };

@@ -55,7 +55,10 @@ export const drawBehaviours = (
     const bad = kinds.filter((kind) => random.chance(strengthOf(faultOf[kind]!) * 0.15));
     return { kind: bad.length > 0 ? random.pick(bad) : random.pick(wellBehaved), ms };
   };
-  return Array.from({ length: random.integer(1, 3) }, draw);
+  const script = Array.from({ length: random.integer(1, 3) }, draw);
+  // Poison does not wear off.
+  const poisonedFrom = script.findIndex(({ kind }) => kind === "poison");
+  return poisonedFrom < 0 ? script : script.slice(0, poisonedFrom + 1);
 };
 
 interface Attempt {
@@ -144,7 +147,7 @@ export const behave = async (
     default:
       await work();
   }
-  if (kind === "reschedule") rescheduleJob({ afterMs: ms + 50 });
+  if (kind === "reschedule") rescheduleJob({ afterMs: ms + 300 });
   // oxlint-disable-next-line typescript/only-throw-error -- anything can be thrown
   if (kind === "throw") throw oddities()[ms % 7];
   if (kind === "give_up") throw new UnrecoverableJobError("no use");

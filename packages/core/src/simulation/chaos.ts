@@ -69,7 +69,8 @@ export const createChaos = (
       clock.setTimer(() => {
         if (isCalm || weather !== undefined) return;
         weather = kind;
-        note(null, kind, forMs);
+        // Deadlocks hit some calls and not others; each of these is noted by itself.
+        note(null, kind, kind === "deadlocks" ? 0 : forMs);
         clock.setTimer(() => (weather = undefined), forMs);
       }, random.next() * plan.chaosMs);
     }

@@ -1,15 +1,80 @@
+import { lostLeasesAbort } from "./checks/aborts.ts";
+import { blockersAreHonoured } from "./checks/blockers.ts";
+import type { Check, CheckContext } from "./checks/check.ts";
+import { continuationsAreExact } from "./checks/continuations.ts";
+import { duplicatesAreRefused } from "./checks/deduplication.ts";
+import { everythingDrains } from "./checks/draining.ts";
+import { endingsAreJudgedRight } from "./checks/endings.ts";
+import { executionsAreBounded } from "./checks/executions.ts";
+import { leasesNeverOverlap, staleLeasesChangeNothing } from "./checks/leases.ts";
+import { batchesAreSorted, claimsFollowOrder } from "./checks/order.ts";
+import { poisonHarmsNobodyElse } from "./checks/poison.ts";
+import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";
+import { createTable } from "./checks/table.ts";
+import { terminalStatesStay } from "./checks/terminal.ts";
+import { limitsHold, stoppedWorkersHoldNothing } from "./checks/workers.ts";
 import type { HistoryEvent } from "./history.ts";
 import type { SimulationPlan } from "./plan.ts";
+
 export interface Violation {
+  /** The promise that was broken. */
   readonly invariant: string;
-  readonly at: number;
   readonly message: string;
+  /** With which it was noticed. */
+  readonly event: HistoryEvent;
 }
-export const checkHistory = (_plan: SimulationPlan, events: readonly HistoryEvent[]): Violation[] =>
-  events.flatMap((e) =>
-    e.kind === "anomaly"
-      ? [{ invariant: "atomicity", at: e.at, message: e.description }]
-      : e.kind === "end" && !e.drained
-        ? [{ invariant: "drained", at: e.at, message: "no" }]
-        : [],
+
+const checks: readonly Check[] = [
+  acknowledgedStartsSurvive,
+  rolledBackStartsNeverRun,
+  leasesNeverOverlap,
+  staleLeasesChangeNothing,
+  terminalStatesStay,
+  executionsAreBounded,
+  continuationsAreExact,
+  blockersAreHonoured,
+  everythingDrains,
+  duplicatesAreRefused,
+  limitsHold,
+  stoppedWorkersHoldNothing,
+  claimsFollowOrder,
+  batchesAreSorted,
+  lostLeasesAbort,
+  endingsAreJudgedRight,
+  poisonHarmsNobodyElse,
+];
+
+/** Goes through a history once, with all checks watching, and returns what they object to. */
+export const checkHistory = (plan: SimulationPlan, events: readonly HistoryEvent[]): Violation[] => {
+  const table = createTable();
+  const violations: Violation[] = [];
+  const faults = events.filter((event) => event.kind === "fault");
+  let current = events[0]!;
+
+  const faultsOf: CheckContext["faultsOf"] = (process, from, to) =>
+    faults.filter(
+      (fault) =>
+        (fault.process === null || fault.process === process) && fault.at <= to && fault.until >= from,
+    );
+
+  const visitors = checks.map(({ invariant, watch }) =>
+    watch({
+      plan,
+      table,
+      faultsOf,
+      report: (message) => violations.push({ invariant, message, event: current }),
+    }),
   );
+
+  for (const event of events) {
+    current = event;
+    if (event.kind === "applied") {
+      for (const step of event.steps) {
+        table.apply(step);
+        for (const visitor of visitors) visitor.onStep?.(step, event);
+      }
+    }
+    for (const visitor of visitors) visitor.onEvent?.(event);
+  }
+  return violations;
+};

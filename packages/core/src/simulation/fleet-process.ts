@@ -112,8 +112,8 @@ export const startProcess = async <TDefs>(
     }
   };
 
-  const facade = acknowledgeStarts(leasehold, options.acknowledging, (jobIds) =>
-    history.add({ kind: "acknowledged", at: clock.now(), process: name, jobIds }),
+  const facade = acknowledgeStarts(leasehold, options.acknowledging, (kind, jobIds) =>
+    history.add({ kind, at: clock.now(), process: name, jobIds }),
   );
   const recorded: typeof facade = {
     ...facade,

@@ -1,7 +1,7 @@
 import type { AsyncScope } from "../async-scope.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { ManualClock } from "../testing/manual-clock.ts";
-import { createSeededRandom } from "../testing/seeded-random.ts";
+import { createSeededRandom, type SeededRandom } from "../testing/seeded-random.ts";
 import type { Chaos } from "./chaos.ts";
 import { type FleetProcess, startProcess } from "./fleet-process.ts";
 import type { History } from "./history.ts";
@@ -57,7 +57,8 @@ export const createFleet = <TDefs>(options: FleetOptions<TDefs>): Fleet => {
     return living.length === 0 ? undefined : random.pick(living);
   };
 
-  const operate = async (seedOfOperation: string): Promise<void> => {
+  // A stream of its own for each operation: leaving one out changes as little as possible for the others.
+  const operate = async (operationRandom: SeededRandom): Promise<void> => {
     const living = pickLiving();
     if (!living) return;
     const entry = [living];
@@ -66,7 +67,7 @@ export const createFleet = <TDefs>(options: FleetOptions<TDefs>): Fleet => {
       await workload.operate(living.leasehold, {
         plan,
         process: living.simulated,
-        random: createSeededRandom(seedOfOperation),
+        random: operationRandom,
         jobs: () => [...store.rows.values()],
       });
     } catch {
@@ -99,11 +100,17 @@ export const createFleet = <TDefs>(options: FleetOptions<TDefs>): Fleet => {
       for (let place = 1; place <= plan.processes; place += 1) await spawn(place);
     },
     causeTrouble: () => {
-      for (let index = 0; index < plan.operations; index += 1) {
-        sometime(() => void operate(`${seed}/operation ${index}`));
+      const moments = Array.from({ length: plan.operations }, (_, index) => {
+        const operationRandom = createSeededRandom(`${seed}/operation ${index}`);
+        const moment = operationRandom.next() * chaosMs;
+        clock.setTimer(() => void operate(operationRandom), moment);
+        return moment;
+      });
+      // Right after an operation, because a worker with nothing to do is easily stopped.
+      for (let index = 0; index < plan.restarts; index += 1) {
+        const moment = random.pick(moments) + random.next() * 60;
+        clock.setTimer(() => void pickLiving()?.restartWorker(), moment);
       }
-      for (let index = 0; index < plan.restarts; index += 1)
-        sometime(() => void pickLiving()?.restartWorker());
       disturb("kill", ({ kill }) => kill("out of the blue"));
       disturb("pause", ({ process }) => {
         const forMs = random.next() * 3 * leaseMs;

@@ -40,6 +40,13 @@ export type HistoryEvent =
       readonly process: string;
       readonly jobIds: readonly string[];
     }
+  /** A start without an id of the caller's was refused because the id exists already. */
+  | {
+      readonly kind: "start_refused";
+      readonly at: number;
+      readonly process: string;
+      readonly jobIds: readonly string[];
+    }
   | ({ readonly kind: "execution_started" } & ExecutionStart)
   | {
       readonly kind: "execution_ended";

@@ -22,18 +22,20 @@ const drawOptions = (context: OperationContext, input: Script) => {
   };
 };
 
-const drawStart = (context: OperationContext) => {
-  const { random, plan } = context;
-  const typeName = random.pick(["task", "task", "urgent"] as const);
-  const options = drawOptions(context, drawScript(context, 0));
-  if (!random.chance(0.3)) return { typeName, ...options };
-  const deduplication = {
-    key: random.pick(["a", "b"]),
-    strategy: random.pick(["completed", "completed", "all"] as const),
-    ...(random.chance(0.3) && { windowMs: plan.leaseMs * 2 }),
+const drawDeduplication = ({ random, plan }: OperationContext) =>
+  random.chance(0.3) && {
+    deduplication: {
+      key: random.pick(["a", "b"]),
+      strategy: random.pick(["completed", "completed", "all"] as const),
+      ...(random.chance(0.3) && { windowMs: plan.leaseMs * 2 }),
+    },
   };
-  return { typeName, ...options, deduplication };
-};
+
+const drawStart = (context: OperationContext) => ({
+  typeName: context.random.pick(["task", "task", "urgent"] as const),
+  ...drawOptions(context, drawScript(context, 0)),
+  ...drawDeduplication(context),
+});
 
 const pickSequence = ({ random, jobs }: OperationContext, isWanted: (typeName: string) => boolean) => {
   const firsts = jobs().filter(({ sequenceIndex, typeName }) => sequenceIndex === 0 && isWanted(typeName));
@@ -45,6 +47,15 @@ const startOne: Operation = (leasehold, context) => leasehold.startJobSequence(d
 const startMany: Operation = (leasehold, context) =>
   leasehold.startJobSequences({
     sequences: Array.from({ length: context.random.integer(2, 6) }, () => drawStart(context)),
+  });
+
+/** Many jobs that take next to no time: these make workers fetch ahead. */
+const startBurst: Operation = (leasehold, { random }) =>
+  leasehold.startJobSequences({
+    sequences: Array.from({ length: random.integer(6, 12) }, () => ({
+      typeName: "task" as const,
+      input: { script: [{ kind: "return" as const, ms: random.integer(1, 20) }], hops: 0 },
+    })),
   });
 
 /** Starts in a transaction of the caller's own, which does not always commit. */
@@ -69,6 +80,7 @@ const startChain: Operation = (leasehold, context) =>
   leasehold.startJobSequence({
     typeName: "chain",
     ...drawOptions(context, drawScript(context, context.random.integer(1, 3))),
+    ...drawDeduplication(context),
   });
 
 const startGather: Operation = (leasehold, context) => {
@@ -120,7 +132,7 @@ const completeFromOutside: Operation = async (leasehold, context) => {
     id: sequence.id,
     typeName: sequence.typeName as "chain",
     complete: async ({ job, complete }) => {
-      await complete(job as never, (async () => "from outside") as never);
+      await complete(job as never, async () => "from outside");
     },
   });
 };
@@ -141,6 +153,7 @@ const wait: Operation = async (leasehold, context) => {
 const operations: readonly (readonly [weight: number, Operation])[] = [
   [4, startOne],
   [3, startMany],
+  [2, startBurst],
   [2, startInTransaction],
   [1, startUntilCertain],
   [3, startChain],

@@ -19,7 +19,7 @@ const createWorker = (leasehold: MixedLeasehold, process: SimulatedProcess): Sta
       process: (options) => behave(process, options as never, "step") as never,
     });
   }
-  return worker as unknown as StartableWorker;
+  return worker;
 };
 
 /** Something of everything Leasehold can do, in well-behaved and ill-behaved forms. */

@@ -50,8 +50,8 @@ export const drawPlan = (seed: number | string, limits: PlanLimits = {}): Simula
     return {
       concurrency,
       prefetch: random.pick([0, 2, 8]),
-      pollIntervalMs: random.pick([leaseMs / 4, leaseMs]),
-      reapIntervalMs: random.pick([leaseMs / 2, leaseMs]),
+      pollIntervalMs: random.pick([leaseMs / 2, leaseMs]),
+      reapIntervalMs: random.pick([leaseMs * 0.75, leaseMs]),
       abortGraceMs: leaseMs / 4,
       stopDeadlineMs: random.pick([0, leaseMs]),
       commitBatchSize: random.pick([1, 3, 50]),
@@ -64,12 +64,12 @@ export const drawPlan = (seed: number | string, limits: PlanLimits = {}): Simula
     leaseMs,
     storeDeadlineMs: random.pick([leaseMs / 2, leaseMs, 3 * leaseMs]),
     latencyMs: random.pick([0, 3, leaseMs / 50]),
-    chaosMs: leaseMs * random.integer(4, 8),
+    chaosMs: leaseMs * random.integer(3, 6),
     processes: random.integer(1, 3),
     workers: [drawWorker(), ...(random.chance(0.3) ? [drawWorker()] : [])],
     maxAttempts: random.chance(0.15) ? random.integer(1, 3) : undefined,
     operations: random.integer(8, 16),
-    restarts: random.pick([0, 0, 1, 2]),
+    restarts: random.pick([0, 1, 2, 4]),
     faults: drawFaults(random),
   };
   const { faults: kept } = limits;

@@ -9,8 +9,9 @@ import type { History, RowChange, StoreStep } from "./history.ts";
 export interface RecordedStore {
   /** The store as this process reaches it. */
   connect(processName: string): AnyStateAdapter;
-  /** The latest state of every job that exists. */
+  /** The latest state of every job that exists, uncommitted changes included. */
   readonly rows: ReadonlyMap<string, StateJob>;
+  readonly isTransactionOpen: boolean;
 }
 
 export interface RecordedStoreOptions {
@@ -39,8 +40,13 @@ const writeMethods: ReadonlySet<string> = new Set([
 type Rows = Map<string, StateJob>;
 type Call = Record<string, unknown> & { readonly ctx?: unknown };
 
-const isSame = (a: StateJob | undefined, b: StateJob | undefined): boolean =>
-  a === b || (a !== undefined && b !== undefined && JSON.stringify(a) === JSON.stringify(b));
+/** Row by row, because adapters other than the in-process one return new objects for the same row. */
+const isSame = (a: StateJob | undefined, b: StateJob | undefined): boolean => {
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
+  for (const key in a) if (a[key as keyof StateJob] !== b[key as keyof StateJob]) return false;
+  return true;
+};
 
 const differingIds = (a: Rows, b: Rows): string[] =>
   [...new Set([...a.keys(), ...b.keys()])].filter((id) => !isSame(a.get(id), b.get(id)));
@@ -182,6 +188,9 @@ export const createRecordedStore = ({
 
   return {
     rows,
+    get isTransactionOpen() {
+      return open !== undefined;
+    },
     connect: (processName) =>
       wrapAdapter(adapter, (method, original) => {
         if (method === "runInTransaction") {

@@ -38,6 +38,9 @@ export interface SimulationResult {
 /** How long draining may take before it counts as never; the checks on the way are much stricter. */
 const drainLeases = 150;
 
+/** Long enough to endanger a lease: more than the transactions of this workload take when nothing is wrong. */
+const longWaitMs = 60;
+
 /** Runs one seed from the first job until everything has drained, and checks what happened. */
 export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promise<SimulationResult> => {
   const { seed, limits, workload = mixedWorkload as unknown as SimulationWorkload<TDefs> } = options;
@@ -50,14 +53,11 @@ export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promis
     adapter,
     clock,
     history,
-    onWait: (process, since) =>
-      history.add({
-        kind: "fault",
-        at: since,
-        until: clock.now(),
-        process,
-        description: "waits for another transaction",
-      }),
+    onWait: (process, since) => {
+      if (clock.now() - since < longWaitMs) return;
+      const description = "waited for another transaction";
+      history.add({ kind: "fault", at: since, until: clock.now(), process, description });
+    },
   });
   const fleet = createFleet({
     plan,
@@ -73,6 +73,7 @@ export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promis
   await fleet.start();
   const isDrained = (): boolean =>
     fleet.operationsUnderWay === 0 &&
+    !store.isTransactionOpen &&
     // Whether a blocked job may stay so is for the checks to say.
     [...store.rows.values()].every(({ status }) => status !== "pending" && status !== "running");
   fleet.causeTrouble();

@@ -43,8 +43,8 @@ const describeAll = (): Map<object, PropertyDescriptorMap> =>
 const assertSame = (before: PropertyDescriptorMap, after: PropertyDescriptorMap): void => {
   assert.deepEqual(Reflect.ownKeys(after).map(String), Reflect.ownKeys(before).map(String));
   for (const key of Reflect.ownKeys(before)) {
-    const was = Reflect.get(before, key) as PropertyDescriptor;
-    const is = Reflect.get(after, key) as PropertyDescriptor;
+    const was = Reflect.get(before, key);
+    const is = Reflect.get(after, key);
     const same = Object.is(was.value, is.value) && was.get === is.get && was.set === is.set;
     assert.ok(same, `a builtin's ${String(key)} was replaced`);
   }

@@ -114,7 +114,9 @@ export const hostileValues: readonly (() => unknown)[] = [
   () => withGetter(Symbol.iterator),
   () => fickle(),
   () => ({ toString: touch, valueOf: touch, [Symbol.toPrimitive]: touch, toJSON: touch }),
+  // oxlint-disable-next-line unicorn/no-thenable -- hostile on purpose
   () => ({ then: touch }),
+  // oxlint-disable-next-line unicorn/no-thenable -- hostile on purpose
   () => ({ then: (_resolve: unknown, reject: (error: unknown) => void) => reject(new ThrownByCallback()) }),
   () => () => undefined,
   () => async () => undefined,
@@ -125,11 +127,10 @@ export const hostileValues: readonly (() => unknown)[] = [
     throw new ThrownByCallback();
   },
   () => () => throwingProxy({}),
-  () => class {},
+  () => Instance,
   () => Object.assign(() => undefined, { "~standard": { version: 1, validate: touch } }),
   () => [withGetter("id")],
-  () => [undefined, , null],
+  () => Object.assign([], { 2: null }),
   () => Object.defineProperty([1], 0, { get: touch }),
-  () => AbortSignal.abort(),
   () => new Error("a message", { cause: cyclicObject() }),
 ];

@@ -1,9 +1,9 @@
 import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { encodeOutput } from "../engine/complete.ts";
-import { validateAgainstSchema } from "../engine/job-type-registry.ts";
+import { validateAgainstSchema, type ValidatedValue } from "../engine/job-type-registry.ts";
 import { jobEventData } from "../engine/observe.ts";
 import { type JobView, viewJob } from "../engine/view.ts";
-import { JobTimeoutError } from "../errors.ts";
+import { JobAttemptEndedError, JobTimeoutError } from "../errors.ts";
 import type { AttemptEventData } from "../contracts/events.ts";
 import { decodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
@@ -97,6 +97,11 @@ export const startAttempt = (
   };
 
   const tools: AttemptTools = {
+    checkStillWanted: () => {
+      if (over || abortReason !== undefined) {
+        throw new JobAttemptEndedError(held.job.id, abortReason ?? "it was given up on");
+      }
+    },
     getSignal: () => (controller ??= createController(abortReason)).signal,
     getSession: () =>
       (session ??= createProcessSession(worker, held, () => abortReason, synchronousPartOver)),
@@ -136,6 +141,8 @@ const effectiveTimeout = ({ job }: HeldJob, handler: Handler): number | undefine
 
 /** What a process function may ask for. Made on demand: those of short jobs mostly look at nothing but the job. */
 interface AttemptTools {
+  /** Throws when the attempt has been aborted or given up on. */
+  checkStillWanted(): void;
   getSignal(): AbortSignal;
   getSession(): ProcessSession;
   endSynchronousPart(): void;
@@ -182,7 +189,10 @@ const execute = async (
   handler: Handler,
   tools: AttemptTools,
 ): Promise<string | undefined> => {
-  const options = new AttemptOptions(await readJobView(worker, held), worker.settings.workerId, tools);
+  const view = await readJobView(worker, held);
+  // Reading it may have taken so long that the job is somebody else's by now.
+  tools.checkStillWanted();
+  const options = new AttemptOptions(view, worker.settings.workerId, tools);
   const origin = { jobId: held.job.id, rootSequenceId: held.job.rootSequenceId };
   // Not on top of the scope the worker was started in: that is none of the job's business.
   return tools.finish(await worker.engine.scope.run({ origin }, runHandler, handler, options, tools));
@@ -197,7 +207,7 @@ const runHandler = (handler: Handler, options: AttemptOptions, tools: AttemptToo
 const readJobView = async ({ engine }: WorkerContext, { job }: HeldJob): Promise<JobView> => {
   const type = engine.jobTypes.get(job.typeName);
   const stored = decodePayload(engine.codec, job.input, "input");
-  const input = type.input ? await validateStoredInput(type, job, stored) : stored;
+  const { value: input } = type.input ? await validateStoredInput(type, job, stored) : { value: stored };
   const [blockers] = job.blockerCount === 0 ? [[]] : await engine.store.getBlockers({ jobIds: [job.id] });
   return viewJob(engine, job, blockers!, input);
 };
@@ -206,7 +216,7 @@ const validateStoredInput = async (
   type: RuntimeJobType,
   job: StateJob,
   stored: unknown,
-): Promise<unknown> => {
+): Promise<ValidatedValue> => {
   try {
     return await validateAgainstSchema(type, job.typeName, "input", stored);
   } catch (error) {

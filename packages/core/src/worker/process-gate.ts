@@ -35,7 +35,10 @@ export const createProcessGate = (): ProcessGate => {
     },
     drop: () => {
       held -= 1;
-      if (held === 1 && aloneRequests > 0) changed();
+      if (held === 0 && running === 0 && aloneRunning) {
+        aloneRunning = false;
+        changed();
+      } else if (held === 1 && aloneRequests > 0) changed();
     },
     tryEnter: (alone) => {
       if (aloneRunning || (alone ? running > 0 || held > 1 : aloneRequests > 0)) return false;
@@ -45,7 +48,8 @@ export const createProcessGate = (): ProcessGate => {
     },
     leave: (alone) => {
       running -= 1;
-      if (alone) aloneRunning = false;
+      // Until its outcome is written, a crash would still cost the suspect its last attempt: the lease ends it, not this.
+      if (alone && held === 0) aloneRunning = false;
       if (alone || aloneRequests > 0) changed();
     },
     requestAlone: () => {

@@ -72,4 +72,23 @@ describe("stopOnSignals", () => {
     dispose();
     expect(emitter.listenerCount("SIGTERM") + emitter.listenerCount("SIGINT")).toBe(0);
   });
+
+  it("says at once what is wrong with its arguments, and listens to nothing then", () => {
+    const { emitter, host } = createHost();
+    const { worker } = createWorker(Promise.resolve({ clean: true }));
+    const wrong: readonly (readonly [string, unknown, unknown])[] = [
+      ["workers", undefined, { process: host }],
+      ["workers", [worker, {}], { process: host }],
+      ["options", worker, null],
+      ["deadlineMs", worker, { process: host, deadlineMs: -1 }],
+      ["onStopped", worker, { process: host, onStopped: "close" }],
+      ["process", worker, { process: {} }],
+      ["colour", worker, { process: host, colour: "red" }],
+    ];
+    for (const [option, workers, options] of wrong) {
+      const install = () => stopOnSignals(workers as never, options as never);
+      expect(install, option).toThrow(expect.objectContaining({ code: "InvalidOption", option }));
+    }
+    expect(emitter.eventNames()).toEqual([]);
+  });
 });

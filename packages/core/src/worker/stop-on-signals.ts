@@ -1,4 +1,14 @@
 import type { RunningWorker } from "../api/worker.ts";
+import { longestDurationMs } from "../model/limits.ts";
+import { InvalidOptionError } from "../errors.ts";
+import {
+  isArray,
+  readProperty,
+  requireArray,
+  requireFunction,
+  requireInteger,
+  requirePlainObject,
+} from "../model/option-checks.ts";
 
 export interface StopOnSignalsOptions {
   /** How long running jobs may go on. Default: the worker's `stopDeadlineMs`. */
@@ -19,9 +29,10 @@ type StopSignal = keyof typeof signalNumbers;
  */
 export const stopOnSignals = (
   workers: RunningWorker | readonly RunningWorker[],
-  { deadlineMs, onStopped, process: host = process }: StopOnSignalsOptions = {},
+  options: StopOnSignalsOptions = {},
 ): (() => void) => {
-  const all = Array.isArray(workers) ? (workers as readonly RunningWorker[]) : [workers as RunningWorker];
+  const all = parseWorkers(workers);
+  const { deadlineMs, onStopped, process: host } = parseOptions(options);
   let stopping = false;
 
   const stopAll = async (): Promise<number> => {
@@ -49,5 +60,39 @@ export const stopOnSignals = (
   return () => {
     host.off("SIGTERM", onSignal);
     host.off("SIGINT", onSignal);
+  };
+};
+
+// Checked now: on the day of the signal it would be too late to say so.
+const parseWorkers = (workers: unknown): RunningWorker[] => {
+  const all = isArray(workers) ? requireArray(workers, "workers") : [workers];
+  for (const worker of all) {
+    if (typeof readProperty(worker, "stop") === "function") continue;
+    throw new InvalidOptionError("workers", "must be a running worker, or an array of them", worker);
+  }
+  return all as RunningWorker[];
+};
+
+type HostProcess = NonNullable<StopOnSignalsOptions["process"]>;
+
+const parseOptions = (passed: unknown): StopOnSignalsOptions & { readonly process: HostProcess } => {
+  const {
+    deadlineMs,
+    onStopped,
+    process: host = process,
+    ...unknown
+  } = requirePlainObject(passed, "options");
+  for (const key of Object.keys(unknown)) {
+    throw new InvalidOptionError(key, "is not an option of stopOnSignals");
+  }
+  for (const method of ["on", "off", "exit"]) {
+    if (typeof readProperty(host, method) === "function") continue;
+    throw new InvalidOptionError("process", `must have a method ${method}`, host);
+  }
+  const limits = { min: 0, max: longestDurationMs };
+  return {
+    deadlineMs: deadlineMs === undefined ? undefined : requireInteger(deadlineMs, "deadlineMs", limits),
+    onStopped: onStopped === undefined ? undefined : requireFunction(onStopped, "onStopped"),
+    process: host as HostProcess,
   };
 };

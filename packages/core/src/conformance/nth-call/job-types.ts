@@ -9,6 +9,7 @@ import { defineUnionJobTypes, type JobTypes } from "../../model/job-types.ts";
 export interface StoryTypes {
   greet: { input: { name: string }; output: string };
   flaky: { input: null; output: string };
+  slow: { input: null; output: string };
   progress: { input: null; output: string };
   staged: { input: null; output: string };
   atomic: { input: null; output: string };

@@ -17,7 +17,8 @@ export interface Mishap {
   readonly process: ProcessName;
   /** Counted from 1, over all methods. */
   readonly nth: number;
-  readonly kind: "fail_before" | "fail_after" | "hang" | "kill_before" | "kill_after";
+  /** `outage`: this call and the next few fail, more than are made again without asking. */
+  readonly kind: "fail_before" | "fail_after" | "hang" | "outage" | "kill_before" | "kill_after";
 }
 
 /** The processes of one telling of the story: one that calls the API, and a worker that is replaced when it dies. */
@@ -34,10 +35,16 @@ export interface Stage {
 // Long enough for a call that hangs and is made again, so that no lease is lost to that alone.
 const leaseMs = 1_500;
 const storeDeadlineMs = 300;
-const pollIntervalMs = 20;
+const pollIntervalMs = 100;
+// Only where time costs nothing.
+const longerThanLeaseMs = leaseMs + 200;
 
-const faultOf = ({ kind }: Mishap): Fault | undefined =>
-  kind === "kill_before" || kind === "kill_after" ? undefined : { kind };
+const callsOfAnOutage = 4;
+
+const faultOf = ({ kind }: Mishap): Fault | undefined => {
+  if (kind === "outage") return { kind: "fail_before" };
+  return kind === "kill_before" || kind === "kill_after" ? undefined : { kind };
+};
 
 const deathOf = ({ kind }: Mishap): "before" | "after" | undefined => {
   if (kind === "kill_before") return "before";
@@ -64,7 +71,11 @@ export const setStage = async (
 
   const startProcess = async (name: ProcessName) => {
     const mortal = createMortalProcess(clock);
-    const isDue = (): boolean => mishap?.process === name && calls[name].length === mishap.nth;
+    const isDue = (): boolean => {
+      if (mishap?.process !== name) return false;
+      const since = calls[name].length - mishap.nth;
+      return since >= 0 && since < (mishap.kind === "outage" ? callsOfAnOutage : 1);
+    };
     const onCall = (method: string): "before" | "after" | undefined => {
       calls[name].push(method);
       return isDue() ? deathOf(mishap!) : undefined;
@@ -89,7 +100,7 @@ export const setStage = async (
   const startWorker = (): Promise<void> => {
     starting = (async () => {
       const { mortal, leasehold } = await startProcess("worker");
-      const builder = createStoryWorker(leasehold, outside, () => mortal.alive);
+      const builder = createStoryWorker(leasehold, outside, mortal, manualClock ? longerThanLeaseMs : 0);
       const running = builder.start({ leaseMs, pollIntervalMs, reapIntervalMs: 100, abortGraceMs: 100 });
       current = { died: mortal.died, running };
       void mortal.died.then(() => {

@@ -1,9 +1,11 @@
 import type { LeaseholdApi } from "../../api.ts";
 import type { WorkerBuilder } from "../../api/worker.ts";
+import { sleep } from "../../clock.ts";
 import { UnrecoverableJobError } from "../../errors.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import type { StoryTransaction } from "../story.ts";
 import type { StoryTypes } from "./job-types.ts";
+import type { MortalProcess } from "./mortal-process.ts";
 
 export type StoryLeasehold = LeaseholdApi<StoryTypes, StoryTransaction, string>;
 
@@ -21,13 +23,14 @@ const soon: RetryPolicy = { type: "fixed", delayMs: 20 };
 export const createStoryWorker = (
   leasehold: StoryLeasehold,
   outside: Outside,
-  isAlive: () => boolean,
+  process: Pick<MortalProcess, "alive" | "clock">,
+  slowMs: number,
 ): WorkerBuilder<StoryTypes, StoryTransaction, string> =>
   leasehold
     .createWorker({ retry: soon })
     .use(async ({ job }, next) => {
       // What a dead process would still do never happened.
-      if (isAlive()) outside.executions.push(`${job.typeName} of ${job.sequenceId}`);
+      if (process.alive) outside.executions.push(`${job.typeName} of ${job.sequenceId}`);
       return next();
     })
     .implementJobType({ typeName: "greet", process: async ({ job }) => `Hello ${job.input.name}` })
@@ -37,6 +40,14 @@ export const createStoryWorker = (
         if (outside.flakyHasFailed) return "at last";
         outside.flakyHasFailed = true;
         throw new Error("not this time");
+      },
+    })
+    .implementJobType({
+      typeName: "slow",
+      process: async ({ signal }) => {
+        await sleep(process.clock, slowMs);
+        signal.throwIfAborted();
+        return "done";
       },
     })
     .implementJobType({

@@ -1,0 +1,46 @@
+import type { ClaimRequest, JobOutcome } from "../../contracts/state-adapter.ts";
+import type { StateJob } from "../../model/job.ts";
+import { type Check, short } from "./check.ts";
+
+/** When a job counts as due. */
+const dueAt = (row: StateJob): number => (row.status === "running" ? row.leasedUntil! : row.scheduledAt);
+
+/** Whether `a` has to be claimed before `b`, as far as the rows tell. */
+const goesFirst = (a: StateJob, b: StateJob): boolean =>
+  a.priority !== b.priority ? a.priority > b.priority : dueAt(a) < dueAt(b);
+
+/** Overlapping batches wait for each other instead of deadlocking only if all are written in one order. */
+export const batchesAreSorted: Check = {
+  invariant: "outcomes are written in the order of their ids",
+  watch: ({ report }) => ({
+    onStep: ({ method, call }) => {
+      if (method !== "commitOutcomes") return;
+      const ids = (call["outcomes"] as readonly JobOutcome[]).map(({ jobId }) => jobId);
+      if (ids.some((id, index) => index > 0 && id < ids[index - 1]!))
+        report(`a batch of ${ids.length} is out of order`);
+    },
+  }),
+};
+
+export const claimsFollowOrder: Check = {
+  invariant: "claims follow priority and time",
+  watch: ({ table, report }) => ({
+    onStep: ({ at, method, call, changes }) => {
+      if (method !== "claimJobs" || changes.length === 0) return;
+      const claimed = changes.flatMap(({ before, after }) => (before && after ? [before] : []));
+      const changedIds = new Set(claimed.map(({ id }) => id));
+      for (const { queue, typeNames } of call["requests"] as readonly ClaimRequest[]) {
+        const covers = (row: StateJob): boolean =>
+          row.queue === queue && (typeNames === null || typeNames.includes(row.typeName));
+        const taken = claimed.filter(covers);
+        if (taken.length === 0) continue;
+        for (const row of table.rows.values()) {
+          if (changedIds.has(row.id) || row.status !== "pending" || row.scheduledAt > at || !covers(row))
+            continue;
+          const worse = taken.find((other) => goesFirst(row, other));
+          if (worse) report(`${short(worse.id)} was claimed before ${short(row.id)}, which comes first`);
+        }
+      }
+    },
+  }),
+};

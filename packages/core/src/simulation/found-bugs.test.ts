@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import type { DefineBlocker } from "../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../model/job-types.ts";
+import { withFaults } from "../testing/faults.ts";
+import { createTestBench } from "../testing/test-bench.ts";
+import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { createProcessGate } from "../worker/process-gate.ts";
+
+const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
+
+// What the simulation has found in core, each as the smallest story that shows it.
+describe("bugs found by the simulation", () => {
+  it("a start whose reply was lost does not hang when the lookup of its jobs is never answered", async () => {
+    const bench = await createTestBench({
+      jobTypes,
+      storeDeadlineMs: 500,
+      wrapStateAdapter: (adapter) =>
+        withFaults(adapter, ({ method, nth }) => {
+          if (method === "createJobs" && nth === 1) return { kind: "fail_after" };
+          return method === "getJobs" && nth === 1 ? { kind: "hang" } : undefined;
+        }),
+    });
+    const started = await bench.clock.runUntil(bench.leasehold.startJobSequence({ typeName: "work" }));
+    expect(started).toMatchObject({ deduplicated: false });
+    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+  });
+
+  it("a bulk start with a duplicate in it recognises itself after its reply was lost", async () => {
+    const bench = await createTestBench({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        withFaults(adapter, ({ method, nth }) =>
+          method === "createJobs" && nth === 2 ? { kind: "fail_after" } : undefined,
+        ),
+    });
+    const deduplication = { key: "k" };
+    const first = await bench.leasehold.startJobSequence({ typeName: "work", deduplication });
+    const sequences = [{ typeName: "work" as const, deduplication }, { typeName: "work" as const }];
+    const started = await bench.clock.runUntil(bench.leasehold.startJobSequences({ sequences }));
+    expect(started).toMatchObject([{ id: first.id, deduplicated: true }, { deduplicated: false }]);
+    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 2 }]);
+  });
+
+  it("a process function does not begin after its attempt was given back, however late its blockers are read", async () => {
+    let answer: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const bench = await createTestBench({
+      jobTypes: defineUnionJobTypes<{
+        part: { input: null; output: null };
+        whole: { input: null; output: null; blockers: [DefineBlocker<"part">] };
+      }>(),
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method === "getBlockers" ? (call) => answered.then(() => original(call)) : original,
+        ),
+      storeDeadlineMs: 60_000,
+    });
+    const { leasehold, clock, stateAdapter } = bench;
+    let executions = 0;
+    const worker = leasehold
+      .createWorker()
+      .implementJobType({ typeName: "part", process: async () => null })
+      .implementJobType({
+        typeName: "whole",
+        process: async () => {
+          executions += 1;
+        },
+      });
+    const { id } = await leasehold.startJobSequence({
+      typeName: "whole",
+      startBlockers: async () => [await leasehold.startJobSequence({ typeName: "part" })],
+    });
+    const read = async () => (await stateAdapter.getJobs({ jobIds: [id] }))[0];
+    const running = await clock.runUntil(worker.start({ abortGraceMs: 100 }));
+    await clock.runUntil(async () => (await read())?.status === "running");
+    await clock.runUntil(running.stop({ deadlineMs: 0 }));
+    expect(await read()).toMatchObject({ status: "pending", attempt: 0 });
+    answer();
+    await clock.settle();
+    expect(executions).toBe(0);
+  });
+
+  it("a suspect that has run stays alone until its outcome is written", () => {
+    const gate = createProcessGate();
+    gate.hold();
+    gate.requestAlone();
+    expect(gate.tryEnter(true)).toBe(true);
+    gate.withdrawRequest();
+    gate.leave(true);
+    // A poisonous job that entered now would take the outcome, and with it the last attempt, down with the process.
+    expect(gate.tryEnter(false)).toBe(false);
+    let changes = 0;
+    gate.onChange(() => (changes += 1));
+    gate.drop();
+    expect(changes).toBe(1);
+    expect(gate.isReserved).toBe(false);
+    expect(gate.tryEnter(false)).toBe(true);
+  });
+});

@@ -1,0 +1,270 @@
+// Every entry breaks Leasehold in one way that has bitten a real job queue. `find` must occur exactly once in the built
+// file, so that a refactoring that moves the code makes the entry fail instead of testing nothing.
+
+/** @typedef {{ file: string, find: string, replace: string }} Patch */
+
+/** @type {{ name: string, patches: Patch[] }[]} */
+export const plantedBugs = [];
+
+const plant = (name, ...patches) => {
+  plantedBugs.push({ name, patches: patches.map(([file, find, replace]) => ({ file, find, replace })) });
+};
+
+// The adapter.
+
+plant("token check dropped", ["memory/leases.js", "if (row.leaseToken !== leaseToken)", "if (false)"]);
+plant("expiry ignored", [
+  "memory/leases.js",
+  "if (row.leasedUntil === null || row.leasedUntil <= now)",
+  "if (false)",
+]);
+plant("status not checked: outcomes of jobs that do not run are taken", [
+  "memory/leases.js",
+  'if (row.status !== "running")',
+  "if (false)",
+]);
+plant("version not raised", [
+  "memory/transitions.js",
+  "leaseVersion: row.leaseVersion + 1",
+  "leaseVersion: row.leaseVersion",
+]);
+plant("claim exceeds its limit", ["memory/claim.js", "taken < limit", "taken <= limit"]);
+plant(
+  "claim takes jobs before their time",
+  ["memory/timed-queue.js", "if (current && entry.at > now)", "if (current && entry.at > now + 100)"],
+  ["memory/timed-queue.js", "if (current && entry.at <= now)", "if (current && entry.at <= now + 100)"],
+);
+plant("claim whose reply was lost does not find its jobs again", [
+  "memory/claim.js",
+  "call.retried === true ? findHeld",
+  "call.retried === null ? findHeld",
+]);
+plant("exhausted job claimed again", [
+  "memory/runnable-index.js",
+  "if (row.attempt < row.maxAttempts)",
+  "if (true)",
+]);
+plant("completion not idempotent", [
+  "memory/outcomes.js",
+  "if (hasItsToken && row.status === statusAfter[outcome.kind])",
+  "if (false)",
+]);
+plant("unblock lost when two blockers finish together", [
+  "memory/outcomes.js",
+  "unblocked: sequenceCompleted ?",
+  "unblocked: sequenceCompleted && store.lastUnblockAt !== now && (store.lastUnblockAt = now) ?",
+]);
+plant("blocker that runs does not count as open", [
+  "memory/blockers.js",
+  'if (current.row.status !== "completed")',
+  'if (current.row.status === "pending" || current.row.status === "blocked")',
+]);
+plant("failure does not reach the jobs that wait", [
+  "memory/outcomes.js",
+  'outcome.kind === "fail" ?',
+  'outcome.kind === "never" ?',
+]);
+plant("reaped failure does not reach the jobs that wait", [
+  "memory/reap.js",
+  'row.status === "failed" ?',
+  'row.status === "never" ?',
+]);
+plant("released job costs an attempt", [
+  "memory/transitions.js",
+  'attempt: row.status === "running" ? row.attempt - 1 : row.attempt',
+  "attempt: row.attempt",
+]);
+plant("retry not counted", [
+  "memory/transitions.js",
+  "expiredLeases: 0,\n    lastError: outcome.error,\n});\nexport const released",
+  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n});\nexport const released",
+]);
+plant("deduplication race within one call", [
+  "memory/create.js",
+  "return jobs.map((job) => {\n        const duplicate = findDuplicate(store, job, now);",
+  "const duplicates = jobs.map((job) => findDuplicate(store, job, now));\n    return jobs.map((job, index) => {\n        const duplicate = duplicates[index];",
+]);
+plant("deduplication forgets sequences that went on", [
+  "memory/job-store.js",
+  "last !== undefined && !isTerminal(last.row.status)",
+  "last === first && !isTerminal(last.row.status)",
+]);
+plant("redrive beside a live duplicate", [
+  "memory/redrive.js",
+  "if (hasLiveDuplicate(store, record))",
+  "if (false)",
+]);
+plant("redrive forgets the cascade", [
+  "memory/redrive.js",
+  "revived: reviveDependants(store, record.row.sequenceId, now)",
+  "revived: []",
+]);
+plant("redrive starts the version again", [
+  "memory/transitions.js",
+  "scheduledAt: now,\n    attempt: 0,",
+  "scheduledAt: now,\n    leaseVersion: 0,\n    attempt: 0,",
+]);
+plant("rollback leaves a job", [
+  "memory/job-store.js",
+  "(row === null || stored !== record)",
+  "stored !== record",
+]);
+plant("rollback leaves a claim", [
+  "memory/job-store.js",
+  "replace(record, stored === record ? record.row : null, row);",
+  "if (stored !== record) replace(record, null, row);",
+]);
+plant("priority ignored", ["memory/timed-queue.js", "if (a.priority !== b.priority)", "if (false)"]);
+plant("heartbeat of a lost lease revives it", [
+  "memory/leases.js",
+  "if (refusal !== undefined)\n            return refusal;\n        const leasedUntil",
+  'if (refusal !== undefined && refusal.reason !== "lease_expired")\n            return refusal;\n        const leasedUntil',
+]);
+plant("leases reaped too early", [
+  "memory/runnable-index.js",
+  "if (current && entry.at > now)",
+  "if (current && entry.at > now + 200)",
+]);
+plant("cancel lost on a running job", [
+  "memory/cancel.js",
+  "store.update(record, cancelled(record.row, error, now));",
+  'if (status !== "running") store.update(record, cancelled(record.row, error, now));',
+]);
+plant("deletion of a tree leaves its continuations", [
+  "memory/deletion.js",
+  "const deleted = trees.flat().map((record) => {",
+  "const deleted = trees.flat().filter((record) => record.row.sequenceIndex === 0).map((record) => {",
+]);
+
+// The engine.
+
+plant("start confirmed before the commit", [
+  "engine/store-deadline.js",
+  "return await callback(ctx);",
+  "const value = await callback(ctx);\n            resolve(value);\n            return value;",
+]);
+plant(
+  "continuation twice",
+  [
+    "engine/complete.js",
+    "const [created] = await engine.store.createJobs({ ctx, jobs: [next] });",
+    "const [created] = await engine.store.createJobs({ ctx, jobs: [next, { ...next, id: engine.runtime.createId() }] });",
+  ],
+  ["memory/create.js", "if (positions.has(position) ||", "if ("],
+);
+plant("lock of a lost lease ignored", [
+  "worker/process-session.js",
+  'if (result.kind === "locked")',
+  "if (true)",
+]);
+plant("lookup of a lost start has no deadline", [
+  "engine/dispatch.js",
+  'await call("getJobs", { jobIds',
+  "await adapter.getJobs({ jobIds",
+]);
+plant("store calls have no deadline", [
+  "engine/dispatch.js",
+  "await withDeadline(clock, method, deadlineMs, invoke.call(adapter, repeated))",
+  "await invoke.call(adapter, repeated)",
+]);
+plant("repeated start taken for a duplicate id", [
+  "engine/dispatch.js",
+  "if (error instanceof JobAlreadyExistsError && attempt > 1)",
+  "if (false)",
+]);
+
+// The worker.
+
+plant("hint as the only wake-up", [
+  "worker/fetcher.js",
+  "return Math.max(Math.min(settings.pollIntervalMs, nextDueAt - now), shortestIdleMs);",
+  "return 3_600_000;",
+]);
+plant("a fetcher dies of a store error", [
+  "worker/loop.js",
+  "health = { ...health, failures: health.failures + 1, lastError: error };",
+  'health = { ...health, failures: health.failures + 1, lastError: error };\n                if (name === "fetcher") return;',
+]);
+plant("buffered lease not renewed", [
+  "worker/lease-keeper.js",
+  "filter(({ lost }) => lost === undefined)",
+  "filter(({ lost, abort }) => lost === undefined && abort !== undefined)",
+]);
+plant("heartbeat too slow for short leases", [
+  "worker/lease-keeper.js",
+  "return heldJobs.shortestLeaseMs / heartbeatsPerLease;",
+  "return settings.leaseMs * 1.2;",
+]);
+plant("lost lease does not abort", [
+  "worker/attempt.js",
+  "controller?.abort(reason);",
+  'if (reason === "timeout" || reason === "shutdown") controller?.abort(reason);',
+]);
+plant("lease trusted by the wall clock", [
+  "worker/held-jobs.js",
+  "clock.monotonic() < held.leaseEndsAt",
+  "clock.now() < (held.job.lastAttemptAt ?? 0) + 600_000",
+]);
+plant("concurrency limit ignored", [
+  "worker/consumer.js",
+  "runningJobs.size < settings.concurrency)",
+  "true)",
+]);
+plant("queue limit ignored", [
+  "worker/consumer.js",
+  "lane.running < lane.queue.concurrency ? lane.buffer.peek() : undefined",
+  "lane.buffer.peek()",
+]);
+plant("operator's cap on attempts ignored", [
+  "worker/decide-outcome.js",
+  "settings.maxAttempts ?? Infinity)",
+  "Infinity)",
+]);
+plant("late result of a timed-out handler accepted", [
+  "worker/attempt.js",
+  'if (abortReason === "timeout") {',
+  'if (abortReason === "timeout" && ending.kind !== "returned") {',
+]);
+plant("result of an abandoned handler counted again", ["worker/attempt.js", "if (over) {", "if (false) {"]);
+plant("timeout never fires", ["worker/attempt.js", 'abort("timeout");', ""]);
+plant("committer drops outcomes on a store error", [
+  "worker/committer.js",
+  "await sleep(clock, Math.min(retryDelayMs * 2 ** attempt, longestRetryDelayMs));",
+  "for (const entry of entries) finish(entry);\n                return;",
+]);
+plant("committer waits for a full batch", [
+  "worker/committer.js",
+  "clock.soon(begin);",
+  "(queue.size >= Math.min(2, settings.commitBatchSize) ? clock.soon(begin) : (flushing = false));",
+]);
+plant("batches in any order deadlock", [
+  "worker/committer.js",
+  "await write(batch.sort(byJobId));",
+  "await write(batch);",
+]);
+plant("poison job takes its neighbours along", [
+  "worker/consumer.js",
+  "job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job)",
+  "false",
+]);
+plant("stop leaks the buffered leases", [
+  "worker/consumer.js",
+  "stopListening();\n            giveBackBuffered();",
+  "stopListening();",
+]);
+plant("stop does not wait for the committer", ["worker/running-worker.js", "await committer.flushed();", ""]);
+plant("reaper stops after its first turn", [
+  "worker/reaper.js",
+  "return reaped === batchSize ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",
+  "return 36_000_000;",
+]);
+plant("claims of one worker share a token", [
+  "worker/fetcher.js",
+  "const leaseToken = runtime.createToken();",
+  "const leaseToken = `00000000-0000-4000-8000-${workerId}`;",
+]);
+plant("attempt shutdown counted as a failure", [
+  "worker/attempt.js",
+  'case "threw":\n            return abortReason === "shutdown" ?',
+  'case "threw":\n            return abortReason === "never" ?',
+]);
