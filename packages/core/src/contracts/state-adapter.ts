@@ -151,10 +151,17 @@ export interface CancelResult {
 export interface RedriveResult {
   readonly jobId: string;
   /**
-   * `blocker_failed`: a sequence it waits for is still failed; redrive that one. `duplicate_live`: an unfinished
-   * sequence of the same deduplication key has been started since.
+   * `blocker_failed`: a sequence it waits for is still failed; redrive that one. `blocker_cycle`: a sequence it waits
+   * for has come to wait for its own. `duplicate_live`: an unfinished sequence of the same deduplication key has been
+   * started since.
    */
-  readonly kind: "redriven" | "not_found" | "not_failed" | "blocker_failed" | "duplicate_live";
+  readonly kind:
+    | "redriven"
+    | "not_found"
+    | "not_failed"
+    | "blocker_failed"
+    | "blocker_cycle"
+    | "duplicate_live";
   readonly job: StateJob | null;
   /** Jobs that had failed because of this one, and are alive again. */
   readonly revived: readonly JobReference[];
@@ -355,8 +362,8 @@ export interface StateAdapter<
   ): Promise<CancelResult[]>;
 
   /**
-   * Revives failed jobs: pending and runnable now, or blocked while blockers are open; `attempt` and `expiredLeases`
-   * start again at 0, `leaseVersion` goes on. Jobs that failed because of theirs, and of nothing else that is still
+   * Revives failed jobs: pending, or blocked while blockers are open; runnable now, or when they were scheduled for if
+   * that is still to come. `attempt` and `expiredLeases` start again at 0, `leaseVersion` goes on. Jobs that failed because of theirs, and of nothing else that is still
    * failed, return to blocked.
    */
   redriveJobs(call: StateCall<TTxContext> & { readonly jobIds: readonly string[] }): Promise<RedriveResult[]>;

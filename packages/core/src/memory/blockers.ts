@@ -6,10 +6,14 @@ import type { JobStore } from "./job-store.ts";
 import { failedByBlocker, withBlockers } from "./transitions.ts";
 
 /**
- * Walks from the job's sequence up through whoever waits for it, and fails on meeting one of the blockers. This
- * direction because nobody waits yet for the sequence of a new job, which is nearly always the case.
+ * Walks from the job's sequence up through whoever waits for it; meeting one of the blockers, it returns the way there.
+ * This direction because nobody waits yet for the sequence of a new job, which is nearly always the case.
  */
-const assertNoCycle = (store: JobStore, { id, row }: JobRecord, blockerIds: readonly string[]): void => {
+export const findCycle = (
+  store: JobStore,
+  { row }: JobRecord,
+  blockerIds: readonly string[],
+): string[] | undefined => {
   const blockers = new Set(blockerIds);
   const waitsFor = new Map<string, string | null>([[row.sequenceId, null]]);
   for (const sequenceId of waitsFor.keys()) {
@@ -17,13 +21,14 @@ const assertNoCycle = (store: JobStore, { id, row }: JobRecord, blockerIds: read
       const path: string[] = [];
       for (let step: string | null = sequenceId; step !== null; step = waitsFor.get(step) ?? null)
         path.push(step);
-      throw new BlockerCycleError(id, path);
+      return path;
     }
     for (const dependant of store.dependants(sequenceId)) {
       const { status, sequenceId: waiting } = dependant.row;
       if (status === "blocked" && !waitsFor.has(waiting)) waitsFor.set(waiting, sequenceId);
     }
   }
+  return undefined;
 };
 
 export const addJobBlockers = (
@@ -42,7 +47,8 @@ export const addJobBlockers = (
     if (current === undefined) throw new JobNotFoundError(sequenceId, "job sequence");
     if (current.row.status !== "completed") openBlockers += 1;
   }
-  assertNoCycle(store, record, call.blockerSequenceIds);
+  const cycle = findCycle(store, record, call.blockerSequenceIds);
+  if (cycle !== undefined) throw new BlockerCycleError(call.jobId, cycle);
 
   store.setBlockers(record, [...call.blockerSequenceIds]);
   store.update(record, withBlockers(record.row, call.blockerSequenceIds.length, openBlockers));

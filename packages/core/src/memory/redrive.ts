@@ -1,5 +1,6 @@
 import type { RedriveResult } from "../contracts/state-adapter.ts";
 import type { JobReference } from "../model/job.ts";
+import { findCycle } from "./blockers.ts";
 import { hasFailedBlocker } from "./cascade.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
@@ -14,6 +15,10 @@ const hasLiveDuplicate = (store: JobStore, { row }: JobRecord): boolean => {
 const isHeldBack = (store: JobStore, record: JobRecord): boolean =>
   record.row.onBlockerFailure === "fail" && hasFailedBlocker(store, record);
 
+/** Since it failed, a sequence it waits for may have come to wait for its own. */
+const wouldWaitForItself = (store: JobStore, record: JobRecord): boolean =>
+  record.row.openBlockers > 0 && findCycle(store, record, record.blockerIds) !== undefined;
+
 /** The sequence is alive again: so are the jobs that only its failure had taken along, and theirs. */
 const reviveDependants = (store: JobStore, sequenceId: string, now: number): JobReference[] => {
   const references: JobReference[] = [];
@@ -22,6 +27,7 @@ const reviveDependants = (store: JobStore, sequenceId: string, now: number): Job
     for (const dependant of store.dependants(revivedSequenceId)) {
       if (dependant.row.failureReason !== "blocker_failed") continue;
       if (hasFailedBlocker(store, dependant) || hasLiveDuplicate(store, dependant)) continue;
+      if (wouldWaitForItself(store, dependant)) continue;
       store.update(dependant, revived(dependant.row, now));
       references.push(referenceTo(dependant.row));
       revivedSequenceIds.push(dependant.row.sequenceId);
@@ -38,6 +44,7 @@ const redrive = (
   // Alive by now: another job of this call brought it back.
   if (record.row.status !== "failed") return { kind: "redriven", revived: [] };
   if (hasLiveDuplicate(store, record)) return { kind: "duplicate_live", revived: [] };
+  if (wouldWaitForItself(store, record)) return { kind: "blocker_cycle", revived: [] };
   store.update(record, revived(record.row, now));
   return { kind: "redriven", revived: reviveDependants(store, record.row.sequenceId, now) };
 };

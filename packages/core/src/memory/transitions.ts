@@ -176,7 +176,7 @@ export const withFewerBlockers = (row: StateJob, completedBlockers: number): Sta
 export const revived = (row: StateJob, now: number): StateJob => ({
   ...row,
   status: waiting(row),
-  scheduledAt: now,
+  scheduledAt: Math.max(row.scheduledAt, now),
   attempt: 0,
   expiredLeases: 0,
   failedAt: null,

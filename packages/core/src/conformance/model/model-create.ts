@@ -65,13 +65,25 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
   return created;
 };
 
-/** Whether a sequence is, or waits through blocked jobs for, the one that is not to wait for itself. */
-export const waitsFor = (store: ModelStore, sequenceId: string, target: string): boolean => {
-  if (sequenceId === target) return true;
-  const current = currentJob(store, sequenceId);
-  if (current?.status !== "blocked") return false;
-  return blockersOf(store, current).some((blocker) => waitsFor(store, blocker, target));
+/** The sequences that this one waits for, directly or through blocked jobs. */
+const awaited = (store: ModelStore, sequenceId: string): Set<string> => {
+  const found = new Set<string>();
+  const visit = (id: string): void => {
+    const current = currentJob(store, id);
+    if (current?.status !== "blocked") return;
+    for (const blocker of blockersOf(store, current)) {
+      if (found.has(blocker)) continue;
+      found.add(blocker);
+      visit(blocker);
+    }
+  };
+  visit(sequenceId);
+  return found;
 };
+
+/** Whether a sequence is, or waits through blocked jobs for, the one that is not to wait for itself. */
+export const waitsFor = (store: ModelStore, sequenceId: string, target: string): boolean =>
+  sequenceId === target || awaited(store, sequenceId).has(target);
 
 export const addBlockers = (
   store: ModelStore,

@@ -1,7 +1,7 @@
 import type { CancelResult, RedriveResult } from "../../contracts/state-adapter.ts";
 import type { JobReference } from "../../model/job.ts";
 import { cascadeFailure } from "./model-cascade.ts";
-import { isLive } from "./model-create.ts";
+import { isLive, waitsFor } from "./model-create.ts";
 import { endLease } from "./model-leases.ts";
 import {
   allJobs,
@@ -82,9 +82,12 @@ const hasLiveDuplicate = (store: ModelStore, job: ModelJob): boolean => {
 const hasFailedBlocker = (store: ModelStore, job: ModelJob): boolean =>
   blockersOf(store, job).some((id) => isFailedSequence(store, id));
 
+const wouldWaitForItself = (store: ModelStore, job: ModelJob): boolean =>
+  blockersOf(store, job).some((blocker) => waitsFor(store, blocker, job.sequenceId));
+
 const revive = (store: ModelStore, job: ModelJob, now: number, revived: JobReference[]): void => {
   job.status = job.openBlockers > 0 ? "blocked" : "pending";
-  job.scheduledAt = now;
+  job.scheduledAt = Math.max(job.scheduledAt, now);
   job.attempt = 0;
   job.expiredLeases = 0;
   job.failedAt = null;
@@ -93,6 +96,7 @@ const revive = (store: ModelStore, job: ModelJob, now: number, revived: JobRefer
   for (const dependant of dependantsOf(store, job.sequenceId)) {
     if (dependant.failureReason !== "blocker_failed") continue;
     if (hasFailedBlocker(store, dependant) || hasLiveDuplicate(store, dependant)) continue;
+    if (wouldWaitForItself(store, dependant)) continue;
     revived.push(referenceOf(dependant));
     revive(store, dependant, now, revived);
   }
@@ -112,6 +116,7 @@ export const redrive = (store: ModelStore, jobIds: readonly string[], now: numbe
     if (job.status !== "failed") return "not_failed";
     if (job.onBlockerFailure === "fail" && hasFailedBlocker(store, job)) return "blocker_failed";
     if (hasLiveDuplicate(store, job)) return "duplicate_live";
+    if (wouldWaitForItself(store, job)) return "blocker_cycle";
     revive(store, job, now, revived);
     return "redriven";
   };

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { RedriveResult } from "../../contracts/state-adapter.ts";
 import type { StateJob } from "../../model/job.ts";
-import { baseTime } from "../state-fixture.ts";
-import { completion, failure, retryAfter } from "../state-scenario.ts";
+import { baseTime, newJob } from "../state-fixture.ts";
+import { completion, failure, outcomeOf, retryAfter } from "../state-scenario.ts";
 import type { StateScenario } from "../state-scenario.ts";
 import type { StateSuite } from "../state-suite.ts";
 
@@ -158,6 +158,47 @@ export const describeRedriveJobs = ({ test }: StateSuite): void => {
     await scenario.cancel(job);
     assert.deepEqual(kindsOf(await redrive(scenario, job)), ["redriven"]);
     assert.equal((await scenario.reload(job)).status, "blocked");
+  });
+
+  test("keeps the moment a job was scheduled for, if that is still to come", async (scenario) => {
+    const job = await scenario.start({ schedule: { afterMs: 60_000 } });
+    await scenario.cancel(job);
+    assert.deepEqual(kindsOf(await redrive(scenario, job)), ["redriven"]);
+    assert.equal((await scenario.reload(job)).scheduledAt, baseTime + 60_000);
+  });
+
+  test("refuses a job that would come back to wait for a sequence that waits for its own", async (scenario) => {
+    const first = await scenario.start();
+    const waiting = await scenario.startBlocked([first]);
+    await scenario.cancel(waiting);
+    // While the other was failed it could be waited for; brought back, the two would wait for each other for ever.
+    const running = await scenario.run(first);
+    const next = await scenario.adapter.runInTransaction(async (ctx: object) => {
+      const continuation = newJob({
+        queue: running.queue,
+        typeName: running.typeName,
+        sequenceId: running.sequenceId,
+        sequenceTypeName: running.sequenceTypeName,
+        sequenceIndex: 1,
+        rootSequenceId: running.rootSequenceId,
+        originId: running.id,
+        onBlockerFailure: "wait",
+        awaitsBlockers: true,
+      });
+      await scenario.adapter.createJobs({ jobs: [continuation], ctx, now: baseTime });
+      const outcome = outcomeOf(running, { ...completion, output: null, continuedToId: continuation.id });
+      await scenario.adapter.commitOutcomes({ outcomes: [outcome], ctx, now: baseTime });
+      const blockerSequenceIds = [waiting.sequenceId];
+      return scenario.adapter.addJobBlockers({
+        jobId: continuation.id,
+        blockerSequenceIds,
+        ctx,
+        now: baseTime,
+      });
+    });
+    assert.equal(next.status, "blocked");
+    assert.deepEqual(kindsOf(await redrive(scenario, waiting)), ["blocker_cycle"]);
+    assert.equal((await scenario.reload(waiting)).status, "failed");
   });
 
   const keyed = { deduplication: { key: "key", strategy: "completed", windowMs: null } } as const;
