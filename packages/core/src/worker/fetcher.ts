@@ -3,6 +3,7 @@ import type { ClaimRequest } from "../contracts/state-adapter.ts";
 import { jobEventData } from "../engine/observe.ts";
 import type { Consumer } from "./consumer.ts";
 import { type Loop, startLoop } from "./loop.ts";
+import type { ProcessGate } from "./process-gate.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 export interface Fetcher extends Loop {
@@ -20,7 +21,7 @@ export interface Fetcher extends Loop {
 const untilRoomMs = 60_000;
 
 /** Claims what the consumer has room for; sleeps until a hint, the next job that is due, or the poll interval. */
-export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher => {
+export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: ProcessGate): Fetcher => {
   const { engine, settings, held } = worker;
   const { store, runtime } = engine;
   const { clock } = runtime;
@@ -50,7 +51,9 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     if (queuesAsked === 0) return untilRoomMs;
     hinted = false;
     nextDueAt = Infinity;
-    const jobs = await claim(requests, limit);
+    // What a claim on its way is about to bring counts as held already.
+    gate.hold();
+    const jobs = await claim(requests, limit).finally(gate.drop);
     if (hinted || someRequestWasFilled(requests, jobs)) return 0;
     const dueIn = (await store.nextRunnableIn({ requests })) ?? Infinity;
     if (hinted) return 0;

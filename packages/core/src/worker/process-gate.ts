@@ -4,7 +4,7 @@
  * next crash speaks for itself and costs no healthy neighbour anything.
  */
 export interface ProcessGate {
-  /** A lease is held from here on, by whichever worker of this process. */
+  /** A lease is held, or about to be, from here on, by whichever worker of this process. */
   hold(): void;
   drop(): void;
   tryEnter(alone: boolean): boolean;

@@ -43,7 +43,7 @@ export const startWorker = async (
   });
   const leaseKeeper = startLeaseKeeper(worker);
   const reaper = startReaper(worker);
-  const fetcher = startFetcher(worker, consumer);
+  const fetcher = startFetcher(worker, consumer, gate);
 
   const listen = async (operation: string, subscribe: () => Promise<Dispose>): Promise<Dispose> => {
     try {

@@ -11,6 +11,8 @@ interface Claim {
   readonly attempt: number;
   readonly life: number;
   executed: boolean;
+  /** Its own worker has recorded how it ended. */
+  ended: boolean;
 }
 
 /** What was recorded about this job by the call, if the call was one that records outcomes. */
@@ -22,7 +24,7 @@ const outcomeKind = ({ method, call, result }: StoreStep, jobId: string): JobOut
   )?.kind;
 };
 
-/** Follows each job's claims and the executions they led to. A life of a job lasts until somebody redrives it. */
+/** Follows each job's claims and the executions they led to. A life of a job lasts until somebody redrives or deletes it. */
 export const executionsAreBounded: Check = {
   invariant: "6 executions are bounded and every repetition is explained",
   watch: ({ plan, table, faultsOf, report }) => {
@@ -37,6 +39,11 @@ export const executionsAreBounded: Check = {
       return list;
     };
 
+    const beginLife = (jobId: string): void => {
+      lives.set(jobId, (lives.get(jobId) ?? 0) + 1);
+      counted.set(jobId, 0);
+    };
+
     const onClaimed = (row: StateJob, at: number): void => {
       const life = lives.get(row.id) ?? 0;
       if (row.attempt > row.maxAttempts)
@@ -49,6 +56,7 @@ export const executionsAreBounded: Check = {
         attempt: row.attempt,
         life,
         executed: false,
+        ended: false,
       });
     };
 
@@ -64,7 +72,8 @@ export const executionsAreBounded: Check = {
       if (faultsOf(process, claim.at - leaseMs, row.leasedUntil! + leaseMs).some(isLasting)) return;
       const failures = (method: string, from: number, to: number): number =>
         faultsOf(process, from, to).filter(({ description }) => description.startsWith(method)).length;
-      if (failures("renewLeases", row.leasedUntil! - leaseMs, row.leasedUntil!) >= 2) return;
+      // Two leases back: a worker that has given up on a lease does not take back a renewal that succeeds too late.
+      if (failures("renewLeases", row.leasedUntil! - 2 * leaseMs, row.leasedUntil!) >= 2) return;
       // The worker has given up on a claim that was applied, and knows nothing of the jobs it got.
       if (failures("claimJobs", claim.at - leaseMs, claim.at + leaseMs) >= 3) return;
       report(`the lease of ${row.leasedBy} on ${short(row.id)} ran out without any cause`);
@@ -78,14 +87,15 @@ export const executionsAreBounded: Check = {
     };
 
     const onChanged = (before: StateJob, after: StateJob, step: StoreStep): void => {
+      const claim = claimsOf(after.id).at(-1);
+      if (claim && outcomeKind(step, after.id) !== undefined && after.leaseToken !== null) claim.ended = true;
       const delta = after.attempt - before.attempt;
       const expected = expectedDelta(before, after, step);
       if (delta !== expected)
         report(`${step.method} changed the attempt of ${short(after.id)} by ${delta}, not ${expected}`);
       const isRelease = outcomeKind(step, after.id) === "release";
       // Given back: the execution, if there was one, does not count.
-      if (isRelease && claimsOf(after.id).at(-1)?.executed)
-        counted.set(after.id, (counted.get(after.id) ?? 0) - 1);
+      if (isRelease && claim?.executed) counted.set(after.id, (counted.get(after.id) ?? 0) - 1);
     };
 
     const onStarted = (start: EventOf<"execution_started">): void => {
@@ -101,6 +111,8 @@ export const executionsAreBounded: Check = {
         return;
       }
       claim.executed = true;
+      if (claim.ended)
+        report(`${workerId} begins attempt ${attempt} of ${short(jobId)} after it has recorded its end`);
       const row = table.rows.get(jobId);
       const limit = Math.min(row?.maxAttempts ?? Infinity, plan.maxAttempts ?? Infinity);
       if (claim.life !== (lives.get(jobId) ?? 0)) return;
@@ -113,13 +125,13 @@ export const executionsAreBounded: Check = {
       onStep: (step) => {
         const { at, method, changes } = step;
         for (const { before, after } of changes) {
+          // The id may be that of a job that was deleted.
+          if (!before && after) beginLife(after.id);
           if (!before || !after) continue;
           if (before.status === "running" && (method === "claimJobs" || method === "reapExpiredLeases"))
             onExpired(before);
-          if (method === "redriveJobs" && before.status === "failed" && after.status !== "failed") {
-            lives.set(after.id, (lives.get(after.id) ?? 0) + 1);
-            counted.set(after.id, 0);
-          }
+          if (method === "redriveJobs" && before.status === "failed" && after.status !== "failed")
+            beginLife(after.id);
           onChanged(before, after, step);
           if (after.leaseVersion !== before.leaseVersion) onClaimed(after, at);
         }

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import type { CancelResult } from "../contracts/state-adapter.ts";
+import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
+import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { shrinkSimulation } from "./shrink.ts";
+import { simulate, type SimulationOptions } from "./simulate.ts";
+import { formatTimeline } from "./timeline.ts";
+import { traceHash } from "./trace-hash.ts";
+
+const seeds = 1_000;
+const seedsPerTest = 100;
+
+describe("the simulation", () => {
+  for (let from = 1; from <= seeds; from += seedsPerTest) {
+    it(`holds every invariant for the seeds from ${from}`, { timeout: 120_000 }, async () => {
+      for (let seed = from; seed < from + seedsPerTest; seed += 1) {
+        const { violations } = await simulate({ seed });
+        const found = violations.map(({ invariant, message }) => `${invariant}: ${message}`);
+        expect(found, `npm run simulate -- --seeds 1 --from ${seed}`).toEqual([]);
+      }
+    });
+  }
+
+  it("goes the same way for the same seed, and another for another", async () => {
+    const hashes = async (): Promise<string[]> => {
+      const all: string[] = [];
+      for (let seed = 1; seed <= 20; seed += 1) all.push(traceHash((await simulate({ seed })).events));
+      return all;
+    };
+    const first = await hashes();
+    expect(await hashes()).toEqual(first);
+    expect(new Set(first).size).toBe(20);
+  });
+});
+
+/** Says that running sequences are cancelled, and leaves them alone. */
+const createLyingAdapter: NonNullable<SimulationOptions<unknown>["createStateAdapter"]> = (clock) =>
+  wrapAdapter(createInProcessStateAdapter({ clock }), (method, original) => {
+    if (method !== "cancelSequences") return original;
+    return async (call) =>
+      (call as { sequenceIds: string[] }).sequenceIds.map((sequenceId): CancelResult => ({
+        sequenceId,
+        kind: "cancelled",
+        job: null,
+        wasRunning: false,
+        cascaded: [],
+      }));
+  });
+
+describe("a failing seed", () => {
+  const findFailing = async (): Promise<number> => {
+    for (let seed = 1; ; seed += 1) {
+      const { violations } = await simulate({ seed, createStateAdapter: createLyingAdapter });
+      if (violations.length > 0) return seed;
+    }
+  };
+
+  it("is shrunk to fewer faults and operations that still fail, and told as a timeline", async () => {
+    const seed = await findFailing();
+    const whole = await simulate({ seed, createStateAdapter: createLyingAdapter });
+    const shrunk = await shrinkSimulation({ seed, createStateAdapter: createLyingAdapter });
+    expect(shrunk.violations.length).toBeGreaterThan(0);
+    expect(shrunk.plan.faults).toEqual({});
+    expect(shrunk.plan.operations).toBeLessThan(whole.plan.operations);
+    expect(shrunk.plan.processes).toBe(1);
+    const timeline = formatTimeline(shrunk);
+    expect(timeline).toContain("✗✗ 5 terminal states never change");
+    expect(timeline).toMatch(/begins attempt 1 of/);
+  });
+});
