@@ -67,6 +67,11 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
   const isWorthRepeating = (error: unknown): boolean =>
     error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
+  const backOff = (attempt: number): Promise<void> => {
+    const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
+    return sleep(clock, longest * (0.5 + random() / 2));
+  };
+
   const call = async (
     method: (typeof storeCalls)[number],
     args: CallArguments | undefined,
@@ -86,8 +91,31 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
           observe("stateAdapterError", () => ({ operation: method, error }));
         }
         if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !passing) throw error;
-        const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
-        await sleep(clock, longest * (0.5 + random() / 2));
+        await backOff(attempt);
+      }
+    }
+  };
+
+  /** Only one that never began is begun again: its callback is the caller's, and may have done things by then. */
+  const runInTransaction: Store["runInTransaction"] = async (callback, parent) => {
+    for (let attempt = 1; ; attempt++) {
+      let began = false;
+      const watched: typeof callback = (ctx) => {
+        began = true;
+        return callback(ctx);
+      };
+      try {
+        return await runTransactionWithDeadlines(
+          clock,
+          deadlineMs,
+          (inner) => adapter.runInTransaction(inner, parent),
+          watched,
+        );
+      } catch (error) {
+        if (began || !isWorthRepeating(error)) throw error;
+        observe("stateAdapterError", () => ({ operation: "runInTransaction", error }));
+        if (parent !== undefined || attempt >= retry.maxAttempts) throw error;
+        await backOff(attempt);
       }
     }
   };
@@ -120,13 +148,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     ...calls,
     capabilities: adapter.capabilities,
     provideContext: (callback) => adapter.provideContext(callback),
-    runInTransaction: (callback, parent) =>
-      runTransactionWithDeadlines(
-        clock,
-        deadlineMs,
-        (inner) => adapter.runInTransaction(inner, parent),
-        callback,
-      ),
+    runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
     isTransientError: isWorthRepeating,
     close: () => adapter.close(),

@@ -200,3 +200,29 @@ describe("an outcome the store cannot take", () => {
     expect(statuses).toEqual(eachOnce.map((n) => (n === 3 ? "failed" : "completed")));
   });
 });
+
+describe("a transaction that cannot be begun at first", () => {
+  it("is begun again, because nothing of it has happened", async () => {
+    const bench = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_before" }));
+    let runs = 0;
+    const result = await bench.clock.runUntil(
+      bench.leasehold.runInTransaction(async () => {
+        runs += 1;
+        await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+        return "done";
+      }),
+    );
+    expect([result, runs]).toEqual(["done", 1]);
+    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+  });
+
+  it("is not run a second time when its end is in doubt", async () => {
+    const bench = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_after" }));
+    let runs = 0;
+    const outcome = bench.leasehold.runInTransaction(async () => {
+      runs += 1;
+    });
+    await expect(bench.clock.runUntil(outcome)).rejects.toBeInstanceOf(InjectedFaultError);
+    expect(runs).toBe(1);
+  });
+});
