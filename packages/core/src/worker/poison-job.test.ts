@@ -5,6 +5,9 @@ import { defineUnionJobTypes } from "../model/job-types.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { withFaults } from "../testing/faults.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
+import { createTestBench } from "../testing/test-bench.ts";
+import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { createDeferred } from "./deferred.ts";
 
 interface Types {
   task: { input: { poison: boolean }; output: string };
@@ -91,5 +94,51 @@ describe("a job that takes its process down", () => {
     });
     expect(await observer.countJobs({ status: "completed" })).toMatchObject([{ count: 199 }]);
     expect(crashes).toBe(4);
+  });
+
+  it("does not begin alone while a claim of the same process is on its way to bring others", async () => {
+    const claim = createDeferred<void>();
+    let held = false;
+    const bench = await createTestBench({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method !== "claimJobs"
+            ? original
+            : async (call) => {
+                if ((call as { workerId: string }).workerId === "slow to claim" && held) await claim.promise;
+                return original(call);
+              },
+        ),
+    });
+    const { leasehold, clock, stateAdapter } = bench;
+    let begun = false;
+    const builder = leasehold.createWorker().implementJobType({
+      typeName: "task",
+      process: async () => {
+        begun = true;
+        return "done";
+      },
+    });
+    await leasehold.startJobSequence({ typeName: "task", input: { poison: false }, maxAttempts: 2 });
+    // A worker that has vanished: its lease runs out, and the next attempt is the last.
+    await stateAdapter.claimJobs({
+      workerId: "vanished",
+      leaseToken: "token",
+      leaseMs: 10,
+      requests: [{ queue: "default", typeNames: null, limit: 1 }],
+      limit: 1,
+    });
+    await clock.advanceBy(20);
+    held = true;
+    const elsewhere = await clock.runUntil(
+      builder.start({ workerId: "slow to claim", queues: { other: 1 } }),
+    );
+    const worker = await clock.runUntil(builder.start({ workerId: "quick", queues: { default: 1 } }));
+    await clock.advanceBy(2_000);
+    expect(begun).toBe(false);
+    claim.resolve();
+    await clock.runUntil(() => begun);
+    await clock.runUntil(Promise.all([worker.stop(), elsewhere.stop()]));
   });
 });

@@ -16,6 +16,15 @@ const jobTypes = defineUnionJobTypes<Types>();
 const slow = (ms: number) => ({ typeName: "slow" as const, input: { ms } });
 const count = 60;
 
+/** A process function's work that ends only with its signal. */
+const untilAborted = (signal: AbortSignal, onAbort: () => void): Promise<never> =>
+  new Promise((_, reject) =>
+    signal.addEventListener("abort", () => {
+      onAbort();
+      reject(new Error("aborted"));
+    }),
+  );
+
 describe("leases", () => {
   it("are renewed for jobs that wait in the buffer, so that none runs twice", async () => {
     const bench = await createTestBench({ jobTypes });
@@ -88,13 +97,7 @@ describe("leases", () => {
     const worker = bench.leasehold.createWorker().implementJobType({
       typeName: "slow",
       maxAttempts: 1,
-      process: ({ signal }) =>
-        new Promise((_, reject) =>
-          signal.addEventListener("abort", () => {
-            reasons.push(signal.reason);
-            reject(new Error("aborted"));
-          }),
-        ),
+      process: ({ signal }) => untilAborted(signal, () => reasons.push(signal.reason)),
     });
     await bench.leasehold.startJobSequence(slow(0));
     await bench.drain(worker, { leaseMs: 1_000 });
@@ -178,13 +181,7 @@ describe("a renewal that never answers", () => {
     const worker = bench.leasehold.createWorker().implementJobType({
       typeName: "slow",
       maxAttempts: 1,
-      process: ({ signal }) =>
-        new Promise((_, reject) =>
-          signal.addEventListener("abort", () => {
-            abortedAt.push(bench.clock.monotonic());
-            reject(new Error("aborted"));
-          }),
-        ),
+      process: ({ signal }) => untilAborted(signal, () => abortedAt.push(bench.clock.monotonic())),
     });
     const startedAt = bench.clock.monotonic();
     await bench.leasehold.startJobSequence({ ...slow(0), maxAttempts: 1 });

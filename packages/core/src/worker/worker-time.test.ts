@@ -60,6 +60,27 @@ describe("a worker in time", () => {
     await bench.clock.runUntil(running.stop());
   });
 
+  it("goes on with a queue of low limit as soon as it has room, though another queue is idle", async () => {
+    const bench = await createTestBench({ jobTypes });
+    let executions = 0;
+    const worker = bench.leasehold.createWorker().implementJobType({
+      typeName: "work",
+      process: async () => {
+        executions += 1;
+        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, 10));
+        return null;
+      },
+    });
+    const sequences = Array.from({ length: 5 }, () => ({ typeName: "work" as const, queue: "narrow" }));
+    await bench.leasehold.startJobSequences({ sequences });
+    const options = { queues: { narrow: 1, idle: 5 }, prefetch: 0, pollIntervalMs: 60_000 };
+    const running = await bench.clock.runUntil(worker.start(options));
+    const before = bench.clock.monotonic();
+    await bench.clock.runUntil(() => executions === 5);
+    expect(bench.clock.monotonic() - before).toBeLessThan(1_000);
+    await bench.clock.runUntil(running.stop());
+  });
+
   it("retries when the backoff is over, not at the next poll", async () => {
     const bench = await createTestBench({ jobTypes });
     const ranAt: number[] = [];
