@@ -1,9 +1,17 @@
 import { defineConfig } from "vitest/config";
 
+const project = (name: string, include: string, globalSetup?: string) => ({
+  extends: true as const,
+  test: { name, include: [include], ...(globalSetup === undefined ? {} : { globalSetup }) },
+});
+
+const packageProject = (name: string, globalSetup?: string) =>
+  project(name, `packages/${name}/src/**/*.test.ts`, globalSetup);
+
 export default defineConfig({
   ssr: { resolve: { conditions: ["@leasehold/source"] } },
   test: {
-    include: ["packages/*/src/**/*.test.ts", "examples/**/*.test.ts"],
     testTimeout: 20_000,
+    projects: [packageProject("core"), project("examples", "examples/**/*.test.ts")],
   },
 });

@@ -28,6 +28,7 @@ export const newJob = (overrides: Partial<NewJob> & Pick<NewJob, "queue" | "type
     sequenceCreatedAt: null,
     rootSequenceId: id,
     originId: null,
+    traceContext: null,
     priority: 0,
     input: "{}",
     schedule: immediately,

@@ -35,6 +35,7 @@ export interface NewJob {
   readonly sequenceCreatedAt: number | null;
   readonly rootSequenceId: string;
   readonly originId: string | null;
+  readonly traceContext: string | null;
   readonly queue: string;
   readonly priority: number;
   readonly input: string;

@@ -111,6 +111,7 @@ export const buildNewJob = async (
     sequenceCreatedAt: predecessor?.sequenceCreatedAt ?? null,
     rootSequenceId: predecessor?.rootSequenceId ?? origin?.rootSequenceId ?? id,
     originId: predecessor?.id ?? origin?.jobId ?? null,
+    traceContext: null,
     queue,
     priority,
     input: encodePayload({

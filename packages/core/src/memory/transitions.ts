@@ -24,6 +24,7 @@ export const created = (job: NewJob, now: number): StateJob => ({
   sequenceCreatedAt: job.sequenceCreatedAt ?? now,
   rootSequenceId: job.rootSequenceId,
   originId: job.originId,
+  traceContext: job.traceContext,
   queue: job.queue,
   priority: job.priority,
   status: job.awaitsBlockers ? "blocked" : "pending",

@@ -43,6 +43,8 @@ export interface StateJob {
   readonly rootSequenceId: string;
   /** The job that brought this one about; null for a root. */
   readonly originId: string | null;
+  /** Where the job was started, in the words of the observability adapter that traces it. */
+  readonly traceContext: string | null;
 
   readonly queue: string;
   readonly priority: number;
