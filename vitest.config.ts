@@ -12,6 +12,10 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@leasehold/source"] } },
   test: {
     testTimeout: 20_000,
-    projects: [packageProject("core"), project("examples", "examples/**/*.test.ts")],
+    projects: [
+      packageProject("core"),
+      packageProject("postgres", "packages/postgres/src/testing/global-setup.ts"),
+      project("examples", "examples/**/*.test.ts"),
+    ],
   },
 });

@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BaseStateAdapterContext, StateCall } from "leasehold/adapter";
+import { AdapterClosedError, StateNotInTransactionError } from "leasehold/adapter";
+import type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
+import type { Tables } from "./tables.ts";
+import { isRolledBackForOthers } from "./transient-errors.ts";
+
+/** A transaction of the provider's, opaque here. */
+export type Context = BaseStateAdapterContext;
+export type Call = StateCall<Context>;
+
+/** A statement of the adapter's own. One that has a name is written once and then kept prepared. */
+export type Statement =
+  | { readonly name?: undefined; readonly sql: string; readonly params: SqlStatement["params"] }
+  | {
+      readonly name: string;
+      readonly sql: (tables: Tables) => string;
+      readonly params: SqlStatement["params"];
+    };
+
+/** What the operations work with. */
+export interface Database {
+  readonly tables: Tables;
+  /** Whether a text can be an id at all; one that cannot is simply not found. */
+  isId(value: string): boolean;
+  /** Runs a statement in the transaction, or without one as a transaction of its own. */
+  query(ctx: Context | undefined, statement: Statement): Promise<readonly SqlRow[]>;
+  /** Runs several statements as one: in the transaction given, or in one of their own. */
+  atomically<T>(ctx: Context | undefined, work: (ctx: Context) => Promise<T>): Promise<T>;
+  /** Runs the work unless the adapter has been closed. */
+  open<T>(work: () => Promise<T>): Promise<T>;
+  /** Throws unless `ctx` is in an open transaction. */
+  assertInTransaction(operation: string, ctx: unknown): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  // oxlint-disable-next-line typescript/no-explicit-any -- contexts are opaque to the operations
+  readonly provider: PgStateProvider<any, any>;
+  readonly tables: Tables;
+  readonly isClosed: () => boolean;
+}
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const integerPattern = /^(0|[1-9][0-9]{0,17})$/;
+
+const idChecks: Record<string, (value: string) => boolean> = {
+  uuid: (value) => uuidPattern.test(value),
+  bigint: (value) => integerPattern.test(value),
+};
+
+const mostTries = 10;
+const longestPauseMs = 50;
+
+/**
+ * Deadlocks and serialisation failures have undone everything for certain, so whatever was one transaction can simply be
+ * made again. Anything less certain is for the caller to judge.
+ */
+const persist = async <T>(work: () => Promise<T>): Promise<T> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries >= mostTries || !isRolledBackForOthers(error)) throw error;
+      await sleep(Math.random() * Math.min(longestPauseMs, 2 ** tries));
+    }
+  }
+};
+
+export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions): Database => {
+  const assertOpen = (): void => {
+    if (isClosed()) throw new AdapterClosedError("PostgreSQL state adapter");
+  };
+
+  const written = new Map<string, { readonly sql: string; readonly name: string }>();
+
+  const write = ({ name, sql, params }: Statement): SqlStatement => {
+    if (name === undefined) return { sql, params };
+    let known = written.get(name);
+    if (known === undefined) {
+      const text = sql(tables);
+      // Unique to the text: several adapters with tables of their own may share a connection.
+      const digest = createHash("sha1").update(text).digest("hex").slice(0, 12);
+      known = { sql: text, name: `leasehold_${digest}` };
+      written.set(name, known);
+    }
+    return { ...known, params };
+  };
+
+  return {
+    tables,
+    isId: idChecks[tables.idType] ?? ((value) => !value.includes("\0")),
+    query: async (ctx, asked) => {
+      const statement = write(asked);
+      if (ctx !== undefined) return provider.executeSql(ctx, statement);
+      return persist(() => provider.executeSql(undefined, statement));
+    },
+    atomically: async (ctx, work) => {
+      if (ctx !== undefined) return work(ctx);
+      return persist(() => provider.runInTransaction(work));
+    },
+    open: async (work) => {
+      assertOpen();
+      return work();
+    },
+    assertInTransaction: async (operation, ctx) => {
+      assertOpen();
+      if (!(await provider.isInTransaction(ctx))) throw new StateNotInTransactionError(operation);
+    },
+  };
+};

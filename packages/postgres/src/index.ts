@@ -1,0 +1,24 @@
+export type { MigrationStatus } from "./migrate.ts";
+export type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
+export {
+  createPgPoolProvider,
+  type PgClientLike,
+  type PgContext,
+  type PgPoolClientLike,
+  type PgPoolLike,
+  type PgPoolProviderOptions,
+} from "./providers/pg-pool.ts";
+export {
+  createPostgresJsProvider,
+  type PostgresJsContext,
+  type PostgresJsLike,
+  type PostgresJsProviderOptions,
+  type PostgresJsTransactionContext,
+  type PostgresJsTransactionLike,
+} from "./providers/postgres-js.ts";
+export {
+  type ConnectionRetryConfig,
+  createPgStateAdapter,
+  type PgStateAdapter,
+  type PgStateAdapterOptions,
+} from "./state-adapter.ts";

@@ -1,0 +1,118 @@
+import type { BaseStateAdapterContext } from "leasehold/adapter";
+import type { Migration } from "./migrations/migration.ts";
+import type { PgStateProvider } from "./provider.ts";
+import type { Tables } from "./tables.ts";
+
+export interface MigrationStatus {
+  readonly applied: readonly { readonly version: number; readonly name: string }[];
+  /** What `migrate` would run, in this order. */
+  readonly pending: readonly { readonly version: number; readonly name: string; readonly sql: string }[];
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- migrations need no particular kind of context
+type AnyProvider = PgStateProvider<any, any>;
+type Context = BaseStateAdapterContext | undefined;
+
+const readApplied = async (
+  provider: AnyProvider,
+  tables: Tables,
+  ctx?: Context,
+): Promise<{ version: number; name: string }[]> => {
+  const [found] = await provider.executeSql(ctx, {
+    sql: "SELECT to_regclass($1) IS NOT NULL AS found",
+    params: [tables.migration],
+  });
+  if (found?.["found"] !== true) return [];
+  const rows = await provider.executeSql(ctx, {
+    sql: `SELECT version, name FROM ${tables.migration} ORDER BY version`,
+    params: [],
+  });
+  return rows.map((row) => ({ version: Number(row["version"]), name: String(row["name"]) }));
+};
+
+const unapplied = (
+  migrations: readonly Migration[],
+  applied: readonly { readonly version: number }[],
+): Migration[] => migrations.filter(({ version }) => !applied.some((done) => done.version === version));
+
+export const migrationStatus = async (
+  provider: AnyProvider,
+  tables: Tables,
+  migrations: readonly Migration[],
+): Promise<MigrationStatus> => {
+  const applied = await readApplied(provider, tables);
+  return {
+    applied,
+    pending: unapplied(migrations, applied).map(({ version, name, statements }) => ({
+      version,
+      name,
+      sql: statements(tables)
+        .map((statement) => `${statement};\n`)
+        .join(""),
+    })),
+  };
+};
+
+/** The lock is the transaction's, so it works through a pooler, and ends with the connection that held it. */
+const lockMigrations = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<void> => {
+  await provider.executeSql(ctx, {
+    sql: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
+    params: [`leasehold migrations of ${tables.schema}`],
+  });
+};
+
+const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<void> => {
+  const [found] = await provider.executeSql(ctx, {
+    sql: "SELECT to_regnamespace($1) IS NOT NULL AS found",
+    params: [tables.schema],
+  });
+  // Not merely IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+  if (found?.["found"] !== true) {
+    await provider.executeSql(ctx, { sql: `CREATE SCHEMA ${tables.schema}`, params: [] });
+  }
+  await provider.executeSql(ctx, {
+    sql: `CREATE TABLE IF NOT EXISTS ${tables.migration} (
+      version integer PRIMARY KEY,
+      name text NOT NULL,
+      applied_at timestamptz NOT NULL DEFAULT now()
+    )`,
+    params: [],
+  });
+};
+
+const applyMigration = async (
+  provider: AnyProvider,
+  tables: Tables,
+  migration: Migration,
+  ctx: Context,
+): Promise<void> => {
+  const run = async (own: Context): Promise<void> => {
+    for (const sql of migration.statements(tables)) await provider.executeSql(own, { sql, params: [] });
+  };
+  // The transaction that holds the lock stays open meanwhile; the work itself happens on another connection.
+  if (migration.outsideTransaction === true) await provider.provideContext(run);
+  else await run(ctx);
+  await provider.executeSql(ctx, {
+    sql: `INSERT INTO ${tables.migration} (version, name) VALUES ($1, $2)`,
+    params: [migration.version, migration.name],
+  });
+};
+
+/**
+ * Brings the schema up to date. Any number of processes may do so at once: one works, the others wait and find nothing
+ * left to do. A step that is interrupted is run again the next time.
+ */
+export const migrate = async (
+  provider: AnyProvider,
+  tables: Tables,
+  migrations: readonly Migration[],
+): Promise<void> => {
+  for (const migration of unapplied(migrations, await readApplied(provider, tables))) {
+    await provider.runInTransaction(async (ctx) => {
+      await lockMigrations(provider, tables, ctx);
+      await prepareSchema(provider, tables, ctx);
+      const applied = await readApplied(provider, tables, ctx);
+      if (unapplied([migration], applied).length > 0) await applyMigration(provider, tables, migration, ctx);
+    });
+  }
+};

@@ -1,0 +1,74 @@
+import { BlockerCycleError, JobNotFoundError, type StateJob } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import { clockCte, now } from "../clock.ts";
+import type { Call, Context, Database } from "../database.ts";
+import type { Tables } from "../tables.ts";
+import { findCycle } from "./blocker-cycles.ts";
+import { lockCurrentJobs } from "./lock-current-jobs.ts";
+import { lockJobs } from "./lock-jobs.ts";
+import { getJobs } from "./reads.ts";
+import { failByBlocker, failDependants } from "./spread-ends.ts";
+
+// The watched mark is an update, not only a lock: an outcome that waits for the row must see that it has changed.
+const tieSql = ({ job, jobBlocker, idType }: Tables): string => `
+WITH ${clockCte("$1")},
+blocker AS MATERIALIZED (SELECT * FROM unnest($3::${idType}[]) WITH ORDINALITY AS t (sequence_id, blocker_index)),
+tied AS (
+  INSERT INTO ${jobBlocker} (job_id, blocker_index, sequence_id)
+  SELECT $2::${idType}, blocker_index - 1, sequence_id FROM blocker
+),
+marked AS (UPDATE ${job} SET watched = true WHERE id = ANY ($4::${idType}[]) AND NOT watched)
+UPDATE ${job} SET
+  blocker_count = $5::int,
+  open_blockers = $6::int,
+  status = CASE WHEN $6::int > 0 THEN 'blocked' ELSE 'pending' END,
+  ready = CASE WHEN $6::int > 0 THEN false ELSE scheduled_at <= ${now} END,
+  due_at = CASE WHEN $6::int > 0 THEN NULL ELSE scheduled_at END
+WHERE id = $2::${idType}
+RETURNING ${now} AS now`;
+
+export const addJobBlockers = async (
+  database: Database,
+  call: Call & {
+    readonly ctx: Context;
+    readonly jobId: string;
+    readonly blockerSequenceIds: readonly string[];
+  },
+): Promise<StateJob> => {
+  const { ctx, jobId, blockerSequenceIds } = call;
+  const { jobs } = await lockJobs(database, call, [jobId]);
+  const job = jobs.get(jobId);
+  if (job === undefined) throw new JobNotFoundError(jobId);
+  if (job.status !== "blocked") throw new Error(`Job ${jobId} was not created to wait for blockers.`);
+
+  const current = await lockCurrentJobs(database, ctx, blockerSequenceIds);
+  const blockers = blockerSequenceIds.map((sequenceId) => {
+    const blocker = current.get(sequenceId);
+    if (blocker === undefined) throw new JobNotFoundError(sequenceId, "job sequence");
+    return blocker;
+  });
+  const cycle = await findCycle(database, ctx, job, blockerSequenceIds);
+  if (cycle !== undefined) throw new BlockerCycleError(jobId, cycle);
+
+  const open = blockers.filter(({ status }) => status !== "completed");
+  const [tied] = await database.query(ctx, {
+    name: "tie_blockers",
+    sql: tieSql,
+    params: [
+      call.now ?? null,
+      jobId,
+      arrayLiteral(blockerSequenceIds),
+      arrayLiteral(open.map(({ id }) => id)),
+      blockers.length,
+      open.length,
+    ],
+  });
+  const failedBlocker = blockers.find(({ status }) => status === "failed");
+  if (failedBlocker !== undefined && job.onBlockerFailure === "fail") {
+    const transaction = { ctx, now: Number(tied?.["now"]) };
+    await failByBlocker(database, transaction, [[jobId, failedBlocker.sequenceId]]);
+    await failDependants(database, transaction, [job]);
+  }
+  const [result] = await getJobs(database, { ctx, jobIds: [jobId] });
+  return result!;
+};

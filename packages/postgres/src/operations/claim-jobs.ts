@@ -1,0 +1,205 @@
+import type { ClaimRequest, StateJob } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import { clockCte, now } from "../clock.ts";
+import type { Call, Database } from "../database.ts";
+import { jobColumns, toStateJob } from "../job-row.ts";
+import type { SqlRow } from "../provider.ts";
+import type { Tables } from "../tables.ts";
+import { type Lane, lanesOf } from "./lanes.ts";
+import { assertLeaseDuration } from "./leases.ts";
+
+export interface ClaimCall extends Call {
+  readonly workerId: string;
+  readonly leaseToken: string;
+  readonly leaseMs: number;
+  readonly requests: readonly ClaimRequest[];
+  readonly limit: number;
+  readonly retried?: boolean;
+}
+
+// How many jobs one statement marks as ready, so that a flood of jobs falling due does not hold up the claim.
+const promotionLimit = 1_000;
+
+const runOrder = "priority DESC, due_at, position";
+
+/**
+ * Jobs of the call's lanes that have fallen due since somebody last looked: pending ones whose time has come, running ones
+ * whose lease has run out. They are marked as ready before anything is claimed, so that they take their places in line.
+ */
+const promotionSql = ({ job }: Tables): string => `
+due AS MATERIALIZED (
+  SELECT pending.id FROM lane CROSS JOIN LATERAL (
+    SELECT id FROM ${job} AS j
+    WHERE $10::boolean AND status = 'pending' AND NOT ready AND j.queue = lane.queue AND j.type_name = lane.type_name
+      AND due_at <= ${now}
+    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+  ) AS pending
+  UNION ALL
+  SELECT expired.id FROM (
+    SELECT id FROM ${job} AS j
+    WHERE $10::boolean AND status = 'running' AND NOT ready AND due_at <= ${now} AND attempt < max_attempts
+      AND EXISTS (SELECT FROM lane WHERE lane.queue = j.queue AND lane.type_name = j.type_name)
+    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+  ) AS expired
+),
+promoted AS (UPDATE ${job} AS j SET ready = true FROM due WHERE j.id = due.id)`;
+
+const runnableSql = ({ job }: Tables, columns: string, queue: string, typeName: string): string => `
+  SELECT ${columns} FROM ${job}
+  WHERE ready AND queue = ${queue} AND type_name = ${typeName} AND due_at <= ${now}
+  ORDER BY ${runOrder}`;
+
+/** One lane: its index, read in order, is the line; rows are locked as they are taken. */
+const pickFromOneLane = (tables: Tables): string => `
+picked AS MATERIALIZED (
+  SELECT id, ($4::int[])[1] AS request, priority, due_at, position FROM (${runnableSql(
+    tables,
+    "id, priority, due_at, position",
+    "($2::text[])[1]",
+    "($3::text[])[1]",
+  )}
+    LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM due) THEN 0 ELSE least($5::int, ($6::int[])[($4::int[])[1]]) END)
+    FOR NO KEY UPDATE SKIP LOCKED
+  ) AS runnable
+)`;
+
+/**
+ * Many lanes: their heads are merged, without locks, to see how many jobs to take from each; then as many are locked in
+ * each lane. A job that somebody else has locked is passed over for the next in its lane.
+ */
+const pickFromManyLanes = (tables: Tables, lanes: readonly Lane[]): string => {
+  const requests = [...new Set(lanes.map(({ request }) => request))];
+  const merged = requests.map((request) => {
+    const arms = lanes.flatMap((lane, index) => {
+      if (lane.request !== request) return [];
+      const place = index + 1;
+      const columns = `${place} AS lane, ${request} AS request, priority, due_at, position`;
+      return [`(${runnableSql(tables, columns, `($2::text[])[${place}]`, `($3::text[])[${place}]`)})`];
+    });
+    return `(SELECT * FROM (${arms.join(" UNION ALL ")}) AS request_${request}
+      ORDER BY ${runOrder} LIMIT ($6::int[])[${request}])`;
+  });
+  return `
+share AS MATERIALIZED (
+  SELECT lane, count(*) AS quota FROM (
+    SELECT lane FROM (${merged.join(" UNION ALL ")}) AS heads
+    WHERE NOT EXISTS (SELECT FROM due) ORDER BY request, ${runOrder} LIMIT $5::int
+  ) AS taken GROUP BY lane
+),
+picked AS MATERIALIZED (
+  SELECT runnable.*, lane.request FROM share JOIN lane ON lane.place = share.lane
+  CROSS JOIN LATERAL (${runnableSql(
+    tables,
+    "id, priority, due_at, position",
+    "lane.queue",
+    "lane.type_name",
+  )} LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
+)`;
+};
+
+const claimSql = (tables: Tables, lanes: readonly Lane[]): string => `
+WITH ${clockCte("$1")},
+lane AS MATERIALIZED (
+  SELECT * FROM unnest($2::text[], $3::text[], $4::int[]) WITH ORDINALITY AS t (queue, type_name, request, place)
+),
+${promotionSql(tables)},
+${lanes.length === 1 ? pickFromOneLane(tables) : pickFromManyLanes(tables, lanes)},
+claimed AS (
+  UPDATE ${tables.job} AS j SET
+    status = 'running',
+    ready = false,
+    due_at = ${now} + coalesce(j.lease_ms, $7::bigint),
+    attempt = j.attempt + 1,
+    lease_token = $8,
+    lease_version = j.lease_version + 1,
+    leased_by = $9,
+    expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
+    last_attempt_at = ${now}
+  FROM picked WHERE j.id = picked.id
+  RETURNING ${jobColumns("j")}, picked.request, picked.due_at AS stood_at, j.position
+)
+SELECT (SELECT count(*) FROM due) AS promoted, claimed.*
+FROM (SELECT) AS always LEFT JOIN claimed ON true
+ORDER BY claimed.request, claimed.priority DESC, claimed.stood_at, claimed.position`;
+
+const heldSql = ({ job }: Tables): string => `
+WITH ${clockCte("$1")}
+SELECT ${jobColumns("j")} FROM ${job} AS j
+WHERE status = 'running' AND lease_token = $2 AND due_at > ${now}
+ORDER BY priority DESC, position`;
+
+/** The jobs that an earlier call with this token took; a lease that has run out since is no longer held. */
+const findHeld = async ({ query, tables }: Database, call: ClaimCall): Promise<StateJob[]> => {
+  const rows = await query(call.ctx, { sql: heldSql(tables), params: [call.now ?? null, call.leaseToken] });
+  return rows.map(toStateJob);
+};
+
+const covers = ({ queue, typeNames }: ClaimRequest, job: StateJob): boolean =>
+  queue === job.queue && (typeNames === null || typeNames.includes(job.typeName));
+
+/** What is left of each request's limit when the jobs held already count against it. */
+const remainingLimits = (requests: readonly ClaimRequest[], held: readonly StateJob[]): number[] => {
+  const free = requests.map(({ limit }) => limit);
+  for (const job of held) {
+    const index = requests.findIndex((request, at) => covers(request, job) && (free[at] ?? 0) > 0);
+    if (index >= 0) free[index] = (free[index] ?? 0) - 1;
+  }
+  return free;
+};
+
+const overlap = (lanes: readonly Lane[]): boolean =>
+  new Set(lanes.map(({ queue, typeName }) => `${queue.length}:${queue}${typeName}`)).size < lanes.length;
+
+const claimFromLanes = async (
+  database: Database,
+  call: ClaimCall,
+  lanes: readonly Lane[],
+  limits: readonly number[],
+  limit: number,
+): Promise<StateJob[]> => {
+  if (lanes.length === 0 || limit <= 0) return [];
+  const shape = lanes.map(({ request }) => request).join("_");
+  const params = [
+    call.now ?? null,
+    arrayLiteral(lanes.map(({ queue }) => queue)),
+    arrayLiteral(lanes.map(({ typeName }) => typeName)),
+    arrayLiteral(lanes.map(({ request }) => request)),
+    limit,
+    arrayLiteral(limits),
+    call.leaseMs,
+    call.leaseToken,
+    call.workerId,
+  ];
+  const claim = (promote: boolean): Promise<readonly SqlRow[]> =>
+    database.query(call.ctx, {
+      name: `claim_${shape}`,
+      sql: (tables) => claimSql(tables, lanes),
+      params: [...params, promote],
+    });
+  const first = await claim(true);
+  const rows = Number(first[0]?.["promoted"]) > 0 ? await claim(false) : first;
+  return rows.filter((row) => row["id"] !== null).map(toStateJob);
+};
+
+export const claimJobs = async (database: Database, call: ClaimCall): Promise<StateJob[]> => {
+  assertLeaseDuration(call.leaseMs);
+  const held = call.retried === true ? await findHeld(database, call) : [];
+  const limits = remainingLimits(call.requests, held);
+  const limit = call.limit - held.length;
+  const lanes = (await lanesOf(database, call, call.requests)).filter(
+    ({ request }) => limits[request - 1]! > 0,
+  );
+  if (!overlap(lanes)) return [...held, ...(await claimFromLanes(database, call, lanes, limits, limit))];
+
+  // The same line twice: one request after the other, so that the second sees what the first has taken.
+  return database.atomically(call.ctx, async (ctx) => {
+    const claimed: StateJob[] = [];
+    for (const request of new Set(lanes.map((lane) => lane.request))) {
+      const own = lanes.filter((lane) => lane.request === request);
+      claimed.push(
+        ...(await claimFromLanes(database, { ...call, ctx }, own, limits, limit - claimed.length)),
+      );
+    }
+    return [...held, ...claimed];
+  });
+};

@@ -1,0 +1,122 @@
+import type { JobOutcome, JobStatus, LeaseRefusal, OutcomeResult } from "leasehold/adapter";
+import { isTerminal } from "leasehold/adapter";
+import type { Call, Context, Database } from "../database.ts";
+import { applyOutcomes } from "./apply-outcomes.ts";
+import { type LockedJob, lockJobs } from "./lock-jobs.ts";
+import { findRefusal, refuse } from "./leases.ts";
+import { type Ends, spreadEnds } from "./spread-ends.ts";
+
+const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
+  complete: "completed",
+  retry: "pending",
+  release: "pending",
+  fail: "failed",
+};
+
+const findOutcomeRefusal = (job: LockedJob, outcome: JobOutcome, at: number): LeaseRefusal | undefined => {
+  if (outcome.leaseToken === null) return isTerminal(job.status) ? refuse("not_running", job) : undefined;
+  const refusal = findRefusal(job, outcome.leaseToken, at);
+  return refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal;
+};
+
+const judge = (
+  job: LockedJob | undefined,
+  outcome: JobOutcome,
+  at: number,
+): LeaseRefusal | { readonly kind: "repeated" } | undefined => {
+  if (job === undefined) return refuse("not_found", undefined);
+  const hasItsToken = outcome.leaseToken !== null && job.leaseToken === outcome.leaseToken;
+  if (hasItsToken && job.status === statusAfter[outcome.kind]) return { kind: "repeated" };
+  return findOutcomeRefusal(job, outcome, at);
+};
+
+const applied = (at: number, { unblocked, cascaded }: Ends): OutcomeResult => ({
+  kind: "applied",
+  at,
+  unblocked,
+  cascaded,
+});
+
+const nothing: Ends = { unblocked: [], cascaded: [] };
+
+/** With every job locked: says of each outcome why it is refused, or applies it with all that follows from it. */
+const commitLocked = async (
+  database: Database,
+  call: Call & { readonly ctx: Context },
+  outcomes: readonly JobOutcome[],
+): Promise<OutcomeResult[]> => {
+  const { jobs, at } = await lockJobs(
+    database,
+    call,
+    outcomes.map(({ jobId }) => jobId),
+  );
+  const verdicts = outcomes.map((outcome) => judge(jobs.get(outcome.jobId), outcome, at));
+  const accepted = outcomes.filter((_outcome, index) => verdicts[index] === undefined);
+  if (accepted.length === 0) return verdicts.map((verdict) => verdict!);
+  const timed = { ctx: call.ctx, now: at };
+  await applyOutcomes(database, timed, accepted, "locked");
+  const jobsOf = (matches: (outcome: JobOutcome) => boolean): LockedJob[] =>
+    accepted.filter(matches).map(({ jobId }) => jobs.get(jobId)!);
+  const ends = await spreadEnds(database, timed, {
+    completed: jobsOf((outcome) => outcome.kind === "complete" && outcome.continuedToId === null),
+    failed: jobsOf((outcome) => outcome.kind === "fail"),
+  });
+  return outcomes.map(
+    (outcome, index) =>
+      verdicts[index] ?? applied(at, ends.get(jobs.get(outcome.jobId)!.sequenceId) ?? nothing),
+  );
+};
+
+/** Groups of outcomes that say nothing about each other's jobs; workerless ones, which may, stand alone. */
+const inRounds = (outcomes: readonly JobOutcome[]): JobOutcome[][] => {
+  const rounds: JobOutcome[][] = [];
+  let seen = new Set<string>();
+  let alone = true;
+  for (const outcome of outcomes) {
+    if (alone || outcome.leaseToken === null || seen.has(outcome.jobId)) {
+      rounds.push([]);
+      seen = new Set();
+    }
+    rounds.at(-1)!.push(outcome);
+    seen.add(outcome.jobId);
+    alone = outcome.leaseToken === null;
+  }
+  return rounds;
+};
+
+const commitCarefully = (
+  database: Database,
+  call: Call,
+  outcomes: readonly JobOutcome[],
+): Promise<OutcomeResult[]> =>
+  database.atomically(call.ctx, async (ctx) => {
+    const results: OutcomeResult[] = [];
+    for (const round of inRounds(outcomes))
+      results.push(...(await commitLocked(database, { ...call, ctx }, round)));
+    return results;
+  });
+
+/**
+ * Nearly every outcome is of a job that still holds its lease and that nobody waits for: one statement commits all of
+ * those. What it leaves untouched is looked at with locks, and told why, or applied together with what follows.
+ */
+export const commitOutcomes = async (
+  database: Database,
+  call: Call & { readonly outcomes: readonly JobOutcome[] },
+): Promise<OutcomeResult[]> => {
+  const { outcomes } = call;
+  if (outcomes.length === 0) return [];
+  const isPlain =
+    outcomes.every(({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId)) &&
+    new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
+  if (!isPlain) return commitCarefully(database, call, outcomes);
+
+  const done = await applyOutcomes(database, call, outcomes, "fenced");
+  const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
+  const careful = rest.length === 0 ? [] : await commitCarefully(database, call, rest);
+  let next = 0;
+  return outcomes.map(({ jobId }) => {
+    const at = done.get(jobId);
+    return at === undefined ? careful[next++]! : applied(at, nothing);
+  });
+};

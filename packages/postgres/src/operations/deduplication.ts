@@ -1,0 +1,112 @@
+import type { NewJob, NewJobDeduplication, StateJob } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import { clockCte, now } from "../clock.ts";
+import type { Call, Context, Database } from "../database.ts";
+import { jobColumns, toStateJob } from "../job-row.ts";
+import type { Tables } from "../tables.ts";
+
+interface Keyed {
+  readonly sequenceTypeName: string;
+  readonly deduplicationKey: string;
+}
+
+interface KeyedJob {
+  readonly job: NewJob;
+  readonly deduplication: NewJobDeduplication;
+}
+
+const keyedJobs = (jobs: readonly NewJob[]): KeyedJob[] =>
+  jobs.flatMap((job) => (job.deduplication === null ? [] : [{ job, deduplication: job.deduplication }]));
+
+/** Waits for every other transaction that deals with one of the keys, and keeps new ones waiting until this one ends. */
+export const lockKeys = async (
+  { tables, query }: Database,
+  ctx: Context,
+  keys: readonly Keyed[],
+): Promise<void> => {
+  const names = new Set(
+    keys.map((key) => `${key.sequenceTypeName.length}:${key.sequenceTypeName}${key.deduplicationKey}`),
+  );
+  if (names.size === 0) return;
+  await query(ctx, {
+    name: "lock_keys",
+    // By number, so that two calls with the same keys in another order do not wait for each other.
+    sql: () => `SELECT pg_advisory_xact_lock(lock) FROM (
+      SELECT DISTINCT hashtextextended($1 || name, 0) AS lock FROM unnest($2::text[]) AS name ORDER BY lock
+    ) AS locks`,
+    params: [`leasehold key of ${tables.schema} `, arrayLiteral([...names])],
+  });
+};
+
+export const lockDeduplicationKeys = (
+  database: Database,
+  ctx: Context,
+  jobs: readonly NewJob[],
+): Promise<void> =>
+  lockKeys(
+    database,
+    ctx,
+    keyedJobs(jobs).map(({ job, deduplication }) => ({
+      sequenceTypeName: job.sequenceTypeName,
+      deduplicationKey: deduplication.key,
+    })),
+  );
+
+const newestSql = (tables: Tables, keyOpen: string): string => `
+  SELECT ${jobColumns("j")}, j.position AS position, j.key_open AS key_open FROM ${tables.job} AS j
+  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = ${keyOpen}
+  ORDER BY j.created_at DESC, j.position DESC LIMIT 1`;
+
+const findSql = (tables: Tables): string => `
+WITH ${clockCte("$3")}
+SELECT asked.ordinal AS ordinal, ${now} AS now, found.*
+FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (sequence_type_name, key, ordinal)
+CROSS JOIN LATERAL ((${newestSql(tables, "true")}) UNION ALL (${newestSql(tables, "false")})) AS found`;
+
+/**
+ * For each job with a key the sequence it would repeat: one that is stored, or an earlier job of the same call. The keys
+ * have to be locked.
+ */
+export const findDuplicates = async (
+  { query }: Database,
+  call: Call,
+  jobs: readonly NewJob[],
+): Promise<Map<NewJob, StateJob | NewJob>> => {
+  const asked = keyedJobs(jobs);
+  const rows = await query(call.ctx, {
+    name: "find_duplicates",
+    sql: findSql,
+    params: [
+      arrayLiteral(asked.map(({ job }) => job.sequenceTypeName)),
+      arrayLiteral(asked.map(({ deduplication }) => deduplication.key)),
+      call.now ?? null,
+    ],
+  });
+  const duplicates = new Map<NewJob, StateJob | NewJob>();
+  for (const [index, { job, deduplication }] of asked.entries()) {
+    const { key, strategy, windowMs } = deduplication;
+    const earlier = asked.find(
+      (other, position) =>
+        position < index &&
+        other.job.sequenceTypeName === job.sequenceTypeName &&
+        other.deduplication.key === key &&
+        duplicates.get(other.job) === undefined,
+    );
+    // Created this very moment, so within any window and not finished.
+    if (earlier !== undefined) {
+      duplicates.set(job, earlier.job);
+      continue;
+    }
+    const [newest] = rows
+      .filter((row) => Number(row["ordinal"]) === index + 1)
+      .filter((row) => strategy === "all" || row["key_open"] === true)
+      .sort(
+        (a, b) =>
+          Number(b["created_at"]) - Number(a["created_at"]) || Number(b["position"]) - Number(a["position"]),
+      );
+    if (newest === undefined) continue;
+    const within = windowMs === null || Number(newest["created_at"]) > Number(newest["now"]) - windowMs;
+    if (within) duplicates.set(job, toStateJob(newest));
+  }
+  return duplicates;
+};

@@ -1,0 +1,46 @@
+import type { JobFilter } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import type { SqlStatement } from "../provider.ts";
+import type { Tables } from "../tables.ts";
+
+type Param = SqlStatement["params"][number];
+
+/** The conditions of a filter on the table `j`, with their parameters. There is always one. */
+export const filterConditions = (
+  { idType }: Tables,
+  isId: (value: string) => boolean,
+  filter: JobFilter,
+): { readonly conditions: string[]; readonly params: Param[] } => {
+  const conditions: string[] = ["true"];
+  const params: Param[] = [];
+  const add = (value: Param | undefined, condition: (parameter: string) => string): void => {
+    if (value === undefined) return;
+    params.push(value);
+    conditions.push(condition(`$${params.length}`));
+  };
+  const oneOf = (values: readonly string[] | undefined, column: string, type = "text"): void =>
+    add(values && arrayLiteral(values), (list) => `j.${column} = ANY (${list}::${type}[])`);
+  const ofFamily = (id: string | undefined, column: string, further: string): void =>
+    add(
+      id === undefined || isId(id) ? id : null,
+      (head) =>
+        `((j.id = ${head}::${idType} AND j.${column} = j.id) OR (j.${column} = ${head}::${idType} AND ${further}))`,
+    );
+  const within = (from: number | undefined, before: number | undefined, column: string): void => {
+    add(from, (moment) => `j.${column} >= ${moment}::bigint`);
+    add(before, (moment) => `j.${column} < ${moment}::bigint`);
+  };
+
+  oneOf(filter.ids?.filter(isId), "id", idType);
+  oneOf(filter.statuses, "status");
+  oneOf(filter.queues, "queue");
+  oneOf(filter.typeNames, "type_name");
+  oneOf(filter.sequenceTypeNames, "sequence_type_name");
+  oneOf(filter.failureReasons, "failure_reason");
+  // In the shape of the indexes: the first job of a sequence, like the root of a tree, is found by its own id.
+  ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");
+  ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");
+  within(filter.createdFrom, filter.createdBefore, "created_at");
+  within(filter.finishedFrom, filter.finishedBefore, "finished_at");
+  return { conditions, params };
+};

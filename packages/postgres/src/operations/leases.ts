@@ -1,0 +1,127 @@
+import type {
+  FailureReason,
+  HeldLease,
+  JobStatus,
+  LeaseRefusal,
+  LockResult,
+  RenewalResult,
+} from "leasehold/adapter";
+import { InvalidLeaseDurationError } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import { clockCte, now } from "../clock.ts";
+import type { Call, Context, Database } from "../database.ts";
+import { jobColumns, toStateJob } from "../job-row.ts";
+import type { SqlRow } from "../provider.ts";
+import type { Tables } from "../tables.ts";
+
+export const assertLeaseDuration = (leaseMs: unknown): void => {
+  if (typeof leaseMs !== "number" || !Number.isFinite(leaseMs) || leaseMs <= 0) {
+    throw new InvalidLeaseDurationError(leaseMs);
+  }
+};
+
+export interface LeaseFacts {
+  readonly status: JobStatus;
+  readonly leaseToken: string | null;
+  readonly leasedUntil: number | null;
+  readonly failureReason: FailureReason | null;
+}
+
+export const refuse = (reason: LeaseRefusal["reason"], facts: LeaseFacts | undefined): LeaseRefusal => ({
+  kind: "refused",
+  reason,
+  status: facts?.status ?? null,
+  failureReason: facts?.failureReason ?? null,
+});
+
+/** What stops the holder of this token from touching the job; undefined when nothing does. */
+export const findRefusal = (facts: LeaseFacts, leaseToken: string, at: number): LeaseRefusal | undefined => {
+  if (facts.status !== "running") return refuse("not_running", facts);
+  if (facts.leaseToken !== leaseToken) return refuse("lease_mismatch", facts);
+  if (facts.leasedUntil === null || facts.leasedUntil <= at) return refuse("lease_expired", facts);
+  return undefined;
+};
+
+const factsOf = (row: SqlRow): LeaseFacts | undefined => {
+  const status = row["status"] as JobStatus | null;
+  if (status === null) return undefined;
+  return {
+    status,
+    leaseToken: row["lease_token"] as string | null,
+    leasedUntil: status === "running" ? Number(row["due_at"]) : null,
+    failureReason: row["failure_reason"] as FailureReason | null,
+  };
+};
+
+export interface Renewal extends HeldLease {
+  readonly leaseMs: number;
+  readonly progress?: string | undefined;
+}
+
+// A row whose lease is good by what the statement saw, and that was not renewed all the same, was locked.
+const renewSql = ({ job, idType }: Tables): string => `
+WITH ${clockCte("$1")},
+lease AS MATERIALIZED (
+  SELECT * FROM unnest($2::${idType}[], $3::text[], $4::bigint[], $5::text[]) WITH ORDINALITY
+    AS t (id, token, ms, progress, ordinal)
+),
+held AS MATERIALIZED (
+  SELECT j.id FROM ${job} AS j JOIN lease ON lease.id = j.id
+  WHERE j.status = 'running' AND j.lease_token = lease.token AND j.due_at > ${now}
+  ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+),
+renewed AS (
+  UPDATE ${job} AS j SET due_at = ${now} + lease.ms, progress = coalesce(lease.progress, j.progress)
+  FROM held JOIN lease ON lease.id = held.id
+  WHERE j.id = held.id AND j.lease_token = lease.token
+  RETURNING j.id, j.due_at, lease.ordinal
+)
+SELECT ${now} AS now, renewed.due_at AS renewed_until, j.status, j.lease_token, j.due_at, j.failure_reason
+FROM lease LEFT JOIN renewed ON renewed.ordinal = lease.ordinal LEFT JOIN ${job} AS j ON j.id = lease.id
+ORDER BY lease.ordinal`;
+
+const toRenewal = (row: SqlRow | undefined, leaseToken: string): RenewalResult => {
+  if (row === undefined) return refuse("not_found", undefined);
+  if (row["renewed_until"] !== null) return { kind: "renewed", leasedUntil: Number(row["renewed_until"]) };
+  const facts = factsOf(row);
+  if (facts === undefined) return refuse("not_found", undefined);
+  return findRefusal(facts, leaseToken, Number(row["now"])) ?? { kind: "busy" };
+};
+
+export const renewLeases = async (
+  { query, isId }: Database,
+  call: Call & { readonly leases: readonly Renewal[] },
+): Promise<RenewalResult[]> => {
+  for (const { leaseMs } of call.leases) assertLeaseDuration(leaseMs);
+  const leases = call.leases.filter(({ jobId }) => isId(jobId));
+  if (leases.length === 0) return call.leases.map(() => refuse("not_found", undefined));
+  const rows = await query(call.ctx, {
+    name: "renew",
+    sql: renewSql,
+    params: [
+      call.now ?? null,
+      arrayLiteral(leases.map(({ jobId }) => jobId)),
+      arrayLiteral(leases.map(({ leaseToken }) => leaseToken)),
+      arrayLiteral(leases.map(({ leaseMs }) => leaseMs)),
+      arrayLiteral(leases.map(({ progress }) => progress ?? null)),
+    ],
+  });
+  const rowOf = new Map(leases.map((lease, index) => [lease, rows[index]]));
+  return call.leases.map((lease) => toRenewal(rowOf.get(lease), lease.leaseToken));
+};
+
+export const lockJob = async (
+  { query, tables, isId }: Database,
+  call: Call & { readonly ctx: Context } & HeldLease,
+): Promise<LockResult> => {
+  if (!isId(call.jobId)) return refuse("not_found", undefined);
+  const [row] = await query(call.ctx, {
+    name: "lock_job",
+    sql: () => `WITH ${clockCte("$1")} SELECT ${now} AS now, ${jobColumns("j")} FROM ${tables.job} AS j
+      WHERE j.id = $2 FOR NO KEY UPDATE OF j`,
+    params: [call.now ?? null, call.jobId],
+  });
+  if (row === undefined) return refuse("not_found", undefined);
+  const job = toStateJob(row);
+  return findRefusal(job, call.leaseToken, Number(row["now"])) ?? { kind: "locked", job };
+};

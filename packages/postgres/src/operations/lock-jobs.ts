@@ -1,0 +1,38 @@
+import type { StateJob } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import { clockCte, now } from "../clock.ts";
+import type { Call, Context, Database } from "../database.ts";
+import { jobColumns, toStateJob } from "../job-row.ts";
+import type { SqlRow } from "../provider.ts";
+
+export interface LockedJob extends StateJob {
+  /** The end of its sequence concerns other rows: jobs that wait for it, or the key on its first job. */
+  readonly watched: boolean;
+}
+
+export const lockedColumns = (table: string): string =>
+  `${jobColumns(table)}, ${table}.watched OR ${table}.deduplication_key IS NOT NULL AS watched`;
+
+export const toLockedJob = (row: SqlRow): LockedJob => ({
+  ...toStateJob(row),
+  watched: row["watched"] === true,
+});
+
+/** Locks jobs until the transaction ends; returns them by id, with the time at which they were asked for. */
+export const lockJobs = async (
+  { query, tables, isId }: Database,
+  call: Call & { readonly ctx: Context },
+  jobIds: readonly string[],
+): Promise<{ readonly jobs: Map<string, LockedJob>; readonly at: number }> => {
+  const rows = await query(call.ctx, {
+    name: "lock_jobs",
+    sql: () => `WITH ${clockCte("$1")}, locked AS MATERIALIZED (
+        SELECT ${lockedColumns("j")} FROM ${tables.job} AS j WHERE j.id = ANY ($2::${tables.idType}[])
+        ORDER BY j.id FOR NO KEY UPDATE OF j
+      )
+      SELECT ${now} AS now, locked.* FROM (SELECT) AS always LEFT JOIN locked ON true`,
+    params: [call.now ?? null, arrayLiteral(jobIds.filter(isId))],
+  });
+  const jobs = rows.filter((row) => row["id"] !== null).map(toLockedJob);
+  return { jobs: new Map(jobs.map((job) => [job.id, job])), at: Number(rows[0]?.["now"]) };
+};

@@ -1,0 +1,156 @@
+import type { JobReference, RedriveResult } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import { nowSql } from "../clock.ts";
+import type { Call, Context, Database } from "../database.ts";
+import { referenceTo } from "../job-row.ts";
+import type { Tables } from "../tables.ts";
+import { findCycle } from "./blocker-cycles.ts";
+import { lockKeys } from "./deduplication.ts";
+import { currentJobIdSql } from "./lock-current-jobs.ts";
+import { type LockedJob, lockJobs } from "./lock-jobs.ts";
+import { getJobs } from "./reads.ts";
+import { lockDependants, setKeysOpen } from "./spread-ends.ts";
+
+type InTransaction = Call & { readonly ctx: Context };
+type Decision = Pick<RedriveResult, "kind" | "revived">;
+
+const reviveSql = ({ job, idType }: Tables): string => `
+UPDATE ${job} AS j SET
+  status = CASE WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END,
+  ready = j.open_blockers = 0 AND j.scheduled_at <= clock.now,
+  due_at = CASE WHEN j.open_blockers = 0 THEN greatest(j.scheduled_at, clock.now) END,
+  scheduled_at = greatest(j.scheduled_at, clock.now),
+  attempt = 0,
+  expired_leases = 0,
+  finished_at = NULL,
+  failure_reason = NULL,
+  failed_blocker_id = NULL,
+  key_open = CASE WHEN j.deduplication_key IS NOT NULL THEN true END
+FROM (SELECT ${nowSql("$1")} AS now) AS clock WHERE j.id = ANY ($2::${idType}[])`;
+
+const revive = async (database: Database, call: InTransaction, jobs: readonly LockedJob[]): Promise<void> => {
+  if (jobs.length === 0) return;
+  await database.query(call.ctx, {
+    name: "revive",
+    sql: reviveSql,
+    params: [call.now ?? null, arrayLiteral(jobs.map(({ id }) => id))],
+  });
+  await setKeysOpen(database, { ctx: call.ctx, now: 0 }, jobs, true);
+};
+
+const exists = async (database: Database, ctx: Context, sql: string, jobId: string): Promise<boolean> => {
+  const rows = await database.query(ctx, { sql: `SELECT 1 AS found WHERE EXISTS (${sql})`, params: [jobId] });
+  return rows.length > 0;
+};
+
+const hasFailedBlocker = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
+  if (job.blockerCount === 0) return false;
+  const { tables } = database;
+  const sql = `SELECT FROM ${tables.jobBlocker} AS b JOIN ${tables.job} AS j
+    ON j.id = ${currentJobIdSql(tables, "b.sequence_id")} WHERE b.job_id = $1 AND j.status = 'failed'`;
+  return exists(database, ctx, sql, job.id);
+};
+
+/** Whether an unfinished sequence other than the job's own has its key. Waits for whoever is just starting one. */
+const hasLiveDuplicate = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
+  if (!job.watched) return false;
+  const [first] = await getJobs(database, { ctx, jobIds: [job.sequenceId] });
+  if (first === undefined || first.deduplicationKey === null) return false;
+  const { sequenceTypeName, deduplicationKey } = first;
+  await lockKeys(database, ctx, [{ sequenceTypeName, deduplicationKey }]);
+  const { job: table } = database.tables;
+  const sql = `SELECT FROM ${table} AS first JOIN ${table} AS other
+    ON other.sequence_type_name = first.sequence_type_name AND other.deduplication_key = first.deduplication_key
+    WHERE first.id = $1 AND other.key_open AND other.id <> first.id`;
+  return exists(database, ctx, sql, first.id);
+};
+
+/** Since it failed, a sequence it waits for may have come to wait for its own. */
+const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
+  if (job.openBlockers === 0) return false;
+  const rows = await database.query(ctx, {
+    sql: `SELECT sequence_id FROM ${database.tables.jobBlocker} WHERE job_id = $1`,
+    params: [job.id],
+  });
+  const blockerIds = rows.map((row) => row["sequence_id"] as string);
+  return (await findCycle(database, ctx, job, blockerIds)) !== undefined;
+};
+
+/** The sequence is alive again: so are the jobs that only its failure had taken along, and theirs. */
+const reviveDependants = async (
+  database: Database,
+  call: InTransaction,
+  sequenceId: string,
+): Promise<JobReference[]> => {
+  const references: JobReference[] = [];
+  const sequenceIds = [sequenceId];
+  for (const revivedId of sequenceIds) {
+    for (const { job } of await lockDependants(database, call.ctx, [revivedId])) {
+      if (job.failureReason !== "blocker_failed") continue;
+      if (await hasFailedBlocker(database, call.ctx, job)) continue;
+      if (await hasLiveDuplicate(database, call.ctx, job)) continue;
+      if (await wouldWaitForItself(database, call.ctx, job)) continue;
+      await revive(database, call, [job]);
+      references.push(referenceTo(job));
+      sequenceIds.push(job.sequenceId);
+    }
+  }
+  return references;
+};
+
+/** Undefined while a blocker that another job of the call may bring back is still failed. */
+const redrive = async (
+  database: Database,
+  call: InTransaction,
+  jobId: string,
+): Promise<Decision | undefined> => {
+  const { ctx } = call;
+  const job = (await lockJobs(database, call, [jobId])).jobs.get(jobId)!;
+  // Alive by now: another job of this call brought it back.
+  if (job.status !== "failed") return { kind: "redriven", revived: [] };
+  // A job that waits whatever becomes of its blockers can wait again.
+  if (job.onBlockerFailure === "fail" && (await hasFailedBlocker(database, ctx, job))) return undefined;
+  if (await hasLiveDuplicate(database, ctx, job)) return { kind: "duplicate_live", revived: [] };
+  if (await wouldWaitForItself(database, ctx, job)) return { kind: "blocker_cycle", revived: [] };
+  await revive(database, call, [job]);
+  return { kind: "redriven", revived: await reviveDependants(database, call, job.sequenceId) };
+};
+
+const isPlain = ({ watched, blockerCount }: LockedJob): boolean => !watched && blockerCount === 0;
+
+export const redriveJobs = (
+  database: Database,
+  call: Call & { readonly jobIds: readonly string[] },
+): Promise<RedriveResult[]> =>
+  database.atomically(call.ctx, async (ctx) => {
+    const inTransaction = { ...call, ctx };
+    const { jobs } = await lockJobs(database, inTransaction, call.jobIds);
+    const decided = new Map<string, Decision>();
+    for (const jobId of call.jobIds) {
+      const status = jobs.get(jobId)?.status;
+      if (status === undefined) decided.set(jobId, { kind: "not_found", revived: [] });
+      else if (status !== "failed") decided.set(jobId, { kind: "not_failed", revived: [] });
+    }
+    const failed = [...jobs.values()].filter(({ status }) => status === "failed");
+    await revive(database, inTransaction, failed.filter(isPlain));
+    for (const { id } of failed.filter(isPlain)) decided.set(id, { kind: "redriven", revived: [] });
+
+    // Rounds, so that a job named together with its blocker is revived whichever of the two comes first.
+    let undecided = failed.filter((job) => !isPlain(job)).map(({ id }) => id);
+    for (let before = -1; before !== undecided.length;) {
+      before = undecided.length;
+      const left: string[] = [];
+      for (const jobId of undecided) {
+        const decision = await redrive(database, inTransaction, jobId);
+        if (decision === undefined) left.push(jobId);
+        else decided.set(jobId, decision);
+      }
+      undecided = left;
+    }
+    const after = await getJobs(database, { ...call, ctx });
+    return call.jobIds.map((jobId, index) => ({
+      jobId,
+      ...(decided.get(jobId) ?? { kind: "blocker_failed", revived: [] }),
+      job: after[index] ?? null,
+    }));
+  });

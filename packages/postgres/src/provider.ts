@@ -1,0 +1,36 @@
+import type { BaseStateAdapterContext } from "leasehold/adapter";
+
+/** A row as the driver returns it: columns by name. */
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+export interface SqlStatement {
+  readonly sql: string;
+  /** Texts, numbers, booleans and nulls only: every driver passes these on as they are. Numbered `$1`, `$2`, … */
+  readonly params: readonly (string | number | boolean | null)[];
+  /**
+   * Set for statements that are made again and again with the same text: a driver that can keep statements prepared
+   * under a name should do so.
+   */
+  readonly name?: string | undefined;
+}
+
+/**
+ * How the adapter reaches PostgreSQL: through your own client, so that your writes and your jobs can share a
+ * transaction. Ready-made for `pg` and `postgres`; for anything else these few functions are all it takes.
+ */
+export interface PgStateProvider<
+  TTxContext extends BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext,
+> {
+  /** Lends a connection outside any transaction. */
+  provideContext<T>(callback: (ctx: TContext) => Promise<T>): Promise<T>;
+
+  /** Commits when the callback resolves, rolls back when it rejects, and passes the rejection on. */
+  runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>): Promise<T>;
+
+  /** Whether `ctx` is one of this provider's contexts, in an open transaction. False for anything else; never throws. */
+  isInTransaction(ctx: unknown): Promise<boolean>;
+
+  /** Runs one statement: with the context's connection, or without a context on any one, as a transaction of its own. */
+  executeSql(ctx: TTxContext | TContext | undefined, statement: SqlStatement): Promise<readonly SqlRow[]>;
+}

@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BaseStateAdapterContext, StateAdapter, StateCall } from "leasehold/adapter";
+import { InvalidOptionError } from "leasehold/adapter";
+import { nowSql } from "./clock.ts";
+import { createDatabase } from "./database.ts";
+import { checkIdDefault, checkIdType, quoteIdentifier } from "./identifiers.ts";
+import { migrate, type MigrationStatus, migrationStatus } from "./migrate.ts";
+import { migrations } from "./migrations/index.ts";
+import { addJobBlockers } from "./operations/add-job-blockers.ts";
+import { cancelSequences } from "./operations/cancel-sequences.ts";
+import { claimJobs } from "./operations/claim-jobs.ts";
+import { commitOutcomes } from "./operations/commit-outcomes.ts";
+import { countAhead } from "./operations/count-ahead.ts";
+import { createJobs } from "./operations/create-jobs.ts";
+import { deleteSequences, pruneSequences } from "./operations/delete-sequences.ts";
+import { lockJob, renewLeases } from "./operations/leases.ts";
+import { lockSequence } from "./operations/lock-sequence.ts";
+import { nextRunnableIn } from "./operations/next-runnable-in.ts";
+import {
+  countJobs,
+  getBlockers,
+  getJobs,
+  getSequences,
+  listBlockedJobs,
+  listJobs,
+} from "./operations/reads.ts";
+import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
+import { redriveJobs } from "./operations/redrive-jobs.ts";
+import type { PgStateProvider } from "./provider.ts";
+import { createSavepoints } from "./savepoints.ts";
+import { nameTables } from "./tables.ts";
+import { isTransientPgError } from "./transient-errors.ts";
+
+/** How long to wait for a server that is not there yet. */
+export interface ConnectionRetryConfig {
+  /** Tries in all, the first included. Default: 5. */
+  readonly maxAttempts?: number | undefined;
+  /** Doubled from try to try. Default: 200. */
+  readonly initialDelayMs?: number | undefined;
+  /** Default: 5,000. */
+  readonly maxDelayMs?: number | undefined;
+}
+
+export interface PgStateAdapterOptions<
+  TTxContext extends BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext,
+> {
+  readonly stateProvider: PgStateProvider<TTxContext, TContext>;
+  /** Where the tables are. Several schemas are several stores that know nothing of each other. Default: "leasehold". */
+  readonly schema?: string | undefined;
+  /** The SQL type of ids. Default: "uuid". */
+  readonly idType?: string | undefined;
+  /** The default of the id column, for rows that are not written by Leasehold. Default: "gen_random_uuid()". */
+  readonly idDefault?: string | undefined;
+  /** Whether to bring the schema up to date now; otherwise call `migrate` yourself. Default: true. */
+  readonly migrate?: boolean | undefined;
+  /** For the connection at creation; later calls are repeated by Leasehold's own `storeRetry`. */
+  readonly connectionRetryConfig?: ConnectionRetryConfig | undefined;
+  /** Decides on errors that the built-in rules do not know; what they call passing stays so. */
+  readonly isTransientError?: ((error: unknown) => boolean) | undefined;
+}
+
+export interface PgStateAdapter<
+  TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext = BaseStateAdapterContext,
+  TJobId extends string = string,
+> extends StateAdapter<TTxContext, TContext, TJobId> {
+  /** Brings the schema up to date. Safe from any number of processes at once. */
+  migrate(): Promise<void>;
+  /** What has been applied and what `migrate` would do. */
+  migrationStatus(): Promise<MigrationStatus>;
+}
+
+const checkProvider = (provider: unknown): void => {
+  const { executeSql, runInTransaction } = (provider ?? {}) as Record<string, unknown>;
+  if (typeof executeSql !== "function" || typeof runInTransaction !== "function") {
+    throw new InvalidOptionError(
+      "stateProvider",
+      "must be a provider, such as createPgPoolProvider({ pool }) returns",
+      typeof provider,
+    );
+  }
+};
+
+const persist = async (
+  { maxAttempts = 5, initialDelayMs = 200, maxDelayMs = 5_000 }: ConnectionRetryConfig,
+  isTransientError: (error: unknown) => boolean,
+  work: () => Promise<void>,
+): Promise<void> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt >= maxAttempts || !isTransientError(error)) throw error;
+      await sleep(Math.min(initialDelayMs * 2 ** (attempt - 1), maxDelayMs));
+    }
+  }
+};
+
+/** Keeps jobs in PostgreSQL 15 or newer, through the client you have. */
+export const createPgStateAdapter = async <
+  TTxContext extends BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext,
+  TJobId extends string = string,
+>(
+  options: PgStateAdapterOptions<TTxContext, TContext>,
+): Promise<PgStateAdapter<TTxContext, TContext, TJobId>> => {
+  const { stateProvider: provider, isTransientError: isAlsoTransient } = options;
+  checkProvider(provider);
+  const tables = nameTables(
+    quoteIdentifier(options.schema ?? "leasehold", "schema"),
+    checkIdType(options.idType ?? "uuid"),
+    checkIdDefault(options.idDefault ?? "gen_random_uuid()"),
+  );
+  let closed = false;
+  const database = createDatabase({ provider, tables, isClosed: () => closed });
+  const isTransientError = (error: unknown): boolean =>
+    isTransientPgError(error) || (isAlsoTransient?.(error) ?? false);
+  const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
+  const runInSavepoint = createSavepoints(provider);
+
+  if (options.migrate ?? true)
+    await persist(options.connectionRetryConfig ?? {}, isTransientError, migrateNow);
+
+  /** A context that is given has to be in a transaction: otherwise the call would not be part of what the caller means. */
+  const checked =
+    <TCall extends { readonly ctx?: TTxContext | undefined }, T>(
+      operation: string,
+      perform: (call: TCall) => Promise<T>,
+      ctxRequired = false,
+    ) =>
+    async (call: TCall): Promise<T> => {
+      if (ctxRequired || call.ctx !== undefined) await database.assertInTransaction(operation, call.ctx);
+      return database.open(() => perform(call));
+    };
+
+  const getTime = checked("getTime", async (call: StateCall<TTxContext>) => {
+    const sql = `SELECT ${nowSql("$1")} AS now`;
+    const [row] = await database.query(call.ctx, { sql, params: [call.now ?? null] });
+    return Number(row?.["now"]);
+  });
+
+  return {
+    capabilities: { savepoints: true },
+    migrate: migrateNow,
+    migrationStatus: () => migrationStatus(provider, tables, migrations),
+
+    provideContext: (callback) => database.open(() => provider.provideContext(callback)),
+    runInTransaction: (callback, parent) =>
+      database.open(async () => {
+        if (parent === undefined) return provider.runInTransaction(callback);
+        await database.assertInTransaction("runInTransaction", parent);
+        return runInSavepoint(callback, parent);
+      }),
+    isInTransaction: (ctx) => provider.isInTransaction(ctx),
+    isTransientError,
+    getTime: (call = {}) => getTime(call),
+
+    createJobs: checked("createJobs", (call) => createJobs(database, call)),
+    addJobBlockers: checked("addJobBlockers", (call) => addJobBlockers(database, call), true),
+    claimJobs: checked("claimJobs", (call) => claimJobs(database, call)),
+    nextRunnableIn: checked("nextRunnableIn", (call) => nextRunnableIn(database, call)),
+    renewLeases: checked("renewLeases", (call) => renewLeases(database, call)),
+    lockJob: checked("lockJob", (call) => lockJob(database, call), true),
+    lockSequence: checked("lockSequence", (call) => lockSequence(database, call), true),
+    commitOutcomes: checked("commitOutcomes", (call) => commitOutcomes(database, call)),
+    reapExpiredLeases: checked("reapExpiredLeases", (call) => reapExpiredLeases(database, call)),
+    cancelSequences: checked("cancelSequences", (call) => cancelSequences(database, call)),
+    redriveJobs: checked("redriveJobs", (call) => redriveJobs(database, call)),
+    deleteSequences: checked("deleteSequences", (call) => deleteSequences(database, call)),
+    pruneSequences: checked("pruneSequences", (call) => pruneSequences(database, call)),
+    getJobs: checked("getJobs", (call) => getJobs(database, call)),
+    getSequences: checked("getSequences", (call) => getSequences(database, call)),
+    listJobs: checked("listJobs", (call) => listJobs(database, call)),
+    getBlockers: checked("getBlockers", (call) => getBlockers(database, call)),
+    listBlockedJobs: checked("listBlockedJobs", (call) => listBlockedJobs(database, call)),
+    countJobs: checked("countJobs", (call) => countJobs(database, call)),
+    countAhead: checked("countAhead", (call) => countAhead(database, call)),
+
+    close: async () => {
+      closed = true;
+    },
+  };
+};

@@ -1,0 +1,61 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import postgres from "postgres";
+import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPostgresJsProvider } from "../providers/postgres-js.ts";
+import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
+
+export interface Fixture {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the suites take adapters of every context type
+  readonly adapter: PgStateAdapter<any, any>;
+  readonly schema: string;
+  destroy(): Promise<void>;
+}
+
+/** A schema that no other test uses. */
+export const newSchemaName = (): string => `test_${randomBytes(8).toString("hex")}`;
+
+export const dropSchema = async (url: string, schema: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  await client.end();
+};
+
+/** An adapter over a schema of its own, through `pg`. */
+export const createPgFixture = async (url: string, prepareStatements = true): Promise<Fixture> => {
+  const schema = newSchemaName();
+  const pool = new pg.Pool({ connectionString: url, max: 10 });
+  const adapter = await createPgStateAdapter({
+    stateProvider: createPgPoolProvider({ pool, prepareStatements }),
+    schema,
+  });
+  return {
+    adapter,
+    schema,
+    destroy: async () => {
+      await adapter.close();
+      await pool.end();
+      await dropSchema(url, schema);
+    },
+  };
+};
+
+/** The same through `postgres`. */
+export const createPostgresJsFixture = async (url: string, prepareStatements = true): Promise<Fixture> => {
+  const schema = newSchemaName();
+  const sql = postgres(url, { max: 10, onnotice: () => {} });
+  const adapter = await createPgStateAdapter({
+    stateProvider: createPostgresJsProvider({ sql, prepareStatements }),
+    schema,
+  });
+  return {
+    adapter,
+    schema,
+    destroy: async () => {
+      await adapter.close();
+      await sql.end();
+      await dropSchema(url, schema);
+    },
+  };
+};

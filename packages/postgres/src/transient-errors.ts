@@ -1,0 +1,75 @@
+// Class 08 (connection), 53 (too few resources), 57P0x (server going down or coming up), 58 (system error); rolled back
+// by the server for the sake of others: deadlock, serialisation, lock not available; and a node that has become
+// read-only in a failover.
+const transientSqlState = /^(08...|53...|57P0[1-4]|58...|40001|40P01|55P03|25006)$/;
+
+// Rolled back for certain: the same statement can be made again without knowing more.
+const rolledBackSqlState = /^(40001|40P01|55P03)$/;
+
+const transientCodes = new Set([
+  "ECONNRESET",
+  "ECONNREFUSED",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  // postgres.js
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  // Prisma
+  "P1001",
+  "P1002",
+  "P1008",
+  "P1017",
+  "P2024",
+  "P2028",
+  "P2034",
+]);
+
+// `pg` reports these with no code.
+const transientMessage =
+  /connection terminated|connection timeout|timeout exceeded when trying to connect|client has encountered a connection error|client was closed|connection is closed|not queryable/i;
+
+const longestChain = 10;
+
+const codeOf = (error: object): string | undefined => {
+  const { code, originalCode } = error as { code?: unknown; originalCode?: unknown };
+  // Prisma wraps PostgreSQL's own code.
+  for (const value of [originalCode, code]) if (typeof value === "string") return value;
+  return undefined;
+};
+
+/** The error and its causes: query builders wrap what the driver threw. */
+function* chainOf(error: unknown): Iterable<object> {
+  let next = error;
+  for (let depth = 0; depth < longestChain && typeof next === "object" && next !== null; depth += 1) {
+    yield next;
+    if (next instanceof AggregateError) for (const inner of next.errors) if (inner) yield inner as object;
+    next = (next as { cause?: unknown }).cause;
+  }
+}
+
+const some = (error: unknown, holds: (link: object) => boolean): boolean => {
+  for (const link of chainOf(error)) if (holds(link)) return true;
+  return false;
+};
+
+/** Whether the same call may succeed if it is made again. */
+export const isTransientPgError = (error: unknown): boolean =>
+  some(error, (link) => {
+    const code = codeOf(link);
+    if (code !== undefined) return transientSqlState.test(code) || transientCodes.has(code);
+    return link instanceof Error && transientMessage.test(link.message);
+  });
+
+/** Whether PostgreSQL undid the statement to let another go on. */
+export const isRolledBackForOthers = (error: unknown): boolean =>
+  some(error, (link) => rolledBackSqlState.test(codeOf(link) ?? ""));
+
+export const hasSqlState = (error: unknown, sqlState: string): boolean =>
+  some(error, (link) => codeOf(link) === sqlState);
