@@ -15,6 +15,20 @@ export {
   StateNotInTransactionError,
   TransactionSelfDeadlockError,
 } from "./errors.ts";
+export { BrokerTimeoutError, withDeadline } from "./hints/deadline.ts";
+export { createHintListeners, type HintListeners } from "./hints/hint-listeners.ts";
+export {
+  decodeIds,
+  decodeScheduled,
+  encodeIds,
+  encodeScheduled,
+  type ScheduledHint,
+} from "./hints/hint-messages.ts";
+export {
+  createScheduledHints,
+  type ScheduledHints,
+  type ScheduledHintsOptions,
+} from "./hints/scheduled-hints.ts";
 export type { PagePosition } from "./model/cursor.ts";
 export {
   type FailureReason,

@@ -22,3 +22,17 @@ export {
   type PgStateAdapter,
   type PgStateAdapterOptions,
 } from "./state-adapter.ts";
+export { createPgNotifyAdapter, type PgNotifyAdapterOptions } from "./notify-adapter.ts";
+export type { PgNotifyProvider, PgSubscription, PgSubscriptionHandlers } from "./notify-provider.ts";
+export {
+  createPgNotifyProvider,
+  type PgDedicatedClientLike,
+  type PgListeningClientLike,
+  type PgNotifyPoolLike,
+  type PgNotifyProviderOptions,
+} from "./providers/pg-notify.ts";
+export {
+  createPostgresJsNotifyProvider,
+  type PostgresJsNotifyLike,
+  type PostgresJsNotifyProviderOptions,
+} from "./providers/postgres-js-notify.ts";

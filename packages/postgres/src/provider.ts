@@ -28,6 +28,12 @@ export interface PgStateProvider<
   /** Commits when the callback resolves, rolls back when it rejects, and passes the rejection on. */
   runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>): Promise<T>;
 
+  /**
+   * Runs the callback in a savepoint of the transaction. Only for clients that insist on setting savepoints themselves;
+   * otherwise the adapter does it with `executeSql`.
+   */
+  runInSavepoint?<T>(callback: (ctx: TTxContext) => Promise<T>, parent: TTxContext): Promise<T>;
+
   /** Whether `ctx` is one of this provider's contexts, in an open transaction. False for anything else; never throws. */
   isInTransaction(ctx: unknown): Promise<boolean>;
 

@@ -10,6 +10,7 @@ export const createSavepoints = <
 ): (<T>(callback: (ctx: TTxContext) => Promise<T>, parent: TTxContext) => Promise<T>) => {
   let count = 0;
   return async (callback, parent) => {
+    if (provider.runInSavepoint) return provider.runInSavepoint(callback, parent);
     count += 1;
     const name = `leasehold_${count}`;
     const execute = (sql: string): Promise<unknown> => provider.executeSql(parent, { sql, params: [] });

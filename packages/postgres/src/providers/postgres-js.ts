@@ -46,7 +46,7 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
   if (typeof given !== "function" || !("begin" in given)) {
     throw new InvalidOptionError("sql", "must be what postgres() returns", typeof given);
   }
-  const open = new WeakSet<object>();
+  const ended = new WeakSet<object>();
 
   const execute = async (
     on: { unsafe: PostgresJsTransactionLike["unsafe"] },
@@ -54,6 +54,18 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
   ): Promise<readonly SqlRow[]> => {
     const prepare = prepareStatements && name !== undefined;
     return [...(await on.unsafe(text, [...params] as never[], { prepare }))] as SqlRow[];
+  };
+
+  const run = async <T>(
+    callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
+    transaction: TTransaction,
+  ): Promise<{ readonly value: T }> => {
+    try {
+      // Wrapped, because the library awaits whatever a callback returns, arrays of queries included.
+      return { value: await callback({ sql: transaction }) };
+    } finally {
+      ended.add(transaction);
+    }
   };
 
   return {
@@ -68,15 +80,16 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
     runInTransaction: async <T>(
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
     ) => {
-      const result = await sql.begin(async (transaction) => {
-        open.add(transaction);
-        try {
-          // Wrapped, because `begin` awaits whatever its callback returns, arrays of queries included.
-          return { value: await callback({ sql: transaction }) };
-        } finally {
-          open.delete(transaction);
-        }
-      });
+      const result = await sql.begin((transaction) => run(callback, transaction));
+      return (result as { value: T }).value;
+    },
+    // A query that fails spoils the transaction in the eyes of this library, unless the savepoint is its own.
+    runInSavepoint: async <T>(
+      callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
+      parent: PostgresJsTransactionContext<TTransaction>,
+    ) => {
+      const set = parent.sql.savepoint as (callback: (transaction: TTransaction) => unknown) => unknown;
+      const result = await set((transaction) => run(callback, transaction));
       return (result as { value: T }).value;
     },
     isInTransaction: async (ctx) => {
@@ -84,9 +97,7 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
         const transaction = (ctx as { sql?: unknown } | null | undefined)?.sql;
         if (typeof transaction !== "function") return false;
         // The `sql` of a `begin` or `savepoint` callback has `savepoint`; the one outside has not.
-        return (
-          open.has(transaction) || typeof (transaction as { savepoint?: unknown }).savepoint === "function"
-        );
+        return "savepoint" in transaction && !ended.has(transaction);
       } catch {
         return false;
       }

@@ -42,15 +42,19 @@ export const createPgFixture = async (url: string, prepareStatements = true): Pr
 };
 
 /** The same through `postgres`. */
-export const createPostgresJsFixture = async (url: string, prepareStatements = true): Promise<Fixture> => {
+export const createPostgresJsFixture = async (
+  url: string,
+  prepareStatements = true,
+): Promise<Fixture & { readonly sql: postgres.Sql }> => {
   const schema = newSchemaName();
-  const sql = postgres(url, { max: 10, onnotice: () => {} });
+  const sql = postgres(url, { max: 10, prepare: prepareStatements, onnotice: () => {} });
   const adapter = await createPgStateAdapter({
     stateProvider: createPostgresJsProvider({ sql, prepareStatements }),
     schema,
   });
   return {
     adapter,
+    sql,
     schema,
     destroy: async () => {
       await adapter.close();

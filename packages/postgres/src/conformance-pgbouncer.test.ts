@@ -1,0 +1,20 @@
+import { modelConformance, stateAdapterConformance } from "leasehold/testing";
+import * as fc from "fast-check";
+import { afterAll, describe, inject, it } from "vitest";
+import { createPgFixture, createPostgresJsFixture } from "./testing/fixtures.ts";
+
+const runner = { describe, it, afterAll };
+
+describe("trap 9: through PgBouncer in transaction mode", () => {
+  describe("with pg", () => {
+    const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("pgBouncerUrl"), false);
+    stateAdapterConformance(runner, { create });
+    modelConformance(runner, { create }, { fc, runs: 20 });
+  });
+
+  describe("with postgres", () => {
+    stateAdapterConformance(runner, {
+      create: () => createPostgresJsFixture(inject("pgBouncerUrl"), false),
+    });
+  });
+});

@@ -1,0 +1,34 @@
+import * as fc from "fast-check";
+import { modelConformance, scenarioConformance, stateAdapterConformance } from "leasehold/testing";
+import { afterAll, describe, inject, it } from "vitest";
+import { createPgNotifyAdapter } from "./notify-adapter.ts";
+import { createPostgresJsNotifyProvider } from "./providers/postgres-js-notify.ts";
+import { createPostgresJsFixture } from "./testing/fixtures.ts";
+
+const runner = { describe, it, afterAll };
+const create = (): ReturnType<typeof createPostgresJsFixture> =>
+  createPostgresJsFixture(inject("postgres15Url"));
+
+describe("PostgreSQL 15 through postgres", () => {
+  stateAdapterConformance(runner, { create });
+  modelConformance(runner, { create }, { fc, runs: 50 });
+  scenarioConformance(runner, {
+    // With hints, polling must not be what makes the scenarios pass.
+    pollIntervalMs: 1_000,
+    create: async () => {
+      const { adapter, sql, schema, destroy } = await create();
+      const notifyAdapter = await createPgNotifyAdapter({
+        notifyProvider: createPostgresJsNotifyProvider({ sql }),
+        channelPrefix: schema,
+      });
+      return {
+        stateAdapter: adapter,
+        notifyAdapter,
+        destroy: async () => {
+          await notifyAdapter.close();
+          await destroy();
+        },
+      };
+    },
+  });
+});

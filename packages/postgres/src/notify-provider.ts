@@ -1,0 +1,28 @@
+/** A session that listens. */
+export interface PgSubscription {
+  /** Resolves when the session answers; rejects when it does not. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface PgSubscriptionHandlers {
+  readonly onMessage: (channel: string, payload: string) => void;
+  /** The session is gone. Not called for one that was closed. */
+  readonly onLost: (error: unknown) => void;
+}
+
+/** How the notify adapter reaches PostgreSQL. Ready-made for `pg` and `postgres`. */
+export interface PgNotifyProvider {
+  /** `NOTIFY` with each payload, in one short transaction of its own, on any connection. */
+  publish(channel: string, payloads: readonly string[]): Promise<void>;
+
+  /**
+   * Opens a session of its own that listens to these channels; resolves when it does. A pooler in transaction mode
+   * cannot carry it: connect to the server itself.
+   */
+  subscribe(channels: readonly string[], handlers: PgSubscriptionHandlers): Promise<PgSubscription>;
+}
+
+/** One statement for all payloads; they travel as one text. */
+export const publishSql =
+  "SELECT pg_notify($1, payload) FROM json_array_elements_text($2::text::json) AS payload";

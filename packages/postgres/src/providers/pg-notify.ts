@@ -1,0 +1,108 @@
+import { InvalidOptionError } from "leasehold/adapter";
+import {
+  type PgNotifyProvider,
+  type PgSubscription,
+  type PgSubscriptionHandlers,
+  publishSql,
+} from "../notify-provider.ts";
+import type { PgClientLike } from "./pg-pool.ts";
+
+/** What is used of a client of `pg` that listens. */
+export interface PgListeningClientLike {
+  query(text: string): Promise<unknown>;
+  on(
+    event: "notification",
+    listener: (message: { channel: string; payload?: string | undefined }) => void,
+  ): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "end", listener: () => void): unknown;
+  removeAllListeners?(event: string): unknown;
+}
+
+export interface PgNotifyPoolLike {
+  connect(): Promise<PgListeningClientLike & { release(destroy?: boolean): void }>;
+  query: PgClientLike["query"];
+}
+
+export interface PgDedicatedClientLike extends PgListeningClientLike {
+  connect(): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+export interface PgNotifyProviderOptions {
+  /** Yours. Hints are sent through it; without `createClient` one of its clients is kept to listen. */
+  readonly pool: PgNotifyPoolLike;
+  /**
+   * Makes the client that listens, not yet connected: `() => new pg.Client(…)`. Needed when the pool goes through a
+   * pooler in transaction mode.
+   */
+  readonly createClient?: (() => PgDedicatedClientLike) | undefined;
+}
+
+interface Session {
+  readonly client: PgListeningClientLike;
+  end(): Promise<void>;
+}
+
+/** A notify provider over `pg`. */
+export const createPgNotifyProvider = ({ pool, createClient }: PgNotifyProviderOptions): PgNotifyProvider => {
+  if (typeof pool?.connect !== "function" || typeof pool.query !== "function") {
+    throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
+  }
+
+  const openSession = async (onError: (error: unknown) => void): Promise<Session> => {
+    if (createClient) {
+      const client = createClient();
+      client.on("error", onError);
+      await client.connect();
+      return { client, end: () => client.end() };
+    }
+    const client = await pool.connect();
+    client.on("error", onError);
+    // It carries LISTEN: nobody else should get it.
+    return { client, end: async () => client.release(true) };
+  };
+
+  const subscribe = async (
+    channels: readonly string[],
+    { onMessage, onLost }: PgSubscriptionHandlers,
+  ): Promise<PgSubscription> => {
+    let over = false;
+    const lose = (error: unknown): void => {
+      if (over) return;
+      over = true;
+      // The connection may only be half dead; nothing more is expected of it.
+      session?.end().catch(() => {});
+      onLost(error);
+    };
+    let session: Session | undefined;
+    session = await openSession(lose);
+    const { client } = session;
+    client.on("notification", ({ channel, payload }) => onMessage(channel, payload ?? ""));
+    client.on("end", () => lose(new Error("The listening connection ended.")));
+    try {
+      for (const channel of channels) await client.query(`LISTEN "${channel}"`);
+    } catch (error) {
+      over = true;
+      await session.end().catch(() => {});
+      throw error;
+    }
+    return {
+      ping: async () => {
+        await client.query("SELECT 1");
+      },
+      close: async () => {
+        if (over) return;
+        over = true;
+        await session.end();
+      },
+    };
+  };
+
+  return {
+    publish: async (channel, payloads) => {
+      await pool.query({ text: publishSql, values: [channel, JSON.stringify(payloads)] });
+    },
+    subscribe,
+  };
+};

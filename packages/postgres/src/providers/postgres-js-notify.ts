@@ -1,0 +1,80 @@
+import { randomUUID } from "node:crypto";
+import { InvalidOptionError } from "leasehold/adapter";
+import { type PgNotifyProvider, type PgSubscription, publishSql } from "../notify-provider.ts";
+import type { PostgresJsTransactionLike } from "./postgres-js.ts";
+
+/** What is used of the function that `postgres()` returns. */
+export interface PostgresJsNotifyLike {
+  unsafe: PostgresJsTransactionLike["unsafe"];
+  listen(
+    channel: string,
+    onMessage: (payload: string) => void,
+    onListening?: () => void,
+  ): Promise<{ unlisten(): Promise<void> }>;
+}
+
+export interface PostgresJsNotifyProviderOptions {
+  /** Yours. It keeps a connection of its own for listening. */
+  readonly sql: PostgresJsNotifyLike;
+}
+
+/**
+ * A notify provider over `postgres`. That library listens again by itself after a loss, without saying so; each time
+ * counts as a new session, because messages may have been missed.
+ */
+export const createPostgresJsNotifyProvider = ({
+  sql,
+}: PostgresJsNotifyProviderOptions): PgNotifyProvider => {
+  const given: unknown = sql;
+  if (typeof given !== "function" || !("listen" in given)) {
+    throw new InvalidOptionError("sql", "must be what postgres() returns", typeof given);
+  }
+
+  const publish = async (channel: string, payloads: readonly string[]): Promise<void> => {
+    await sql.unsafe(publishSql, [channel, JSON.stringify(payloads)] as never[], { prepare: false });
+  };
+
+  return {
+    publish,
+    subscribe: async (channels, { onMessage, onLost }): Promise<PgSubscription> => {
+      let over = false;
+      const listening = new Set<string>();
+      const subscriptions: { unlisten(): Promise<void> }[] = [];
+      const end = async (): Promise<void> => {
+        over = true;
+        await Promise.all(subscriptions.map(({ unlisten }) => unlisten().catch(() => {})));
+      };
+      const listen = async (channel: string, hear: (payload: string) => void): Promise<void> => {
+        const heard = (payload: string): void => {
+          if (!over) hear(payload);
+        };
+        const onListening = (): void => {
+          if (over) return;
+          if (!listening.has(channel)) listening.add(channel);
+          else {
+            void end();
+            onLost(new Error("The listening connection was lost."));
+          }
+        };
+        subscriptions.push(await sql.listen(channel, heard, onListening));
+      };
+
+      // The connection that listens cannot be asked anything; but what is sent to it must arrive.
+      const echoChannel = `leasehold_echo_${randomUUID().replaceAll("-", "")}`;
+      let echoed = (): void => {};
+      for (const channel of channels) await listen(channel, (payload) => onMessage(channel, payload));
+      await listen(echoChannel, () => echoed());
+
+      return {
+        ping: async () => {
+          const echo = new Promise<void>((resolve) => {
+            echoed = resolve;
+          });
+          await publish(echoChannel, [""]);
+          await echo;
+        },
+        close: end,
+      };
+    },
+  };
+};
