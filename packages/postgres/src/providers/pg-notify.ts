@@ -68,12 +68,12 @@ export const createPgNotifyProvider = ({ pool, createClient }: PgNotifyProviderO
     { onMessage, onLost }: PgSubscriptionHandlers,
   ): Promise<PgSubscription> => {
     let over = false;
-    const lose = (error: unknown): void => {
+    const lose = (reason: unknown): void => {
       if (over) return;
       over = true;
       // The connection may only be half dead; nothing more is expected of it.
       session?.end().catch(() => {});
-      onLost(error);
+      onLost(reason);
     };
     let session: Session | undefined;
     session = await openSession(lose);
