@@ -13,3 +13,11 @@ const element = (value: string | number | boolean | null): string => {
 
 export const arrayLiteral = (values: readonly (string | number | boolean | null)[]): string =>
   `{${values.map(element).join(",")}}`;
+
+/**
+ * A set of rows from array parameters, `["$2::uuid[]", …]`. Behind a subquery the planner does not see how many there are
+ * and takes them for few: it then meets the table row by row through its index, in the order given, however small the
+ * table is or however long the list.
+ */
+export const unnestParameters = (parameters: readonly string[]): string =>
+  `unnest(${parameters.map((parameter) => `(SELECT ${parameter})`).join(", ")})`;

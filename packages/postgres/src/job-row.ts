@@ -46,9 +46,9 @@ const repeatingColumns = {
 } as const;
 
 /** The columns of a whole job, of the table or alias given, as `toStateJob` reads them. */
-export const jobColumns = (table: string): string =>
+export const jobColumns = (table: string, without: readonly string[] = []): string =>
   [
-    ...plainColumns.map((column) => `${table}.${column}`),
+    ...plainColumns.filter((column) => !without.includes(column)).map((column) => `${table}.${column}`),
     ...Object.entries(repeatingColumns).map(
       ([column, other]) => `nullif(${table}.${column}, ${table}.${other}) AS ${column}`,
     ),
@@ -61,10 +61,36 @@ const text = (value: unknown): string | null => (value as string | null | undefi
 const number = (value: unknown): number | null =>
   value === null || value === undefined ? null : Number(value);
 
-export const toStateJob = (row: SqlRow): StateJob => {
+export const toStateJob = (row: SqlRow): StateJob =>
+  readJob(row, row["status"] as JobStatus, text(row["lease_token"]), text(row["leased_by"]));
+
+// What the claimer knows, and what no running job has.
+const knownOfClaimed = [
+  "status",
+  "lease_token",
+  "leased_by",
+  "continued_to_id",
+  "failed_blocker_id",
+  "finished_at",
+  "completed_by",
+  "failure_reason",
+  "output",
+];
+
+/** The columns of a job that has just been claimed, as `toClaimedJob` reads them. */
+export const claimedColumns = (table: string): string => jobColumns(table, knownOfClaimed);
+
+export const toClaimedJob = (row: SqlRow, leaseToken: string, leasedBy: string): StateJob =>
+  readJob(row, "running", leaseToken, leasedBy);
+
+const readJob = (
+  row: SqlRow,
+  status: JobStatus,
+  leaseToken: string | null,
+  leasedBy: string | null,
+): StateJob => {
   const id = row["id"] as string;
   const typeName = row["type_name"] as string;
-  const status = row["status"] as JobStatus;
   const createdAt = Number(row["created_at"]);
   const finishedAt = number(row["finished_at"]);
   return {
@@ -89,9 +115,9 @@ export const toStateJob = (row: SqlRow): StateJob => {
     maxAttempts: Number(row["max_attempts"]),
     timeoutMs: number(row["timeout_ms"]),
     leaseMs: number(row["lease_ms"]),
-    leaseToken: text(row["lease_token"]),
+    leaseToken,
     leaseVersion: Number(row["lease_version"]),
-    leasedBy: text(row["leased_by"]),
+    leasedBy,
     leasedUntil: status === "running" ? number(row["due_at"]) : null,
     expiredLeases: Number(row["expired_leases"]),
     lastAttemptAt: number(row["last_attempt_at"]),

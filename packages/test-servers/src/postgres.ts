@@ -85,7 +85,14 @@ export const startPostgres = async ({
   if (user) await chown(join(data, "postgresql.auto.conf"), user.uid, user.gid);
 
   const start = (): Promise<ServerProcess> =>
-    startServerProcess({ command: programs.postgres, args: ["-D", data], port, cwd: folder, user });
+    startServerProcess({
+      command: programs.postgres,
+      args: ["-D", data],
+      port,
+      cwd: folder,
+      user,
+      readyMessage: /ready to accept connections/,
+    });
   let server = await start();
   let stopped = false;
 

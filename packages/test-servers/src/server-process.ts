@@ -18,6 +18,8 @@ export interface ServerProcessOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly user?: ServerUser | undefined;
+  /** What it prints when it is ready, where accepting connections does not mean that. */
+  readonly readyMessage?: RegExp;
   /** How long it may take until it accepts connections. */
   readonly startTimeoutMs?: number;
 }
@@ -50,7 +52,7 @@ process.once("exit", () => {
 
 /** Starts a server and waits until its port accepts connections. */
 export const startServerProcess = async (options: ServerProcessOptions): Promise<ServerProcess> => {
-  const { command, args, port, cwd, env, user, startTimeoutMs = 30_000 } = options;
+  const { command, args, port, cwd, env, user, readyMessage, startTimeoutMs = 30_000 } = options;
   const child = spawn(command, [...args], {
     stdio: ["ignore", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),
@@ -77,7 +79,9 @@ export const startServerProcess = async (options: ServerProcessOptions): Promise
   });
 
   const deadline = Date.now() + startTimeoutMs;
-  while (!(await accepts(port))) {
+  const isReady = async (): Promise<boolean> =>
+    (readyMessage === undefined || readyMessage.test(output)) && (await accepts(port));
+  while (!(await isReady())) {
     if (ended) throw new Error(`${command} ended before it accepted connections:\n${output}`);
     if (Date.now() > deadline) {
       child.kill("SIGKILL");

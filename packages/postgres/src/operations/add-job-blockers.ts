@@ -10,7 +10,7 @@ import { getJobs } from "./reads.ts";
 import { failByBlocker, failDependants } from "./spread-ends.ts";
 
 // The watched mark is an update, not only a lock: an outcome that waits for the row must see that it has changed.
-const tieSql = ({ job, jobBlocker, idType }: Tables): string => `
+const tieSql = ({ schema, job, jobBlocker, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 blocker AS MATERIALIZED (SELECT * FROM unnest($3::${idType}[]) WITH ORDINALITY AS t (sequence_id, blocker_index)),
 tied AS (
@@ -21,9 +21,8 @@ marked AS (UPDATE ${job} SET watched = true WHERE id = ANY ($4::${idType}[]) AND
 UPDATE ${job} SET
   blocker_count = $5::int,
   open_blockers = $6::int,
-  status = CASE WHEN $6::int > 0 THEN 'blocked' ELSE 'pending' END,
-  ready = CASE WHEN $6::int > 0 THEN false ELSE scheduled_at <= ${now} END,
-  due_at = CASE WHEN $6::int > 0 THEN NULL ELSE scheduled_at END
+  status = (CASE WHEN $6::int > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
+  ready = CASE WHEN $6::int > 0 THEN false ELSE scheduled_at <= ${now} END
 WHERE id = $2::${idType}
 RETURNING ${now} AS now`;
 

@@ -14,7 +14,6 @@ const cancelSql = ({ job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
   status = 'failed',
   ready = false,
-  due_at = NULL,
   finished_at = ${nowSql("$1")},
   failure_reason = 'cancelled',
   last_error = $3,

@@ -2,10 +2,10 @@ import type { ClaimRequest, StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-row.ts";
+import { claimedColumns, jobColumns, toClaimedJob, toStateJob } from "../job-row.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
-import { type Lane, lanesOf } from "./lanes.ts";
+import { type Lane, laneNumber, lanesOf } from "./lanes.ts";
 import { assertLeaseDuration } from "./leases.ts";
 
 export interface ClaimCall extends Call {
@@ -30,8 +30,8 @@ const promotionSql = ({ job }: Tables): string => `
 due AS MATERIALIZED (
   SELECT pending.id FROM lane CROSS JOIN LATERAL (
     SELECT id FROM ${job} AS j
-    WHERE $10::boolean AND status = 'pending' AND NOT ready AND j.queue = lane.queue AND j.type_name = lane.type_name
-      AND due_at <= ${now}
+    WHERE $10::boolean AND status = 'pending' AND NOT ready AND j.lane = lane.number
+      AND j.queue = lane.queue AND j.type_name = lane.type_name AND due_at <= ${now}
     ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
   ) AS pending
   UNION ALL
@@ -41,22 +41,33 @@ due AS MATERIALIZED (
       AND EXISTS (SELECT FROM lane WHERE lane.queue = j.queue AND lane.type_name = j.type_name)
     ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
   ) AS expired
-),
-promoted AS (UPDATE ${job} AS j SET ready = true FROM due WHERE j.id = due.id)`;
+)`;
 
-const runnableSql = ({ job }: Tables, columns: string, queue: string, typeName: string): string => `
+const runnableSql = (
+  { job }: Tables,
+  columns: string,
+  [number, queue, typeName]: readonly [string, string, string],
+): string => `
   SELECT ${columns} FROM ${job}
-  WHERE ready AND queue = ${queue} AND type_name = ${typeName} AND due_at <= ${now}
+  WHERE ready AND lane = ${number} AND queue = ${queue} AND type_name = ${typeName} AND due_at <= ${now}
   ORDER BY ${runOrder}`;
+
+// Rows that are locked stay where they are, so they can be found again by their place in the table: no index is needed.
+
+/** The lane in this place of the parameters, counted from 1. */
+const placeSql = (place: number): [string, string, string] => [
+  `($11::bigint[])[${place}]`,
+  `($2::text[])[${place}]`,
+  `($3::text[])[${place}]`,
+];
 
 /** One lane: its index, read in order, is the line; rows are locked as they are taken. */
 const pickFromOneLane = (tables: Tables): string => `
 picked AS MATERIALIZED (
-  SELECT id, ($4::int[])[1] AS request, priority, due_at, position FROM (${runnableSql(
+  SELECT ctid, ($4::int[])[1] AS request, due_at, position FROM (${runnableSql(
     tables,
-    "id, priority, due_at, position",
-    "($2::text[])[1]",
-    "($3::text[])[1]",
+    "ctid, priority, due_at, position",
+    placeSql(1),
   )}
     LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM due) THEN 0 ELSE least($5::int, ($6::int[])[($4::int[])[1]]) END)
     FOR NO KEY UPDATE SKIP LOCKED
@@ -74,7 +85,7 @@ const pickFromManyLanes = (tables: Tables, lanes: readonly Lane[]): string => {
       if (lane.request !== request) return [];
       const place = index + 1;
       const columns = `${place} AS lane, ${request} AS request, priority, due_at, position`;
-      return [`(${runnableSql(tables, columns, `($2::text[])[${place}]`, `($3::text[])[${place}]`)})`];
+      return [`(${runnableSql(tables, columns, placeSql(place))})`];
     });
     return `(SELECT * FROM (${arms.join(" UNION ALL ")}) AS request_${request}
       ORDER BY ${runOrder} LIMIT ($6::int[])[${request}])`;
@@ -88,39 +99,35 @@ share AS MATERIALIZED (
 ),
 picked AS MATERIALIZED (
   SELECT runnable.*, lane.request FROM share JOIN lane ON lane.place = share.lane
-  CROSS JOIN LATERAL (${runnableSql(
-    tables,
-    "id, priority, due_at, position",
+  CROSS JOIN LATERAL (${runnableSql(tables, "ctid, priority, due_at, position", [
+    "lane.number",
     "lane.queue",
     "lane.type_name",
-  )} LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
+  ])} LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
 )`;
 };
 
 const claimSql = (tables: Tables, lanes: readonly Lane[]): string => `
 WITH ${clockCte("$1")},
 lane AS MATERIALIZED (
-  SELECT * FROM unnest($2::text[], $3::text[], $4::int[]) WITH ORDINALITY AS t (queue, type_name, request, place)
+  SELECT * FROM unnest($2::text[], $3::text[], $4::int[], $11::bigint[]) WITH ORDINALITY
+    AS t (queue, type_name, request, number, place)
 ),
 ${promotionSql(tables)},
 ${lanes.length === 1 ? pickFromOneLane(tables) : pickFromManyLanes(tables, lanes)},
-claimed AS (
-  UPDATE ${tables.job} AS j SET
-    status = 'running',
-    ready = false,
-    due_at = ${now} + coalesce(j.lease_ms, $7::bigint),
-    attempt = j.attempt + 1,
-    lease_token = $8,
-    lease_version = j.lease_version + 1,
-    leased_by = $9,
-    expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
-    last_attempt_at = ${now}
-  FROM picked WHERE j.id = picked.id
-  RETURNING ${jobColumns("j")}, picked.request, picked.due_at AS stood_at, j.position
-)
-SELECT (SELECT count(*) FROM due) AS promoted, claimed.*
-FROM (SELECT) AS always LEFT JOIN claimed ON true
-ORDER BY claimed.request, claimed.priority DESC, claimed.stood_at, claimed.position`;
+promoted AS (UPDATE ${tables.job} AS j SET ready = true FROM due WHERE j.id = due.id)
+UPDATE ${tables.job} AS j SET
+  status = 'running',
+  ready = false,
+  due_at = ${now} + coalesce(j.lease_ms, $7::bigint),
+  attempt = j.attempt + 1,
+  lease_token = $8,
+  lease_version = j.lease_version + 1,
+  leased_by = $9,
+  expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
+  last_attempt_at = ${now}
+FROM picked WHERE j.ctid = picked.ctid
+RETURNING ${claimedColumns("j")}, picked.request, picked.due_at AS stood_at, picked.position`;
 
 const heldSql = ({ job }: Tables): string => `
 WITH ${clockCte("$1")}
@@ -150,6 +157,12 @@ const remainingLimits = (requests: readonly ClaimRequest[], held: readonly State
 const overlap = (lanes: readonly Lane[]): boolean =>
   new Set(lanes.map(({ queue, typeName }) => `${queue.length}:${queue}${typeName}`)).size < lanes.length;
 
+const byPlaceInLine = (a: SqlRow, b: SqlRow): number =>
+  Number(a["request"]) - Number(b["request"]) ||
+  Number(b["priority"]) - Number(a["priority"]) ||
+  Number(a["stood_at"]) - Number(b["stood_at"]) ||
+  Number(a["position"]) - Number(b["position"]);
+
 const claimFromLanes = async (
   database: Database,
   call: ClaimCall,
@@ -170,15 +183,17 @@ const claimFromLanes = async (
     call.leaseToken,
     call.workerId,
   ];
+  const numbers = arrayLiteral(lanes.map(({ queue, typeName }) => laneNumber(queue, typeName)));
   const claim = (promote: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
       name: `claim_${shape}`,
       sql: (tables) => claimSql(tables, lanes),
-      params: [...params, promote],
+      params: [...params, promote, numbers],
     });
+  // Nothing at all: either there is nothing, or jobs have just been marked as ready and can be had now.
   const first = await claim(true);
-  const rows = Number(first[0]?.["promoted"]) > 0 ? await claim(false) : first;
-  return rows.filter((row) => row["id"] !== null).map(toStateJob);
+  const rows = first.length > 0 ? first : await claim(false);
+  return [...rows].sort(byPlaceInLine).map((row) => toClaimedJob(row, call.leaseToken, call.workerId));
 };
 
 export const claimJobs = async (database: Database, call: ClaimCall): Promise<StateJob[]> => {

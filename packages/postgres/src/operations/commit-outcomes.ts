@@ -111,12 +111,9 @@ export const commitOutcomes = async (
     new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
   if (!isPlain) return commitCarefully(database, call, outcomes);
 
-  const done = await applyOutcomes(database, call, outcomes, "fenced");
+  const { at, applied: done } = await applyOutcomes(database, call, outcomes, "fenced");
   const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
   const careful = rest.length === 0 ? [] : await commitCarefully(database, call, rest);
   let next = 0;
-  return outcomes.map(({ jobId }) => {
-    const at = done.get(jobId);
-    return at === undefined ? careful[next++]! : applied(at, nothing);
-  });
+  return outcomes.map(({ jobId }) => (done.has(jobId) ? applied(at, nothing) : careful[next++]!));
 };

@@ -7,49 +7,61 @@ import { createdStateJob } from "../job-row.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "./deduplication.ts";
+import { laneNumber } from "./lanes.ts";
 import { lockCurrentJobs } from "./lock-current-jobs.ts";
 import { getJobs } from "./reads.ts";
 
 const uniqueViolation = "23505";
 
-/** A column of the new rows. One in which nobody says anything travels as an empty list. */
-const column = (values: readonly (string | number | boolean | null)[]): string =>
-  values.every((value) => value === null) ? "{}" : arrayLiteral(values);
+type Value = string | number | boolean | null;
 
-const insertSql = ({ job, idType }: Tables): string => `
+const isUniform = (values: readonly Value[]): boolean => values.every((value) => value === values[0]);
+
+/** A column in which there may be nulls. One of nothing else travels as an empty list. */
+const optional = (values: readonly Value[]): string =>
+  values[0] === null && isUniform(values) ? "{}" : arrayLiteral(values);
+
+/** A column without nulls. The same value all the way down travels once. */
+const required = (values: readonly Value[]): string =>
+  arrayLiteral(isUniform(values) ? values.slice(0, 1) : values);
+
+// The lists are unnested together; where one is shorter its rows are null.
+const repeated = (column: string, parameter: string): string => `coalesce(new.${column}, (${parameter})[1])`;
+
+/** In a transaction a conflict would spoil everything, so there the ids are looked up first. */
+const insertSql = ({ schema, job, idType }: Tables, lookFirst: boolean): string => `
 WITH ${clockCte("$1")},
-new AS MATERIALIZED (
-  SELECT * FROM unnest(
-    $2::${idType}[], $3::${idType}[], $4::${idType}[], $5::${idType}[], $6::text[], $7::text[], $8::text[],
-    $9::int[], $10::bigint[], $11::bigint[], $12::bigint[], $13::int[], $14::int[], $15::bigint[], $16::bigint[],
-    $17::boolean[], $18::boolean[], $19::boolean[], $20::text[], $21::text[], $22::text[]
-  ) WITH ORDINALITY AS t (
-    id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue,
-    sequence_index, sequence_created_at, scheduled_at, scheduled_after, priority, max_attempts, timeout_ms, lease_ms,
-    awaits_blockers, waits_regardless, watched, deduplication_key, trace_context, input, ordinal
-  )
+taken AS MATERIALIZED (
+  SELECT id FROM ${job} WHERE ${lookFirst ? `id = ANY ($2::${idType}[])` : "false"}
 ),
-taken AS MATERIALIZED (SELECT id FROM new JOIN ${job} USING (id)),
 inserted AS (
   INSERT INTO ${job} (
-    id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue, sequence_index, created_at,
+    id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue, lane, sequence_index, created_at,
     sequence_created_at, scheduled_at, due_at, ready, status, priority, max_attempts, timeout_ms, lease_ms,
     waits_regardless, watched, deduplication_key, key_open, trace_context, input
   )
   SELECT
-    id, coalesce(sequence_id, id), coalesce(root_sequence_id, id), origin_id, type_name,
-    coalesce(sequence_type_name, type_name), queue, coalesce(sequence_index, 0), clock.now,
-    coalesce(sequence_created_at, clock.now), run_at, CASE WHEN awaits_blockers THEN NULL ELSE run_at END,
-    awaits_blockers IS NULL AND run_at <= clock.now,
-    CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END,
-    priority, max_attempts, timeout_ms, lease_ms, coalesce(waits_regardless, false), coalesce(watched, false),
-    deduplication_key, CASE WHEN deduplication_key IS NOT NULL THEN true END, trace_context, input
-  FROM clock CROSS JOIN new
+    id, coalesce(sequence_id, id), coalesce(root_sequence_id, id), origin_id, ${repeated("type_name", "$6::text[]")},
+    coalesce(sequence_type_name, ${repeated("type_name", "$6::text[]")}), ${repeated("queue", "$8::text[]")},
+    ${repeated("lane", "$23::bigint[]")}, coalesce(sequence_index, 0), clock.now,
+    coalesce(sequence_created_at, clock.now), run_at, run_at, awaits_blockers IS NULL AND run_at <= clock.now,
+    (CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
+    ${repeated("priority", "$13::int[]")}, ${repeated("max_attempts", "$14::int[]")}, timeout_ms, lease_ms,
+    coalesce(waits_regardless, false), coalesce(watched, false), deduplication_key,
+    CASE WHEN deduplication_key IS NOT NULL THEN true END, trace_context, input
+  FROM clock CROSS JOIN unnest(
+    $2::${idType}[], $3::${idType}[], $4::${idType}[], $5::${idType}[], $6::text[], $7::text[], $8::text[],
+    $9::int[], $10::bigint[], $11::bigint[], $12::bigint[], $13::int[], $14::int[], $15::bigint[], $16::bigint[],
+    $17::boolean[], $18::boolean[], $19::boolean[], $20::text[], $21::text[], $22::text[], $23::bigint[]
+  ) AS new (
+    id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue,
+    sequence_index, sequence_created_at, scheduled_at, scheduled_after, priority, max_attempts, timeout_ms, lease_ms,
+    awaits_blockers, waits_regardless, watched, deduplication_key, trace_context, input, lane
+  )
   CROSS JOIN LATERAL (
     SELECT coalesce(scheduled_at, least(clock.now + coalesce(scheduled_after, 0), 8640000000000000)) AS run_at
   ) AS schedule
   WHERE NOT EXISTS (SELECT FROM taken)
-  ORDER BY ordinal
 )
 SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
 
@@ -58,38 +70,52 @@ interface Insertion {
   readonly watched: boolean;
 }
 
+interface Column {
+  readonly form: (values: readonly Value[]) => string;
+  readonly read: (insertion: Insertion) => Value;
+}
+
+// In the order of the statement's parameters, from $2 on.
+const columns: readonly Column[] = [
+  { form: required, read: ({ job }) => job.id },
+  { form: optional, read: ({ job }) => (job.sequenceId === job.id ? null : job.sequenceId) },
+  { form: optional, read: ({ job }) => (job.rootSequenceId === job.id ? null : job.rootSequenceId) },
+  { form: optional, read: ({ job }) => job.originId },
+  { form: required, read: ({ job }) => job.typeName },
+  {
+    form: optional,
+    read: ({ job }) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
+  },
+  { form: required, read: ({ job }) => job.queue },
+  { form: optional, read: ({ job }) => (job.sequenceIndex === 0 ? null : job.sequenceIndex) },
+  { form: optional, read: ({ job }) => job.sequenceCreatedAt },
+  { form: optional, read: ({ job: { schedule } }) => ("at" in schedule ? schedule.at : null) },
+  {
+    form: optional,
+    read: ({ job: { schedule } }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
+  },
+  { form: required, read: ({ job }) => job.priority },
+  { form: required, read: ({ job }) => job.maxAttempts },
+  { form: optional, read: ({ job }) => job.timeoutMs },
+  { form: optional, read: ({ job }) => job.leaseMs },
+  { form: optional, read: ({ job }) => (job.awaitsBlockers ? true : null) },
+  { form: optional, read: ({ job }) => (job.onBlockerFailure === "wait" ? true : null) },
+  { form: optional, read: ({ watched }) => (watched ? true : null) },
+  { form: optional, read: ({ job }) => job.deduplication?.key ?? null },
+  { form: optional, read: ({ job }) => job.traceContext },
+  { form: arrayLiteral, read: ({ job }) => job.input },
+  { form: required, read: ({ job }) => laneNumber(job.queue, job.typeName) },
+];
+
 const insert = async (
   { query }: Database,
   { ctx, now: given }: Call,
   insertions: readonly Insertion[],
 ): Promise<number> => {
-  const columns: ((insertion: Insertion) => string | number | boolean | null)[] = [
-    ({ job }) => job.id,
-    ({ job }) => (job.sequenceId === job.id ? null : job.sequenceId),
-    ({ job }) => (job.rootSequenceId === job.id ? null : job.rootSequenceId),
-    ({ job }) => job.originId,
-    ({ job }) => job.typeName,
-    ({ job }) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
-    ({ job }) => job.queue,
-    ({ job }) => (job.sequenceIndex === 0 ? null : job.sequenceIndex),
-    ({ job }) => job.sequenceCreatedAt,
-    ({ job }) => ("at" in job.schedule ? job.schedule.at : null),
-    ({ job }) => ("afterMs" in job.schedule && job.schedule.afterMs !== 0 ? job.schedule.afterMs : null),
-    ({ job }) => job.priority,
-    ({ job }) => job.maxAttempts,
-    ({ job }) => job.timeoutMs,
-    ({ job }) => job.leaseMs,
-    ({ job }) => (job.awaitsBlockers ? true : null),
-    ({ job }) => (job.onBlockerFailure === "wait" ? true : null),
-    ({ watched }) => (watched ? true : null),
-    ({ job }) => job.deduplication?.key ?? null,
-    ({ job }) => job.traceContext,
-    ({ job }) => job.input,
-  ];
   const rows = await query(ctx, {
-    name: "insert",
-    sql: insertSql,
-    params: [given ?? null, ...columns.map((read) => column(insertions.map(read)))],
+    name: ctx === undefined ? "insert" : "insert_in_transaction",
+    sql: (tables) => insertSql(tables, ctx !== undefined),
+    params: [given ?? null, ...columns.map(({ form, read }) => form(insertions.map(read)))],
   });
   const taken = rows.flatMap((row) => (row["taken"] === null ? [] : [row["taken"] as string]));
   if (taken.length > 0) throw new JobAlreadyExistsError(taken);
@@ -189,6 +215,17 @@ const createDeduplicated = async (
   });
 };
 
+/**
+ * The database says only that something is taken. Which ids those are can be seen from outside the transaction, which the
+ * conflict has spoiled; if none, another transaction has taken a place in a sequence, or has meanwhile let go of its ids.
+ */
+const findTaken = async (database: Database, call: Call, jobs: readonly NewJob[]): Promise<string[]> => {
+  const ids = jobs.map(({ id }) => id);
+  const known = await getJobs(database, { now: call.now, jobIds: ids });
+  const taken = known.flatMap((job) => (job === undefined ? [] : [job.id]));
+  return taken.length > 0 ? taken : ids;
+};
+
 export const createJobs = async (
   database: Database,
   call: Call & { readonly jobs: readonly NewJob[] },
@@ -210,9 +247,6 @@ export const createJobs = async (
     return await create();
   } catch (error) {
     if (!hasSqlState(error, uniqueViolation)) throw error;
-    // Somebody else stored one of these in the same moment. Now it can be seen; in a transaction, which the violation
-    // has spoiled, nothing can be, and all that is known is that one of them is taken.
-    if (call.ctx === undefined) return create();
-    throw new JobAlreadyExistsError(jobs.map(({ id }) => id));
+    throw new JobAlreadyExistsError(await findTaken(database, call, jobs));
   }
 };

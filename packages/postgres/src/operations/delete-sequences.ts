@@ -62,12 +62,12 @@ export const deleteSequences = (
 
 // Only the latest job of a sequence speaks for it; an earlier one has a continuation.
 const isUnfitSql = (alias: string): string =>
-  `${alias}.continued_to_id IS NULL AND (${alias}.finished_at IS NULL OR ${alias}.finished_at >= $1::bigint
-    OR ${alias}.status <> ALL ($2::text[]))`;
+  `${alias}.continued_to_id IS NULL AND (${alias}.finished_at = 0 OR ${alias}.finished_at >= $1::bigint
+    OR ${alias}.status::text <> ALL ($2::text[]))`;
 
 const prunableSql = ({ job, jobBlocker }: Tables): string => `
 SELECT root.id FROM ${job} AS root
-WHERE root.id = root.root_sequence_id AND root.finished_at IS NOT NULL AND root.finished_at < $1::bigint
+WHERE root.id = root.root_sequence_id AND root.finished_at > 0 AND root.finished_at < $1::bigint
   AND NOT (${isUnfitSql("root")})
   AND NOT EXISTS (
     SELECT FROM ${job} AS member

@@ -7,7 +7,7 @@ type Param = SqlStatement["params"][number];
 
 /** The conditions of a filter on the table `j`, with their parameters. There is always one. */
 export const filterConditions = (
-  { idType }: Tables,
+  { schema, idType }: Tables,
   isId: (value: string) => boolean,
   filter: JobFilter,
 ): { readonly conditions: string[]; readonly params: Param[] } => {
@@ -32,7 +32,7 @@ export const filterConditions = (
   };
 
   oneOf(filter.ids?.filter(isId), "id", idType);
-  oneOf(filter.statuses, "status");
+  oneOf(filter.statuses, "status", `${schema}.job_status`);
   oneOf(filter.queues, "queue");
   oneOf(filter.typeNames, "type_name");
   oneOf(filter.sequenceTypeNames, "sequence_type_name");
@@ -42,5 +42,7 @@ export const filterConditions = (
   ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");
   within(filter.createdFrom, filter.createdBefore, "created_at");
   within(filter.finishedFrom, filter.finishedBefore, "finished_at");
+  if (filter.finishedFrom !== undefined || filter.finishedBefore !== undefined)
+    conditions.push("j.finished_at > 0");
   return { conditions, params };
 };

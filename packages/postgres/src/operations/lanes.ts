@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { ClaimRequest } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import type { Call, Database } from "../database.ts";
@@ -11,25 +12,41 @@ export interface Lane {
   readonly request: number;
 }
 
-/** Finds the types that wait in a queue by leaping from one to the next in the index, however many jobs each has. */
-const typesInQueueSql = ({ job }: Tables): string => {
-  const next = (condition: string, after: string): string => `(
-    SELECT type_name FROM ${job} WHERE ${condition} AND queue = asked.queue ${after} ORDER BY type_name LIMIT 1)`;
-  const leaps = (condition: string): string => `
-    WITH RECURSIVE leap (type_name) AS (
-      SELECT ${next(condition, "")}
-      UNION ALL
-      SELECT ${next(condition, "AND type_name > leap.type_name")} FROM leap WHERE leap.type_name IS NOT NULL
-    ) SELECT type_name FROM leap WHERE type_name IS NOT NULL`;
+const numbers = new Map<string, string>();
+const mostNumbers = 10_000;
+
+/**
+ * Queue and type as one 64-bit number, as text. Indexes that begin with it are smaller, and cheaper to search, than ones
+ * that begin with two names. Statements still compare the names: two lanes may have the same number.
+ */
+export const laneNumber = (queue: string, typeName: string): string => {
+  const names = `${queue.length}:${queue}${typeName}`;
+  let number = numbers.get(names);
+  if (number === undefined) {
+    number = createHash("sha256").update(names).digest().readBigInt64BE().toString();
+    if (numbers.size >= mostNumbers) numbers.clear();
+    numbers.set(names, number);
+  }
+  return number;
+};
+
+/** Finds the types that wait in queues by leaping from lane to lane in the indexes, however many jobs each has. */
+const typesInQueuesSql = ({ job }: Tables): string => {
+  const next = (condition: string, after: string): string => `
+    (SELECT j.lane, j.queue, j.type_name FROM ${job} AS j WHERE ${condition} ${after} ORDER BY j.lane LIMIT 1)`;
+  const leaps = (name: string, condition: string): string => `
+${name} AS (
+  ${next(condition, "")}
+  UNION ALL
+  SELECT found.* FROM ${name} CROSS JOIN LATERAL ${next(condition, `AND j.lane > ${name}.lane`)} AS found
+)`;
   return `
-SELECT DISTINCT asked.queue, found.type_name FROM unnest($1::text[]) AS asked (queue)
-CROSS JOIN LATERAL (
-  (${leaps("ready")})
-  UNION ALL
-  (${leaps("status = 'pending' AND NOT ready")})
-  UNION ALL
-  SELECT type_name FROM ${job} WHERE status = 'running' AND queue = asked.queue
-) AS found`;
+WITH RECURSIVE ${leaps("ready_lane", "ready")}, ${leaps("deferred_lane", "status = 'pending' AND NOT ready")}
+SELECT DISTINCT queue, type_name FROM (
+  SELECT queue, type_name FROM ready_lane
+  UNION ALL SELECT queue, type_name FROM deferred_lane
+  UNION ALL SELECT queue, type_name FROM ${job} WHERE status = 'running'
+) AS found WHERE queue = ANY ($1::text[])`;
 };
 
 /** The lanes that requests speak of. A request for every type means those there are at the moment. */
@@ -42,8 +59,8 @@ export const lanesOf = async (
   const found = new Map<string, string[]>();
   if (whole.length > 0) {
     const rows = await query(call.ctx, {
-      name: "types_in_queue",
-      sql: typesInQueueSql,
+      name: "types_in_queues",
+      sql: typesInQueuesSql,
       params: [arrayLiteral(whole)],
     });
     for (const row of rows) {

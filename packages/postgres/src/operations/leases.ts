@@ -7,7 +7,7 @@ import type {
   RenewalResult,
 } from "leasehold/adapter";
 import { InvalidLeaseDurationError } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
+import { arrayLiteral, unnestParameters } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-row.ts";
@@ -62,7 +62,7 @@ export interface Renewal extends HeldLease {
 const renewSql = ({ job, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 lease AS MATERIALIZED (
-  SELECT * FROM unnest($2::${idType}[], $3::text[], $4::bigint[], $5::text[]) WITH ORDINALITY
+  SELECT * FROM ${unnestParameters([`$2::${idType}[]`, "$3::text[]", "$4::bigint[]", "$5::text[]"])} WITH ORDINALITY
     AS t (id, token, ms, progress, ordinal)
 ),
 held AS MATERIALIZED (

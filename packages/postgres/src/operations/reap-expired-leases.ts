@@ -5,7 +5,7 @@ import type { Tables } from "../tables.ts";
 import { lockedColumns, toLockedJob } from "./lock-jobs.ts";
 import { spreadEnds } from "./spread-ends.ts";
 
-const reapSql = ({ job }: Tables): string => `
+const reapSql = ({ schema, job }: Tables): string => `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
   SELECT id, leased_by FROM ${job} WHERE status = 'running' AND due_at <= ${now}
@@ -15,11 +15,10 @@ UPDATE ${job} AS j SET
   lease_token = NULL,
   leased_by = NULL,
   expired_leases = j.expired_leases + 1,
-  status = CASE WHEN j.attempt < j.max_attempts THEN 'pending' ELSE 'failed' END,
+  status = (CASE WHEN j.attempt < j.max_attempts THEN 'pending' ELSE 'failed' END)::${schema}.job_status,
   ready = j.attempt < j.max_attempts,
   scheduled_at = CASE WHEN j.attempt < j.max_attempts THEN j.due_at ELSE j.scheduled_at END,
-  due_at = CASE WHEN j.attempt < j.max_attempts THEN j.due_at END,
-  finished_at = CASE WHEN j.attempt < j.max_attempts THEN NULL ELSE ${now} END,
+  finished_at = CASE WHEN j.attempt < j.max_attempts THEN 0 ELSE ${now} END,
   failure_reason = CASE WHEN j.attempt < j.max_attempts THEN NULL ELSE 'attempts_exhausted' END,
   last_error = CASE WHEN j.attempt < j.max_attempts THEN j.last_error ELSE $3 END,
   key_open = CASE WHEN j.key_open AND j.attempt >= j.max_attempts THEN false ELSE j.key_open END

@@ -14,15 +14,15 @@ import { lockDependants, setKeysOpen } from "./spread-ends.ts";
 type InTransaction = Call & { readonly ctx: Context };
 type Decision = Pick<RedriveResult, "kind" | "revived">;
 
-const reviveSql = ({ job, idType }: Tables): string => `
+const reviveSql = ({ schema, job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
-  status = CASE WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END,
+  status = (CASE WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
   ready = j.open_blockers = 0 AND j.scheduled_at <= clock.now,
-  due_at = CASE WHEN j.open_blockers = 0 THEN greatest(j.scheduled_at, clock.now) END,
+  due_at = greatest(j.scheduled_at, clock.now),
   scheduled_at = greatest(j.scheduled_at, clock.now),
   attempt = 0,
   expired_leases = 0,
-  finished_at = NULL,
+  finished_at = 0,
   failure_reason = NULL,
   failed_blocker_id = NULL,
   key_open = CASE WHEN j.deduplication_key IS NOT NULL THEN true END

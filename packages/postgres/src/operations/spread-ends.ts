@@ -57,8 +57,7 @@ UPDATE ${job} AS j SET
   open_blockers = greatest(0, j.open_blockers - done.count),
   status = CASE WHEN j.status = 'blocked' AND j.open_blockers <= done.count THEN 'pending' ELSE j.status END,
   ready = CASE WHEN j.status = 'blocked' AND j.open_blockers <= done.count THEN j.scheduled_at <= $3::bigint
-    ELSE j.ready END,
-  due_at = CASE WHEN j.status = 'blocked' AND j.open_blockers <= done.count THEN j.scheduled_at ELSE j.due_at END
+    ELSE j.ready END
 FROM unnest($1::${idType}[], $2::int[]) AS done (id, count) WHERE j.id = done.id`;
 
 /** The sequences have completed: those that waited for them have so many blockers less. */
@@ -91,7 +90,6 @@ const failSql = ({ job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
   status = 'failed',
   ready = false,
-  due_at = NULL,
   finished_at = $3::bigint,
   failure_reason = 'blocker_failed',
   failed_blocker_id = cause.sequence_id,

@@ -14,6 +14,8 @@ export interface PgClientLike {
 
 export interface PgPoolClientLike extends PgClientLike {
   release(error?: Error | boolean): void;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "error", listener: (error: Error) => void): unknown;
 }
 
 /** What is used of a `Pool` of `pg`. */
@@ -38,6 +40,8 @@ export interface PgPoolProviderOptions<TClient extends PgPoolClientLike> {
   readonly prepareStatements?: boolean | undefined;
 }
 
+const ignore = (): void => {};
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
@@ -50,7 +54,7 @@ export const createPgPoolProvider = <TClient extends PgPoolClientLike>({
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
   // An idle client whose server goes away would otherwise end the process. The pool replaces it by itself.
-  if (pool.listenerCount("error") === 0) pool.on("error", () => {});
+  if (pool.listenerCount("error") === 0) pool.on("error", ignore);
 
   const toQuery = ({ sql, params, name }: SqlStatement): Parameters<PgClientLike["query"]>[0] => ({
     text: sql,
@@ -61,8 +65,20 @@ export const createPgPoolProvider = <TClient extends PgPoolClientLike>({
   // For versions of `pg` that cannot tell themselves.
   const inTransaction = new WeakSet<object>();
 
-  const runInTransaction = async <T>(callback: (ctx: PgContext<TClient>) => Promise<T>): Promise<T> => {
+  /** The pool does not listen to a client while it is lent out; one that then loses its server would end the process. */
+  const borrow = async (): Promise<TClient> => {
     const client = await pool.connect();
+    client.on("error", ignore);
+    return client;
+  };
+  const giveBack = (client: TClient, broken?: Error): void => {
+    client.off("error", ignore);
+    // A client that cannot even roll back is of no use to the next.
+    client.release(broken);
+  };
+
+  const runInTransaction = async <T>(callback: (ctx: PgContext<TClient>) => Promise<T>): Promise<T> => {
+    const client = await borrow();
     let broken: Error | undefined;
     try {
       await client.query({ text: "BEGIN", values: [] });
@@ -77,18 +93,17 @@ export const createPgPoolProvider = <TClient extends PgPoolClientLike>({
       throw error;
     } finally {
       inTransaction.delete(client);
-      // A client that cannot even roll back is of no use to the next.
-      client.release(broken);
+      giveBack(client, broken);
     }
   };
 
   return {
     provideContext: async (callback) => {
-      const client = await pool.connect();
+      const client = await borrow();
       try {
         return await callback({ client });
       } finally {
-        client.release();
+        giveBack(client);
       }
     },
     runInTransaction,

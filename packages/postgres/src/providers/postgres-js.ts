@@ -28,13 +28,23 @@ export interface PostgresJsContext {
 }
 
 export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransactionLike> {
-  /** Yours: the provider never ends it. */
+  /**
+   * Yours: the provider never ends it. Create it with `fetch_types: false`, for a connection that is lost while that
+   * library fetches the types of arrays is a rejection that nobody handles, which by Node's rules ends the process; and
+   * with a short `backoff`, such as `() => 0.5`, for by default it waits up to 20 seconds for a server that is back.
+   */
   readonly sql: PostgresJsLike<TTransaction>;
   /** Keeps the statements of the hot path prepared on each connection. Default: true. */
   readonly prepareStatements?: boolean | undefined;
 }
 
-/** A provider over `postgres` (postgres.js). Its context is `{ sql }`, with the `sql` of a `begin` callback. */
+/**
+ * A provider over `postgres` (postgres.js). Its context is `{ sql }`, with the `sql` of a `begin` callback.
+ *
+ * Up to version 3.4.9 that library does not always survive the loss of a connection inside a transaction: it may throw
+ * where nobody can catch it, or keep a connection that never answers again (porsager/postgres issues 1066, 1154 and
+ * 1208). Where a process has to outlive restarts of its server, prefer `pg`.
+ */
 export const createPostgresJsProvider = <TTransaction extends PostgresJsTransactionLike>({
   sql,
   prepareStatements = true,
