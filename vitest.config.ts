@@ -15,6 +15,8 @@ export default defineConfig({
     projects: [
       packageProject("core"),
       packageProject("postgres", "packages/postgres/src/testing/global-setup.ts"),
+      packageProject("redis"),
+      packageProject("nats"),
       project("examples", "examples/**/*.test.ts"),
     ],
   },

@@ -8,6 +8,7 @@ import type {
 } from "../contracts/state-adapter.ts";
 import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
+import { coalesceCreations } from "./coalesce-creations.ts";
 import type { Observe } from "./observe.ts";
 import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
 
@@ -144,7 +145,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     storeCalls.map((method) => [method, (args?: CallArguments) => call(method, args)]),
   ) as unknown as Pick<Store, (typeof storeCalls)[number]>;
 
-  return {
+  const store: Store = {
     ...calls,
     capabilities: adapter.capabilities,
     provideContext: (callback) => adapter.provideContext(callback),
@@ -153,6 +154,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     isTransientError: isWorthRepeating,
     close: () => adapter.close(),
   };
+  return { ...store, createJobs: coalesceCreations(store, clock) };
 };
 
 const isSameJob = (job: NewJob, stored: StateJob): boolean =>

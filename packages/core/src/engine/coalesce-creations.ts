@@ -1,0 +1,85 @@
+import type { Clock } from "../clock.ts";
+import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
+import type { Store } from "./dispatch.ts";
+
+interface Creation {
+  readonly jobs: readonly NewJob[];
+  readonly resolve: (created: CreatedStateJob[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const mostJobsTogether = 1_000;
+const mostJobsToJoin = 100;
+
+/**
+ * Starts that happen at the same time share a store call: while one is under way the others gather, and go together when
+ * it is done. Each caller still waits for the commit of its own job, and one that cannot be stored fails alone.
+ *
+ * Only calls without a transaction of their own can share one; and jobs with a deduplication key, which may have to wait
+ * for each other, stay out of it.
+ */
+export const coalesceCreations = (store: Store, clock: Clock): Store["createJobs"] => {
+  let waiting: Creation[] = [];
+  let sending = false;
+  let lastShared = false;
+
+  const sendAlone = async ({ jobs, resolve, reject }: Creation): Promise<void> => {
+    try {
+      resolve(await store.createJobs({ jobs }));
+    } catch (error) {
+      reject(error);
+    }
+  };
+
+  const sendTogether = async (creations: readonly Creation[]): Promise<void> => {
+    const jobs = creations.flatMap((creation) => creation.jobs);
+    let created: CreatedStateJob[];
+    try {
+      created = await store.createJobs({ jobs });
+    } catch (error) {
+      if (store.isTransientError(error)) for (const { reject } of creations) reject(error);
+      // Nothing was stored, because of something that is true of one of them. Which one shows when each goes alone.
+      else await Promise.all(creations.map(sendAlone));
+      return;
+    }
+    let next = 0;
+    for (const { jobs: own, resolve } of creations) {
+      resolve(created.slice(next, next + own.length));
+      next += own.length;
+    }
+  };
+
+  const takeBatch = (): Creation[] => {
+    let count = 0;
+    const end = waiting.findIndex(({ jobs }) => (count += jobs.length) > mostJobsTogether);
+    return waiting.splice(0, end < 0 ? waiting.length : Math.max(end, 1));
+  };
+
+  const sendAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = takeBatch();
+      lastShared = batch.length > 1;
+      await (lastShared ? sendTogether(batch) : sendAlone(batch[0]!));
+      // Those who were waiting for this batch may want to start more: let them join the next.
+      if (lastShared) await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    sending = false;
+  };
+
+  return (call) => {
+    const { jobs, ctx, now } = call;
+    const isAlone =
+      ctx !== undefined ||
+      now !== undefined ||
+      jobs.length === 0 ||
+      jobs.length > mostJobsToJoin ||
+      jobs.some(({ deduplication }) => deduplication !== null);
+    if (isAlone) return store.createJobs(call);
+    return new Promise((resolve, reject) => {
+      waiting.push({ jobs, resolve, reject });
+      if (sending) return;
+      sending = true;
+      void sendAll();
+    });
+  };
+};

@@ -1,0 +1,5 @@
+export type { NatsClient, NatsKv, NatsKvEntry, NatsMessage, NatsSubscription } from "./client.ts";
+export { NatsUnavailableError } from "./errors.ts";
+export { BrokerTimeoutError } from "leasehold/adapter";
+export { createNatsNotifyAdapter } from "./notify-adapter.ts";
+export type { NatsNotifyAdapterOptions } from "./options.ts";

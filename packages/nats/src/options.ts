@@ -1,0 +1,78 @@
+import { InvalidOptionError } from "leasehold/adapter";
+import type { NatsClient, NatsKv } from "./client.ts";
+
+export interface NatsNotifyAdapterOptions {
+  /** An open connection, made with `maxReconnectAttempts: -1`. It remains the caller's to close. */
+  readonly nc: NatsClient;
+  /** A bucket whose entries expire, to count hints in; without it every idle worker looks. */
+  readonly kv?: NatsKv | undefined;
+  /** Begins every subject; "leasehold" by default. The same in every process that shares jobs. */
+  readonly subjectPrefix?: string | undefined;
+  /** Hears what goes wrong in the background: connections that are lost, listeners that throw. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+export interface CheckedOptions {
+  readonly nc: NatsClient;
+  readonly kv: NatsKv | undefined;
+  readonly subjectPrefix: string;
+  readonly onError: (error: unknown) => void;
+}
+
+const optionNames: ReadonlySet<string> = new Set(["nc", "kv", "subjectPrefix", "onError"]);
+const prefixShape = /^(?=.{1,64}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
+const clientMethods = ["publish", "subscribe", "flush", "status", "closed", "isClosed"] as const;
+const kvMethods = ["create", "update", "get", "status"] as const;
+
+const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function");
+
+/** Both clients keep the options they were made with, though their types do not say so. */
+const assertUsable = (nc: NatsClient): void => {
+  const { options } = nc as {
+    options?: { reconnect?: unknown; maxReconnectAttempts?: unknown; noEcho?: unknown };
+  };
+  if (options?.reconnect === false || (options?.maxReconnectAttempts ?? -1) !== -1) {
+    const reason = "a connection that gives up would end the hints for good";
+    throw new InvalidOptionError("nc", `must be made with { maxReconnectAttempts: -1 }: ${reason}`, nc);
+  }
+  if (options?.noEcho) {
+    const reason = "workers of this process would not hear of its own jobs";
+    throw new InvalidOptionError("nc", `must be made without { noEcho: true }: ${reason}`, nc);
+  }
+};
+
+export const checkOptions = (options: NatsNotifyAdapterOptions): CheckedOptions => {
+  if (typeof options !== "object" || options === null) {
+    throw new InvalidOptionError("options", "must be an object", options);
+  }
+  for (const name of Object.keys(options)) {
+    if (!optionNames.has(name))
+      throw new InvalidOptionError(name, "is not an option of createNatsNotifyAdapter", name);
+  }
+  const { nc, kv, subjectPrefix = "leasehold", onError = () => undefined } = options;
+  if (!hasMethods(nc, clientMethods) || nc.isClosed()) {
+    throw new InvalidOptionError("nc", "must be an open NATS connection", nc);
+  }
+  assertUsable(nc);
+  if (kv !== undefined && !hasMethods(kv, kvMethods)) {
+    throw new InvalidOptionError("kv", "must be a JetStream KV bucket", kv);
+  }
+  if (typeof subjectPrefix !== "string" || !prefixShape.test(subjectPrefix)) {
+    const shape = "1 to 64 letters, digits, _ or -, in parts separated by dots";
+    throw new InvalidOptionError("subjectPrefix", `must have ${shape}`, subjectPrefix);
+  }
+  if (typeof onError !== "function") {
+    throw new InvalidOptionError("onError", "must be a function", onError);
+  }
+  const report = (error: unknown): void => {
+    try {
+      onError(error);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+  return { nc, kv, subjectPrefix, onError: report };
+};

@@ -1,0 +1,15 @@
+export { RedisUnavailableError } from "./errors.ts";
+export { BrokerTimeoutError } from "leasehold/adapter";
+export { createRedisNotifyAdapter } from "./notify-adapter.ts";
+export type { RedisNotifyAdapterOptions } from "./options.ts";
+export type { RedisNotifyProvider, RedisSubscription, RedisSubscriptionHandlers } from "./provider.ts";
+export {
+  createIoredisNotifyProvider,
+  type IoredisClient,
+  type IoredisSubscriber,
+} from "./providers/ioredis.ts";
+export {
+  createNodeRedisNotifyProvider,
+  type NodeRedisClient,
+  type NodeRedisSubscriber,
+} from "./providers/node-redis.ts";

@@ -1,0 +1,71 @@
+import { InvalidOptionError } from "leasehold/adapter";
+import type { RedisNotifyProvider } from "./provider.ts";
+
+export interface RedisNotifyAdapterOptions {
+  /** From `createNodeRedisNotifyProvider` or `createIoredisNotifyProvider`. */
+  readonly notifyProvider: RedisNotifyProvider;
+  /** Begins the name of every channel and key; "leasehold" by default. The same in every process that shares jobs. */
+  readonly channelPrefix?: string | undefined;
+  /** How often the subscription is checked; 5000 by default. */
+  readonly heartbeatMs?: number | undefined;
+  /** Hears what goes wrong in the background: connections that are lost, listeners that throw. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+export interface CheckedOptions {
+  readonly notifyProvider: RedisNotifyProvider;
+  readonly channelPrefix: string;
+  readonly heartbeatMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+const optionNames: ReadonlySet<string> = new Set([
+  "notifyProvider",
+  "channelPrefix",
+  "heartbeatMs",
+  "onError",
+]);
+const prefixShape = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$/;
+const providerMethods = ["evaluate", "openSubscription", "onError"] as const;
+const longestHeartbeatMs = 3_600_000;
+
+export const checkOptions = (options: RedisNotifyAdapterOptions): CheckedOptions => {
+  if (typeof options !== "object" || options === null) {
+    throw new InvalidOptionError("options", "must be an object", options);
+  }
+  for (const name of Object.keys(options)) {
+    if (!optionNames.has(name))
+      throw new InvalidOptionError(name, "is not an option of createRedisNotifyAdapter", name);
+  }
+  const {
+    notifyProvider,
+    channelPrefix = "leasehold",
+    heartbeatMs = 5_000,
+    onError = () => undefined,
+  } = options;
+  for (const method of providerMethods) {
+    if (typeof notifyProvider?.[method] !== "function") {
+      const source = "createNodeRedisNotifyProvider or createIoredisNotifyProvider";
+      throw new InvalidOptionError("notifyProvider", `must come from ${source}`, notifyProvider);
+    }
+  }
+  if (typeof channelPrefix !== "string" || !prefixShape.test(channelPrefix)) {
+    const shape = "1 to 64 letters, digits, or any of _ . : - (not at the beginning, except _)";
+    throw new InvalidOptionError("channelPrefix", `must have ${shape}`, channelPrefix);
+  }
+  if (!Number.isSafeInteger(heartbeatMs) || heartbeatMs < 10 || heartbeatMs > longestHeartbeatMs) {
+    const range = `must be an integer from 10 to ${longestHeartbeatMs}`;
+    throw new InvalidOptionError("heartbeatMs", range, heartbeatMs);
+  }
+  if (typeof onError !== "function") {
+    throw new InvalidOptionError("onError", "must be a function", onError);
+  }
+  const report = (error: unknown): void => {
+    try {
+      onError(error);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+  return { notifyProvider, channelPrefix, heartbeatMs, onError: report };
+};

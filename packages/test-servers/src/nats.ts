@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findDebianProgram } from "./debian-package.ts";
+import { findFreePort } from "./free-port.ts";
+import { startServerProcess } from "./server-process.ts";
+import type { ServerProcess } from "./server-process.ts";
+
+export interface NatsServer {
+  readonly port: number;
+  readonly url: string;
+  readonly pid: number;
+  output(): string;
+  /** `stop` ends it in good order; `kill` is a crash. */
+  shutDown(mode: "stop" | "kill"): Promise<void>;
+  /** Starts it again on the same port and data after `shutDown`. */
+  startAgain(): Promise<void>;
+  /** Ends the server and removes its data. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Starts a NATS server with JetStream and a data folder of its own, on a free port of the loopback address. */
+export const startNats = async (): Promise<NatsServer> => {
+  const command = await findDebianProgram("/usr/sbin/nats-server", "nats-server");
+  const folder = await mkdtemp(join(tmpdir(), "leasehold-nats-"));
+  const port = await findFreePort();
+  const args = ["--addr", "127.0.0.1", "--port", String(port), "--jetstream", "--store_dir", folder];
+
+  const start = (): Promise<ServerProcess> => startServerProcess({ command, args, port, cwd: folder });
+  let server = await start();
+  let stopped = false;
+
+  return {
+    port,
+    url: `nats://127.0.0.1:${port}`,
+    get pid() {
+      return server.pid;
+    },
+    output: () => server.output(),
+    shutDown: (mode) => server.end(mode === "stop" ? "SIGTERM" : "SIGKILL"),
+    startAgain: async () => {
+      server = await start();
+    },
+    stop: async () => {
+      if (stopped) return;
+      stopped = true;
+      await server.end("SIGKILL");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
