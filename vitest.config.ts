@@ -17,6 +17,7 @@ export default defineConfig({
       packageProject("postgres", "packages/postgres/src/testing/global-setup.ts"),
       packageProject("redis"),
       packageProject("nats"),
+      packageProject("otel"),
       project("examples", "examples/**/*.test.ts"),
     ],
   },

@@ -232,6 +232,47 @@ describe("events", () => {
     expect(of("jobSequenceDuration").every(({ durationMs }) => durationMs >= 0)).toBe(true);
   });
 
+  it("tell of completions that handlers write themselves, and of jobs that fail as they are created", async () => {
+    const bench = await createObservedBench();
+    const { leasehold, of } = bench;
+    await leasehold.startJobSequence({ typeName: "chain" });
+    await bench.advance(bench.worker, 10);
+    expect(of("jobAttemptCompleted").map(({ typeName }) => typeName)).toEqual(["chain", "link"]);
+    const blocker = await leasehold.startJobSequence({ typeName: "quick" });
+    await leasehold.cancelJobSequences({ ids: [blocker.id] });
+    const { id } = await leasehold.startJobSequence({
+      typeName: "waits",
+      startBlockers: async () => [blocker],
+    });
+    expect(of("jobFailed").at(-1)).toMatchObject({ id, reason: "blocker_failed" });
+    expect(of("jobSequenceFailed").at(-1)).toMatchObject({ id });
+  });
+
+  it("tell of a lost lease once, and of a completion refused for it", async () => {
+    const bench = await createObservedBench(({ method }) =>
+      method === "renewLeases" ? { kind: "hang" } : undefined,
+    );
+    const { leasehold, of } = bench;
+    await leasehold.startJobSequence({ typeName: "quick" });
+    const worker = leasehold.createWorker().implementJobType({
+      typeName: "quick",
+      process: async ({ job, complete }) => {
+        await leasehold.completeJobSequence({
+          id: job.sequenceId,
+          typeName: "quick",
+          complete: async ({ job, complete }) => {
+            if (job.status === "running") await complete(job, async () => 2);
+          },
+        });
+        return complete(async () => 1);
+      },
+    });
+    await bench.drain(worker);
+    expect(of("jobAttemptFenced")).toMatchObject([{ refusal: "not_running" }]);
+    expect(of("jobAttemptAlreadyCompleted")).toHaveLength(1);
+    expect(of("jobAttemptCompleted")).toEqual([]);
+  });
+
   it("never disturb the work, whatever an observer throws", async () => {
     const bench = await createTestBench({
       jobTypes,

@@ -19,6 +19,7 @@ import { createObserve } from "./engine/observe.ts";
 import * as queries from "./engine/queries.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
+import { createTracer } from "./engine/trace.ts";
 import { collectNotifications, runUserTransaction } from "./engine/transaction.ts";
 import { type SequenceView, viewSequence } from "./engine/view.ts";
 import { InvalidOptionError } from "./errors.ts";
@@ -56,8 +57,8 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   const engine = createEngine(options);
   const gate = createProcessGate();
   const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => ({
-    ...viewSequence(engine, sequence),
     deduplicated,
+    ...viewSequence(engine, sequence),
   });
 
   const facade = {
@@ -138,6 +139,7 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     notifyAdapter,
     notifier: createNotifier(notifyAdapter, observe, runtime.clock),
     observe,
+    tracer: createTracer(options.observabilityAdapter),
     runtime,
     codec,
     maxPayloadBytes: optionalInteger(options.maxPayloadBytes, "maxPayloadBytes", defaultMaxPayloadBytes, {

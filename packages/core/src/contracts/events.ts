@@ -64,8 +64,14 @@ export interface LeaseholdEvents {
   jobSequenceDuration: JobEventData & { readonly durationMs: number };
   jobAttemptDuration: AttemptEventData & { readonly durationMs: number };
   jobTimeInQueue: JobEventData & { readonly durationMs: number };
-  claimBatch: { readonly workerId: string; readonly requested: number; readonly claimed: number };
-  commitBatch: { readonly workerId: string; readonly size: number };
+  /** One call to the store, and how long it took. */
+  claimBatch: {
+    readonly workerId: string;
+    readonly requested: number;
+    readonly claimed: number;
+    readonly durationMs: number;
+  };
+  commitBatch: { readonly workerId: string; readonly size: number; readonly durationMs: number };
   jobTypeIdleChange: { readonly typeName: string; readonly workerId: string; readonly delta: number };
   jobTypeProcessingChange: { readonly typeName: string; readonly workerId: string; readonly delta: number };
 

@@ -1,4 +1,4 @@
-import type { JobOutcome } from "../contracts/state-adapter.ts";
+import type { CreatedStateJob, JobOutcome, NewJob } from "../contracts/state-adapter.ts";
 import { InvalidOptionError, ProcessMisuseError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
@@ -10,6 +10,7 @@ import { buildNewJob, continuationOptions, type JobRequest } from "./new-job.ts"
 import { refusalError } from "./refusal.ts";
 import { announceCreation, createWithBlockers } from "./start.ts";
 import { announceOutcome } from "./outcome-effects.ts";
+import { traceStart } from "./trace.ts";
 
 /** What a completion callback returns instead of an output when it continued the sequence. */
 export interface Continuation {
@@ -103,12 +104,16 @@ const createContinuation = async (
   if (allowed && !allowed.includes(request.typeName as string)) {
     throw new InvalidOptionError("typeName", `must be a continuation of "${job.typeName}"`, request.typeName);
   }
-  const next = await buildNewJob(engine, request, job);
-  if (request.startBlockers !== undefined) {
-    const created = await createWithBlockers(engine, ctx, effects, next, request.startBlockers);
-    return { continuation: created.job };
-  }
-  const [created] = await engine.store.createJobs({ ctx, jobs: [next] });
-  announceCreation(effects, created!.job);
-  return { continuation: created!.job };
+  const built = await buildNewJob(engine, request, job);
+  const create = async ([next]: readonly NewJob[]): Promise<CreatedStateJob[]> => {
+    if (request.startBlockers !== undefined)
+      return [await createWithBlockers(engine, ctx, effects, next!, request.startBlockers)];
+    const [created] = await engine.store.createJobs({ ctx, jobs: [next!] });
+    announceCreation(effects, created!.job);
+    return [created!];
+  };
+  const [continuation] = engine.tracer
+    ? await traceStart(engine.tracer, { operation: "continueWith", predecessor: job }, [built], create)
+    : await create([built]);
+  return { continuation: continuation!.job };
 };

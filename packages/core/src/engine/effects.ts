@@ -1,3 +1,4 @@
+import type { LeaseholdEventName, LeaseholdEvents } from "../contracts/events.ts";
 import type { Notifier } from "./notifier.ts";
 import { type Observe, observeNothing } from "./observe.ts";
 
@@ -19,16 +20,26 @@ export interface Effects {
   readonly hasHints: boolean;
 }
 
-export const createEffects = (notifier: Notifier, observe: Observe): Effects => {
+interface BufferedEvent {
+  readonly name: LeaseholdEventName;
+  readonly data: () => LeaseholdEvents[LeaseholdEventName];
+}
+
+/** With `committed` there is nothing to wait for: events are reported at once, and only hints are gathered. */
+export const createEffects = (
+  notifier: Notifier,
+  observe: Observe,
+  { committed = false }: { readonly committed?: boolean } = {},
+): Effects => {
   const scheduled = new Map<string, number>();
   const finished = new Set<string>();
   const lost = new Set<string>();
-  let events: ((observe: Observe) => void)[] = [];
+  let events: BufferedEvent[] = [];
 
-  const releaseEvents = (): void => {
+  const reportTo = (report: Observe): void => {
     const due = events;
     events = [];
-    for (const event of due) event(observe);
+    for (const { name, data } of due) report(name, data as () => never);
   };
 
   return {
@@ -42,22 +53,22 @@ export const createEffects = (notifier: Notifier, observe: Observe): Effects => 
       lost.add(jobId);
     },
     observe:
-      observe === observeNothing
-        ? observeNothing
+      committed || observe === observeNothing
+        ? observe
         : (name, data) => {
-            events.push((report) => report(name, data));
+            events.push({ name, data });
           },
     moveTo: (outer) => {
       for (const [typeName, count] of scheduled) for (let i = 0; i < count; i++) outer.jobScheduled(typeName);
       for (const sequenceId of finished) outer.sequenceFinished(sequenceId);
       for (const jobId of lost) outer.ownershipLost(jobId);
-      for (const event of events) event(outer.observe);
+      reportTo(outer.observe);
     },
     release: () => {
-      releaseEvents();
+      reportTo(observe);
       notifier.send({ scheduled, finished, lost });
     },
-    releaseEvents,
+    releaseEvents: () => reportTo(observe),
     get hasHints() {
       return scheduled.size + finished.size + lost.size > 0;
     },

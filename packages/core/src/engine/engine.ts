@@ -7,6 +7,7 @@ import type { Store } from "./dispatch.ts";
 import type { Effects } from "./effects.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
+import type { Tracer } from "./trace.ts";
 
 /** What surrounds a call without being passed to it. */
 export interface Scope {
@@ -24,6 +25,8 @@ export interface Engine {
   readonly notifyAdapter: NotifyAdapter;
   readonly notifier: Notifier;
   readonly observe: Observe;
+  /** Undefined where nobody traces. */
+  readonly tracer: Tracer | undefined;
   readonly runtime: Runtime;
   readonly codec: Codec;
   readonly maxPayloadBytes: number;

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, sleep } from "../clock.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { Observe } from "./observe.ts";
 import { withDeadline } from "./store-deadline.ts";
@@ -19,9 +19,12 @@ export interface Notifier {
 // A transport that hangs must not keep the hints behind it waiting for ever.
 const hintDeadlineMs = 5_000;
 
+// Messages are merged for this long after one was sent. The first of a burst goes at once.
+const quietMs = 5;
+
 /**
- * One send is under way at a time; what arrives meanwhile is merged into the next, so that a burst of starts costs a
- * handful of messages and a slow transport cannot pile up work.
+ * One send is under way at a time, and after it comes a short pause; what arrives meanwhile is merged into the next, so
+ * that a burst of starts costs a handful of messages and a slow transport cannot pile up work.
  */
 export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
   let scheduled = new Map<string, number>();
@@ -57,6 +60,7 @@ export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
         sends.push(attempt("notifyJobOwnershipLost", () => adapter.notifyJobOwnershipLost(batch.lost)));
       }
       await Promise.all(sends);
+      await sleep(clock, quietMs);
     }
     sending = undefined;
   };

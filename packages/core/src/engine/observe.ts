@@ -10,6 +10,7 @@ export type Observe = <TName extends LeaseholdEventName>(
   data: () => LeaseholdEvents[TName],
 ) => void;
 
+/** Spread it last in a larger literal: adding to a copy costs V8 a microsecond for each field. */
 export const jobEventData = (job: JobReference): JobEventData => ({
   id: job.id,
   typeName: job.typeName,
@@ -20,13 +21,23 @@ export const jobEventData = (job: JobReference): JobEventData => ({
 });
 
 /** An observer is a guest on the path of the work: whatever it throws must not change what happens to a job. */
-const shielded = (call: () => unknown): void => {
+export const shielded = (call: () => unknown): void => {
   try {
     const result = call();
     // An observer that is an async function must not take the process down with an unhandled rejection.
     if (result instanceof Promise) result.catch(() => {});
   } catch {
     // Reporting the failure of the reporter would go through the same reporter.
+  }
+};
+
+/** As `shielded`, without a closure: several events come with every job. */
+const report = (observability: ObservabilityAdapter, count: Function, values: object): void => {
+  try {
+    const result: unknown = count.call(observability, values);
+    if (result instanceof Promise) result.catch(() => {});
+  } catch {
+    // As above.
   }
 };
 
@@ -43,7 +54,7 @@ export const createObserve = (
     const line = log && loggedEvents[name];
     if (!count && !line) return;
     const values = data();
-    if (typeof count === "function") shielded(() => Reflect.apply(count, observability, [values]) as unknown);
+    if (typeof count === "function") report(observability!, count, values);
     if (line) {
       shielded(() =>
         log({ level: line[0], event: name, message: line[1], data: values } as unknown as LogEntry),

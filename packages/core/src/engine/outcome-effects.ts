@@ -1,3 +1,4 @@
+import type { JobEventData } from "../contracts/events.ts";
 import type { JobOutcome, OutcomeResult } from "../contracts/state-adapter.ts";
 import type { FailureReason, JobReference, StateJob } from "../model/job.ts";
 import { restoreError } from "../model/stored-error.ts";
@@ -6,26 +7,27 @@ import { jobEventData } from "./observe.ts";
 
 type AppliedResult = Extract<OutcomeResult, { kind: "applied" }>;
 
-/** What the world learns from an outcome that was applied. */
+/** What the world learns from an outcome that was applied. `data` is for who has the job's event data at hand. */
 export const announceOutcome = (
   effects: Effects,
   job: StateJob,
   outcome: JobOutcome,
   result: AppliedResult,
+  data: () => JobEventData = () => jobEventData(job),
 ): void => {
   if (outcome.kind === "complete") {
     effects.observe("jobCompleted", () => ({
-      ...jobEventData(job),
       workerId: outcome.completedBy,
       continuedToId: outcome.continuedToId,
+      ...data(),
     }));
-    effects.observe("jobDuration", () => ({ ...jobEventData(job), durationMs: result.at - job.createdAt }));
+    effects.observe("jobDuration", () => ({ durationMs: result.at - job.createdAt, ...data() }));
     if (outcome.continuedToId === null) {
       effects.sequenceFinished(job.sequenceId);
-      effects.observe("jobSequenceCompleted", () => jobEventData(job));
+      effects.observe("jobSequenceCompleted", data);
       effects.observe("jobSequenceDuration", () => ({
-        ...jobEventData(job),
         durationMs: result.at - job.sequenceCreatedAt,
+        ...data(),
       }));
     }
   }
@@ -44,8 +46,8 @@ export const announceFailure = (
   error: string | null,
 ): void => {
   effects.sequenceFinished(job.sequenceId);
-  effects.observe("jobFailed", () => ({ ...jobEventData(job), reason, error: restoreError(error) }));
-  effects.observe("jobSequenceFailed", () => ({ ...jobEventData(job), reason }));
+  effects.observe("jobFailed", () => ({ reason, error: restoreError(error), ...jobEventData(job) }));
+  effects.observe("jobSequenceFailed", () => ({ reason, ...jobEventData(job) }));
 };
 
 export const announceCascade = (effects: Effects, cascaded: readonly JobReference[]): void => {

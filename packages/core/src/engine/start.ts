@@ -6,6 +6,8 @@ import type { Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 import { buildNewJob, type JobRequest, startOptions } from "./new-job.ts";
 import { jobEventData } from "./observe.ts";
+import { announceFailure } from "./outcome-effects.ts";
+import { traceStart } from "./trace.ts";
 import { runAtomically, runSingleCall, findContext } from "./transaction.ts";
 import { viewJobWithoutBlockers } from "./view.ts";
 
@@ -25,14 +27,19 @@ export const startJobSequence = async (engine: Engine, passed: unknown): Promise
   const request = options as unknown as JobRequest;
   const job = await buildNewJob(engine, request, null);
   if (request.startBlockers === undefined) {
-    const [started] = await createInOneCall(engine, "startJobSequence", ctx, [job]);
+    const [started] = await createTraced(engine, "startJobSequence", ctx, [job]);
     return started!;
   }
-  return runAtomically(engine, "startJobSequence", ctx, async (inner, effects) => {
-    const created = await createWithBlockers(engine, inner, effects, job, request.startBlockers);
-    const [started] = await readSequences(engine, inner, [created]);
-    return started!;
-  });
+  const startWithBlockers = ([job]: readonly NewJob[]): Promise<StartedSequence[]> =>
+    runAtomically(engine, "startJobSequence", ctx, async (inner, effects) => {
+      const created = await createWithBlockers(engine, inner, effects, job!, request.startBlockers);
+      return readSequences(engine, inner, [created]);
+    });
+  const trace = { operation: "startJobSequence", predecessor: null } as const;
+  const [started] = engine.tracer
+    ? await traceStart(engine.tracer, trace, [job], startWithBlockers)
+    : await startWithBlockers([job]);
+  return started!;
 };
 
 /** Starts many sequences, all or none, in one store call. */
@@ -55,8 +62,20 @@ export const startJobSequences = async (engine: Engine, passed: unknown): Promis
     jobs.push(await buildNewJob(engine, request, null));
   }
   if (jobs.length === 0) return [];
-  return createInOneCall(engine, "startJobSequences", ctx, jobs);
+  return createTraced(engine, "startJobSequences", ctx, jobs);
 };
+
+const createTraced = (
+  engine: Engine,
+  operation: "startJobSequence" | "startJobSequences",
+  ctx: object | undefined,
+  jobs: readonly NewJob[],
+): Promise<StartedSequence[]> =>
+  engine.tracer
+    ? traceStart(engine.tracer, { operation, predecessor: null }, jobs, (traced) =>
+        createInOneCall(engine, operation, ctx, traced),
+      )
+    : createInOneCall(engine, operation, ctx, jobs);
 
 const createInOneCall = (
   engine: Engine,
@@ -120,14 +139,14 @@ const recogniseOwnSequence = (result: CreatedStateJob, asked: NewJob): CreatedSt
 
 export const announceCreation = (effects: Effects, job: StateJob): void => {
   effects.observe("jobCreated", () => ({
-    ...jobEventData(job),
     scheduledAt: job.scheduledAt,
     originId: job.originId,
+    ...jobEventData(job),
   }));
   if (job.sequenceIndex === 0) effects.observe("jobSequenceCreated", () => jobEventData(job));
   if (job.status === "blocked") effects.observe("jobBlocked", () => jobEventData(job));
   // A woken worker that finds nothing runnable yet sleeps until this job is due; for a distant one a poll is soon enough.
   if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs)
     effects.jobScheduled(job.typeName);
-  if (job.status === "failed") effects.sequenceFinished(job.sequenceId);
+  if (job.status === "failed") announceFailure(effects, job, job.failureReason!, job.lastError);
 };

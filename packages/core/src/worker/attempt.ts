@@ -1,14 +1,21 @@
 import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { encodeOutput } from "../engine/complete.ts";
 import { validateAgainstSchema, type ValidatedValue } from "../engine/job-type-registry.ts";
-import { jobEventData } from "../engine/observe.ts";
+import {
+  type AttemptSpan,
+  endLostSpan,
+  endRecordedSpan,
+  linkBlockers,
+  runInSpan,
+  type Tracer,
+} from "../engine/trace.ts";
 import { type JobView, viewJob } from "../engine/view.ts";
 import { JobAttemptEndedError, JobTimeoutError } from "../errors.ts";
-import type { AttemptEventData } from "../contracts/events.ts";
 import { decodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
 import type { RuntimeJobType } from "../model/job-types.ts";
+import { attemptEventData } from "./attempt-events.ts";
 import { completeOutcome, errorOutcome, releaseOutcome, StoredInputRefused } from "./decide-outcome.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { createProcessSession, type ProcessSession } from "./process-session.ts";
@@ -19,12 +26,6 @@ type Ending =
   | { kind: "returned"; value: unknown }
   | { kind: "threw"; error: unknown }
   | { kind: "abandoned" };
-
-export const attemptEventData = (worker: WorkerContext, { job }: HeldJob): AttemptEventData => ({
-  ...jobEventData(job),
-  workerId: worker.settings.workerId,
-  attempt: job.attempt,
-});
 
 // The lease is gone for certain, so there is nothing to record. A lease that has only run out by our own reckoning is
 // not among these: the store decides about it.
@@ -70,15 +71,20 @@ export const startAttempt = (
     held.abort = undefined;
     session?.close();
     observe("jobAttemptDuration", () => ({
-      ...attemptEventData(worker, held),
       durationMs: clock.monotonic() - startedAt,
+      ...attemptEventData(worker, held),
     }));
+    if (session?.completed) {
+      observe("jobAttemptCompleted", () => attemptEventData(worker, held));
+      if (held.span) endRecordedSpan(held.span, "completed");
+    } else if (!outcome && held.span) endLostSpan(held.span, null);
     onEnd(outcome, ending.kind === "abandoned");
   };
 
   const abort = (reason: JobAbortReason): void => {
     if (over || abortReason !== undefined) return;
     abortReason = reason;
+    if (held.span) held.span.abortReason = reason;
     controller?.abort(reason);
     cancelGrace = clock.setTimer(() => {
       observe("jobAttemptStuck", () => attemptEventData(worker, held));
@@ -115,18 +121,29 @@ export const startAttempt = (
   const timeoutMs = effectiveTimeout(held, handler);
   if (timeoutMs !== undefined) {
     cancelTimeout = clock.setTimer(() => {
-      observe("jobAttemptTimedOut", () => ({ ...attemptEventData(worker, held), timeoutMs }));
+      observe("jobAttemptTimedOut", () => ({ timeoutMs, ...attemptEventData(worker, held) }));
       abort("timeout");
     }, timeoutMs);
   }
   held.abort = abort;
   observe("jobAttemptStarted", () => attemptEventData(worker, held));
+  const span = (held.span = engine.tracer && startSpan(worker, held, engine.tracer));
 
-  execute(worker, held, handler, tools).then(
+  const running = span
+    ? runInSpan(span, () => execute(worker, held, handler, tools))
+    : execute(worker, held, handler, tools);
+  running.then(
     (value) => settle({ kind: "returned", value }),
     (error: unknown) => settle({ kind: "threw", error }),
   );
 };
+
+const startSpan = (worker: WorkerContext, held: HeldJob, tracer: Tracer): AttemptSpan | undefined =>
+  tracer.attempt({
+    traceContext: held.job.traceContext,
+    sequenceIndex: held.job.sequenceIndex,
+    ...attemptEventData(worker, held),
+  });
 
 const createController = (abortReason: JobAbortReason | undefined): AbortController => {
   const controller = new AbortController();
@@ -204,11 +221,12 @@ const runHandler = (handler: Handler, options: AttemptOptions, tools: AttemptToo
   return running;
 };
 
-const readJobView = async ({ engine }: WorkerContext, { job }: HeldJob): Promise<JobView> => {
+const readJobView = async ({ engine }: WorkerContext, { job, span }: HeldJob): Promise<JobView> => {
   const type = engine.jobTypes.get(job.typeName);
   const stored = decodePayload(engine.codec, job.input, "input");
   const { value: input } = type.input ? await validateStoredInput(type, job, stored) : { value: stored };
   const [blockers] = job.blockerCount === 0 ? [[]] : await engine.store.getBlockers({ jobIds: [job.id] });
+  if (span && blockers!.length > 0) linkBlockers(span, blockers!);
   return viewJob(engine, job, blockers!, input);
 };
 

@@ -3,7 +3,9 @@ import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state
 import { createEffects, type Effects } from "../engine/effects.ts";
 import { announceOutcome } from "../engine/outcome-effects.ts";
 import { restoreError } from "../model/stored-error.ts";
-import { attemptEventData } from "./attempt.ts";
+import { refusalAbortReason } from "../engine/refusal.ts";
+import { endLostSpan, endRecordedSpan } from "../engine/trace.ts";
+import { attemptEventData, reportFenced, reportLostLease } from "./attempt-events.ts";
 import { errorOutcome } from "./decide-outcome.ts";
 import { createFifo } from "./fifo.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
@@ -44,22 +46,28 @@ export const createCommitter = (
     heldJobs.remove(entry.held);
   };
 
+  const loseAttempt = (entry: Entry): void => {
+    if (entry.held.span) endLostSpan(entry.held.span, "lease_expired");
+    finish(entry);
+  };
+
   const reportApplied = (
     effects: Effects,
     { held, outcome }: Entry,
     result: OutcomeResult & { kind: "applied" },
   ) => {
-    announceOutcome(effects, held.job, outcome, result);
     const data = () => attemptEventData(worker, held);
+    announceOutcome(effects, held.job, outcome, result, data);
+    if (held.span) endRecordedSpan(held.span, outcome);
     if (outcome.kind === "complete") effects.observe("jobAttemptCompleted", data);
     if (outcome.kind === "release" && outcome.schedule) effects.observe("jobAttemptRescheduled", data);
     if (outcome.kind === "retry" || outcome.kind === "fail") {
       const retryInMs =
         outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
       effects.observe("jobAttemptFailed", () => ({
-        ...data(),
         error: restoreError(outcome.error),
         retryInMs,
+        ...data(),
       }));
     }
     const schedule = outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : undefined;
@@ -67,26 +75,29 @@ export const createCommitter = (
   };
 
   const reportRefused = (effects: Effects, { held }: Entry, refusal: LeaseRefusal): void => {
-    const data = () => attemptEventData(worker, held);
-    effects.observe("jobAttemptFenced", () => ({ ...data(), refusal: refusal.reason }));
-    if (refusal.status === "completed") {
-      effects.observe("jobAttemptAlreadyCompleted", data);
-      // It may be our own completion whose answer was lost, and with it the hint.
-      effects.sequenceFinished(held.job.sequenceId);
-    } else if (refusal.reason === "lease_expired") effects.observe("jobAttemptLeaseExpired", data);
-    else if (refusal.reason === "lease_mismatch") effects.observe("jobAttemptTakenByAnotherWorker", data);
+    if (held.span) endLostSpan(held.span, refusalAbortReason(refusal));
+    reportFenced(effects.observe, worker, held, refusal);
+    // It may be our own completion whose answer was lost, and with it the hint.
+    if (refusal.status === "completed") effects.sequenceFinished(held.job.sequenceId);
   };
 
   const writeOnce = async (batch: readonly Entry[]): Promise<void> => {
+    const askedAt = clock.monotonic();
     const results = await store.commitOutcomes({ outcomes: batch.map(({ outcome }) => outcome) });
-    const effects = createEffects(engine.notifier, observe);
+    const answeredAt = clock.monotonic();
+    const effects = createEffects(engine.notifier, observe, { committed: true });
     for (const [index, entry] of batch.entries()) {
       const result = results[index]!;
       if (result.kind === "applied") reportApplied(effects, entry, result);
+      if (result.kind === "repeated" && entry.held.span) endRecordedSpan(entry.held.span, entry.outcome);
       if (result.kind === "refused") reportRefused(effects, entry, result);
       finish(entry);
     }
-    observe("commitBatch", () => ({ workerId: settings.workerId, size: batch.length }));
+    observe("commitBatch", () => ({
+      workerId: settings.workerId,
+      size: batch.length,
+      durationMs: answeredAt - askedAt,
+    }));
     effects.release();
   };
 
@@ -94,8 +105,8 @@ export const createCommitter = (
   const withoutLost = (batch: readonly Entry[]): Entry[] =>
     batch.filter((entry) => {
       if (isLeaseTrusted(entry.held, clock)) return true;
-      observe("jobAttemptLeaseExpired", () => attemptEventData(worker, entry.held));
-      finish(entry);
+      reportLostLease(observe, worker, entry.held, "lease_expired");
+      loseAttempt(entry);
       return false;
     });
 
@@ -127,7 +138,7 @@ export const createCommitter = (
           }
           if (!degrade(entries[0]!, error)) {
             // Nothing about it can be written. Its lease will run out, and the reaper takes it from there.
-            finish(entries[0]!);
+            loseAttempt(entries[0]!);
             return;
           }
         }

@@ -1,6 +1,7 @@
 import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
 import { UnknownJobTypeError } from "../errors.ts";
-import { attemptEventData, startAttempt } from "./attempt.ts";
+import { startAttempt } from "./attempt.ts";
+import { reportLostLease } from "./attempt-events.ts";
 import { attemptLimit, failOutcome, releaseOutcome } from "./decide-outcome.ts";
 import { createFifo, type Fifo } from "./fifo.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
@@ -71,7 +72,7 @@ export const createConsumer = (
 
   const drop = (job: HeldJob): void => {
     held.remove(job);
-    engine.observe("jobAttemptLeaseExpired", () => attemptEventData(worker, job));
+    reportLostLease(engine.observe, worker, job, "lease_expired");
   };
 
   const finish = (job: HeldJob, lane: Lane, alone: boolean, outcome: JobOutcome | undefined): void => {
@@ -99,9 +100,10 @@ export const createConsumer = (
   };
 
   const reportProcessing = ({ job }: HeldJob, delta: 1 | -1): void => {
-    const data = { typeName: job.typeName, workerId: settings.workerId };
-    engine.observe("jobTypeProcessingChange", () => ({ ...data, delta }));
-    engine.observe("jobTypeIdleChange", () => ({ ...data, delta: -delta }));
+    const { typeName } = job;
+    const { workerId } = settings;
+    engine.observe("jobTypeProcessingChange", () => ({ typeName, workerId, delta }));
+    engine.observe("jobTypeIdleChange", () => ({ typeName, workerId, delta: -delta }));
   };
 
   /** Jobs that must not run here get their outcome at once. */

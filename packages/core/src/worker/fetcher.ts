@@ -1,6 +1,6 @@
 import type { StateJob } from "../model/job.ts";
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
-import { jobEventData } from "../engine/observe.ts";
+import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { ProcessGate } from "./process-gate.ts";
@@ -34,14 +34,17 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
     const leaseToken = runtime.createToken();
     const askedAt = clock.monotonic();
     const jobs = await store.claimJobs({ workerId, leaseToken, leaseMs, requests, limit });
-    engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length }));
-    for (const job of jobs) {
+    const durationMs = clock.monotonic() - askedAt;
+    engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length, durationMs }));
+    const claimed = jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt));
+    for (const heldJob of claimed) {
+      const { lastAttemptAt, scheduledAt } = heldJob.job;
       engine.observe("jobTimeInQueue", () => ({
-        ...jobEventData(job),
-        durationMs: (job.lastAttemptAt ?? job.scheduledAt) - job.scheduledAt,
+        durationMs: (lastAttemptAt ?? scheduledAt) - scheduledAt,
+        ...attemptEventData(worker, heldJob),
       }));
     }
-    consumer.accept(jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt)));
+    consumer.accept(claimed);
     return jobs;
   };
 

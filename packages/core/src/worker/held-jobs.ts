@@ -1,4 +1,6 @@
 import type { Clock } from "../clock.ts";
+import type { AttemptEventData } from "../contracts/events.ts";
+import type { AttemptSpan } from "../engine/trace.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
 import type { ProcessGate } from "./process-gate.ts";
@@ -16,6 +18,9 @@ export interface HeldJob {
   abort: ((reason: JobAbortReason) => void) | undefined;
   /** The outcome is with the committer; losing the lease no longer concerns the process function. */
   committing: boolean;
+  /** Of the attempt, while it is traced; ended by whoever learns what became of the attempt. */
+  span: AttemptSpan | undefined;
+  eventData: AttemptEventData | undefined;
 }
 
 export interface HeldJobs {
@@ -62,6 +67,8 @@ export const createHeldJobs = (
         lost: undefined,
         abort: undefined,
         committing: false,
+        span: undefined,
+        eventData: undefined,
       };
       // Our own expired lease on the same job: the store has just proved that it is over.
       const earlier = byId.get(job.id);

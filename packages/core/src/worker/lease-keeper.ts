@@ -1,5 +1,5 @@
 import { refusalAbortReason } from "../engine/refusal.ts";
-import { attemptEventData } from "./attempt.ts";
+import { attemptEventData, reportLostLease, reportRefusal } from "./attempt-events.ts";
 import { type HeldJob, loseLease, trustedLeaseEnd } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -24,21 +24,14 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
         job.leaseEndsAt = trustedLeaseEnd(askedAt, job.leaseMs);
         observe("jobAttemptLeaseRenewed", () => attemptEventData(worker, job));
       } else if (result.kind === "refused" && isStillHeld(job)) {
+        reportRefusal(observe, worker, job, result);
         loseLease(job, refusalAbortReason(result));
-        reportLoss(job);
       }
     }
   };
 
   /** The answer may be about a job whose outcome was written while the renewal was on its way. */
   const isStillHeld = (job: HeldJob): boolean => !job.committing && heldJobs.get(job.job.id) === job;
-
-  const reportLoss = (job: HeldJob): void => {
-    const data = () => attemptEventData(worker, job);
-    if (job.lost === "lease_expired" || job.lost === "error") observe("jobAttemptLeaseExpired", data);
-    if (job.lost === "taken_by_another_worker") observe("jobAttemptTakenByAnotherWorker", data);
-    if (job.lost === "already_completed") observe("jobAttemptAlreadyCompleted", data);
-  };
 
   let cancelExpiry: (() => void) | undefined;
   let storeFails = false;
@@ -51,8 +44,9 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
       if (job.lost !== undefined || job.committing) continue;
       if (clock.monotonic() < job.leaseEndsAt) earliestEnd = Math.min(earliestEnd, job.leaseEndsAt);
       else {
-        loseLease(job, storeFails ? "error" : "lease_expired");
-        reportLoss(job);
+        const reason = storeFails ? "error" : "lease_expired";
+        reportLostLease(observe, worker, job, reason);
+        loseLease(job, reason);
       }
     }
     cancelExpiry =

@@ -6,12 +6,19 @@ import {
   encodeOutput,
 } from "../engine/complete.ts";
 import { runInScope } from "../engine/engine.ts";
+import type { LeaseRefusal } from "../contracts/state-adapter.ts";
 import { refusalAbortReason, refusalError } from "../engine/refusal.ts";
 import { runAtomically } from "../engine/transaction.ts";
-import { InvalidOptionError, JobAttemptEndedError, ProcessMisuseError } from "../errors.ts";
+import {
+  InvalidOptionError,
+  JobAttemptEndedError,
+  type LeaseholdError,
+  ProcessMisuseError,
+} from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import { requireFunction, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import { reportFenced, reportRefusal } from "./attempt-events.ts";
 import { createDeferred, type Deferred } from "./deferred.ts";
 import { type HeldJob, loseLease } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -82,11 +89,19 @@ export const createProcessSession = (
     return Promise.race([work, closed.promise]);
   };
 
-  const lock = async (ctx: object): Promise<void> => {
+  /** Reports the loss before it is marked: what is marked counts as reported. */
+  const loseTo = (refusal: LeaseRefusal, report: typeof reportFenced): LeaseholdError => {
+    report(engine.observe, worker, held, refusal);
+    loseLease(held, refusalAbortReason(refusal));
+    return refusalError(job.id, refusal);
+  };
+
+  const lock = async (ctx: object, forOutcome: boolean): Promise<void> => {
     const result = await engine.store.lockJob({ ctx, jobId: job.id, leaseToken });
     if (result.kind === "locked") return;
-    loseLease(held, refusalAbortReason(result));
-    throw refusalError(job.id, result);
+    // After an expiry the committer still tries, is refused too, and reports that.
+    const isFenced = forOutcome && result.reason !== "lease_expired";
+    throw loseTo(result, isFenced ? reportFenced : reportRefusal);
   };
 
   const completionRequest = (callback: CompletionCallback): CompletionRequest => ({
@@ -106,7 +121,7 @@ export const createProcessSession = (
 
   const prepareStaged = (callback: unknown): Promise<unknown> =>
     runAtomically(engine, "prepare", undefined, async (ctx) => {
-      await lock(ctx);
+      await lock(ctx, false);
       return runCallback(ctx, callback);
     });
 
@@ -114,7 +129,7 @@ export const createProcessSession = (
     const prepared = createDeferred<unknown>();
     const ending = createDeferred<CompletionCallback>();
     const done = runAtomically(engine, "prepare", undefined, async (ctx, effects) => {
-      await lock(ctx);
+      await lock(ctx, false);
       prepared.resolve(await runCallback(ctx, callback));
       const complete = await ending.promise;
       return completeInTransaction(engine, ctx, effects, completionRequest(complete));
@@ -144,7 +159,7 @@ export const createProcessSession = (
       await open.done;
     } else {
       await runAtomically(engine, "complete", undefined, async (ctx, effects) => {
-        await lock(ctx);
+        await lock(ctx, true);
         return completeInTransaction(engine, ctx, effects, completionRequest(callback));
       });
     }
@@ -177,9 +192,7 @@ export const createProcessSession = (
       });
       const lease = { jobId: job.id, leaseToken, leaseMs: held.leaseMs, progress };
       const [result] = await engine.store.renewLeases({ leases: [lease] });
-      if (result!.kind !== "refused") return;
-      loseLease(held, refusalAbortReason(result!));
-      throw refusalError(job.id, result!);
+      if (result!.kind === "refused") throw loseTo(result!, reportRefusal);
     },
     endSynchronousPart: () => {
       autoSetup ||= !prepareRead;

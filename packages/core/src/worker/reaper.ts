@@ -21,7 +21,7 @@ export const startReaper = (worker: WorkerContext): Loop => {
     const reaped = await store.reapExpiredLeases({ limit: batchSize, error });
     const effects = createEffects(notifier, observe);
     for (const { job, previouslyLeasedBy, cascaded } of reaped) {
-      effects.observe("jobReaped", () => ({ ...jobEventData(job), previousWorkerId: previouslyLeasedBy }));
+      effects.observe("jobReaped", () => ({ previousWorkerId: previouslyLeasedBy, ...jobEventData(job) }));
       effects.ownershipLost(job.id);
       if (job.status === "pending") effects.jobScheduled(job.typeName);
       if (job.status === "failed") announceFailure(effects, job, job.failureReason!, job.lastError);

@@ -53,6 +53,8 @@ const runnableSql = (
   ORDER BY ${runOrder}`;
 
 // Rows that are locked stay where they are, so they can be found again by their place in the table: no index is needed.
+// They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
+// a share of the table, and read all of it.
 
 /** The lane in this place of the parameters, counted from 1. */
 const placeSql = (place: number): [string, string, string] => [
@@ -126,8 +128,11 @@ UPDATE ${tables.job} AS j SET
   leased_by = $9,
   expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
   last_attempt_at = ${now}
-FROM picked WHERE j.ctid = picked.ctid
-RETURNING ${claimedColumns("j")}, picked.request, picked.due_at AS stood_at, picked.position`;
+FROM unnest(
+  ARRAY(SELECT ctid FROM picked), ARRAY(SELECT request FROM picked), ARRAY(SELECT due_at FROM picked)
+) AS place (ctid, request, stood_at)
+WHERE j.ctid = place.ctid
+RETURNING ${claimedColumns("j")}, place.request, place.stood_at, j.position`;
 
 const heldSql = ({ job }: Tables): string => `
 WITH ${clockCte("$1")}

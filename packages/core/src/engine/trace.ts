@@ -1,0 +1,131 @@
+import type {
+  AttemptTrace,
+  AttemptTraceData,
+  AttemptTraceEnding,
+  ObservabilityAdapter,
+  StartTrace,
+  StartTraceData,
+  Tracing,
+} from "../contracts/observability-adapter.ts";
+import type { JobOutcome, NewJob } from "../contracts/state-adapter.ts";
+import type { StateSequence } from "../model/job.ts";
+import { readProperty } from "../model/option-checks.ts";
+import { restoreError } from "../model/stored-error.ts";
+import { shielded } from "./observe.ts";
+
+/** The span of an attempt. A plain record with functions beside it, because closures for every job would cost more. */
+export interface AttemptSpan {
+  readonly trace: AttemptTrace;
+  /** Why the signal of the attempt was aborted; the first reason counts. */
+  abortReason: string | null;
+}
+
+export interface Tracer {
+  start(data: StartTraceData): StartTrace | undefined;
+  attempt(data: AttemptTraceData): AttemptSpan | undefined;
+}
+
+/** Undefined where nobody traces, so that asking is all it costs. */
+export const createTracer = (observability: ObservabilityAdapter | undefined): Tracer | undefined => {
+  const tracing = readProperty(observability, "tracing") as Tracing | undefined;
+  const start = readProperty(tracing, "start") as Tracing["start"];
+  const attempt = readProperty(tracing, "attempt") as Tracing["attempt"];
+  if (typeof start !== "function" && typeof attempt !== "function") return undefined;
+  return {
+    start: (data) => ask(() => start?.call(tracing, data)),
+    attempt: (data) => {
+      const trace = ask(() => attempt?.call(tracing, data));
+      return trace && { trace, abortReason: null };
+    },
+  };
+};
+
+const ask = <T extends object>(question: () => T | undefined): T | undefined => {
+  try {
+    const answer = question();
+    return typeof answer === "object" && answer !== null ? answer : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Runs the work exactly once, whatever the adapter makes of being asked to surround it. */
+const runInside = <T>(trace: Pick<StartTrace, "run">, callback: () => Promise<T>): Promise<T> => {
+  let running: Promise<T> | undefined;
+  const runOnce = (): Promise<T> => (running ??= callback());
+  try {
+    const returned: unknown = trace.run(runOnce);
+    if (returned instanceof Promise && returned !== running) returned.catch(() => {});
+  } catch {
+    // The work goes on without a span around it.
+  }
+  return runOnce();
+};
+
+export const runInSpan = <T>({ trace }: AttemptSpan, callback: () => Promise<T>): Promise<T> =>
+  runInside(trace, callback);
+
+export const linkBlockers = ({ trace }: AttemptSpan, blockers: readonly StateSequence[]): void => {
+  const links = blockers.map(({ first, current }) => ({
+    sequenceId: first.id,
+    traceContext: current.traceContext,
+  }));
+  shielded(() => trace.linkBlockers?.(links));
+};
+
+const endSpan = (
+  { trace, abortReason }: AttemptSpan,
+  outcome: AttemptTraceEnding["outcome"],
+  error: string | null = null,
+  failureReason: AttemptTraceEnding["failureReason"] = null,
+): void => shielded(() => trace.end({ outcome, abortReason, failureReason, error: restoreError(error) }));
+
+/** The outcome was written; `completed` where the attempt did so itself. */
+export const endRecordedSpan = (span: AttemptSpan, outcome: JobOutcome | "completed"): void => {
+  if (outcome === "completed") return endSpan(span, "completed");
+  switch (outcome.kind) {
+    case "complete":
+      return endSpan(span, "completed");
+    case "retry":
+      return endSpan(span, "retried", outcome.error);
+    case "release":
+      return endSpan(span, outcome.schedule ? "rescheduled" : "released", outcome.error);
+    case "fail":
+      return endSpan(span, "failed", outcome.error, outcome.reason);
+  }
+};
+
+/** Nothing of the attempt counts. */
+export const endLostSpan = (span: AttemptSpan, reason: string | null): void => {
+  span.abortReason ??= reason;
+  endSpan(span, "lease_lost");
+};
+
+// A store could choke on anything else, and tracing must not make a start fail.
+const storableTraceContext = /^[\x20-\x7e]{1,4096}$/;
+
+const readTraceContext = (trace: StartTrace): string | null => {
+  const text = readProperty(trace, "traceContext");
+  return typeof text === "string" && storableTraceContext.test(text) ? text : null;
+};
+
+/** Creates jobs inside a span, and gives them its context. */
+export const traceStart = async <T extends { readonly deduplicated: boolean }>(
+  tracer: Tracer,
+  data: Pick<StartTraceData, "operation" | "predecessor">,
+  jobs: readonly NewJob[],
+  create: (jobs: readonly NewJob[]) => Promise<T[]>,
+): Promise<T[]> => {
+  const trace = tracer.start({ ...data, jobs });
+  if (!trace) return create(jobs);
+  const traceContext = readTraceContext(trace);
+  try {
+    const created = await runInside(trace, async () => create(jobs.map((job) => ({ ...job, traceContext }))));
+    const deduplicated = created.filter((result) => result.deduplicated).length;
+    shielded(() => trace.end({ deduplicated }));
+    return created;
+  } catch (error) {
+    shielded(() => trace.end({ deduplicated: 0, error }));
+    throw error;
+  }
+};

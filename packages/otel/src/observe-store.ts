@@ -1,0 +1,92 @@
+import type { BatchObservableResult, Meter } from "@opentelemetry/api";
+import type { AnyStateAdapter } from "leasehold/adapter";
+import type { ObserveStoreOptions, Resolved } from "./options.ts";
+import { readStore, type StoreReading } from "./read-store.ts";
+import { createPairTable } from "./pair-table.ts";
+import { createSeriesTable, type SeriesTable } from "./series.ts";
+
+export interface StoreGauges {
+  /** Begins to read a store when metrics are collected. Returns what ends it. */
+  observe(store: AnyStateAdapter, options: Resolved<ObserveStoreOptions>): () => void;
+}
+
+export const createStoreGauges = (
+  meter: Meter,
+  prefix: string,
+  onError: (error: unknown) => void,
+): StoreGauges => {
+  const gauge = (name: string, unit: string, description: string) =>
+    meter.createObservableGauge(`${prefix}.store.${name}`, { unit, description });
+  const jobs = gauge("jobs", "{job}", "Jobs that have not completed, by queue, type and status");
+  const oldestRunnableAge = gauge(
+    "oldest_runnable_age",
+    "ms",
+    "How long the longest-waiting runnable job waits",
+  );
+  const expiredLeases = gauge(
+    "expired_leases",
+    "{job}",
+    "Running jobs whose lease is over, not yet taken back",
+  );
+
+  const observe: StoreGauges["observe"] = (store, { maxAgeMs, timeoutMs, scanLimit }) => {
+    // A series that was reported once goes on at 0, instead of seeming to stand where it last was.
+    const counts = createPairTable((queue, typeName) =>
+      createSeriesTable((status) => ({ queue, typeName, status })),
+    );
+    const leases = createSeriesTable((queue) => ({ queue }));
+    let reading: Promise<StoreReading> | undefined;
+    let readAt = -Infinity;
+
+    const read = (): Promise<StoreReading> => {
+      if (reading && performance.now() - readAt < maxAgeMs) return reading;
+      readAt = performance.now();
+      reading = withTimeout(readStore(store, scanLimit), timeoutMs);
+      reading.catch(() => {
+        reading = undefined;
+      });
+      return reading;
+    };
+
+    const report = (result: BatchObservableResult, current: StoreReading): void => {
+      for (const table of counts.all()) reset(table);
+      reset(leases);
+      for (const { queue, typeName, status, count } of current.jobs) {
+        counts.get(queue, typeName).get(status, "").value = count;
+        leases.get(queue, "");
+      }
+      for (const [queue, count] of current.expiredLeases) leases.get(queue, "").value = count;
+      for (const table of counts.all()) {
+        for (const { value, attributes } of table.all()) result.observe(jobs, value, attributes);
+      }
+      for (const { value, attributes } of leases.all()) result.observe(expiredLeases, value, attributes);
+      for (const [queue, age] of current.oldestRunnableAgeMs)
+        result.observe(oldestRunnableAge, age, { queue });
+    };
+
+    const callback = async (result: BatchObservableResult): Promise<void> => {
+      try {
+        report(result, await read());
+      } catch (error) {
+        onError(error);
+      }
+    };
+    const instruments = [jobs, oldestRunnableAge, expiredLeases];
+    meter.addBatchObservableCallback(callback, instruments);
+    return () => meter.removeBatchObservableCallback(callback, instruments);
+  };
+  return { observe };
+};
+
+const reset = (table: SeriesTable): void => {
+  for (const series of table.all()) series.value = 0;
+};
+
+const withTimeout = <T>(work: Promise<T>, ms: number): Promise<T> => {
+  let timer: NodeJS.Timeout;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`The store did not answer within ${ms} ms.`)), ms);
+    timer.unref();
+  });
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
+};

@@ -1,0 +1,36 @@
+import type { Attributes } from "@opentelemetry/api";
+import { createPairTable, type PairTable } from "./pair-table.ts";
+
+/** One line of a metric. The attributes are made once: a new object for every job would cost more than the counting. */
+export interface Series {
+  readonly attributes: Attributes;
+  value: number;
+}
+
+export type SeriesTable = PairTable<Series>;
+
+export const createSeriesTable = (toAttributes: (first: string, second: string) => Attributes): SeriesTable =>
+  createPairTable((first, second) => ({ attributes: toAttributes(first, second), value: 0 }));
+
+/** By queue and job type, as most of what is measured. */
+export const createJobSeries = (): SeriesTable =>
+  createSeriesTable((queue, typeName) => ({ queue, typeName }));
+
+export interface Tally {
+  add(attributes: Attributes): void;
+  all(): Iterable<Series>;
+}
+
+/** Series found by whatever attributes they have; for what does not happen with every job. */
+export const createTally = (): Tally => {
+  const byKey = new Map<string, Series>();
+  return {
+    add: (attributes) => {
+      const key = JSON.stringify(attributes);
+      const series = byKey.get(key);
+      if (series) series.value += 1;
+      else byKey.set(key, { attributes, value: 1 });
+    },
+    all: () => byKey.values(),
+  };
+};

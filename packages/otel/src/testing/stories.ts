@@ -1,0 +1,164 @@
+import {
+  type DefineBlocker,
+  type DefineContinuationInput,
+  type DefineContinuationOutput,
+  defineUnionJobTypes,
+  rescheduleJob,
+} from "leasehold";
+import { createTestBench, type FaultPlan, withFaults } from "leasehold/testing";
+import type { ObservabilityAdapter } from "leasehold/adapter";
+
+export const jobTypes = defineUnionJobTypes<{
+  quick: { input: null; output: number };
+  chain: { input: null; output: DefineContinuationOutput<"link"> };
+  link: { input: DefineContinuationInput<null>; output: null };
+  waits: { input: null; output: null; blockers: [DefineBlocker<"quick">] };
+  breaks: { input: null; output: null };
+  later: { input: null; output: null };
+  hangs: { input: null; output: null };
+}>();
+
+/** A bench with a worker that implements every type. */
+export const createObservedBench = async (
+  observabilityAdapter: ObservabilityAdapter,
+  plan: FaultPlan = () => undefined,
+) => {
+  const bench = await createTestBench({
+    jobTypes,
+    observabilityAdapter,
+    wrapStateAdapter: (adapter) => withFaults(adapter, plan),
+  });
+  let rescheduled = false;
+  const worker = bench.leasehold
+    .createWorker({ retry: { type: "fixed", delayMs: 10 } })
+    .implementJobType({ typeName: "quick", process: async () => 1 })
+    .implementJobType({
+      typeName: "chain",
+      process: async ({ complete }) =>
+        complete(async ({ continueWith }) => continueWith({ typeName: "link" })),
+    })
+    .implementJobType({ typeName: "link", process: async () => null })
+    .implementJobType({ typeName: "waits", process: async () => null })
+    .implementJobType({
+      typeName: "breaks",
+      process: async () => {
+        throw new TypeError("broken");
+      },
+    })
+    .implementJobType({
+      typeName: "later",
+      process: async () => {
+        if (!rescheduled) {
+          rescheduled = true;
+          rescheduleJob({ afterMs: 5 });
+        }
+        return null;
+      },
+    })
+    .implementJobType({
+      typeName: "hangs",
+      timeoutMs: 100,
+      maxAttempts: 1,
+      process: () => new Promise<null>((resolve) => bench.clock.setTimer(() => resolve(null), 60_000)),
+    });
+  return { ...bench, worker };
+};
+
+type Story = (adapter: ObservabilityAdapter) => Promise<void>;
+
+/** Between them they make everything happen that is measured. */
+export const stories: Readonly<Record<string, Story>> = {
+  everyday: async (adapter) => {
+    const bench = await createObservedBench(adapter);
+    const { leasehold } = bench;
+    await leasehold.startJobSequence({ typeName: "chain" });
+    await leasehold.startJobSequence({
+      typeName: "waits",
+      startBlockers: async () => [await leasehold.startJobSequence({ typeName: "quick" })],
+    });
+    const broken = await leasehold.startJobSequence({ typeName: "breaks", maxAttempts: 2 });
+    await leasehold.startJobSequence({ typeName: "later" });
+    const unwanted = await leasehold.startJobSequence({ typeName: "quick", schedule: { afterMs: 99_999 } });
+    await bench.stateAdapter.runInTransaction((ctx) =>
+      leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
+    );
+    await bench.advance(bench.worker, 1_000, { workerId: "w1" });
+    await leasehold.cancelJobSequences({ ids: [unwanted.id] });
+    await leasehold.redriveJobs({ ids: [broken.id] });
+  },
+  timeout: async (adapter) => {
+    const bench = await createObservedBench(adapter);
+    await bench.leasehold.startJobSequence({ typeName: "hangs" });
+    await bench.advance(bench.worker, 90_000, { abortGraceMs: 50, workerId: "w1" });
+  },
+  "cut off": async (adapter) => {
+    let cutOff = false;
+    const bench = await createObservedBench(adapter, ({ method }) =>
+      cutOff && method !== "claimJobs" && method !== "reapExpiredLeases"
+        ? { kind: "fail_before" }
+        : undefined,
+    );
+    await bench.leasehold.startJobSequence({ typeName: "quick" });
+    cutOff = true;
+    const options = { leaseMs: 1_000, reapIntervalMs: 100, workerId: "w1" };
+    const worker = await bench.clock.runUntil(bench.worker.start(options));
+    await bench.clock.advanceBy(3_000);
+    cutOff = false;
+    await bench.clock.advanceBy(3_000);
+    await bench.clock.runUntil(worker.stop());
+  },
+  "completed elsewhere": async (adapter) => {
+    let heartbeats = true;
+    const bench = await createObservedBench(adapter, ({ method }) =>
+      !heartbeats && method === "renewLeases" ? { kind: "hang" } : undefined,
+    );
+    const { leasehold, clock } = bench;
+    const builder = leasehold.createWorker().implementJobType({
+      typeName: "quick",
+      process: () => new Promise<number>((resolve) => clock.setTimer(() => resolve(1), 5_000)),
+    });
+    const started = await leasehold.startJobSequence({ typeName: "quick" });
+    const options = { leaseMs: 900, reapIntervalMs: 100, concurrency: 1, workerId: "w1" };
+    const worker = await clock.runUntil(builder.start(options));
+    await clock.advanceBy(400);
+    await leasehold.completeJobSequence({
+      ...started,
+      complete: async ({ job, complete }) => {
+        if (job.status === "running") await complete(job, async () => 2);
+      },
+    });
+    await clock.advanceBy(6_000);
+    heartbeats = false;
+    await leasehold.startJobSequence({ typeName: "quick" });
+    await clock.advanceBy(8_000);
+    heartbeats = true;
+    await clock.runUntil(worker.stop({ deadlineMs: 0 }));
+  },
+  // One outcome is refused to the committer, the other to the transaction of `complete`.
+  fenced: async (adapter) => {
+    const bench = await createObservedBench(adapter, ({ method }) =>
+      method === "renewLeases" ? { kind: "hang" } : undefined,
+    );
+    const { leasehold } = bench;
+    const worker = leasehold.createWorker().implementJobType({
+      typeName: "quick",
+      process: async ({ job, complete }) => {
+        await leasehold.cancelJobSequences({ ids: [job.sequenceId] });
+        return job.priority === 1 ? complete(async () => 1) : 1;
+      },
+    });
+    await leasehold.startJobSequence({ typeName: "quick" });
+    await leasehold.startJobSequence({ typeName: "quick", priority: 1 });
+    await bench.drain(worker, { workerId: "w1" });
+  },
+  "no transport": async (adapter) => {
+    const bench = await createObservedBench(adapter);
+    await bench.notifyAdapter.close();
+    await bench.leasehold.startJobSequence({ typeName: "quick" });
+    await bench.clock.settle();
+  },
+};
+
+export const runAllStories: Story = async (adapter) => {
+  for (const story of Object.values(stories)) await story(adapter);
+};
