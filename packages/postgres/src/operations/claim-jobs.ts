@@ -5,7 +5,7 @@ import type { Call, Database } from "../database.ts";
 import { claimedColumns, jobColumns, toClaimedJob, toStateJob } from "../job-row.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
-import { type Lane, laneNumber, lanesOf } from "./lanes.ts";
+import { type Lane, lanesOf } from "./lanes.ts";
 import { assertLeaseDuration } from "./leases.ts";
 
 export interface ClaimCall extends Call {
@@ -25,53 +25,48 @@ const runOrder = "priority DESC, due_at, position";
 /**
  * Jobs of the call's lanes that have fallen due since somebody last looked: pending ones whose time has come, running ones
  * whose lease has run out. They are marked as ready before anything is claimed, so that they take their places in line.
+ *
+ * Whether any lease has run out is asked first, of the head of the index: it is read in order, and entries of jobs long
+ * finished, which it meets there, are marked as dead on the way.
  */
 const promotionSql = ({ job }: Tables): string => `
 due AS MATERIALIZED (
   SELECT pending.id FROM lane CROSS JOIN LATERAL (
     SELECT id FROM ${job} AS j
-    WHERE $10::boolean AND status = 'pending' AND NOT ready AND j.lane = lane.number
-      AND j.queue = lane.queue AND j.type_name = lane.type_name AND due_at <= ${now}
+    WHERE $9::boolean AND status = 'pending' AND NOT ready AND j.lane = lane.number AND due_at <= ${now}
     ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
   ) AS pending
   UNION ALL
   SELECT expired.id FROM (
     SELECT id FROM ${job} AS j
-    WHERE $10::boolean AND status = 'running' AND NOT ready AND due_at <= ${now} AND attempt < max_attempts
-      AND EXISTS (SELECT FROM lane WHERE lane.queue = j.queue AND lane.type_name = j.type_name)
+    WHERE $9::boolean
+      AND (SELECT due_at FROM ${job} WHERE status = 'running' ORDER BY due_at LIMIT 1) <= ${now}
+      AND status = 'running' AND NOT ready AND due_at <= ${now} AND attempt < max_attempts
+      AND lane = ANY ($2::bigint[])
     ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
   ) AS expired
 )`;
 
-const runnableSql = (
-  { job }: Tables,
-  columns: string,
-  [number, queue, typeName]: readonly [string, string, string],
-): string => `
-  SELECT ${columns} FROM ${job}
-  WHERE ready AND lane = ${number} AND queue = ${queue} AND type_name = ${typeName} AND due_at <= ${now}
-  ORDER BY ${runOrder}`;
+// The condition is all that the index knows. With more, the planner would expect next to nothing and sort it.
+const runnableSql = ({ job }: Tables, columns: string, lane: string): string => `
+  SELECT ${columns} FROM ${job} WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER BY ${runOrder}`;
 
 // Rows that are locked stay where they are, so they can be found again by their place in the table: no index is needed.
 // They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
 // a share of the table, and read all of it.
 
 /** The lane in this place of the parameters, counted from 1. */
-const placeSql = (place: number): [string, string, string] => [
-  `($11::bigint[])[${place}]`,
-  `($2::text[])[${place}]`,
-  `($3::text[])[${place}]`,
-];
+const placeSql = (place: number): string => `($2::bigint[])[${place}]`;
 
 /** One lane: its index, read in order, is the line; rows are locked as they are taken. */
 const pickFromOneLane = (tables: Tables): string => `
 picked AS MATERIALIZED (
-  SELECT ctid, ($4::int[])[1] AS request, due_at, position FROM (${runnableSql(
+  SELECT ctid, ($3::int[])[1] AS request, due_at, position FROM (${runnableSql(
     tables,
     "ctid, priority, due_at, position",
     placeSql(1),
   )}
-    LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM due) THEN 0 ELSE least($5::int, ($6::int[])[($4::int[])[1]]) END)
+    LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM due) THEN 0 ELSE least($4::int, ($5::int[])[($3::int[])[1]]) END)
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
 )`;
@@ -90,30 +85,26 @@ const pickFromManyLanes = (tables: Tables, lanes: readonly Lane[]): string => {
       return [`(${runnableSql(tables, columns, placeSql(place))})`];
     });
     return `(SELECT * FROM (${arms.join(" UNION ALL ")}) AS request_${request}
-      ORDER BY ${runOrder} LIMIT ($6::int[])[${request}])`;
+      ORDER BY ${runOrder} LIMIT ($5::int[])[${request}])`;
   });
   return `
 share AS MATERIALIZED (
   SELECT lane, count(*) AS quota FROM (
     SELECT lane FROM (${merged.join(" UNION ALL ")}) AS heads
-    WHERE NOT EXISTS (SELECT FROM due) ORDER BY request, ${runOrder} LIMIT $5::int
+    WHERE NOT EXISTS (SELECT FROM due) ORDER BY request, ${runOrder} LIMIT $4::int
   ) AS taken GROUP BY lane
 ),
 picked AS MATERIALIZED (
   SELECT runnable.*, lane.request FROM share JOIN lane ON lane.place = share.lane
-  CROSS JOIN LATERAL (${runnableSql(tables, "ctid, priority, due_at, position", [
-    "lane.number",
-    "lane.queue",
-    "lane.type_name",
-  ])} LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
+  CROSS JOIN LATERAL (${runnableSql(tables, "ctid, priority, due_at, position", "lane.number")}
+    LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
 )`;
 };
 
 const claimSql = (tables: Tables, lanes: readonly Lane[]): string => `
 WITH ${clockCte("$1")},
 lane AS MATERIALIZED (
-  SELECT * FROM unnest($2::text[], $3::text[], $4::int[], $11::bigint[]) WITH ORDINALITY
-    AS t (queue, type_name, request, number, place)
+  SELECT * FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS t (number, request, place)
 ),
 ${promotionSql(tables)},
 ${lanes.length === 1 ? pickFromOneLane(tables) : pickFromManyLanes(tables, lanes)},
@@ -121,11 +112,11 @@ promoted AS (UPDATE ${tables.job} AS j SET ready = true FROM due WHERE j.id = du
 UPDATE ${tables.job} AS j SET
   status = 'running',
   ready = false,
-  due_at = ${now} + coalesce(j.lease_ms, $7::bigint),
+  due_at = ${now} + coalesce(j.lease_ms, $6::bigint),
   attempt = j.attempt + 1,
-  lease_token = $8,
+  lease_token = $7,
   lease_version = j.lease_version + 1,
-  leased_by = $9,
+  leased_by = $8,
   expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
   last_attempt_at = ${now}
 FROM unnest(
@@ -160,7 +151,7 @@ const remainingLimits = (requests: readonly ClaimRequest[], held: readonly State
 };
 
 const overlap = (lanes: readonly Lane[]): boolean =>
-  new Set(lanes.map(({ queue, typeName }) => `${queue.length}:${queue}${typeName}`)).size < lanes.length;
+  new Set(lanes.map(({ number }) => number)).size < lanes.length;
 
 const byPlaceInLine = (a: SqlRow, b: SqlRow): number =>
   Number(a["request"]) - Number(b["request"]) ||
@@ -179,8 +170,7 @@ const claimFromLanes = async (
   const shape = lanes.map(({ request }) => request).join("_");
   const params = [
     call.now ?? null,
-    arrayLiteral(lanes.map(({ queue }) => queue)),
-    arrayLiteral(lanes.map(({ typeName }) => typeName)),
+    arrayLiteral(lanes.map(({ number }) => number)),
     arrayLiteral(lanes.map(({ request }) => request)),
     limit,
     arrayLiteral(limits),
@@ -188,12 +178,11 @@ const claimFromLanes = async (
     call.leaseToken,
     call.workerId,
   ];
-  const numbers = arrayLiteral(lanes.map(({ queue, typeName }) => laneNumber(queue, typeName)));
   const claim = (promote: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
       name: `claim_${shape}`,
       sql: (tables) => claimSql(tables, lanes),
-      params: [...params, promote, numbers],
+      params: [...params, promote],
     });
   // Nothing at all: either there is nothing, or jobs have just been marked as ready and can be had now.
   const first = await claim(true);

@@ -6,8 +6,7 @@ import type { Tables } from "../tables.ts";
 
 /** The jobs of one type in one queue: they stand in one line. */
 export interface Lane {
-  readonly queue: string;
-  readonly typeName: string;
+  readonly number: string;
   /** Which request it belongs to, counted from 1. */
   readonly request: number;
 }
@@ -16,8 +15,8 @@ const numbers = new Map<string, string>();
 const mostNumbers = 10_000;
 
 /**
- * Queue and type as one 64-bit number, as text. Indexes that begin with it are smaller, and cheaper to search, than ones
- * that begin with two names. Statements still compare the names: two lanes may have the same number.
+ * Queue and type as one 64-bit number, as text: the beginning of their SHA-256, so that no two of any number that people
+ * use come out the same. Indexes that begin with it are smaller, and cheaper to search, than ones with two names.
  */
 export const laneNumber = (queue: string, typeName: string): string => {
   const names = `${queue.length}:${queue}${typeName}`;
@@ -70,8 +69,7 @@ export const lanesOf = async (
   }
   return requests.flatMap(({ queue, typeNames }, index) =>
     [...new Set(typeNames ?? found.get(queue) ?? [])].map((typeName) => ({
-      queue,
-      typeName,
+      number: laneNumber(queue, typeName),
       request: index + 1,
     })),
   );

@@ -3,23 +3,19 @@ import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
-import { laneNumber, lanesOf } from "./lanes.ts";
+import { lanesOf } from "./lanes.ts";
 
 // Each part asks for the first of an index, in its order, so that there is only one way to answer.
 const nextSql = ({ job }: Tables): string => `
-WITH ${clockCte("$1")}, lane AS MATERIALIZED (
-  SELECT * FROM unnest($2::text[], $3::text[], $4::bigint[]) AS t (queue, type_name, number)
-)
+WITH ${clockCte("$1")}, lane AS MATERIALIZED (SELECT * FROM unnest($2::bigint[]) AS t (number))
 SELECT min(next.due_at) - ${now} AS next_in FROM (
-  SELECT (SELECT ${now} FROM ${job} AS j WHERE ready AND j.lane = lane.number AND j.queue = lane.queue
-    AND j.type_name = lane.type_name AND due_at <= ${now}
+  SELECT (SELECT ${now} FROM ${job} AS j WHERE ready AND j.lane = lane.number AND due_at <= ${now}
     ORDER BY priority DESC, j.due_at, position LIMIT 1) AS due_at FROM lane
   UNION ALL
   SELECT (SELECT due_at FROM ${job} AS j WHERE status = 'pending' AND NOT ready AND j.lane = lane.number
-    AND j.queue = lane.queue AND j.type_name = lane.type_name ORDER BY due_at LIMIT 1) FROM lane
+    ORDER BY due_at LIMIT 1) FROM lane
   UNION ALL
-  SELECT (SELECT due_at FROM ${job} AS j WHERE status = 'running' AND attempt < max_attempts
-    AND EXISTS (SELECT FROM lane WHERE lane.queue = j.queue AND lane.type_name = j.type_name)
+  SELECT (SELECT due_at FROM ${job} WHERE status = 'running' AND attempt < max_attempts AND lane = ANY ($2::bigint[])
     ORDER BY due_at LIMIT 1)
 ) AS next`;
 
@@ -32,12 +28,7 @@ export const nextRunnableIn = async (
   const [row] = await database.query(call.ctx, {
     name: "next_runnable",
     sql: nextSql,
-    params: [
-      call.now ?? null,
-      arrayLiteral(lanes.map(({ queue }) => queue)),
-      arrayLiteral(lanes.map(({ typeName }) => typeName)),
-      arrayLiteral(lanes.map(({ queue, typeName }) => laneNumber(queue, typeName))),
-    ],
+    params: [call.now ?? null, arrayLiteral(lanes.map(({ number }) => number))],
   });
   const next = row?.["next_in"];
   return next === null || next === undefined ? null : Math.max(0, Number(next));
