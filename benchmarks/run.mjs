@@ -1,0 +1,147 @@
+// Leasehold beside other job queues, on this machine, in one run.
+//
+//   npm run bench -- [--quick] [--only NAME,…] [--repetitions N] [--json FILE] [--svg FILE] [--from FILE]
+//
+// See README.md for what it measures and how.
+import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { drawChart } from "./chart.mjs";
+import { describeRun } from "./describe-run.mjs";
+import { phases } from "./phases.mjs";
+import { printReport } from "./report.mjs";
+import { scales } from "./settings.mjs";
+import { systems } from "./systems/index.mjs";
+import { startServers } from "./servers.mjs";
+
+const usage = `npm run bench -- [options]
+
+  --quick            one repetition of a smaller workload, within five minutes
+  --only NAMES       a comma list of systems and phases; without a name of a kind, all of that kind
+                     systems: ${Object.keys(systems).join(", ")}
+                     phases: ${Object.keys(phases).join(", ")}
+  --repetitions N    how often everything is measured (the report shows medians)
+  --json FILE        write one JSON object a line
+  --svg FILE         draw the picture there (bench-results/benchmark.svg if not said)
+  --from FILE        report what an earlier run wrote with --json, without measuring
+`;
+
+/** @returns {{ systems: string[], phases: string[] }} */
+const choose = (only) => {
+  const names = (only ?? "").split(",").filter(Boolean);
+  const unknown = names.filter((name) => !(name in systems) && !(name in phases));
+  if (unknown.length > 0) throw new Error(`Neither a system nor a phase: ${unknown.join(", ")}\n\n${usage}`);
+  const pick = (all) => {
+    const picked = Object.keys(all).filter((name) => names.includes(name));
+    return picked.length > 0 ? picked : Object.keys(all);
+  };
+  return { systems: pick(systems), phases: pick(phases) };
+};
+
+const parse = () => {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: "boolean" },
+      only: { type: "string" },
+      repetitions: { type: "string" },
+      json: { type: "string" },
+      svg: { type: "string" },
+      from: { type: "string" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  const scale = { ...(values.quick ? scales.quick : scales.full) };
+  if (values.repetitions !== undefined) scale.repetitions = Number(values.repetitions);
+  if (!Number.isInteger(scale.repetitions) || scale.repetitions < 1) {
+    throw new Error(`--repetitions is a whole number from 1 on.\n\n${usage}`);
+  }
+  return { ...values, scale, ...choose(values.only) };
+};
+
+/** Another system begins each time, so that none is always first after a pause or after the same neighbour. */
+const rotate = (list, by) => list.map((_, i) => list[(i + by) % list.length]);
+
+const measureOne = async (servers, scale, system, phase) => {
+  const database = await servers.newDatabase();
+  try {
+    const options = {
+      system,
+      postgresUrl: database.url,
+      redisPort: servers.redisPort,
+      timeoutSeconds: scale.secondsPerStep,
+    };
+    return await phases[phase].run({ servers, database, scale, system, options });
+  } finally {
+    await database.drop();
+  }
+};
+
+const figure = ({ rate, p50, p99 }) =>
+  rate === undefined ? `p50 ${p50} ms, p99 ${p99} ms` : `${Math.round(rate).toLocaleString("en")} jobs/s`;
+
+const measureAll = async ({ scale, json, ...chosen }) => {
+  const servers = await startServers();
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.once(signal, () => void servers.stop().finally(() => process.exit(1)));
+  }
+  const records = [];
+  const failures = [];
+  const endAt = Date.now() + (scale.secondsInAll ?? Infinity) * 1_000;
+  try {
+    console.log(await describeRun(servers, scale));
+    for (let rep = 1; rep <= scale.repetitions; rep += 1) {
+      for (const [place, phase] of chosen.phases.entries()) {
+        for (const system of rotate(chosen.systems, rep + place)) {
+          const label = `${rep}/${scale.repetitions} ${phase.padEnd(17)} ${system.padEnd(24)}`;
+          try {
+            if (Date.now() > endAt) throw new Error("no time left for it");
+            const measured = await measureOne(servers, scale, system, phase);
+            const record = { system, phase, rep, ...measured };
+            records.push(record);
+            if (json) await appendFile(json, `${JSON.stringify(record)}\n`);
+            console.log(`${label} ${figure(record)}`);
+          } catch (error) {
+            failures.push({ system, phase, rep, error });
+            console.log(`${label} failed: ${error.message}`);
+          }
+        }
+      }
+    }
+  } finally {
+    await servers.stop();
+  }
+  return { records, failures };
+};
+
+const readRecords = async (file) =>
+  (await readFile(file, "utf8"))
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+const main = async () => {
+  const options = parse();
+  if (options.help) return console.log(usage);
+  const svg = resolve(options.svg ?? new URL("bench-results/benchmark.svg", import.meta.url).pathname);
+  await mkdir(dirname(svg), { recursive: true });
+  if (options.json) {
+    await mkdir(dirname(resolve(options.json)), { recursive: true });
+    await writeFile(options.json, "");
+  }
+  const { records, failures } = options.from
+    ? { records: await readRecords(options.from), failures: [] }
+    : await measureAll(options);
+  printReport(records);
+  await writeFile(svg, drawChart(records));
+  console.log(`\nPicture: ${svg}`);
+  if (failures.length > 0) {
+    console.log(`\n${failures.length} measurements failed.`);
+    process.exitCode = 1;
+  }
+};
+
+await main().catch((error) => {
+  console.error(error.message);
+  // Servers that could not be stopped any more end with the process.
+  process.exit(1);
+});

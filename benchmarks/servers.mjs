@@ -1,0 +1,70 @@
+// A private PostgreSQL and Redis on loopback ports, both durable.
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { startPostgres, startRedis } from "../packages/test-servers/dist/index.js";
+import { postgresSettings, redisSettings } from "./settings.mjs";
+
+/** A server that accepts connections may still refuse sessions for a moment. */
+const connect = async (connectionString) => {
+  for (let tries = 1; ; tries += 1) {
+    const client = new pg.Client({ connectionString });
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      if (tries === 50) throw error;
+      await sleep(100);
+    }
+  }
+};
+
+/** Starts both servers; `newDatabase` gives an empty database of PostgreSQL and empties Redis. */
+export const startServers = async () => {
+  const postgres = await startPostgres({ durable: true, settings: postgresSettings });
+  const redis = await startRedis({ settings: redisSettings });
+  const admin = await connect(postgres.url);
+  const redisAdmin = new Redis({ host: "127.0.0.1", port: redis.port });
+  let databases = 0;
+
+  const urlOf = (database) => {
+    const url = new URL(postgres.url);
+    url.pathname = `/${database}`;
+    return url.href;
+  };
+
+  return {
+    redisPort: redis.port,
+    pids: { postgres: postgres.pid, redis: redis.pid },
+    newDatabase: async () => {
+      databases += 1;
+      const name = `bench_${databases}`;
+      await Promise.all([admin.query(`create database ${name}`), redisAdmin.flushall()]);
+      return { name, url: urlOf(name), drop: () => admin.query(`drop database ${name} with (force)`) };
+    },
+    /** What the workload left undone happens before the clock starts, not while it runs. */
+    settle: async (database) => {
+      const client = await connect(database.url);
+      await client.query("vacuum analyze");
+      await client.end();
+      await admin.query("checkpoint");
+    },
+    countConnections: async (database) => {
+      const { rows } = await admin.query(
+        "select count(*)::int as count from pg_stat_activity where datname = $1 and backend_type = 'client backend'",
+        [database.name],
+      );
+      return rows[0].count;
+    },
+    versions: async () => {
+      const { rows } = await admin.query("show server_version");
+      const [, redisVersion] = /redis_version:(\S+)/.exec(await redisAdmin.info("server"));
+      return { postgres: rows[0].server_version, redis: redisVersion };
+    },
+    stop: async () => {
+      await admin.end();
+      redisAdmin.disconnect();
+      await Promise.all([postgres.stop(), redis.stop()]);
+    },
+  };
+};

@@ -1,0 +1,24 @@
+// The systems under test. Each file exports the same functions:
+//
+//   install(context)                 creates what the system needs in an empty database
+//   openProducer(context)            → { start(job), startMany(jobs) }
+//   openWorker(context, options)     → { start(), unfinished() }
+//   prefill(context, kind, count)    puts `count` "completed" or "scheduled" jobs beside the ones to come
+//
+// A context is { postgresUrl, redisPort, types, observer }: `observer` is a connection that is not the system's own. The
+// options of a worker are { concurrency, transactional, wakeAtOnce, handle }: `handle(input)` is the handler, and with
+// `transactional` each job also writes one row of the user's (see user-write.mjs). `unfinished()` says whether jobs that
+// are due have not been recorded as finished yet.
+
+/** @type {Record<string, { title: string, server: "postgres" | "redis" }>} */
+export const systems = {
+  leasehold: { title: "Leasehold", server: "postgres" },
+  "bullmq-redis": { title: "BullMQ on Redis", server: "redis" },
+  "pg-boss": { title: "pg-boss", server: "postgres" },
+  "graphile-worker": { title: "graphile-worker", server: "postgres" },
+  "graphile-worker-batched": { title: "graphile-worker, batched", server: "postgres" },
+  "bare-sql": { title: "bare SQL", server: "postgres" },
+};
+
+/** @param {string} name */
+export const loadSystem = (name) => import(`./${name}.mjs`);

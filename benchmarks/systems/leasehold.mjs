@@ -1,0 +1,87 @@
+// Leasehold on PostgreSQL through `pg`, with its defaults; only `prefetch` is set, to the batch that all systems use.
+import pg from "pg";
+import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
+import {
+  createPgNotifyAdapter,
+  createPgNotifyProvider,
+  createPgPoolProvider,
+  createPgStateAdapter,
+} from "../../packages/postgres/dist/index.js";
+import { batchSize } from "../settings.mjs";
+import { cloneRow } from "./clone-row.mjs";
+import { userWrite } from "./user-write.mjs";
+
+/** In `drain_tx` each handler holds a connection; the worker's own calls need two more, and listening one. */
+const ownConnections = 3;
+
+const open = async (postgresUrl, max = 10) => {
+  const pool = new pg.Pool({ connectionString: postgresUrl, max });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const notifyAdapter = await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) });
+  const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes: defineUnionJobTypes() });
+  return leasehold;
+};
+
+const toSequence = ({ type, input }) => ({ typeName: type, input });
+
+export const install = async ({ postgresUrl }) => {
+  await open(postgresUrl);
+};
+
+export const openProducer = async ({ postgresUrl }) => {
+  const leasehold = await open(postgresUrl);
+  return {
+    start: ({ type, input }) => leasehold.startJobSequence({ typeName: type, input }),
+    startMany: (jobs) => leasehold.startJobSequences({ sequences: jobs.map(toSequence) }),
+  };
+};
+
+export const openWorker = async (
+  { postgresUrl, types, observer },
+  { concurrency, transactional, handle },
+) => {
+  const leasehold = await open(postgresUrl, transactional ? concurrency + ownConnections : undefined);
+  const process = transactional
+    ? ({ job, complete }) =>
+        complete(async ({ client }) => {
+          await handle(job.input);
+          await client.query(userWrite(job.input.n));
+          return null;
+        })
+    : async ({ job }) => {
+        await handle(job.input);
+        return null;
+      };
+  const worker = leasehold.createWorker();
+  for (const typeName of types) worker.implementJobType({ typeName, process });
+  return {
+    start: async () => {
+      await worker.start({ concurrency, prefetch: batchSize });
+    },
+    unfinished: async () => {
+      const { rowCount } = await observer.query(
+        `select 1 from leasehold.job where ready
+         union all select 1 from leasehold.job where status = 'running' limit 1`,
+      );
+      return rowCount > 0;
+    },
+  };
+};
+
+export const prefill = async ({ postgresUrl, observer }, kind, count) => {
+  const leasehold = await open(postgresUrl);
+  const { id } = await leasehold.startJobSequence({
+    typeName: "no-op",
+    input: { n: -1, email: "user@example.com" },
+    schedule: { afterMs: 30 * 86_400_000 },
+  });
+  if (kind === "completed") {
+    await leasehold.completeJobSequence({
+      id,
+      typeName: "no-op",
+      complete: ({ job, complete }) => complete(job, async () => null),
+    });
+  }
+  const replace = { id: "copy.fresh_id", sequence_id: "copy.fresh_id", root_sequence_id: "copy.fresh_id" };
+  await cloneRow(observer, { table: "leasehold.job", count, replace });
+};
