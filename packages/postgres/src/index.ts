@@ -1,8 +1,10 @@
+export { TransactionRolledBackError } from "./errors.ts";
 export type { MigrationStatus } from "./migrate.ts";
 export type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
 export {
   createPgPoolProvider,
   type PgClientLike,
+  type PgClientOf,
   type PgContext,
   type PgPoolClientLike,
   type PgPoolLike,

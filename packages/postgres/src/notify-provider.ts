@@ -25,4 +25,4 @@ export interface PgNotifyProvider {
 
 /** One statement for all payloads; they travel as one text. */
 export const publishSql =
-  "SELECT pg_notify($1, payload) FROM json_array_elements_text($2::text::json) AS payload";
+  "SELECT pg_notify($1, payload)::text FROM json_array_elements_text($2::text::json) AS payload";

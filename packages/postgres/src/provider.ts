@@ -22,10 +22,13 @@ export interface PgStateProvider<
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
 > {
-  /** Lends a connection outside any transaction. */
+  /** Lends a client outside any transaction. */
   provideContext<T>(callback: (ctx: TContext) => Promise<T>): Promise<T>;
 
-  /** Commits when the callback resolves, rolls back when it rejects, and passes the rejection on. */
+  /**
+   * Commits when the callback resolves, rolls back when it rejects, and passes the rejection on. Must reject when the
+   * commit turns into a rollback because a statement had failed and the callback went on regardless.
+   */
   runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>): Promise<T>;
 
   /**
@@ -37,6 +40,6 @@ export interface PgStateProvider<
   /** Whether `ctx` is one of this provider's contexts, in an open transaction. False for anything else; never throws. */
   isInTransaction(ctx: unknown): Promise<boolean>;
 
-  /** Runs one statement: with the context's connection, or without a context on any one, as a transaction of its own. */
+  /** Runs one statement, whose columns are never of type `void`: with the context's connection, or without a context on any one, as a transaction of its own. */
   executeSql(ctx: TTxContext | TContext | undefined, statement: SqlStatement): Promise<readonly SqlRow[]>;
 }

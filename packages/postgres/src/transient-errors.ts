@@ -1,7 +1,8 @@
 // Class 08 (connection), 53 (too few resources), 57P0x (server going down or coming up), 58 (system error); rolled back
-// by the server for the sake of others: deadlock, serialisation, lock not available; and a node that has become
-// read-only in a failover.
-const transientSqlState = /^(08...|53...|57P0[1-4]|58...|40001|40P01|55P03|25006)$/;
+// by the server for the sake of others: deadlock, serialisation, lock not available; stopped by a timeout that somebody
+// has set for statements, transactions or sessions (57014, 25P03, 25P04); and a node that has become read-only in a
+// failover.
+const transientSqlState = /^(08...|53...|57P0[1-5]|57014|58...|40001|40P01|55P03|25006|25P0[34])$/;
 
 // Rolled back for certain: the same statement can be made again without knowing more.
 const rolledBackSqlState = /^(40001|40P01|55P03)$/;
@@ -29,19 +30,29 @@ const transientCodes = new Set([
   "P2024",
   "P2028",
   "P2034",
+  // What Prisma's driver adapters make of errors that have no code.
+  "ConnectionClosed",
+  "DatabaseNotReachable",
+  "SocketTimeout",
 ]);
 
-// `pg` reports these with no code.
+// `pg` and Knex report these with no code.
 const transientMessage =
-  /connection terminated|connection timeout|timeout exceeded when trying to connect|client has encountered a connection error|client was closed|connection is closed|not queryable/i;
+  /connection terminated|connection timeout|timeout exceeded when trying to connect|query read timeout|timeout acquiring a connection|client has encountered a connection error|client was closed|connection is closed|not queryable/i;
 
 const longestChain = 10;
 
 const codeOf = (error: object): string | undefined => {
-  const { code, originalCode } = error as { code?: unknown; originalCode?: unknown };
-  // Prisma wraps PostgreSQL's own code.
-  for (const value of [originalCode, code]) if (typeof value === "string") return value;
+  const { code, originalCode, kind } = error as { code?: unknown; originalCode?: unknown; kind?: unknown };
+  // Prisma wraps PostgreSQL's own code, and has kinds for what has none.
+  for (const value of [originalCode, code, kind]) if (typeof value === "string") return value;
   return undefined;
+};
+
+/** Prisma keeps what its driver adapter threw apart from the cause. */
+const causeOf = (error: object): unknown => {
+  const { cause, meta } = error as { cause?: unknown; meta?: { driverAdapterError?: unknown } | null };
+  return cause ?? meta?.driverAdapterError;
 };
 
 /** The error and its causes: query builders wrap what the driver threw. */
@@ -50,7 +61,7 @@ function* chainOf(error: unknown): Iterable<object> {
   for (let depth = 0; depth < longestChain && typeof next === "object" && next !== null; depth += 1) {
     yield next;
     if (next instanceof AggregateError) for (const inner of next.errors) if (inner) yield inner as object;
-    next = (next as { cause?: unknown }).cause;
+    next = causeOf(next);
   }
 }
 

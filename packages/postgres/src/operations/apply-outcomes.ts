@@ -1,7 +1,7 @@
 import type { JobOutcome } from "leasehold/adapter";
-import { arrayLiteral, unnestParameters } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Database } from "../database.ts";
+import { defineRows } from "../rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 
 /**
@@ -46,73 +46,71 @@ const anyOutcomeSql = ({ schema }: Tables): string => `
   attempt = CASE WHEN o.kind = 'release' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
   expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,`;
 
+const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly afterMs?: number } =>
+  (outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : null) ?? {};
+
+const outcomeRows = defineRows<JobOutcome>((idType) => [
+  { name: "id", type: idType, read: ({ jobId }) => jobId },
+  { name: "token", type: "text", read: ({ leaseToken }) => leaseToken },
+  { name: "kind", type: "text", required: true, read: ({ kind }) => kind },
+  { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
+  {
+    name: "output",
+    type: "text",
+    read: (outcome) => (outcome.kind === "complete" ? outcome.output : null),
+  },
+  {
+    name: "continued_to_id",
+    type: idType,
+    read: (outcome) => (outcome.kind === "complete" ? outcome.continuedToId : null),
+  },
+  {
+    name: "completed_by",
+    type: "text",
+    read: (outcome) => (outcome.kind === "complete" ? outcome.completedBy : null),
+  },
+  { name: "error", type: "text", read: (outcome) => (outcome.kind === "complete" ? null : outcome.error) },
+  { name: "reason", type: "text", read: (outcome) => (outcome.kind === "fail" ? outcome.reason : null) },
+  { name: "run_at", type: "bigint", read: (outcome) => scheduleOf(outcome).at ?? null },
+  { name: "run_after", type: "bigint", read: (outcome) => scheduleOf(outcome).afterMs ?? null },
+]);
+
+interface Shape {
+  readonly check: OutcomeCheck;
+  readonly onlyCompletions: boolean;
+  readonly single: boolean;
+}
+
 // Rows go in the order of their ids, for they are locked as they are met. Ids travel back only if some are missing.
-const applySql = (tables: Tables, check: OutcomeCheck, onlyCompletions: boolean): string => `
+const applySql = (tables: Tables, { check, onlyCompletions, single }: Shape): string => `
 WITH ${clockCte("$1")},
 applied AS (
   UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql : anyOutcomeSql(tables)}
     lease_token = o.token,
     leased_by = NULL
-  FROM ${unnestParameters([
-    `$2::${tables.idType}[]`,
-    "$3::text[]",
-    "$4::text[]",
-    "$5::boolean[]",
-    "$6::text[]",
-    `$7::${tables.idType}[]`,
-    "$8::text[]",
-    "$9::text[]",
-    "$10::text[]",
-    "$11::bigint[]",
-    "$12::bigint[]",
-  ])} AS o (id, token, kind, locked, output, continued_to_id, completed_by, error, reason, run_at, run_after)
+  FROM ${outcomeRows(tables.idType).source("o", 3, single)}
   WHERE j.id = o.id ${check === "fenced" ? fence : ""}
   RETURNING j.id
 )
-SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $13::int
+SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
   THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
-
-type Column = (outcome: JobOutcome) => string | number | boolean | null;
-
-const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly afterMs?: number } =>
-  (outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : null) ?? {};
-
-const columns: readonly Column[] = [
-  ({ jobId }) => jobId,
-  ({ leaseToken }) => leaseToken,
-  ({ kind }) => kind,
-  ({ locked }) => (locked === true ? true : null),
-  (outcome) => (outcome.kind === "complete" ? outcome.output : null),
-  (outcome) => (outcome.kind === "complete" ? outcome.continuedToId : null),
-  (outcome) => (outcome.kind === "complete" ? outcome.completedBy : null),
-  (outcome) => (outcome.kind === "complete" ? null : outcome.error),
-  (outcome) => (outcome.kind === "fail" ? outcome.reason : null),
-  (outcome) => scheduleOf(outcome).at ?? null,
-  (outcome) => scheduleOf(outcome).afterMs ?? null,
-];
 
 const byId = (a: JobOutcome, b: JobOutcome): number => (a.jobId < b.jobId ? -1 : 1);
 
 /** Applies outcomes of different jobs; returns the time of the change, and the jobs to which it happened. */
 export const applyOutcomes = async (
-  { query }: Database,
+  { query, tables: { idType } }: Database,
   call: Call,
   outcomes: readonly JobOutcome[],
   check: OutcomeCheck,
 ): Promise<{ readonly at: number; readonly applied: ReadonlySet<string> }> => {
   const sorted = [...outcomes].sort(byId);
   const onlyCompletions = sorted.every(({ kind }) => kind === "complete");
+  const shape = { check, onlyCompletions, single: sorted.length === 1 };
   const [row] = await query(call.ctx, {
-    name: `apply_${check}_${onlyCompletions ? "completions" : "any"}`,
-    sql: (tables) => applySql(tables, check, onlyCompletions),
-    params: [
-      call.now ?? null,
-      ...columns.map((read) => {
-        const values = sorted.map(read);
-        return values.every((value) => value === null) ? "{}" : arrayLiteral(values);
-      }),
-      sorted.length,
-    ],
+    name: `apply_${check}_${onlyCompletions ? "completions" : "any"}_${shape.single ? "one" : "many"}`,
+    sql: (tables) => applySql(tables, shape),
+    params: [call.now ?? null, sorted.length, ...outcomeRows(idType).params(sorted)],
   });
   const some = row?.["some"] as string | null;
   const applied = some === null ? sorted.map(({ jobId }) => jobId) : (JSON.parse(some) as string[]);

@@ -17,43 +17,25 @@ export interface ClaimCall extends Call {
   readonly retried?: boolean;
 }
 
-// How many jobs one statement marks as ready, so that a flood of jobs falling due does not hold up the claim.
-const promotionLimit = 1_000;
-
 const runOrder = "priority DESC, due_at, position";
 
 /**
- * Jobs of the call's lanes that have fallen due since somebody last looked: pending ones whose time has come, running ones
- * whose lease has run out. They are marked as ready before anything is claimed, so that they take their places in line.
- *
- * Whether any lease has run out is asked first, of the head of the index: it is read in order, and entries of jobs long
- * finished, which it meets there, are marked as dead on the way.
+ * Whether jobs of the lanes have fallen due that are not yet marked as ready. Both questions are to the head of an index,
+ * which is read in order: entries of jobs long finished, which it meets there, are marked as dead on the way.
  */
-const promotionSql = ({ job }: Tables): string => `
-due AS MATERIALIZED (
-  SELECT pending.id FROM lane CROSS JOIN LATERAL (
-    SELECT id FROM ${job} AS j
-    WHERE $9::boolean AND status = 'pending' AND NOT ready AND j.lane = lane.number AND due_at <= ${now}
-    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
-  ) AS pending
-  UNION ALL
-  SELECT expired.id FROM (
-    SELECT id FROM ${job} AS j
-    WHERE $9::boolean
-      AND (SELECT due_at FROM ${job} WHERE status = 'running' ORDER BY due_at LIMIT 1) <= ${now}
-      AND status = 'running' AND NOT ready AND due_at <= ${now} AND attempt < max_attempts
-      AND lane = ANY ($2::bigint[])
-    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
-  ) AS expired
-)`;
+const someAreDueSql = ({ job }: Tables): string => `EXISTS (
+  SELECT FROM unnest($2::bigint[]) AS number
+  WHERE (SELECT due_at FROM ${job} WHERE status = 'pending' AND NOT ready AND lane = number
+    ORDER BY due_at LIMIT 1) <= ${now}
+) OR (
+  SELECT due_at FROM ${job}
+  WHERE status = 'running' AND NOT ready AND attempt < max_attempts AND lane = ANY ($2::bigint[])
+  ORDER BY due_at LIMIT 1
+) <= ${now}`;
 
 // The condition is all that the index knows. With more, the planner would expect next to nothing and sort it.
 const runnableSql = ({ job }: Tables, columns: string, lane: string): string => `
   SELECT ${columns} FROM ${job} WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER BY ${runOrder}`;
-
-// Rows that are locked stay where they are, so they can be found again by their place in the table: no index is needed.
-// They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
-// a share of the table, and read all of it.
 
 /** The lane in this place of the parameters, counted from 1. */
 const placeSql = (place: number): string => `($2::bigint[])[${place}]`;
@@ -61,12 +43,10 @@ const placeSql = (place: number): string => `($2::bigint[])[${place}]`;
 /** One lane: its index, read in order, is the line; rows are locked as they are taken. */
 const pickFromOneLane = (tables: Tables): string => `
 picked AS MATERIALIZED (
-  SELECT ctid, ($3::int[])[1] AS request, due_at, position FROM (${runnableSql(
-    tables,
-    "ctid, priority, due_at, position",
-    placeSql(1),
-  )}
-    LIMIT (SELECT CASE WHEN EXISTS (SELECT FROM due) THEN 0 ELSE least($4::int, ($5::int[])[($3::int[])[1]]) END)
+  SELECT ctid, due_at, ($3::int[])[1] AS request FROM (
+    ${runnableSql(tables, "ctid, due_at", placeSql(1))}
+    LIMIT (SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0
+      ELSE least($4::int, ($5::int[])[($3::int[])[1]]) END)
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
 )`;
@@ -81,7 +61,7 @@ const pickFromManyLanes = (tables: Tables, lanes: readonly Lane[]): string => {
     const arms = lanes.flatMap((lane, index) => {
       if (lane.request !== request) return [];
       const place = index + 1;
-      const columns = `${place} AS lane, ${request} AS request, priority, due_at, position`;
+      const columns = `${place} AS place, ${request} AS request, priority, due_at, position`;
       return [`(${runnableSql(tables, columns, placeSql(place))})`];
     });
     return `(SELECT * FROM (${arms.join(" UNION ALL ")}) AS request_${request}
@@ -89,26 +69,25 @@ const pickFromManyLanes = (tables: Tables, lanes: readonly Lane[]): string => {
   });
   return `
 share AS MATERIALIZED (
-  SELECT lane, count(*) AS quota FROM (
-    SELECT lane FROM (${merged.join(" UNION ALL ")}) AS heads
-    WHERE NOT EXISTS (SELECT FROM due) ORDER BY request, ${runOrder} LIMIT $4::int
-  ) AS taken GROUP BY lane
+  SELECT place, count(*) AS quota FROM (
+    SELECT place FROM (${merged.join(" UNION ALL ")}) AS heads
+    ORDER BY request, ${runOrder}
+    LIMIT (SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0 ELSE $4::int END)
+  ) AS taken GROUP BY place
 ),
 picked AS MATERIALIZED (
-  SELECT runnable.*, lane.request FROM share JOIN lane ON lane.place = share.lane
-  CROSS JOIN LATERAL (${runnableSql(tables, "ctid, priority, due_at, position", "lane.number")}
+  SELECT runnable.*, ($3::int[])[share.place] AS request FROM share
+  CROSS JOIN LATERAL (${runnableSql(tables, "ctid, due_at", "($2::bigint[])[share.place]")}
     LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
 )`;
 };
 
+// Rows that are locked stay where they are, so they can be found again by their place in the table: no index is needed.
+// They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
+// a share of the table, and read all of it.
 const claimSql = (tables: Tables, lanes: readonly Lane[]): string => `
 WITH ${clockCte("$1")},
-lane AS MATERIALIZED (
-  SELECT * FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS t (number, request, place)
-),
-${promotionSql(tables)},
-${lanes.length === 1 ? pickFromOneLane(tables) : pickFromManyLanes(tables, lanes)},
-promoted AS (UPDATE ${tables.job} AS j SET ready = true FROM due WHERE j.id = due.id)
+${lanes.length === 1 ? pickFromOneLane(tables) : pickFromManyLanes(tables, lanes)}
 UPDATE ${tables.job} AS j SET
   status = 'running',
   ready = false,
@@ -124,6 +103,29 @@ FROM unnest(
 ) AS place (ctid, request, stood_at)
 WHERE j.ctid = place.ctid
 RETURNING ${claimedColumns("j")}, place.request, place.stood_at, j.position`;
+
+// How many jobs of a lane are marked at once, so that a flood of them falling due does not hold up the claim.
+const promotionLimit = 1_000;
+
+/**
+ * Marks jobs as ready that have fallen due: pending ones whose time has come, running ones whose lease has run out. It
+ * happens before anything is claimed, so that they take their places in line.
+ */
+const promoteSql = ({ job }: Tables): string => `
+WITH ${clockCte("$1")},
+due AS MATERIALIZED (
+  SELECT pending.id FROM unnest($2::bigint[]) AS number CROSS JOIN LATERAL (
+    SELECT id FROM ${job} WHERE status = 'pending' AND NOT ready AND lane = number AND due_at <= ${now}
+    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+  ) AS pending
+  UNION ALL
+  SELECT expired.id FROM (
+    SELECT id FROM ${job}
+    WHERE status = 'running' AND NOT ready AND due_at <= ${now} AND attempt < max_attempts AND lane = ANY ($2::bigint[])
+    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+  ) AS expired
+)
+UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due)) RETURNING 1 AS promoted`;
 
 const heldSql = ({ job }: Tables): string => `
 WITH ${clockCte("$1")}
@@ -168,9 +170,10 @@ const claimFromLanes = async (
 ): Promise<StateJob[]> => {
   if (lanes.length === 0 || limit <= 0) return [];
   const shape = lanes.map(({ request }) => request).join("_");
+  const numbers = arrayLiteral(lanes.map(({ number }) => number));
   const params = [
     call.now ?? null,
-    arrayLiteral(lanes.map(({ number }) => number)),
+    numbers,
     arrayLiteral(lanes.map(({ request }) => request)),
     limit,
     arrayLiteral(limits),
@@ -178,15 +181,22 @@ const claimFromLanes = async (
     call.leaseToken,
     call.workerId,
   ];
-  const claim = (promote: boolean): Promise<readonly SqlRow[]> =>
+  /** With `inOrder`, nothing is taken while jobs that have fallen due are not yet in line. */
+  const claim = (inOrder: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
       name: `claim_${shape}`,
       sql: (tables) => claimSql(tables, lanes),
-      params: [...params, promote],
+      params: [...params, inOrder],
     });
-  // Nothing at all: either there is nothing, or jobs have just been marked as ready and can be had now.
-  const first = await claim(true);
-  const rows = first.length > 0 ? first : await claim(false);
+  let rows = await claim(true);
+  if (rows.length === 0) {
+    const promoted = await database.query(call.ctx, {
+      name: "promote",
+      sql: promoteSql,
+      params: [call.now ?? null, numbers],
+    });
+    if (promoted.length > 0) rows = await claim(false);
+  }
   return [...rows].sort(byPlaceInLine).map((row) => toClaimedJob(row, call.leaseToken, call.workerId));
 };
 

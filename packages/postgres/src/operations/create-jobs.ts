@@ -1,9 +1,9 @@
 import type { CreatedStateJob, NewJob } from "leasehold/adapter";
 import { InvalidOptionError, JobAlreadyExistsError, JobNotFoundError } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
 import { createdStateJob } from "../job-row.ts";
+import { defineRows } from "../rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "./deduplication.ts";
@@ -13,27 +13,63 @@ import { getJobs } from "./reads.ts";
 
 const uniqueViolation = "23505";
 
-type Value = string | number | boolean | null;
+interface Insertion {
+  readonly job: NewJob;
+  readonly watched: boolean;
+}
 
-const isUniform = (values: readonly Value[]): boolean => values.every((value) => value === values[0]);
-
-/** A column in which there may be nulls. One of nothing else travels as an empty list. */
-const optional = (values: readonly Value[]): string =>
-  values[0] === null && isUniform(values) ? "{}" : arrayLiteral(values);
-
-/** A column without nulls. The same value all the way down travels once. */
-const required = (values: readonly Value[]): string =>
-  arrayLiteral(isUniform(values) ? values.slice(0, 1) : values);
-
-// The lists are unnested together; where one is shorter its rows are null.
-const repeated = (column: string, parameter: string): string => `coalesce(new.${column}, (${parameter})[1])`;
+const newRows = defineRows<Insertion>((idType) => [
+  { name: "id", type: idType, read: ({ job }) => job.id },
+  // What repeats another column need not travel.
+  {
+    name: "sequence_id",
+    type: idType,
+    read: ({ job }) => (job.sequenceId === job.id ? null : job.sequenceId),
+  },
+  {
+    name: "root_sequence_id",
+    type: idType,
+    read: ({ job }) => (job.rootSequenceId === job.id ? null : job.rootSequenceId),
+  },
+  { name: "origin_id", type: idType, read: ({ job }) => job.originId },
+  { name: "type_name", type: "text", required: true, read: ({ job }) => job.typeName },
+  {
+    name: "sequence_type_name",
+    type: "text",
+    read: ({ job }) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
+  },
+  { name: "queue", type: "text", required: true, read: ({ job }) => job.queue },
+  { name: "lane", type: "bigint", required: true, read: ({ job }) => laneNumber(job.queue, job.typeName) },
+  { name: "sequence_index", type: "int", read: ({ job }) => job.sequenceIndex || null },
+  { name: "sequence_created_at", type: "bigint", read: ({ job }) => job.sequenceCreatedAt },
+  {
+    name: "run_at",
+    type: "bigint",
+    read: ({ job: { schedule } }) => ("at" in schedule ? schedule.at : null),
+  },
+  {
+    name: "run_after",
+    type: "bigint",
+    read: ({ job: { schedule } }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
+  },
+  { name: "priority", type: "int", required: true, read: ({ job }) => job.priority },
+  { name: "max_attempts", type: "int", required: true, read: ({ job }) => job.maxAttempts },
+  { name: "timeout_ms", type: "bigint", read: ({ job }) => job.timeoutMs },
+  { name: "lease_ms", type: "bigint", read: ({ job }) => job.leaseMs },
+  { name: "awaits_blockers", type: "boolean", read: ({ job }) => job.awaitsBlockers || null },
+  { name: "waits_regardless", type: "boolean", read: ({ job }) => job.onBlockerFailure === "wait" || null },
+  { name: "watched", type: "boolean", read: ({ watched }) => watched || null },
+  { name: "deduplication_key", type: "text", read: ({ job }) => job.deduplication?.key ?? null },
+  { name: "trace_context", type: "text", read: ({ job }) => job.traceContext },
+  { name: "input", type: "text", read: ({ job }) => job.input },
+]);
 
 /** In a transaction a conflict would spoil everything, so there the ids are looked up first. */
-const insertSql = ({ schema, job, idType }: Tables, lookFirst: boolean): string => `
+const insertSql = ({ schema, job, idType }: Tables, single: boolean, lookFirst: boolean): string => {
+  const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
+  return `
 WITH ${clockCte("$1")},
-taken AS MATERIALIZED (
-  SELECT id FROM ${job} WHERE ${lookFirst ? `id = ANY ($2::${idType}[])` : "false"}
-),
+taken AS MATERIALIZED (SELECT id FROM ${job} WHERE ${lookFirst ? isTaken : "false"}),
 inserted AS (
   INSERT INTO ${job} (
     id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue, lane, sequence_index, created_at,
@@ -41,81 +77,32 @@ inserted AS (
     waits_regardless, watched, deduplication_key, key_open, trace_context, input
   )
   SELECT
-    id, coalesce(sequence_id, id), coalesce(root_sequence_id, id), origin_id, ${repeated("type_name", "$6::text[]")},
-    coalesce(sequence_type_name, ${repeated("type_name", "$6::text[]")}), ${repeated("queue", "$8::text[]")},
-    ${repeated("lane", "$23::bigint[]")}, coalesce(sequence_index, 0), clock.now,
-    coalesce(sequence_created_at, clock.now), run_at, run_at, awaits_blockers IS NULL AND run_at <= clock.now,
+    id, coalesce(sequence_id, id), coalesce(root_sequence_id, id), origin_id, type_name,
+    coalesce(sequence_type_name, type_name), queue, lane, coalesce(sequence_index, 0), clock.now,
+    coalesce(sequence_created_at, clock.now), moment, moment, awaits_blockers IS NULL AND moment <= clock.now,
     (CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
-    ${repeated("priority", "$13::int[]")}, ${repeated("max_attempts", "$14::int[]")}, timeout_ms, lease_ms,
-    coalesce(waits_regardless, false), coalesce(watched, false), deduplication_key,
-    CASE WHEN deduplication_key IS NOT NULL THEN true END, trace_context, input
-  FROM clock CROSS JOIN unnest(
-    $2::${idType}[], $3::${idType}[], $4::${idType}[], $5::${idType}[], $6::text[], $7::text[], $8::text[],
-    $9::int[], $10::bigint[], $11::bigint[], $12::bigint[], $13::int[], $14::int[], $15::bigint[], $16::bigint[],
-    $17::boolean[], $18::boolean[], $19::boolean[], $20::text[], $21::text[], $22::text[], $23::bigint[]
-  ) AS new (
-    id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue,
-    sequence_index, sequence_created_at, scheduled_at, scheduled_after, priority, max_attempts, timeout_ms, lease_ms,
-    awaits_blockers, waits_regardless, watched, deduplication_key, trace_context, input, lane
-  )
+    priority, max_attempts, timeout_ms, lease_ms, coalesce(waits_regardless, false), coalesce(watched, false),
+    deduplication_key, CASE WHEN deduplication_key IS NOT NULL THEN true END, trace_context, input
+  FROM clock CROSS JOIN ${newRows(idType).source("new", 2, single)}
   CROSS JOIN LATERAL (
-    SELECT coalesce(scheduled_at, least(clock.now + coalesce(scheduled_after, 0), 8640000000000000)) AS run_at
+    SELECT coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000)) AS moment
   ) AS schedule
   WHERE NOT EXISTS (SELECT FROM taken)
 )
 SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
-
-interface Insertion {
-  readonly job: NewJob;
-  readonly watched: boolean;
-}
-
-interface Column {
-  readonly form: (values: readonly Value[]) => string;
-  readonly read: (insertion: Insertion) => Value;
-}
-
-// In the order of the statement's parameters, from $2 on.
-const columns: readonly Column[] = [
-  { form: required, read: ({ job }) => job.id },
-  { form: optional, read: ({ job }) => (job.sequenceId === job.id ? null : job.sequenceId) },
-  { form: optional, read: ({ job }) => (job.rootSequenceId === job.id ? null : job.rootSequenceId) },
-  { form: optional, read: ({ job }) => job.originId },
-  { form: required, read: ({ job }) => job.typeName },
-  {
-    form: optional,
-    read: ({ job }) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
-  },
-  { form: required, read: ({ job }) => job.queue },
-  { form: optional, read: ({ job }) => (job.sequenceIndex === 0 ? null : job.sequenceIndex) },
-  { form: optional, read: ({ job }) => job.sequenceCreatedAt },
-  { form: optional, read: ({ job: { schedule } }) => ("at" in schedule ? schedule.at : null) },
-  {
-    form: optional,
-    read: ({ job: { schedule } }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
-  },
-  { form: required, read: ({ job }) => job.priority },
-  { form: required, read: ({ job }) => job.maxAttempts },
-  { form: optional, read: ({ job }) => job.timeoutMs },
-  { form: optional, read: ({ job }) => job.leaseMs },
-  { form: optional, read: ({ job }) => (job.awaitsBlockers ? true : null) },
-  { form: optional, read: ({ job }) => (job.onBlockerFailure === "wait" ? true : null) },
-  { form: optional, read: ({ watched }) => (watched ? true : null) },
-  { form: optional, read: ({ job }) => job.deduplication?.key ?? null },
-  { form: optional, read: ({ job }) => job.traceContext },
-  { form: arrayLiteral, read: ({ job }) => job.input },
-  { form: required, read: ({ job }) => laneNumber(job.queue, job.typeName) },
-];
+};
 
 const insert = async (
-  { query }: Database,
+  { query, tables: { idType } }: Database,
   { ctx, now: given }: Call,
   insertions: readonly Insertion[],
 ): Promise<number> => {
+  const single = insertions.length === 1;
+  const lookFirst = ctx !== undefined;
   const rows = await query(ctx, {
-    name: ctx === undefined ? "insert" : "insert_in_transaction",
-    sql: (tables) => insertSql(tables, ctx !== undefined),
-    params: [given ?? null, ...columns.map(({ form, read }) => form(insertions.map(read)))],
+    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}`,
+    sql: (tables) => insertSql(tables, single, lookFirst),
+    params: [given ?? null, ...newRows(idType).params(insertions)],
   });
   const taken = rows.flatMap((row) => (row["taken"] === null ? [] : [row["taken"] as string]));
   if (taken.length > 0) throw new JobAlreadyExistsError(taken);
@@ -123,13 +110,14 @@ const insert = async (
 };
 
 const assertStorableIds = ({ isId, tables }: Database, jobs: readonly NewJob[]): void => {
-  for (const job of jobs) {
-    const unfit = [job.id, job.sequenceId, job.rootSequenceId, job.originId ?? job.id].find(
-      (id) => !isId(id),
-    );
-    if (unfit !== undefined) {
-      throw new InvalidOptionError("id", `must be a ${tables.idType} in its canonical form`, unfit);
-    }
+  const check = (id: string): void => {
+    if (!isId(id)) throw new InvalidOptionError("id", `must be a ${tables.idType} in its canonical form`, id);
+  };
+  for (const { id, sequenceId, rootSequenceId, originId } of jobs) {
+    check(id);
+    if (sequenceId !== id) check(sequenceId);
+    if (rootSequenceId !== id) check(rootSequenceId);
+    if (originId !== null) check(originId);
   }
 };
 

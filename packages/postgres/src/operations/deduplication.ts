@@ -31,7 +31,7 @@ export const lockKeys = async (
   await query(ctx, {
     name: "lock_keys",
     // By number, so that two calls with the same keys in another order do not wait for each other.
-    sql: () => `SELECT pg_advisory_xact_lock(lock) FROM (
+    sql: () => `SELECT pg_advisory_xact_lock(lock)::text FROM (
       SELECT DISTINCT hashtextextended($1 || name, 0) AS lock FROM unnest($2::text[]) AS name ORDER BY lock
     ) AS locks`,
     params: [`leasehold key of ${tables.schema} `, arrayLiteral([...names])],

@@ -8,7 +8,7 @@ import type {
 } from "leasehold/adapter";
 import { InvalidLeaseDurationError } from "leasehold/adapter";
 import { arrayLiteral, unnestParameters } from "../array-literal.ts";
-import { clockCte, now } from "../clock.ts";
+import { clockCte, now, nowSql } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-row.ts";
 import type { SqlRow } from "../provider.ts";
@@ -117,7 +117,7 @@ export const lockJob = async (
   if (!isId(call.jobId)) return refuse("not_found", undefined);
   const [row] = await query(call.ctx, {
     name: "lock_job",
-    sql: () => `WITH ${clockCte("$1")} SELECT ${now} AS now, ${jobColumns("j")} FROM ${tables.job} AS j
+    sql: () => `SELECT ${nowSql("$1")} AS now, ${jobColumns("j")} FROM ${tables.job} AS j
       WHERE j.id = $2 FOR NO KEY UPDATE OF j`,
     params: [call.now ?? null, call.jobId],
   });

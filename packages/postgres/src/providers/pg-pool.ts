@@ -1,4 +1,5 @@
 import { InvalidOptionError } from "leasehold/adapter";
+import { TransactionRolledBackError } from "../errors.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
 
 /** What is used of a client of `pg`. */
@@ -7,7 +8,7 @@ export interface PgClientLike {
     readonly text: string;
     readonly values: unknown[];
     readonly name?: string;
-  }): Promise<{ readonly rows: Record<string, unknown>[] }>;
+  }): Promise<{ readonly rows: Record<string, unknown>[]; readonly command?: string }>;
   /** From version 8.17 on. */
   getTransactionStatus?(): string | null;
 }
@@ -19,8 +20,8 @@ export interface PgPoolClientLike extends PgClientLike {
 }
 
 /** What is used of a `Pool` of `pg`. */
-export interface PgPoolLike<TClient extends PgPoolClientLike> {
-  connect(): Promise<TClient>;
+export interface PgPoolLike {
+  connect(): Promise<PgPoolClientLike>;
   query: PgClientLike["query"];
   on(event: "error", listener: (error: Error) => void): unknown;
   listenerCount(event: "error"): number;
@@ -30,9 +31,16 @@ export interface PgContext<TClient> {
   readonly client: TClient;
 }
 
-export interface PgPoolProviderOptions<TClient extends PgPoolClientLike> {
+/** The clients of a pool: with `pg` its `PoolClient`. The second signature stands for the callbacks that it also takes. */
+export type PgClientOf<TPool> = TPool extends {
+  connect: { (): Promise<infer TClient extends PgPoolClientLike>; (...args: never[]): unknown };
+}
+  ? TClient
+  : PgPoolClientLike;
+
+export interface PgPoolProviderOptions<TPool extends PgPoolLike> {
   /** Yours: the provider borrows its clients and never ends it. */
-  readonly pool: PgPoolLike<TClient>;
+  readonly pool: TPool;
   /**
    * Keeps the statements of the hot path prepared on each connection. Turn it off behind a pooler in transaction mode
    * that does not track prepared statements. Default: true.
@@ -46,10 +54,14 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
 /** A provider over a `Pool` of `pg`. Its context is `{ client }`, with a client in an open transaction. */
-export const createPgPoolProvider = <TClient extends PgPoolClientLike>({
+export const createPgPoolProvider = <TPool extends PgPoolLike>({
   pool,
   prepareStatements = true,
-}: PgPoolProviderOptions<TClient>): PgStateProvider<PgContext<TClient>, PgContext<TClient>> => {
+}: PgPoolProviderOptions<TPool>): PgStateProvider<
+  PgContext<PgClientOf<TPool>>,
+  PgContext<PgClientOf<TPool>>
+> => {
+  type TClient = PgClientOf<TPool>;
   if (!isObject(pool) || typeof pool.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
@@ -67,7 +79,7 @@ export const createPgPoolProvider = <TClient extends PgPoolClientLike>({
 
   /** The pool does not listen to a client while it is lent out; one that then loses its server would end the process. */
   const borrow = async (): Promise<TClient> => {
-    const client = await pool.connect();
+    const client = (await pool.connect()) as TClient;
     client.on("error", ignore);
     return client;
   };
@@ -84,7 +96,9 @@ export const createPgPoolProvider = <TClient extends PgPoolClientLike>({
       await client.query({ text: "BEGIN", values: [] });
       inTransaction.add(client);
       const result = await callback({ client });
-      await client.query({ text: "COMMIT", values: [] });
+      const { command } = await client.query({ text: "COMMIT", values: [] });
+      // What PostgreSQL answers when a statement had failed and the callback went on regardless.
+      if (command === "ROLLBACK") throw new TransactionRolledBackError();
       return result;
     } catch (error) {
       await client.query({ text: "ROLLBACK", values: [] }).catch((failure: unknown) => {

@@ -1,0 +1,122 @@
+import { PGlite, type Transaction as PGliteTransaction } from "@electric-sql/pglite";
+import { drizzle } from "drizzle-orm/node-postgres";
+import createKnex, { type Knex } from "knex";
+import { Kysely, PostgresDialect, type Transaction as KyselyTransaction } from "kysely";
+import { afterAll, beforeAll, describe, expect, expectTypeOf, inject, it } from "vitest";
+import * as drizzleExample from "../examples/drizzle.ts";
+import * as knexExample from "../examples/knex.ts";
+import * as kyselyExample from "../examples/kysely.ts";
+import * as pgliteExample from "../examples/pglite.ts";
+import { createPool } from "../examples/pool.ts";
+import { type CompleteContext, describeExample } from "./testing/example-suite.ts";
+import { isTransientPgError } from "./transient-errors.ts";
+
+const connectionTo = (url: string, schema: string) => ({
+  connectionString: url,
+  options: `-c search_path=${schema}`,
+});
+
+describeExample({
+  name: "Drizzle",
+  key: "tx",
+  server: () => inject("postgres18Url"),
+  connect: async (schema, url) => {
+    const pool = createPool(connectionTo(url, schema));
+    const db: drizzleExample.Database = drizzle(pool, { schema: { orders: drizzleExample.orders } });
+    return {
+      provider: drizzleExample.createDrizzleProvider(db),
+      transaction: (callback) => db.transaction((tx) => callback({ tx })),
+      placeOrder: (leasehold, order) => drizzleExample.placeOrder(db, leasehold, order),
+      createShippingWorker: drizzleExample.createShippingWorker,
+      close: () => pool.end(),
+    };
+  },
+});
+
+describeExample({
+  name: "Kysely",
+  key: "trx",
+  server: () => inject("postgres18Url"),
+  connect: async (schema, url) => {
+    const db = new Kysely<kyselyExample.Database>({
+      dialect: new PostgresDialect({ pool: createPool(connectionTo(url, schema)) }),
+    });
+    return {
+      provider: kyselyExample.createKyselyProvider(db),
+      transaction: (callback) => db.transaction().execute((trx) => callback({ trx })),
+      placeOrder: (leasehold, order) => kyselyExample.placeOrder(db, leasehold, order),
+      createShippingWorker: kyselyExample.createShippingWorker,
+      close: () => db.destroy(),
+    };
+  },
+});
+
+describeExample({
+  name: "Knex",
+  key: "trx",
+  server: () => inject("postgres18Url"),
+  connect: async (schema, url) => {
+    const knex = createKnex({
+      client: "pg",
+      connection: connectionTo(url, schema),
+      pool: { min: 0, max: 10 },
+      log: { warn: () => {} },
+    });
+    return {
+      provider: knexExample.createKnexProvider(knex),
+      transaction: (callback) => knex.transaction((trx) => callback({ trx })),
+      placeOrder: (leasehold, order) => knexExample.placeOrder(knex, leasehold, order),
+      createShippingWorker: knexExample.createShippingWorker,
+      close: () => knex.destroy(),
+    };
+  },
+});
+
+describe("Knex", () => {
+  it("lets a pool that stays full be recognised", async () => {
+    const knex = createKnex({
+      client: "pg",
+      connection: inject("postgres18Url"),
+      pool: { min: 0, max: 1, acquireTimeoutMillis: 20 },
+      log: { warn: () => {} },
+    });
+    const provider = knexExample.createKnexProvider(knex);
+    const waiting = provider.runInTransaction(() =>
+      provider.executeSql(undefined, { sql: "SELECT 1", params: [] }),
+    );
+    await expect(waiting).rejects.toSatisfy(isTransientPgError);
+    await knex.destroy();
+  });
+});
+
+// It takes seconds to begin with, so that all tests share one: each has a schema of its own, as elsewhere.
+let pglite: PGlite;
+beforeAll(async () => {
+  pglite = await PGlite.create();
+}, 120_000);
+afterAll(() => pglite.close());
+
+describeExample({
+  name: "PGlite",
+  key: "tx",
+  connect: async (schema) => {
+    const db = pglite;
+    await db.exec(`SET search_path = ${schema}`);
+    return {
+      provider: pgliteExample.createPGliteProvider(db),
+      transaction: (callback) => db.transaction((tx) => callback({ tx })),
+      placeOrder: (leasehold, order) => pgliteExample.placeOrder(db, leasehold, order),
+      createShippingWorker: pgliteExample.createShippingWorker,
+      close: async () => {},
+    };
+  },
+});
+
+expectTypeOf<
+  CompleteContext<drizzleExample.DrizzleContext>["tx"]
+>().toEqualTypeOf<drizzleExample.Transaction>();
+expectTypeOf<CompleteContext<kyselyExample.KyselyContext>["trx"]>().toEqualTypeOf<
+  KyselyTransaction<kyselyExample.Database>
+>();
+expectTypeOf<CompleteContext<knexExample.KnexContext>["trx"]>().toEqualTypeOf<Knex.Transaction>();
+expectTypeOf<CompleteContext<pgliteExample.PGliteContext>["tx"]>().toEqualTypeOf<PGliteTransaction>();
