@@ -90,7 +90,7 @@ export type RenewalResult =
   | { readonly kind: "busy" }
   | LeaseRefusal;
 
-export type LockResult = { readonly kind: "locked"; readonly job: StateJob } | LeaseRefusal;
+export type LockResult = { readonly kind: "locked" } | LeaseRefusal;
 
 interface OutcomeBase {
   readonly jobId: string;

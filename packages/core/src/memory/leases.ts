@@ -46,5 +46,5 @@ export const renewLeases = (store: JobStore, renewals: readonly Renewal[], now: 
 export const lockJob = (store: JobStore, { jobId, leaseToken }: HeldLease, now: number): LockResult => {
   const row = store.find(jobId)?.row;
   if (row === undefined) return refuse("not_found", undefined);
-  return findRefusal(row, leaseToken, now) ?? { kind: "locked", job: row };
+  return findRefusal(row, leaseToken, now) ?? { kind: "locked" };
 };

@@ -209,7 +209,8 @@ export const createProcessSession = (
     },
     close: () => {
       isClosed = true;
-      if (!open && !closed) return;
+      // Once completed, nobody waits; and an error costs its stack.
+      if (completed || (!open && !closed)) return;
       const reason = new JobAttemptEndedError(job.id, getAbortReason() ?? "its process function has settled");
       // Whoever waits for these handles the rejection; that nobody waits any more is no error.
       open?.ending.promise.catch(() => {});

@@ -51,7 +51,8 @@ const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly after
 
 const outcomeRows = defineRows<JobOutcome>((idType) => [
   { name: "id", type: idType, read: ({ jobId }) => jobId },
-  { name: "token", type: "text", read: ({ leaseToken }) => leaseToken },
+  // Without a token an outcome stands alone, so there is never a null beside others.
+  { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
   { name: "kind", type: "text", required: true, read: ({ kind }) => kind },
   { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
   {

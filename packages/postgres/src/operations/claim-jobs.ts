@@ -84,7 +84,8 @@ picked AS MATERIALIZED (
 
 // Rows that are locked stay where they are, so they can be found again by their place in the table: no index is needed.
 // They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
-// a share of the table, and read all of it.
+// a share of the table, and read all of it. It expects ten, and of those, by a limit it does not know, one: for ten it
+// would rather read a table that was small when the plan was made, and keep doing so when it has grown.
 const claimSql = (tables: Tables, lanes: readonly Lane[]): string => `
 WITH ${clockCte("$1")},
 ${lanes.length === 1 ? pickFromOneLane(tables) : pickFromManyLanes(tables, lanes)}
@@ -98,8 +99,10 @@ UPDATE ${tables.job} AS j SET
   leased_by = $8,
   expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
   last_attempt_at = ${now}
-FROM unnest(
-  ARRAY(SELECT ctid FROM picked), ARRAY(SELECT request FROM picked), ARRAY(SELECT due_at FROM picked)
+FROM (
+  SELECT * FROM unnest(
+    ARRAY(SELECT ctid FROM picked), ARRAY(SELECT request FROM picked), ARRAY(SELECT due_at FROM picked)
+  ) LIMIT (SELECT 2147483647)
 ) AS place (ctid, request, stood_at)
 WHERE j.ctid = place.ctid
 RETURNING ${claimedColumns("j")}, place.request, place.stood_at, j.position`;

@@ -115,5 +115,6 @@ export const commitOutcomes = async (
   const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
   const careful = rest.length === 0 ? [] : await commitCarefully(database, call, rest);
   let next = 0;
-  return outcomes.map(({ jobId }) => (done.has(jobId) ? applied(at, nothing) : careful[next++]!));
+  const plain = applied(at, nothing);
+  return outcomes.map(({ jobId }) => (done.has(jobId) ? plain : careful[next++]!));
 };

@@ -10,7 +10,6 @@ import { InvalidLeaseDurationError } from "leasehold/adapter";
 import { arrayLiteral, unnestParameters } from "../array-literal.ts";
 import { clockCte, now, nowSql } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-row.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 
@@ -117,11 +116,11 @@ export const lockJob = async (
   if (!isId(call.jobId)) return refuse("not_found", undefined);
   const [row] = await query(call.ctx, {
     name: "lock_job",
-    sql: () => `SELECT ${nowSql("$1")} AS now, ${jobColumns("j")} FROM ${tables.job} AS j
-      WHERE j.id = $2 FOR NO KEY UPDATE OF j`,
+    sql: () => `SELECT ${nowSql("$1")} AS now, status, lease_token, due_at, failure_reason FROM ${tables.job}
+      WHERE id = $2 FOR NO KEY UPDATE`,
     params: [call.now ?? null, call.jobId],
   });
-  if (row === undefined) return refuse("not_found", undefined);
-  const job = toStateJob(row);
-  return findRefusal(job, call.leaseToken, Number(row["now"])) ?? { kind: "locked", job };
+  const facts = row && factsOf(row);
+  if (facts === undefined) return refuse("not_found", undefined);
+  return findRefusal(facts, call.leaseToken, Number(row!["now"])) ?? { kind: "locked" };
 };

@@ -37,6 +37,8 @@ export interface PgNotifyProviderOptions {
    * pooler in transaction mode.
    */
   readonly createClient?: (() => PgDedicatedClientLike) | undefined;
+  /** As for the state provider. Default: true, unless there is a `createClient`. */
+  readonly prepareStatements?: boolean | undefined;
 }
 
 interface Session {
@@ -45,7 +47,11 @@ interface Session {
 }
 
 /** A notify provider over `pg`. */
-export const createPgNotifyProvider = ({ pool, createClient }: PgNotifyProviderOptions): PgNotifyProvider => {
+export const createPgNotifyProvider = ({
+  pool,
+  createClient,
+  prepareStatements = createClient === undefined,
+}: PgNotifyProviderOptions): PgNotifyProvider => {
   if (typeof pool?.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
@@ -101,7 +107,11 @@ export const createPgNotifyProvider = ({ pool, createClient }: PgNotifyProviderO
 
   return {
     publish: async (channel, payloads) => {
-      await pool.query({ text: publishSql, values: [channel, JSON.stringify(payloads)] });
+      await pool.query({
+        text: publishSql,
+        values: [channel, JSON.stringify(payloads)],
+        ...(prepareStatements ? { name: "leasehold_notify" } : {}),
+      });
     },
     subscribe,
   };

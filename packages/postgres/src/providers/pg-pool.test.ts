@@ -1,0 +1,118 @@
+import pg from "pg";
+import { afterAll, describe, expect, inject, it } from "vitest";
+import { createPgPoolProvider, type PgContext } from "./pg-pool.ts";
+
+const pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 3 });
+afterAll(() => pool.end());
+const select = (sql: string) => ({ sql, params: [] });
+
+describe("createPgPoolProvider", () => {
+  const provider = createPgPoolProvider({ pool });
+
+  it.each([undefined, null, {}, "pool", () => pool])("refuses what is no pool: %s", (wrong) => {
+    expect(() => createPgPoolProvider({ pool: wrong as unknown as pg.Pool })).toThrow(
+      expect.objectContaining({ code: "InvalidOption", option: "pool" }),
+    );
+  });
+
+  it("knows its transactions while they last", async () => {
+    let outlived: unknown;
+    await provider.runInTransaction(async (ctx) => {
+      outlived = ctx;
+      expect(await provider.isInTransaction(ctx)).toBe(true);
+    });
+    expect(await provider.isInTransaction(outlived)).toBe(false);
+    await provider.provideContext(async (ctx) => {
+      expect(await provider.isInTransaction(ctx)).toBe(false);
+    });
+    for (const other of [undefined, null, 1, {}, { client: {} }, { client: null }])
+      expect(await provider.isInTransaction(other)).toBe(false);
+  });
+
+  it("knows a transaction that its user has begun", async () => {
+    const client = await pool.connect();
+    expect(await provider.isInTransaction({ client })).toBe(false);
+    await client.query("BEGIN");
+    expect(await provider.isInTransaction({ client })).toBe(true);
+    await client.query("SELECT 1 / 0").catch(() => {});
+    // The state follows the error; by the second refusal it has arrived.
+    await client.query("SELECT 1").catch(() => {});
+    expect(await provider.isInTransaction({ client })).toBe(false);
+    await client.query("ROLLBACK");
+    client.release();
+  });
+
+  it("commits what succeeds, rolls back what fails, and passes the failure on", async () => {
+    const name = `provider_${process.pid}`;
+    await pool.query(`CREATE TABLE ${name} (x int)`);
+    try {
+      await provider.runInTransaction((ctx) =>
+        provider.executeSql(ctx, select(`INSERT INTO ${name} VALUES (1) RETURNING x`)),
+      );
+      const failure = new Error("no");
+      await expect(
+        provider.runInTransaction(async (ctx) => {
+          await provider.executeSql(ctx, select(`INSERT INTO ${name} VALUES (2) RETURNING x`));
+          throw failure;
+        }),
+      ).rejects.toBe(failure);
+      expect(await provider.executeSql(undefined, select(`SELECT x FROM ${name}`))).toEqual([{ x: 1 }]);
+    } finally {
+      await pool.query(`DROP TABLE ${name}`);
+    }
+  });
+
+  it("survives that the server ends a connection that is lent out, and gives the pool a new one", async () => {
+    const useUntilEnded = async (ctx: PgContext<pg.PoolClient>): Promise<unknown> => {
+      const [row] = await provider.executeSql(ctx, select("SELECT pg_backend_pid() AS pid"));
+      const gone = new Promise((resolve) => {
+        ctx.client.once("end", resolve);
+      });
+      await pool.query("SELECT pg_terminate_backend($1)", [row!["pid"]]);
+      // Nothing is being asked at that moment: only an event tells of it.
+      await gone;
+      return provider.executeSql(ctx, select("SELECT 1 AS one"));
+    };
+    await expect(provider.runInTransaction(useUntilEnded)).rejects.toThrow(/not queryable/);
+    await expect(provider.provideContext(useUntilEnded)).rejects.toThrow(/not queryable/);
+    for (let use = 0; use < 6; use += 1)
+      expect(
+        await provider.runInTransaction((ctx) => provider.executeSql(ctx, select("SELECT 1 AS one"))),
+      ).toEqual([{ one: 1 }]);
+  });
+
+  it("leaves nothing of its own on the clients it gives back", async () => {
+    const own = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
+    const using = createPgPoolProvider({ pool: own });
+    const listeners = async (): Promise<number> => {
+      const client = await own.connect();
+      const count = client.listenerCount("error");
+      client.release();
+      return count;
+    };
+    const before = await listeners();
+    for (let use = 0; use < 20; use += 1) {
+      await using.runInTransaction(async () => {});
+      await using.provideContext(async () => {});
+    }
+    expect(await listeners()).toBe(before);
+    await own.end();
+  });
+
+  it("keeps statements with a name prepared, unless told not to", async () => {
+    const statement = { sql: "SELECT $1::int AS n", params: [7], name: "leasehold_provider_test" };
+    const prepared = async (prepareStatements: boolean): Promise<number> => {
+      const own = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
+      const using = createPgPoolProvider({ pool: own, prepareStatements });
+      expect(await using.executeSql(undefined, statement)).toEqual([{ n: 7 }]);
+      expect(await using.executeSql(undefined, statement)).toEqual([{ n: 7 }]);
+      const { rowCount } = await own.query("SELECT FROM pg_prepared_statements WHERE name = $1", [
+        statement.name,
+      ]);
+      await own.end();
+      return rowCount!;
+    };
+    expect(await prepared(true)).toBe(1);
+    expect(await prepared(false)).toBe(0);
+  });
+});
