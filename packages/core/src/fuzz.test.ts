@@ -104,7 +104,7 @@ const show = (make: () => unknown): string => {
 const patienceMs = 10_000;
 
 const settles = async (call: () => unknown): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const hang = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error("It hangs.")), patienceMs);
   });
