@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { BaseStateAdapterContext } from "leasehold/adapter";
 import type { Migration } from "./migrations/migration.ts";
 import type { PgStateProvider } from "./provider.ts";
@@ -54,11 +55,12 @@ export const migrationStatus = async (
 };
 
 /** The lock is the transaction's, so it works through a pooler, and ends with the connection that held it. */
-const lockMigrations = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<void> => {
-  await provider.executeSql(ctx, {
-    sql: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
+const tryToLock = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {
+  const [row] = await provider.executeSql(ctx, {
+    sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked",
     params: [`leasehold migrations of ${tables.schema}`],
   });
+  return row?.["locked"] === true;
 };
 
 const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<void> => {
@@ -89,30 +91,45 @@ const applyMigration = async (
   const run = async (own: Context): Promise<void> => {
     for (const sql of migration.statements(tables)) await provider.executeSql(own, { sql, params: [] });
   };
-  // The transaction that holds the lock stays open meanwhile; the work itself happens on another connection.
-  if (migration.outsideTransaction === true) await provider.provideContext(run);
-  else await run(ctx);
+  if (migration.outsideTransaction === true) {
+    // The transaction that holds the lock stays open meanwhile; the work itself happens on another connection. The
+    // setting keeps it from being ended for its idleness, and as a statement without a snapshot it lets go of the last
+    // one: `CREATE INDEX CONCURRENTLY` waits for all of those.
+    await provider.executeSql(ctx, {
+      sql: "SET LOCAL idle_in_transaction_session_timeout = 0",
+      params: [],
+    });
+    await provider.provideContext(run);
+  } else await run(ctx);
   await provider.executeSql(ctx, {
     sql: `INSERT INTO ${tables.migration} (version, name) VALUES ($1, $2)`,
     params: [migration.version, migration.name],
   });
 };
 
+const lockPollMs = 50;
+
 /**
  * Brings the schema up to date. Any number of processes may do so at once: one works, the others wait and find nothing
  * left to do. A step that is interrupted is run again the next time.
+ *
+ * They wait outside any transaction: one that waited for the lock would keep a snapshot, and a step that builds an index
+ * concurrently waits for snapshots. PostgreSQL would not see that the two wait for each other.
  */
 export const migrate = async (
   provider: AnyProvider,
   tables: Tables,
   migrations: readonly Migration[],
 ): Promise<void> => {
-  for (const migration of unapplied(migrations, await readApplied(provider, tables))) {
-    await provider.runInTransaction(async (ctx) => {
-      await lockMigrations(provider, tables, ctx);
+  const apply = (migration: Migration): Promise<boolean> =>
+    provider.runInTransaction(async (ctx) => {
+      if (!(await tryToLock(provider, tables, ctx))) return false;
       await prepareSchema(provider, tables, ctx);
       const applied = await readApplied(provider, tables, ctx);
       if (unapplied([migration], applied).length > 0) await applyMigration(provider, tables, migration, ctx);
+      return true;
     });
+  for (const migration of unapplied(migrations, await readApplied(provider, tables))) {
+    while (!(await apply(migration))) await sleep(lockPollMs);
   }
 };

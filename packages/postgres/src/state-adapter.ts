@@ -106,11 +106,12 @@ export const createPgStateAdapter = async <
   options: PgStateAdapterOptions<TTxContext, TContext>,
 ): Promise<PgStateAdapter<TTxContext, TContext, TJobId>> => {
   const { stateProvider: provider, isTransientError: isAlsoTransient } = options;
+  const { schema = "leasehold", idType = "uuid", idDefault = "gen_random_uuid()" } = options;
   checkProvider(provider);
   const tables = nameTables(
-    quoteIdentifier(options.schema ?? "leasehold", "schema"),
-    checkIdType(options.idType ?? "uuid"),
-    checkIdDefault(options.idDefault ?? "gen_random_uuid()"),
+    quoteIdentifier(schema, "schema"),
+    checkIdType(idType),
+    checkIdDefault(idDefault),
   );
   let closed = false;
   const database = createDatabase({ provider, tables, isClosed: () => closed });

@@ -37,42 +37,60 @@ const someAreDueSql = ({ job }: Tables): string => `EXISTS (
 const runnableSql = ({ job }: Tables, columns: string, lane: string): string => `
   SELECT ${columns} FROM ${job} WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER BY ${runOrder}`;
 
-/** The lane in this place of the parameters, counted from 1. */
-const placeSql = (place: number): string => `($2::bigint[])[${place}]`;
+// Nothing is taken while jobs that have fallen due are not yet in line.
+const limitSql = (tables: Tables, limit: string): string =>
+  `(SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0 ELSE ${limit} END)`;
 
 /** One lane: its index, read in order, is the line; rows are locked as they are taken. */
 const pickFromOneLane = (tables: Tables): string => `
 picked AS MATERIALIZED (
   SELECT ctid, due_at, ($3::int[])[1] AS request FROM (
-    ${runnableSql(tables, "ctid, due_at", placeSql(1))}
-    LIMIT (SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0
-      ELSE least($4::int, ($5::int[])[($3::int[])[1]]) END)
+    ${runnableSql(tables, "ctid, due_at", "($2::bigint[])[1]")}
+    LIMIT ${limitSql(tables, "least($4::int, ($5::int[])[($3::int[])[1]])")}
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
 )`;
 
+const rankedSql = (rows: string): string =>
+  `(SELECT *, row_number() OVER (PARTITION BY request ORDER BY ${runOrder}) AS rank FROM ${rows})`;
+
 /**
- * Many lanes: their heads are merged, without locks, to see how many jobs to take from each; then as many are locked in
- * each lane. A job that somebody else has locked is passed over for the next in its lane.
+ * Many lanes: how many jobs to take from each is seen without locks; then as many are locked in each lane. A job that
+ * somebody else has locked is passed over for the next in its lane.
+ *
+ * A glance at the heads of the lanes, twice as long as an even share, mostly shows enough. A lane of which all that was
+ * seen is wanted may have more to give; of such, as much is read as could be wanted at all.
  */
-const pickFromManyLanes = (tables: Tables, lanes: readonly Lane[]): string => {
-  const requests = [...new Set(lanes.map(({ request }) => request))];
-  const merged = requests.map((request) => {
-    const arms = lanes.flatMap((lane, index) => {
-      if (lane.request !== request) return [];
-      const place = index + 1;
-      const columns = `${place} AS place, ${request} AS request, priority, due_at, position`;
-      return [`(${runnableSql(tables, columns, placeSql(place))})`];
-    });
-    return `(SELECT * FROM (${arms.join(" UNION ALL ")}) AS request_${request}
-      ORDER BY ${runOrder} LIMIT ($5::int[])[${request}])`;
-  });
+const pickFromManyLanes = (tables: Tables): string => {
+  const line = "priority, due_at, position";
   return `
+lane AS MATERIALIZED (
+  SELECT number, request, place, ($5::int[])[request] AS most
+  FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS t (number, request, place)
+  WHERE (${runnableSql(tables, "1", "number")} LIMIT 1) IS NOT NULL
+),
+portion AS MATERIALIZED (SELECT 2 * $4::int / greatest(1, count(*)) + 8 AS size FROM lane),
+glance AS MATERIALIZED (
+  SELECT place, request, most, head.* FROM lane CROSS JOIN LATERAL (
+    ${runnableSql(tables, line, "lane.number")} LIMIT (SELECT size FROM portion)
+  ) AS head
+),
+used_up AS MATERIALIZED (
+  SELECT place FROM ${rankedSql("glance")} AS seen GROUP BY place, most
+  HAVING count(*) = (SELECT size FROM portion) AND max(rank) <= most
+),
+candidate AS MATERIALIZED (
+  SELECT * FROM glance WHERE place <> ALL (ARRAY(SELECT place FROM used_up))
+  UNION ALL
+  SELECT place, request, most, head.* FROM lane CROSS JOIN LATERAL (
+    ${runnableSql(tables, line, "lane.number")} LIMIT lane.most
+  ) AS head
+  WHERE place = ANY (ARRAY(SELECT place FROM used_up))
+),
 share AS MATERIALIZED (
   SELECT place, count(*) AS quota FROM (
-    SELECT place FROM (${merged.join(" UNION ALL ")}) AS heads
-    ORDER BY request, ${runOrder}
-    LIMIT (SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0 ELSE $4::int END)
+    SELECT place FROM ${rankedSql("candidate")} AS ranked WHERE rank <= most
+    ORDER BY request, rank LIMIT ${limitSql(tables, "$4::int")}
   ) AS taken GROUP BY place
 ),
 picked AS MATERIALIZED (
@@ -86,9 +104,9 @@ picked AS MATERIALIZED (
 // They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
 // a share of the table, and read all of it. It expects ten, and of those, by a limit it does not know, one: for ten it
 // would rather read a table that was small when the plan was made, and keep doing so when it has grown.
-const claimSql = (tables: Tables, lanes: readonly Lane[]): string => `
+const claimSql = (tables: Tables, single: boolean): string => `
 WITH ${clockCte("$1")},
-${lanes.length === 1 ? pickFromOneLane(tables) : pickFromManyLanes(tables, lanes)}
+${single ? pickFromOneLane(tables) : pickFromManyLanes(tables)}
 UPDATE ${tables.job} AS j SET
   status = 'running',
   ready = false,
@@ -172,7 +190,7 @@ const claimFromLanes = async (
   limit: number,
 ): Promise<StateJob[]> => {
   if (lanes.length === 0 || limit <= 0) return [];
-  const shape = lanes.map(({ request }) => request).join("_");
+  const single = lanes.length === 1;
   const numbers = arrayLiteral(lanes.map(({ number }) => number));
   const params = [
     call.now ?? null,
@@ -187,8 +205,8 @@ const claimFromLanes = async (
   /** With `inOrder`, nothing is taken while jobs that have fallen due are not yet in line. */
   const claim = (inOrder: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
-      name: `claim_${shape}`,
-      sql: (tables) => claimSql(tables, lanes),
+      name: single ? "claim_one_lane" : "claim_many_lanes",
+      sql: (tables) => claimSql(tables, single),
       params: [...params, inOrder],
     });
   let rows = await claim(true);

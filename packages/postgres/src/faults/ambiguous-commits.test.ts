@@ -1,0 +1,190 @@
+import { randomUUID } from "node:crypto";
+import { JobAlreadyExistsError } from "leasehold";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { type Bench, type Driver, openBench } from "../testing/bench.ts";
+import { type RequestMatch, startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
+import { until } from "../testing/until.ts";
+
+const holds =
+  (text: string): RequestMatch =>
+  (request) =>
+    request.includes(text);
+
+const insertsJobs: RequestMatch = (request) => /INSERT INTO "\w+"\.job \(/.test(request);
+const claims: RequestMatch = holds("lease_version + 1");
+const commitsOutcomes: RequestMatch = holds("o.continued_to_id");
+const commits: RequestMatch = (request) => /\bcommit\b/i.test(request);
+
+const workerOptions = { pollIntervalMs: 50, leaseMs: 3_000, reapIntervalMs: 500, concurrency: 5 };
+
+describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s", (driver) => {
+  let proxy: TcpProxy;
+  let bench: Bench;
+  beforeEach(async () => {
+    const directUrl = inject("postgres18Url");
+    proxy = await startTcpProxy(directUrl);
+    bench = await openBench({
+      url: proxy.url,
+      directUrl,
+      driver,
+      prepareStatements: false,
+      // Connections of `postgres` that have been lost may not answer when they are used again.
+      leasehold: { storeDeadlineMs: 2_000 },
+    });
+  });
+  afterEach(async () => {
+    await bench.close();
+    await proxy.close();
+  });
+
+  /** Loses the request or its reply, whichever the case is about. */
+  const lose = (what: "request" | "reply", matches: RequestMatch): Promise<void> =>
+    what === "request" ? proxy.loseRequest(matches) : proxy.loseReply(matches);
+
+  const ledger = (): Promise<{ n: number }[]> => bench.rows("SELECT n FROM $schema.ledger ORDER BY n");
+
+  describe.each(["request", "reply"] as const)("when the %s is lost", (what) => {
+    it("a start is made once, and the caller is told of it", async () => {
+      const lost = lose(what, insertsJobs);
+      const started = await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      await lost;
+      expect(started).toMatchObject({ deduplicated: false });
+      expect(await bench.rows("SELECT id FROM $schema.job")).toEqual([{ id: started.id }]);
+    });
+
+    it("so is a start of many", async () => {
+      const lost = lose(what, insertsJobs);
+      const sequences = Array.from({ length: 50 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
+      const started = await bench.leasehold.startJobSequences({ sequences });
+      await lost;
+      expect(started).toHaveLength(50);
+      expect(await bench.statuses()).toEqual({ pending: 50 });
+    });
+
+    it("a start in the user's transaction is there with the user's write, or neither is", async () => {
+      const lost = lose(what, commits);
+      const id = randomUUID();
+      const start = (): Promise<unknown> =>
+        bench.leasehold.runInTransaction(async (ctx) => {
+          await bench.writeIn(ctx)(`INSERT INTO ${bench.schema}.ledger VALUES (1, 1, $1, 0, 0)`, [id]);
+          await bench.leasehold.startJobSequence({ ...ctx, id, typeName: "work", input: { n: 1 } });
+        });
+      await expect(start()).rejects.toSatisfy((error) => bench.stateAdapter.isTransientError(error));
+      await lost;
+      const committed = what === "reply";
+      expect(await ledger()).toHaveLength(committed ? 1 : 0);
+      expect(await bench.statuses()).toEqual(committed ? { pending: 1 } : {});
+      // The id makes it safe to try again, and says what had become of the first try.
+      if (committed) await expect(start()).rejects.toBeInstanceOf(JobAlreadyExistsError);
+      else await start();
+      expect(await ledger()).toHaveLength(1);
+      expect(await bench.statuses()).toEqual({ pending: 1 });
+    });
+
+    it("a claim is found again by its token, and the job runs once", async () => {
+      await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      const lost = lose(what, claims);
+      let runs = 0;
+      const worker = await bench.leasehold
+        .createWorker()
+        .implementJobType({ typeName: "work", process: async () => ++runs })
+        .start(workerOptions);
+      await lost;
+      await until(async () => (await bench.statuses())["completed"] === 1, "the job has completed");
+      await worker.stop();
+      expect(runs).toBe(1);
+      const jobs = await bench.rows("SELECT attempt, lease_version, expired_leases FROM $schema.job");
+      expect(jobs).toEqual([{ attempt: 1, lease_version: 1, expired_leases: 0 }]);
+    });
+
+    it("an outcome is written once, without running the job again", async () => {
+      const lost = lose(what, commitsOutcomes);
+      let runs = 0;
+      const worker = await bench.leasehold
+        .createWorker()
+        .implementJobType({ typeName: "work", process: async () => ++runs })
+        .start(workerOptions);
+      await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      await lost;
+      await until(async () => (await bench.statuses())["completed"] === 1, "the job has completed");
+      await worker.stop();
+      expect(runs).toBe(1);
+      const jobs = await bench.rows("SELECT attempt, lease_version, output FROM $schema.job");
+      expect(jobs).toEqual([{ attempt: 1, lease_version: 1, output: "1" }]);
+    });
+
+    it("a completion and the user's write are both there, once", async () => {
+      let runs = 0;
+      // The reaper commits, too: only what follows the user's write is meant.
+      const lost = lose(what, (request) => runs > 0 && commits(request));
+      const worker = await bench.leasehold
+        .createWorker({ retry: { type: "fixed", delayMs: 20 } })
+        .implementJobType({
+          typeName: "work",
+          process: async ({ job, complete }) =>
+            complete(async (ctx) => {
+              runs += 1;
+              await bench.writeIn(ctx)(`INSERT INTO ${bench.schema}.ledger VALUES (1, 1, $1, 0, 0)`, [
+                job.id,
+              ]);
+              return runs;
+            }),
+        })
+        .start({ ...workerOptions, reapIntervalMs: 60_000 });
+      await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      await lost;
+      await until(async () => (await bench.statuses())["completed"] === 1, "the job has completed");
+      const { clean } = await worker.stop();
+      expect(clean).toBe(true);
+      expect(await ledger()).toEqual([{ n: 1 }]);
+      // What was committed is not done again, although the worker was never told.
+      const expected = what === "reply" ? 1 : 2;
+      expect(runs).toBe(expected);
+      const jobs = await bench.rows("SELECT status, attempt, output FROM $schema.job");
+      expect(jobs).toEqual([{ status: "completed", attempt: expected, output: String(expected) }]);
+    });
+  });
+
+  // One loss at a time is what `postgres` 3.4 can take (see its provider).
+  it.runIf(driver === "pg")(
+    "in the middle of a storm of lost requests and replies every job writes its line exactly once",
+    async () => {
+      const jobs = 300;
+      let left = 60;
+      let seen = 0;
+      const storm = (): void => {
+        if (left === 0) return;
+        left -= 1;
+        const every = 5 + (left % 7);
+        const lost = lose(left % 2 === 0 ? "request" : "reply", () => (seen += 1) % every === 0);
+        void lost.then(storm);
+      };
+      const worker = await bench.leasehold
+        .createWorker({ retry: { type: "fixed", delayMs: 10 } })
+        .implementJobType({
+          typeName: "work",
+          process: async ({ job, complete }) =>
+            complete(async (ctx) => {
+              const params = [String(job.input.n), job.id, String(job.attempt)];
+              const sql = `INSERT INTO ${bench.schema}.ledger (n, job_id, attempt, lease_version)
+              VALUES ($1::text::int, $2, $3::text::int, 0)`;
+              await bench.writeIn(ctx)(sql, params);
+              return job.input.n;
+            }),
+        })
+        .start(workerOptions);
+      const sequences = Array.from({ length: jobs }, (_, n) => ({
+        typeName: "work" as const,
+        input: { n },
+        // Each loss costs one job one attempt at most.
+        maxAttempts: 100,
+      }));
+      await bench.leasehold.startJobSequences({ sequences });
+      storm();
+      await until(async () => (await bench.statuses())["completed"] === jobs, "all jobs have completed");
+      expect(left).toBe(0);
+      expect((await ledger()).map(({ n }) => n)).toEqual(sequences.map(({ input }) => input.n));
+      await worker.stop();
+    },
+  );
+});

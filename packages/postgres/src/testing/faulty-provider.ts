@@ -1,0 +1,35 @@
+import type { PgStateProvider } from "../provider.ts";
+
+export interface FaultyProvider {
+  readonly provider: PgStateProvider<object, object>;
+  /** How many calls there have been. */
+  readonly calls: number;
+}
+
+/** Asks before each call of the provider that goes to the server, counted from 1, what is to become of it. */
+export const createFaultyProvider = (
+  provider: PgStateProvider<object, object>,
+  before: (call: number) => Promise<void> | void,
+): FaultyProvider => {
+  let calls = 0;
+  const count = async (): Promise<void> => {
+    calls += 1;
+    await before(calls);
+  };
+  return {
+    get calls() {
+      return calls;
+    },
+    provider: {
+      ...provider,
+      runInTransaction: async (callback) => {
+        await count();
+        return provider.runInTransaction(callback);
+      },
+      executeSql: async (ctx, statement) => {
+        await count();
+        return provider.executeSql(ctx, statement);
+      },
+    },
+  };
+};

@@ -1,0 +1,137 @@
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { createPgNotifyAdapter } from "../notify-adapter.ts";
+import type { PgNotifyProvider } from "../notify-provider.ts";
+import { createPgNotifyProvider } from "../providers/pg-notify.ts";
+import { openBench } from "../testing/bench.ts";
+import { newSchemaName } from "../testing/fixtures.ts";
+import { claim } from "../testing/store-calls.ts";
+import { startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
+import { until } from "../testing/until.ts";
+
+const url = inject("postgres15Url");
+
+describe("trap 7: notifications", () => {
+  it("go through while another listener sits in a transaction", async () => {
+    const pool = new pg.Pool({ connectionString: url });
+    const channelPrefix = newSchemaName();
+    const idle = new pg.Client({ connectionString: url });
+    await idle.connect();
+    await idle.query(`LISTEN ${channelPrefix}_scheduled`);
+    await idle.query("BEGIN");
+    const adapter = await createPgNotifyAdapter({
+      notifyProvider: createPgNotifyProvider({ pool }),
+      channelPrefix,
+    });
+    const bench = await openBench({ url, leasehold: { notifyAdapter: adapter } });
+    let heard = 0;
+    await adapter.listenJobScheduled(null, () => (heard += 1));
+    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    await until(() => heard > 0, "the hint has arrived");
+    await bench.close();
+    await adapter.close();
+    await idle.end();
+    await pool.end();
+  });
+
+  const troubles: Record<string, PgNotifyProvider["publish"]> = {
+    "that fail": () => Promise.reject(Object.assign(new Error("queue is full"), { code: "53400" })),
+    "that are never answered": () => new Promise(() => {}),
+  };
+  it.each(Object.entries(troubles))("%s never fail or delay a start", async (_name, publish) => {
+    const notifyAdapter = await createPgNotifyAdapter({
+      notifyProvider: {
+        publish,
+        subscribe: async () => ({ ping: () => Promise.resolve(), close: () => Promise.resolve() }),
+      },
+    });
+    const bench = await openBench({ url, leasehold: { notifyAdapter } });
+    const before = performance.now();
+    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(await bench.statuses()).toEqual({ pending: 1 });
+    // And whoever looks finds the job.
+    expect(await claim(bench.stateAdapter, { limit: 5 })).toHaveLength(1);
+    await notifyAdapter.close();
+    await bench.close();
+  });
+
+  it("hold a few bytes, however many jobs they speak of", async () => {
+    const payloads: string[] = [];
+    const notifyAdapter = await createPgNotifyAdapter({
+      notifyProvider: {
+        publish: async (_channel, sent) => void payloads.push(...sent),
+        subscribe: async () => ({ ping: () => Promise.resolve(), close: () => Promise.resolve() }),
+      },
+    });
+    const bench = await openBench({ url, leasehold: { notifyAdapter } });
+    const sequences = Array.from({ length: 5_000 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
+    await bench.leasehold.startJobSequences({ sequences });
+    await until(() => payloads.length > 0, "a hint was sent");
+    expect(payloads).toHaveLength(1);
+    expect(payloads[0]!.length).toBeLessThan(100);
+    await notifyAdapter.close();
+    await bench.close();
+  });
+});
+
+describe("trap 8: a listening connection", () => {
+  let proxy: TcpProxy;
+  let pool: pg.Pool;
+  beforeEach(async () => {
+    proxy = await startTcpProxy(url);
+    pool = new pg.Pool({ connectionString: url });
+  });
+  afterEach(async () => {
+    await pool.end();
+    await proxy.close();
+  });
+
+  const heartbeatMs = 400;
+  const open = async () => {
+    const heard: number[] = [];
+    const lost: number[] = [];
+    const adapter = await createPgNotifyAdapter({
+      notifyProvider: createPgNotifyProvider({
+        pool,
+        createClient: () => new pg.Client({ connectionString: proxy.url }),
+      }),
+      channelPrefix: newSchemaName(),
+      heartbeatMs,
+      onError: () => lost.push(performance.now()),
+    });
+    await adapter.listenJobScheduled(["work"], () => heard.push(performance.now()));
+    return { adapter, heard, lost };
+  };
+
+  it("whose other end is gone is found out within two heartbeats, and everyone looks once", async () => {
+    const { adapter, heard, lost } = await open();
+    proxy.blackHole();
+    const since = performance.now();
+    // Lost: nobody hears of it.
+    await adapter.notifyJobScheduled("work", 1);
+    proxy.heal();
+    await until(() => lost.length > 0, "the loss was noticed");
+    expect(lost[0]! - since).toBeLessThan(2 * heartbeatMs + 300);
+    await until(() => heard.length > 0, "the worker was told to look");
+    expect(heard[0]! - since).toBeLessThan(2 * heartbeatMs + 2_000);
+    // And it listens again.
+    const before = heard.length;
+    await adapter.notifyJobScheduled("work", 1);
+    await until(() => heard.length > before, "the next hint has arrived");
+    await adapter.close();
+  });
+
+  it("that is cut, or refused for a while, comes back by itself", async () => {
+    const { adapter, heard, lost } = await open();
+    proxy.refuse(true);
+    proxy.cut();
+    await until(() => lost.length >= 3, "it was tried in vain");
+    proxy.refuse(false);
+    await until(() => heard.length > 0, "the worker was told to look");
+    const before = heard.length;
+    await adapter.notifyJobScheduled("work", 1);
+    await until(() => heard.length > before, "the next hint has arrived");
+    await adapter.close();
+  });
+});

@@ -1,0 +1,55 @@
+import pg from "pg";
+import { expect, inject, it } from "vitest";
+import type { PgStateProvider } from "../provider.ts";
+import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgStateAdapter } from "../state-adapter.ts";
+import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
+import { createPageCounter } from "../testing/page-counter.ts";
+import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+import { until } from "../testing/until.ts";
+
+const url = inject("postgres15Url");
+
+it("trap 5: claims stay cheap while somebody's old transaction keeps dead rows from being removed", async () => {
+  const schema = newSchemaName();
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
+  const counter = createPageCounter(provider, pool);
+  const adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
+  const pinning = new pg.Client({ connectionString: url });
+  await pinning.connect();
+  await pinning.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  await pinning.query("SELECT 1");
+  try {
+    const batch = 500;
+    const drain = async (): Promise<void> => {
+      await adapter.createJobs({ jobs: Array.from({ length: batch }, () => newJob()) });
+      const jobs = await claim(adapter, { limit: batch });
+      expect(jobs).toHaveLength(batch);
+      await adapter.commitOutcomes({ outcomes: jobs.map(completionOf) });
+    };
+    const pagesOfClaim = async (): Promise<number> => {
+      await adapter.createJobs({ jobs: [newJob()] });
+      const counted = await counter.countPages(() => claim(adapter, { limit: 1 }));
+      return Math.max(...counted.map(({ pages }) => pages));
+    };
+    const rounds = 30;
+    for (let round = 0; round < rounds; round += 1) await drain();
+    // All of them are still there, dead, before the one that is wanted. They cost their share of the index, many to a
+    // page; a visit to each row would be a page and more for each.
+    const pages = await pagesOfClaim();
+    expect(pages).toBeLessThan(0.15 * rounds * batch);
+    await pinning.query("COMMIT");
+    // Once it has ended they can go, as soon as nobody else on this server needs them.
+    const isCleanedUp = async (): Promise<boolean> => {
+      await pool.query(`VACUUM ${schema}.job`);
+      return (await pagesOfClaim()) < 60;
+    };
+    await until(isCleanedUp, "claims are as cheap as at first");
+  } finally {
+    await pinning.end();
+    await adapter.close();
+    await pool.end();
+    await dropSchema(url, schema);
+  }
+}, 60_000);

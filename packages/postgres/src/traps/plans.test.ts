@@ -1,0 +1,147 @@
+import type { ClaimRequest, StateJob } from "leasehold/adapter";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
+import { createPageCounter, type PageCounter, type StatementPages } from "../testing/page-counter.ts";
+import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";
+import { multiplyJobs } from "../testing/multiply-jobs.ts";
+import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+
+describe("trap 1: a claim never takes more than it was asked for", () => {
+  const withoutJoins = ["hashjoin", "mergejoin", "material"].map((kind) => `-c enable_${kind}=off`).join(" ");
+
+  it.each(["postgres18Url", "postgres15Url"] as const)(
+    "with nothing but nested loops (%s)",
+    async (server) => {
+      const url = new URL(inject(server));
+      url.searchParams.set("options", withoutJoins);
+      const { adapter, destroy } = await createPgFixture(url.href);
+      try {
+        await adapter.createJobs({ jobs: Array.from({ length: 50 }, () => newJob()) });
+        expect(await claim(adapter, { limit: 1 })).toHaveLength(1);
+        const request = (typeName: string): ClaimRequest => ({
+          queue: "default",
+          typeNames: [typeName],
+          limit: 1,
+        });
+        const requests = [request("work"), request("other")];
+        expect(await claim(adapter, { limit: 1, requests })).toHaveLength(1);
+        expect(await claim(adapter, { limit: 50, requests })).toHaveLength(1);
+        expect(
+          await claim(adapter, { limit: 3, requests: [{ ...request("work"), limit: 50 }] }),
+        ).toHaveLength(3);
+      } finally {
+        await destroy();
+      }
+    },
+  );
+});
+
+// Some levels of a few indexes, and the rows themselves. A table scan would be tens of thousands.
+const mostPagesPerJob = 60;
+// To learn which types there are, a claim of all types visits one row of each, some pages down the index.
+const manyLanes = 6;
+const farAway = Date.parse("2100-01-01");
+
+describe("a table that has grown to 500,000 rows under plans made when it was empty", () => {
+  const schema = newSchemaName();
+  const pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
+  let counter: PageCounter;
+  let adapter: PgStateAdapter;
+
+  const several: ClaimRequest[] = [
+    { queue: "default", typeNames: ["work", "play", "rest"], limit: 5 },
+    { queue: "urgent", typeNames: ["work", "play"], limit: 5 },
+  ];
+
+  /** The statements of the call that touch more pages than work on so few jobs can need. */
+  const expensive = async (call: () => Promise<unknown>, jobs = 1): Promise<StatementPages[]> => {
+    const counted = await counter.countPages(call);
+    expect(counted).not.toEqual([]);
+    return counted.filter(({ pages }) => pages > jobs * mostPagesPerJob);
+  };
+
+  const whole: ClaimRequest[] = [{ queue: "urgent", typeNames: null, limit: 5 }];
+
+  /** One round of everything that a worker asks for again and again. */
+  const round = async (): Promise<void> => {
+    const oneType = await takeOne(undefined);
+    await adapter.renewLeases({
+      leases: [{ jobId: oneType.id, leaseToken: oneType.leaseToken!, leaseMs: 30_000 }],
+    });
+    const manyTypes = await takeOne(several);
+    await adapter.nextRunnableIn({ requests: several });
+    await claim(adapter, { limit: 5, requests: whole });
+    await adapter.getJobs({ jobIds: [oneType.id] });
+    await adapter.commitOutcomes({ outcomes: [oneType, manyTypes].map(completionOf) });
+  };
+
+  const takeOne = async (requests: ClaimRequest[] | undefined): Promise<StateJob> => {
+    await adapter.createJobs({ jobs: [newJob()] });
+    const [job] = await claim(adapter, { limit: 5, ...(requests ? { requests } : {}) });
+    return job!;
+  };
+
+  beforeAll(async () => {
+    const provider = createPgPoolProvider({ pool });
+    counter = createPageCounter(provider as never, pool);
+    adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
+    // Not at a moment of its own choosing.
+    await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);
+    // After five times PostgreSQL settles on a plan for any parameters.
+    for (let time = 0; time < 8; time += 1) await round();
+    // Ready ones of types that nobody here asks for; and, of a type that is asked for, more important ones for later.
+    await pool.query(`DELETE FROM ${schema}.job`);
+    const foreign = Array.from({ length: 50 }, (_, n) => newJob({ typeName: `foreign-${n}`, priority: 9 }));
+    const deferred = Array.from({ length: 50 }, () => newJob({ priority: 9, schedule: { at: farAway } }));
+    await adapter.createJobs({ jobs: [...foreign, ...deferred] });
+    await multiplyJobs(pool, schema, 5_000);
+  }, 120_000);
+  afterAll(async () => {
+    await adapter.close();
+    await pool.end();
+    await dropSchema(inject("postgres18Url"), schema);
+  });
+
+  it("trap 36: foreign and deferred jobs do not stand in the way of a claim", async () => {
+    await adapter.createJobs({ jobs: [newJob()] });
+    let claimed: StateJob[] = [];
+    const found = await expensive(async () => {
+      claimed = await claim(adapter, { limit: 5 });
+    });
+    expect(claimed).toHaveLength(1);
+    expect(found).toEqual([]);
+    // Nor when there is nothing to be had at all.
+    expect(await expensive(() => claim(adapter, { limit: 5 }))).toEqual([]);
+    expect(await expensive(() => adapter.nextRunnableIn({ requests: several }))).toEqual([]);
+  });
+
+  it("trap 36: nor in the way of one that asks for many types, or for all", async () => {
+    await adapter.createJobs({ jobs: [newJob({ typeName: "rest" }), newJob({ queue: "urgent" })] });
+    let claimed: StateJob[] = [];
+    const found = await expensive(async () => {
+      claimed = await claim(adapter, { limit: 5, requests: several });
+    }, 2);
+    expect(claimed).toHaveLength(2);
+    expect(found).toEqual([]);
+
+    await adapter.createJobs({ jobs: [newJob({ queue: "urgent" })] });
+    expect(await expensive(() => claim(adapter, { limit: 5, requests: whole }), manyLanes)).toEqual([]);
+  });
+
+  it("trap 39: claims read by index although their plans are older than the rows", async () => {
+    await adapter.createJobs({ jobs: [newJob(), newJob()] });
+    expect(await expensive(() => claim(adapter, { limit: 1 }))).toEqual([]);
+    expect(await expensive(() => claim(adapter, { limit: 5, requests: several }))).toEqual([]);
+  });
+
+  it("trap 39: and once the table has been analysed, so does all the rest", async () => {
+    // As autovacuum does at its next round: by count of rows, not by their share of the table.
+    const [row] = (await pool.query(`SELECT reloptions FROM pg_class WHERE oid = '${schema}.job'::regclass`))
+      .rows;
+    expect((row as { reloptions: string[] }).reloptions).toContain("autovacuum_analyze_threshold=5000");
+    await pool.query(`ANALYZE ${schema}.job`);
+    expect(await expensive(round, manyLanes)).toEqual([]);
+  });
+});
