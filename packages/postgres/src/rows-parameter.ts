@@ -40,8 +40,9 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
       const values = columns.map(({ name, type }, index) => `$${place(index)}::${type} AS ${name}`);
       return `(SELECT ${values.join(", ")}) AS ${alias}`;
     }
-    // Behind a subquery the planner does not see how many rows there are and takes them for few: it then meets the table
-    // row by row through its index, in the order given, however small the table is or however long the list.
+    // Behind a subquery the planner does not see how many rows there are and takes them for ten, and with a limit it does
+    // not know for one: it then meets the table row by row through its index, in the order given, however small the table
+    // was when the plan was made, or however long the list is.
     const lists = columns.map(({ type }, index) => `(SELECT $${place(index)}::${type}[])`);
     const values = columns.map(({ name, required }, index) =>
       required
@@ -50,7 +51,7 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
     );
     return `(SELECT ${values.join(", ")} FROM unnest(${lists.join(", ")}) AS t (${columns
       .map(({ name }) => name)
-      .join(", ")})) AS ${alias}`;
+      .join(", ")}) LIMIT (SELECT 2147483647)) AS ${alias}`;
   },
   params: (rows) =>
     rows.length === 1

@@ -62,11 +62,11 @@ const renewSql = ({ job, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 lease AS MATERIALIZED (
   SELECT * FROM ${unnestParameters([`$2::${idType}[]`, "$3::text[]", "$4::bigint[]", "$5::text[]"])} WITH ORDINALITY
-    AS t (id, token, ms, progress, ordinal)
+    AS t (id, token, ms, progress, ordinal) LIMIT (SELECT 2147483647)
 ),
 held AS MATERIALIZED (
   SELECT j.id FROM ${job} AS j JOIN lease ON lease.id = j.id
-  WHERE j.status = 'running' AND j.lease_token = lease.token AND j.due_at > ${now}
+  WHERE (j.status = 'running') IS TRUE AND j.lease_token = lease.token AND j.due_at > ${now}
   ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 ),
 renewed AS (
