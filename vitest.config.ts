@@ -12,9 +12,13 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@leasehold/source"] } },
   test: {
     testTimeout: 20_000,
+    // By default one core stays idle; with two there is none to spare.
+    maxWorkers: 2,
     projects: [
       packageProject("core"),
       packageProject("postgres", "packages/postgres/src/testing/global-setup.ts"),
+      packageProject("sqlite"),
+      packageProject("cli"),
       packageProject("redis"),
       packageProject("nats"),
       packageProject("otel"),

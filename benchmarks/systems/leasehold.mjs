@@ -1,4 +1,4 @@
-// Leasehold on PostgreSQL through `pg`, with its defaults; only `prefetch` is set, to the batch that all systems use.
+// Leasehold on PostgreSQL through `pg`, with its defaults.
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
 import {
@@ -7,7 +7,6 @@ import {
   createPgPoolProvider,
   createPgStateAdapter,
 } from "../../packages/postgres/dist/index.js";
-import { batchSize } from "../settings.mjs";
 import { cloneRow } from "./clone-row.mjs";
 import { userWrite } from "./user-write.mjs";
 
@@ -56,7 +55,7 @@ export const openWorker = async (
   for (const typeName of types) worker.implementJobType({ typeName, process });
   return {
     start: async () => {
-      await worker.start({ concurrency, prefetch: batchSize });
+      await worker.start({ concurrency });
     },
     unfinished: async () => {
       const { rowCount } = await observer.query(

@@ -11,6 +11,10 @@ const element = (value: string | number | boolean | null): string => {
   return `"${value.replace(escaped, "\\$&")}"`;
 };
 
+/** For values that never need quotes: numbers, booleans, UUIDs. */
+export const plainArrayLiteral = (values: readonly (string | number | boolean | null)[]): string =>
+  `{${values.map((value) => value ?? "NULL").join(",")}}`;
+
 export const arrayLiteral = (values: readonly (string | number | boolean | null)[]): string =>
   `{${values.map(element).join(",")}}`;
 

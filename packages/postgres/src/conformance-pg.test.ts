@@ -20,5 +20,5 @@ describe("PostgreSQL 18 through pg", () => {
       return { stateAdapter: adapter, destroy };
     },
   });
-  nthCallConformance(runner, { create, time: "real" }, { every: 17 });
+  nthCallConformance(runner, { create, time: "real" }, { every: 23 });
 });

@@ -1,4 +1,4 @@
-import { arrayLiteral } from "./array-literal.ts";
+import { arrayLiteral, plainArrayLiteral } from "./array-literal.ts";
 import type { SqlStatement } from "./provider.ts";
 
 type Value = SqlStatement["params"][number];
@@ -24,13 +24,16 @@ export interface RowsParameter<TRow> {
 
 const isUniform = (values: readonly Value[]): boolean => values.every((value) => value === values[0]);
 
+const plainTypes = new Set(["uuid", "bigint", "int", "boolean"]);
+
 // The lists are unnested together; where one is shorter its rows are null.
-const listOf = (values: readonly Value[], required: boolean): string => {
+const listOf = (values: readonly Value[], type: string, required: boolean): string => {
+  const literal = plainTypes.has(type) ? plainArrayLiteral : arrayLiteral;
   if (isUniform(values)) {
     if (values[0] === null) return "{}";
-    if (required) return arrayLiteral(values.slice(0, 1));
+    if (required) return literal(values.slice(0, 1));
   }
-  return arrayLiteral(values);
+  return literal(values);
 };
 
 const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsParameter<TRow> => ({
@@ -56,7 +59,7 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
   params: (rows) =>
     rows.length === 1
       ? columns.map(({ read }) => read(rows[0]!))
-      : columns.map(({ read, required = false }) => listOf(rows.map(read), required)),
+      : columns.map(({ read, type, required = false }) => listOf(rows.map(read), type, required)),
 });
 
 /** Rows with ids in them, by the SQL type of those. */

@@ -48,7 +48,7 @@ export const parseWorkerSettings = (
         : requireName(options["workerId"], "workerId"),
     concurrency,
     queues: parseQueues(engine, options["queues"], concurrency, typeNames),
-    prefetch: integer("prefetch", 500, 0, largestConcurrency),
+    prefetch: integer("prefetch", 1_000, 0, largestConcurrency),
     pollIntervalMs: integer("pollIntervalMs", 1_000, 1, longestDurationMs),
     leaseMs: options["leaseMs"] === undefined ? 30_000 : parseLease(options["leaseMs"]),
     retry,

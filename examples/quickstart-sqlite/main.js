@@ -1,0 +1,29 @@
+// One process that starts a job and runs it. The job is in jobs.db before anything else happens: stop the program at any
+// moment, run it again, and it goes on.
+import { createInProcessNotifyAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import { createSqliteStateAdapter } from "@leasehold/sqlite";
+
+const stateAdapter = await createSqliteStateAdapter({ file: "jobs.db" });
+const notifyAdapter = createInProcessNotifyAdapter();
+const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes: defineUnionJobTypes() });
+
+const worker = await leasehold
+  .createWorker()
+  .implementJobType({
+    typeName: "greet",
+    process: async ({ job }) => {
+      if (job.attempt === 1) throw new Error("The first attempt always fails, to show a retry.");
+      return `Hello, ${job.input.name}!`;
+    },
+  })
+  .start();
+
+const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
+console.log(`Started ${started.id}`);
+const { output } = await leasehold.waitForJobSequenceCompletion(started);
+console.log(output);
+
+await worker.stop();
+await notifyAdapter.close();
+await stateAdapter.close();
+console.log("See for yourself: npx leasehold list");

@@ -1,0 +1,47 @@
+import { CliError } from "./cli-error.ts";
+import type { FoundConfig } from "./config/find-config.ts";
+import { exitCodes } from "./exit-codes.ts";
+import type { Output } from "./output/output.ts";
+import type { Store } from "./store/store.ts";
+
+export interface StoreNeeds {
+  /** Tell workers at once of what this command starts, revives or cancels. */
+  readonly hints?: boolean;
+  /** Make the database if it is not there. */
+  readonly create?: boolean;
+  /** How many connections a worker needs. Default: few. */
+  readonly connections?: number;
+  /** Refuse a store whose tables are missing or old. Default: true. */
+  readonly migrated?: boolean;
+}
+
+/** What every command gets. */
+export interface CommandContext {
+  readonly output: Output;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Opens the store, and closes it when the callback is done. */
+  withStore<T>(
+    needs: StoreNeeds,
+    callback: (store: Store, found: FoundConfig | undefined) => Promise<T>,
+  ): Promise<T>;
+}
+
+/** Asks before something that cannot be taken back; where nobody can be asked, `--yes` must have said it. */
+export const confirm = async (
+  { isInteractive }: Output,
+  question: string,
+  yes: boolean | undefined,
+): Promise<void> => {
+  if (yes === true) return;
+  if (!isInteractive) {
+    throw new CliError("NotConfirmed", "This changes jobs, and nobody is here to confirm it.", {
+      exitCode: exitCodes.notConfirmed,
+      hint: "Pass --yes, or --dry-run to see what would happen.",
+    });
+  }
+  const prompts = await import("@clack/prompts");
+  const answer = await prompts.confirm({ message: question, initialValue: false, output: process.stderr });
+  if (answer === true) return;
+  throw new CliError("NotConfirmed", "Nothing was changed.", { exitCode: exitCodes.notConfirmed });
+};

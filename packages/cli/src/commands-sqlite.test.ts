@@ -1,0 +1,3 @@
+import { describeCommands } from "./testing/command-suite.ts";
+
+describeCommands("sqlite");

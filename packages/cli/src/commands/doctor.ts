@@ -1,0 +1,58 @@
+import type { CommandContext } from "../command-context.ts";
+import { checkClock } from "../doctor/clock.ts";
+import { attempt, type Finding, type FindingStatus } from "../doctor/finding.ts";
+import { checkFailures, checkLeases, checkQueues } from "../doctor/jobs.ts";
+import { checkMigrations } from "../doctor/migrations.ts";
+import { checkPostgres } from "../doctor/postgres.ts";
+import { checkSqlite } from "../doctor/sqlite.ts";
+import { exitCodes, type ExitCode } from "../exit-codes.ts";
+import type { Output } from "../output/output.ts";
+import { printable } from "../output/printable.ts";
+import type { Store } from "../store/store.ts";
+
+export interface DoctorOptions {
+  readonly stalledAfter: number;
+  readonly transactionAge: number;
+  readonly full: boolean;
+  readonly strict: boolean;
+}
+
+const examine = async (store: Store, options: DoctorOptions): Promise<Finding[]> => {
+  const { database } = store;
+  const findings = [...(await attempt("clock", () => checkClock(store)))];
+  const migrations = await attempt("migrations", () => checkMigrations(store));
+  findings.push(...migrations);
+  if (database?.kind === "postgres") findings.push(...(await checkPostgres(database, options)));
+  if (database?.kind === "sqlite") findings.push(...(await checkSqlite(database, options)));
+  // Without tables there are no jobs to look at.
+  if (migrations.some(({ status }) => status === "problem")) return findings;
+  findings.push(
+    ...(await attempt("leases", () => checkLeases(store))),
+    ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter }))),
+    ...(await attempt("failures", () => checkFailures(store))),
+  );
+  return findings;
+};
+
+const show = (output: Output, findings: readonly Finding[]): void => {
+  const { colours } = output;
+  const marks: Record<FindingStatus, string> = {
+    ok: colours.green("✓"),
+    warning: colours.yellow("!"),
+    problem: colours.red("✗"),
+  };
+  for (const { check, status, summary, advice } of findings) {
+    output.print(`${marks[status]} ${colours.bold(check.padEnd(16))} ${printable(summary)}`);
+    if (advice !== undefined) output.print(`  ${" ".repeat(16)} ${colours.cyan("→")} ${printable(advice)}`);
+  }
+};
+
+export const doctor = async (context: CommandContext, options: DoctorOptions): Promise<ExitCode> =>
+  context.withStore({ migrated: false }, async (store) => {
+    const { output } = context;
+    const findings = await examine(store, options);
+    const has = (status: FindingStatus): boolean => findings.some((finding) => finding.status === status);
+    if (output.json) output.printJson({ store: store.label, findings });
+    else show(output, findings);
+    return has("problem") || (options.strict && has("warning")) ? exitCodes.finding : exitCodes.done;
+  });

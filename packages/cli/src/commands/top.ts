@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreCallTimeoutError } from "leasehold";
+import type { CommandContext } from "../command-context.ts";
+import { exitCodes, type ExitCode } from "../exit-codes.ts";
+import { createLiveView } from "../live/live-view.ts";
+import { createSampler } from "../live/sampler.ts";
+import type { Store } from "../store/store.ts";
+
+export interface TopOptions {
+  readonly queue?: readonly string[];
+  readonly interval: number;
+  readonly count?: number;
+}
+
+const patienceMs = 60_000;
+// Counting all jobs is work for a store with millions: look no more often than it costs little.
+const largestShare = 0.2;
+
+/** Resolves when somebody wants it to end: Ctrl-C, SIGTERM, or the key q. */
+const untilStopped = (stopped: AbortController): (() => void) => {
+  const stop = (): void => stopped.abort();
+  const onKey = (key: Buffer): void => {
+    if (["q", "Q", "\u0003", "\u001b"].includes(key.toString())) stop();
+  };
+  process.once("SIGINT", stop);
+  process.once("SIGTERM", stop);
+  const { stdin } = process;
+  const readsKeys = stdin.isTTY && process.stdout.isTTY;
+  if (readsKeys) stdin.setRawMode(true).on("data", onKey).resume();
+  return () => {
+    process.off("SIGINT", stop);
+    process.off("SIGTERM", stop);
+    if (readsKeys) stdin.off("data", onKey).setRawMode(false).pause();
+  };
+};
+
+const showJson = (context: CommandContext, { leasehold, stateAdapter }: Store, options: TopOptions) => {
+  const sample = createSampler({ leasehold, queue: options.queue, getTime: () => stateAdapter.getTime() });
+  return { update: async () => context.output.printJson(await sample()), end: () => {} };
+};
+
+export const top = async (context: CommandContext, options: TopOptions): Promise<ExitCode> =>
+  context.withStore({}, async (store) => {
+    const { json, colours } = context.output;
+    const footer = [colours.dim("q quits")];
+    const view = json
+      ? showJson(context, store, options)
+      : await createLiveView({
+          stateAdapter: store.stateAdapter,
+          queue: options.queue,
+          title: `leasehold top  ${store.label}`,
+        });
+    let failingSince: number | undefined;
+    // A server that is restarted meanwhile is no reason to end.
+    const look = async (): Promise<void> => {
+      try {
+        await view.update(footer);
+        failingSince = undefined;
+      } catch (error) {
+        const passing = store.stateAdapter.isTransientError(error) || error instanceof StoreCallTimeoutError;
+        failingSince ??= performance.now();
+        if (!passing || performance.now() - failingSince > patienceMs) throw error;
+      }
+    };
+    const stopped = new AbortController();
+    const removeListeners = untilStopped(stopped);
+    try {
+      for (let round = 1; !stopped.signal.aborted; round += 1) {
+        const began = performance.now();
+        await look();
+        if (round === options.count) break;
+        const pauseMs = Math.max(options.interval, (performance.now() - began) / largestShare);
+        await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => {});
+      }
+    } finally {
+      removeListeners();
+      view.end();
+    }
+    return exitCodes.done;
+  });

@@ -1,0 +1,5 @@
+export { defineConfig, type LeaseholdConfig, type StoreAdapters } from "./config/config.ts";
+export { defineWorker, type WorkerContext } from "./config/worker-module.ts";
+export { createLiveView, type LiveView, type LiveViewOptions } from "./live/live-view.ts";
+export type { Latency, LiveRow, LiveSample } from "./live/sampler.ts";
+export type { QueueNumbers, StatusCounts } from "./store/job-numbers.ts";

@@ -1,0 +1,87 @@
+import { type Command, Option } from "commander";
+import type { FailureReason, JobStatus } from "leasehold";
+import { failureReasons, jobStatuses } from "leasehold/adapter";
+import { CliError } from "../cli-error.ts";
+import { collect, parseMoment } from "./values.ts";
+
+export interface FilterOptions {
+  readonly status?: readonly string[];
+  readonly queue?: readonly string[];
+  readonly type?: readonly string[];
+  readonly sequenceType?: readonly string[];
+  readonly sequence?: string;
+  readonly root?: string;
+  readonly reason?: readonly string[];
+  readonly createdAfter?: Date;
+  readonly createdBefore?: Date;
+  readonly finishedAfter?: Date;
+  readonly finishedBefore?: Date;
+}
+
+const oneOf = <T extends string>(option: string, allowed: readonly T[], given: readonly string[]): T[] => {
+  const wrong = given.find((value) => !allowed.includes(value as T));
+  if (wrong === undefined) return given as T[];
+  throw new CliError("Usage", `${option} cannot be "${wrong}".`, {
+    hint: `It is one of ${allowed.join(", ")}.`,
+  });
+};
+
+/** Adds the options that choose jobs. Those of lists can be repeated, or take values with commas between them. */
+export const addFilterOptions = (command: Command, { status }: { readonly status: boolean }): Command => {
+  if (status) {
+    command.addOption(
+      new Option("-s, --status <status>", `jobs in this status: ${jobStatuses.join(", ")}`).argParser(
+        collect,
+      ),
+    );
+  }
+  return command
+    .addOption(new Option("-q, --queue <queue>", "jobs of this queue").argParser(collect))
+    .addOption(new Option("-t, --type <type>", "jobs of this type").argParser(collect))
+    .addOption(
+      new Option("--sequence-type <type>", "jobs of sequences that began with this type").argParser(collect),
+    )
+    .option("--sequence <id>", "jobs of this sequence")
+    .option("--root <id>", "jobs of the tree below this sequence")
+    .addOption(
+      new Option("--reason <reason>", `failed for this reason: ${failureReasons.join(", ")}`).argParser(
+        collect,
+      ),
+    )
+    .option("--created-after <when>", "created since: a date, or how long ago (2h)", parseMoment)
+    .option("--created-before <when>", "created before", parseMoment)
+    .option("--finished-after <when>", "completed or failed since", parseMoment)
+    .option("--finished-before <when>", "completed or failed before", parseMoment);
+};
+
+export interface JobFilter {
+  readonly status?: readonly JobStatus[] | undefined;
+  readonly queue?: readonly string[] | undefined;
+  readonly typeName?: readonly string[] | undefined;
+  readonly sequenceTypeName?: readonly string[] | undefined;
+  readonly sequenceId?: string | undefined;
+  readonly rootSequenceId?: string | undefined;
+  readonly failureReason?: readonly FailureReason[] | undefined;
+  readonly createdFrom?: Date | undefined;
+  readonly createdBefore?: Date | undefined;
+  readonly finishedFrom?: Date | undefined;
+  readonly finishedBefore?: Date | undefined;
+}
+
+/** The same in the words of `listJobs`, without what was not asked for. */
+export const toFilter = (options: FilterOptions): JobFilter => {
+  const filter: JobFilter = {
+    status: options.status && oneOf("--status", jobStatuses, options.status),
+    queue: options.queue,
+    typeName: options.type,
+    sequenceTypeName: options.sequenceType,
+    sequenceId: options.sequence,
+    rootSequenceId: options.root,
+    failureReason: options.reason && oneOf("--reason", failureReasons, options.reason),
+    createdFrom: options.createdAfter,
+    createdBefore: options.createdBefore,
+    finishedFrom: options.finishedAfter,
+    finishedBefore: options.finishedBefore,
+  };
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+};

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { InvalidArgumentError } from "commander";
+
+const unitsMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** `250ms`, `30s`, `5m`, `2h`, `7d`. */
+export const parseDuration = (text: string): number => {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
+  if (!match) throw new InvalidArgumentError("It must be a number with a unit: 250ms, 30s, 5m, 2h or 7d.");
+  return Math.round(Number(match[1]) * unitsMs[match[2]!]!);
+};
+
+/** A moment: a date, or how long ago. */
+export const parseMoment = (text: string): Date => {
+  if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text.trim())) return new Date(Date.now() - parseDuration(text));
+  const date = new Date(text);
+  if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(date.getTime())) {
+    throw new InvalidArgumentError(
+      "It must be a date such as 2026-01-31T12:00Z, or how long ago, such as 2h.",
+    );
+  }
+  return date;
+};
+
+/** A moment to come: a date, or how long from now, which the store's clock then counts. */
+export const parseSchedule = (text: string): { readonly at: Date } | { readonly afterMs: number } =>
+  /^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text.trim())
+    ? { afterMs: parseDuration(text) }
+    : { at: parseMoment(text) };
+
+export const parseInteger =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^-?\d+$/.test(text.trim()) || value < min || value > max) {
+      throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+    }
+    return value;
+  };
+
+/** JSON, or `@file` with JSON in it, or `-` for JSON from stdin. */
+export const parseInput = (text: string): unknown => {
+  const source = text === "-" ? 0 : text.startsWith("@") ? text.slice(1) : undefined;
+  let json = text;
+  try {
+    if (source !== undefined) json = readFileSync(source, "utf8");
+  } catch (error) {
+    throw new InvalidArgumentError(`It cannot be read: ${(error as Error).message}`);
+  }
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw new InvalidArgumentError(
+      `It must be JSON, @file or - for stdin: ${(error as Error).message}. Text needs quotes inside: '"text"'.`,
+    );
+  }
+};
+
+/** For options that may be given several times, or once with commas. */
+export const collect = (text: string, before: readonly string[] = []): string[] => [
+  ...before,
+  ...text.split(",").filter((part) => part !== ""),
+];

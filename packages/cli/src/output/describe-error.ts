@@ -1,0 +1,90 @@
+import { CommanderError } from "commander";
+import { LeaseholdError } from "leasehold/adapter";
+import { CliError } from "../cli-error.ts";
+import { type ExitCode, exitCodes } from "../exit-codes.ts";
+
+export interface ErrorDescription {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | undefined;
+  readonly exitCode: ExitCode;
+}
+
+type Advice = readonly [exitCode: ExitCode, hint: string];
+
+const unreachable: Advice = [
+  exitCodes.store,
+  "Check that the server runs, and that host and port in the address are right.",
+];
+
+/** By the `code` that Leasehold, Node, PostgreSQL and SQLite give their errors. */
+const adviceByCode: Readonly<Record<string, Advice>> = {
+  JobNotFound: [exitCodes.notFound, "Look for it with `leasehold list`; it may have been deleted."],
+  InvalidOption: [exitCodes.usage, "See the command's --help."],
+  PayloadNotStorable: [exitCodes.usage, "Payloads are JSON."],
+  PayloadTooLarge: [exitCodes.usage, "Store the data elsewhere and pass a reference to it."],
+  SchemaValidation: [exitCodes.usage, "Change --input to fit the schema of the job type."],
+  UnknownJobType: [exitCodes.usage, "The config module's jobTypes do not have it; check the spelling."],
+  JobAlreadyExists: [
+    exitCodes.error,
+    "A job with this --id was started before; leave --id out for a new one.",
+  ],
+  StoreCallTimeout: [
+    exitCodes.store,
+    "The store is slow or blocked: try `leasehold doctor`, or a longer --timeout.",
+  ],
+  JobSequenceFailed: [exitCodes.finding, "See `leasehold inspect` with its id."],
+  WaitForJobSequenceCompletionTimeout: [
+    exitCodes.finding,
+    "It goes on; see `leasehold inspect` with its id.",
+  ],
+  SqliteBusy: [exitCodes.store, "Another process holds a lock on the database for long; try again."],
+  NetworkFileSystem: [exitCodes.store, "Put the database on a local disk, or use PostgreSQL."],
+  ECONNREFUSED: unreachable,
+  ENOTFOUND: unreachable,
+  EAI_AGAIN: unreachable,
+  EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
+  ETIMEDOUT: unreachable,
+  ECONNRESET: unreachable,
+  "22P02": [exitCodes.usage, "Ids in this store are UUIDs."],
+  "28P01": [exitCodes.store, "User name or password is wrong."],
+  "28000": [exitCodes.store, "The server does not let this user in; check user name and password."],
+  "3D000": [exitCodes.store, "Create the database, or check its name in the address."],
+  "42501": [exitCodes.store, "Grant this user the rights it needs, or connect as another."],
+  "3F000": [exitCodes.store, "Run `leasehold migrate`."],
+  "42P01": [exitCodes.store, "Run `leasehold migrate`."],
+  "53300": [exitCodes.store, "The server has no free connections: try again, or raise max_connections."],
+  "57P03": [exitCodes.store, "The server is starting up: try again."],
+  SQLITE_NOTADB: [exitCodes.store, "The file is not an SQLite database: check the path."],
+  SQLITE_CANTOPEN: [exitCodes.store, "Check the path, and that you may write to its folder."],
+  SQLITE_READONLY: [exitCodes.store, "You may not write to this file."],
+};
+
+const property = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+
+/** Node tries several addresses of a host, and reports the failures of all of them in one error without a text. */
+const unwrap = (error: unknown): unknown =>
+  error instanceof AggregateError && error.message === "" ? (error.errors[0] ?? error) : error;
+
+/** pg has no code for this one. */
+const isConnectTimeout = (message: string): boolean => /timeout (expired|exceeded)/i.test(message);
+
+/** Finds words, advice and an exit code for anything thrown. */
+export const describeError = (thrown: unknown): ErrorDescription => {
+  const error = unwrap(thrown);
+  const message = error instanceof Error && error.message !== "" ? error.message : String(error);
+  if (error instanceof CliError) {
+    return { code: error.code, message, hint: error.hint, exitCode: error.exitCode };
+  }
+  if (error instanceof CommanderError) {
+    return { code: "Usage", message, hint: undefined, exitCode: exitCodes.usage };
+  }
+  const ownCode = property(error, "code");
+  const code = typeof ownCode === "string" ? ownCode : error instanceof LeaseholdError ? error.code : "Error";
+  // SQLite has codes for details of codes, such as SQLITE_READONLY_DBMOVED.
+  const family = /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code;
+  const [exitCode, hint] = adviceByCode[family] ?? (isConnectTimeout(message) ? unreachable : []);
+  return { code, message, hint, exitCode: exitCode ?? exitCodes.error };
+};

@@ -1,0 +1,120 @@
+import type { AnyJob, AnyJobSequence, JobExplanation, StoredError } from "leasehold";
+import { formatDuration, formatMoment } from "./amounts.ts";
+import { colourStatus, jobDetail } from "./job-table.ts";
+import type { Colours, Output } from "./output.ts";
+import { oneLine, printable, shorten } from "./printable.ts";
+
+export interface Inspection {
+  readonly job: AnyJob;
+  readonly explanation: JobExplanation;
+  readonly blockers: readonly AnyJobSequence[];
+  readonly sequence: readonly AnyJob[];
+  readonly dependants: readonly AnyJob[];
+  readonly hasMore: { readonly sequence: boolean; readonly dependants: boolean };
+}
+
+export interface InspectionOptions {
+  readonly now: number;
+  readonly stack: boolean;
+}
+
+const indent = (text: string, by = "  "): string =>
+  text
+    .split("\n")
+    .map((line) => by + line)
+    .join("\n");
+
+const renderJson = (value: unknown): string => printable(JSON.stringify(value, null, 2) ?? "undefined");
+
+const renderError = (colours: Colours, error: StoredError, stack: boolean): string => {
+  const lines = [`${colours.red(oneLine(error.name))}: ${printable(error.message)}`];
+  if (error.code !== undefined) lines.push(colours.dim(`code ${oneLine(error.code)}`));
+  if (stack && error.stack !== undefined) lines.push(colours.dim(printable(error.stack)));
+  if (error.cause !== undefined) lines.push(`caused by ${renderError(colours, error.cause, stack)}`);
+  return lines.join("\n");
+};
+
+/** What is known of when things happened, in that order. */
+const timelineOf = (job: AnyJob): readonly (readonly [Date, string])[] => {
+  const events: (readonly [Date, string])[] = [[job.createdAt, "created"]];
+  if (job.scheduledAt.getTime() !== job.createdAt.getTime()) events.push([job.scheduledAt, "scheduled for"]);
+  if (job.lastAttemptAt !== null) {
+    events.push([job.lastAttemptAt, `attempt ${job.attempt} of ${job.maxAttempts} began`]);
+  }
+  if (job.status === "running") events.push([job.leasedUntil, `lease of ${oneLine(job.leasedBy)} ends`]);
+  if (job.status === "completed") {
+    events.push([job.completedAt, `completed by ${oneLine(job.completedBy ?? "a call outside any worker")}`]);
+  }
+  if (job.status === "failed") events.push([job.failure.at, `failed: ${job.failure.reason}`]);
+  return events.toSorted(([a], [b]) => a.getTime() - b.getTime());
+};
+
+const fieldsOf = (job: AnyJob): readonly (readonly [string, string])[] => [
+  ["type", job.typeName],
+  ["queue", `${job.queue}, priority ${job.priority}`],
+  ["attempts", `${job.attempt} of ${job.maxAttempts}`],
+  ...(job.timeoutMs === null ? [] : [["timeout", formatDuration(job.timeoutMs)] as const]),
+  ...(job.status === "running"
+    ? [["lease", `${job.leasedBy}, until ${job.leasedUntil.toISOString()}`] as const]
+    : []),
+  ["sequence", `${job.sequenceId} (${job.sequenceTypeName})`],
+  ...(job.rootSequenceId === job.sequenceId ? [] : [["root", job.rootSequenceId] as const]),
+  ...(job.originId === null ? [] : [["started by", job.originId] as const]),
+];
+
+const errorOf = (job: AnyJob): StoredError | null =>
+  job.status === "failed" ? job.failure.error : job.lastError;
+
+export const renderInspection = (
+  output: Output,
+  { job, explanation, blockers, sequence, dependants, hasMore }: Inspection,
+  { now, stack }: InspectionOptions,
+): string => {
+  const { colours } = output;
+  const sections: string[] = [`${colours.bold(job.id)}  ${colourStatus(colours, job.status)}`];
+  const section = (title: string, body: string): void => {
+    sections.push(`${colours.bold(title)}\n${indent(body)}`);
+  };
+  const jobLine = (related: AnyJob): string => {
+    const mark = related.id === job.id ? "→" : " ";
+    const detail = shorten(oneLine(jobDetail(related, now)), 80);
+    return `${mark} ${related.id}  ${colourStatus(colours, related.status)}  ${oneLine(related.typeName)}  ${colours.dim(detail)}`.trimEnd();
+  };
+
+  section(
+    job.status === "failed" || job.status === "completed" ? "What became of it" : "Why it is where it is",
+    printable(explanation.summary),
+  );
+  section(
+    "Job",
+    fieldsOf(job)
+      .map(([name, value]) => `${colours.dim(name.padEnd(10))} ${oneLine(value)}`)
+      .join("\n"),
+  );
+  section(
+    "Timeline",
+    timelineOf(job)
+      .map(([at, what]) => `${at.toISOString()}  ${what}  ${colours.dim(formatMoment(at, now))}`)
+      .join("\n"),
+  );
+  const error = errorOf(job);
+  if (error !== null) {
+    section(job.status === "failed" ? "Error" : "Last error", renderError(colours, error, stack));
+    if (!stack && error.stack !== undefined)
+      sections.push(colours.dim("  --stack shows where it was thrown"));
+  }
+  section("Input", renderJson(job.input));
+  if (job.progress !== null) section("Progress", renderJson(job.progress));
+  if (job.status === "completed" && job.continuedToId === null) section("Output", renderJson(job.output));
+  if (blockers.length > 0) {
+    const lines = blockers.map(
+      ({ id, status, typeName }) => `${id}  ${colourStatus(colours, status)}  ${oneLine(typeName)}`,
+    );
+    section(job.status === "blocked" ? "Waits for" : "Waited for", lines.join("\n"));
+  }
+  const jobLines = (jobs: readonly AnyJob[], more: boolean): string =>
+    [...jobs.map(jobLine), ...(more ? [colours.dim("  … and more")] : [])].join("\n");
+  if (sequence.length > 1) section("Sequence", jobLines(sequence, hasMore.sequence));
+  if (dependants.length > 0) section("Waited for by", jobLines(dependants, hasMore.dependants));
+  return sections.join("\n\n");
+};

@@ -1,0 +1,52 @@
+import pc from "picocolors";
+import type { Redact } from "./redact.ts";
+
+export type Colours = ReturnType<typeof pc.createColors>;
+
+/** Where a command writes: results to stdout, everything about them to stderr. */
+export interface Output {
+  /** One JSON document, or one a line where there is no end to it, and nothing else on stdout. */
+  readonly json: boolean;
+  readonly colours: Colours;
+  /** Stdout is a terminal that can be written over. */
+  readonly isTerminal: boolean;
+  /** Somebody is there to be asked. */
+  readonly isInteractive: boolean;
+  readonly columns: number;
+  /** A result for people. */
+  print(text: string): void;
+  /** A result for programs. */
+  printJson(value: unknown): void;
+  /** A remark for people; left out with `--json`. */
+  note(text: string): void;
+  /** An error. */
+  complain(text: string): void;
+}
+
+export interface OutputOptions {
+  readonly json: boolean;
+  readonly redact: Redact;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+// Where there is no terminal there is no width to fit.
+const fallbackColumns = 200;
+
+export const createOutput = ({ json, redact, env }: OutputOptions): Output => {
+  const isTerminal = process.stdout.isTTY && env["TERM"] !== "dumb";
+  return {
+    json,
+    colours: pc.createColors(pc.isColorSupported && (isTerminal || env["FORCE_COLOR"] !== undefined)),
+    isTerminal,
+    isInteractive: process.stdin.isTTY && process.stderr.isTTY && !json && env["CI"] === undefined,
+    get columns() {
+      return process.stdout.columns ?? fallbackColumns;
+    },
+    print: (text) => void process.stdout.write(`${text}\n`),
+    printJson: (value) => void process.stdout.write(`${JSON.stringify(value)}\n`),
+    note: (text) => {
+      if (!json) process.stderr.write(`${redact(text)}\n`);
+    },
+    complain: (text) => void process.stderr.write(`${redact(text)}\n`),
+  };
+};

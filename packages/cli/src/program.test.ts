@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { complete } from "./completion/complete.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { createProgram } from "./program.ts";
+
+const program = createProgram(() => async () => {});
+
+const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];
+
+describe("the command line", () => {
+  it("explains every command and option", () => {
+    for (const command of everyCommand(program)) {
+      if (command.name().startsWith("__")) continue;
+      expect(command.description(), command.name()).not.toBe("");
+      for (const { flags, description } of command.options) {
+        expect(description, `${command.name()} ${flags}`).not.toBe("");
+      }
+      expect(command.helpInformation()).toContain("--help");
+    }
+  });
+});
+
+describe("docs/cli.md", () => {
+  const page = readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8");
+
+  it("mentions every command and option", () => {
+    for (const command of everyCommand(program)) {
+      if (command.name().startsWith("__")) continue;
+      expect(page, command.name()).toContain(command.name());
+      for (const { long } of command.options) expect(page, `${command.name()} ${long}`).toContain(long!);
+    }
+  });
+
+  it("has every exit code", () => {
+    for (const code of Object.values(exitCodes)) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, "m"));
+  });
+});
+
+describe("completion", () => {
+  const values = (...words: string[]): string[] => complete(program, words).map(({ value }) => value);
+
+  it("offers commands, their subcommands and their options", () => {
+    expect(values("in")).toEqual(["inspect"]);
+    expect(values("failed", "")).toEqual(["list", "redrive", "delete"]);
+    expect(values("failed", "redrive", "--dry")).toEqual(["--dry-run"]);
+    expect(values("list", "--sto")).toEqual(["--store"]);
+    expect(values("")).not.toContain("__complete");
+  });
+
+  it("offers values where there are only some, and nothing where anything goes", () => {
+    expect(values("list", "--status", "")).toEqual(["blocked", "pending", "running", "completed", "failed"]);
+    expect(values("worker", "run", "--log-level", "w")).toEqual(["warn"]);
+    expect(values("completion", "")).toEqual(["bash", "zsh", "fish"]);
+    expect(values("list", "--queue", "")).toEqual([]);
+  });
+
+  it("does not take the value of an option for a command", () => {
+    expect(values("--store", "list", "fail")).toEqual(["failed"]);
+  });
+});

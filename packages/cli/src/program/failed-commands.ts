@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import { addFilterOptions } from "../options/job-filter.ts";
+import { parseInteger } from "../options/values.ts";
+import type { Run } from "../program.ts";
+
+const largestRedrive = 100_000;
+
+const addChoice = (command: Command): Command =>
+  addFilterOptions(command, { status: false })
+    .option("-a, --all", "every failed job")
+    .option("-n, --limit <number>", "how many at most", parseInteger(1, largestRedrive), 10_000)
+    .option("--dry-run", "only say what would happen", false)
+    .option("-y, --yes", "do not ask");
+
+/** failed list, failed redrive, failed delete. */
+export const addFailedCommands = (program: Command, run: Run): void => {
+  const failed = program.command("failed").description("look after failed jobs, the dead letters");
+
+  addFilterOptions(failed.command("list").description("list failed jobs, the newest first"), {
+    status: false,
+  })
+    .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
+    .option("--cursor <cursor>", "go on after an earlier page")
+    .action((options) =>
+      run(async (context) =>
+        (await import("../commands/list.ts")).list(context, {
+          order: "newest",
+          ...options,
+          status: ["failed"],
+        }),
+      ),
+    );
+
+  addChoice(
+    failed.command("redrive [ids...]").description("run failed jobs again, and what failed because of them"),
+  ).action((ids: string[], options) =>
+    run(async (context) =>
+      (await import("../commands/failed-redrive.ts")).redriveFailed(context, ids, options),
+    ),
+  );
+
+  addChoice(
+    failed.command("delete [ids...]").description("delete failed jobs, each with the tree it belongs to"),
+  )
+    .option("--force", "also trees with jobs that are not finished")
+    .action((ids: string[], options) =>
+      run(async (context) =>
+        (await import("../commands/failed-delete.ts")).deleteFailed(context, ids, options),
+      ),
+    );
+};

@@ -1,0 +1,50 @@
+import { type Command, Option } from "commander";
+import { addFilterOptions } from "../options/job-filter.ts";
+import { parseDuration, parseInput, parseInteger, parseSchedule } from "../options/values.ts";
+import type { Run } from "../program.ts";
+
+const largestPriority = 2 ** 31 - 1;
+
+/** start, list, inspect, cancel. */
+export const addJobCommands = (program: Command, run: Run): void => {
+  program
+    .command("start <type>")
+    .description("start a job of this type, and print its id")
+    .option("-i, --input <json>", "the input: JSON, @file, or - for stdin", parseInput)
+    .option("--id <id>", "the id, so that a second try is recognised")
+    .option("-q, --queue <queue>", "the queue")
+    .option("-p, --priority <number>", "higher runs first", parseInteger(-largestPriority, largestPriority))
+    .option("--max-attempts <number>", "how often it may run in all", parseInteger(1, 1_000_000))
+    .option("--time-limit <duration>", "how long one attempt may take", parseDuration)
+    .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
+    .option("--key <key>", "deduplication key: at most one unfinished sequence of it")
+    .option("--wait [duration]", "wait for the end, and print the output (default: 30s)", parseDuration)
+    .action((type: string, options) =>
+      run(async (context) => (await import("../commands/start.ts")).start(context, type, options)),
+    );
+
+  addFilterOptions(program.command("list").description("list jobs, the newest first"), { status: true })
+    .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
+    .option("--cursor <cursor>", "go on after an earlier page")
+    .addOption(new Option("--order <order>", "by creation").choices(["newest", "oldest"]).default("newest"))
+    .action((options) =>
+      run(async (context) => (await import("../commands/list.ts")).list(context, options)),
+    );
+
+  program
+    .command("inspect <id>")
+    .description("show all of a job: timeline, error, lease, blockers, and why it is not running")
+    .option("--stack", "with the stack of the error", false)
+    .action((id: string, options) =>
+      run(async (context) => (await import("../commands/inspect.ts")).inspect(context, id, options)),
+    );
+
+  program
+    .command("cancel <ids...>")
+    .description("cancel sequences, by their id or that of any of their jobs")
+    .option("--reason <text>", "what to write down as the reason")
+    .option("-y, --yes", "do not ask")
+    .action((ids: string[], options) =>
+      run(async (context) => (await import("../commands/cancel.ts")).cancel(context, ids, options)),
+    );
+};

@@ -1,0 +1,71 @@
+import { type Command, Option } from "commander";
+import { collect, parseDuration, parseInteger } from "../options/values.ts";
+import type { Run } from "../program.ts";
+
+/** migrate, stats, top, doctor, bench. */
+export const addOperatorCommands = (program: Command, run: Run): void => {
+  const migrate = program.command("migrate").description("bring the tables up to date");
+  migrate
+    .option("--dry-run", "only print the SQL", false)
+    .action((options) =>
+      run(async (context) => (await import("../commands/migrate.ts")).migrate(context, options)),
+    );
+  migrate
+    .command("status")
+    .description("say what is applied and what is pending")
+    .action(() => run(async (context) => (await import("../commands/migrate.ts")).migrateStatus(context)));
+
+  program
+    .command("stats")
+    .description("count jobs by queue, type and status")
+    .addOption(new Option("-q, --queue <queue>", "only this queue").argParser(collect))
+    .addOption(
+      new Option("--window <duration>", "what counts as lately")
+        .argParser(parseDuration)
+        .default(300_000, "5m"),
+    )
+    .action((options) =>
+      run(async (context) => (await import("../commands/stats.ts")).stats(context, options)),
+    );
+
+  program
+    .command("top")
+    .description("watch queues, rates and latencies live")
+    .addOption(new Option("-q, --queue <queue>", "only this queue").argParser(collect))
+    .addOption(
+      new Option("--interval <duration>", "how often to look").argParser(parseDuration).default(1_000, "1s"),
+    )
+    .option("-n, --count <number>", "look so many times, then end", parseInteger(1, 1_000_000))
+    .action((options) => run(async (context) => (await import("../commands/top.ts")).top(context, options)));
+
+  program
+    .command("doctor")
+    .description("look for what slows or stops jobs: clocks, old transactions, indexes, leases, queues")
+    .addOption(
+      new Option("--stalled-after <duration>", "when a runnable job has waited too long")
+        .argParser(parseDuration)
+        .default(300_000, "5m"),
+    )
+    .addOption(
+      new Option("--transaction-age <duration>", "when an open transaction of PostgreSQL is too old")
+        .argParser(parseDuration)
+        .default(60_000, "1m"),
+    )
+    .option("--full", "also read every page of an SQLite file", false)
+    .option("--strict", "let warnings count as problems", false)
+    .action((options) =>
+      run(async (context) => (await import("../commands/doctor.ts")).doctor(context, options)),
+    );
+
+  program
+    .command("bench")
+    .description("measure this store: run jobs that do nothing, and delete them again")
+    .option("-n, --jobs <number>", "how many jobs", parseInteger(1, 10_000_000), 10_000)
+    .option("--batch <number>", "how many are started in one call", parseInteger(1, 10_000), 500)
+    .option("-c, --concurrency <number>", "jobs at once", parseInteger(1, 10_000), 100)
+    .option("--payload <bytes>", "size of each input", parseInteger(0, 1_000_000), 100)
+    .option("-y, --yes", "do not ask")
+    .action((options) =>
+      run(async (context) => (await import("../commands/bench.ts")).bench(context, options)),
+    );
+};

@@ -1,0 +1,86 @@
+import type pg from "pg";
+import { CliError } from "../cli-error.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { createSettlingNotifyAdapter } from "./settling-notify-adapter.ts";
+import { type Database, migrationsOf, type OpenedStore, type OpenStoreOptions } from "./store.ts";
+import { redactUrls } from "./store-url.ts";
+
+const loadPg = async (): Promise<typeof pg> => {
+  try {
+    const { default: loaded } = await import("pg");
+    return loaded;
+  } catch (cause) {
+    if ((cause as { readonly code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new CliError("DriverMissing", "PostgreSQL needs the package `pg`, which is not installed here.", {
+      cause,
+      exitCode: exitCodes.store,
+      hint: "Run `npm install pg`.",
+    });
+  }
+};
+
+export interface PostgresStoreOptions extends OpenStoreOptions {
+  readonly url: string;
+  readonly schema: string | undefined;
+  readonly channelPrefix: string | undefined;
+}
+
+const connectTimeoutMs = 5_000;
+// A name that no schema has, so that every migration counts as pending there.
+const noSuchSchema = "leasehold_no_such_schema";
+
+/** Connects as @leasehold/postgres does, without touching its tables. */
+export const openPostgres = async ({
+  url,
+  schema = "leasehold",
+  channelPrefix,
+  hints,
+  connections,
+}: PostgresStoreOptions): Promise<OpenedStore> => {
+  const { Pool } = await loadPg();
+  const { createPgNotifyAdapter, createPgNotifyProvider, createPgPoolProvider, createPgStateAdapter } =
+    await import("@leasehold/postgres");
+  const pool = new Pool({
+    connectionString: url,
+    connectionTimeoutMillis: connectTimeoutMs,
+    application_name: "leasehold",
+    ...(connections === undefined ? {} : { max: connections }),
+  });
+  const stateProvider = createPgPoolProvider({ pool });
+  try {
+    // One look at once: it tells of a wrong address before anything else does.
+    await pool.query("SELECT 1");
+    const stateAdapter = await createPgStateAdapter({ stateProvider, schema, migrate: false });
+    const notify = hints
+      ? createSettlingNotifyAdapter(
+          await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }), channelPrefix }),
+        )
+      : undefined;
+    const database: Database = {
+      kind: "postgres",
+      schema,
+      query: async (sql, params = []) =>
+        (await pool.query(sql, [...params])).rows as Record<string, unknown>[],
+      wholeSchema: async () => {
+        const absent = await createPgStateAdapter({ stateProvider, schema: noSuchSchema, migrate: false });
+        return (await absent.migrationStatus()).pending.map(({ sql }) => sql).join("\n");
+      },
+    };
+    return {
+      label: `${redactUrls(url)} (schema ${schema})`,
+      stateAdapter,
+      notifyAdapter: notify?.adapter,
+      migrations: migrationsOf(stateAdapter),
+      database,
+      close: async () => {
+        await notify?.settled();
+        await notify?.adapter.close();
+        await stateAdapter.close();
+        await pool.end();
+      },
+    };
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+};

@@ -1,0 +1,69 @@
+import { existsSync } from "node:fs";
+import { dirname, isAbsolute, relative, resolve } from "node:path";
+import { CliError } from "../cli-error.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { type Database, migrationsOf, type OpenedStore, type OpenStoreOptions, type Row } from "./store.ts";
+
+const checkFile = (path: string, create: boolean): void => {
+  if (!existsSync(dirname(path))) {
+    throw new CliError("StoreNotFound", `There is no folder ${dirname(path)} for the database.`, {
+      exitCode: exitCodes.store,
+      hint: "Create the folder, or check the path after sqlite: for a mistake.",
+    });
+  }
+  // Looking into a database must not make one: a mistyped path would give an empty one, and no error.
+  if (!create && !existsSync(path)) {
+    throw new CliError("StoreNotFound", `There is no database ${path}.`, {
+      exitCode: exitCodes.store,
+      hint: "Check the path, or create the database with `leasehold migrate`.",
+    });
+  }
+};
+
+/** As one would type it from here, where that is shorter. */
+const nearName = (path: string): string => {
+  const name = relative(process.cwd(), path);
+  return name.startsWith("..") || isAbsolute(name) ? path : name;
+};
+
+export interface SqliteStoreOptions extends OpenStoreOptions {
+  readonly file: string;
+  readonly folder: string;
+  readonly tablePrefix: string | undefined;
+}
+
+/** Opens a file as @leasehold/sqlite does, without touching its tables. */
+export const openSqlite = async ({
+  file,
+  folder,
+  tablePrefix,
+  create,
+}: SqliteStoreOptions): Promise<OpenedStore> => {
+  const path = resolve(folder, file);
+  checkFile(path, create);
+  const { createSqliteStateAdapter } = await import("@leasehold/sqlite");
+  const stateAdapter = await createSqliteStateAdapter({ file: path, tablePrefix, migrate: false });
+  const database: Database = {
+    kind: "sqlite",
+    file: path,
+    query: (sql) => stateAdapter.provideContext(async ({ client }) => client.prepare(sql).all() as Row[]),
+    wholeSchema: async () => {
+      const empty = await createSqliteStateAdapter({ file: ":memory:", tablePrefix, migrate: false });
+      try {
+        const { pending } = await empty.migrationStatus();
+        return pending.map(({ sql }) => sql).join("\n");
+      } finally {
+        await empty.close();
+      }
+    },
+  };
+  return {
+    label: `sqlite:${nearName(path)}`,
+    stateAdapter,
+    // Within one file there is nobody to carry hints; workers of other processes find jobs by polling.
+    notifyAdapter: undefined,
+    migrations: migrationsOf(stateAdapter),
+    database,
+    close: () => stateAdapter.close(),
+  };
+};

@@ -1,0 +1,123 @@
+import { CliError } from "../cli-error.ts";
+import type { LeaseholdConfig } from "../config/config.ts";
+import { findConfig, type FoundConfig } from "../config/find-config.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { openPostgres } from "./open-postgres.ts";
+import { openSqlite } from "./open-sqlite.ts";
+import { createSettlingNotifyAdapter } from "./settling-notify-adapter.ts";
+import { finishStore, migrationsOf, type OpenedStore, type OpenStoreOptions, type Store } from "./store.ts";
+import { parseStoreAddress } from "./store-url.ts";
+
+export interface StoreSources {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The options of these names. */
+  readonly store?: string | undefined;
+  readonly config?: string | undefined;
+  readonly schema?: string | undefined;
+  readonly tablePrefix?: string | undefined;
+}
+
+type Address =
+  | { readonly text: string; readonly source: string; readonly folder: string }
+  | { readonly open: Exclude<LeaseholdConfig["store"], string | undefined>; readonly path: string };
+
+/** The command line stands before the environment, and both before what is written down in files. */
+const chooseAddress = ({ cwd, env, store }: StoreSources, found: FoundConfig | undefined): Address => {
+  if (store !== undefined) return { text: store, source: "--store", folder: cwd };
+  const variable = env["LEASEHOLD_STORE"];
+  if (variable !== undefined && variable !== "") {
+    return { text: variable, source: "LEASEHOLD_STORE", folder: cwd };
+  }
+  const configured = found?.config.store;
+  if (found !== undefined && typeof configured === "function") return { open: configured, path: found.path };
+  if (found !== undefined && typeof configured === "string") {
+    return { text: configured, source: found.path, folder: found.folder };
+  }
+  const fallback = env["DATABASE_URL"];
+  if (fallback !== undefined && /^postgres(ql)?:/i.test(fallback)) {
+    return { text: fallback, source: "DATABASE_URL", folder: cwd };
+  }
+  throw new CliError("StoreNotGiven", "No store was given.", {
+    hint: "Pass --store sqlite:./jobs.db or --store postgres://…, set LEASEHOLD_STORE, or write a leasehold.config.ts.",
+  });
+};
+
+const openAdapters = async (
+  open: Extract<Address, { open: unknown }>["open"],
+  path: string,
+): Promise<OpenedStore> => {
+  const made = await open();
+  const { stateAdapter } = made ?? {};
+  if (typeof stateAdapter?.claimJobs !== "function") {
+    throw new CliError("InvalidConfig", `${path}: \`store\` must return { stateAdapter }.`);
+  }
+  const notify = made.notifyAdapter && createSettlingNotifyAdapter(made.notifyAdapter);
+  return {
+    label: `the store of ${path}`,
+    stateAdapter,
+    notifyAdapter: notify?.adapter,
+    migrations: migrationsOf(stateAdapter),
+    database: undefined,
+    close: async () => {
+      await notify?.settled();
+      await notify?.adapter.close();
+      await stateAdapter.close();
+      await made.close?.();
+    },
+  };
+};
+
+const requireMigrated = async (store: Store): Promise<void> => {
+  const status = await store.migrations?.status();
+  if (status === undefined || status.pending.length === 0) return;
+  const message =
+    status.applied.length === 0
+      ? `There are no Leasehold tables in ${store.label}.`
+      : `The tables in ${store.label} are older than this version of Leasehold.`;
+  throw new CliError("StoreNotMigrated", message, {
+    exitCode: exitCodes.store,
+    hint: "Run `leasehold migrate` (with --dry-run to see the SQL first), or check that this is the right store.",
+  });
+};
+
+/** Finds the store that the command line, the environment or the config module names, and opens it. */
+export const openStore = async (
+  sources: StoreSources,
+  options: OpenStoreOptions & { readonly migrated: boolean },
+  onAddress: (address: string) => void,
+): Promise<{ readonly store: Store; readonly found: FoundConfig | undefined }> => {
+  const found = await findConfig(sources.cwd, sources.config);
+  const config: LeaseholdConfig = {
+    ...found?.config,
+    ...(sources.schema === undefined ? {} : { schema: sources.schema }),
+    ...(sources.tablePrefix === undefined ? {} : { tablePrefix: sources.tablePrefix }),
+  };
+  const address = chooseAddress(sources, found);
+  if ("text" in address) onAddress(address.text);
+  const opened = await openAddress(address, config, options);
+  const store = await finishStore(opened, {
+    jobTypes: config.jobTypes,
+    codec: config.codec,
+    storeDeadlineMs: options.storeDeadlineMs,
+  });
+  try {
+    if (options.migrated) await requireMigrated(store);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return { store, found };
+};
+
+const openAddress = (
+  address: Address,
+  { schema, tablePrefix, channelPrefix }: LeaseholdConfig,
+  options: OpenStoreOptions,
+): Promise<OpenedStore> => {
+  if ("open" in address) return openAdapters(address.open, address.path);
+  const parsed = parseStoreAddress(address.text, address.source);
+  return parsed.kind === "sqlite"
+    ? openSqlite({ ...options, file: parsed.file, folder: address.folder, tablePrefix })
+    : openPostgres({ ...options, url: parsed.url, schema, channelPrefix });
+};

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { CliError } from "../cli-error.ts";
+import { createRedactor } from "../output/redact.ts";
+import { parseStoreAddress, redactUrls } from "./store-url.ts";
+
+describe("store addresses", () => {
+  it.each([
+    ["sqlite:jobs.db", "jobs.db"],
+    ["sqlite:./a b/jobs.db", "./a b/jobs.db"],
+    ["sqlite:///var/jobs.db", "/var/jobs.db"],
+    ["sqlite:/var/jobs.db", "/var/jobs.db"],
+  ])("reads %s", (text, file) => {
+    expect(parseStoreAddress(text, "--store")).toEqual({ kind: "sqlite", file });
+  });
+
+  it("reads both names of PostgreSQL, and nothing else", () => {
+    expect(parseStoreAddress("postgres://h/d", "x")).toEqual({ kind: "postgres", url: "postgres://h/d" });
+    expect(parseStoreAddress("postgresql://h/d", "x").kind).toBe("postgres");
+    for (const wrong of ["", "jobs.db", "sqlite:", "mysql://h/d", "postgres:h"]) {
+      expect(() => parseStoreAddress(wrong, "x"), wrong).toThrow(CliError);
+    }
+  });
+});
+
+describe("redaction", () => {
+  it.each([
+    ["postgres://ada:secret@host/db", "postgres://ada:***@host/db"],
+    ["postgres://ada:se:cr@et@host/db", "postgres://ada:***@host/db"],
+    ["postgres://ada@host/db", "postgres://ada@host/db"],
+    [
+      "see postgres://a:b@h/d?password=x&sslmode=off now",
+      "see postgres://a:***@h/d?password=***&sslmode=off now",
+    ],
+    ["redis://:secret@host", "redis://:***@host"],
+  ])("of %s", (text, expected) => {
+    expect(redactUrls(text)).toBe(expected);
+  });
+
+  it("also finds a known password by itself, escaped or not", () => {
+    const { redact, addAddress } = createRedactor();
+    addAddress("postgres://ada:top%20secret@host/db");
+    expect(redact('password "top secret" refused for top%20secret')).toBe('password "***" refused for ***');
+  });
+});

@@ -1,0 +1,101 @@
+import {
+  type Codec,
+  createLeasehold,
+  defineUnionJobTypes,
+  type JobTypes,
+  type LeaseholdApi,
+  type NotifyAdapter,
+} from "leasehold";
+import type { AnyStateAdapter } from "leasehold/adapter";
+
+/** The command does not know an application's job types: any name goes, and payloads are whatever they are. */
+export type AnyDefinitions = Record<string, { input: unknown; output: unknown }>;
+
+export type AnyLeasehold = LeaseholdApi<AnyDefinitions, object, string>;
+
+export interface MigrationStatus {
+  readonly applied: readonly { readonly version: number; readonly name: string }[];
+  readonly pending: readonly { readonly version: number; readonly name: string; readonly sql: string }[];
+}
+
+export interface Migrations {
+  status(): Promise<MigrationStatus>;
+  migrate(): Promise<unknown>;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A way to ask the database itself, for `doctor`. */
+export type Database =
+  | {
+      readonly kind: "postgres";
+      readonly schema: string;
+      query(sql: string, params?: readonly unknown[]): Promise<readonly Row[]>;
+      /** The SQL that makes everything from nothing. */
+      wholeSchema(): Promise<string>;
+    }
+  | {
+      readonly kind: "sqlite";
+      readonly file: string;
+      query(sql: string): Promise<readonly Row[]>;
+      wholeSchema(): Promise<string>;
+    };
+
+export interface Store {
+  /** For people, without passwords. */
+  readonly label: string;
+  readonly stateAdapter: AnyStateAdapter;
+  readonly notifyAdapter: NotifyAdapter | undefined;
+  readonly leasehold: AnyLeasehold;
+  /** Absent where the adapter has none to offer. */
+  readonly migrations: Migrations | undefined;
+  readonly database: Database | undefined;
+  close(): Promise<void>;
+}
+
+/** What a particular kind of store contributes; `finishStore` adds the rest. */
+export type OpenedStore = Omit<Store, "leasehold">;
+
+export interface OpenStoreOptions {
+  /** Hints tell idle workers of new jobs at once; reading commands need none. */
+  readonly hints: boolean;
+  /** `migrate` alone may make a database that is not there. */
+  readonly create: boolean;
+  /** The size of a pool of connections; the client's default when absent. */
+  readonly connections: number | undefined;
+  readonly storeDeadlineMs: number;
+}
+
+export interface FacadeOptions {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the job types of whatever application
+  readonly jobTypes?: JobTypes<any> | undefined;
+  readonly codec?: Codec | undefined;
+  readonly storeDeadlineMs: number;
+}
+
+/** Types alone, and so open: at run time every name is allowed. */
+const anyJobTypes = defineUnionJobTypes<AnyDefinitions>();
+
+export const finishStore = async (
+  opened: OpenedStore,
+  { jobTypes, codec, storeDeadlineMs }: FacadeOptions,
+): Promise<Store> => ({
+  ...opened,
+  leasehold: await createLeasehold({
+    stateAdapter: opened.stateAdapter,
+    notifyAdapter: opened.notifyAdapter,
+    jobTypes: (jobTypes ?? anyJobTypes) as JobTypes<AnyDefinitions>,
+    codec,
+    storeDeadlineMs,
+  }),
+});
+
+/** The adapters of the packages have these beyond the contract; those of others may. */
+export const migrationsOf = (adapter: object): Migrations | undefined => {
+  const { migrate, migrationStatus } = adapter as {
+    readonly migrate?: () => Promise<unknown>;
+    readonly migrationStatus?: () => Promise<MigrationStatus>;
+  };
+  if (typeof migrate !== "function" || typeof migrationStatus !== "function") return undefined;
+  return { migrate: () => migrate(), status: () => migrationStatus() };
+};

@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { failAll } from "./fail-all.ts";
+import { openTestStore, type StoreKind, type TestStore } from "./stores.ts";
+
+export const workerModule = `
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineWorker } from "@leasehold/cli";
+import { createLeasehold, defineUnionJobTypes } from "leasehold";
+
+interface Types { greet: { input: string; output: string }; slow: { input: null; output: null } }
+
+export default defineWorker(async (context) => {
+  const leasehold = await createLeasehold({ ...context, jobTypes: defineUnionJobTypes<Types>() });
+  return leasehold
+    .createWorker()
+    .implementJobType({ typeName: "greet", process: async ({ job }) => "Hello, " + job.input + "!" })
+    .implementJobType({
+      typeName: "slow",
+      process: async () => {
+        console.error("slow has begun");
+        await sleep(300);
+        return null;
+      },
+    });
+});
+`;
+
+/** As if somebody had thought it superfluous. */
+const dropIndex = async ({ sql }: TestStore): Promise<void> => {
+  const [row] = await sql(
+    "SELECT indexname AS name FROM pg_indexes WHERE indexname = 'job_failed' AND schemaname = current_schema()",
+    "SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE '%failed%'",
+  );
+  await sql(`DROP INDEX ${String(row?.["name"])}`);
+};
+
+/** What the command does on every kind of store. */
+export const describeCommands = (kind: StoreKind): void => {
+  describe(`the command on ${kind}`, () => {
+    let store: TestStore;
+    beforeEach(async () => {
+      store = await openTestStore(kind);
+    }, 30_000);
+    afterEach(() => store.close());
+
+    it("starts, lists, inspects and cancels", async () => {
+      const { folder, json } = store;
+      const started = await folder.run(
+        "start",
+        "mail",
+        "--input",
+        '{"to":"ada"}',
+        "--queue",
+        "post",
+        "--at",
+        "1h",
+      );
+      expect(started.code).toBe(0);
+      const id = started.stdout.trim();
+
+      const listed = await json("list", "--queue", "post");
+      expect(listed.value).toMatchObject({
+        cursor: null,
+        jobs: [{ id, typeName: "mail", status: "pending", input: { to: "ada" } }],
+      });
+
+      const inspected = await json("inspect", id);
+      expect(inspected.value).toMatchObject({ job: { id }, explanation: { state: "scheduled" } });
+      const shown = await folder.run("inspect", id);
+      expect(shown.stdout).toContain("It is scheduled for");
+      expect(shown.stdout).toContain('"to": "ada"');
+
+      const cancelled = await json("cancel", id, "--reason", "changed my mind", "--yes");
+      expect(cancelled).toEqual({ code: 0, value: { results: [{ id, outcome: "cancelled" }] } });
+      const after = await folder.run("inspect", id);
+      expect(after.stdout).toContain("failed: cancelled");
+      expect(after.stdout).toContain("changed my mind");
+    });
+
+    it("lists, redrives and deletes failed jobs", async () => {
+      const { leasehold, folder, json } = store;
+      const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: null }));
+      const [first] = await leasehold.startJobSequences({ sequences });
+      await failAll(store, "a", "b");
+      const failedTypes = async (): Promise<Record<string, number>> => {
+        const rows = await leasehold.countJobs({ status: "failed" });
+        return Object.fromEntries(rows.map(({ typeName, count }) => [typeName, count]));
+      };
+
+      const listed = await folder.run("failed", "list");
+      expect(listed.stdout).toContain("attempts_exhausted: no \\u001b[31ma");
+      const shown = await folder.run("inspect", first?.id ?? "");
+      expect(shown.stdout).toContain("caused by Error: the reason below");
+      expect(shown.stdout).not.toContain("\u001b[");
+
+      const plan = await json("failed", "redrive", "--type", "a", "--dry-run");
+      expect(plan.value.redriven).toHaveLength(2);
+      const unconfirmed = await folder.run("failed", "redrive", "--type", "a");
+      expect(unconfirmed.code).toBe(6);
+      expect(unconfirmed.stderr).toContain("--yes");
+      expect(await failedTypes()).toEqual({ a: 2, b: 1 });
+
+      const redriven = await folder.run("failed", "redrive", "--type", "a", "--yes");
+      expect(redriven).toMatchObject({ code: 0, stdout: "Redrove 2 jobs.\n" });
+      expect(await failedTypes()).toEqual({ b: 1 });
+
+      expect((await json("failed", "delete", "--all", "--dry-run")).value).toMatchObject({ deletedJobs: 1 });
+      expect((await json("failed", "delete", "--all", "--yes")).value).toMatchObject({
+        deletedJobs: 1,
+        skipped: [],
+      });
+      expect(await failedTypes()).toEqual({});
+    });
+
+    it("says that a job is not there", async () => {
+      const unknown = await store.folder.run("inspect", "01890000-0000-7000-8000-000000000000");
+      expect(unknown.code).toBe(3);
+      expect(unknown.stderr).toContain("leasehold list");
+      // PostgreSQL keeps ids as UUIDs, and refuses anything else.
+      expect((await store.folder.run("cancel", "no-such-id", "--yes")).code).toBe(3);
+    });
+
+    it("runs a TypeScript worker until SIGTERM, and lets its job finish", async () => {
+      const { folder, leasehold } = store;
+      const started = await leasehold.startJobSequence({ typeName: "greet", input: "Ada" });
+      const waiting = await leasehold.startJobSequence({ typeName: "slow", input: null });
+      folder.write("worker.ts", workerModule);
+      const worker = folder.start([
+        "worker",
+        "run",
+        "worker.ts",
+        "--concurrency",
+        "2",
+        "--poll-interval",
+        "50ms",
+      ]);
+      const { output } = await leasehold.waitForJobSequenceCompletion({ ...started, timeoutMs: 15_000 });
+      expect(output).toBe("Hello, Ada!");
+      await worker.waitFor("slow has begun");
+      worker.kill("SIGTERM");
+      const { code, stderr } = await worker.ended;
+      expect(stderr).toContain("Stopping");
+      expect(code).toBe(0);
+      expect((await leasehold.getJob({ id: waiting.id }))?.status).toBe("completed");
+    });
+
+    it("finds what is wrong", async () => {
+      const { stateAdapter, leasehold, json } = store;
+      expect(await json("doctor")).toMatchObject({ code: 0 });
+      await leasehold.startJobSequences({
+        sequences: ["lost", "unserved"].map((typeName) => ({ typeName, input: null })),
+      });
+      const now = await stateAdapter.getTime();
+      await stateAdapter.claimJobs({
+        workerId: "gone",
+        leaseToken: "token",
+        leaseMs: 1_000,
+        requests: [{ queue: "default", typeNames: ["lost"], limit: 1 }],
+        limit: 1,
+      });
+      await stateAdapter.renewLeases({
+        leases: [
+          {
+            jobId: (await leasehold.listJobs({ typeName: "lost" })).jobs[0]?.id ?? "",
+            leaseToken: "token",
+            leaseMs: 1_000,
+          },
+        ],
+        now: now - 600_000,
+      });
+      await dropIndex(store);
+      const { code, value } = await json("doctor", "--stalled-after", "1ms");
+      expect(code).toBe(5);
+      const problems = value.findings.filter(({ status }: { status: string }) => status === "problem");
+      expect(problems.map(({ check }: { check: string }) => check)).toEqual(["indexes", "leases", "queues"]);
+      expect(problems[2].summary).toContain("type unserved in queue default");
+    });
+
+    it("measures, and leaves nothing behind", async () => {
+      const { json, leasehold } = store;
+      const { code, value } = await json("bench", "--jobs", "300", "--batch", "100", "--yes");
+      expect(code).toBe(0);
+      expect(value.startPerSecond).toBeGreaterThan(0);
+      expect(value.drainPerSecond).toBeGreaterThan(0);
+      expect(value.roundTripMs.p95).toBeGreaterThanOrEqual(value.roundTripMs.p50);
+      expect(await leasehold.countJobs()).toEqual([]);
+    });
+
+    it("shows a live table in a terminal until q is pressed", async () => {
+      const { folder, leasehold } = store;
+      await leasehold.startJobSequence({ typeName: "mail", input: null, queue: "post" });
+      const top = folder.start(["top", "--interval", "50ms"], { terminal: { columns: 100, rows: 24 } });
+      await top.waitFor("q quits");
+      await leasehold.startJobSequence({ typeName: "parcel", input: null, queue: "post" });
+      await top.waitFor("parcel");
+      top.type("q");
+      const { code, stdout } = await top.ended;
+      expect(code).toBe(0);
+      // The second picture was drawn over the first, and the cursor is back.
+      expect(stdout).toContain("\u001b[2K");
+      expect(stdout.lastIndexOf("\u001b[?25h")).toBeGreaterThan(stdout.lastIndexOf("\u001b[?25l"));
+    });
+  });
+};

@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import { rm } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createSqliteStateAdapter } from "./state-adapter.ts";
+import { newJob } from "./test-support/jobs.ts";
+import { createTestFolder, openRaw, testDriver } from "./test-support/store.ts";
+
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await createTestFolder();
+  file = join(folder, "jobs.db");
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const readSchema = async (): Promise<string[]> => {
+  const database = await openRaw(file);
+  const rows = database.query("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid", []);
+  database.close();
+  return rows.map(([sql]) => sql as string);
+};
+
+const open = (
+  options: { migrate?: boolean; idType?: string } = {},
+): ReturnType<typeof createSqliteStateAdapter> =>
+  createSqliteStateAdapter({ file, driver: testDriver, ...options });
+
+describe("migrations", () => {
+  it("make this schema", async () => {
+    await (await open()).close();
+    await expect(`${(await readSchema()).join(";\n\n")};\n`).toMatchFileSnapshot("./schema.snapshot.sql");
+  });
+
+  it("can be looked at before they are run", async () => {
+    const adapter = await open({ migrate: false });
+    const before = await adapter.migrationStatus();
+    expect(before.applied).toEqual([]);
+    expect(before.pending.map(({ version, name }) => [version, name])).toEqual([[1, "jobs"]]);
+    expect(before.pending[0]?.sql).toContain("CREATE TABLE");
+    expect(await readSchema()).toEqual([]);
+    const after = await adapter.migrate();
+    expect(after).toEqual({ applied: [{ version: 1, name: "jobs" }], pending: [] });
+    expect(await adapter.migrationStatus()).toEqual(after);
+    await adapter.createJobs({ jobs: [newJob()] });
+    await adapter.close();
+  });
+
+  it("do nothing the second time", async () => {
+    const adapter = await open();
+    const schema = await readSchema();
+    await adapter.createJobs({ jobs: [newJob()] });
+    await adapter.migrate();
+    await (await open()).close();
+    expect(await readSchema()).toEqual(schema);
+    expect(await adapter.countJobs({ filter: {} })).toHaveLength(1);
+    await adapter.close();
+  });
+
+  it("run once when many start at the same time", async () => {
+    const adapters = await Promise.all(Array.from({ length: 8 }, () => open()));
+    const statuses = await Promise.all(adapters.map((adapter) => adapter.migrate()));
+    expect(new Set(statuses.map((status) => JSON.stringify(status))).size).toBe(1);
+    for (const adapter of adapters) {
+      await adapter.createJobs({ jobs: [newJob()] });
+      await adapter.close();
+    }
+  });
+
+  it("leave alone what a newer version has done", async () => {
+    await (await open()).close();
+    const database = await openRaw(file);
+    database.exec("INSERT INTO leasehold_migration VALUES (99, 'of the future', 0)");
+    database.close();
+    const adapter = await open();
+    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 99]);
+    await adapter.createJobs({ jobs: [newJob()] });
+    await adapter.close();
+  });
+
+  it("that fail leave nothing behind", async () => {
+    const database = await openRaw(file);
+    database.exec("CREATE TABLE leasehold_job_blocker (mine TEXT)");
+    database.close();
+    await expect(open()).rejects.toThrow(/already exists/);
+    expect(await readSchema()).toEqual(["CREATE TABLE leasehold_job_blocker (mine TEXT)"]);
+  });
+
+  it("use the type for ids that was asked for", async () => {
+    const adapter = await open({ idType: "VARCHAR(64)" });
+    expect((await readSchema())[1]).toContain("id VARCHAR(64) NOT NULL UNIQUE");
+    await adapter.createJobs({ jobs: [newJob({ id: "007" })] });
+    expect((await adapter.getJobs({ jobIds: ["007"] }))[0]?.id).toBe("007");
+    await adapter.close();
+  });
+});

@@ -1,0 +1,92 @@
+import type { BusyRetry } from "./busy-retry.ts";
+import type { SqliteConnection } from "./connection.ts";
+import { createJobTables } from "./migrations/0001-jobs.ts";
+import { rollBackAfter } from "./roll-back.ts";
+import type { Tables } from "./tables.ts";
+
+export interface AppliedMigration {
+  readonly version: number;
+  readonly name: string;
+}
+
+export interface PendingMigration extends AppliedMigration {
+  readonly sql: string;
+}
+
+export interface MigrationStatus {
+  readonly applied: readonly AppliedMigration[];
+  readonly pending: readonly PendingMigration[];
+}
+
+interface Migration extends AppliedMigration {
+  readonly statements: (tables: Tables, idType: string) => readonly string[];
+}
+
+// Only ever added to, and only what an older version of this package can live with: during a deployment both run.
+const migrations: readonly Migration[] = [{ version: 1, name: "jobs", statements: createJobTables }];
+
+export interface Migrations {
+  /** What has been done and what is left; changes nothing. */
+  status(db: SqliteConnection): MigrationStatus;
+  /** Does what is left. Any number of processes may do so at once: the first does it, the others wait and find it done. */
+  migrate(): Promise<MigrationStatus>;
+}
+
+export interface MigrationsOptions {
+  readonly db: SqliteConnection;
+  readonly retryBusy: BusyRetry;
+  readonly tables: Tables;
+  readonly idType: string;
+  readonly now: () => number;
+}
+
+export const createMigrations = ({ db, retryBusy, tables, idType, now }: MigrationsOptions): Migrations => {
+  const { migration: table } = tables;
+  const exists = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?";
+  const create = `CREATE TABLE ${table} (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)`;
+  const list = `SELECT version, name FROM ${table} ORDER BY version`;
+  const record = `INSERT INTO ${table} (version, name, applied_at) VALUES (?, ?, ?)`;
+
+  const hasTable = (db: SqliteConnection): boolean => db.query(exists, [table.slice(1, -1)]).length > 0;
+
+  const status = (db: SqliteConnection): MigrationStatus => {
+    const applied = hasTable(db)
+      ? db.query(list, []).map(([version, name]) => ({ version, name }) as AppliedMigration)
+      : [];
+    const done = new Set(applied.map(({ version }) => version));
+    const pending = migrations
+      .filter(({ version }) => !done.has(version))
+      .map(({ version, name, statements }) => ({
+        version,
+        name,
+        sql: `${statements(tables, idType).join(";\n")};\n`,
+      }));
+    return { applied, pending };
+  };
+
+  const applyPending = (): void => {
+    if (!hasTable(db)) db.exec(create);
+    for (const { version, name, sql } of status(db).pending) {
+      db.exec(sql);
+      db.run(record, [version, name, now()]);
+    }
+  };
+
+  return {
+    status,
+    migrate: async () => {
+      const before = await retryBusy(() => status(db));
+      if (before.pending.length === 0) return before;
+      // The lock that every write needs is the lock of the migration: whoever waited for it finds the work done.
+      await retryBusy(() => db.exec("BEGIN IMMEDIATE"));
+      try {
+        applyPending();
+        db.exec("COMMIT");
+      } catch (error) {
+        rollBackAfter(db);
+        throw error;
+      }
+      return retryBusy(() => status(db));
+    },
+  };
+};

@@ -1,0 +1,92 @@
+import { BlockerCycleError, JobNotFoundError, type StateJob } from "leasehold/adapter";
+import type { SqliteConnection } from "../connection.ts";
+import type { Tables } from "../tables.ts";
+import type { Cascade } from "./cascade.ts";
+import type { Sequences } from "./sequences.ts";
+
+export interface Blockers {
+  addJobBlockers(
+    db: SqliteConnection,
+    call: { readonly jobId: string; readonly blockerSequenceIds: readonly string[] },
+    now: number,
+  ): StateJob;
+  /** The sequences a job was given, in the order given. */
+  of(db: SqliteConnection, jobId: string): string[];
+  hasFailed(db: SqliteConnection, jobId: string): boolean;
+  /** The way from one of the blockers to the job's own sequence, if they wait for it. */
+  findCycle(db: SqliteConnection, sequenceId: string, blockerIds: readonly string[]): string[] | undefined;
+}
+
+export const createBlockers = (
+  { job, blocker }: Tables,
+  sequences: Sequences,
+  cascade: Cascade,
+): Blockers => {
+  const list = `SELECT sequence_id FROM ${blocker} WHERE job_id = ? ORDER BY position`;
+  const insert = `INSERT INTO ${blocker} (job_id, position, sequence_id) VALUES (?, ?, ?)`;
+  const setBlockers = `UPDATE ${job} SET blocker_count = ?, open_blockers = ?, status = ? WHERE id = ?`;
+  const waiting = `SELECT DISTINCT j.sequence_id FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
+    WHERE b.sequence_id = ? AND j.status = 'blocked'`;
+
+  const of: Blockers["of"] = (db, jobId) => db.query(list, [jobId]).map(([id]) => id as string);
+
+  const isFailed = (db: SqliteConnection, sequenceId: string): boolean =>
+    sequences.current(db, sequenceId)?.status === "failed";
+
+  /**
+   * Walks from the job's sequence up through whoever waits for it. This direction because nobody waits yet for the
+   * sequence of a new job, which is nearly always the case.
+   */
+  const findCycle: Blockers["findCycle"] = (db, ownSequenceId, blockerIds) => {
+    const blockers = new Set(blockerIds);
+    const waitsFor = new Map<string, string | null>([[ownSequenceId, null]]);
+    for (const sequenceId of waitsFor.keys()) {
+      if (blockers.has(sequenceId)) {
+        const path: string[] = [];
+        for (let step: string | null = sequenceId; step !== null; step = waitsFor.get(step) ?? null)
+          path.push(step);
+        return path;
+      }
+      for (const [id] of db.query(waiting, [sequenceId])) {
+        if (!waitsFor.has(id as string)) waitsFor.set(id as string, sequenceId);
+      }
+    }
+    return undefined;
+  };
+
+  const addJobBlockers: Blockers["addJobBlockers"] = (db, { jobId, blockerSequenceIds }, now) => {
+    const found = sequences.find(db, jobId);
+    if (found === undefined) throw new JobNotFoundError(jobId);
+    if (found.status !== "blocked") throw new Error(`Job ${jobId} was not created to wait for blockers.`);
+    const { sequenceId } = found;
+
+    let openBlockers = 0;
+    let failedBlockerId: string | undefined;
+    for (const blockerId of blockerSequenceIds) {
+      const status = sequences.current(db, blockerId)?.status;
+      if (status === undefined) throw new JobNotFoundError(blockerId, "job sequence");
+      if (status !== "completed") openBlockers += 1;
+      if (status === "failed") failedBlockerId ??= blockerId;
+    }
+    const cycle = findCycle(db, sequenceId, blockerSequenceIds);
+    if (cycle !== undefined) throw new BlockerCycleError(jobId, cycle);
+
+    for (const [position, blockerId] of blockerSequenceIds.entries())
+      db.run(insert, [jobId, position, blockerId]);
+    const status = openBlockers > 0 ? "blocked" : "pending";
+    db.run(setBlockers, [blockerSequenceIds.length, openBlockers, status, jobId]);
+    if (failedBlockerId !== undefined && found.onBlockerFailure === "fail") {
+      cascade.failByBlocker(db, jobId, failedBlockerId, now);
+      sequences.refreshLiveness(db, sequenceId);
+      cascade.failDependants(db, sequenceId, now);
+    }
+    return sequences.find(db, jobId) ?? found;
+  };
+
+  return {
+    addJobBlockers,
+    of,
+    hasFailed: (db, jobId) => of(db, jobId).some((sequenceId) => isFailed(db, sequenceId)),
+    findCycle,
+  };
+};

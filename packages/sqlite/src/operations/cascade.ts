@@ -1,0 +1,59 @@
+import type { JobReference } from "leasehold/adapter";
+import type { SqliteConnection } from "../connection.ts";
+import { referenceColumns, toReference } from "../rows.ts";
+import type { Tables } from "../tables.ts";
+import type { Sequences } from "./sequences.ts";
+
+/** What the end of one sequence does to those that wait for it. */
+export interface Cascade {
+  /** A sequence has completed. Returns the jobs that became pending. */
+  unblockDependants(db: SqliteConnection, sequenceId: string): JobReference[];
+  /** A sequence has failed. Returns the jobs that failed with it. */
+  failDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
+  failByBlocker(db: SqliteConnection, jobId: string, blockerSequenceId: string, now: number): void;
+}
+
+export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): Cascade => {
+  // Two blockers of a job can turn out to be one sequence, by deduplication; then both are done.
+  const findDependants = `SELECT ${referenceColumns("j")}, j.status, j.open_blockers, count(*), j.on_blocker_failure
+    FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
+    WHERE b.sequence_id = ? GROUP BY j.seq ORDER BY j.seq`;
+  const setOpenBlockers = `UPDATE ${job} SET open_blockers = ?, status = ? WHERE id = ?`;
+  const fail = `UPDATE ${job}
+    SET status = 'failed', failed_at = ?, failure_reason = 'blocker_failed', failed_blocker_id = ? WHERE id = ?`;
+
+  const failByBlocker: Cascade["failByBlocker"] = (db, jobId, blockerSequenceId, now) =>
+    void db.run(fail, [now, blockerSequenceId, jobId]);
+
+  return {
+    failByBlocker,
+    unblockDependants: (db, sequenceId) => {
+      const unblocked: JobReference[] = [];
+      for (const row of db.query(findDependants, [sequenceId])) {
+        const [status, before, completed] = row.slice(6) as [string, number, number];
+        const openBlockers = Math.max(0, before - completed);
+        // A job that was failed or cancelled meanwhile only keeps count.
+        const isUnblocked = status === "blocked" && openBlockers === 0;
+        db.run(setOpenBlockers, [openBlockers, isUnblocked ? "pending" : status, row[0] as string]);
+        if (isUnblocked) unblocked.push(toReference(row));
+      }
+      return unblocked;
+    },
+    // A list of work instead of recursion: a chain may be longer than the call stack.
+    failDependants: (db, sequenceId, now) => {
+      const cascaded: JobReference[] = [];
+      const failedSequenceIds = [sequenceId];
+      for (const failedSequenceId of failedSequenceIds) {
+        for (const row of db.query(findDependants, [failedSequenceId])) {
+          if (row[6] !== "blocked" || row[9] === "wait") continue;
+          const reference = toReference(row);
+          failByBlocker(db, reference.id, failedSequenceId, now);
+          sequences.refreshLiveness(db, reference.sequenceId);
+          cascaded.push(reference);
+          failedSequenceIds.push(reference.sequenceId);
+        }
+      }
+      return cascaded;
+    },
+  };
+};

@@ -1,0 +1,88 @@
+import type { ClaimRequest, StateJob } from "leasehold/adapter";
+import type { SqliteConnection } from "../connection.ts";
+import { jobColumns, parseJobs, queryJobs } from "../rows.ts";
+import type { Tables } from "../tables.ts";
+import { assertLeaseDuration } from "./leases.ts";
+import { type Candidate, createRunnable } from "./runnable.ts";
+
+export interface ClaimCall {
+  readonly workerId: string;
+  readonly leaseToken: string;
+  readonly leaseMs: number;
+  readonly requests: readonly ClaimRequest[];
+  readonly limit: number;
+  readonly retried?: boolean;
+}
+
+export interface Claims {
+  claimJobs(db: SqliteConnection, call: ClaimCall, now: number): StateJob[];
+  nextRunnableIn(
+    db: SqliteConnection,
+    requests: readonly Omit<ClaimRequest, "limit">[],
+    now: number,
+  ): number | null;
+}
+
+const covers = ({ queue, typeNames }: ClaimRequest, job: StateJob): boolean =>
+  queue === job.queue && (typeNames === null || typeNames.includes(job.typeName));
+
+// The text of all of them has to fit into a string, however large their inputs are.
+const jobsPerText = 32;
+
+export const createClaims = (tables: Tables): Claims => {
+  const { job, runningIndex } = tables;
+  const runnable = createRunnable(tables);
+  const findHeld = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
+    WHERE j.status = 'running' AND j.leased_until > ? AND j.lease_token = ? ORDER BY j.priority DESC, j.seq`;
+  const take = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
+      lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?),
+      expired_leases = expired_leases + (status = 'running'), last_attempt_at = ?
+    WHERE seq IN (SELECT value FROM json_each(?))`;
+  // In the order of the list, which is the order of the claim.
+  const load = `SELECT json_group_array(${jobColumns("j")}) FROM json_each(?) AS taken
+    CROSS JOIN ${job} AS j ON j.seq = taken.value`;
+
+  const takeAll = (
+    db: SqliteConnection,
+    candidates: readonly Candidate[],
+    call: ClaimCall,
+    now: number,
+  ): StateJob[] => {
+    const seqs = candidates.map(({ seq }) => seq);
+    if (seqs.length > 0)
+      db.run(take, [call.leaseToken, call.workerId, now, call.leaseMs, now, JSON.stringify(seqs)]);
+    const jobs: StateJob[] = [];
+    for (let from = 0; from < seqs.length; from += jobsPerText) {
+      const [text] = db.first(load, [JSON.stringify(seqs.slice(from, from + jobsPerText))]) ?? [];
+      jobs.push(...parseJobs(text));
+    }
+    return jobs;
+  };
+
+  return {
+    claimJobs: (db, call, now) => {
+      assertLeaseDuration(call.leaseMs);
+      const jobs = call.retried === true ? queryJobs(db, findHeld, [now, call.leaseToken]) : [];
+      const free = call.requests.map(({ limit }) => limit);
+      for (const held of jobs) {
+        const index = call.requests.findIndex(
+          (request, position) => covers(request, held) && (free[position] ?? 0) > 0,
+        );
+        if (index >= 0) free[index] = (free[index] ?? 0) - 1;
+      }
+      for (const [index, request] of call.requests.entries()) {
+        const limit = Math.min(free[index] ?? 0, call.limit - jobs.length);
+        jobs.push(...takeAll(db, runnable.first(db, request, limit, now), call, now));
+      }
+      return jobs;
+    },
+    nextRunnableIn: (db, requests, now) => {
+      let next: number | null = null;
+      for (const request of requests) {
+        const at = runnable.nextAt(db, request);
+        if (at !== null && (next === null || at < next)) next = at;
+      }
+      return next === null ? null : Math.max(0, next - now);
+    },
+  };
+};

@@ -1,0 +1,49 @@
+import { type JobFilter, type JobStatus, jobStatuses } from "leasehold/adapter";
+import type { SqliteValue } from "../connection.ts";
+
+export interface Condition {
+  /** To stand after `WHERE`, for jobs under the alias `j`. */
+  readonly sql: string;
+  readonly values: readonly SqliteValue[];
+}
+
+const isOneOf = (column: string): string => `${column} IN (SELECT value FROM json_each(?))`;
+
+/** A job is in no index by `sequence_id` when it is the first, nor by `root_sequence_id` when it is the root's. */
+const ofSequence = "(j.id = ? AND j.sequence_id = j.id OR j.sequence_id = ? AND j.sequence_index > 0)";
+const ofTree =
+  "(j.id = ? AND j.root_sequence_id = j.id OR j.root_sequence_id = ? AND j.id <> j.root_sequence_id)";
+
+const isStatus = (value: string): value is JobStatus => jobStatuses.some((status) => status === value);
+
+export const toCondition = (filter: JobFilter): Condition => {
+  const parts: string[] = ["1"];
+  const values: SqliteValue[] = [];
+  const add = (sql: string, ...more: SqliteValue[]): void => {
+    parts.push(sql);
+    values.push(...more);
+  };
+  const addList = (column: string, wanted: readonly string[] | undefined): void => {
+    if (wanted !== undefined) add(isOneOf(column), JSON.stringify(wanted));
+  };
+  const addBound = (sql: string, bound: number | undefined): void => {
+    if (bound !== undefined) add(sql, bound);
+  };
+
+  addList("j.id", filter.ids);
+  // Written out, a single status lets the index of just that status be used. Only a known one may stand in SQL.
+  const [status, ...otherStatuses] = filter.statuses ?? [];
+  if (status !== undefined && otherStatuses.length === 0 && isStatus(status)) add(`j.status = '${status}'`);
+  else addList("j.status", filter.statuses);
+  addList("j.queue", filter.queues);
+  addList("j.type_name", filter.typeNames);
+  addList("j.sequence_type_name", filter.sequenceTypeNames);
+  addList("j.failure_reason", filter.failureReasons);
+  if (filter.sequenceId !== undefined) add(ofSequence, filter.sequenceId, filter.sequenceId);
+  if (filter.rootSequenceId !== undefined) add(ofTree, filter.rootSequenceId, filter.rootSequenceId);
+  addBound("j.created_at >= ?", filter.createdFrom);
+  addBound("j.created_at < ?", filter.createdBefore);
+  addBound("coalesce(j.completed_at, j.failed_at) >= ?", filter.finishedFrom);
+  addBound("coalesce(j.completed_at, j.failed_at) < ?", filter.finishedBefore);
+  return { sql: parts.join(" AND "), values };
+};

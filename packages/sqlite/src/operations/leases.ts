@@ -1,0 +1,85 @@
+import {
+  type HeldLease,
+  InvalidLeaseDurationError,
+  type LeaseRefusal,
+  type LockResult,
+  type RenewalResult,
+  type StateJob,
+} from "leasehold/adapter";
+import type { SqliteConnection } from "../connection.ts";
+import type { Tables } from "../tables.ts";
+
+export interface Renewal extends HeldLease {
+  readonly leaseMs: number;
+  readonly progress?: string | undefined;
+}
+
+export const assertLeaseDuration = (leaseMs: unknown): void => {
+  if (typeof leaseMs !== "number" || !Number.isFinite(leaseMs) || leaseMs <= 0) {
+    throw new InvalidLeaseDurationError(leaseMs);
+  }
+};
+
+/** The part of a job that decides who may touch it. */
+export type LeaseState = Pick<StateJob, "status" | "leaseToken" | "leasedUntil" | "failureReason">;
+
+export const refuse = (reason: LeaseRefusal["reason"], state: LeaseState | undefined): LeaseRefusal => ({
+  kind: "refused",
+  reason,
+  status: state?.status ?? null,
+  failureReason: state?.failureReason ?? null,
+});
+
+/** What stops the holder of this token from touching the job; undefined when nothing does. */
+export const findRefusal = (state: LeaseState, leaseToken: string, now: number): LeaseRefusal | undefined => {
+  if (state.status !== "running") return refuse("not_running", state);
+  if (state.leaseToken !== leaseToken) return refuse("lease_mismatch", state);
+  if (state.leasedUntil === null || state.leasedUntil <= now) return refuse("lease_expired", state);
+  return undefined;
+};
+
+export interface Leases {
+  renewLeases(db: SqliteConnection, renewals: readonly Renewal[], now: number): RenewalResult[];
+  lockJob(db: SqliteConnection, lease: HeldLease, now: number): LockResult;
+}
+
+export const createLeases = ({ job }: Tables): Leases => {
+  const findStates = `SELECT given.key, j.status, j.lease_token, j.leased_until, j.failure_reason
+    FROM json_each(?) AS given CROSS JOIN ${job} AS j ON j.id = given.value`;
+  const renew = `UPDATE ${job} SET leased_until = ?, progress = coalesce(?, progress) WHERE id = ?`;
+
+  const loadStates = (db: SqliteConnection, jobIds: readonly string[]): (LeaseState | undefined)[] => {
+    const states = Array.from<LeaseState | undefined>({ length: jobIds.length });
+    for (const [key, status, leaseToken, leasedUntil, failureReason] of db.query(findStates, [
+      JSON.stringify(jobIds),
+    ])) {
+      states[key as number] = { status, leaseToken, leasedUntil, failureReason } as LeaseState;
+    }
+    return states;
+  };
+
+  return {
+    renewLeases: (db, renewals, now) => {
+      for (const { leaseMs } of renewals) assertLeaseDuration(leaseMs);
+      const states = loadStates(
+        db,
+        renewals.map(({ jobId }) => jobId),
+      );
+      return renewals.map(({ jobId, leaseToken, leaseMs, progress }, index) => {
+        const state = states[index];
+        if (state === undefined) return refuse("not_found", undefined);
+        const refusal = findRefusal(state, leaseToken, now);
+        if (refusal !== undefined) return refusal;
+        const leasedUntil = now + leaseMs;
+        db.run(renew, [leasedUntil, progress ?? null, jobId]);
+        return { kind: "renewed", leasedUntil };
+      });
+    },
+    // The open transaction is the only writer, which locks every row; only the lease is left to check.
+    lockJob: (db, { jobId, leaseToken }, now) => {
+      const [state] = loadStates(db, [jobId]);
+      if (state === undefined) return refuse("not_found", undefined);
+      return findRefusal(state, leaseToken, now) ?? { kind: "locked" };
+    },
+  };
+};

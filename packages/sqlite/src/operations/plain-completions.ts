@@ -1,0 +1,83 @@
+import type { JobOutcome } from "leasehold/adapter";
+import type { SqliteConnection } from "../connection.ts";
+import type { Tables } from "../tables.ts";
+
+export type Completion = Extract<JobOutcome, { readonly kind: "complete" }>;
+
+/**
+ * Most jobs end like this: complete, under a lease that holds, with nobody waiting for them and no deduplication key. A
+ * whole batch of them is checked and written by one statement for each claim that it came from.
+ */
+export interface PlainCompletions {
+  isCandidate(outcome: JobOutcome): outcome is Completion;
+  /** Writes those that are as described, each of another job. Whether that was all of them. */
+  write(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
+  /** The same, but writes none unless it can write all. */
+  tryAll(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
+}
+
+// Where jobs have keys or dependants, most batches do, and trying would be wasted.
+const pauseAfterFailure = 16;
+
+// Stands in JSON as it is.
+const plainId = /^[\w-]+$/;
+
+export const createPlainCompletions = ({ job, blocker }: Tables): PlainCompletions => {
+  const complete = `UPDATE ${job} AS j
+    SET status = 'completed', output = done.value, completed_at = ?, completed_by = ?, leased_by = NULL,
+      leased_until = NULL
+    FROM json_each(?) AS done
+    WHERE j.id = done.key AND j.status = 'running' AND j.lease_token = ? AND j.leased_until > ?
+      AND NOT EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)
+      AND (j.sequence_index = 0 AND j.deduplication_key IS NULL OR j.sequence_index > 0 AND NOT EXISTS
+        (SELECT 1 FROM ${job} AS f WHERE f.id = j.sequence_id AND f.deduplication_live IS NOT NULL))`;
+  let pause = 0;
+
+  const groupByClaim = (outcomes: readonly Completion[]): Completion[][] => {
+    const groups = new Map<string, Completion[]>();
+    for (const outcome of outcomes) {
+      const key = `${outcome.leaseToken} ${outcome.completedBy}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [outcome]);
+      else group.push(outcome);
+    }
+    return [...groups.values()];
+  };
+
+  const writeGroup = (db: SqliteConnection, group: readonly Completion[], now: number): boolean => {
+    const [{ leaseToken, completedBy }] = group as [Completion];
+    const outputs = group.map(({ jobId, output }) => `"${jobId}":${JSON.stringify(output)}`);
+    return db.run(complete, [now, completedBy, `{${outputs.join(",")}}`, leaseToken, now]) === group.length;
+  };
+
+  const write: PlainCompletions["write"] = (db, outcomes, now) => {
+    let isComplete = true;
+    for (const group of groupByClaim(outcomes)) if (!writeGroup(db, group, now)) isComplete = false;
+    return isComplete;
+  };
+
+  return {
+    write,
+    isCandidate: (outcome): outcome is Completion =>
+      outcome.kind === "complete" &&
+      outcome.leaseToken !== null &&
+      outcome.continuedToId === null &&
+      outcome.locked !== true &&
+      plainId.test(outcome.jobId),
+    tryAll: (db, outcomes, now) => {
+      if (outcomes.length === 0) return true;
+      if (pause > 0) {
+        pause -= 1;
+        return false;
+      }
+      db.run("SAVEPOINT leasehold_complete", []);
+      const isDone = write(db, outcomes, now);
+      if (!isDone) {
+        pause = pauseAfterFailure;
+        db.run("ROLLBACK TO leasehold_complete", []);
+      }
+      db.run("RELEASE leasehold_complete", []);
+      return isDone;
+    },
+  };
+};

@@ -1,0 +1,58 @@
+import type { SqliteConnection } from "./connection.ts";
+import { applySafeSettings } from "./settings.ts";
+
+/**
+ * How the adapter gets at a database, and what it hands to your code. Make one of a driver's handle with
+ * `createBetterSqlite3StateProvider` or `createNodeSqliteStateProvider`, or write your own.
+ */
+export interface SqliteStateProvider<TContext extends object = object> {
+  /** All writing goes through this one connection, the user's writes inside a transaction too. */
+  readonly writer: SqliteConnection;
+  /**
+   * A second connection to the same database, for reads: they then see what is committed without waiting for an open
+   * transaction. Null where there can be none, as for a database in memory.
+   */
+  readonly reader: SqliteConnection | null;
+  /** What callbacks of `runInTransaction` and `provideContext` get: the handle, or whatever is built on it. */
+  readonly context: TContext;
+  /** The database's file, if it has one; its write-ahead log is then kept from growing. */
+  readonly file: string | null;
+  /** Called once, by the adapter's `close`. */
+  close(): void;
+}
+
+export interface HandleProviderOptions<TDatabase, TContext> {
+  /**
+   * The handle to write with. Use it for nothing but Leasehold's transactions: whatever runs on it while one is open
+   * becomes part of that one.
+   */
+  readonly database: TDatabase;
+  /** Another handle to the same file, for reads that need not wait for an open transaction. */
+  readonly reader?: TDatabase | undefined;
+  /** What transactions get as their context. Default: `{ client: database }`. */
+  readonly context?: TContext | undefined;
+  /** The file of the database, so that its write-ahead log can be watched. */
+  readonly file?: string | undefined;
+  /** `safe`, the default, sets WAL, `synchronous=FULL` and a short `busy_timeout`; `unchanged` leaves the handles as they are. */
+  readonly settings?: "safe" | "unchanged" | undefined;
+}
+
+/** A provider over handles that the caller opened, and closes. */
+export const createHandleProvider = <TDatabase, TContext extends object>(
+  { database, reader, context, file, settings = "safe" }: HandleProviderOptions<TDatabase, TContext>,
+  connect: (database: TDatabase) => SqliteConnection,
+): SqliteStateProvider<TContext> => {
+  const writer = connect(database);
+  const second = reader === undefined ? null : connect(reader);
+  if (settings === "safe") {
+    applySafeSettings(writer);
+    if (second !== null) applySafeSettings(second);
+  }
+  return {
+    writer,
+    reader: second,
+    context: context ?? ({ client: database } as object as TContext),
+    file: file ?? null,
+    close: () => undefined,
+  };
+};

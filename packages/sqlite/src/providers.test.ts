@@ -1,0 +1,117 @@
+import { rm } from "node:fs/promises";
+import { isBuiltin } from "node:module";
+import { join } from "node:path";
+import Database from "libsql";
+import { TransactionSelfDeadlockError } from "leasehold";
+import { stateAdapterConformance } from "leasehold/testing";
+import { afterAll, describe, expect, it } from "vitest";
+import { createBetterSqlite3StateProvider } from "./providers/better-sqlite3.ts";
+import { createNodeSqliteStateProvider, type NodeSqliteDatabase } from "./providers/node-sqlite.ts";
+import { createSqliteStateAdapter } from "./state-adapter.ts";
+import { claimAll, createGate, newJob } from "./test-support/jobs.ts";
+import { createTestFolder } from "./test-support/store.ts";
+
+describe("a database in memory, with one connection for everything", () => {
+  stateAdapterConformance(
+    { describe, it, afterAll },
+    {
+      create: async () => {
+        const adapter = await createSqliteStateAdapter({ file: ":memory:" });
+        return { adapter, destroy: () => adapter.close() };
+      },
+    },
+  );
+
+  it("lets reads wait for an open transaction, and says so to one that stands in it", async () => {
+    const adapter = await createSqliteStateAdapter({ file: ":memory:" });
+    const job = newJob();
+    const gate = createGate();
+    const transaction = adapter.runInTransaction(async (ctx) => {
+      await adapter.createJobs({ jobs: [job], ctx });
+      await expect(adapter.getJobs({ jobIds: [job.id] })).rejects.toBeInstanceOf(
+        TransactionSelfDeadlockError,
+      );
+      await gate.opened;
+      throw new Error("undo");
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    const reading = adapter.getJobs({ jobIds: [job.id] });
+    gate.open();
+    await expect(transaction).rejects.toThrow("undo");
+    expect(await reading).toEqual([undefined]);
+    await adapter.close();
+  });
+});
+
+describe("handles of the user's own", () => {
+  it("are given safe settings, handed to transactions, and left open", async () => {
+    const folder = await createTestFolder();
+    const database = new Database(join(folder, "jobs.db"));
+    database.exec("PRAGMA synchronous = OFF");
+    const adapter = await createSqliteStateAdapter({
+      stateProvider: createBetterSqlite3StateProvider({ database }),
+    });
+    expect(database.prepare("PRAGMA synchronous").raw().get()).toEqual([2]);
+    expect(database.prepare("PRAGMA journal_mode").raw().get()).toEqual(["wal"]);
+    await adapter.runInTransaction(async (ctx) => {
+      expect(ctx.client).toBe(database);
+      ctx.client.exec("CREATE TABLE mine (id)");
+      await adapter.createJobs({ jobs: [newJob()], ctx });
+    });
+    expect(await claimAll(adapter)).toHaveLength(1);
+    await adapter.close();
+    expect(database.prepare("SELECT count(*) FROM mine").raw().get()).toEqual([0]);
+    database.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it("are left as they are if that is wished", async () => {
+    const folder = await createTestFolder();
+    const database = new Database(join(folder, "jobs.db"));
+    database.exec("PRAGMA synchronous = NORMAL");
+    const stateProvider = createBetterSqlite3StateProvider({ database, settings: "unchanged" });
+    const adapter = await createSqliteStateAdapter({ stateProvider });
+    expect(database.prepare("PRAGMA synchronous").raw().get()).toEqual([1]);
+    await adapter.close();
+    database.close();
+    await rm(folder, { recursive: true });
+  });
+});
+
+const nodeSqlite = "node:sqlite";
+describe.skipIf(!isBuiltin(nodeSqlite))("node:sqlite (from Node 22.5 on)", () => {
+  const open = async (): Promise<NodeSqliteDatabase> => {
+    const { DatabaseSync } = (await import(nodeSqlite)) as {
+      DatabaseSync: new (file: string) => NodeSqliteDatabase;
+    };
+    return new DatabaseSync(":memory:");
+  };
+
+  stateAdapterConformance(
+    { describe, it, afterAll },
+    {
+      create: async () => {
+        const database = await open();
+        const adapter = await createSqliteStateAdapter({
+          stateProvider: createNodeSqliteStateProvider({ database }),
+        });
+        const destroy = async (): Promise<void> => {
+          await adapter.close();
+          database.close();
+        };
+        return { adapter, destroy };
+      },
+    },
+  );
+});
+
+it.skipIf(isBuiltin(nodeSqlite))(
+  "a driver that is not there is an error that names it (needs a Node without node:sqlite)",
+  async () => {
+    await expect(createSqliteStateAdapter({ file: ":memory:", driver: nodeSqlite })).rejects.toMatchObject({
+      code: "InvalidOption",
+      option: "driver",
+    });
+  },
+);

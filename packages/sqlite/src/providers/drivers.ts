@@ -1,0 +1,67 @@
+import { InvalidOptionError } from "leasehold/adapter";
+import type { SqliteConnection } from "../connection.ts";
+import { type BetterSqlite3Database, connectBetterSqlite3 } from "./better-sqlite3.ts";
+import { connectNodeSqlite, type NodeSqliteDatabase } from "./node-sqlite.ts";
+
+/** What every driver's handle can do; the rest of what a driver offers is reached by its own type. */
+export interface SqliteClient {
+  prepare(sql: string): {
+    run(...values: unknown[]): unknown;
+    get(...values: unknown[]): unknown;
+    all(...values: unknown[]): unknown[];
+  };
+  exec(sql: string): unknown;
+}
+
+export const sqliteDrivers = ["libsql", "node:sqlite", "better-sqlite3"] as const;
+
+export type SqliteDriver = (typeof sqliteDrivers)[number];
+
+/** An open database, for the user and for the adapter. */
+export interface DriverHandle {
+  readonly client: SqliteClient;
+  readonly connection: SqliteConnection;
+}
+
+export type OpenDatabase = (file: string) => DriverHandle;
+
+// Nothing is loaded before it is asked for: whoever uses one driver need not have the others.
+const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
+  libsql: async () => {
+    const { default: Database } = await import("libsql");
+    return (file) => {
+      const database = new Database(file) as BetterSqlite3Database;
+      return { client: database, connection: connectBetterSqlite3(database) };
+    };
+  },
+  "better-sqlite3": async () => {
+    const { default: Database } = await import("better-sqlite3");
+    return (file) => {
+      const database: BetterSqlite3Database = new Database(file);
+      return { client: database, connection: connectBetterSqlite3(database) };
+    };
+  },
+  "node:sqlite": async () => {
+    // Not known to the types of the oldest Node that is supported.
+    const name = "node:sqlite";
+    const { DatabaseSync } = (await import(name)) as {
+      DatabaseSync: new (file: string) => NodeSqliteDatabase;
+    };
+    return (file) => {
+      const database = new DatabaseSync(file);
+      return { client: database, connection: connectNodeSqlite(database) };
+    };
+  },
+};
+
+export const loadDriver = async (driver: SqliteDriver): Promise<OpenDatabase> => {
+  try {
+    return await drivers[driver]();
+  } catch (error) {
+    throw new InvalidOptionError(
+      "driver",
+      `must be one that can be loaded here (${error instanceof Error ? error.message : "unknown error"})`,
+      driver,
+    );
+  }
+};

@@ -1,0 +1,47 @@
+import { createConnection, type SqliteConnection } from "../connection.ts";
+import { createHandleProvider, type HandleProviderOptions, type SqliteStateProvider } from "../provider.ts";
+
+/** As much of a prepared statement of `node:sqlite` as is used here. */
+export interface NodeSqliteStatement {
+  run(...values: never[]): { readonly changes: number | bigint };
+  get(...values: never[]): unknown;
+  all(...values: never[]): unknown[];
+}
+
+/** As much of `DatabaseSync` of `node:sqlite` as is used here. */
+export interface NodeSqliteDatabase {
+  prepare(sql: string): NodeSqliteStatement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+// The types of `node:sqlite` allow only what SQLite can take, those of the other drivers anything.
+type AnyArguments = (...values: unknown[]) => unknown;
+
+export const connectNodeSqlite = (database: NodeSqliteDatabase): SqliteConnection =>
+  createConnection({
+    prepare: (sql) => {
+      const statement = database.prepare(sql);
+      const run = statement.run.bind(statement) as AnyArguments;
+      const get = statement.get.bind(statement) as AnyArguments;
+      const all = statement.all.bind(statement) as AnyArguments;
+      return {
+        run: (values) => Number((run(...values) as { changes: number | bigint }).changes),
+        query: (values) => (all(...values) as object[]).map((row) => Object.values(row)),
+        first: (values) => {
+          const row = get(...values) as object | undefined;
+          return row === undefined ? undefined : Object.values(row);
+        },
+      };
+    },
+    exec: (sql) => database.exec(sql),
+    close: () => database.close(),
+  });
+
+/** For handles of `node:sqlite`, from Node 22.5 on. They stay open when the adapter is closed: they are yours. */
+export const createNodeSqliteStateProvider = <
+  TDatabase extends NodeSqliteDatabase,
+  TContext extends object = { readonly client: TDatabase },
+>(
+  options: HandleProviderOptions<TDatabase, TContext>,
+): SqliteStateProvider<TContext> => createHandleProvider(options, connectNodeSqlite);

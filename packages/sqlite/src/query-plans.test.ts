@@ -1,0 +1,114 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import Database from "libsql";
+import type { JobFilter, StateJob } from "leasehold/adapter";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
+import { claimAll, completion, newJob } from "./test-support/jobs.ts";
+import { createRecordingProvider, type RecordingProvider } from "./test-support/recording.ts";
+import { createTestFolder } from "./test-support/store.ts";
+
+let folder: string;
+let file: string;
+let recording: RecordingProvider;
+let adapter: SqliteStateAdapter<object>;
+
+beforeEach(async () => {
+  folder = await createTestFolder();
+  file = join(folder, "jobs.db");
+  recording = createRecordingProvider(file);
+  adapter = await createSqliteStateAdapter({ stateProvider: recording.provider });
+  recording.statements.length = 0;
+});
+afterEach(async () => {
+  await adapter.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The steps of every statement so far that go through a whole table or sort one. */
+const findScans = (): string[] => {
+  const database = new Database(file);
+  const scans = new Set<string>();
+  for (const sql of new Set(recording.statements)) {
+    if (!/^\s*(SELECT|UPDATE|DELETE|INSERT)/.test(sql)) continue;
+    const named = [...sql.matchAll(/\?(\d+)/g)].map(([, number]) => Number(number));
+    const count = named.length > 0 ? Math.max(...named) : (sql.match(/\?/g) ?? []).length;
+    const values = Array.from({ length: count }, () => null);
+    const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).raw().all(values);
+    for (const step of steps as unknown[][]) {
+      const detail = String(step[3]);
+      const isScan = /^SCAN (?!.*VIRTUAL TABLE)(?!\(subquery|CONSTANT|s$)/.test(detail);
+      // In order through an index of just these is a walk, not a scan: it ends with the page.
+      if (/USING INDEX leasehold_job_(running|failed|created)$/.test(detail)) continue;
+      if (isScan) scans.add(`${detail}: ${sql.replaceAll(/\s+/g, " ").slice(0, 120)}`);
+    }
+  }
+  database.close();
+  return [...scans];
+};
+
+const list = (filter: JobFilter): Promise<unknown> =>
+  adapter.listJobs({ filter, order: "newest", limit: 10, after: { createdAt: 5, id: "a" } });
+
+it("no call of a worker or a starter goes through a whole table", async () => {
+  const deduplication = { key: "key", strategy: "completed", windowMs: null } as const;
+  const [first, second, third] = [newJob(), newJob({ deduplication }), newJob({ priority: 3 })];
+  await adapter.createJobs({ jobs: [first, second, third] });
+  await adapter.createJobs({ jobs: [newJob({ deduplication: { ...deduplication, strategy: "all" } })] });
+  const waiting = await adapter.runInTransaction(async (ctx): Promise<StateJob> => {
+    const job = newJob({ awaitsBlockers: true });
+    await adapter.createJobs({ jobs: [job], ctx });
+    return adapter.addJobBlockers({ jobId: job.id, blockerSequenceIds: [first.id, second.id], ctx });
+  });
+  const requests = [{ queue: "queue", typeNames: ["type", "other"], limit: 5 }];
+  await adapter.nextRunnableIn({ requests: [...requests, { queue: "queue", typeNames: null }] });
+  const [running, ...more] = await claimAll(adapter);
+  await adapter.claimJobs({ workerId: "w", leaseToken: "t", leaseMs: 1, requests, limit: 5, retried: true });
+  await adapter.renewLeases({
+    leases: [{ jobId: running!.id, leaseToken: running!.leaseToken!, leaseMs: 9_000 }],
+  });
+  await adapter.commitOutcomes({
+    outcomes: [
+      completion(running!),
+      ...more.map((job) => ({
+        ...completion(job),
+        kind: "fail" as const,
+        reason: "unrecoverable" as const,
+        error: null,
+      })),
+    ],
+  });
+  await adapter.redriveJobs({ jobIds: [first.id, second.id, waiting.id] });
+  await claimAll(adapter);
+  await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: Date.now() + 100_000 });
+  await adapter.cancelSequences({ sequenceIds: [first.id], error: "stopped" });
+  await adapter.countAhead({ jobId: second.id });
+  await adapter.getSequences({ sequenceIds: [first.id] });
+  await adapter.getBlockers({ jobIds: [waiting.id] });
+  await adapter.listBlockedJobs({ sequenceId: first.id, limit: 10, after: null });
+  await adapter.pruneSequences({
+    finishedBefore: Date.now() + 1,
+    statuses: ["completed", "failed"],
+    limit: 10,
+  });
+  await adapter.deleteSequences({ rootSequenceIds: [second.id, waiting.id] });
+  expect(recording.statements.length).toBeGreaterThan(60);
+  expect(findScans()).toEqual([]);
+});
+
+it("neither does a listing, in order or narrowed down", async () => {
+  for (const filter of [
+    {},
+    { ids: ["a"] },
+    { statuses: ["failed"] },
+    { statuses: ["failed"], queues: ["queue"] },
+    { statuses: ["running"] },
+    { sequenceId: "a" },
+    { rootSequenceId: "a" },
+    { createdFrom: 5 },
+  ] as const) {
+    await list(filter);
+  }
+  await adapter.listJobs({ filter: { statuses: ["failed"] }, order: "oldest", limit: 10, after: null });
+  expect(findScans()).toEqual([]);
+});

@@ -1,0 +1,73 @@
+CREATE TABLE "leasehold_migration" (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);
+
+CREATE TABLE "leasehold_job" (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  status TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  type_name TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  scheduled_at INTEGER NOT NULL,
+  attempt INTEGER NOT NULL DEFAULT 0,
+  max_attempts INTEGER NOT NULL,
+  lease_token TEXT,
+  lease_version INTEGER NOT NULL DEFAULT 0,
+  leased_by TEXT,
+  leased_until INTEGER,
+  expired_leases INTEGER NOT NULL DEFAULT 0,
+  lease_ms INTEGER,
+  timeout_ms INTEGER,
+  last_attempt_at INTEGER,
+  sequence_id TEXT NOT NULL,
+  sequence_type_name TEXT NOT NULL,
+  sequence_index INTEGER NOT NULL,
+  sequence_created_at INTEGER NOT NULL,
+  root_sequence_id TEXT NOT NULL,
+  origin_id TEXT,
+  created_at INTEGER NOT NULL,
+  completed_at INTEGER,
+  completed_by TEXT,
+  continued_to_id TEXT,
+  failed_at INTEGER,
+  failure_reason TEXT,
+  failed_blocker_id TEXT,
+  on_blocker_failure TEXT NOT NULL,
+  blocker_count INTEGER NOT NULL DEFAULT 0,
+  open_blockers INTEGER NOT NULL DEFAULT 0,
+  deduplication_key TEXT,
+  deduplication_live INTEGER,
+  trace_context TEXT,
+  input TEXT NOT NULL,
+  output TEXT,
+  progress TEXT,
+  last_error TEXT
+);
+
+CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, priority DESC, scheduled_at)
+  WHERE status = 'pending';
+
+CREATE INDEX "leasehold_job_running" ON "leasehold_job" (leased_until) WHERE status = 'running';
+
+CREATE INDEX "leasehold_job_failed" ON "leasehold_job" (created_at) WHERE status = 'failed';
+
+CREATE INDEX "leasehold_job_created" ON "leasehold_job" (created_at);
+
+CREATE UNIQUE INDEX "leasehold_job_sequence" ON "leasehold_job" (sequence_id, sequence_index)
+  WHERE sequence_index > 0;
+
+CREATE INDEX "leasehold_job_tree" ON "leasehold_job" (root_sequence_id) WHERE id <> root_sequence_id;
+
+CREATE INDEX "leasehold_job_key" ON "leasehold_job" (sequence_type_name, deduplication_key, created_at)
+  WHERE deduplication_live IS NOT NULL;
+
+CREATE INDEX "leasehold_job_live_key" ON "leasehold_job" (sequence_type_name, deduplication_key, created_at)
+  WHERE deduplication_live = 1;
+
+CREATE TABLE "leasehold_job_blocker" (
+  job_id TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  sequence_id TEXT NOT NULL,
+  PRIMARY KEY (job_id, position)
+) WITHOUT ROWID;
+
+CREATE INDEX "leasehold_job_blocker_sequence" ON "leasehold_job_blocker" (sequence_id);

@@ -1,0 +1,67 @@
+import { LeaseholdError } from "leasehold/adapter";
+
+/** Another process held the database's write lock for longer than a call may wait. Nothing was written. */
+export class SqliteBusyError extends LeaseholdError {
+  readonly waitedMs: number;
+  constructor(waitedMs: number, options?: ErrorOptions) {
+    super(
+      "SqliteBusy",
+      `The database stayed locked by another connection for ${Math.round(waitedMs)} ms.`,
+      options,
+    );
+    this.waitedMs = waitedMs;
+  }
+}
+
+/** SQLite needs locks and shared memory that network file systems do not offer reliably. */
+export class NetworkFileSystemError extends LeaseholdError {
+  readonly fileSystem: string;
+  constructor(fileSystem: string) {
+    super(
+      "NetworkFileSystem",
+      `The database file is on a network file system (${fileSystem}), where SQLite can lose or damage data. Use a local disk, or a database server.`,
+    );
+    this.fileSystem = fileSystem;
+  }
+}
+
+const resultCodes: Readonly<Record<string, number>> = {
+  SQLITE_BUSY: 5,
+  SQLITE_LOCKED: 6,
+  SQLITE_NOMEM: 7,
+  SQLITE_INTERRUPT: 9,
+  SQLITE_IOERR: 10,
+  SQLITE_FULL: 13,
+  SQLITE_CANTOPEN: 14,
+  SQLITE_PROTOCOL: 15,
+};
+
+// Every one of them can pass: a lock, memory, a disk that is full or was away for a moment.
+const transientCodes = new Set(Object.values(resultCodes));
+
+interface DriverError {
+  readonly code?: unknown;
+  /** `node:sqlite` gives SQLite's extended result code here. */
+  readonly errcode?: unknown;
+}
+
+/** The primary result code if the error is one of SQLite's own, 1 if it has none that matters here. */
+const resultCodeOf = (error: unknown): number | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  const { code, errcode } = error as DriverError;
+  if (code === "ERR_SQLITE_ERROR" && typeof errcode === "number") return errcode & 0xff;
+  if (typeof code !== "string" || !code.startsWith("SQLITE_")) return undefined;
+  // An extended code is the primary one with a suffix, as in SQLITE_BUSY_SNAPSHOT.
+  const primary = /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? "";
+  return resultCodes[primary] ?? 1;
+};
+
+export const isSqliteError = (error: unknown): boolean => resultCodeOf(error) !== undefined;
+
+export const isBusy = (error: unknown): boolean => {
+  const code = resultCodeOf(error);
+  return code === resultCodes["SQLITE_BUSY"] || code === resultCodes["SQLITE_LOCKED"];
+};
+
+export const isTransient = (error: unknown): boolean =>
+  error instanceof SqliteBusyError || transientCodes.has(resultCodeOf(error) ?? 0);

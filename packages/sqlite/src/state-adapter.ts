@@ -1,0 +1,218 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AdapterClosedError, type Clock, InvalidOptionError, type StateAdapter } from "leasehold/adapter";
+import { type ConnectionRetryConfig, createBusyRetry } from "./busy-retry.ts";
+import { type AfterCommit, createCheckpoints } from "./checkpoints.ts";
+import { createMigrations, type MigrationStatus } from "./migrations.ts";
+import { createOperations } from "./operations.ts";
+import {
+  assertKnownOptions,
+  readFlag,
+  readFunction,
+  readIdType,
+  readRetryConfig,
+  readWalBytes,
+} from "./options.ts";
+import type { SqliteStateProvider } from "./provider.ts";
+import { type SqliteDriver, sqliteDrivers } from "./providers/drivers.ts";
+import { openFile, type SqliteFileContext } from "./providers/file.ts";
+import { isTransient } from "./sqlite-error.ts";
+import { createStoreCalls } from "./store-calls.ts";
+import { nameTables } from "./tables.ts";
+import { createTransactions, type SqliteTransactionContext } from "./transactions.ts";
+import { createTurns } from "./turns.ts";
+
+interface CommonOptions<TJobId extends string> {
+  /** Goes before the name of every table and index. Default: `leasehold_`; may be empty. */
+  readonly tablePrefix?: string | undefined;
+  /** The SQL type of columns with job ids. Default: `TEXT`. */
+  readonly idType?: string | undefined;
+  /** Makes job ids. Core has its own; see `SqliteStateAdapter.idGenerator` for how to have it use this one. */
+  readonly idGenerator?: (() => TJobId) | undefined;
+  /** How to wait for a lock that another process holds. */
+  readonly connectionRetryConfig?: Partial<ConnectionRetryConfig> | undefined;
+  /** Names further errors after which a call may be made again. */
+  readonly isTransientError?: ((error: unknown) => boolean) | undefined;
+  /** Default: true, bring the tables up to date now. */
+  readonly migrate?: boolean | undefined;
+  /** From which size on the write-ahead log is cut back. Default: 32 MiB. */
+  readonly maxWalBytes?: number | undefined;
+  /** The store's clock; the system's by default. */
+  readonly clock?: Pick<Clock, "now"> | undefined;
+}
+
+export interface SqliteProviderOptions<
+  TContext extends object,
+  TJobId extends string = string,
+> extends CommonOptions<TJobId> {
+  readonly stateProvider: SqliteStateProvider<TContext>;
+}
+
+export interface SqliteFileOptions<TJobId extends string = string> extends CommonOptions<TJobId> {
+  /** The database's file, made if need be; `:memory:` for a database that is gone with the process. */
+  readonly file: string;
+  /** Default: `libsql`. */
+  readonly driver?: SqliteDriver | undefined;
+}
+
+export interface SqliteStateAdapter<
+  TContext extends object = SqliteFileContext,
+  TJobId extends string = string,
+> extends StateAdapter<TContext & SqliteTransactionContext, TContext, TJobId> {
+  /** Brings the tables up to date. Safe to call again, and from several processes at once. */
+  migrate(): Promise<MigrationStatus>;
+  /** What `migrate` has done and would do, with its SQL. */
+  migrationStatus(): Promise<MigrationStatus>;
+  /** The option of this name, for `createLeasehold`'s `runtime.createId`. */
+  readonly idGenerator: (() => TJobId) | undefined;
+}
+
+// An open transaction that never ends must not keep a process from stopping.
+const longestCloseWaitMs = 5_000;
+
+const noCheckpoints: AfterCommit = () => undefined;
+
+const openProvider = async (
+  options: SqliteProviderOptions<object> | SqliteFileOptions,
+  retryBusy: ReturnType<typeof createBusyRetry>,
+): Promise<SqliteStateProvider> => {
+  const { stateProvider, file, driver } = options as Partial<
+    SqliteProviderOptions<object> & SqliteFileOptions
+  >;
+  if (stateProvider !== undefined && file === undefined) return stateProvider;
+  if (stateProvider !== undefined || typeof file !== "string" || file === "" || file.includes("\0")) {
+    throw new InvalidOptionError("file", "must be a path, unless `stateProvider` is given instead", file);
+  }
+  if (driver !== undefined && !sqliteDrivers.includes(driver)) {
+    throw new InvalidOptionError("driver", `must be one of ${sqliteDrivers.join(", ")}`, driver);
+  }
+  return openFile({ file, driver, retryBusy });
+};
+
+export function createSqliteStateAdapter<TJobId extends string = string>(
+  options: SqliteFileOptions<TJobId>,
+): Promise<SqliteStateAdapter<SqliteFileContext, TJobId>>;
+export function createSqliteStateAdapter<TContext extends object, TJobId extends string = string>(
+  options: SqliteProviderOptions<TContext, TJobId>,
+): Promise<SqliteStateAdapter<TContext, TJobId>>;
+/**
+ * Keeps jobs in an SQLite database: a file that this opens with safe settings, or the database of a provider. Several
+ * processes on one machine may use the same file.
+ */
+export async function createSqliteStateAdapter(
+  options: SqliteProviderOptions<object> | SqliteFileOptions,
+): Promise<SqliteStateAdapter<object>> {
+  assertKnownOptions(options);
+  const tables = nameTables(options.tablePrefix ?? "leasehold_");
+  const idType = readIdType(options.idType);
+  const idGenerator = readFunction(options.idGenerator, "idGenerator");
+  const isTransientToo = readFunction(options.isTransientError, "isTransientError");
+  const migrateNow = readFlag(options.migrate, "migrate", true);
+  const maxWalBytes = readWalBytes(options.maxWalBytes);
+  const retryBusy = createBusyRetry(readRetryConfig(options.connectionRetryConfig));
+  const now = (): number => (options.clock ?? Date).now();
+
+  const provider = await openProvider(options, retryBusy);
+  const { writer, reader, context, file } = provider;
+  const migrations = createMigrations({ db: writer, retryBusy, tables, idType, now });
+  try {
+    if (migrateNow) await migrations.migrate();
+  } catch (error) {
+    provider.close();
+    throw error;
+  }
+
+  const onCommit = file === null ? noCheckpoints : createCheckpoints({ db: writer, file, maxWalBytes });
+  const turns = createTurns({ db: writer, retryBusy, onCommit });
+  const transactions = createTransactions({ db: writer, turns, retryBusy, onCommit });
+  let closing: Promise<void> | undefined;
+  const closedError = (): Error => new AdapterClosedError("SQLite state adapter");
+  const assertUsable = (): void => {
+    if (closing !== undefined) throw closedError();
+  };
+  const { read, write, writeInTransaction } = createStoreCalls({
+    writer,
+    reader,
+    turns,
+    transactions,
+    retryBusy,
+    assertUsable,
+    now,
+  });
+  const operations = createOperations(tables);
+
+  const close = async (): Promise<void> => {
+    // From inside a transaction there is no waiting for its end.
+    const patience = new AbortController();
+    const giveUp = sleep(transactions.isInside() ? 0 : longestCloseWaitMs, undefined, {
+      signal: patience.signal,
+      ref: false,
+    });
+    await Promise.race([turns.end(closedError()), giveUp.catch(() => undefined)]);
+    patience.abort();
+    provider.close();
+  };
+
+  return {
+    capabilities: { savepoints: true },
+    idGenerator,
+    migrate: async () => {
+      assertUsable();
+      return transactions.provide(migrations.migrate, assertUsable);
+    },
+    migrationStatus: () => read("migrationStatus", {}, migrations.status),
+
+    provideContext: async (callback) => {
+      assertUsable();
+      return transactions.provide(() => callback(context), assertUsable);
+    },
+    runInTransaction: async (callback, parent) => {
+      assertUsable();
+      return transactions.run((own) => callback({ ...context, ...own }), parent, assertUsable);
+    },
+    isInTransaction: async (ctx) => transactions.has(ctx),
+    isTransientError: (error) => isTransient(error) || isTransientToo?.(error) === true,
+    getTime: async (call = {}) => {
+      assertUsable();
+      if (call.ctx !== undefined) return writeInTransaction("getTime", call, (_db, at) => at);
+      return call.now ?? now();
+    },
+
+    createJobs: (call) => write("createJobs", call, (db, at) => operations.createJobs(db, call.jobs, at)),
+    addJobBlockers: (call) =>
+      writeInTransaction("addJobBlockers", call, (db, at) => operations.addJobBlockers(db, call, at)),
+    claimJobs: (call) => write("claimJobs", call, (db, at) => operations.claimJobs(db, call, at)),
+    nextRunnableIn: (call) =>
+      read("nextRunnableIn", call, (db, at) => operations.nextRunnableIn(db, call.requests, at)),
+    renewLeases: (call) =>
+      write("renewLeases", call, (db, at) => operations.renewLeases(db, call.leases, at)),
+    lockJob: (call) => writeInTransaction("lockJob", call, (db, at) => operations.lockJob(db, call, at)),
+    lockSequence: (call) =>
+      writeInTransaction(
+        "lockSequence",
+        call,
+        (db) => operations.sequences.getMany(db, [call.sequenceId])[0],
+      ),
+    commitOutcomes: (call) =>
+      write("commitOutcomes", call, (db, at) => operations.commitOutcomes(db, call.outcomes, at)),
+    reapExpiredLeases: (call) =>
+      write("reapExpiredLeases", call, (db, at) => operations.reapExpiredLeases(db, call, at)),
+    cancelSequences: (call) =>
+      write("cancelSequences", call, (db, at) => operations.cancelSequences(db, call, at)),
+    redriveJobs: (call) =>
+      write("redriveJobs", call, (db, at) => operations.redriveJobs(db, call.jobIds, at)),
+    deleteSequences: (call) =>
+      write("deleteSequences", call, (db) => operations.deleteSequences(db, call.rootSequenceIds)),
+    pruneSequences: (call) => write("pruneSequences", call, (db) => operations.pruneSequences(db, call)),
+
+    getJobs: (call) => read("getJobs", call, (db) => operations.sequences.findMany(db, call.jobIds)),
+    getSequences: (call) =>
+      read("getSequences", call, (db) => operations.sequences.getMany(db, call.sequenceIds)),
+    listJobs: (call) => read("listJobs", call, (db) => operations.listJobs(db, call)),
+    getBlockers: (call) => read("getBlockers", call, (db) => operations.getBlockers(db, call.jobIds)),
+    listBlockedJobs: (call) => read("listBlockedJobs", call, (db) => operations.listBlockedJobs(db, call)),
+    countJobs: (call) => read("countJobs", call, (db) => operations.countJobs(db, call.filter)),
+    countAhead: (call) => read("countAhead", call, (db, at) => operations.countAhead(db, call.jobId, at)),
+
+    close: () => (closing ??= close()),
+  };
+}

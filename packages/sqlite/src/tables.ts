@@ -1,0 +1,49 @@
+import { InvalidOptionError } from "leasehold/adapter";
+
+/** Quoted, ready to stand in SQL. The prefix is the only part that comes from outside, and it is checked here. */
+export interface Tables {
+  readonly job: string;
+  readonly blocker: string;
+  readonly migration: string;
+  readonly pendingIndex: string;
+  readonly runningIndex: string;
+  readonly failedIndex: string;
+  readonly createdIndex: string;
+  readonly sequenceIndex: string;
+  readonly treeIndex: string;
+  readonly keyIndex: string;
+  readonly liveKeyIndex: string;
+  readonly blockerSequenceIndex: string;
+}
+
+const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
+
+export const nameTables = (prefix: string): Tables => {
+  // A regular expression's `$` also matches before a final newline in other languages; in JavaScript it does not.
+  if (typeof prefix !== "string" || !validPrefix.test(prefix)) {
+    throw new InvalidOptionError(
+      "tablePrefix",
+      "must be empty, or begin with a lower-case letter or underscore and go on with up to 30 of these and digits",
+      prefix,
+    );
+  }
+  // SQLite keeps names that begin like this for itself.
+  if (prefix.startsWith("sqlite_")) {
+    throw new InvalidOptionError("tablePrefix", "must not begin with sqlite_", prefix);
+  }
+  const name = (suffix: string): string => `"${prefix}${suffix}"`;
+  return {
+    job: name("job"),
+    blocker: name("job_blocker"),
+    migration: name("migration"),
+    pendingIndex: name("job_pending"),
+    runningIndex: name("job_running"),
+    failedIndex: name("job_failed"),
+    createdIndex: name("job_created"),
+    sequenceIndex: name("job_sequence"),
+    treeIndex: name("job_tree"),
+    keyIndex: name("job_key"),
+    liveKeyIndex: name("job_live_key"),
+    blockerSequenceIndex: name("job_blocker_sequence"),
+  };
+};
