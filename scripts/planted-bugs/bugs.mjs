@@ -12,15 +12,19 @@ const plant = (name, ...patches) => {
 
 // The adapter.
 
-plant("token check dropped", ["memory/leases.js", "if (row.leaseToken !== leaseToken)", "if (false)"]);
+plant("token check dropped", [
+  "contracts/lease-checks.js",
+  "if (state.leaseToken !== leaseToken)",
+  "if (false)",
+]);
 plant("expiry ignored", [
-  "memory/leases.js",
-  "if (row.leasedUntil === null || row.leasedUntil <= now)",
+  "contracts/lease-checks.js",
+  "if (state.leasedUntil === null || state.leasedUntil <= now)",
   "if (false)",
 ]);
 plant("status not checked: outcomes of jobs that do not run are taken", [
-  "memory/leases.js",
-  'if (row.status !== "running")',
+  "contracts/lease-checks.js",
+  'if (state.status !== "running")',
   "if (false)",
 ]);
 plant("version not raised", [

@@ -4,6 +4,8 @@ export type * from "./contracts/events.ts";
 export type * from "./contracts/notify-adapter.ts";
 export type * from "./contracts/observability-adapter.ts";
 export type * from "./contracts/state-adapter.ts";
+export { createdStateJob } from "./contracts/created-job.ts";
+export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./contracts/lease-checks.ts";
 export {
   AdapterClosedError,
   BlockerCycleError,
@@ -38,6 +40,7 @@ export {
   type JobStatus,
   jobStatuses,
   type OnBlockerFailure,
+  referenceTo,
   type StateJob,
   type StateSequence,
 } from "./model/job.ts";

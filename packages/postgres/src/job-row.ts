@@ -1,5 +1,4 @@
-import type { FailureReason, JobReference, JobStatus, NewJob, StateJob } from "leasehold/adapter";
-import { resolveSchedule } from "leasehold/adapter";
+import type { FailureReason, JobStatus, StateJob } from "leasehold/adapter";
 import type { SqlRow } from "./provider.ts";
 
 const plainColumns = [
@@ -134,54 +133,3 @@ const readJob = (
     openBlockers: Number(row["open_blockers"]),
   };
 };
-
-/** What a job just inserted reads like: all of it is known without asking. */
-export const createdStateJob = (job: NewJob, now: number): StateJob => ({
-  id: job.id,
-  typeName: job.typeName,
-  sequenceId: job.sequenceId,
-  sequenceTypeName: job.sequenceTypeName,
-  sequenceIndex: job.sequenceIndex,
-  sequenceCreatedAt: job.sequenceCreatedAt ?? now,
-  rootSequenceId: job.rootSequenceId,
-  originId: job.originId,
-  traceContext: job.traceContext,
-  queue: job.queue,
-  priority: job.priority,
-  status: job.awaitsBlockers ? "blocked" : "pending",
-  input: job.input,
-  output: null,
-  progress: null,
-  createdAt: now,
-  scheduledAt: resolveSchedule(job.schedule, now),
-  attempt: 0,
-  maxAttempts: job.maxAttempts,
-  timeoutMs: job.timeoutMs,
-  leaseMs: job.leaseMs,
-  leaseToken: null,
-  leaseVersion: 0,
-  leasedBy: null,
-  leasedUntil: null,
-  expiredLeases: 0,
-  lastAttemptAt: null,
-  lastError: null,
-  completedAt: null,
-  completedBy: null,
-  continuedToId: null,
-  failedAt: null,
-  failureReason: null,
-  failedBlockerId: null,
-  deduplicationKey: job.deduplication?.key ?? null,
-  onBlockerFailure: job.onBlockerFailure,
-  blockerCount: 0,
-  openBlockers: 0,
-});
-
-export const referenceTo = (job: StateJob): JobReference => ({
-  id: job.id,
-  typeName: job.typeName,
-  queue: job.queue,
-  sequenceId: job.sequenceId,
-  sequenceTypeName: job.sequenceTypeName,
-  rootSequenceId: job.rootSequenceId,
-});

@@ -125,12 +125,3 @@ export const toReference = (row: readonly unknown[]): JobReference => ({
   sequenceTypeName: row[4] as string,
   rootSequenceId: row[5] as string,
 });
-
-export const referenceTo = (job: StateJob): JobReference => ({
-  id: job.id,
-  typeName: job.typeName,
-  queue: job.queue,
-  sequenceId: job.sequenceId,
-  sequenceTypeName: job.sequenceTypeName,
-  rootSequenceId: job.rootSequenceId,
-});

@@ -1,9 +1,9 @@
+import { assertLeaseDuration } from "../contracts/lease-checks.ts";
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
 import type { StateJob } from "../model/job.ts";
 import { createHeap } from "./heap.ts";
 import type { JobRecord, Lane, RunnableEntry } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
-import { assertLeaseDuration } from "./leases.ts";
 import { runsBefore } from "./timed-queue.ts";
 import { claimed } from "./transitions.ts";
 

@@ -1,8 +1,8 @@
+import { createdStateJob } from "../contracts/created-job.ts";
 import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
 import { JobAlreadyExistsError, JobNotFoundError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import type { JobStore } from "./job-store.ts";
-import { created } from "./transitions.ts";
 
 // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
 const assertCreatable = (store: JobStore, jobs: readonly NewJob[]): void => {
@@ -45,6 +45,6 @@ export const createJobs = (store: JobStore, jobs: readonly NewJob[], now: number
   return jobs.map((job) => {
     const duplicate = findDuplicate(store, job, now);
     if (duplicate !== undefined) return { job: duplicate, deduplicated: true };
-    return { job: store.insert(created(job, now)).row, deduplicated: false };
+    return { job: store.insert(createdStateJob(job, now)).row, deduplicated: false };
   });
 };

@@ -1,7 +1,7 @@
+import { referenceTo } from "../model/job.ts";
 import type { DeletionResult } from "../contracts/state-adapter.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
-import { referenceTo } from "./transitions.ts";
 
 /** The roots outside `rootSequenceIds` with a job, finished or not, that was given a sequence of this tree as blocker. */
 function* findDependantRoots(

@@ -1,5 +1,4 @@
-import { isTerminal } from "../model/job.ts";
-import type { StateJob } from "../model/job.ts";
+import { isTerminal, type StateJob } from "../model/job.ts";
 import { createDeduplicationIndex } from "./deduplication-index.ts";
 import type { DeduplicationIndex } from "./deduplication-index.ts";
 import type { JobRecord } from "./job-record.ts";

@@ -1,33 +1,11 @@
-import type { HeldLease, LeaseRefusal, LockResult, RenewalResult } from "../contracts/state-adapter.ts";
-import { InvalidLeaseDurationError } from "../errors.ts";
-import type { StateJob } from "../model/job.ts";
+import type { HeldLease, LockResult, RenewalResult } from "../contracts/state-adapter.ts";
+import { assertLeaseDuration, findRefusal, refuse } from "../contracts/lease-checks.ts";
 import type { JobStore } from "./job-store.ts";
 
 export interface Renewal extends HeldLease {
   readonly leaseMs: number;
   readonly progress?: string | undefined;
 }
-
-export const assertLeaseDuration = (leaseMs: unknown): void => {
-  if (typeof leaseMs !== "number" || !Number.isFinite(leaseMs) || leaseMs <= 0) {
-    throw new InvalidLeaseDurationError(leaseMs);
-  }
-};
-
-export const refuse = (reason: LeaseRefusal["reason"], row: StateJob | undefined): LeaseRefusal => ({
-  kind: "refused",
-  reason,
-  status: row?.status ?? null,
-  failureReason: row?.failureReason ?? null,
-});
-
-/** What stops the holder of this token from touching the job; undefined when nothing does. */
-export const findRefusal = (row: StateJob, leaseToken: string, now: number): LeaseRefusal | undefined => {
-  if (row.status !== "running") return refuse("not_running", row);
-  if (row.leaseToken !== leaseToken) return refuse("lease_mismatch", row);
-  if (row.leasedUntil === null || row.leasedUntil <= now) return refuse("lease_expired", row);
-  return undefined;
-};
 
 export const renewLeases = (store: JobStore, renewals: readonly Renewal[], now: number): RenewalResult[] => {
   for (const { leaseMs } of renewals) assertLeaseDuration(leaseMs);

@@ -1,9 +1,8 @@
+import { findRefusal, refuse } from "../contracts/lease-checks.ts";
 import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state-adapter.ts";
-import { isTerminal } from "../model/job.ts";
-import type { JobReference, JobStatus, StateJob } from "../model/job.ts";
+import { isTerminal, type JobReference, type JobStatus, type StateJob } from "../model/job.ts";
 import { failDependants, unblockDependants } from "./cascade.ts";
 import type { JobStore } from "./job-store.ts";
-import { findRefusal, refuse } from "./leases.ts";
 import { completed, failed, released, retried } from "./transitions.ts";
 
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {

@@ -1,12 +1,13 @@
+import { createdStateJob } from "../contracts/created-job.ts";
 import { describe, expect, it } from "vitest";
 import { baseTime, newJob } from "../conformance/state-fixture.ts";
 import type { JobRecord } from "./job-record.ts";
 import { createJobStore } from "./job-store.ts";
 import type { JobStore } from "./job-store.ts";
-import { claimed, created } from "./transitions.ts";
+import { claimed } from "./transitions.ts";
 
 const insert = (store: JobStore, queue = "queue"): JobRecord =>
-  store.insert(created(newJob({ queue, typeName: "type" }), baseTime));
+  store.insert(createdStateJob(newJob({ queue, typeName: "type" }), baseTime));
 
 const lease = { workerId: "worker", leaseToken: "token", leaseMs: 1_000 };
 const live = 100;

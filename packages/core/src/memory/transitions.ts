@@ -1,60 +1,10 @@
-import type { JobOutcome, NewJob } from "../contracts/state-adapter.ts";
-import type { FailureReason, JobReference, StateJob } from "../model/job.ts";
+import type { JobOutcome } from "../contracts/state-adapter.ts";
+import type { FailureReason, StateJob } from "../model/job.ts";
 import { resolveSchedule } from "../model/schedule.ts";
 
 // Each function makes the next row of a job from the one before; which of them may be used when is not decided here.
 
 type OutcomeOf<TKind extends JobOutcome["kind"]> = Extract<JobOutcome, { kind: TKind }>;
-
-export const referenceTo = (row: StateJob): JobReference => ({
-  id: row.id,
-  typeName: row.typeName,
-  queue: row.queue,
-  sequenceId: row.sequenceId,
-  sequenceTypeName: row.sequenceTypeName,
-  rootSequenceId: row.rootSequenceId,
-});
-
-export const created = (job: NewJob, now: number): StateJob => ({
-  id: job.id,
-  typeName: job.typeName,
-  sequenceId: job.sequenceId,
-  sequenceTypeName: job.sequenceTypeName,
-  sequenceIndex: job.sequenceIndex,
-  sequenceCreatedAt: job.sequenceCreatedAt ?? now,
-  rootSequenceId: job.rootSequenceId,
-  originId: job.originId,
-  traceContext: job.traceContext,
-  queue: job.queue,
-  priority: job.priority,
-  status: job.awaitsBlockers ? "blocked" : "pending",
-  input: job.input,
-  output: null,
-  progress: null,
-  createdAt: now,
-  scheduledAt: resolveSchedule(job.schedule, now),
-  attempt: 0,
-  maxAttempts: job.maxAttempts,
-  timeoutMs: job.timeoutMs,
-  leaseMs: job.leaseMs,
-  leaseToken: null,
-  leaseVersion: 0,
-  leasedBy: null,
-  leasedUntil: null,
-  expiredLeases: 0,
-  lastAttemptAt: null,
-  lastError: null,
-  completedAt: null,
-  completedBy: null,
-  continuedToId: null,
-  failedAt: null,
-  failureReason: null,
-  failedBlockerId: null,
-  deduplicationKey: job.deduplication?.key ?? null,
-  onBlockerFailure: job.onBlockerFailure,
-  blockerCount: 0,
-  openBlockers: 0,
-});
 
 /** `pending`, unless something is still in the way. */
 const waiting = ({ openBlockers }: StateJob): "blocked" | "pending" =>

@@ -106,3 +106,12 @@ export type JobReference = Pick<
 >;
 
 export const isTerminal = (status: JobStatus): boolean => status === "completed" || status === "failed";
+
+export const referenceTo = (job: StateJob): JobReference => ({
+  id: job.id,
+  typeName: job.typeName,
+  queue: job.queue,
+  sequenceId: job.sequenceId,
+  sequenceTypeName: job.sequenceTypeName,
+  rootSequenceId: job.rootSequenceId,
+});

@@ -1,5 +1,4 @@
-import type { CancelResult, StateJob } from "leasehold/adapter";
-import { isTerminal } from "leasehold/adapter";
+import { type CancelResult, isTerminal, type StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { nowSql } from "../clock.ts";
 import type { Call, Database } from "../database.ts";

@@ -1,4 +1,4 @@
-import type { ClaimRequest, StateJob } from "leasehold/adapter";
+import { assertLeaseDuration, type ClaimRequest, type StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Database } from "../database.ts";
@@ -6,7 +6,6 @@ import { claimedColumns, jobColumns, toClaimedJob, toStateJob } from "../job-row
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 import { type Lane, lanesOf } from "./lanes.ts";
-import { assertLeaseDuration } from "./leases.ts";
 
 export interface ClaimCall extends Call {
   readonly workerId: string;

@@ -1,9 +1,15 @@
-import type { JobOutcome, JobStatus, LeaseRefusal, OutcomeResult } from "leasehold/adapter";
-import { isTerminal } from "leasehold/adapter";
+import {
+  findRefusal,
+  isTerminal,
+  type JobOutcome,
+  type JobStatus,
+  type LeaseRefusal,
+  type OutcomeResult,
+  refuse,
+} from "leasehold/adapter";
 import type { Call, Context, Database } from "../database.ts";
 import { applyOutcomes } from "./apply-outcomes.ts";
 import { type LockedJob, lockJobs } from "./lock-jobs.ts";
-import { findRefusal, refuse } from "./leases.ts";
 import { type Ends, spreadEnds } from "./spread-ends.ts";
 
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {

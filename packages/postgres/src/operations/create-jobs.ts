@@ -1,8 +1,13 @@
-import type { CreatedStateJob, NewJob } from "leasehold/adapter";
-import { InvalidOptionError, JobAlreadyExistsError, JobNotFoundError } from "leasehold/adapter";
+import {
+  type CreatedStateJob,
+  createdStateJob,
+  InvalidOptionError,
+  JobAlreadyExistsError,
+  JobNotFoundError,
+  type NewJob,
+} from "leasehold/adapter";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
-import { createdStateJob } from "../job-row.ts";
 import { defineRows } from "../rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";

@@ -1,7 +1,7 @@
-import type { DeletionResult, JobStatus } from "leasehold/adapter";
+import { type DeletionResult, type JobStatus, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import type { Call, Context, Database } from "../database.ts";
-import { jobColumns, referenceTo, toStateJob } from "../job-row.ts";
+import { jobColumns, toStateJob } from "../job-row.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 

@@ -1,47 +1,21 @@
-import type {
-  FailureReason,
-  HeldLease,
-  JobStatus,
-  LeaseRefusal,
-  LockResult,
-  RenewalResult,
+import {
+  assertLeaseDuration,
+  type FailureReason,
+  findRefusal,
+  type HeldLease,
+  type JobStatus,
+  type LeaseState,
+  type LockResult,
+  refuse,
+  type RenewalResult,
 } from "leasehold/adapter";
-import { InvalidLeaseDurationError } from "leasehold/adapter";
 import { arrayLiteral, unnestParameters } from "../array-literal.ts";
 import { clockCte, now, nowSql } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 
-export const assertLeaseDuration = (leaseMs: unknown): void => {
-  if (typeof leaseMs !== "number" || !Number.isFinite(leaseMs) || leaseMs <= 0) {
-    throw new InvalidLeaseDurationError(leaseMs);
-  }
-};
-
-export interface LeaseFacts {
-  readonly status: JobStatus;
-  readonly leaseToken: string | null;
-  readonly leasedUntil: number | null;
-  readonly failureReason: FailureReason | null;
-}
-
-export const refuse = (reason: LeaseRefusal["reason"], facts: LeaseFacts | undefined): LeaseRefusal => ({
-  kind: "refused",
-  reason,
-  status: facts?.status ?? null,
-  failureReason: facts?.failureReason ?? null,
-});
-
-/** What stops the holder of this token from touching the job; undefined when nothing does. */
-export const findRefusal = (facts: LeaseFacts, leaseToken: string, at: number): LeaseRefusal | undefined => {
-  if (facts.status !== "running") return refuse("not_running", facts);
-  if (facts.leaseToken !== leaseToken) return refuse("lease_mismatch", facts);
-  if (facts.leasedUntil === null || facts.leasedUntil <= at) return refuse("lease_expired", facts);
-  return undefined;
-};
-
-const factsOf = (row: SqlRow): LeaseFacts | undefined => {
+const factsOf = (row: SqlRow): LeaseState | undefined => {
   const status = row["status"] as JobStatus | null;
   if (status === null) return undefined;
   return {

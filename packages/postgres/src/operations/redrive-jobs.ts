@@ -1,8 +1,7 @@
-import type { JobReference, RedriveResult } from "leasehold/adapter";
+import { type JobReference, type RedriveResult, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { nowSql } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
-import { referenceTo } from "../job-row.ts";
 import type { Tables } from "../tables.ts";
 import { findCycle } from "./blocker-cycles.ts";
 import { lockKeys } from "./deduplication.ts";

@@ -1,7 +1,6 @@
-import type { JobReference } from "leasehold/adapter";
+import { type JobReference, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import type { Context, Database } from "../database.ts";
-import { referenceTo } from "../job-row.ts";
 import type { Tables } from "../tables.ts";
 import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
 

@@ -1,8 +1,7 @@
-import type { ClaimRequest, StateJob } from "leasehold/adapter";
+import { assertLeaseDuration, type ClaimRequest, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
 import { jobColumns, parseJobs, queryJobs } from "../rows.ts";
 import type { Tables } from "../tables.ts";
-import { assertLeaseDuration } from "./leases.ts";
 import { type Candidate, createRunnable } from "./runnable.ts";
 
 export interface ClaimCall {

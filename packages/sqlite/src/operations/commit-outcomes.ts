@@ -1,16 +1,18 @@
 import {
+  findRefusal,
   isTerminal,
   type JobOutcome,
   type JobReference,
   type JobStatus,
   type LeaseRefusal,
+  type LeaseState,
   type OutcomeResult,
+  refuse,
   resolveSchedule,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
 import type { Tables } from "../tables.ts";
 import type { Cascade } from "./cascade.ts";
-import { findRefusal, type LeaseState, refuse } from "./leases.ts";
 import type { Completion, PlainCompletions } from "./plain-completions.ts";
 import type { Sequences } from "./sequences.ts";
 

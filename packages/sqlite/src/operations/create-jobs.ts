@@ -1,9 +1,9 @@
 import {
+  createdStateJob,
   type CreatedStateJob,
   JobAlreadyExistsError,
   JobNotFoundError,
   type NewJob,
-  resolveSchedule,
   type StateJob,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
@@ -11,47 +11,6 @@ import { findJob, jobColumns } from "../rows.ts";
 import type { Tables } from "../tables.ts";
 import { prepareInsertJobs } from "./insert-jobs.ts";
 import type { Sequences } from "./sequences.ts";
-
-const created = (job: NewJob, now: number): StateJob => ({
-  id: job.id,
-  typeName: job.typeName,
-  sequenceId: job.sequenceId,
-  sequenceTypeName: job.sequenceTypeName,
-  sequenceIndex: job.sequenceIndex,
-  sequenceCreatedAt: job.sequenceCreatedAt ?? now,
-  rootSequenceId: job.rootSequenceId,
-  originId: job.originId,
-  traceContext: job.traceContext,
-  queue: job.queue,
-  priority: job.priority,
-  status: job.awaitsBlockers ? "blocked" : "pending",
-  input: job.input,
-  output: null,
-  progress: null,
-  createdAt: now,
-  scheduledAt: resolveSchedule(job.schedule, now),
-  attempt: 0,
-  maxAttempts: job.maxAttempts,
-  timeoutMs: job.timeoutMs,
-  leaseMs: job.leaseMs,
-  leaseToken: null,
-  leaseVersion: 0,
-  leasedBy: null,
-  leasedUntil: null,
-  expiredLeases: 0,
-  lastAttemptAt: null,
-  lastError: null,
-  completedAt: null,
-  completedBy: null,
-  continuedToId: null,
-  failedAt: null,
-  failureReason: null,
-  failedBlockerId: null,
-  deduplicationKey: job.deduplication?.key ?? null,
-  onBlockerFailure: job.onBlockerFailure,
-  blockerCount: 0,
-  openBlockers: 0,
-});
 
 export type CreateJobs = (db: SqliteConnection, jobs: readonly NewJob[], now: number) => CreatedStateJob[];
 
@@ -108,7 +67,7 @@ export const prepareCreateJobs = (tables: Tables, sequences: Sequences): CreateJ
       if (wanted.deduplication !== null) inserts.flush();
       const duplicate = findDuplicate(db, wanted, now);
       if (duplicate !== undefined) return { job: duplicate, deduplicated: true };
-      const row = created(wanted, now);
+      const row = createdStateJob(wanted, now);
       inserts.add(row);
       return { job: row, deduplicated: false };
     });

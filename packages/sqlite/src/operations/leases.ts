@@ -1,10 +1,11 @@
 import {
+  assertLeaseDuration,
+  findRefusal,
   type HeldLease,
-  InvalidLeaseDurationError,
-  type LeaseRefusal,
+  type LeaseState,
   type LockResult,
+  refuse,
   type RenewalResult,
-  type StateJob,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
 import type { Tables } from "../tables.ts";
@@ -13,30 +14,6 @@ export interface Renewal extends HeldLease {
   readonly leaseMs: number;
   readonly progress?: string | undefined;
 }
-
-export const assertLeaseDuration = (leaseMs: unknown): void => {
-  if (typeof leaseMs !== "number" || !Number.isFinite(leaseMs) || leaseMs <= 0) {
-    throw new InvalidLeaseDurationError(leaseMs);
-  }
-};
-
-/** The part of a job that decides who may touch it. */
-export type LeaseState = Pick<StateJob, "status" | "leaseToken" | "leasedUntil" | "failureReason">;
-
-export const refuse = (reason: LeaseRefusal["reason"], state: LeaseState | undefined): LeaseRefusal => ({
-  kind: "refused",
-  reason,
-  status: state?.status ?? null,
-  failureReason: state?.failureReason ?? null,
-});
-
-/** What stops the holder of this token from touching the job; undefined when nothing does. */
-export const findRefusal = (state: LeaseState, leaseToken: string, now: number): LeaseRefusal | undefined => {
-  if (state.status !== "running") return refuse("not_running", state);
-  if (state.leaseToken !== leaseToken) return refuse("lease_mismatch", state);
-  if (state.leasedUntil === null || state.leasedUntil <= now) return refuse("lease_expired", state);
-  return undefined;
-};
 
 export interface Leases {
   renewLeases(db: SqliteConnection, renewals: readonly Renewal[], now: number): RenewalResult[];

@@ -1,6 +1,6 @@
-import type { JobReference, RedriveResult, StateJob } from "leasehold/adapter";
+import { type JobReference, type RedriveResult, referenceTo, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
-import { jobColumns, queryJobs, referenceTo } from "../rows.ts";
+import { jobColumns, queryJobs } from "../rows.ts";
 import type { Tables } from "../tables.ts";
 import type { Blockers } from "./blockers.ts";
 import type { Sequences } from "./sequences.ts";
