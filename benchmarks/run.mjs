@@ -20,22 +20,28 @@ const usage = `npm run bench -- [options]
   --only NAMES       a comma list of systems and phases; without a name of a kind, all of that kind
                      systems: ${Object.keys(systems).join(", ")}
                      phases: ${Object.keys(phases).join(", ")}
+                     sqlite: Leasehold on SQLite beside a bare loop
   --repetitions N    how often everything is measured (the report shows medians)
   --json FILE        write one JSON object a line
   --svg FILE         draw the picture there (bench-results/benchmark.svg if not said)
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-/** @returns {{ systems: string[], phases: string[] }} */
+/** @returns {{ systems: string[], phases: string[], sqlite: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
-  const unknown = names.filter((name) => !(name in systems) && !(name in phases));
+  const unknown = names.filter((name) => !(name in systems) && !(name in phases) && name !== "sqlite");
   if (unknown.length > 0) throw new Error(`Neither a system nor a phase: ${unknown.join(", ")}\n\n${usage}`);
   const pick = (all) => {
     const picked = Object.keys(all).filter((name) => names.includes(name));
     return picked.length > 0 ? picked : Object.keys(all);
   };
-  return { systems: pick(systems), phases: pick(phases) };
+  return {
+    systems: pick(systems),
+    phases: pick(phases),
+    sqlite: names.length === 0 || names.includes("sqlite"),
+    others: names.length === 0 || names.some((name) => name !== "sqlite"),
+  };
 };
 
 const parse = () => {
@@ -119,9 +125,28 @@ const readRecords = async (file) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 
+const measureSqlite = async ({ quick = false, scale: { repetitions } }) => {
+  const { runSqliteBench } = await import("../packages/sqlite/scripts/bench.mjs");
+  console.log("\nSQLite, beside a bare loop with the same driver, settings and batch size:\n");
+  for (const batch of [100, 500]) {
+    await runSqliteBench({
+      jobs: quick ? 5_000 : 50_000,
+      ballast: quick ? 0 : 500_000,
+      batch,
+      repetitions,
+      report: console.log,
+    });
+  }
+};
+
 const main = async () => {
   const options = parse();
   if (options.help) return console.log(usage);
+  if (options.others) await compare(options);
+  if (options.sqlite && !options.from) await measureSqlite(options);
+};
+
+const compare = async (options) => {
   const svg = resolve(options.svg ?? new URL("bench-results/benchmark.svg", import.meta.url).pathname);
   await mkdir(dirname(svg), { recursive: true });
   if (options.json) {

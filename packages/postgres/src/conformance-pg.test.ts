@@ -22,3 +22,9 @@ describe("PostgreSQL 18 through pg", () => {
   });
   nthCallConformance(runner, { create, time: "real" }, { every: 23 });
 });
+
+describe("PostgreSQL 15 through pg", () => {
+  const createOn15 = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("postgres15Url"));
+  stateAdapterConformance(runner, { create: createOn15 });
+  modelConformance(runner, { create: createOn15 }, { fc, runs: 20 });
+});

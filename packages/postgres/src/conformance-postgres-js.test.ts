@@ -32,3 +32,10 @@ describe("PostgreSQL 15 through postgres", () => {
     },
   });
 });
+
+describe("PostgreSQL 18 through postgres", () => {
+  const createOn18 = (): ReturnType<typeof createPostgresJsFixture> =>
+    createPostgresJsFixture(inject("postgres18Url"));
+  stateAdapterConformance(runner, { create: createOn18 });
+  modelConformance(runner, { create: createOn18 }, { fc, runs: 20 });
+});
