@@ -21,7 +21,6 @@ const mostJobsToJoin = 100;
 export const coalesceCreations = (store: Store, clock: Clock): Store["createJobs"] => {
   let waiting: Creation[] = [];
   let sending = false;
-  let lastShared = false;
 
   const sendAlone = async ({ jobs, resolve, reject }: Creation): Promise<void> => {
     try {
@@ -58,10 +57,10 @@ export const coalesceCreations = (store: Store, clock: Clock): Store["createJobs
   const sendAll = async (): Promise<void> => {
     while (waiting.length > 0) {
       const batch = takeBatch();
-      lastShared = batch.length > 1;
-      await (lastShared ? sendTogether(batch) : sendAlone(batch[0]!));
+      const isShared = batch.length > 1;
+      await (isShared ? sendTogether(batch) : sendAlone(batch[0]!));
       // Those who were waiting for this batch may want to start more: let them join the next.
-      if (lastShared) await new Promise<void>((resolve) => clock.soon(resolve));
+      if (isShared) await new Promise<void>((resolve) => clock.soon(resolve));
     }
     sending = false;
   };

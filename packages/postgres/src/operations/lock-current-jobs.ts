@@ -33,7 +33,8 @@ export const lockCurrentJobs = async (
       sql: lockSql,
       params: [arrayLiteral(wanted)],
     });
-    const found = rows.map(toLockedJob);
+    // A job that is still the latest has nothing after it that this transaction could see, whatever it says.
+    const found = rows.map(toLockedJob).filter(({ id, sequenceId }) => locked.get(sequenceId)?.id !== id);
     for (const job of found) locked.set(job.sequenceId, job);
     wanted = found.filter(({ continuedToId }) => continuedToId !== null).map(({ sequenceId }) => sequenceId);
   }
