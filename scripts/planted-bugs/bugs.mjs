@@ -229,8 +229,8 @@ plant("late result of a timed-out handler accepted", [
   'if (abortReason === "timeout") {',
   'if (abortReason === "timeout" && ending.kind !== "returned") {',
 ]);
-plant("result of an abandoned handler counted again", ["worker/attempt.js", "if (over) {", "if (false) {"]);
-plant("timeout never fires", ["worker/attempt.js", 'abort("timeout");', ""]);
+plant("result of an abandoned handler counted again", ["worker/attempt.js", "if (this.over) {", "if (false) {"]);
+plant("timeout never fires", ["worker/attempt.js", 'this.abort("timeout");', ""]);
 plant("committer drops outcomes on a store error", [
   "worker/committer.js",
   "await sleep(clock, Math.min(retryDelayMs * 2 ** attempt, longestRetryDelayMs));",

@@ -73,7 +73,7 @@ export const createNatsNotifyAdapter = async (options: NatsNotifyAdapterOptions)
       if (hint) scheduled.arrived(hint);
     }),
     subscribe(completedSubject, (message) => {
-      for (const id of decodeIds(message)) listeners.tellCompleted(id);
+      if (listeners.awaitCompletions) for (const id of decodeIds(message)) listeners.tellCompleted(id);
     }),
     subscribe(lostSubject, (message) => {
       for (const id of decodeIds(message)) listeners.tellLost(id);

@@ -60,7 +60,7 @@ export const createPgNotifyAdapter = async ({
       const hint = decodeScheduled(payload);
       if (hint) listeners.tellScheduled(hint.typeName, hint.count);
     } else if (channel === completedChannel) {
-      for (const id of decodeIds(payload)) listeners.tellCompleted(id);
+      if (listeners.awaitCompletions) for (const id of decodeIds(payload)) listeners.tellCompleted(id);
     } else if (channel === lostChannel) {
       for (const id of decodeIds(payload)) listeners.tellLost(id);
     }

@@ -23,6 +23,9 @@ export interface PgNotifyProvider {
   subscribe(channels: readonly string[], handlers: PgSubscriptionHandlers): Promise<PgSubscription>;
 }
 
-/** One statement for all payloads; they travel as one text. */
-export const publishSql =
-  "SELECT pg_notify($1, payload)::text FROM json_array_elements_text($2::text::json) AS payload";
+/**
+ * One statement for all payloads; they travel as one text. A hint that a crash takes along is no loss, so its transaction
+ * alone does not wait for the disk: listeners hear of it sooner by that much.
+ */
+export const publishSql = `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+SELECT pg_notify($1, payload)::text FROM unhurried, json_array_elements_text($2::text::json) AS payload`;

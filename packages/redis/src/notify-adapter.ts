@@ -42,7 +42,7 @@ export const createRedisNotifyAdapter = async (
       // Ours always have a counter.
       if (hint?.hintId !== undefined) scheduled.arrived(hint);
     } else if (channel === completedChannel) {
-      for (const id of decodeIds(message)) listeners.tellCompleted(id);
+      if (listeners.awaitCompletions) for (const id of decodeIds(message)) listeners.tellCompleted(id);
     } else if (channel === lostChannel) {
       for (const id of decodeIds(message)) listeners.tellLost(id);
     }

@@ -35,14 +35,21 @@ export interface Completion {
   readonly continuation: StateJob | null;
 }
 
-/** Encodes what a process function made, after its type's schema has seen it. */
-export const encodeOutput = async (engine: Engine, job: StateJob, output: unknown): Promise<string> => {
+/** Encodes what a process function made, after its type's schema has seen it; at once where there is no schema. */
+export const encodeOutput = (
+  engine: Engine,
+  job: StateJob,
+  output: unknown,
+): string | Promise<string> => {
   const type = engine.jobTypes.get(job.typeName);
-  const { value } = type.output
-    ? await validateAgainstSchema(type, job.typeName, "output", output)
-    : { value: output };
-  return encodePayload({ codec: engine.codec, value, path: "output", maxBytes: engine.maxPayloadBytes });
+  if (!type.output) return encode(engine, output);
+  return validateAgainstSchema(type, job.typeName, "output", output).then(({ value }) =>
+    encode(engine, value),
+  );
 };
+
+const encode = ({ codec, maxPayloadBytes }: Engine, value: unknown): string =>
+  encodePayload({ codec, value, path: "output", maxBytes: maxPayloadBytes });
 
 /**
  * Completes a locked job inside `ctx`: runs the user's callback, creates the continuation it asked for, and records

@@ -32,8 +32,8 @@ export const createEffects = (
   { committed = false }: { readonly committed?: boolean } = {},
 ): Effects => {
   const scheduled = new Map<string, number>();
-  const finished = new Set<string>();
-  const lost = new Set<string>();
+  const finished: string[] = [];
+  const lost: string[] = [];
   let events: BufferedEvent[] = [];
 
   const reportTo = (report: Observe): void => {
@@ -47,10 +47,10 @@ export const createEffects = (
       scheduled.set(typeName, (scheduled.get(typeName) ?? 0) + 1);
     },
     sequenceFinished: (sequenceId) => {
-      finished.add(sequenceId);
+      finished.push(sequenceId);
     },
     ownershipLost: (jobId) => {
-      lost.add(jobId);
+      lost.push(jobId);
     },
     observe:
       committed || observe === observeNothing
@@ -70,7 +70,7 @@ export const createEffects = (
     },
     releaseEvents: () => reportTo(observe),
     get hasHints() {
-      return scheduled.size + finished.size + lost.size > 0;
+      return scheduled.size + finished.length + lost.length > 0;
     },
   };
 };

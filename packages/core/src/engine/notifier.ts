@@ -5,8 +5,8 @@ import { withDeadline } from "./store-deadline.ts";
 
 export interface Hints {
   readonly scheduled: ReadonlyMap<string, number>;
-  readonly finished: ReadonlySet<string>;
-  readonly lost: ReadonlySet<string>;
+  readonly finished: readonly string[];
+  readonly lost: readonly string[];
 }
 
 /** Sends hints in the background. A caller never waits for the transport and never fails because of it. */
@@ -28,8 +28,8 @@ const quietMs = 5;
  */
 export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
   let scheduled = new Map<string, number>();
-  let finished = new Set<string>();
-  let lost = new Set<string>();
+  let finished: string[] = [];
+  let lost: string[] = [];
   let sending: Promise<void> | undefined;
 
   const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
@@ -40,14 +40,14 @@ export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
     }
   };
 
-  const isEmpty = (): boolean => scheduled.size + finished.size + lost.size === 0;
+  const isEmpty = (): boolean => scheduled.size + finished.length + lost.length === 0;
 
   const sendAll = async (): Promise<void> => {
     while (!isEmpty()) {
-      const batch = { scheduled, finished: [...finished], lost: [...lost] };
+      const batch = { scheduled, finished, lost };
       scheduled = new Map();
-      finished = new Set();
-      lost = new Set();
+      finished = [];
+      lost = [];
       const sends = [...batch.scheduled].map(([typeName, count]) =>
         attempt("notifyJobScheduled", () => adapter.notifyJobScheduled(typeName, count)),
       );
@@ -70,8 +70,8 @@ export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
       for (const [typeName, count] of hints.scheduled) {
         scheduled.set(typeName, (scheduled.get(typeName) ?? 0) + count);
       }
-      for (const sequenceId of hints.finished) finished.add(sequenceId);
-      for (const jobId of hints.lost) lost.add(jobId);
+      for (const sequenceId of hints.finished) finished.push(sequenceId);
+      for (const jobId of hints.lost) lost.push(jobId);
       if (!sending && !isEmpty()) sending = sendAll();
     },
     settled: () => sending ?? Promise.resolve(),

@@ -3,7 +3,7 @@ import type { JobOutcome, OutcomeResult } from "../contracts/state-adapter.ts";
 import type { FailureReason, JobReference, StateJob } from "../model/job.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { Effects } from "./effects.ts";
-import { jobEventData } from "./observe.ts";
+import { jobEventData, observeNothing } from "./observe.ts";
 
 type AppliedResult = Extract<OutcomeResult, { kind: "applied" }>;
 
@@ -16,20 +16,8 @@ export const announceOutcome = (
   data: () => JobEventData = () => jobEventData(job),
 ): void => {
   if (outcome.kind === "complete") {
-    effects.observe("jobCompleted", () => ({
-      workerId: outcome.completedBy,
-      continuedToId: outcome.continuedToId,
-      ...data(),
-    }));
-    effects.observe("jobDuration", () => ({ durationMs: result.at - job.createdAt, ...data() }));
-    if (outcome.continuedToId === null) {
-      effects.sequenceFinished(job.sequenceId);
-      effects.observe("jobSequenceCompleted", data);
-      effects.observe("jobSequenceDuration", () => ({
-        durationMs: result.at - job.sequenceCreatedAt,
-        ...data(),
-      }));
-    }
+    if (outcome.continuedToId === null) effects.sequenceFinished(job.sequenceId);
+    if (effects.observe !== observeNothing) reportCompletion(effects, job, outcome, result, data);
   }
   if (outcome.kind === "fail") announceFailure(effects, job, outcome.reason, outcome.error);
   for (const unblocked of result.unblocked) {
@@ -37,6 +25,20 @@ export const announceOutcome = (
     effects.observe("jobUnblocked", () => jobEventData(unblocked));
   }
   announceCascade(effects, result.cascaded);
+};
+
+const reportCompletion = (
+  { observe }: Effects,
+  job: StateJob,
+  { completedBy, continuedToId }: Extract<JobOutcome, { kind: "complete" }>,
+  { at }: AppliedResult,
+  data: () => JobEventData,
+): void => {
+  observe("jobCompleted", () => ({ workerId: completedBy, continuedToId, ...data() }));
+  observe("jobDuration", () => ({ durationMs: at - job.createdAt, ...data() }));
+  if (continuedToId !== null) return;
+  observe("jobSequenceCompleted", data);
+  observe("jobSequenceDuration", () => ({ durationMs: at - job.sequenceCreatedAt, ...data() }));
 };
 
 export const announceFailure = (

@@ -20,6 +20,8 @@ export interface HintListeners {
   ): Remove;
   addCompleted(sequenceIds: readonly string[], onCompleted: (sequenceId: string) => void): Remove;
   addLost(onLost: (jobId: string) => void): Remove;
+  /** Whether anybody waits for the end of a sequence; if not, there is no need to look at whose end was announced. */
+  readonly awaitCompletions: boolean;
   /** How many listeners of the type would take a hint now. */
   wanting(typeName: string): number;
   /** Calls at most `limit` listeners of the type that want a hint, those first that have waited longest for one. */
@@ -99,6 +101,9 @@ export const createHintListeners = (onError: (error: unknown) => void): HintList
       const listener: IdListener = { call: onLost };
       lost.add(listener);
       return () => lost.delete(listener);
+    },
+    get awaitCompletions() {
+      return completed.size > 0;
     },
     wanting: (typeName) => {
       let count = 0;

@@ -16,25 +16,34 @@ const hintIdShape = /^[A-Za-z0-9-]{1,64}$/;
 export const encodeScheduled = ({ typeName, count, hintId, revision }: ScheduledHint): string =>
   JSON.stringify({ type: typeName, count, hint: hintId, revision });
 
-/** As few messages as the limit allows, each of at least one id. */
+/** About as few messages as the limit allows, each of at least one id. */
 export const encodeIds = (ids: readonly string[], largestBytes: number = largestMessageBytes): string[] => {
   const messages: string[] = [];
-  let parts: string[] = [];
-  let bytes = 0;
-  const flush = (): void => {
-    if (parts.length > 0) messages.push(`{"ids":[${parts.join(",")}]}`);
-    parts = [];
-    bytes = 0;
+  let begin = 0;
+  let length = 0;
+  const flush = (end: number): void => {
+    if (end > begin) messages.push(...encodeAsNeeded(ids.slice(begin, end), largestBytes));
+    begin = end;
+    length = 0;
   };
-  for (const id of ids) {
-    const part = JSON.stringify(id);
-    const partBytes = Buffer.byteLength(part) + 1;
-    if (bytes + partBytes > largestBytes - '{"ids":[]}'.length) flush();
-    parts.push(part);
-    bytes += partBytes;
+  for (let index = 0; index < ids.length; index++) {
+    const added = ids[index]!.length + '"",'.length;
+    if (length + added > largestBytes - '{"ids":[]}'.length) flush(index);
+    length += added;
   }
-  flush();
+  flush(ids.length);
   return messages;
+};
+
+/** Characters that take more than one byte make a message longer than it was reckoned; it is then cut in half. */
+const encodeAsNeeded = (ids: readonly string[], largestBytes: number): string[] => {
+  const message = JSON.stringify({ ids });
+  if (ids.length === 1 || Buffer.byteLength(message) <= largestBytes) return [message];
+  const middle = ids.length >> 1;
+  return [
+    ...encodeAsNeeded(ids.slice(0, middle), largestBytes),
+    ...encodeAsNeeded(ids.slice(middle), largestBytes),
+  ];
 };
 
 const parse = (message: string): Partial<Record<string, unknown>> => {

@@ -1,3 +1,4 @@
+import type { AttemptEventData } from "../contracts/events.ts";
 import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { encodeOutput } from "../engine/complete.ts";
 import { validateAgainstSchema, type ValidatedValue } from "../engine/job-type-registry.ts";
@@ -17,13 +18,13 @@ import type { StateJob } from "../model/job.ts";
 import type { RuntimeJobType } from "../model/job-types.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import { completeOutcome, errorOutcome, releaseOutcome, StoredInputRefused } from "./decide-outcome.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob, RunningAttempt } from "./held-jobs.ts";
 import { createProcessSession, type ProcessSession } from "./process-session.ts";
 import type { Handler, WorkerContext } from "./worker-context.ts";
 
 /** How a process function ended: by itself, or given up on after it ignored its signal. */
 type Ending =
-  | { kind: "returned"; value: unknown }
+  | { kind: "returned"; output: string | undefined }
   | { kind: "threw"; error: unknown }
   | { kind: "abandoned" };
 
@@ -35,6 +36,9 @@ const lostForCertain: ReadonlySet<JobAbortReason> = new Set([
   "not_found",
   "cancelled",
 ]);
+
+/** Hears of the end of an attempt exactly once; see `startAttempt`. */
+export type OnAttemptEnd = (held: HeldJob, outcome: JobOutcome | undefined, abandoned: boolean) => void;
 
 /**
  * Runs one attempt at a job and calls `onEnd` exactly once: with the outcome to record, or with nothing when it is
@@ -49,94 +53,152 @@ export const startAttempt = (
   worker: WorkerContext,
   held: HeldJob,
   handler: Handler,
-  onEnd: (outcome: JobOutcome | undefined, abandoned: boolean) => void,
+  onEnd: OnAttemptEnd,
 ): void => {
-  const { engine, settings } = worker;
-  const { observe, runtime } = engine;
-  const { clock } = runtime;
-  const startedAt = clock.monotonic();
-  let controller: AbortController | undefined;
-  let abortReason: JobAbortReason | undefined;
-  let cancelTimeout: (() => void) | undefined;
-  let cancelGrace: (() => void) | undefined;
-  let over = false;
+  const attempt = new Attempt(worker, held, handler, onEnd);
+  held.attempt = attempt;
+  attempt.start();
+};
 
-  let session: ProcessSession | undefined;
-  let synchronousPartOver = false;
+/**
+ * An attempt under way. A class, against the house style, because every job has one: methods are shared, where closures
+ * would be made, and compiled, anew.
+ */
+class Attempt implements RunningAttempt {
+  readonly worker: WorkerContext;
+  readonly held: HeldJob;
+  readonly handler: Handler;
+  readonly onEnd: OnAttemptEnd;
+  readonly timeoutMs: number | undefined;
+  readonly startedAt: number;
+  abortReason: JobAbortReason | undefined = undefined;
+  over = false;
+  synchronousPartOver = false;
+  controller: AbortController | undefined = undefined;
+  session: ProcessSession | undefined = undefined;
+  cancelTimeout: (() => void) | undefined = undefined;
+  cancelGrace: (() => void) | undefined = undefined;
 
-  const end = (outcome: JobOutcome | undefined, ending: Ending): void => {
-    over = true;
-    cancelTimeout?.();
-    cancelGrace?.();
-    held.abort = undefined;
-    session?.close();
-    observe("jobAttemptDuration", () => ({
-      durationMs: clock.monotonic() - startedAt,
-      ...attemptEventData(worker, held),
-    }));
-    if (session?.completed) {
-      observe("jobAttemptCompleted", () => attemptEventData(worker, held));
-      if (held.span) endRecordedSpan(held.span, "completed");
-    } else if (!outcome && held.span) endLostSpan(held.span, null);
-    onEnd(outcome, ending.kind === "abandoned");
-  };
+  constructor(worker: WorkerContext, held: HeldJob, handler: Handler, onEnd: OnAttemptEnd) {
+    this.worker = worker;
+    this.held = held;
+    this.handler = handler;
+    this.onEnd = onEnd;
+    this.timeoutMs = effectiveTimeout(held, handler);
+    this.startedAt = worker.engine.runtime.clock.monotonic();
+  }
 
-  const abort = (reason: JobAbortReason): void => {
-    if (over || abortReason !== undefined) return;
-    abortReason = reason;
-    if (held.span) held.span.abortReason = reason;
-    controller?.abort(reason);
-    cancelGrace = clock.setTimer(() => {
-      observe("jobAttemptStuck", () => attemptEventData(worker, held));
-      settle({ kind: "abandoned" });
-    }, settings.abortGraceMs);
-  };
+  start(): void {
+    const { engine } = this.worker;
+    if (this.timeoutMs !== undefined) this.limitTime(this.timeoutMs);
+    engine.observe("jobAttemptStarted", this.eventData);
+    const span = (this.held.span = engine.tracer && startSpan(this.worker, this.held, engine.tracer));
+    const running = span ? runInSpan(span, () => runSafely(this)) : runSafely(this);
+    running.then(
+      (returned) => this.finish(returned),
+      (error: unknown) => this.settle({ kind: "threw", error }),
+    );
+  }
 
-  const settle = (ending: Ending): void => {
-    if (over) {
-      observe("jobAttemptLateResult", () => attemptEventData(worker, held));
-      return;
-    }
-    if (session?.completed || (abortReason !== undefined && lostForCertain.has(abortReason)))
-      end(undefined, ending);
-    else end(decideEnding(worker, held, ending, abortReason, timeoutMs), ending);
-  };
+  readonly eventData = (): AttemptEventData => attemptEventData(this.worker, this.held);
 
-  const tools: AttemptTools = {
-    checkStillWanted: () => {
-      if (over || abortReason !== undefined) {
-        throw new JobAttemptEndedError(held.job.id, abortReason ?? "it was given up on");
-      }
-    },
-    getSignal: () => (controller ??= createController(abortReason)).signal,
-    getSession: () =>
-      (session ??= createProcessSession(worker, held, () => abortReason, synchronousPartOver)),
-    endSynchronousPart: () => {
-      synchronousPartOver = true;
-      session?.endSynchronousPart();
-    },
-    finish: (returned) => (session ? session.finish(returned) : encodeOutput(engine, held.job, returned)),
-  };
-
-  const timeoutMs = effectiveTimeout(held, handler);
-  if (timeoutMs !== undefined) {
-    cancelTimeout = clock.setTimer(() => {
-      observe("jobAttemptTimedOut", () => ({ timeoutMs, ...attemptEventData(worker, held) }));
-      abort("timeout");
+  limitTime(timeoutMs: number): void {
+    const { observe, runtime } = this.worker.engine;
+    this.cancelTimeout = runtime.clock.setTimer(() => {
+      observe("jobAttemptTimedOut", () => ({ timeoutMs, ...this.eventData() }));
+      this.abort("timeout");
     }, timeoutMs);
   }
-  held.abort = abort;
-  observe("jobAttemptStarted", () => attemptEventData(worker, held));
-  const span = (held.span = engine.tracer && startSpan(worker, held, engine.tracer));
 
-  const running = span
-    ? runInSpan(span, () => execute(worker, held, handler, tools))
-    : execute(worker, held, handler, tools);
-  running.then(
-    (value) => settle({ kind: "returned", value }),
-    (error: unknown) => settle({ kind: "threw", error }),
-  );
-};
+  abort(reason: JobAbortReason): void {
+    if (this.over || this.abortReason !== undefined) return;
+    const { engine, settings } = this.worker;
+    this.abortReason = reason;
+    if (this.held.span) this.held.span.abortReason = reason;
+    this.controller?.abort(reason);
+    this.cancelGrace = engine.runtime.clock.setTimer(() => {
+      engine.observe("jobAttemptStuck", this.eventData);
+      this.settle({ kind: "abandoned" });
+    }, settings.abortGraceMs);
+  }
+
+  /** Throws when the attempt has been aborted or given up on. */
+  checkStillWanted(): void {
+    if (this.over || this.abortReason !== undefined) {
+      throw new JobAttemptEndedError(this.held.job.id, this.abortReason ?? "it was given up on");
+    }
+  }
+
+  getSignal(): AbortSignal {
+    return (this.controller ??= createController(this.abortReason)).signal;
+  }
+
+  getSession(): ProcessSession {
+    return (this.session ??= createProcessSession(
+      this.worker,
+      this.held,
+      () => this.abortReason,
+      this.synchronousPartOver,
+    ));
+  }
+
+  endSynchronousPart(): void {
+    this.synchronousPartOver = true;
+    this.session?.endSynchronousPart();
+  }
+
+  /** The process function has returned: what it made is encoded, or is committed already. */
+  finish(returned: unknown): void {
+    let output: string | undefined | Promise<string | undefined>;
+    try {
+      output = this.session
+        ? this.session.finish(returned)
+        : encodeOutput(this.worker.engine, this.held.job, returned);
+    } catch (error) {
+      this.settle({ kind: "threw", error });
+      return;
+    }
+    if (typeof output === "string") this.settle({ kind: "returned", output });
+    else {
+      Promise.resolve(output).then(
+        (encoded) => this.settle({ kind: "returned", output: encoded }),
+        (error: unknown) => this.settle({ kind: "threw", error }),
+      );
+    }
+  }
+
+  settle(ending: Ending): void {
+    const { worker, held, session, abortReason } = this;
+    if (this.over) {
+      worker.engine.observe("jobAttemptLateResult", this.eventData);
+      return;
+    }
+    const isDecided = session?.completed || (abortReason !== undefined && lostForCertain.has(abortReason));
+    this.end(
+      isDecided ? undefined : decideEnding(worker, held, ending, abortReason, this.timeoutMs),
+      ending.kind === "abandoned",
+    );
+  }
+
+  end(outcome: JobOutcome | undefined, abandoned: boolean): void {
+    const { held, session, worker } = this;
+    const { observe, runtime } = worker.engine;
+    this.over = true;
+    this.cancelTimeout?.();
+    this.cancelGrace?.();
+    held.attempt = undefined;
+    session?.close();
+    observe("jobAttemptDuration", () => ({
+      durationMs: runtime.clock.monotonic() - this.startedAt,
+      ...this.eventData(),
+    }));
+    if (session?.completed) {
+      observe("jobAttemptCompleted", this.eventData);
+      if (held.span) endRecordedSpan(held.span, "completed");
+    } else if (!outcome && held.span) endLostSpan(held.span, null);
+    this.onEnd(held, outcome, abandoned);
+  }
+}
 
 const startSpan = (worker: WorkerContext, held: HeldJob, tracer: Tracer): AttemptSpan | undefined =>
   tracer.attempt({
@@ -156,78 +218,83 @@ const effectiveTimeout = ({ job }: HeldJob, handler: Handler): number | undefine
   return Math.min(job.timeoutMs, handler.timeoutMs ?? Infinity);
 };
 
-/** What a process function may ask for. Made on demand: those of short jobs mostly look at nothing but the job. */
-interface AttemptTools {
-  /** Throws when the attempt has been aborted or given up on. */
-  checkStillWanted(): void;
-  getSignal(): AbortSignal;
-  getSession(): ProcessSession;
-  endSynchronousPart(): void;
-  /** The output to commit; undefined when it is committed already. */
-  finish(returned: unknown): Promise<string | undefined>;
-}
-
 /**
- * What a process function and its middleware are given. A class, against the house style, because accessors in an
- * object literal cost every job its own hidden class; these are shared.
+ * What a process function and its middleware are given, most of it made on demand: those of short jobs look at nothing
+ * but the job. A class, because accessors in an object literal cost every job its own hidden class; these are shared.
  */
 class AttemptOptions {
   readonly job: JobView;
   readonly workerId: string;
-  readonly #tools: AttemptTools;
+  readonly #attempt: Attempt;
 
-  constructor(job: JobView, workerId: string, tools: AttemptTools) {
+  constructor(job: JobView, attempt: Attempt) {
     this.job = job;
-    this.workerId = workerId;
-    this.#tools = tools;
+    this.workerId = attempt.worker.settings.workerId;
+    this.#attempt = attempt;
   }
 
   get signal(): AbortSignal {
-    return this.#tools.getSignal();
+    return this.#attempt.getSignal();
   }
 
   get prepare(): unknown {
-    return this.#tools.getSession().prepare();
+    return this.#attempt.getSession().prepare();
   }
 
   get complete(): unknown {
-    return this.#tools.getSession().complete;
+    return this.#attempt.getSession().complete;
   }
 
   get reportProgress(): unknown {
-    return this.#tools.getSession().reportProgress;
+    return this.#attempt.getSession().reportProgress;
   }
 }
 
-/** Reads the job, runs the handler, and encodes what it returned. */
-const execute = async (
-  worker: WorkerContext,
-  held: HeldJob,
-  handler: Handler,
-  tools: AttemptTools,
-): Promise<string | undefined> => {
-  const view = await readJobView(worker, held);
-  // Reading it may have taken so long that the job is somebody else's by now.
-  tools.checkStillWanted();
-  const options = new AttemptOptions(view, worker.settings.workerId, tools);
-  const origin = { jobId: held.job.id, rootSequenceId: held.job.rootSequenceId };
-  // Not on top of the scope the worker was started in: that is none of the job's business.
-  return tools.finish(await worker.engine.scope.run({ origin }, runHandler, handler, options, tools));
+/** Always a promise, whatever the process function is. */
+const runSafely = (attempt: Attempt): Promise<unknown> => {
+  try {
+    return Promise.resolve(readAndRun(attempt));
+  } catch (error) {
+    return Promise.reject(error);
+  }
 };
 
-const runHandler = (handler: Handler, options: AttemptOptions, tools: AttemptTools): unknown => {
-  const running = handler.run(options);
-  tools.endSynchronousPart();
-  return running;
-};
-
-const readJobView = async ({ engine }: WorkerContext, { job, span }: HeldJob): Promise<JobView> => {
+/** Runs the process function with the job as it is stored; at once, unless something about the job has to be waited for. */
+const readAndRun = (attempt: Attempt): unknown => {
+  const { engine } = attempt.worker;
+  const { job } = attempt.held;
   const type = engine.jobTypes.get(job.typeName);
   const stored = decodePayload(engine.codec, job.input, "input");
-  const { value: input } = type.input ? await validateStoredInput(type, job, stored) : { value: stored };
+  if (type.input || job.blockerCount > 0) return readFurtherAndRun(attempt, type, stored);
+  return runHandler(attempt, viewJob(engine, job, [], stored));
+};
+
+const readFurtherAndRun = async (
+  attempt: Attempt,
+  type: RuntimeJobType,
+  stored: unknown,
+): Promise<unknown> => {
+  const { engine } = attempt.worker;
+  const { job, span } = attempt.held;
+  const { value: input } = await validateStoredInput(type, job, stored);
   const [blockers] = job.blockerCount === 0 ? [[]] : await engine.store.getBlockers({ jobIds: [job.id] });
   if (span && blockers!.length > 0) linkBlockers(span, blockers!);
-  return viewJob(engine, job, blockers!, input);
+  // Reading may have taken so long that the job is somebody else's by now.
+  attempt.checkStillWanted();
+  return runHandler(attempt, viewJob(engine, job, blockers!, input));
+};
+
+const runHandler = (attempt: Attempt, view: JobView): unknown => {
+  const { job } = attempt.held;
+  const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
+  // Not on top of the scope the worker was started in: that is none of the job's business.
+  return attempt.worker.engine.scope.run({ origin }, runSynchronousPart, attempt, view);
+};
+
+const runSynchronousPart = (attempt: Attempt, view: JobView): unknown => {
+  const running = attempt.handler.run(new AttemptOptions(view, attempt));
+  attempt.endSynchronousPart();
+  return running;
 };
 
 const validateStoredInput = async (
@@ -256,7 +323,7 @@ const decideEnding = (
   }
   switch (ending.kind) {
     case "returned":
-      return completeOutcome(worker, held, ending.value as string);
+      return completeOutcome(worker, held, ending.output!);
     case "threw":
       return abortReason === "shutdown" ? releaseOutcome(held) : errorOutcome(worker, held, ending.error);
     case "abandoned":

@@ -59,7 +59,10 @@ export const createCommitter = (
     const data = () => attemptEventData(worker, held);
     announceOutcome(effects, held.job, outcome, result, data);
     if (held.span) endRecordedSpan(held.span, outcome);
-    if (outcome.kind === "complete") effects.observe("jobAttemptCompleted", data);
+    if (outcome.kind === "complete") {
+      effects.observe("jobAttemptCompleted", data);
+      return;
+    }
     if (outcome.kind === "release" && outcome.schedule) effects.observe("jobAttemptRescheduled", data);
     if (outcome.kind === "retry" || outcome.kind === "fail") {
       const retryInMs =
@@ -70,7 +73,7 @@ export const createCommitter = (
         ...data(),
       }));
     }
-    const schedule = outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : undefined;
+    const schedule = outcome.kind === "fail" ? undefined : outcome.schedule;
     if (schedule && "afterMs" in schedule) onRunnableIn(schedule.afterMs);
   };
 
@@ -86,7 +89,8 @@ export const createCommitter = (
     const results = await store.commitOutcomes({ outcomes: batch.map(({ outcome }) => outcome) });
     const answeredAt = clock.monotonic();
     const effects = createEffects(engine.notifier, observe, { committed: true });
-    for (const [index, entry] of batch.entries()) {
+    for (let index = 0; index < batch.length; index++) {
+      const entry = batch[index]!;
       const result = results[index]!;
       if (result.kind === "applied") reportApplied(effects, entry, result);
       if (result.kind === "repeated" && entry.held.span) endRecordedSpan(entry.held.span, entry.outcome);

@@ -1,4 +1,5 @@
 import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
+import { observeNothing } from "../engine/observe.ts";
 import { UnknownJobTypeError } from "../errors.ts";
 import { startAttempt } from "./attempt.ts";
 import { reportLostLease } from "./attempt-events.ts";
@@ -63,11 +64,14 @@ export const createConsumer = (
   const prefetch = createPrefetchEstimate(clock, settings.prefetch);
   const runningJobs = new Set<HeldJob>();
   let suspect: HeldJob | undefined;
+  let runningAlone: HeldJob | undefined;
   let buffered = 0;
   let released = 0;
   let abandoned = 0;
   let stopping = false;
   let nextLane = 0;
+  /** How many jobs to hold in advance of free slots, when last reckoned. */
+  let ahead = 0;
   let onDrained: (() => void)[] = [];
 
   const drop = (job: HeldJob): void => {
@@ -75,9 +79,12 @@ export const createConsumer = (
     reportLostLease(engine.observe, worker, job, "lease_expired");
   };
 
-  const finish = (job: HeldJob, lane: Lane, alone: boolean, outcome: JobOutcome | undefined): void => {
+  const finish = (job: HeldJob, outcome: JobOutcome | undefined, wasAbandoned: boolean): void => {
+    const alone = job === runningAlone;
+    if (alone) runningAlone = undefined;
+    if (wasAbandoned) abandoned += 1;
     runningJobs.delete(job);
-    lane.running -= 1;
+    laneOf.get(job.job.queue)!.running -= 1;
     prefetch.jobFinished();
     reportProcessing(job, -1);
     if (outcome) commit(job, outcome);
@@ -92,14 +99,13 @@ export const createConsumer = (
     const handler = handlers.get(job.job.typeName)!;
     runningJobs.add(job);
     lane.running += 1;
+    if (alone) runningAlone = job;
     reportProcessing(job, 1);
-    startAttempt(worker, job, handler, (outcome, wasAbandoned) => {
-      if (wasAbandoned) abandoned += 1;
-      finish(job, lane, alone, outcome);
-    });
+    startAttempt(worker, job, handler, finish);
   };
 
   const reportProcessing = ({ job }: HeldJob, delta: 1 | -1): void => {
+    if (engine.observe === observeNothing) return;
     const { typeName } = job;
     const { workerId } = settings;
     engine.observe("jobTypeProcessingChange", () => ({ typeName, workerId, delta }));
@@ -154,11 +160,13 @@ export const createConsumer = (
         continue;
       }
       blockedLanes = 0;
-      if (!isLeaseTrusted(job, clock)) drop(job);
-      else if (!gate.tryEnter(false)) return;
-      else start(job, lane, false);
+      const trusted = isLeaseTrusted(job, clock);
+      if (trusted && !gate.tryEnter(false)) return;
+      // Out of the buffer first: a process function may stop the worker before it even returns.
       lane.buffer.shift();
       buffered -= 1;
+      if (trusted) start(job, lane, false);
+      else drop(job);
     }
   };
 
@@ -177,7 +185,7 @@ export const createConsumer = (
   };
 
   /** How many more jobs could be taken on; 0 while asking for them is not worth a round trip. */
-  const room = (ahead: number): number => {
+  const room = (): number => {
     if (stopping || gate.isReserved) return 0;
     // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
     if (buffered > ahead / 2 && runningJobs.size >= settings.concurrency) return 0;
@@ -186,7 +194,7 @@ export const createConsumer = (
     return settings.concurrency - runningJobs.size + ahead - buffered - backlog;
   };
 
-  const laneRoom = (lane: Lane, ahead: number): number =>
+  const laneRoom = (lane: Lane): number =>
     lane.queue.concurrency - lane.running + ahead - lane.buffer.size;
 
   const stopListening = gate.onChange(() => {
@@ -214,15 +222,20 @@ export const createConsumer = (
       pump();
     },
     queuesWithRoom: () => {
-      const ahead = prefetch.current();
-      return room(ahead) > 0 ? lanes.filter((lane) => laneRoom(lane, ahead) > 0).length : 0;
+      // Asked after every job: while there is enough in hand by the last estimate, a new one is not worth its while.
+      if (buffered > ahead / 2 && runningJobs.size >= settings.concurrency) return 0;
+      ahead = prefetch.current();
+      if (room() <= 0) return 0;
+      let count = 0;
+      for (const lane of lanes) if (laneRoom(lane) > 0) count += 1;
+      return count;
     },
     claimRequests: () => {
-      const ahead = prefetch.current();
-      const free = room(ahead);
+      ahead = prefetch.current();
+      const free = room();
       if (free <= 0) return { requests: [], limit: 0 };
       const wanting = lanes
-        .map((lane) => ({ lane, room: laneRoom(lane, ahead) }))
+        .map((lane) => ({ lane, room: laneRoom(lane) }))
         .filter(({ room }) => room > 0);
       if (wanting.length === 0) return { requests: [], limit: 0 };
       // The order rotates, so that when there is little room every queue comes first in turn.
@@ -248,7 +261,7 @@ export const createConsumer = (
     },
     abortRunning: () => {
       const jobs = [...runningJobs];
-      for (const job of jobs) job.abort?.("shutdown");
+      for (const job of jobs) job.attempt?.abort("shutdown");
       return jobs.length;
     },
     drained: () =>

@@ -1,7 +1,9 @@
 import type { StateJob } from "../model/job.ts";
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
+import { observeNothing } from "../engine/observe.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
+import type { HeldJob } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { ProcessGate } from "./process-gate.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -26,6 +28,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
   const { store, runtime } = engine;
   const { clock } = runtime;
   let queuesAsked = 0;
+  let asking = false;
   let hinted = false;
   let nextDueAt = Infinity;
 
@@ -37,16 +40,21 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
     const durationMs = clock.monotonic() - askedAt;
     engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length, durationMs }));
     const claimed = jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt));
-    for (const heldJob of claimed) {
-      const { lastAttemptAt, scheduledAt } = heldJob.job;
-      engine.observe("jobTimeInQueue", () => ({
-        durationMs: (lastAttemptAt ?? scheduledAt) - scheduledAt,
-        ...attemptEventData(worker, heldJob),
-      }));
-    }
+    if (engine.observe !== observeNothing) claimed.forEach(reportTimeInQueue);
     consumer.accept(claimed);
     return jobs;
   };
+
+  const reportTimeInQueue = (heldJob: HeldJob): void => {
+    const { lastAttemptAt, scheduledAt } = heldJob.job;
+    engine.observe("jobTimeInQueue", () => ({
+      durationMs: (lastAttemptAt ?? scheduledAt) - scheduledAt,
+      ...attemptEventData(worker, heldJob),
+    }));
+  };
+
+  /** A queue that was full could not be asked; now that it has room there may be work for it. */
+  const someCouldNotBeAsked = (): boolean => consumer.queuesWithRoom() > queuesAsked;
 
   const turn = async (): Promise<number> => {
     const { requests, limit } = consumer.claimRequests();
@@ -54,12 +62,18 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
     if (queuesAsked === 0) return untilRoomMs;
     hinted = false;
     nextDueAt = Infinity;
+    let dueIn: number;
+    asking = true;
     // What a claim on its way is about to bring counts as held already.
     gate.hold();
-    const jobs = await claim(requests, limit).finally(gate.drop);
-    if (hinted || someRequestWasFilled(requests, jobs)) return 0;
-    const dueIn = (await store.nextRunnableIn({ requests })) ?? Infinity;
-    if (hinted) return 0;
+    try {
+      const jobs = await claim(requests, limit).finally(gate.drop);
+      if (hinted || someRequestWasFilled(requests, jobs)) return 0;
+      dueIn = (await store.nextRunnableIn({ requests })) ?? Infinity;
+    } finally {
+      asking = false;
+    }
+    if (hinted || someCouldNotBeAsked()) return 0;
     const now = clock.monotonic();
     nextDueAt = Math.min(nextDueAt, now + dueIn);
     return Math.max(Math.min(settings.pollIntervalMs, nextDueAt - now), shortestIdleMs);
@@ -70,8 +84,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
   return {
     ...loop,
     roomFreed: () => {
-      // A queue that was full could not be asked; there may be work for it.
-      if (consumer.queuesWithRoom() > queuesAsked) loop.wake();
+      // After asking the store, it looks anyway.
+      if (!asking && someCouldNotBeAsked()) loop.wake();
     },
     hint: () => {
       hinted = true;

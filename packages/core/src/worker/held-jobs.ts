@@ -14,13 +14,18 @@ export interface HeldJob {
   leaseEndsAt: number;
   /** Set once the lease is known to be lost. */
   lost: JobAbortReason | undefined;
-  /** Tells the attempt that is running, if one is. */
-  abort: ((reason: JobAbortReason) => void) | undefined;
+  /** The attempt that is running, if one is. */
+  attempt: RunningAttempt | undefined;
   /** The outcome is with the committer; losing the lease no longer concerns the process function. */
   committing: boolean;
   /** Of the attempt, while it is traced; ended by whoever learns what became of the attempt. */
   span: AttemptSpan | undefined;
   eventData: AttemptEventData | undefined;
+}
+
+export interface RunningAttempt {
+  /** Tells the process function why it is no longer wanted. */
+  abort(reason: JobAbortReason): void;
 }
 
 export interface HeldJobs {
@@ -46,7 +51,7 @@ export const isLeaseTrusted = (held: HeldJob, clock: Clock): boolean =>
 export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
   if (held.lost !== undefined) return;
   held.lost = reason;
-  held.abort?.(reason);
+  held.attempt?.abort(reason);
 };
 
 /** `onShorterLease` is called when the heartbeat has to quicken. */
@@ -65,7 +70,7 @@ export const createHeldJobs = (
         leaseMs,
         leaseEndsAt: trustedLeaseEnd(askedAt, leaseMs),
         lost: undefined,
-        abort: undefined,
+        attempt: undefined,
         committing: false,
         span: undefined,
         eventData: undefined,
