@@ -19,18 +19,21 @@ export interface ClaimCall extends Call {
 const runOrder = "priority DESC, due_at, position";
 
 /**
- * Whether jobs of the lanes have fallen due that are not yet marked as ready. Both questions are to the head of an index,
- * which is read in order: entries of jobs long finished, which it meets there, are marked as dead on the way.
+ * Whether jobs of the lanes have fallen due that are not yet marked as ready. The questions are to the head of an index,
+ * which is read in order: entries of jobs long finished, which it meets there, are marked as dead on the way. Of the
+ * running ones only the very first is looked at, whatever its lane: asked for more, the planner would fetch and sort all
+ * that the index has, the dead ones again at every claim.
  */
 const someAreDueSql = ({ job }: Tables): string => `EXISTS (
   SELECT FROM unnest($2::bigint[]) AS number
   WHERE (SELECT due_at FROM ${job} WHERE status = 'pending' AND NOT ready AND lane = number
     ORDER BY due_at LIMIT 1) <= ${now}
-) OR (
-  SELECT due_at FROM ${job}
-  WHERE status = 'running' AND NOT ready AND attempt < max_attempts AND lane = ANY ($2::bigint[])
-  ORDER BY due_at LIMIT 1
-) <= ${now}`;
+) OR CASE WHEN (SELECT due_at FROM ${job} WHERE status = 'running' ORDER BY due_at LIMIT 1) <= ${now}
+  THEN EXISTS (
+    SELECT FROM ${job}
+    WHERE status = 'running' AND due_at <= ${now} AND NOT ready AND attempt < max_attempts AND lane = ANY ($2::bigint[])
+  )
+END`;
 
 // The condition is all that the index knows. With more, the planner would expect next to nothing and sort it.
 const runnableSql = ({ job }: Tables, columns: string, lane: string): string => `
@@ -43,8 +46,8 @@ const limitSql = (tables: Tables, limit: string): string =>
 /** One lane: its index, read in order, is the line; rows are locked as they are taken. */
 const pickFromOneLane = (tables: Tables): string => `
 picked AS MATERIALIZED (
-  SELECT ctid, due_at, ($3::int[])[1] AS request FROM (
-    ${runnableSql(tables, "ctid, due_at", "($2::bigint[])[1]")}
+  SELECT ctid, 1 AS place FROM (
+    ${runnableSql(tables, "ctid", "($2::bigint[])[1]")}
     LIMIT ${limitSql(tables, "least($4::int, ($5::int[])[($3::int[])[1]])")}
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
@@ -93,9 +96,10 @@ share AS MATERIALIZED (
   ) AS taken GROUP BY place
 ),
 picked AS MATERIALIZED (
-  SELECT runnable.*, ($3::int[])[share.place] AS request FROM share
-  CROSS JOIN LATERAL (${runnableSql(tables, "ctid, due_at", "($2::bigint[])[share.place]")}
+  SELECT runnable.ctid, share.place FROM share
+  CROSS JOIN LATERAL (${runnableSql(tables, `ctid, ${line}`, "($2::bigint[])[share.place]")}
     LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
+  ORDER BY ($3::int[])[share.place], ${runOrder}
 )`;
 };
 
@@ -117,12 +121,11 @@ UPDATE ${tables.job} AS j SET
   expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
   last_attempt_at = ${now}
 FROM (
-  SELECT * FROM unnest(
-    ARRAY(SELECT ctid FROM picked), ARRAY(SELECT request FROM picked), ARRAY(SELECT due_at FROM picked)
-  ) LIMIT (SELECT 2147483647)
-) AS place (ctid, request, stood_at)
-WHERE j.ctid = place.ctid
-RETURNING ${claimedColumns("j")}, place.request, place.stood_at, j.position`;
+  SELECT * FROM unnest(ARRAY(SELECT ctid FROM picked), ARRAY(SELECT place FROM picked)) WITH ORDINALITY
+  LIMIT (SELECT 2147483647)
+) AS taken (ctid, place, turn)
+WHERE j.ctid = taken.ctid
+RETURNING taken.turn::int, taken.place, ${claimedColumns("j")}`;
 
 // How many jobs of a lane are marked at once, so that a flood of them falling due does not hold up the claim.
 const promotionLimit = 1_000;
@@ -175,11 +178,13 @@ const remainingLimits = (requests: readonly ClaimRequest[], held: readonly State
 const overlap = (lanes: readonly Lane[]): boolean =>
   new Set(lanes.map(({ number }) => number)).size < lanes.length;
 
-const byPlaceInLine = (a: SqlRow, b: SqlRow): number =>
-  Number(a["request"]) - Number(b["request"]) ||
-  Number(b["priority"]) - Number(a["priority"]) ||
-  Number(a["stood_at"]) - Number(b["stood_at"]) ||
-  Number(a["position"]) - Number(b["position"]);
+/** They come in the order in which they were picked, unless the planner has found another way to meet them. */
+const inTurn = (rows: readonly SqlRow[]): readonly SqlRow[] => {
+  const isInTurn = rows.every(
+    (row, index) => index === 0 || Number(rows[index - 1]!["turn"]) < Number(row["turn"]),
+  );
+  return isInTurn ? rows : [...rows].sort((a, b) => Number(a["turn"]) - Number(b["turn"]));
+};
 
 const claimFromLanes = async (
   database: Database,
@@ -217,7 +222,7 @@ const claimFromLanes = async (
     });
     if (promoted.length > 0) rows = await claim(false);
   }
-  return [...rows].sort(byPlaceInLine).map((row) => toClaimedJob(row, call.leaseToken, call.workerId));
+  return inTurn(rows).map((row) => toClaimedJob(row, lanes[Number(row["place"]) - 1]!, call));
 };
 
 export const claimJobs = async (database: Database, call: ClaimCall): Promise<StateJob[]> => {

@@ -7,6 +7,8 @@ import type { Tables } from "../tables.ts";
 /** The jobs of one type in one queue: they stand in one line. */
 export interface Lane {
   readonly number: string;
+  readonly queue: string;
+  readonly typeName: string;
   /** Which request it belongs to, counted from 1. */
   readonly request: number;
 }
@@ -70,6 +72,8 @@ export const lanesOf = async (
   return requests.flatMap(({ queue, typeNames }, index) =>
     [...new Set(typeNames ?? found.get(queue) ?? [])].map((typeName) => ({
       number: laneNumber(queue, typeName),
+      queue,
+      typeName,
       request: index + 1,
     })),
   );
