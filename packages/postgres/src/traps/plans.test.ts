@@ -145,3 +145,28 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     expect(await expensive(round, manyLanes)).toEqual([]);
   });
 });
+
+describe("a table through which many jobs have gone since it was last vacuumed", () => {
+  const schema = newSchemaName();
+  const pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
+  afterAll(async () => {
+    await pool.end();
+    await dropSchema(inject("postgres18Url"), schema);
+  });
+
+  it("trap 36: what they left in the indexes is passed over once, not at every claim", async () => {
+    const counter = createPageCounter(createPgPoolProvider({ pool }) as never, pool);
+    const adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
+    await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);
+    for (let round = 0; round < 20; round += 1) {
+      await adapter.createJobs({ jobs: Array.from({ length: 500 }, () => newJob()) });
+      const claimed = await claim(adapter, { limit: 500 });
+      await adapter.commitOutcomes({ outcomes: claimed.map(completionOf) });
+    }
+    await adapter.createJobs({ jobs: [newJob(), newJob()] });
+    await claim(adapter, { limit: 1 });
+    const [counted] = await counter.countPages(() => claim(adapter, { limit: 1 }));
+    // The leaves of the indexes alone; with the rows behind their entries there would be hundreds more.
+    expect(counted!.pages).toBeLessThan(200);
+  }, 60_000);
+});
