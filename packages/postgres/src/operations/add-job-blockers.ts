@@ -65,7 +65,7 @@ export const addJobBlockers = async (
   const failedBlocker = blockers.find(({ status }) => status === "failed");
   if (failedBlocker !== undefined && job.onBlockerFailure === "fail") {
     const transaction = { ctx, now: Number(tied?.["now"]) };
-    await failByBlocker(database, transaction, [[jobId, failedBlocker.sequenceId]]);
+    await failByBlocker(database, transaction, [{ job, blockerId: failedBlocker.sequenceId }]);
     await failDependants(database, transaction, [job]);
   }
   const [result] = await getJobs(database, { ctx, jobIds: [jobId] });

@@ -1,5 +1,5 @@
 import type { JobOutcome } from "leasehold/adapter";
-import { clockCte, now } from "../clock.ts";
+import { clockCte, now, nowSql } from "../clock.ts";
 import type { Call, Database } from "../database.ts";
 import { defineRows } from "../rows-parameter.ts";
 import type { Tables } from "../tables.ts";
@@ -11,24 +11,26 @@ import type { Tables } from "../tables.ts";
 export type OutcomeCheck = "fenced" | "locked";
 
 // `IS TRUE` keeps the planner from the index of running jobs: rows are met by their ids, one after the other.
-const fence = `
+const fenceSql = (now: string): string => `
   AND (j.status = 'running') IS TRUE AND j.lease_token = o.token AND (j.due_at > ${now} OR o.locked)
   AND (NOT j.watched OR o.kind IN ('retry', 'release') OR o.continued_to_id IS NOT NULL)`;
 
-const runAt = `coalesce(
-    o.run_at, CASE WHEN o.run_after IS NOT NULL THEN least(${now} + o.run_after, 8640000000000000) END, j.scheduled_at)`;
-
 // A batch of nothing but completions, by far the most common, needs none of the questions.
-const completionSql = `
+const completionSql = (now: string): string => `
   status = 'completed',
   ready = false,
   finished_at = ${now},
   key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN false ELSE j.key_open END,
   output = o.output,
   completed_by = o.completed_by,
-  continued_to_id = o.continued_to_id,`;
+  continued_to_id = o.continued_to_id,
+  lease_token = o.token,
+  leased_by = NULL`;
 
-const anyOutcomeSql = ({ schema }: Tables): string => `
+const anyOutcomeSql = ({ schema }: Tables, now: string): string => {
+  const runAt = `coalesce(
+    o.run_at, CASE WHEN o.run_after IS NOT NULL THEN least(${now} + o.run_after, 8640000000000000) END, j.scheduled_at)`;
+  return `
   status = (CASE WHEN o.kind = 'complete' THEN 'completed' WHEN o.kind = 'fail' THEN 'failed'
     WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
   ready = CASE WHEN o.kind IN ('complete', 'fail') OR j.open_blockers > 0 THEN false ELSE ${runAt} <= ${now} END,
@@ -44,7 +46,10 @@ const anyOutcomeSql = ({ schema }: Tables): string => `
   last_error = CASE o.kind WHEN 'complete' THEN j.last_error WHEN 'release' THEN coalesce(o.error, j.last_error)
     ELSE o.error END,
   attempt = CASE WHEN o.kind = 'release' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
-  expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,`;
+  expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,
+  lease_token = o.token,
+  leased_by = NULL`;
+};
 
 const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly afterMs?: number } =>
   (outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : null) ?? {};
@@ -79,41 +84,64 @@ const outcomeRows = defineRows<JobOutcome>((idType) => [
 interface Shape {
   readonly check: OutcomeCheck;
   readonly onlyCompletions: boolean;
-  readonly single: boolean;
 }
 
+const updateSql = (
+  tables: Tables,
+  { check, onlyCompletions }: Shape,
+  { now, source }: { readonly now: string; readonly source: string },
+): string => `
+  UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now)}
+  FROM ${source} WHERE j.id = o.id ${check === "fenced" ? fenceSql(now) : ""}`;
+
+// What is around a batch would cost a single outcome more than the outcome itself.
+const applyOneSql = (tables: Tables, shape: Shape): string => {
+  const source = `${outcomeRows(tables.idType).source("o", 2, true)}, (SELECT ${nowSql("$1")} AS now) AS clock`;
+  return `${updateSql(tables, shape, { now: "clock.now", source })} RETURNING clock.now, NULL AS some`;
+};
+
 // Rows go in the order of their ids, for they are locked as they are met. Ids travel back only if some are missing.
-const applySql = (tables: Tables, { check, onlyCompletions, single }: Shape): string => `
+const applyManySql = (tables: Tables, shape: Shape): string => {
+  const source = outcomeRows(tables.idType).source("o", 3, false);
+  return `
 WITH ${clockCte("$1")},
-applied AS (
-  UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql : anyOutcomeSql(tables)}
-    lease_token = o.token,
-    leased_by = NULL
-  FROM ${outcomeRows(tables.idType).source("o", 3, single)}
-  WHERE j.id = o.id ${check === "fenced" ? fence : ""}
-  RETURNING j.id
-)
+applied AS (${updateSql(tables, shape, { now, source })} RETURNING j.id)
 SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
   THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
+};
+
+const isInOrder = (outcomes: readonly JobOutcome[]): boolean =>
+  outcomes.every(({ jobId }, index) => index === 0 || outcomes[index - 1]!.jobId < jobId);
 
 const byId = (a: JobOutcome, b: JobOutcome): number => (a.jobId < b.jobId ? -1 : 1);
 
-/** Applies outcomes of different jobs; returns the time of the change, and the jobs to which it happened. */
+export interface Application {
+  /** When it happened. */
+  readonly at: number;
+  /** To which jobs; null for all. */
+  readonly applied: ReadonlySet<string> | null;
+}
+
+/** Applies outcomes of different jobs. */
 export const applyOutcomes = async (
   { query, tables: { idType } }: Database,
   call: Call,
   outcomes: readonly JobOutcome[],
   check: OutcomeCheck,
-): Promise<{ readonly at: number; readonly applied: ReadonlySet<string> }> => {
-  const sorted = [...outcomes].sort(byId);
-  const onlyCompletions = sorted.every(({ kind }) => kind === "complete");
-  const shape = { check, onlyCompletions, single: sorted.length === 1 };
+): Promise<Application> => {
+  const sorted = isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId);
+  const shape = { check, onlyCompletions: sorted.every(({ kind }) => kind === "complete") };
+  const single = sorted.length === 1;
   const [row] = await query(call.ctx, {
-    name: `apply_${check}_${onlyCompletions ? "completions" : "any"}_${shape.single ? "one" : "many"}`,
-    sql: (tables) => applySql(tables, shape),
-    params: [call.now ?? null, sorted.length, ...outcomeRows(idType).params(sorted)],
+    name: `apply_${check}_${shape.onlyCompletions ? "completions" : "any"}_${single ? "one" : "many"}`,
+    sql: (tables) => (single ? applyOneSql(tables, shape) : applyManySql(tables, shape)),
+    params: [
+      call.now ?? null,
+      ...(single ? [] : [sorted.length]),
+      ...outcomeRows(idType).params(sorted),
+    ],
   });
-  const some = row?.["some"] as string | null;
-  const applied = some === null ? sorted.map(({ jobId }) => jobId) : (JSON.parse(some) as string[]);
-  return { at: Number(row?.["now"]), applied: new Set(applied) };
+  if (row === undefined) return { at: Number.NaN, applied: new Set() };
+  const some = row["some"] as string | null;
+  return { at: Number(row["now"]), applied: some === null ? null : new Set(JSON.parse(some) as string[]) };
 };

@@ -40,60 +40,64 @@ const runnableSql = ({ job }: Tables, columns: string, lane: string): string => 
   SELECT ${columns} FROM ${job} WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER BY ${runOrder}`;
 
 // Nothing is taken while jobs that have fallen due are not yet in line.
-const limitSql = (tables: Tables, limit: string): string =>
-  `(SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0 ELSE ${limit} END)`;
+const allowanceSql = (tables: Tables): string =>
+  `allowance AS MATERIALIZED (SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0 ELSE $4::int END AS size)`;
 
 /** One lane: its index, read in order, is the line; rows are locked as they are taken. */
 const pickFromOneLane = (tables: Tables): string => `
+${allowanceSql(tables)},
 picked AS MATERIALIZED (
   SELECT ctid, 1 AS place FROM (
     ${runnableSql(tables, "ctid", "($2::bigint[])[1]")}
-    LIMIT ${limitSql(tables, "least($4::int, ($5::int[])[($3::int[])[1]])")}
+    LIMIT (SELECT least(size, ($5::int[])[($3::int[])[1]]) FROM allowance)
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
 )`;
 
-const rankedSql = (rows: string): string =>
-  `(SELECT *, row_number() OVER (PARTITION BY request ORDER BY ${runOrder}) AS rank FROM ${rows})`;
+/** Of rows that are in sight, those to take: of each request the first in line, and the requests in turn. */
+const takenSql = (rows: string): string => `
+  SELECT first.* FROM unnest($5::int[]) WITH ORDINALITY AS asked (most, request)
+  CROSS JOIN LATERAL (
+    SELECT * FROM ${rows} AS seen WHERE seen.request = asked.request ORDER BY ${runOrder} LIMIT asked.most
+  ) AS first
+  ORDER BY request, ${runOrder} LIMIT (SELECT size FROM allowance)`;
 
 /**
  * Many lanes: how many jobs to take from each is seen without locks; then as many are locked in each lane. A job that
  * somebody else has locked is passed over for the next in its lane.
  *
- * A glance at the heads of the lanes, twice as long as an even share, mostly shows enough. A lane of which all that was
- * seen is wanted may have more to give; of such, as much is read as could be wanted at all.
+ * A glance at the heads of the lanes mostly shows enough: it goes as far as lanes that fill evenly hardly ever differ. A
+ * lane of which all that was seen is wanted may have more to give; of such, as much is read as could be wanted at all.
  */
 const pickFromManyLanes = (tables: Tables): string => {
   const line = "priority, due_at, position";
+  const headsSql = (condition: string, size: string): string => `
+  SELECT place, request, head.* FROM lane CROSS JOIN LATERAL (
+    ${runnableSql(tables, line, "lane.number")} LIMIT ${size}
+  ) AS head WHERE ${condition}`;
   return `
+${allowanceSql(tables)},
 lane AS MATERIALIZED (
-  SELECT number, request, place, ($5::int[])[request] AS most
-  FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS t (number, request, place)
-  WHERE (${runnableSql(tables, "1", "number")} LIMIT 1) IS NOT NULL
+  SELECT * FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS t (number, request, place)
 ),
-portion AS MATERIALIZED (SELECT 2 * $4::int / greatest(1, count(*)) + 8 AS size FROM lane),
-glance AS MATERIALIZED (
-  SELECT place, request, most, head.* FROM lane CROSS JOIN LATERAL (
-    ${runnableSql(tables, line, "lane.number")} LIMIT (SELECT size FROM portion)
-  ) AS head
+portion AS MATERIALIZED (
+  SELECT ceil(share + 4 * sqrt(share) + 4)::int AS size FROM (
+    SELECT $4::float8 / cardinality($2::bigint[]) AS share
+  ) AS even
 ),
-used_up AS MATERIALIZED (
-  SELECT place FROM ${rankedSql("glance")} AS seen GROUP BY place, most
-  HAVING count(*) = (SELECT size FROM portion) AND max(rank) <= most
-),
-candidate AS MATERIALIZED (
+glance AS MATERIALIZED (${headsSql("true", "(SELECT size FROM portion)")}),
+seen AS MATERIALIZED (SELECT place, count(*) AS quota FROM (${takenSql("glance")}) AS taken GROUP BY place),
+used_up AS MATERIALIZED (SELECT place FROM seen WHERE quota = (SELECT size FROM portion)),
+candidate AS (
   SELECT * FROM glance WHERE place <> ALL (ARRAY(SELECT place FROM used_up))
   UNION ALL
-  SELECT place, request, most, head.* FROM lane CROSS JOIN LATERAL (
-    ${runnableSql(tables, line, "lane.number")} LIMIT lane.most
-  ) AS head
-  WHERE place = ANY (ARRAY(SELECT place FROM used_up))
+  ${headsSql("place = ANY (ARRAY(SELECT place FROM used_up))", "($5::int[])[lane.request]")}
 ),
 share AS MATERIALIZED (
-  SELECT place, count(*) AS quota FROM (
-    SELECT place FROM ${rankedSql("candidate")} AS ranked WHERE rank <= most
-    ORDER BY request, rank LIMIT ${limitSql(tables, "$4::int")}
-  ) AS taken GROUP BY place
+  SELECT * FROM seen WHERE NOT EXISTS (SELECT FROM used_up)
+  UNION ALL
+  SELECT place, count(*) AS quota FROM (${takenSql("candidate")}) AS taken
+  WHERE EXISTS (SELECT FROM used_up) GROUP BY place
 ),
 picked AS MATERIALIZED (
   SELECT runnable.ctid, share.place FROM share

@@ -112,15 +112,19 @@ export const commitOutcomes = async (
 ): Promise<OutcomeResult[]> => {
   const { outcomes } = call;
   if (outcomes.length === 0) return [];
-  const isPlain =
-    outcomes.every(({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId)) &&
-    new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
-  if (!isPlain) return commitCarefully(database, call, outcomes);
+  const isPlain = outcomes.every(
+    ({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId),
+  );
+  if (!isPlain || !areOfDifferentJobs(outcomes)) return commitCarefully(database, call, outcomes);
 
   const { at, applied: done } = await applyOutcomes(database, call, outcomes, "fenced");
-  const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
-  const careful = rest.length === 0 ? [] : await commitCarefully(database, call, rest);
-  let next = 0;
   const plain = applied(at, nothing);
+  if (done === null) return outcomes.map(() => plain);
+  const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
+  const careful = await commitCarefully(database, call, rest);
+  let next = 0;
   return outcomes.map(({ jobId }) => (done.has(jobId) ? plain : careful[next++]!));
 };
+
+const areOfDifferentJobs = (outcomes: readonly JobOutcome[]): boolean =>
+  outcomes.length === 1 || new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;

@@ -95,21 +95,32 @@ UPDATE ${job} AS j SET
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
 FROM unnest($1::${idType}[], $2::${idType}[]) AS cause (id, sequence_id) WHERE j.id = cause.id`;
 
-/** Fails jobs for the sake of a blocker: `[job, sequence]`. */
+/** A job that fails for the sake of a blocker. */
+interface BlockerFailure {
+  readonly job: LockedJob;
+  /** The sequence that it waited for. */
+  readonly blockerId: string;
+}
+
 export const failByBlocker = async (
-  { query }: Database,
-  { ctx, now }: TimedTransaction,
-  failures: readonly (readonly [string, string])[],
+  database: Database,
+  transaction: TimedTransaction,
+  failures: readonly BlockerFailure[],
 ): Promise<void> => {
-  await query(ctx, {
+  await database.query(transaction.ctx, {
     name: "fail_by_blocker",
     sql: failSql,
     params: [
-      arrayLiteral(failures.map(([jobId]) => jobId)),
-      arrayLiteral(failures.map(([, sequenceId]) => sequenceId)),
-      now,
+      arrayLiteral(failures.map(({ job }) => job.id)),
+      arrayLiteral(failures.map(({ blockerId }) => blockerId)),
+      transaction.now,
     ],
   });
+  await closeKeys(
+    database,
+    transaction,
+    failures.map(({ job }) => job),
+  );
 };
 
 /** The sequences have failed: so do the jobs that waited for them and for no better, and so on through theirs. */
@@ -132,16 +143,7 @@ export const failDependants = async (
       .map(({ job, blockerIds }) => ({ job, blockerId: level.find((id) => blockerIds.includes(id))! }));
     sequenceIds = [];
     if (failures.length === 0) break;
-    await failByBlocker(
-      database,
-      transaction,
-      failures.map(({ job, blockerId }) => [job.id, blockerId]),
-    );
-    await closeKeys(
-      database,
-      transaction,
-      failures.map(({ job }) => job),
-    );
+    await failByBlocker(database, transaction, failures);
     for (const { job, blockerId } of failures) {
       const cause = causes.get(blockerId)!;
       cascaded.set(cause, [...(cascaded.get(cause) ?? []), referenceTo(job)]);

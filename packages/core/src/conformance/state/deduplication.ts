@@ -102,6 +102,24 @@ export const describeDeduplication = ({ test }: StateSuite): void => {
     assert.equal((await offer(scenario, unfinished)).deduplicated, false);
   });
 
+  test("a sequence whose continuation fails for the sake of a blocker is no duplicate", async (scenario) => {
+    const { adapter } = scenario;
+    const { job } = await offer(scenario, unfinished);
+    const continuation = await scenario.continueSequence(await scenario.run(job), { awaitsBlockers: true });
+    const broken = await scenario.start();
+    await scenario.endWorkerless(broken, failure);
+    assert.equal((await offer(scenario, unfinished)).deduplicated, true);
+    await adapter.runInTransaction((ctx) =>
+      adapter.addJobBlockers({
+        jobId: continuation.id,
+        blockerSequenceIds: [broken.id],
+        ctx,
+        now: baseTime,
+      }),
+    );
+    assert.equal((await offer(scenario, unfinished)).deduplicated, false);
+  });
+
   for (const strategy of ["completed", "all"] as const) {
     test(`with strategy "${strategy}", only sequences younger than the window count`, async (scenario) => {
       const deduplication = { key: "key", strategy, windowMs: 1_000 };
