@@ -56,10 +56,11 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
 ): Promise<Leasehold<TDefs, TStateAdapter>> => {
   const engine = createEngine(options);
   const gate = createProcessGate();
-  const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => ({
-    deduplicated,
-    ...viewSequence(engine, sequence),
-  });
+  const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => {
+    const view = viewSequence(engine, sequence);
+    view["deduplicated"] = deduplicated;
+    return view;
+  };
 
   const facade = {
     startJobSequence: async (passed: unknown) => viewStarted(await startJobSequence(engine, passed)),

@@ -3,12 +3,15 @@
 
 const needsQuotes = /["\\{},\s]|^$|^null$/i;
 const escaped = /["\\]/g;
+// oxlint-disable-next-line no-control-regex -- these are what JSON escapes and array literals do not
+const unlikeJson = /[\u0000-\u001f\ud800-\udfff]/;
 
 const element = (value: string | number | boolean | null): string => {
   if (value === null) return "NULL";
   if (typeof value !== "string") return String(value);
   if (!needsQuotes.test(value)) return value;
-  return `"${value.replace(escaped, "\\$&")}"`;
+  // Both quote alike what has no such characters, and JSON.stringify is several times as fast.
+  return unlikeJson.test(value) ? `"${value.replace(escaped, "\\$&")}"` : JSON.stringify(value);
 };
 
 /** For values that never need quotes: numbers, booleans, UUIDs. */

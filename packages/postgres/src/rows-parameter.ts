@@ -22,18 +22,15 @@ export interface RowsParameter<TRow> {
   readonly params: (rows: readonly TRow[]) => Value[];
 }
 
-const isUniform = (values: readonly Value[]): boolean => values.every((value) => value === values[0]);
-
 const plainTypes = new Set(["uuid", "bigint", "int", "boolean"]);
 
 // The lists are unnested together; where one is shorter its rows are null.
-const listOf = (values: readonly Value[], type: string, required: boolean): string => {
+const listOf = <TRow>(rows: readonly TRow[], { read, type, required }: RowsColumn<TRow>): string => {
   const literal = plainTypes.has(type) ? plainArrayLiteral : arrayLiteral;
-  if (isUniform(values)) {
-    if (values[0] === null) return "{}";
-    if (required) return literal(values.slice(0, 1));
-  }
-  return literal(values);
+  const first = read(rows[0]!);
+  if ((first === null || required) && rows.every((row) => read(row) === first))
+    return first === null ? "{}" : literal([first]);
+  return literal(rows.map(read));
 };
 
 const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsParameter<TRow> => ({
@@ -59,7 +56,7 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
   params: (rows) =>
     rows.length === 1
       ? columns.map(({ read }) => read(rows[0]!))
-      : columns.map(({ read, type, required = false }) => listOf(rows.map(read), type, required)),
+      : columns.map((column) => listOf(rows, column)),
 });
 
 /** Rows with ids in them, by the SQL type of those. */

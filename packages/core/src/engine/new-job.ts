@@ -68,13 +68,13 @@ const smallest = (...values: (number | undefined)[]): number | undefined => {
 
 /**
  * Checks a request to the end, before anything is written, and turns it into the row to be stored: in a new sequence,
- * or as the continuation of `predecessor`.
+ * or as the continuation of `predecessor`. At once, unless a schema has to be waited for.
  */
-export const buildNewJob = async (
+export const buildNewJob = (
   engine: Engine,
   request: JobRequest,
   predecessor: StateJob | null,
-): Promise<NewJob> => {
+): NewJob | Promise<NewJob> => {
   const typeName = requireName(request.typeName, "typeName");
   const type = engine.jobTypes.get(typeName);
   if (!predecessor && type.internal) {
@@ -99,10 +99,9 @@ export const buildNewJob = async (
   const timeoutMs = smallest(integer("timeoutMs", 1, longestDurationMs), type.timeoutMs) ?? null;
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
-  const { value: input } = await validateAgainstSchema(type, typeName, "input", request.input);
 
   const origin = engine.scope.getStore()?.origin;
-  return {
+  const build = (input: unknown): NewJob => ({
     id,
     typeName,
     sequenceId: predecessor?.sequenceId ?? id,
@@ -127,5 +126,7 @@ export const buildNewJob = async (
     onBlockerFailure: type.onBlockerFailure ?? "fail",
     awaitsBlockers: request.startBlockers !== undefined,
     deduplication,
-  };
+  });
+  if (!type.input) return build(request.input);
+  return validateAgainstSchema(type, typeName, "input", request.input).then(({ value }) => build(value));
 };

@@ -50,16 +50,18 @@ export const startJobSequences = async (engine: Engine, passed: unknown): Promis
   const jobs: NewJob[] = [];
   for (const [index, item] of requests.entries()) {
     const request = requirePlainObject(item, `sequences[${index}]`) as unknown as JobRequest;
-    const unknown = Object.keys(request).find((key) => !startOptions.includes(key));
-    if (unknown !== undefined)
-      throw new InvalidOptionError(`sequences[${index}].${unknown}`, "does not exist");
+    for (const key of Object.keys(request)) {
+      if (!startOptions.includes(key))
+        throw new InvalidOptionError(`sequences[${index}].${key}`, "does not exist");
+    }
     if (request.startBlockers !== undefined) {
       throw new InvalidOptionError(
         `sequences[${index}].startBlockers`,
         "cannot be used in bulk; start a job with blockers by startJobSequence",
       );
     }
-    jobs.push(await buildNewJob(engine, request, null));
+    const job = buildNewJob(engine, request, null);
+    jobs.push(job instanceof Promise ? await job : job);
   }
   if (jobs.length === 0) return [];
   return createTraced(engine, "startJobSequences", ctx, jobs);

@@ -110,22 +110,25 @@ export const viewJobWithoutBlockers = (
   return view;
 };
 
-export const viewSequence = (engine: Engine, { first, current }: StateSequence): SequenceView => ({
-  id: first.id,
-  typeName: first.typeName,
-  rootSequenceId: first.rootSequenceId,
-  originId: first.originId,
-  input: decode(engine, first.input, "input"),
-  createdAt: new Date(first.createdAt),
-  currentJobId: current.id,
-  currentTypeName: current.typeName,
-  status: current.status,
-  ...(current.status === "completed" && {
-    completedAt: date(current.completedAt),
-    output: viewOutput(engine, current),
-  }),
-  ...(current.status === "failed" && { failure: viewFailure(current) }),
-});
+export const viewSequence = (engine: Engine, { first, current }: StateSequence): SequenceView => {
+  const view: SequenceView = {
+    id: first.id,
+    typeName: first.typeName,
+    rootSequenceId: first.rootSequenceId,
+    originId: first.originId,
+    input: decode(engine, first.input, "input"),
+    createdAt: new Date(first.createdAt),
+    currentJobId: current.id,
+    currentTypeName: current.typeName,
+    status: current.status,
+  };
+  if (current.status === "completed") {
+    view["completedAt"] = date(current.completedAt);
+    view["output"] = viewOutput(engine, current);
+  }
+  if (current.status === "failed") view["failure"] = viewFailure(current);
+  return view;
+};
 
 export const viewJob = (
   engine: Engine,

@@ -7,7 +7,7 @@ import {
   type NewJob,
 } from "leasehold/adapter";
 import { clockCte, now } from "../clock.ts";
-import type { Call, Context, Database } from "../database.ts";
+import type { Call, Context, Database, Statement } from "../database.ts";
 import { defineRows } from "../rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
@@ -18,55 +18,58 @@ import { getJobs } from "./reads.ts";
 
 const uniqueViolation = "23505";
 
-interface Insertion {
-  readonly job: NewJob;
-  readonly watched: boolean;
+/** A job to insert; watched if the end of its sequence concerns other rows. */
+interface Insertion extends NewJob {
+  readonly watched?: boolean;
 }
 
+// In a transaction of its own a long list goes in portions: while the server stores one, the next is written out.
+const portionSize = 1_000;
+
 const newRows = defineRows<Insertion>((idType) => [
-  { name: "id", type: idType, read: ({ job }) => job.id },
+  { name: "id", type: idType, read: ({ id }) => id },
   // What repeats another column need not travel.
   {
     name: "sequence_id",
     type: idType,
-    read: ({ job }) => (job.sequenceId === job.id ? null : job.sequenceId),
+    read: (job) => (job.sequenceId === job.id ? null : job.sequenceId),
   },
   {
     name: "root_sequence_id",
     type: idType,
-    read: ({ job }) => (job.rootSequenceId === job.id ? null : job.rootSequenceId),
+    read: (job) => (job.rootSequenceId === job.id ? null : job.rootSequenceId),
   },
-  { name: "origin_id", type: idType, read: ({ job }) => job.originId },
-  { name: "type_name", type: "text", required: true, read: ({ job }) => job.typeName },
+  { name: "origin_id", type: idType, read: (job) => job.originId },
+  { name: "type_name", type: "text", required: true, read: (job) => job.typeName },
   {
     name: "sequence_type_name",
     type: "text",
-    read: ({ job }) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
+    read: (job) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
   },
-  { name: "queue", type: "text", required: true, read: ({ job }) => job.queue },
-  { name: "lane", type: "bigint", required: true, read: ({ job }) => laneNumber(job.queue, job.typeName) },
-  { name: "sequence_index", type: "int", read: ({ job }) => job.sequenceIndex || null },
-  { name: "sequence_created_at", type: "bigint", read: ({ job }) => job.sequenceCreatedAt },
+  { name: "queue", type: "text", required: true, read: (job) => job.queue },
+  { name: "lane", type: "bigint", required: true, read: (job) => laneNumber(job.queue, job.typeName) },
+  { name: "sequence_index", type: "int", read: (job) => job.sequenceIndex || null },
+  { name: "sequence_created_at", type: "bigint", read: (job) => job.sequenceCreatedAt },
   {
     name: "run_at",
     type: "bigint",
-    read: ({ job: { schedule } }) => ("at" in schedule ? schedule.at : null),
+    read: ({ schedule }) => ("at" in schedule ? schedule.at : null),
   },
   {
     name: "run_after",
     type: "bigint",
-    read: ({ job: { schedule } }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
+    read: ({ schedule }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
   },
-  { name: "priority", type: "int", required: true, read: ({ job }) => job.priority },
-  { name: "max_attempts", type: "int", required: true, read: ({ job }) => job.maxAttempts },
-  { name: "timeout_ms", type: "bigint", read: ({ job }) => job.timeoutMs },
-  { name: "lease_ms", type: "bigint", read: ({ job }) => job.leaseMs },
-  { name: "awaits_blockers", type: "boolean", read: ({ job }) => job.awaitsBlockers || null },
-  { name: "waits_regardless", type: "boolean", read: ({ job }) => job.onBlockerFailure === "wait" || null },
+  { name: "priority", type: "int", required: true, read: (job) => job.priority },
+  { name: "max_attempts", type: "int", required: true, read: (job) => job.maxAttempts },
+  { name: "timeout_ms", type: "bigint", read: (job) => job.timeoutMs },
+  { name: "lease_ms", type: "bigint", read: (job) => job.leaseMs },
+  { name: "awaits_blockers", type: "boolean", read: (job) => job.awaitsBlockers || null },
+  { name: "waits_regardless", type: "boolean", read: (job) => job.onBlockerFailure === "wait" || null },
   { name: "watched", type: "boolean", read: ({ watched }) => watched || null },
-  { name: "deduplication_key", type: "text", read: ({ job }) => job.deduplication?.key ?? null },
-  { name: "trace_context", type: "text", read: ({ job }) => job.traceContext },
-  { name: "input", type: "text", read: ({ job }) => job.input },
+  { name: "deduplication_key", type: "text", read: (job) => job.deduplication?.key ?? null },
+  { name: "trace_context", type: "text", read: (job) => job.traceContext },
+  { name: "input", type: "text", read: (job) => job.input },
 ]);
 
 /** In a transaction a conflict would spoil everything, so there the ids are looked up first. */
@@ -97,22 +100,56 @@ inserted AS (
 SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
 };
 
+const insertStatement = (
+  { tables: { idType } }: Database,
+  now: number | undefined,
+  insertions: readonly Insertion[],
+  lookFirst: boolean,
+): Statement => {
+  const single = insertions.length === 1;
+  return {
+    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}`,
+    sql: (tables) => insertSql(tables, single, lookFirst),
+    params: [now ?? null, ...newRows(idType).params(insertions)],
+  };
+};
+
 const insert = async (
-  { query, tables: { idType } }: Database,
+  database: Database,
   { ctx, now: given }: Call,
   insertions: readonly Insertion[],
 ): Promise<number> => {
-  const single = insertions.length === 1;
-  const lookFirst = ctx !== undefined;
-  const rows = await query(ctx, {
-    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}`,
-    sql: (tables) => insertSql(tables, single, lookFirst),
-    params: [given ?? null, ...newRows(idType).params(insertions)],
-  });
+  const rows = await database.query(ctx, insertStatement(database, given, insertions, ctx !== undefined));
   const taken = rows.flatMap((row) => (row["taken"] === null ? [] : [row["taken"] as string]));
   if (taken.length > 0) throw new JobAlreadyExistsError(taken);
   return Number(rows[0]?.["now"]);
 };
+
+/** Nobody sees the transaction, so a conflict may spoil it. */
+const insertInPortions = (
+  database: Database,
+  { now: given }: Call,
+  jobs: readonly NewJob[],
+): Promise<CreatedStateJob[]> =>
+  database.atomically(undefined, async (ctx) => {
+    const created: CreatedStateJob[] = [];
+    let at = given;
+    let statement = insertStatement(database, at, jobs.slice(0, portionSize), false);
+    for (let from = 0; from < jobs.length; from += portionSize) {
+      const storing = database.query(ctx, statement);
+      const next = jobs.slice(from + portionSize, from + 2 * portionSize);
+      if (next.length > 0) statement = insertStatement(database, at, next, false);
+      const [row] = await storing;
+      at ??= Number(row?.["now"]);
+      for (const job of jobs.slice(from, from + portionSize)) created.push(asCreated(job, at));
+    }
+    return created;
+  });
+
+const asCreated = (job: NewJob, at: number): CreatedStateJob => ({
+  job: createdStateJob(job, at),
+  deduplicated: false,
+});
 
 const assertStorableIds = ({ isId, tables }: Database, jobs: readonly NewJob[]): void => {
   const check = (id: string): void => {
@@ -127,6 +164,11 @@ const assertStorableIds = ({ isId, tables }: Database, jobs: readonly NewJob[]):
 };
 
 const assertDistinct = (jobs: readonly NewJob[]): void => {
+  // Ids that core makes rise, so they need no further look.
+  const firstJobsRise = jobs.every(
+    ({ id, sequenceIndex }, index) => sequenceIndex === 0 && (index === 0 || jobs[index - 1]!.id < id),
+  );
+  if (firstJobsRise) return;
   const given = new Set<string>();
   const positions = new Set<string>();
   const repeated = jobs.filter(({ id, sequenceId, sequenceIndex }) => {
@@ -158,12 +200,12 @@ const placeContinuations = async (
   );
   if (taken.length > 0) throw new JobAlreadyExistsError(taken.map(({ id }) => id));
   return jobs.map((job) => {
-    if (job.sequenceIndex === 0) return { job, watched: false };
+    if (job.sequenceIndex === 0) return job;
     const first = firstOfCall.get(job.sequenceId);
     const latest = current.get(job.sequenceId);
     if (first === undefined && latest === undefined)
       throw new JobNotFoundError(job.sequenceId, "job sequence");
-    return { job, watched: latest?.watched ?? first?.deduplication != null };
+    return { ...job, watched: latest?.watched ?? first?.deduplication != null };
   });
 };
 
@@ -173,11 +215,9 @@ const insertPlaced = async (
   jobs: readonly NewJob[],
 ): Promise<CreatedStateJob[]> => {
   const hasContinuations = jobs.some(({ sequenceIndex }) => sequenceIndex > 0);
-  const insertions = hasContinuations
-    ? await placeContinuations(database, call.ctx!, jobs)
-    : jobs.map((job) => ({ job, watched: false }));
+  const insertions = hasContinuations ? await placeContinuations(database, call.ctx!, jobs) : jobs;
   const at = await insert(database, call, insertions);
-  return jobs.map((job) => ({ job: createdStateJob(job, at), deduplicated: false }));
+  return jobs.map((job) => asCreated(job, at));
 };
 
 const createDeduplicated = async (
@@ -234,7 +274,9 @@ export const createJobs = async (
     if (jobs.some(({ sequenceIndex }) => sequenceIndex > 0)) {
       return database.atomically(call.ctx, (ctx) => insertPlaced(database, { ...call, ctx }, jobs));
     }
-    return insertPlaced(database, call, jobs);
+    return call.ctx === undefined && jobs.length > portionSize
+      ? insertInPortions(database, call, jobs)
+      : insertPlaced(database, call, jobs);
   };
   try {
     return await create();
