@@ -85,15 +85,114 @@ const toJob = (values: readonly unknown[]): StateJob => ({
   openBlockers: values[37] as number,
 });
 
+// Of a claimed job, what has its usual value or repeats another column stands as null in the text. The order is again
+// that of the positions, in `toClaimedJob`.
+const claimedColumns: readonly (readonly [column: string, usually?: string])[] = [
+  ["id"],
+  ["type_name"],
+  ["input"],
+  ["created_at"],
+  ["attempt"],
+  ["max_attempts"],
+  ["sequence_id", "id"],
+  ["sequence_type_name", "type_name"],
+  ["sequence_index", "0"],
+  ["sequence_created_at", "created_at"],
+  ["root_sequence_id", "id"],
+  ["origin_id"],
+  ["trace_context"],
+  ["priority", "0"],
+  ["progress"],
+  ["scheduled_at", "created_at"],
+  ["timeout_ms"],
+  ["lease_ms"],
+  ["lease_version", "attempt"],
+  ["expired_leases", "0"],
+  ["last_error"],
+  ["deduplication_key"],
+  ["on_blocker_failure", "'fail'"],
+  ["blocker_count", "0"],
+  ["open_blockers", "0"],
+];
+
+/** What the claimer knows of the jobs it has claimed. */
+export interface ClaimTerms {
+  readonly queue: string;
+  readonly workerId: string;
+  readonly leaseToken: string;
+  /** Of jobs that do not have their own. */
+  readonly leaseMs: number;
+  readonly now: number;
+}
+
+const toClaimedJob = (
+  values: readonly unknown[],
+  { queue, workerId, leaseToken, leaseMs, now }: ClaimTerms,
+): StateJob => {
+  const id = values[0] as string;
+  const typeName = values[1] as string;
+  const createdAt = values[3] as number;
+  const attempt = values[4] as number;
+  const ownLeaseMs = values[17] as number | null;
+  return {
+    id,
+    typeName,
+    sequenceId: (values[6] as string | null) ?? id,
+    sequenceTypeName: (values[7] as string | null) ?? typeName,
+    sequenceIndex: (values[8] as number | null) ?? 0,
+    sequenceCreatedAt: (values[9] as number | null) ?? createdAt,
+    rootSequenceId: (values[10] as string | null) ?? id,
+    originId: values[11] as string | null,
+    traceContext: values[12] as string | null,
+    queue,
+    priority: (values[13] as number | null) ?? 0,
+    status: "running",
+    input: values[2] as string,
+    output: null,
+    progress: values[14] as string | null,
+    createdAt,
+    scheduledAt: (values[15] as number | null) ?? createdAt,
+    attempt,
+    maxAttempts: values[5] as number,
+    timeoutMs: values[16] as number | null,
+    leaseMs: ownLeaseMs,
+    leaseToken,
+    leaseVersion: (values[18] as number | null) ?? attempt,
+    leasedBy: workerId,
+    leasedUntil: now + (ownLeaseMs ?? leaseMs),
+    expiredLeases: (values[19] as number | null) ?? 0,
+    lastAttemptAt: now,
+    lastError: values[20] as string | null,
+    completedAt: null,
+    completedBy: null,
+    continuedToId: null,
+    failedAt: null,
+    failureReason: null,
+    failedBlockerId: null,
+    deduplicationKey: values[21] as string | null,
+    onBlockerFailure: (values[22] as OnBlockerFailure | null) ?? "fail",
+    blockerCount: (values[23] as number | null) ?? 0,
+    openBlockers: (values[24] as number | null) ?? 0,
+  };
+};
+
+/** What to select for `parseClaimedJobs`, from a table of jobs under this alias. */
+export const claimedJobsColumn = (alias: string): string => {
+  const ofJob = (value: string): string => (/^[a-z]/.test(value) ? `${alias}.${value}` : value);
+  const values = claimedColumns.map(([column, usually]) =>
+    usually === undefined ? ofJob(column) : `nullif(${ofJob(column)}, ${ofJob(usually)})`,
+  );
+  return `json_group_array(json_array(${values.join(", ")}))`;
+};
+
+export const parseClaimedJobs = (text: unknown, terms: ClaimTerms): StateJob[] =>
+  (JSON.parse(text as string) as unknown[][]).map((values) => toClaimedJob(values, terms));
+
 /** What to select for `queryJobs`, from a table of jobs under this alias. */
 export const jobColumns = (alias: string): string =>
   `json_array(${columns.map((column) => `${alias}.${column}`).join(", ")})`;
 
 export const parseJob = (text: unknown): StateJob => toJob(JSON.parse(text as string) as unknown[]);
-
-/** For `json_group_array` of `jobColumns`. */
-export const parseJobs = (text: unknown): StateJob[] =>
-  (JSON.parse(text as string) as unknown[][]).map(toJob);
 
 /** For statements that select `jobColumns` and nothing else. */
 export const queryJobs = (db: SqliteConnection, sql: string, values: readonly SqliteValue[]): StateJob[] => {

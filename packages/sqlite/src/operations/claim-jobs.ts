@@ -1,6 +1,6 @@
 import { assertLeaseDuration, type ClaimRequest, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
-import { jobColumns, parseJobs, queryJobs } from "../rows.ts";
+import { claimedJobsColumn, type ClaimTerms, jobColumns, parseClaimedJobs, queryJobs } from "../rows.ts";
 import type { Tables } from "../tables.ts";
 import { type Candidate, createRunnable } from "./runnable.ts";
 
@@ -38,22 +38,21 @@ export const createClaims = (tables: Tables): Claims => {
       expired_leases = expired_leases + (status = 'running'), last_attempt_at = ?
     WHERE seq IN (SELECT value FROM json_each(?))`;
   // In the order of the list, which is the order of the claim.
-  const load = `SELECT json_group_array(${jobColumns("j")}) FROM json_each(?) AS taken
+  const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken
     CROSS JOIN ${job} AS j ON j.seq = taken.value`;
 
   const takeAll = (
     db: SqliteConnection,
     candidates: readonly Candidate[],
-    call: ClaimCall,
-    now: number,
+    terms: ClaimTerms,
   ): StateJob[] => {
     const seqs = candidates.map(({ seq }) => seq);
-    if (seqs.length > 0)
-      db.run(take, [call.leaseToken, call.workerId, now, call.leaseMs, now, JSON.stringify(seqs)]);
+    const { workerId, leaseToken, leaseMs, now } = terms;
+    if (seqs.length > 0) db.run(take, [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)]);
     const jobs: StateJob[] = [];
     for (let from = 0; from < seqs.length; from += jobsPerText) {
       const [text] = db.first(load, [JSON.stringify(seqs.slice(from, from + jobsPerText))]) ?? [];
-      jobs.push(...parseJobs(text));
+      jobs.push(...parseClaimedJobs(text, terms));
     }
     return jobs;
   };
@@ -71,7 +70,9 @@ export const createClaims = (tables: Tables): Claims => {
       }
       for (const [index, request] of call.requests.entries()) {
         const limit = Math.min(free[index] ?? 0, call.limit - jobs.length);
-        jobs.push(...takeAll(db, runnable.first(db, request, limit, now), call, now));
+        const { workerId, leaseToken, leaseMs } = call;
+        const terms = { queue: request.queue, workerId, leaseToken, leaseMs, now };
+        jobs.push(...takeAll(db, runnable.first(db, request, limit, now), terms));
       }
       return jobs;
     },
