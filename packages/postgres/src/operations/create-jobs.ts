@@ -214,6 +214,7 @@ const insertPlaced = async (
   call: Call,
   jobs: readonly NewJob[],
 ): Promise<CreatedStateJob[]> => {
+  if (jobs.length === 0) return [];
   const hasContinuations = jobs.some(({ sequenceIndex }) => sequenceIndex > 0);
   const insertions = hasContinuations ? await placeContinuations(database, call.ctx!, jobs) : jobs;
   const at = await insert(database, call, insertions);

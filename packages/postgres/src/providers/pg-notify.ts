@@ -9,7 +9,7 @@ import type { PgClientLike } from "./pg-pool.ts";
 
 /** What is used of a client of `pg` that listens. */
 export interface PgListeningClientLike {
-  query(text: string): Promise<unknown>;
+  query(statement: string | Parameters<PgClientLike["query"]>[0]): Promise<unknown>;
   on(
     event: "notification",
     listener: (message: { channel: string; payload?: string | undefined }) => void,
@@ -30,7 +30,7 @@ export interface PgDedicatedClientLike extends PgListeningClientLike {
 }
 
 export interface PgNotifyProviderOptions {
-  /** Yours. Hints are sent through it; without `createClient` one of its clients is kept to listen. */
+  /** Yours. Without `createClient` one of its clients is kept to listen; until there is one, hints are sent through it. */
   readonly pool: PgNotifyPoolLike;
   /**
    * Makes the client that listens, not yet connected: `() => new pg.Client(…)`. Needed when the pool goes through a
@@ -56,6 +56,10 @@ export const createPgNotifyProvider = ({
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
 
+  // It has little else to do, so hints go out through it, one at a time: they then take no connection from the work.
+  let listening: PgListeningClientLike | undefined;
+  let isSending = false;
+
   const openSession = async (onError: (error: unknown) => void): Promise<Session> => {
     if (createClient) {
       const client = createClient();
@@ -74,14 +78,18 @@ export const createPgNotifyProvider = ({
     { onMessage, onLost }: PgSubscriptionHandlers,
   ): Promise<PgSubscription> => {
     let over = false;
+    let session: Session | undefined;
+    const forget = (): void => {
+      if (listening === session?.client) listening = undefined;
+    };
     const lose = (reason: unknown): void => {
       if (over) return;
       over = true;
+      forget();
       // The connection may only be half dead; nothing more is expected of it.
       session?.end().catch(() => {});
       onLost(reason);
     };
-    let session: Session | undefined;
     session = await openSession(lose);
     const { client } = session;
     client.on("notification", ({ channel, payload }) => onMessage(channel, payload ?? ""));
@@ -93,6 +101,7 @@ export const createPgNotifyProvider = ({
       await session.end().catch(() => {});
       throw error;
     }
+    listening = client;
     return {
       ping: async () => {
         await client.query("SELECT 1");
@@ -100,6 +109,7 @@ export const createPgNotifyProvider = ({
       close: async () => {
         if (over) return;
         over = true;
+        forget();
         await session.end();
       },
     };
@@ -107,11 +117,21 @@ export const createPgNotifyProvider = ({
 
   return {
     publish: async (channel, payloads) => {
-      await pool.query({
+      const statement = {
         text: publishSql,
         values: [channel, JSON.stringify(payloads)],
         ...(prepareStatements ? { name: "leasehold_notify" } : {}),
-      });
+      };
+      if (!listening || isSending) {
+        await pool.query(statement);
+        return;
+      }
+      isSending = true;
+      try {
+        await listening.query(statement);
+      } finally {
+        isSending = false;
+      }
     },
     subscribe,
   };
