@@ -197,6 +197,8 @@ export const encodeJson = (
   path: string,
   maxBytes: number = Number.POSITIVE_INFINITY,
 ): string => {
+  // What most handlers that return nothing worth keeping return.
+  if (value === null) return "null";
   const inspect = (careful: boolean): Walk => {
     const walk: Walk = {
       path,

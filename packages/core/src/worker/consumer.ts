@@ -69,6 +69,7 @@ export const createConsumer = (
   let released = 0;
   let abandoned = 0;
   let stopping = false;
+  let pumpIsDue = false;
   let nextLane = 0;
   /** How many jobs to hold in advance of free slots, when last reckoned. */
   let ahead = 0;
@@ -91,8 +92,18 @@ export const createConsumer = (
     else held.remove(job);
     gate.leave(alone);
     if (runningJobs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
-    pump();
-    onRoom();
+    pumpSoon();
+  };
+
+  /** Jobs that finish in the same moment make room together. */
+  const pumpSoon = (): void => {
+    if (pumpIsDue) return;
+    pumpIsDue = true;
+    void Promise.resolve().then(() => {
+      pumpIsDue = false;
+      pump();
+      onRoom();
+    });
   };
 
   const start = (job: HeldJob, lane: Lane, alone: boolean): void => {
