@@ -36,11 +36,7 @@ export interface Completion {
 }
 
 /** Encodes what a process function made, after its type's schema has seen it; at once where there is no schema. */
-export const encodeOutput = (
-  engine: Engine,
-  job: StateJob,
-  output: unknown,
-): string | Promise<string> => {
+export const encodeOutput = (engine: Engine, job: StateJob, output: unknown): string | Promise<string> => {
   const type = engine.jobTypes.get(job.typeName);
   if (!type.output) return encode(engine, output);
   return validateAgainstSchema(type, job.typeName, "output", output).then(({ value }) =>

@@ -205,8 +205,7 @@ export const createConsumer = (
     return settings.concurrency - runningJobs.size + ahead - buffered - backlog;
   };
 
-  const laneRoom = (lane: Lane): number =>
-    lane.queue.concurrency - lane.running + ahead - lane.buffer.size;
+  const laneRoom = (lane: Lane): number => lane.queue.concurrency - lane.running + ahead - lane.buffer.size;
 
   const stopListening = gate.onChange(() => {
     if (gate.isReserved) giveBackBuffered();
@@ -245,9 +244,7 @@ export const createConsumer = (
       ahead = prefetch.current();
       const free = room();
       if (free <= 0) return { requests: [], limit: 0 };
-      const wanting = lanes
-        .map((lane) => ({ lane, room: laneRoom(lane) }))
-        .filter(({ room }) => room > 0);
+      const wanting = lanes.map((lane) => ({ lane, room: laneRoom(lane) })).filter(({ room }) => room > 0);
       if (wanting.length === 0) return { requests: [], limit: 0 };
       // The order rotates, so that when there is little room every queue comes first in turn.
       const first = nextLane % wanting.length;

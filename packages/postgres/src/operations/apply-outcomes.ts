@@ -135,11 +135,7 @@ export const applyOutcomes = async (
   const [row] = await query(call.ctx, {
     name: `apply_${check}_${shape.onlyCompletions ? "completions" : "any"}_${single ? "one" : "many"}`,
     sql: (tables) => (single ? applyOneSql(tables, shape) : applyManySql(tables, shape)),
-    params: [
-      call.now ?? null,
-      ...(single ? [] : [sorted.length]),
-      ...outcomeRows(idType).params(sorted),
-    ],
+    params: [call.now ?? null, ...(single ? [] : [sorted.length]), ...outcomeRows(idType).params(sorted)],
   });
   if (row === undefined) return { at: Number.NaN, applied: new Set() };
   const some = row["some"] as string | null;

@@ -112,9 +112,7 @@ export const commitOutcomes = async (
 ): Promise<OutcomeResult[]> => {
   const { outcomes } = call;
   if (outcomes.length === 0) return [];
-  const isPlain = outcomes.every(
-    ({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId),
-  );
+  const isPlain = outcomes.every(({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId));
   if (!isPlain || !areOfDifferentJobs(outcomes)) return commitCarefully(database, call, outcomes);
 
   const { at, applied: done } = await applyOutcomes(database, call, outcomes, "fenced");

@@ -41,11 +41,7 @@ export const createClaims = (tables: Tables): Claims => {
   const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken
     CROSS JOIN ${job} AS j ON j.seq = taken.value`;
 
-  const takeAll = (
-    db: SqliteConnection,
-    candidates: readonly Candidate[],
-    terms: ClaimTerms,
-  ): StateJob[] => {
+  const takeAll = (db: SqliteConnection, candidates: readonly Candidate[], terms: ClaimTerms): StateJob[] => {
     const seqs = candidates.map(({ seq }) => seq);
     const { workerId, leaseToken, leaseMs, now } = terms;
     if (seqs.length > 0) db.run(take, [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)]);
