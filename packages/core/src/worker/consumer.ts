@@ -110,6 +110,7 @@ export const createConsumer = (
     const handler = handlers.get(job.job.typeName)!;
     runningJobs.add(job);
     lane.running += 1;
+    prefetch.jobStarted();
     if (alone) runningAlone = job;
     reportProcessing(job, 1);
     startAttempt(worker, job, handler, finish);
