@@ -215,6 +215,28 @@ describe("migrate", () => {
     }
   });
 
+  it.each([
+    ["maxAttempts", 0],
+    ["maxAttempts", 1.5],
+    ["initialDelayMs", -1],
+    ["initialDelayMs", "soon"],
+    ["maxDelayMs", Number.POSITIVE_INFINITY],
+  ])("refuses a connectionRetryConfig with %s %s before it connects", async (option, value) => {
+    let calls = 0;
+    const untouched = createPgPoolProvider({ pool });
+    const stateProvider = {
+      ...untouched,
+      executeSql: (...args: Parameters<typeof untouched.executeSql>) => {
+        calls += 1;
+        return untouched.executeSql(...args);
+      },
+    };
+    await expect(
+      createPgStateAdapter({ stateProvider, connectionRetryConfig: { [option]: value } }),
+    ).rejects.toThrow(`connectionRetryConfig.${option}`);
+    expect(calls).toBe(0);
+  });
+
   it("waits for a server that is not there yet, as long as it was told to", async () => {
     const nowhere = new pg.Pool({ connectionString: "postgres://leasehold@127.0.0.1:1/postgres" });
     const tries: number[] = [];

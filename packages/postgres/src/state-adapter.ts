@@ -82,8 +82,29 @@ const checkProvider = (provider: unknown): void => {
   }
 };
 
+// The longest that timers wait; a longer delay would be none.
+const longestDelayMs = 2 ** 31 - 1;
+
+const checkRetryConfig = (
+  config: ConnectionRetryConfig = {},
+): { readonly [TOption in keyof ConnectionRetryConfig]-?: number } => {
+  const read = (option: keyof ConnectionRetryConfig, usual: number, least: number): number => {
+    const value: unknown = (config as ConnectionRetryConfig | null)?.[option] ?? usual;
+    if (!Number.isInteger(value) || Number(value) < least || Number(value) > longestDelayMs) {
+      const range = `must be a whole number from ${least} to ${longestDelayMs}`;
+      throw new InvalidOptionError(`connectionRetryConfig.${option}`, range, value);
+    }
+    return Number(value);
+  };
+  return {
+    maxAttempts: read("maxAttempts", 5, 1),
+    initialDelayMs: read("initialDelayMs", 200, 0),
+    maxDelayMs: read("maxDelayMs", 5_000, 0),
+  };
+};
+
 const persist = async (
-  { maxAttempts = 5, initialDelayMs = 200, maxDelayMs = 5_000 }: ConnectionRetryConfig,
+  { maxAttempts, initialDelayMs, maxDelayMs }: ReturnType<typeof checkRetryConfig>,
   isTransientError: (error: unknown) => boolean,
   work: () => Promise<void>,
 ): Promise<void> => {
@@ -113,6 +134,7 @@ export const createPgStateAdapter = async <
     checkIdType(idType),
     checkIdDefault(idDefault),
   );
+  const retryConfig = checkRetryConfig(options.connectionRetryConfig);
   let closed = false;
   const database = createDatabase({ provider, tables, isClosed: () => closed });
   const isTransientError = (error: unknown): boolean =>
@@ -120,8 +142,7 @@ export const createPgStateAdapter = async <
   const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
   const runInSavepoint = createSavepoints(provider);
 
-  if (options.migrate ?? true)
-    await persist(options.connectionRetryConfig ?? {}, isTransientError, migrateNow);
+  if (options.migrate ?? true) await persist(retryConfig, isTransientError, migrateNow);
 
   /** A context that is given has to be in a transaction: otherwise the call would not be part of what the caller means. */
   const checked =
