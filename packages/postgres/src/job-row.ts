@@ -59,53 +59,26 @@ const text = (value: unknown): string | null => (value as string | null | undefi
 const number = (value: unknown): number | null =>
   value === null || value === undefined ? null : Number(value);
 
+/** What is said about a job apart from its row. */
+interface Known {
+  readonly typeName: string;
+  readonly queue: string;
+  readonly status: JobStatus;
+  readonly leaseToken: string | null;
+  readonly leasedBy: string | null;
+  readonly leasedUntil: number | null;
+}
+
 export const toStateJob = (row: SqlRow): StateJob => {
-  const id = row["id"] as string;
-  const typeName = row["type_name"] as string;
   const status = row["status"] as JobStatus;
-  const createdAt = Number(row["created_at"]);
-  const attempt = Number(row["attempt"]);
-  const finishedAt = number(row["finished_at"]);
-  return {
-    id,
-    typeName,
-    sequenceId: text(row["sequence_id"]) ?? id,
-    sequenceTypeName: text(row["sequence_type_name"]) ?? typeName,
-    sequenceIndex: number(row["sequence_index"]) ?? 0,
-    sequenceCreatedAt: number(row["sequence_created_at"]) ?? createdAt,
-    rootSequenceId: text(row["root_sequence_id"]) ?? id,
-    originId: text(row["origin_id"]),
-    traceContext: text(row["trace_context"]),
+  return readJob(row, {
+    typeName: row["type_name"] as string,
     queue: row["queue"] as string,
-    priority: number(row["priority"]) ?? 0,
     status,
-    input: row["input"] as string,
-    output: text(row["output"]),
-    progress: text(row["progress"]),
-    createdAt,
-    scheduledAt: number(row["scheduled_at"]) ?? createdAt,
-    attempt,
-    maxAttempts: Number(row["max_attempts"]),
-    timeoutMs: number(row["timeout_ms"]),
-    leaseMs: number(row["lease_ms"]),
     leaseToken: text(row["lease_token"]),
-    leaseVersion: number(row["lease_version"]) ?? attempt,
     leasedBy: text(row["leased_by"]),
     leasedUntil: status === "running" ? number(row["due_at"]) : null,
-    expiredLeases: number(row["expired_leases"]) ?? 0,
-    lastAttemptAt: number(row["last_attempt_at"]),
-    lastError: text(row["last_error"]),
-    completedAt: status === "completed" ? finishedAt : null,
-    completedBy: text(row["completed_by"]),
-    continuedToId: text(row["continued_to_id"]),
-    failedAt: status === "failed" ? finishedAt : null,
-    failureReason: text(row["failure_reason"]) as FailureReason | null,
-    failedBlockerId: text(row["failed_blocker_id"]),
-    deduplicationKey: text(row["deduplication_key"]),
-    onBlockerFailure: row["waits_regardless"] === true ? "wait" : "fail",
-    blockerCount: number(row["blocker_count"]) ?? 0,
-    openBlockers: number(row["open_blockers"]) ?? 0,
-  };
+  });
 };
 
 // What the claimer knows, and what no running job has.
@@ -138,12 +111,22 @@ export const toClaimedJob = (
   row: SqlRow,
   { queue, typeName }: { readonly queue: string; readonly typeName: string },
   { workerId, leaseToken, leaseMs }: ClaimTerms,
-): StateJob => {
+): StateJob =>
+  readJob(row, {
+    typeName,
+    queue,
+    status: "running",
+    leaseToken,
+    leasedBy: workerId,
+    leasedUntil: Number(row["last_attempt_at"]) + (number(row["lease_ms"]) ?? leaseMs),
+  });
+
+const readJob = (row: SqlRow, known: Known): StateJob => {
+  const { typeName, status } = known;
   const id = row["id"] as string;
   const createdAt = Number(row["created_at"]);
   const attempt = Number(row["attempt"]);
-  const claimedAt = Number(row["last_attempt_at"]);
-  const ownLeaseMs = number(row["lease_ms"]);
+  const finishedAt = number(row["finished_at"]);
   return {
     id,
     typeName,
@@ -154,31 +137,31 @@ export const toClaimedJob = (
     rootSequenceId: text(row["root_sequence_id"]) ?? id,
     originId: text(row["origin_id"]),
     traceContext: text(row["trace_context"]),
-    queue,
+    queue: known.queue,
     priority: number(row["priority"]) ?? 0,
-    status: "running",
+    status,
     input: row["input"] as string,
-    output: null,
+    output: text(row["output"]),
     progress: text(row["progress"]),
     createdAt,
     scheduledAt: number(row["scheduled_at"]) ?? createdAt,
     attempt,
     maxAttempts: Number(row["max_attempts"]),
     timeoutMs: number(row["timeout_ms"]),
-    leaseMs: ownLeaseMs,
-    leaseToken,
+    leaseMs: number(row["lease_ms"]),
+    leaseToken: known.leaseToken,
     leaseVersion: number(row["lease_version"]) ?? attempt,
-    leasedBy: workerId,
-    leasedUntil: claimedAt + (ownLeaseMs ?? leaseMs),
+    leasedBy: known.leasedBy,
+    leasedUntil: known.leasedUntil,
     expiredLeases: number(row["expired_leases"]) ?? 0,
-    lastAttemptAt: claimedAt,
+    lastAttemptAt: number(row["last_attempt_at"]),
     lastError: text(row["last_error"]),
-    completedAt: null,
-    completedBy: null,
-    continuedToId: null,
-    failedAt: null,
-    failureReason: null,
-    failedBlockerId: null,
+    completedAt: status === "completed" ? finishedAt : null,
+    completedBy: text(row["completed_by"]),
+    continuedToId: text(row["continued_to_id"]),
+    failedAt: status === "failed" ? finishedAt : null,
+    failureReason: text(row["failure_reason"]) as FailureReason | null,
+    failedBlockerId: text(row["failed_blocker_id"]),
     deduplicationKey: text(row["deduplication_key"]),
     onBlockerFailure: row["waits_regardless"] === true ? "wait" : "fail",
     blockerCount: number(row["blocker_count"]) ?? 0,

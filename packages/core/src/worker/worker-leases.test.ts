@@ -45,6 +45,27 @@ describe("leases", () => {
     expect(executed.length).toBe(count);
   });
 
+  it("of a job whose process function stops the worker before it returns is not given back", async () => {
+    const { leasehold, clock } = await createTestBench({ jobTypes });
+    let stopping: Promise<unknown> | undefined;
+    const worker = leasehold.createWorker().implementJobType({
+      typeName: "slow",
+      process: () => {
+        stopping ??= running.stop();
+        return Promise.resolve(null);
+      },
+    });
+    const running = await clock.runUntil(worker.start({ concurrency: 1, prefetch: 10 }));
+    const [first] = await clock.runUntil(
+      leasehold.startJobSequences({ sequences: Array.from({ length: 3 }, () => slow(0)) }),
+    );
+    await clock.runUntil(async () => stopping !== undefined);
+    expect(await clock.runUntil(stopping!)).toMatchObject({ releasedJobs: 0 });
+    expect(await leasehold.getJobSequence({ id: first!.id, typeName: "slow" })).toMatchObject({
+      status: "completed",
+    });
+  });
+
   it("follow the shortest lease among the job types", async () => {
     const types = defineJobTypes({
       brief: { input: typeOnly<null>(), output: typeOnly<null>(), leaseMs: 300 },

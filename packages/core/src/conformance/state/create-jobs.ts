@@ -140,6 +140,22 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
     );
   });
 
+  test("stores a long list as a whole or not at all", async ({ adapter, newJob, start }) => {
+    const known = await start();
+    const jobs = Array.from({ length: 2_500 }, () => newJob());
+    const last = newJob({ id: known.id, sequenceId: known.id, rootSequenceId: known.id });
+    await assert.rejects(adapter.createJobs({ jobs: [...jobs, last], now: baseTime }), {
+      code: "JobAlreadyExists",
+    });
+    const jobIds = jobs.map(({ id }) => id);
+    assert.ok((await adapter.getJobs({ jobIds })).every((job) => job === undefined));
+    const created = await adapter.createJobs({ jobs, now: baseTime });
+    assert.deepEqual(
+      created.map(({ job }) => job.id),
+      jobIds,
+    );
+  });
+
   test("takes an empty batch", async ({ adapter }) => {
     assert.deepEqual(await adapter.createJobs({ jobs: [], now: baseTime }), []);
   });
