@@ -14,7 +14,7 @@ export {
   type NodeSqliteDatabase,
   type NodeSqliteStatement,
 } from "./providers/node-sqlite.ts";
-export { NetworkFileSystemError, SqliteBusyError } from "./sqlite-error.ts";
+export { DriverUnavailableError, NetworkFileSystemError, SqliteBusyError } from "./sqlite-error.ts";
 export {
   createSqliteStateAdapter,
   type SqliteFileOptions,

@@ -7,6 +7,7 @@ import { stateAdapterConformance } from "leasehold/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { createBetterSqlite3StateProvider } from "./providers/better-sqlite3.ts";
 import { createNodeSqliteStateProvider, type NodeSqliteDatabase } from "./providers/node-sqlite.ts";
+import { DriverUnavailableError } from "./sqlite-error.ts";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
 import { claimAll, createGate, newJob } from "./test-support/jobs.ts";
 import { createTestFolder } from "./test-support/store.ts";
@@ -110,8 +111,22 @@ it.skipIf(isBuiltin(nodeSqlite))(
   "a driver that is not there is an error that names it (needs a Node without node:sqlite)",
   async () => {
     await expect(createSqliteStateAdapter({ file: ":memory:", driver: nodeSqlite })).rejects.toMatchObject({
-      code: "InvalidOption",
-      option: "driver",
+      code: "DriverUnavailable",
+      driver: nodeSqlite,
+      message: expect.stringContaining("needs Node.js 22.13"),
     });
   },
 );
+
+it.each([
+  [{ code: "ERR_MODULE_NOT_FOUND", message: "Cannot find package" }, "run `npm install better-sqlite3`."],
+  [{ code: "MODULE_NOT_FOUND", message: "Cannot find module" }, "run `npm install better-sqlite3`."],
+  [{ message: 'Dynamic require of "path" is not supported' }, 'mark "better-sqlite3" as external.'],
+  [{ code: "ERR_DLOPEN_FAILED", message: "wrong ELF class" }, "with `npm install better-sqlite3`."],
+])("a driver that cannot be loaded is an error that ends with what to do", (reason, end) => {
+  const cause = Object.assign(new Error(reason.message), reason);
+  const error = new DriverUnavailableError("better-sqlite3", { cause });
+  expect(error.message).toContain(reason.message);
+  expect(error.message.endsWith(end)).toBe(true);
+  expect(error.cause).toBe(cause);
+});

@@ -25,6 +25,33 @@ export class NetworkFileSystemError extends LeaseholdError {
   }
 }
 
+const driverRemedy = (
+  driver: string,
+  cause: { readonly code?: unknown; readonly message?: unknown },
+): string => {
+  if (driver === "node:sqlite") return "it needs Node.js 22.13 or newer";
+  // What esbuild's output says when a module of a native driver calls `require`.
+  if (String(cause.message).startsWith("Dynamic require of")) {
+    return `it cannot be bundled, so mark "${driver}" as external`;
+  }
+  if (String(cause.code).endsWith("MODULE_NOT_FOUND")) return `run \`npm install ${driver}\``;
+  return `reinstall it for this machine with \`npm install ${driver}\``;
+};
+
+/** The driver was asked for by name and cannot be loaded; `cause` has the reason. */
+export class DriverUnavailableError extends LeaseholdError {
+  readonly driver: string;
+  constructor(driver: string, options: { readonly cause: unknown }) {
+    const cause = options.cause instanceof Error ? options.cause : new Error(String(options.cause));
+    super(
+      "DriverUnavailable",
+      `The SQLite driver "${driver}" cannot be loaded (${cause.message}): ${driverRemedy(driver, cause)}.`,
+      options,
+    );
+    this.driver = driver;
+  }
+}
+
 const resultCodes: Readonly<Record<string, number>> = {
   SQLITE_BUSY: 5,
   SQLITE_LOCKED: 6,

@@ -1,6 +1,6 @@
-import { InvalidOptionError } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
 import { type BetterSqlite3Database, connectBetterSqlite3 } from "./better-sqlite3.ts";
+import { DriverUnavailableError } from "../sqlite-error.ts";
 import { connectNodeSqlite, type NodeSqliteDatabase } from "./node-sqlite.ts";
 
 /** What every driver's handle can do; the rest of what a driver offers is reached by its own type. */
@@ -25,17 +25,24 @@ export interface DriverHandle {
 
 export type OpenDatabase = (file: string) => DriverHandle;
 
-// Nothing is loaded before it is asked for: whoever uses one driver need not have the others.
+const unavailable =
+  (driver: SqliteDriver) =>
+  (cause: unknown): never => {
+    throw new DriverUnavailableError(driver, { cause });
+  };
+
+// Nothing is loaded before it is asked for: whoever uses one driver need not have the others. The `catch` belongs to each
+// `import()` itself, which tells a bundler that the package may be missing: it warns and leaves the import as it is.
 const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
   libsql: async () => {
-    const { default: Database } = await import("libsql");
+    const { default: Database } = await import("libsql").catch(unavailable("libsql"));
     return (file) => {
       const database = new Database(file) as BetterSqlite3Database;
       return { client: database, connection: connectBetterSqlite3(database) };
     };
   },
   "better-sqlite3": async () => {
-    const { default: Database } = await import("better-sqlite3");
+    const { default: Database } = await import("better-sqlite3").catch(unavailable("better-sqlite3"));
     return (file) => {
       const database: BetterSqlite3Database = new Database(file);
       return { client: database, connection: connectBetterSqlite3(database) };
@@ -44,7 +51,7 @@ const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
   "node:sqlite": async () => {
     // Not known to the types of the oldest Node that is supported.
     const name = "node:sqlite";
-    const { DatabaseSync } = (await import(name)) as {
+    const { DatabaseSync } = (await import(name).catch(unavailable(name))) as {
       DatabaseSync: new (file: string) => NodeSqliteDatabase;
     };
     return (file) => {
@@ -54,14 +61,4 @@ const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
   },
 };
 
-export const loadDriver = async (driver: SqliteDriver): Promise<OpenDatabase> => {
-  try {
-    return await drivers[driver]();
-  } catch (error) {
-    throw new InvalidOptionError(
-      "driver",
-      `must be one that can be loaded here (${error instanceof Error ? error.message : "unknown error"})`,
-      driver,
-    );
-  }
-};
+export const loadDriver = (driver: SqliteDriver): Promise<OpenDatabase> => drivers[driver]();
