@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { DefineBlocker } from "../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import { sleep } from "../clock.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../model/job-types.ts";
 import { withFaults } from "../testing/faults.ts";
 import { createTestBench } from "../testing/test-bench.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
@@ -78,6 +79,39 @@ describe("bugs found by the simulation", () => {
     answer();
     await clock.settle();
     expect(executions).toBe(0);
+  });
+
+  it("a short lease is kept although every renewal takes a third of it", async () => {
+    let lost = 0;
+    const bench = await createTestBench({
+      jobTypes: defineJobTypes({
+        quick: { input: typeOnly<null>(), output: typeOnly<string>(), leaseMs: 250 },
+      }),
+      observabilityAdapter: { jobAttemptLeaseExpired: () => (lost += 1) },
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method !== "renewLeases"
+            ? original
+            : async (call) => {
+                await sleep(bench.clock, 50);
+                const renewed = await original(call);
+                await sleep(bench.clock, 50);
+                return renewed;
+              },
+        ),
+    });
+    const { leasehold, clock } = bench;
+    const worker = leasehold.createWorker().implementJobType({
+      typeName: "quick",
+      process: async ({ signal }) => {
+        await sleep(clock, 1_000, signal);
+        return "done";
+      },
+    });
+    const { id } = await leasehold.startJobSequence({ typeName: "quick", input: null });
+    await bench.drain(worker);
+    expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 1 });
+    expect(lost).toBe(0);
   });
 
   it("a suspect that has run stays alone until its outcome is written", () => {

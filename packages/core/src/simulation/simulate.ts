@@ -38,8 +38,11 @@ export interface SimulationResult {
 /** How long draining may take before it counts as never; the checks on the way are much stricter. */
 const drainLeases = 150;
 
-/** Long enough to endanger a lease: more than the transactions of this workload take when nothing is wrong. */
-const longWaitMs = 60;
+/**
+ * Long enough to endanger a lease. The shortest, of 250 ms and trusted for 237, must bear two round trips in a row, each
+ * of which is up to 80 ms on its way (see `latencyMs`): a wait of 38 ms more, twice, is what it bears.
+ */
+const longWaitMs = 38;
 
 /** Runs one seed from the first job until everything has drained, and checks what happened. */
 export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promise<SimulationResult> => {

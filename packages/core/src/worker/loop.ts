@@ -57,7 +57,7 @@ export const startLoop = (
   worker: WorkerContext,
   name: string,
   turn: () => Promise<number>,
-  longestBackoffMs: number = defaultLongestBackoffMs,
+  longestBackoffMs: () => number = () => defaultLongestBackoffMs,
 ): Loop => {
   const { observe, runtime } = worker.engine;
   const { clock, random } = runtime;
@@ -75,7 +75,7 @@ export const startLoop = (
         observe("workerError", () => ({ workerId: worker.settings.workerId, loop: name, error }));
         health = { ...health, failures: health.failures + 1, lastError: error };
         delayMs =
-          Math.min(firstBackoffMs * 2 ** (health.failures - 1), longestBackoffMs) * (0.5 + random() / 2);
+          Math.min(firstBackoffMs * 2 ** (health.failures - 1), longestBackoffMs()) * (0.5 + random() / 2);
       }
       if (!stopping && delayMs > 0) await waiter.wait(delayMs);
     }
