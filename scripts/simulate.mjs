@@ -17,15 +17,15 @@ const describeFailure = async (seed) => {
   return `Seed ${seed} fails:\n${lines.join("\n")}\n\nThe smallest story found:\n\n${story}\n`;
 };
 
-const simulateOnRequest = () => {
-  parentPort.on("message", async ({ from, to }) => {
-    const failures = [];
-    for (let seed = from; seed < to; seed += 1) {
-      const text = await describeFailure(seed);
-      if (text !== undefined) failures.push({ seed, text });
-    }
-    parentPort.postMessage({ seeds: to - from, failures });
-  });
+/* oxlint-disable unicorn/require-post-message-target-origin -- threads are no windows */
+
+const simulateRound = async ({ from, to }) => {
+  const failures = [];
+  for (let seed = from; seed < to; seed += 1) {
+    const text = await describeFailure(seed);
+    if (text !== undefined) failures.push({ seed, text });
+  }
+  parentPort.postMessage({ seeds: to - from, failures });
 };
 
 const parseOptions = () => {
@@ -108,7 +108,7 @@ const simulateAll = async ({ from, count, cores, keepGoing }) => {
   process.exitCode = failed.length > 0 ? 1 : 0;
 };
 
-if (!isMainThread) simulateOnRequest();
+if (!isMainThread) parentPort.on("message", (round) => void simulateRound(round));
 else {
   const options = parseOptions();
   if (options.show) {

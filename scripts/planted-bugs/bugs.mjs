@@ -192,12 +192,12 @@ plant("a fetcher dies of a store error", [
 plant("buffered lease not renewed", [
   "worker/lease-keeper.js",
   "filter(({ lost }) => lost === undefined)",
-  "filter(({ lost, abort }) => lost === undefined && abort !== undefined)",
+  "filter(({ lost, attempt }) => lost === undefined && attempt !== undefined)",
 ]);
 plant("heartbeat too slow for short leases", [
   "worker/lease-keeper.js",
-  "return heldJobs.shortestLeaseMs / heartbeatsPerLease;",
-  "return settings.leaseMs * 1.2;",
+  "heldJobs.shortestLeaseMs / heartbeatsPerLease;",
+  "worker.settings.leaseMs * 1.2;",
 ]);
 plant("lost lease does not abort", [
   "worker/attempt.js",
