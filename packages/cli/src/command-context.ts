@@ -27,21 +27,29 @@ export interface CommandContext {
   ): Promise<T>;
 }
 
+/** Somebody was asked and said no, which is no error. */
+export class DeclinedError extends Error {}
+
+export interface Question {
+  readonly yes?: boolean | undefined;
+  /** Left out by commands that have no dry run. */
+  readonly dryRun?: boolean;
+}
+
 /** Asks before something that cannot be taken back; where nobody can be asked, `--yes` must have said it. */
 export const confirm = async (
   { isInteractive }: Output,
   question: string,
-  yes: boolean | undefined,
+  { yes, dryRun }: Question,
 ): Promise<void> => {
   if (yes === true) return;
   if (!isInteractive) {
     throw new CliError("NotConfirmed", "This changes jobs, and nobody is here to confirm it.", {
       exitCode: exitCodes.notConfirmed,
-      hint: "Pass --yes, or --dry-run to see what would happen.",
+      hint: dryRun === undefined ? "Pass --yes." : "Pass --yes, or --dry-run to see what would happen.",
     });
   }
   const prompts = await import("@clack/prompts");
   const answer = await prompts.confirm({ message: question, initialValue: false, output: process.stderr });
-  if (answer === true) return;
-  throw new CliError("NotConfirmed", "Nothing was changed.", { exitCode: exitCodes.notConfirmed });
+  if (answer !== true) throw new DeclinedError();
 };

@@ -1,7 +1,8 @@
 import { type Command, CommanderError } from "commander";
-import type { CommandContext } from "./command-context.ts";
+import { type CommandContext, DeclinedError } from "./command-context.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { describeError } from "./output/describe-error.ts";
+import { describeError, stackOf } from "./output/describe-error.ts";
+import { describeUsageError } from "./output/describe-usage-error.ts";
 import { createOutput, type Output } from "./output/output.ts";
 import { printable } from "./output/printable.ts";
 import { createRedactor, type Redactor } from "./output/redact.ts";
@@ -30,17 +31,31 @@ const createContext = (options: GlobalOptions, output: Output, redactor: Redacto
   };
 };
 
-const report = (output: Output, error: unknown, debug: boolean): number => {
-  // Commander has printed its own message already, or the help that was asked for.
+interface ReportOptions {
+  readonly debug: boolean;
+  /** The command whose arguments were wrong. */
+  readonly usage: string;
+}
+
+const report = (output: Output, error: unknown, { debug, usage }: ReportOptions): number => {
+  // The help that was asked for, or that is shown where a command was left out.
   if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
-  if (error instanceof CommanderError && !output.json) return exitCodes.usage;
-  const { code, message, hint, exitCode } = describeError(error);
+  if (error instanceof CommanderError && error.code === "commander.help") return exitCodes.usage;
+  if (error instanceof DeclinedError) {
+    output.note("Nothing was changed.");
+    return exitCodes.notConfirmed;
+  }
+  const described = error instanceof CommanderError ? describeUsageError(error, usage) : describeError(error);
+  const { code, exitCode } = described;
+  // Before they are quoted or escaped, which would hide a password from the redaction and not from a reader.
+  const message = output.redact(described.message);
+  const hint = described.hint && output.redact(described.hint);
   if (output.json) output.complain(JSON.stringify({ error: { code, message, hint } }));
   else {
     output.complain(`${output.colours.red("error")} ${printable(message)}`);
     if (hint !== undefined) output.complain(`${output.colours.cyan("hint")}  ${hint}`);
   }
-  if (debug && error instanceof Error) output.complain(printable(error.stack ?? ""));
+  if (debug) output.complain(printable(output.redact(stackOf(error))));
   return exitCode;
 };
 
@@ -53,6 +68,9 @@ export const main = async (argv: readonly string[]): Promise<number> => {
   });
   const { env } = process;
   const redactor = createRedactor();
+  for (const word of argv.slice(2)) redactor.addAddress(word);
+  for (const name of ["LEASEHOLD_STORE", "DATABASE_URL"]) redactor.addAddress(env[name] ?? "");
+  redactor.addSecret(env["PGPASSWORD"] ?? "");
   const outputFor = (json: boolean): Output => createOutput({ json, redact: redactor.redact, env });
   let output = outputFor(argv.includes("--json"));
   let exitCode: number = exitCodes.done;
@@ -60,19 +78,24 @@ export const main = async (argv: readonly string[]): Promise<number> => {
     output = outputFor(options.json === true);
     exitCode = await work(createContext(options, output, redactor));
   });
-  const configureErrors = (command: Command): void => {
+  let usage = program.name();
+  const configureErrors = (command: Command, path: string): void => {
     command.configureOutput({
       writeErr: (text) => {
         if (!output.json) output.complain(text.trimEnd());
       },
+      // Reported below, as every error.
+      outputError: () => {
+        usage = path;
+      },
     });
-    for (const sub of command.commands) configureErrors(sub);
+    for (const sub of command.commands) configureErrors(sub, `${path} ${sub.name()}`);
   };
-  configureErrors(program);
+  configureErrors(program, program.name());
   try {
     await program.parseAsync(argv);
     return exitCode;
   } catch (error) {
-    return report(output, error, env["LEASEHOLD_DEBUG"] !== undefined);
+    return report(output, error, { debug: env["LEASEHOLD_DEBUG"] !== undefined, usage });
   }
 };

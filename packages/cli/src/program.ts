@@ -55,7 +55,6 @@ export const createProgram = (runWith: (options: GlobalOptions) => Run): Command
     .addOption(new Option("--no-color", "print without colours"))
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .addHelpText("after", examples)
-    .showHelpAfterError("(--help shows what there is)")
     .exitOverride();
   const run: Run = (work) => runWith(program.opts<GlobalOptions>())(work);
   addJobCommands(program, run);

@@ -128,11 +128,9 @@ const deleteBatch = 1_000;
 export const bench = async (context: CommandContext, options: BenchOptions): Promise<ExitCode> =>
   context.withStore({ hints: true }, async ({ leasehold, label }) => {
     const { output } = context;
-    await confirm(
-      output,
-      `Run ${formatCount(options.jobs)} jobs through ${label}, and delete them again?`,
-      options.yes,
-    );
+    await confirm(output, `Run ${formatCount(options.jobs)} jobs through ${label}, and delete them again?`, {
+      yes: options.yes,
+    });
     const typeName = `leasehold-bench-${randomBytes(4).toString("hex")}`;
     const ids: string[] = [];
     const progress = createProgress(output);

@@ -50,7 +50,11 @@ const show = (output: Output, findings: readonly Finding[]): void => {
 export const doctor = async (context: CommandContext, options: DoctorOptions): Promise<ExitCode> =>
   context.withStore({ migrated: false }, async (store) => {
     const { output } = context;
-    const findings = await examine(store, options);
+    // What a check could not do is told in the driver's words.
+    const findings = (await examine(store, options)).map((finding) => ({
+      ...finding,
+      summary: output.redact(finding.summary),
+    }));
     const has = (status: FindingStatus): boolean => findings.some((finding) => finding.status === status);
     if (output.json) output.printJson({ store: store.label, findings });
     else show(output, findings);

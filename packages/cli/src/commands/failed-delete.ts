@@ -114,7 +114,7 @@ export const deleteFailed = async (
     let deletedJobs = dryRun ? jobsInTrees : 0;
     if (!dryRun && trees.length > 0) {
       const what = `${plural(jobsInTrees, "job")} in ${plural(trees.length, "tree")}`;
-      await confirm(output, `Delete ${what} for good?`, choice.yes);
+      await confirm(output, `Delete ${what} for good?`, choice);
       const progress = createProgress(output);
       for (let start = 0; start < trees.length; start += batchSize) {
         const roots = trees.slice(start, start + batchSize).map(({ rootSequenceId }) => rootSequenceId);

@@ -59,7 +59,7 @@ export const redriveFailed = async (
     const plan = await redrive(true);
     if (choice.dryRun || plan.redriven.length === 0) show(output, plan, choice.dryRun);
     else {
-      await confirm(output, `Redrive ${plural(plan.redriven.length, "job")}?`, choice.yes);
+      await confirm(output, `Redrive ${plural(plan.redriven.length, "job")}?`, choice);
       show(output, await redrive(false), false);
     }
     return plan.skipped.some(({ reason }) => reason === "not_found") ? exitCodes.notFound : exitCodes.done;

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type LogLevel, type QueueOptions, stopOnSignals, type WorkerBuilder } from "leasehold";
 import { CliError } from "../cli-error.ts";
 import type { CommandContext } from "../command-context.ts";
-import { loadModule } from "../config/load-module.ts";
+import { loadModule, moduleError } from "../config/load-module.ts";
 import type { WorkerContext } from "../config/worker-module.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { createLog } from "../output/log.ts";
@@ -28,7 +28,10 @@ const buildWorker = async (
   path: string,
   context: WorkerContext,
 ): Promise<AnyWorkerBuilder> => {
-  const made: unknown = typeof exported === "function" ? await exported(context) : exported;
+  const make = async (): Promise<unknown> => (typeof exported === "function" ? exported(context) : exported);
+  const made = await make().catch((error: unknown) => {
+    throw moduleError(`The worker module ${path} did not make a worker`, error);
+  });
   if (isBuilder(made)) return made;
   const started = typeof made === "object" && made !== null && "stop" in made;
   throw new CliError("InvalidWorker", `${path} does not export a worker.`, {

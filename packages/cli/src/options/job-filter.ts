@@ -1,37 +1,28 @@
 import { type Command, Option } from "commander";
 import type { FailureReason, JobStatus } from "leasehold";
 import { failureReasons, jobStatuses } from "leasehold/adapter";
-import { CliError } from "../cli-error.ts";
-import { collect, parseMoment } from "./values.ts";
+import { collect, collectOneOf, parseMoment } from "./values.ts";
 
 export interface FilterOptions {
-  readonly status?: readonly string[];
+  readonly status?: readonly JobStatus[];
   readonly queue?: readonly string[];
   readonly type?: readonly string[];
   readonly sequenceType?: readonly string[];
   readonly sequence?: string;
   readonly root?: string;
-  readonly reason?: readonly string[];
+  readonly reason?: readonly FailureReason[];
   readonly createdAfter?: Date;
   readonly createdBefore?: Date;
   readonly finishedAfter?: Date;
   readonly finishedBefore?: Date;
 }
 
-const oneOf = <T extends string>(option: string, allowed: readonly T[], given: readonly string[]): T[] => {
-  const wrong = given.find((value) => !allowed.includes(value as T));
-  if (wrong === undefined) return given as T[];
-  throw new CliError("Usage", `${option} cannot be "${wrong}".`, {
-    hint: `It is one of ${allowed.join(", ")}.`,
-  });
-};
-
 /** Adds the options that choose jobs. Those of lists can be repeated, or take values with commas between them. */
 export const addFilterOptions = (command: Command, { status }: { readonly status: boolean }): Command => {
   if (status) {
     command.addOption(
       new Option("-s, --status <status>", `jobs in this status: ${jobStatuses.join(", ")}`).argParser(
-        collect,
+        collectOneOf(jobStatuses),
       ),
     );
   }
@@ -45,7 +36,7 @@ export const addFilterOptions = (command: Command, { status }: { readonly status
     .option("--root <id>", "jobs of the tree below this sequence")
     .addOption(
       new Option("--reason <reason>", `failed for this reason: ${failureReasons.join(", ")}`).argParser(
-        collect,
+        collectOneOf(failureReasons),
       ),
     )
     .option("--created-after <when>", "created since: a date, or how long ago (2h)", parseMoment)
@@ -71,13 +62,13 @@ export interface JobFilter {
 /** The same in the words of `listJobs`, without what was not asked for. */
 export const toFilter = (options: FilterOptions): JobFilter => {
   const filter: JobFilter = {
-    status: options.status && oneOf("--status", jobStatuses, options.status),
+    status: options.status,
     queue: options.queue,
     typeName: options.type,
     sequenceTypeName: options.sequenceType,
     sequenceId: options.sequence,
     rootSequenceId: options.root,
-    failureReason: options.reason && oneOf("--reason", failureReasons, options.reason),
+    failureReason: options.reason,
     createdFrom: options.createdAfter,
     createdBefore: options.createdBefore,
     finishedFrom: options.finishedAfter,

@@ -16,23 +16,23 @@ export const parseDuration = (text: string): number => {
   return Math.round(Number(match[1]) * unitsMs[match[2]!]!);
 };
 
-/** A moment: a date, or how long ago. */
-export const parseMoment = (text: string): Date => {
-  if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text.trim())) return new Date(Date.now() - parseDuration(text));
+const isDuration = (text: string): boolean => /^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text.trim());
+
+const parseDate = (text: string, orElse: string): Date => {
   const date = new Date(text);
-  if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(date.getTime())) {
-    throw new InvalidArgumentError(
-      "It must be a date such as 2026-01-31T12:00Z, or how long ago, such as 2h.",
-    );
-  }
-  return date;
+  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(date.getTime())) return date;
+  throw new InvalidArgumentError(`It must be a date such as 2026-01-31T12:00Z, or ${orElse}.`);
 };
+
+/** A moment: a date, or how long ago. */
+export const parseMoment = (text: string): Date =>
+  isDuration(text) ? new Date(Date.now() - parseDuration(text)) : parseDate(text, "how long ago, such as 2h");
 
 /** A moment to come: a date, or how long from now, which the store's clock then counts. */
 export const parseSchedule = (text: string): { readonly at: Date } | { readonly afterMs: number } =>
-  /^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text.trim())
+  isDuration(text)
     ? { afterMs: parseDuration(text) }
-    : { at: parseMoment(text) };
+    : { at: parseDate(text, "how long from now, such as 10m") };
 
 export const parseInteger =
   (min: number, max: number) =>
@@ -56,8 +56,10 @@ export const parseInput = (text: string): unknown => {
   try {
     return JSON.parse(json);
   } catch (error) {
+    // Not the whole message: it repeats a piece of the input.
+    const place = /\bposition \d+/.exec((error as Error).message)?.[0];
     throw new InvalidArgumentError(
-      `It must be JSON, @file or - for stdin: ${(error as Error).message}. Text needs quotes inside: '"text"'.`,
+      `It must be JSON, @file or - for stdin${place === undefined ? "" : `, and is not at ${place}`}. Text needs quotes inside: '"text"'.`,
     );
   }
 };
@@ -67,3 +69,12 @@ export const collect = (text: string, before: readonly string[] = []): string[] 
   ...before,
   ...text.split(",").filter((part) => part !== ""),
 ];
+
+/** The same, where only these will do. */
+export const collectOneOf =
+  <T extends string>(allowed: readonly T[]) =>
+  (text: string, before: readonly T[] = []): T[] => {
+    const given = collect(text, before);
+    if (given.every((value): value is T => allowed.includes(value as T))) return given;
+    throw new InvalidArgumentError(`It is one of ${allowed.join(", ")}.`);
+  };

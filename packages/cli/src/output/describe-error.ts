@@ -1,4 +1,3 @@
-import { CommanderError } from "commander";
 import { LeaseholdError } from "leasehold/adapter";
 import { CliError } from "../cli-error.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
@@ -19,12 +18,12 @@ const unreachable: Advice = [
 
 /** By the `code` that Leasehold, Node, PostgreSQL and SQLite give their errors. */
 const adviceByCode: Readonly<Record<string, Advice>> = {
-  JobNotFound: [exitCodes.notFound, "Look for it with `leasehold list`; it may have been deleted."],
+  JobNotFound: [exitCodes.notFound, "Look for it with `leasehold list`."],
   InvalidOption: [exitCodes.usage, "See the command's --help."],
   PayloadNotStorable: [exitCodes.usage, "Payloads are JSON."],
   PayloadTooLarge: [exitCodes.usage, "Store the data elsewhere and pass a reference to it."],
   SchemaValidation: [exitCodes.usage, "Change --input to fit the schema of the job type."],
-  UnknownJobType: [exitCodes.usage, "The config module's jobTypes do not have it; check the spelling."],
+  UnknownJobType: [exitCodes.usage, "The config module's jobTypes say which there are; check the spelling."],
   JobAlreadyExists: [
     exitCodes.error,
     "A job with this --id was started before; leave --id out for a new one.",
@@ -78,13 +77,29 @@ export const describeError = (thrown: unknown): ErrorDescription => {
   if (error instanceof CliError) {
     return { code: error.code, message, hint: error.hint, exitCode: error.exitCode };
   }
-  if (error instanceof CommanderError) {
-    return { code: "Usage", message, hint: undefined, exitCode: exitCodes.usage };
-  }
   const ownCode = property(error, "code");
   const code = typeof ownCode === "string" ? ownCode : error instanceof LeaseholdError ? error.code : "Error";
   // SQLite has codes for details of codes, such as SQLITE_READONLY_DBMOVED.
   const family = /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code;
   const [exitCode, hint] = adviceByCode[family] ?? (isConnectTimeout(message) ? unreachable : []);
   return { code, message, hint, exitCode: exitCode ?? exitCodes.error };
+};
+
+const deepestCause = 5;
+
+/**
+ * Where an error was thrown, and what caused it. Only messages and frames: the other properties of a driver's error hold
+ * the row that it was about, and so a job's input, and a stack may begin with a line of the config module.
+ */
+export const stackOf = (thrown: unknown): string => {
+  const stacks: string[] = [];
+  let error = thrown;
+  while (error instanceof Error && stacks.length < deepestCause) {
+    const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+    stacks.push(
+      [`${stacks.length === 0 ? "" : "caused by "}${error.name}: ${error.message}`, ...frames].join("\n"),
+    );
+    error = error.cause;
+  }
+  return stacks.join("\n");
 };

@@ -17,6 +17,8 @@ export interface Output {
   print(text: string): void;
   /** A result for programs. */
   printJson(value: unknown): void;
+  /** Takes passwords out of a text that did not come from jobs. Remarks and errors pass through it by themselves. */
+  readonly redact: Redact;
   /** A remark for people; left out with `--json`. */
   note(text: string): void;
   /** An error. */
@@ -36,6 +38,7 @@ export const createOutput = ({ json, redact, env }: OutputOptions): Output => {
   const isTerminal = process.stdout.isTTY && env["TERM"] !== "dumb";
   return {
     json,
+    redact,
     colours: pc.createColors(pc.isColorSupported && (isTerminal || env["FORCE_COLOR"] !== undefined)),
     isTerminal,
     isInteractive: process.stdin.isTTY && process.stderr.isTTY && !json && env["CI"] === undefined,

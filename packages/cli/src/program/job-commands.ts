@@ -43,6 +43,7 @@ export const addJobCommands = (program: Command, run: Run): void => {
     .command("cancel <ids...>")
     .description("cancel sequences, by their id or that of any of their jobs")
     .option("--reason <text>", "what to write down as the reason")
+    .option("--dry-run", "only say what would happen", false)
     .option("-y, --yes", "do not ask")
     .action((ids: string[], options) =>
       run(async (context) => (await import("../commands/cancel.ts")).cancel(context, ids, options)),

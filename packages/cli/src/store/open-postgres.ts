@@ -3,7 +3,7 @@ import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { createSettlingNotifyAdapter } from "./settling-notify-adapter.ts";
 import { type Database, migrationsOf, type OpenedStore, type OpenStoreOptions } from "./store.ts";
-import { redactUrls } from "./store-url.ts";
+import { labelOf } from "./store-url.ts";
 
 const loadPg = async (): Promise<typeof pg> => {
   try {
@@ -67,7 +67,7 @@ export const openPostgres = async ({
       },
     };
     return {
-      label: `${redactUrls(url)} (schema ${schema})`,
+      label: `${labelOf(url)} (schema ${schema})`,
       stateAdapter,
       notifyAdapter: notify?.adapter,
       migrations: migrationsOf(stateAdapter),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CliError } from "../cli-error.ts";
-import { createRedactor } from "../output/redact.ts";
-import { parseStoreAddress, redactUrls } from "./store-url.ts";
+import { createRedactor, redactUrls } from "../output/redact.ts";
+import { labelOf, parseStoreAddress } from "./store-url.ts";
 
 describe("store addresses", () => {
   it.each([
@@ -16,9 +16,29 @@ describe("store addresses", () => {
   it("reads both names of PostgreSQL, and nothing else", () => {
     expect(parseStoreAddress("postgres://h/d", "x")).toEqual({ kind: "postgres", url: "postgres://h/d" });
     expect(parseStoreAddress("postgresql://h/d", "x").kind).toBe("postgres");
-    for (const wrong of ["", "jobs.db", "sqlite:", "mysql://h/d", "postgres:h"]) {
+    const wrongs = [
+      "",
+      "jobs.db",
+      "sqlite:",
+      "mysql://h/d",
+      "postgres:h",
+      "postgres://u:12/3@h/d",
+      "postgres://h/d#x",
+    ];
+    for (const wrong of wrongs) {
       expect(() => parseStoreAddress(wrong, "x"), wrong).toThrow(CliError);
     }
+  });
+});
+
+describe("labels", () => {
+  it.each([
+    ["postgres://ada:secret@host:5433/db?sslmode=off", "postgres://ada@host:5433/db"],
+    ["postgres://host/db?user=ada@tenant&password=secret", "postgres://host/db"],
+    ["postgresql:///db?host=/tmp", "postgres:///db"],
+  ])("of %s", (text, expected) => {
+    expect(parseStoreAddress(text, "x").kind).toBe("postgres");
+    expect(labelOf(text)).toBe(expected);
   });
 });
 
@@ -32,6 +52,12 @@ describe("redaction", () => {
       "see postgres://a:***@h/d?password=***&sslmode=off now",
     ],
     ["redis://:secret@host", "redis://:***@host"],
+    ["postgres://ada:se/cr?e#t@host/db", "postgres://ada:***@host/db"],
+    ["postgres//ada:secret@host/db", "postgres//ada:***@host/db"],
+    [
+      "at file:///x/node_modules/@leasehold/cli/main.js:1:2",
+      "at file:///x/node_modules/@leasehold/cli/main.js:1:2",
+    ],
   ])("of %s", (text, expected) => {
     expect(redactUrls(text)).toBe(expected);
   });

@@ -4,56 +4,44 @@ export type StoreAddress =
   | { readonly kind: "sqlite"; readonly file: string }
   | { readonly kind: "postgres"; readonly url: string };
 
-const secretParameters = /([?&](?:password|sslpassword|token|secret)=)[^&#\s]*/gi;
-// Up to the last "@" before the host ends: a password may itself contain one that nobody escaped.
-const userInformation = /\b([a-z][a-z0-9+.-]*:\/\/)([^\s/?#'"<>]*)@/gi;
-
-/** Takes passwords out of every URL in a text. */
-export const redactUrls = (text: string): string =>
-  text
-    .replaceAll(userInformation, (_all, scheme: string, user: string) => {
-      const colon = user.indexOf(":");
-      return colon === -1 ? `${scheme}${user}@` : `${scheme}${user.slice(0, colon)}:***@`;
-    })
-    .replaceAll(secretParameters, "$1***");
-
-/** The passwords in a URL as they may turn up elsewhere: as written, and decoded. */
-export const secretsOf = (url: string): string[] => {
-  const secrets: string[] = [];
-  const add = (secret: string | undefined | null): void => {
-    if (secret === undefined || secret === null || secret === "") return;
-    secrets.push(secret);
-    try {
-      secrets.push(decodeURIComponent(secret));
-    } catch {
-      // Not an escaped text: then it stands for itself.
-    }
-  };
-  for (const [, , user = ""] of url.matchAll(userInformation)) {
-    const colon = user.indexOf(":");
-    if (colon !== -1) add(user.slice(colon + 1));
-  }
-  for (const [match, name = ""] of url.matchAll(secretParameters)) add(match.slice(name.length));
-  return [...new Set(secrets)];
+/** As it may be printed: who, where and which database, and nothing that was not understood. */
+export const labelOf = (url: string): string => {
+  const { username, host, pathname } = new URL(url);
+  return `postgres://${username === "" ? "" : `${username}@`}${host}${pathname}`;
 };
 
-/** Reads `sqlite:./jobs.db` or `postgres://…`. `source` says where the text came from. */
+const special = "with special characters of the password escaped: %2F for /, %40 for @, %3A for :, %23 for #";
+
+const postgresParameters = /^(user|password|host|port|database|options|application_name|ssl\w*|target_\w+)$/i;
+
+/**
+ * A password with a slash, question mark or hash in it ends the host early, and what follows of it passes for a database
+ * or a parameter. The "@" that should have come before the host gives it away.
+ */
+const hasMisplacedAt = ({ username, pathname, searchParams, hash }: URL): boolean =>
+  pathname.includes("@") ||
+  hash !== "" ||
+  (username === "" &&
+    [...searchParams].some(
+      ([name, value]) => !postgresParameters.test(name) && `${name}${value}`.includes("@"),
+    ));
+
+/**
+ * Reads `sqlite:./jobs.db` or `postgres://…`. `source` says where the text came from. What is not understood is never
+ * repeated in an error: nobody knows which part of it is the password.
+ */
 export const parseStoreAddress = (text: string, source: string): StoreAddress => {
   if (/^postgres(ql)?:\/\//i.test(text)) {
-    if (!URL.canParse(text)) {
-      throw new CliError("InvalidStore", `The address in ${source} is not a valid URL: ${redactUrls(text)}`, {
-        hint: "Write it as postgres://user:password@host:5432/database, with special characters of the password escaped.",
+    if (!URL.canParse(text) || hasMisplacedAt(new URL(text))) {
+      throw new CliError("InvalidStore", `The address in ${source} is not a valid URL.`, {
+        hint: `Write it as postgres://user:password@host:5432/database, ${special}.`,
       });
     }
     return { kind: "postgres", url: text };
   }
   const file = /^sqlite:(?:\/\/(?=[/.]))?(.+)$/is.exec(text)?.[1];
   if (file !== undefined) return { kind: "sqlite", file };
-  throw new CliError(
-    "InvalidStore",
-    `The store in ${source} is not one this command knows: ${redactUrls(text)}`,
-    {
-      hint: "Use sqlite:./jobs.db or postgres://user@host/database. For any other store, export its adapter from leasehold.config.ts.",
-    },
-  );
+  throw new CliError("InvalidStore", `The address in ${source} is not one of a store this command knows.`, {
+    hint: "Use sqlite:./jobs.db or postgres://user@host/database. For any other store, export its adapter from leasehold.config.ts.",
+  });
 };
