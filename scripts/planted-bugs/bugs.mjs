@@ -181,7 +181,7 @@ plant("repeated start taken for a duplicate id", [
 
 plant("hint as the only wake-up", [
   "worker/fetcher.js",
-  "return Math.max(Math.min(settings.pollIntervalMs, nextDueAt - now), shortestIdleMs);",
+  "return Math.min(settings.pollIntervalMs, idleMs);",
   "return 3_600_000;",
 ]);
 plant("a fetcher dies of a store error", [
@@ -247,8 +247,8 @@ plant("committer waits for a full batch", [
 ]);
 plant("batches in any order deadlock", [
   "worker/committer.js",
-  "await write(batch.sort(byJobId));",
-  "await write(batch);",
+  "queue.take(settings.commitBatchSize).sort(byJobId)",
+  "queue.take(settings.commitBatchSize)",
 ]);
 plant("poison job takes its neighbours along", [
   "worker/consumer.js",
@@ -260,7 +260,11 @@ plant("stop leaks the buffered leases", [
   "stopListening();\n            giveBackBuffered();",
   "stopListening();",
 ]);
-plant("stop does not wait for the committer", ["worker/running-worker.js", "await committer.flushed();", ""]);
+plant("stop does not wait for the committer", [
+  "worker/running-worker.js",
+  "loopsEnded.then(() => committer.flushed())",
+  "loopsEnded",
+]);
 plant("reaper stops after its first turn", [
   "worker/reaper.js",
   "return reaped === batchSize ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",

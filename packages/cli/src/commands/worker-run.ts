@@ -4,7 +4,7 @@ import { CliError } from "../cli-error.ts";
 import type { CommandContext } from "../command-context.ts";
 import { loadModule, moduleError } from "../config/load-module.ts";
 import type { WorkerContext } from "../config/worker-module.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
+import type { ExitCode } from "../exit-codes.ts";
 import { createLog } from "../output/log.ts";
 import { signalSource } from "../signal-source.ts";
 
@@ -102,12 +102,14 @@ export const workerRun = async (
         );
         stopOnSignals(worker, {
           process: host,
-          onStopped: async () => {
+          onStopped: async ({ abortedJobs, unwrittenResults }) => {
+            if (abortedJobs > 0) output.note(`${abortedJobs} jobs did not end in time and were aborted.`);
+            if (unwrittenResults > 0)
+              output.note(`${unwrittenResults} results could not be written; these jobs will run again.`);
             if (typeof close === "function") await close();
           },
         });
       });
-      if (code !== exitCodes.done) output.note("Some jobs did not end in time and were given back.");
       return code as ExitCode;
     },
   );

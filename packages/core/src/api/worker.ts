@@ -61,7 +61,7 @@ export interface WorkerStartOptions {
   readonly reapIntervalMs?: number | undefined;
   /** How long a handler may go on after its signal has aborted before its slot is given away. */
   readonly abortGraceMs?: number | undefined;
-  /** How long `stop` lets running jobs go on before it aborts them. */
+  /** How long `stop` lets running jobs go on before it aborts them; see `StopOptions`. */
   readonly stopDeadlineMs?: number | undefined;
   /** How many results are written at once at most. */
   readonly commitBatchSize?: number | undefined;
@@ -70,12 +70,16 @@ export interface WorkerStartOptions {
 }
 
 export interface StopOptions {
-  /** Stands before `stopDeadlineMs`. */
+  /**
+   * Overrides `stopDeadlineMs`. Counts from the call. Handlers that still run then are aborted and have `abortGraceMs`
+   * to react. Claims on their way, results and subscriptions have until the deadline, and at least two seconds after
+   * the last handler ended. So `stop` takes at most `deadlineMs` + `abortGraceMs` + 2 s, whatever the store does.
+   */
   readonly deadlineMs?: number | undefined;
 }
 
 export interface StopResult {
-  /** Every running job ended by itself before the deadline, and every result was written. */
+  /** Every running job ended by itself before the deadline, every result was written, and every claim was answered. */
   readonly clean: boolean;
   /** Jobs that were claimed but not begun, given back without costing an attempt. */
   readonly releasedJobs: number;
@@ -83,6 +87,11 @@ export interface StopResult {
   readonly abortedJobs: number;
   /** Handlers that did not react to their abort within the grace period. Their results are fenced off. */
   readonly abandonedJobs: number;
+  /**
+   * Results, and jobs to give back, that could not be written while stopping, because the store was not reachable in
+   * time. Their leases run out, and other workers run these jobs again.
+   */
+  readonly unwrittenResults: number;
 }
 
 export interface WorkerHealth {
@@ -101,7 +110,10 @@ export interface WorkerHealth {
 
 export interface RunningWorker {
   readonly workerId: string;
-  /** Claims nothing more, lets running jobs finish, writes all results. May be called again; the result is the same. */
+  /**
+   * Claims nothing more, lets running jobs finish until the deadline, writes all results. Never rejects, and returns
+   * in bounded time; see `StopOptions`. May be called again; the result is the same.
+   */
   stop(options?: StopOptions): Promise<StopResult>;
   health(): WorkerHealth;
 }

@@ -30,7 +30,13 @@ export interface LeaseholdEvents {
   workerStarted: WorkerEventData;
   workerError: { readonly workerId: string; readonly loop: string; readonly error: unknown };
   workerStopping: WorkerEventData;
-  workerStopped: WorkerEventData;
+  workerStopped: WorkerEventData & {
+    readonly clean: boolean;
+    readonly releasedJobs: number;
+    readonly abortedJobs: number;
+    readonly abandonedJobs: number;
+    readonly unwrittenResults: number;
+  };
 
   jobCreated: JobEventData & { readonly scheduledAt: number; readonly originId: string | null };
   jobSequenceCreated: JobEventData;

@@ -14,7 +14,7 @@ export interface StartableWorker {
 
 export type TestBenchOptions<TDefs> = Omit<
   LeaseholdOptions<TDefs, InProcessStateAdapter>,
-  "stateAdapter" | "notifyAdapter" | "runtime"
+  "stateAdapter" | "runtime"
 > & {
   /** Ids, tokens and jitter follow from it. Default: 1. */
   readonly seed?: number | string;
@@ -43,7 +43,7 @@ export const createTestBench = async <TDefs>({
   const { clock } = runtime;
   const store = createInProcessStateAdapter({ clock });
   const stateAdapter = wrapStateAdapter(store);
-  const notifyAdapter = createInProcessNotifyAdapter();
+  const notifyAdapter = options.notifyAdapter ?? createInProcessNotifyAdapter();
   const leasehold = await createLeasehold({ ...options, stateAdapter, notifyAdapter, runtime });
 
   const isIdle = async (): Promise<boolean> => {

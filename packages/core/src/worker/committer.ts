@@ -14,9 +14,13 @@ import type { WorkerContext } from "./worker-context.ts";
 /** Writes outcomes in batches, each fenced by its own lease. */
 export interface Committer {
   add(held: HeldJob, outcome: JobOutcome): void;
-  /** Resolves when everything added so far has been written or has lost its lease. */
+  /** Resolves when everything added so far has been written or given up on. */
   flushed(): Promise<void>;
+  /** Gives up on everything not written yet. Nothing is accepted any more. */
+  abandon(): void;
   readonly pending: number;
+  /** How many outcomes were given up on, for want of time or of a store that takes them. */
+  readonly unwritten: number;
 }
 
 interface Entry {
@@ -38,7 +42,9 @@ export const createCommitter = (
   const { store, observe, runtime } = engine;
   const { clock } = runtime;
   const queue = createFifo<Entry>();
-  let writing = 0;
+  let writing: readonly Entry[] = [];
+  let unwritten = 0;
+  let abandoned = false;
   let flushing = false;
   let onFlushed: (() => void)[] = [];
 
@@ -47,6 +53,7 @@ export const createCommitter = (
   };
 
   const loseAttempt = (entry: Entry): void => {
+    unwritten += 1;
     if (entry.held.span) endLostSpan(entry.held.span, "lease_expired");
     finish(entry);
   };
@@ -147,6 +154,7 @@ export const createCommitter = (
           }
         }
         await sleep(clock, Math.min(retryDelayMs * 2 ** attempt, longestRetryDelayMs));
+        if (abandoned) return;
         entries = withoutLost(entries);
       }
     }
@@ -154,11 +162,10 @@ export const createCommitter = (
 
   const flush = async (): Promise<void> => {
     while (queue.size > 0) {
-      const batch = queue.take(settings.commitBatchSize);
-      writing = batch.length;
       // One order for every batch of every worker: overlapping ones wait for each other instead of deadlocking.
-      await write(batch.sort(byJobId));
-      writing = 0;
+      writing = queue.take(settings.commitBatchSize).sort(byJobId);
+      await write(writing);
+      writing = [];
       onWritten();
     }
     flushing = false;
@@ -175,6 +182,10 @@ export const createCommitter = (
   return {
     add: (held, outcome) => {
       held.committing = true;
+      if (abandoned) {
+        loseAttempt({ held, outcome });
+        return;
+      }
       queue.push({ held, outcome });
       if (!flushing) {
         flushing = true;
@@ -189,8 +200,17 @@ export const createCommitter = (
       if (lingering) begin();
       return done;
     },
+    abandon: () => {
+      abandoned = true;
+      // Some of a batch may be written already: an entry by itself, after the store refused the batch as a whole.
+      const open = writing.filter(({ held }) => heldJobs.get(held.job.id) === held);
+      for (const entry of [...open, ...queue.take(queue.size)]) loseAttempt(entry);
+    },
     get pending() {
-      return queue.size + writing;
+      return queue.size + writing.length;
+    },
+    get unwritten() {
+      return unwritten;
     },
   };
 };

@@ -31,6 +31,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
   let asking = false;
   let hinted = false;
   let nextDueAt = Infinity;
+  /** How many claims in a row brought nothing although something was due. */
+  let outOfReach = 0;
 
   const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
     const { workerId, leaseMs } = settings;
@@ -68,15 +70,19 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
     gate.hold();
     try {
       const jobs = await claim(requests, limit).finally(gate.drop);
+      if (jobs.length > 0) outOfReach = 0;
       if (hinted || someRequestWasFilled(requests, jobs)) return 0;
       dueIn = (await store.nextRunnableIn({ requests })) ?? Infinity;
     } finally {
       asking = false;
     }
     if (hinted || someCouldNotBeAsked()) return 0;
+    // Nothing to be had, though something is due: it is locked by another transaction, for who knows how long.
+    outOfReach = dueIn > 0 ? 0 : outOfReach + 1;
     const now = clock.monotonic();
     nextDueAt = Math.min(nextDueAt, now + dueIn);
-    return Math.max(Math.min(settings.pollIntervalMs, nextDueAt - now), shortestIdleMs);
+    const idleMs = Math.max(nextDueAt - now, shortestIdleMs * 2 ** Math.min(outOfReach, 30));
+    return Math.min(settings.pollIntervalMs, idleMs);
   };
 
   const loop = startLoop(worker, "fetcher", turn);
@@ -101,7 +107,6 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
   };
 };
 
-// The store says "now" for jobs that another transaction holds; asking again at once would spin.
 const shortestIdleMs = 1;
 
 /** A queue that gave all it was asked for probably has more. */

@@ -13,6 +13,9 @@ import { startReaper } from "./reaper.ts";
 import type { ProcessGate } from "./process-gate.ts";
 import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts";
 
+// How long a stop goes on after the last handler has ended, if the deadline is over by then: time to write its result.
+const windUpMs = 2_000;
+
 /**
  *   store ──claim──▶ fetcher ──▶ consumer (slots) ──outcome──▶ committer ──batched, fenced──▶ store
  *                       ▲ hint, poll        lease keeper renews everything held; reaper takes back what others lost
@@ -74,33 +77,44 @@ export const startWorker = async (
 
   let state: WorkerHealth["state"] = "running";
 
+  /**
+   *   stop ──▶ handlers finish ──deadline──▶ abort ──at most abortGraceMs──▶ write and leave, until `windUpMs` later
+   *
+   * However the store and the transport behave, each step has its end.
+   */
   const stopNow = async (deadlineMs: number): Promise<StopResult> => {
+    const deadline = clock.monotonic() + deadlineMs;
+    const unwrittenBefore = committer.unwritten;
     state = "stopping";
     observe("workerStopping", () => ({ workerId, typeNames }));
     consumer.stop();
-    const reaperEnded = reaper.stop();
-    await fetcher.stop();
+    const loopsEnded = Promise.all([fetcher.stop(), reaper.stop()]);
 
-    await waitAtMost(consumer.drained(), deadlineMs);
+    await endsBy(deadline, consumer.drained());
     const abortedJobs = consumer.abortRunning();
     await consumer.drained();
-    await committer.flushed();
 
-    await Promise.all([
-      reaperEnded,
-      leaseKeeper.stop(),
-      ...subscriptions.map((dispose) => disposeQuietly(dispose)),
-    ]);
-    await engine.notifier.settled();
+    const end = Math.max(deadline, clock.monotonic() + windUpMs);
+    const flushed = await endsBy(
+      end,
+      loopsEnded.then(() => committer.flushed()),
+    );
+    if (!flushed) committer.abandon();
+    const farewells = [leaseKeeper.stop(), ...subscriptions.map(disposeQuietly), engine.notifier.settled()];
+    await endsBy(end, Promise.all(farewells));
+
     state = "stopped";
     reportIdle(-1);
-    observe("workerStopped", () => ({ workerId, typeNames }));
-    return {
-      clean: abortedJobs === 0,
+    const unwrittenResults = committer.unwritten - unwrittenBefore;
+    const result = {
+      clean: flushed && abortedJobs === 0 && unwrittenResults === 0,
       releasedJobs: consumer.released,
       abortedJobs,
       abandonedJobs: consumer.abandoned,
+      unwrittenResults,
     };
+    observe("workerStopped", () => ({ workerId, typeNames, ...result }));
+    return result;
   };
 
   const disposeQuietly = async (dispose: Dispose): Promise<void> => {
@@ -111,9 +125,14 @@ export const startWorker = async (
     }
   };
 
-  const waitAtMost = async (work: Promise<void>, ms: number): Promise<void> => {
+  /** Waits for the work, but not beyond the moment. Answers whether it has ended. */
+  const endsBy = async (moment: number, work: Promise<unknown>): Promise<boolean> => {
     const done = new AbortController();
-    await Promise.race([work.then(() => done.abort()), sleep(clock, ms, done.signal)]);
+    await Promise.race([
+      work.then(() => done.abort()),
+      sleep(clock, Math.max(0, moment - clock.monotonic()), done.signal),
+    ]);
+    return done.signal.aborted;
   };
 
   let stopped: Promise<StopResult> | undefined;

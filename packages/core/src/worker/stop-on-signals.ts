@@ -1,4 +1,5 @@
-import type { RunningWorker } from "../api/worker.ts";
+import type { RunningWorker, StopResult } from "../api/worker.ts";
+import { systemClock } from "../clock.ts";
 import { longestDurationMs } from "../model/limits.ts";
 import { InvalidOptionError } from "../errors.ts";
 import {
@@ -11,20 +12,25 @@ import {
 } from "../model/option-checks.ts";
 
 export interface StopOnSignalsOptions {
-  /** How long running jobs may go on. Default: the worker's `stopDeadlineMs`. */
+  /** How long running jobs may go on, from the signal. Default: each worker's `stopDeadlineMs`. */
   readonly deadlineMs?: number | undefined;
-  /** Runs after the workers have stopped: close pools and servers here. */
-  readonly onStopped?: (() => Promise<void> | void) | undefined;
+  /**
+   * Runs after the workers have stopped, with their results added up: close pools and servers here. It has ten seconds;
+   * a pool that waits for a database that does not answer must not keep the process.
+   */
+  readonly onStopped?: ((result: StopResult) => Promise<void> | void) | undefined;
   /** Default: the process this runs in. */
   readonly process?: Pick<NodeJS.Process, "on" | "off" | "exit"> | undefined;
 }
+
+const onStoppedMs = 10_000;
 
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 type StopSignal = keyof typeof signalNumbers;
 
 /**
- * Stops workers on SIGTERM and SIGINT and then ends the process: with 0 when every job ended by itself, with 1 when
- * some had to be aborted at the deadline or stopping failed. A second signal ends it at once with 128 + the signal's
+ * Stops workers on SIGTERM and SIGINT and then ends the process: with 0 when every job ended by itself and every result
+ * was written, with 1 otherwise. It takes no longer than the workers' `stop` (see `StopOptions`) and `onStopped` may. A second signal ends it at once with 128 + the signal's
  * number; the leases it held run out by themselves. Returns a function that takes the signal handlers away again.
  */
 export const stopOnSignals = (
@@ -37,9 +43,9 @@ export const stopOnSignals = (
 
   const stopAll = async (): Promise<number> => {
     try {
-      const results = await Promise.all(all.map((worker) => worker.stop({ deadlineMs })));
-      await onStopped?.();
-      return results.every(({ clean }) => clean) ? 0 : 1;
+      const result = addUp(await Promise.all(all.map((worker) => worker.stop({ deadlineMs }))));
+      await endInTime(onStopped?.(result));
+      return result.clean ? 0 : 1;
     } catch (error) {
       console.error(error);
       return 1;
@@ -61,6 +67,33 @@ export const stopOnSignals = (
     host.off("SIGTERM", onSignal);
     host.off("SIGINT", onSignal);
   };
+};
+
+const addUp = (results: readonly StopResult[]): StopResult => {
+  const sum = (field: Exclude<keyof StopResult, "clean">): number =>
+    results.reduce((total, result) => total + result[field], 0);
+  return {
+    clean: results.every(({ clean }) => clean),
+    releasedJobs: sum("releasedJobs"),
+    abortedJobs: sum("abortedJobs"),
+    abandonedJobs: sum("abandonedJobs"),
+    unwrittenResults: sum("unwrittenResults"),
+  };
+};
+
+const endInTime = async (work: Promise<void> | void): Promise<void> => {
+  let cancel: (() => void) | undefined;
+  const tooLate = new Promise<void>((_resolve, reject) => {
+    const error = new Error(
+      `onStopped has not returned within ${onStoppedMs} ms; the process ends all the same.`,
+    );
+    cancel = systemClock.setTimer(() => reject(error), onStoppedMs);
+  });
+  try {
+    await Promise.race([work, tooLate]);
+  } finally {
+    cancel?.();
+  }
 };
 
 // Checked now: on the day of the signal it would be too late to say so.

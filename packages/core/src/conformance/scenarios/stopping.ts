@@ -36,7 +36,13 @@ export const describeStopping: Scenario = ({ test }) => {
       const later = await leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
       goOn.open();
 
-      assert.deepEqual(await stopping, { clean: true, releasedJobs: 0, abortedJobs: 0, abandonedJobs: 0 });
+      assert.deepEqual(await stopping, {
+        clean: true,
+        releasedJobs: 0,
+        abortedJobs: 0,
+        abandonedJobs: 0,
+        unwrittenResults: 0,
+      });
       assert.equal(worker.health().state, "stopped");
       assert.equal((await completion(started)).output, "false");
       assert.equal((await leasehold.getJob({ id: later.id }))?.status, "pending");
@@ -112,7 +118,13 @@ export const describeStopping: Scenario = ({ test }) => {
 
       const result = await first.stop({ deadlineMs: 20 });
 
-      assert.deepEqual(result, { clean: false, releasedJobs: 0, abortedJobs: 1, abandonedJobs: 0 });
+      assert.deepEqual(result, {
+        clean: false,
+        releasedJobs: 0,
+        abortedJobs: 1,
+        abandonedJobs: 0,
+        unwrittenResults: 0,
+      });
       assert.equal(reason, "shutdown");
       await work(
         leasehold.createWorker().implementJobType({
@@ -170,7 +182,13 @@ export const describeStopping: Scenario = ({ test }) => {
 
       const result = await first.stop({ deadlineMs: 0 });
 
-      assert.deepEqual(result, { clean: false, releasedJobs: 0, abortedJobs: 1, abandonedJobs: 1 });
+      assert.deepEqual(result, {
+        clean: false,
+        releasedJobs: 0,
+        abortedJobs: 1,
+        abandonedJobs: 1,
+        unwrittenResults: 0,
+      });
       await work(
         leasehold
           .createWorker()
@@ -229,7 +247,13 @@ export const describeStopping: Scenario = ({ test }) => {
       const stopping = worker.stop();
       goOn.open();
 
-      assert.deepEqual(await stopping, { clean: true, releasedJobs: 3, abortedJobs: 0, abandonedJobs: 0 });
+      assert.deepEqual(await stopping, {
+        clean: true,
+        releasedJobs: 3,
+        abortedJobs: 0,
+        abandonedJobs: 0,
+        unwrittenResults: 0,
+      });
       assert.equal(ran, 0);
       const { jobs } = await leasehold.listJobs({ queue });
       assert.deepEqual(
