@@ -18,9 +18,9 @@ import type {
 import type {
   BulkJobTypeName,
   BulkStartOptions,
+  StartArguments,
   StartedJobSequence,
   StartedJobSequences,
-  StartJobSequenceOptions,
 } from "./api/start-options.ts";
 import type { TransactionOption } from "./api/transaction-context.ts";
 import type { WorkerBuilder, WorkerDefinitionOptions } from "./api/worker.ts";
@@ -36,6 +36,7 @@ import type {
   ExternalJobTypeName,
   JobOf,
   JobSequenceOf,
+  JobTypeNames,
   SequenceJobTypes,
 } from "./model/job-type-navigation.ts";
 
@@ -58,8 +59,8 @@ export type Leasehold<TDefs, TStateAdapter extends AnyStateAdapter> = LeaseholdA
  */
 export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /** Starts a sequence with a job of this type. */
-  startJobSequence<TTypeName extends ExternalJobTypeName<TDefs>>(
-    options: StartJobSequenceOptions<TDefs, TTxContext, TJobId, TTypeName>,
+  startJobSequence<TTypeName extends JobTypeNames<TDefs>["all"]>(
+    options: StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"],
   ): Promise<StartedJobSequence<TJobId, TDefs, TTypeName>>;
 
   /** Starts many sequences in one call, all or none. Types with blockers have to be started one by one. */
@@ -68,7 +69,7 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   ): Promise<StartedJobSequences<TJobId, TDefs, TItems>>;
 
   /** Completes jobs of a sequence from outside any worker: an approval, a webhook. */
-  completeJobSequence<TTypeName extends ExternalJobTypeName<TDefs>>(
+  completeJobSequence<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: CompleteJobSequenceOptions<TDefs, TTxContext, TJobId, TTypeName>,
   ): Promise<JobSequenceOf<TJobId, TDefs, TTypeName>>;
 
@@ -76,7 +77,7 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
    * Waits for a sequence to end. Rejects with `JobSequenceFailedError` as soon as it has failed, and with
    * `WaitForJobSequenceCompletionTimeoutError` when it takes too long. A sequence from another call can be spread in.
    */
-  waitForJobSequenceCompletion<TTypeName extends ExternalJobTypeName<TDefs>>(
+  waitForJobSequenceCompletion<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: WaitOptions<TJobId, TTypeName>,
   ): Promise<CompletedJobSequence<JobSequenceOf<TJobId, TDefs, TTypeName>>>;
 

@@ -1,5 +1,11 @@
 import type { BlockedJob, JobWithoutBlockers, PendingJob } from "../model/entities.ts";
-import type { AcceptedInput, BlockerMarkers, BlockerName, JobTypeName } from "../model/job-type-markers.ts";
+import type {
+  AcceptedInput,
+  BlockerMarkers,
+  BlockerName,
+  IsInternal,
+  JobTypeName,
+} from "../model/job-type-markers.ts";
 import type { ExternalJobTypeName, HasBlockers, JobOf, JobSequenceOf } from "../model/job-type-navigation.ts";
 import type { ScheduleOptions } from "../model/schedule.ts";
 import type { TransactionOption } from "./transaction-context.ts";
@@ -31,8 +37,17 @@ export interface DeduplicationOptions {
 /**
  * The input of a job of this type. Where the type is one of several, only what is right for each of them, which is
  * usually nothing. It can be left out where nothing is expected or the schema has a default.
+ *
+ * Where the type is any of them all, the input of one will do: that is what the compiler falls back to for a misspelt
+ * name, which then is the only error it reports.
  */
-export type InputOption<TDefs, TTypeName extends JobTypeName<TDefs>> = InputProperty<
+export type InputOption<TDefs, TTypeName extends JobTypeName<TDefs>> = [JobTypeName<TDefs>] extends [
+  TTypeName,
+]
+  ? InputProperty<AcceptedInput<TDefs, TTypeName>>
+  : InputForEach<TDefs, TTypeName>;
+
+type InputForEach<TDefs, TTypeName extends JobTypeName<TDefs>> = InputProperty<
   (TTypeName extends unknown ? (input: AcceptedInput<TDefs, TTypeName>) => void : never) extends (
     input: infer TInput,
   ) => void
@@ -58,16 +73,23 @@ type BlockerReferences<TJobId, TMarkers extends readonly unknown[]> = {
   readonly [I in keyof TMarkers]: BlockerReference<TJobId, BlockerName<TMarkers[I]>>;
 };
 
-export type StartBlockers<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
+export type StartBlockers<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> = StartBlockersFor<
+  JobOf<TJobId, TDefs, TTypeName>,
+  TTxContext,
+  BlockerReferences<TJobId, BlockerMarkers<TDefs[TTypeName]>>
+>;
+
+type StartBlockersFor<TJob, TTxContext, TReferences> = (
   options: {
     /** The job that will wait. What is started inside the callback belongs to its tree. */
-    readonly job: JobWithoutBlockers<
-      PendingJob<JobOf<TJobId, TDefs, TTypeName>> | BlockedJob<JobOf<TJobId, TDefs, TTypeName>>
-    >;
+    readonly job: JobWithoutBlockers<PendingJob<TJob> | BlockedJob<TJob>>;
   } & TTxContext,
-) =>
-  | BlockerReferences<TJobId, BlockerMarkers<TDefs[TTypeName]>>
-  | Promise<BlockerReferences<TJobId, BlockerMarkers<TDefs[TTypeName]>>>;
+) => TReferences | Promise<TReferences>;
 
 /** Required for a type with blockers, refused for one without. */
 export type StartBlockersOption<
@@ -79,11 +101,35 @@ export type StartBlockersOption<
   boolean extends HasBlockers<TDefs, TTypeName>
     ? { readonly startBlockers?: StartBlockers<TDefs, TTxContext, TJobId, TTypeName> }
     : HasBlockers<TDefs, TTypeName> extends true
-      ? {
-          /** Starts or finds the sequences this job waits for, and returns them in the order its type declares them. */
-          readonly startBlockers: StartBlockers<TDefs, TTxContext, TJobId, TTypeName>;
-        }
-      : { readonly startBlockers?: never };
+      ? WaitsForBlockers<
+          BlockerReferences<TJobId, BlockerMarkers<TDefs[TTypeName]>>,
+          JobOf<TJobId, TDefs, TTypeName>,
+          TTxContext
+        >
+      : { readonly startBlockers?: HasNoBlockers<TTypeName> };
+
+interface WaitsForBlockers<TReferences, TJob, TTxContext> {
+  /** Starts or finds the sequences this job waits for, and returns them in the order its type declares them. */
+  readonly startBlockers: StartBlockersFor<TJob, TTxContext, TReferences>;
+}
+
+declare const refused: unique symbol;
+
+/** In place of an option that jobs of the type cannot have; nothing is of this type. The compiler shows its name. */
+interface HasNoBlockers<TTypeName> {
+  readonly [refused]: TTypeName;
+}
+
+/** Likewise for the name of a type that only `continueWith` reaches. */
+interface InternalJobTypeCannotBeStarted<TTypeName> {
+  readonly [refused]: TTypeName;
+}
+
+type StartableOption<TDefs> = {
+  [K in JobTypeName<TDefs>]: IsInternal<TDefs[K]> extends true
+    ? { readonly typeName: InternalJobTypeCannotBeStarted<K> }
+    : unknown;
+};
 
 /** The argument of `startJobSequence`. Only `typeName` decides on the type; the rest has to follow. */
 export type StartJobSequenceOptions<
@@ -91,10 +137,21 @@ export type StartJobSequenceOptions<
   TTxContext,
   TJobId extends string,
   TTypeName extends ExternalJobTypeName<TDefs>,
-> = StartBasics<TTypeName, TJobId> &
-  InputOption<TDefs, NoInfer<TTypeName>> &
-  StartBlockersOption<TDefs, TTxContext, TJobId, NoInfer<TTypeName>> &
-  TransactionOption<TTxContext>;
+> = StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"];
+
+/** An interface for the reason that `JobTypeNames` is one: so that errors show the options and not the definitions. */
+export interface StartArguments<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> {
+  readonly startJobSequence: StartBasics<TTypeName, TJobId> &
+    StartableOption<TDefs>[NoInfer<TTypeName>] &
+    InputOption<TDefs, NoInfer<TTypeName>> &
+    StartBlockersOption<TDefs, TTxContext, TJobId, NoInfer<TTypeName>> &
+    TransactionOption<TTxContext>;
+}
 
 interface StartBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
   readonly typeName: TTypeName;
@@ -114,11 +171,18 @@ export type BulkStartOptions<
   TTypeName extends BulkJobTypeName<TDefs>,
 > = TTypeName extends unknown ? StartBasics<TTypeName, TJobId> & InputOption<TDefs, TTypeName> : never;
 
+/** What `startJobSequence` returns for a job of this type. */
 export type StartedJobSequence<
   TJobId extends string,
   TDefs,
   TTypeName extends JobTypeName<TDefs>,
-> = JobSequenceOf<TJobId, TDefs, TTypeName> & {
+> = StartedByType<TJobId, TDefs>[TTypeName];
+
+type StartedByType<TJobId extends string, TDefs> = {
+  [K in JobTypeName<TDefs>]: Started<JobSequenceOf<TJobId, TDefs, K>>;
+};
+
+type Started<TSequence> = TSequence & {
   /** This is a sequence that was there before, found by its deduplication key. */
   readonly deduplicated: boolean;
 };

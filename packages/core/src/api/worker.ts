@@ -1,4 +1,5 @@
 import type { JobTypeName } from "../model/job-type-markers.ts";
+import type { JobTypeNames } from "../model/job-type-navigation.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { Middleware, ProcessFunction } from "./process.ts";
 
@@ -28,7 +29,7 @@ export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
   use(middleware: Middleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
   /** Adds a handler. A worker only claims jobs of types it has a handler for. */
-  implementJobType<TTypeName extends JobTypeName<TDefs>>(
+  implementJobType<TTypeName extends JobTypeNames<TDefs>["all"]>(
     options: ImplementJobTypeOptions<TDefs, TTxContext, TJobId, TTypeName>,
   ): WorkerBuilder<TDefs, TTxContext, TJobId>;
 

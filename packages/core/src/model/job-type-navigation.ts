@@ -46,6 +46,15 @@ export type ExternalJobTypeDefinitions<TDefs> = {
 /** The names of the types whose jobs can be started. */
 export type ExternalJobTypeName<TDefs> = keyof ExternalJobTypeDefinitions<TDefs> & JobTypeName<TDefs>;
 
+/**
+ * The names as the bounds of type parameters. The compiler shows a union under the alias it was computed by, with all
+ * definitions as the argument; the property of an interface has no alias, so that its errors show the names.
+ */
+export interface JobTypeNames<TDefs> {
+  readonly all: JobTypeName<TDefs> & keyof TDefs;
+  readonly external: keyof ExternalJobTypeDefinitions<TDefs> & JobTypeName<TDefs>;
+}
+
 /** The types that a job of this type can continue with. */
 export type ContinuationJobTypes<
   TDefs,

@@ -1,7 +1,16 @@
 import type { AsyncScope } from "../async-scope.ts";
 import type { Leasehold } from "../api.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import type { StartArguments } from "../api/start-options.ts";
+import type {
+  AnyStateAdapter,
+  GetStateAdapterJobId,
+  GetStateAdapterTxContext,
+} from "../contracts/state-adapter.ts";
 import { JobAlreadyExistsError } from "../errors.ts";
+import type { JobTypeName } from "../model/job-type-markers.ts";
+
+type AnyContext = GetStateAdapterTxContext<AnyStateAdapter>;
+type AnyId = GetStateAdapterJobId<AnyStateAdapter>;
 
 type Started = { readonly id: string } | readonly { readonly id: string }[];
 
@@ -39,8 +48,9 @@ export const acknowledgeStarts = <TDefs>(
 
   return {
     ...leasehold,
-    startJobSequence: (options) =>
-      collect(() => watchIds(options, () => leasehold.startJobSequence(options)), startedIds),
+    startJobSequence: <TTypeName extends JobTypeName<TDefs>>(
+      options: StartArguments<TDefs, AnyContext, AnyId, TTypeName>["startJobSequence"],
+    ) => collect(() => watchIds(options, () => leasehold.startJobSequence<TTypeName>(options)), startedIds),
     startJobSequences: (options) =>
       collect(() => watchIds(options, () => leasehold.startJobSequences(options)), startedIds),
     runInTransaction: (callback) => collect(() => leasehold.runInTransaction(callback), none),
