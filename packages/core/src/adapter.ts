@@ -4,6 +4,7 @@ export type * from "./contracts/events.ts";
 export type * from "./contracts/notify-adapter.ts";
 export type * from "./contracts/observability-adapter.ts";
 export type * from "./contracts/state-adapter.ts";
+export { hasAttemptsLeft } from "./contracts/attempts.ts";
 export { createdStateJob } from "./contracts/created-job.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./contracts/lease-checks.ts";
 export {

@@ -41,6 +41,8 @@ const columns: Record<string, { readonly usually?: string }> = {
   output: {},
   progress: {},
   last_error: {},
+  last_failed_at: {},
+  max_attempts_given: {},
 };
 
 /** The columns of a job, of the table or alias given, as `toStateJob` reads them. */
@@ -147,6 +149,7 @@ const readJob = (row: SqlRow, known: Known): StateJob => {
     scheduledAt: number(row["scheduled_at"]) ?? createdAt,
     attempt,
     maxAttempts: Number(row["max_attempts"]),
+    maxAttemptsGiven: row["max_attempts_given"] !== false,
     timeoutMs: number(row["timeout_ms"]),
     leaseMs: number(row["lease_ms"]),
     leaseToken: known.leaseToken,
@@ -156,6 +159,7 @@ const readJob = (row: SqlRow, known: Known): StateJob => {
     expiredLeases: number(row["expired_leases"]) ?? 0,
     lastAttemptAt: number(row["last_attempt_at"]),
     lastError: text(row["last_error"]),
+    lastFailedAt: number(row["last_failed_at"]),
     completedAt: status === "completed" ? finishedAt : null,
     completedBy: text(row["completed_by"]),
     continuedToId: text(row["continued_to_id"]),

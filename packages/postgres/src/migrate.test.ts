@@ -8,6 +8,7 @@ import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { migrate, migrationStatus } from "./migrate.ts";
 import type { Migration } from "./migrations/migration.ts";
 import { migrations } from "./migrations/index.ts";
+import { laneNumber } from "./operations/lanes.ts";
 import type { PgStateProvider } from "./provider.ts";
 import { createPgPoolProvider } from "./providers/pg-pool.ts";
 import { createPostgresJsProvider } from "./providers/postgres-js.ts";
@@ -15,6 +16,7 @@ import { createPgStateAdapter } from "./state-adapter.ts";
 import { nameTables, type Tables } from "./tables.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "./testing/fixtures.ts";
 import { claim, completionOf, newJob } from "./testing/store-calls.ts";
+import { until } from "./testing/until.ts";
 
 const url = inject("postgres18Url");
 const pool = new pg.Pool({ connectionString: url, max: 20 });
@@ -173,6 +175,44 @@ describe("migrate", () => {
       [`${schema}.job_extra`],
     );
     expect(rows).toEqual([{ valid: true }]);
+  });
+
+  it("takes over jobs that the first version has stored", async () => {
+    await migrate(provider, tables, migrations.slice(0, 1));
+    await pool.query(
+      `INSERT INTO ${schema}.job (id, sequence_id, root_sequence_id, lane, created_at, due_at, scheduled_at,
+         sequence_created_at, status, priority, sequence_index, max_attempts, ready, queue, type_name,
+         sequence_type_name, input)
+       SELECT id, id, id, $1, 1, 1, 1, 1, 'pending', 0, 0, 4, true, 'default', 'work', 'work', 'null'
+       FROM gen_random_uuid() AS id`,
+      [laneNumber("default", "work")],
+    );
+    const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
+    const [job] = await claim(adapter, { limit: 5 });
+    expect(job).toMatchObject({ attempt: 1, maxAttemptsGiven: true, lastFailedAt: null });
+    expect(await adapter.commitOutcomes({ outcomes: [completionOf(job!)] })).toMatchObject([
+      { kind: "applied" },
+    ]);
+  });
+
+  it("holds up nobody while it waits for a transaction that uses the table", async () => {
+    await migrate(provider, tables, migrations.slice(0, 1));
+    const reader = await pool.connect();
+    await reader.query("BEGIN");
+    await reader.query(`SELECT count(*) FROM ${schema}.job`);
+    const migrating = migrate(provider, tables, migrations);
+    await until(async () => {
+      const { rows } = await pool.query(
+        "SELECT 1 FROM pg_locks WHERE relation = to_regclass($1) AND mode = 'AccessExclusiveLock' AND NOT granted",
+        [`${schema}.job`],
+      );
+      return rows.length > 0;
+    }, "the migration waits");
+    await pool.query(`UPDATE ${schema}.job SET priority = 1`);
+    await reader.query("COMMIT");
+    reader.release();
+    await migrating;
+    expect((await migrationStatus(provider, tables, migrations)).pending).toEqual([]);
   });
 
   it("asks for no more than use of the tables where the schema is up to date", async () => {

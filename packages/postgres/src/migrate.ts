@@ -3,6 +3,7 @@ import type { BaseStateAdapterContext } from "leasehold/adapter";
 import type { Migration } from "./migrations/migration.ts";
 import type { PgStateProvider } from "./provider.ts";
 import type { Tables } from "./tables.ts";
+import { hasSqlState } from "./transient-errors.ts";
 
 export interface MigrationStatus {
   readonly applied: readonly { readonly version: number; readonly name: string }[];
@@ -82,6 +83,8 @@ const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context
   });
 };
 
+const lockTimeoutMs = 1_000;
+
 const applyMigration = async (
   provider: AnyProvider,
   tables: Tables,
@@ -100,14 +103,21 @@ const applyMigration = async (
       params: [],
     });
     await provider.provideContext(run);
-  } else await run(ctx);
+  } else {
+    // A step that changes a table needs it to itself for a moment. While it waits for that, everybody else waits behind
+    // it: so it waits briefly, and tries again later.
+    await provider.executeSql(ctx, { sql: `SET LOCAL lock_timeout = '${lockTimeoutMs}ms'`, params: [] });
+    await run(ctx);
+  }
   await provider.executeSql(ctx, {
     sql: `INSERT INTO ${tables.migration} (version, name) VALUES ($1, $2)`,
     params: [migration.version, migration.name],
   });
 };
 
+const lockNotAvailable = "55P03";
 const lockPollMs = 50;
+const retryDelayMs = 500;
 
 /**
  * Brings the schema up to date. Any number of processes may do so at once: one works, the others wait and find nothing
@@ -121,7 +131,7 @@ export const migrate = async (
   tables: Tables,
   migrations: readonly Migration[],
 ): Promise<void> => {
-  const apply = (migration: Migration): Promise<boolean> =>
+  const tryToApply = (migration: Migration): Promise<boolean> =>
     provider.runInTransaction(async (ctx) => {
       if (!(await tryToLock(provider, tables, ctx))) return false;
       await prepareSchema(provider, tables, ctx);
@@ -129,6 +139,15 @@ export const migrate = async (
       if (unapplied([migration], applied).length > 0) await applyMigration(provider, tables, migration, ctx);
       return true;
     });
+  const apply = async (migration: Migration): Promise<boolean> => {
+    try {
+      return await tryToApply(migration);
+    } catch (error) {
+      if (!hasSqlState(error, lockNotAvailable)) throw error;
+      await sleep(retryDelayMs);
+      return false;
+    }
+  };
   for (const migration of unapplied(migrations, await readApplied(provider, tables))) {
     while (!(await apply(migration))) await sleep(lockPollMs);
   }

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { rm } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
-import { newJob } from "./test-support/jobs.ts";
+import { createJobTables } from "./migrations/0001-jobs.ts";
+import { nameTables } from "./tables.ts";
+import { claimAll, completion, newJob } from "./test-support/jobs.ts";
 import { createTestFolder, openRaw, testDriver } from "./test-support/store.ts";
 
 let folder: string;
@@ -35,11 +37,20 @@ describe("migrations", () => {
     const adapter = await open({ migrate: false });
     const before = await adapter.migrationStatus();
     expect(before.applied).toEqual([]);
-    expect(before.pending.map(({ version, name }) => [version, name])).toEqual([[1, "jobs"]]);
+    expect(before.pending.map(({ version, name }) => [version, name])).toEqual([
+      [1, "jobs"],
+      [2, "attempts"],
+    ]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
     const after = await adapter.migrate();
-    expect(after).toEqual({ applied: [{ version: 1, name: "jobs" }], pending: [] });
+    expect(after).toEqual({
+      applied: [
+        { version: 1, name: "jobs" },
+        { version: 2, name: "attempts" },
+      ],
+      pending: [],
+    });
     expect(await adapter.migrationStatus()).toEqual(after);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();
@@ -66,13 +77,33 @@ describe("migrations", () => {
     }
   });
 
+  it("take over jobs that the first version has stored", async () => {
+    const database = await openRaw(file);
+    for (const sql of createJobTables(nameTables("leasehold_"), "TEXT")) database.exec(sql);
+    database.exec(
+      "CREATE TABLE leasehold_migration (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
+    );
+    database.exec("INSERT INTO leasehold_migration VALUES (1, 'jobs', 0)");
+    database.exec(`INSERT INTO leasehold_job (id, status, queue, type_name, priority, scheduled_at, max_attempts, sequence_id,
+        sequence_type_name, sequence_index, sequence_created_at, root_sequence_id, created_at, on_blocker_failure, input)
+      VALUES ('a', 'pending', 'queue', 'type', 0, 1, 4, 'a', 'type', 0, 1, 'a', 1, 'fail', 'null')`);
+    database.close();
+    const adapter = await open();
+    const [job] = await claimAll(adapter);
+    expect(job).toMatchObject({ id: "a", maxAttemptsGiven: true, lastFailedAt: null });
+    expect(await adapter.commitOutcomes({ outcomes: [completion(job!)] })).toMatchObject([
+      { kind: "applied" },
+    ]);
+    await adapter.close();
+  });
+
   it("leave alone what a newer version has done", async () => {
     await (await open()).close();
     const database = await openRaw(file);
     database.exec("INSERT INTO leasehold_migration VALUES (99, 'of the future', 0)");
     database.close();
     const adapter = await open();
-    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 99]);
+    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 2, 99]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();
   });

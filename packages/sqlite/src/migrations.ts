@@ -1,6 +1,7 @@
 import type { BusyRetry } from "./busy-retry.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { createJobTables } from "./migrations/0001-jobs.ts";
+import { addAttemptColumns } from "./migrations/0002-attempts.ts";
 import { rollBackAfter } from "./roll-back.ts";
 import type { Tables } from "./tables.ts";
 
@@ -23,7 +24,10 @@ interface Migration extends AppliedMigration {
 }
 
 // Only ever added to, and only what an older version of this package can live with: during a deployment both run.
-const migrations: readonly Migration[] = [{ version: 1, name: "jobs", statements: createJobTables }];
+const migrations: readonly Migration[] = [
+  { version: 1, name: "jobs", statements: createJobTables },
+  { version: 2, name: "attempts", statements: addAttemptColumns },
+];
 
 export interface Migrations {
   /** What has been done and what is left; changes nothing. */

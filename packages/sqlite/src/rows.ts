@@ -42,6 +42,8 @@ const columns = [
   "on_blocker_failure",
   "blocker_count",
   "open_blockers",
+  "last_failed_at",
+  "max_attempts_given",
 ] as const;
 
 const toJob = (values: readonly unknown[]): StateJob => ({
@@ -64,6 +66,7 @@ const toJob = (values: readonly unknown[]): StateJob => ({
   scheduledAt: values[16] as number,
   attempt: values[17] as number,
   maxAttempts: values[18] as number,
+  maxAttemptsGiven: values[39] !== 0,
   timeoutMs: values[19] as number | null,
   leaseMs: values[20] as number | null,
   leaseToken: values[21] as string | null,
@@ -73,6 +76,7 @@ const toJob = (values: readonly unknown[]): StateJob => ({
   expiredLeases: values[25] as number,
   lastAttemptAt: values[26] as number | null,
   lastError: values[27] as string | null,
+  lastFailedAt: values[38] as number | null,
   completedAt: values[28] as number | null,
   completedBy: values[29] as string | null,
   continuedToId: values[30] as string | null,
@@ -113,6 +117,8 @@ const claimedColumns: readonly (readonly [column: string, usually?: string])[] =
   ["on_blocker_failure", "'fail'"],
   ["blocker_count", "0"],
   ["open_blockers", "0"],
+  ["last_failed_at"],
+  ["max_attempts_given"],
 ];
 
 /** What the claimer knows of the jobs it has claimed. */
@@ -154,6 +160,7 @@ const toClaimedJob = (
     scheduledAt: (values[15] as number | null) ?? createdAt,
     attempt,
     maxAttempts: values[5] as number,
+    maxAttemptsGiven: values[26] !== 0,
     timeoutMs: values[16] as number | null,
     leaseMs: ownLeaseMs,
     leaseToken,
@@ -163,6 +170,7 @@ const toClaimedJob = (
     expiredLeases: (values[19] as number | null) ?? 0,
     lastAttemptAt: now,
     lastError: values[20] as string | null,
+    lastFailedAt: values[25] as number | null,
     completedAt: null,
     completedBy: null,
     continuedToId: null,

@@ -41,7 +41,7 @@ CREATE TABLE "leasehold_job" (
   output TEXT,
   progress TEXT,
   last_error TEXT
-);
+, last_failed_at INTEGER, max_attempts_given INTEGER);
 
 CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, priority DESC, scheduled_at)
   WHERE status = 'pending';

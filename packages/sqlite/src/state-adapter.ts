@@ -182,7 +182,7 @@ export async function createSqliteStateAdapter(
       writeInTransaction("addJobBlockers", call, (db, at) => operations.addJobBlockers(db, call, at)),
     claimJobs: (call) => write("claimJobs", call, (db, at) => operations.claimJobs(db, call, at)),
     nextRunnableIn: (call) =>
-      read("nextRunnableIn", call, (db, at) => operations.nextRunnableIn(db, call.requests, at)),
+      read("nextRunnableIn", call, (db, at) => operations.nextRunnableIn(db, call, at)),
     renewLeases: (call) =>
       write("renewLeases", call, (db, at) => operations.renewLeases(db, call.leases, at)),
     lockJob: (call) => writeInTransaction("lockJob", call, (db, at) => operations.lockJob(db, call, at)),

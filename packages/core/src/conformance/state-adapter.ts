@@ -3,6 +3,7 @@ import type { StateAdapterFixture } from "./state-fixture.ts";
 import { defineStateSuite } from "./state-suite.ts";
 import type { StateSuite } from "./state-suite.ts";
 import { describeAddJobBlockers } from "./state/add-job-blockers.ts";
+import { describeAttempts } from "./state/attempts.ts";
 import { describeCancelSequences } from "./state/cancel-sequences.ts";
 import { describeClaimJobs } from "./state/claim-jobs.ts";
 import { describeClaimOrder } from "./state/claim-order.ts";
@@ -39,6 +40,7 @@ const suites: Readonly<Record<string, (suite: StateSuite) => void>> = {
   fencing: describeFencing,
   unblocking: describeUnblocking,
   "failure cascade": describeFailureCascade,
+  attempts: describeAttempts,
   reapExpiredLeases: describeReapExpiredLeases,
   cancelSequences: describeCancelSequences,
   redriveJobs: describeRedriveJobs,

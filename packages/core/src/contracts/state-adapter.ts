@@ -41,6 +41,8 @@ export interface NewJob {
   readonly input: string;
   readonly schedule: Schedule;
   readonly maxAttempts: number;
+  /** False when `maxAttempts` is only a default; then `MaxAttempts` of a later call override it. True if left out. */
+  readonly maxAttemptsGiven?: boolean;
   readonly timeoutMs: number | null;
   readonly leaseMs: number | null;
   readonly onBlockerFailure: OnBlockerFailure;
@@ -62,6 +64,12 @@ export interface CreatedStateJob {
   readonly job: StateJob;
   readonly deduplicated: boolean;
 }
+
+/**
+ * How many attempts jobs have, by type, where nobody has said so for the job itself (`maxAttemptsGiven` is false). Only
+ * own properties count. It decides what becomes of a job whose lease has run out.
+ */
+export type MaxAttempts = Readonly<Record<string, number>>;
 
 /** Some jobs of one queue. */
 export interface ClaimRequest {
@@ -288,6 +296,9 @@ export interface StateAdapter<
    * Never waits: a job that another transaction has locked is skipped. With `retried`, an earlier call with this token
    * may have been applied although its answer was lost; the jobs held by the token are then returned first and count
    * against the limits.
+   *
+   * A job taken from a lease that ran out has its `lastFailedAt` there. `maxAttempts` overrides defaults in deciding
+   * whether such a job has attempts left; so it does in `nextRunnableIn` and `reapExpiredLeases`.
    */
   claimJobs(
     call: StateCall<TTxContext> & {
@@ -297,6 +308,7 @@ export interface StateAdapter<
       readonly requests: readonly ClaimRequest[];
       readonly limit: number;
       readonly retried?: boolean;
+      readonly maxAttempts?: MaxAttempts | undefined;
     },
   ): Promise<StateJob[]>;
 
@@ -305,7 +317,10 @@ export interface StateAdapter<
    * of a lease: 0 when there is one now, null when there is none in sight. A hint; not exact under concurrency.
    */
   nextRunnableIn(
-    call: StateCall<TTxContext> & { readonly requests: readonly Omit<ClaimRequest, "limit">[] },
+    call: StateCall<TTxContext> & {
+      readonly requests: readonly Omit<ClaimRequest, "limit">[];
+      readonly maxAttempts?: MaxAttempts | undefined;
+    },
   ): Promise<number | null>;
 
   /**
@@ -339,7 +354,7 @@ export interface StateAdapter<
    * In the same atomic step: when a sequence completes (its job completes without continuation), the jobs it blocked
    * have one open blocker less and become pending at none. When a sequence fails, blocked jobs that do not wait
    * regardless fail with `blocker_failed`, and so on through theirs. A retry or a failure ends a run of
-   * `expiredLeases`; a release keeps it.
+   * `expiredLeases` and sets `lastFailedAt`; a release keeps both.
    */
   commitOutcomes(
     call: StateCall<TTxContext> & { readonly outcomes: readonly JobOutcome[] },
@@ -347,11 +362,15 @@ export interface StateAdapter<
 
   /**
    * Takes up to `limit` running jobs whose lease has run out: back to pending as if scheduled for the moment the lease
-   * ended, or to failed (`attempts_exhausted`, with `error`, and cascading) where no attempt is left. Skips locked rows
-   * and never stops at them.
+   * ended, or to failed (`attempts_exhausted`, with `error`, and cascading) where no attempt is left. The end of the
+   * lease becomes `lastFailedAt`. Skips locked rows and never stops at them.
    */
   reapExpiredLeases(
-    call: StateCall<TTxContext> & { readonly limit: number; readonly error: string },
+    call: StateCall<TTxContext> & {
+      readonly limit: number;
+      readonly error: string;
+      readonly maxAttempts?: MaxAttempts | undefined;
+    },
   ): Promise<ReapedJob[]>;
 
   /**

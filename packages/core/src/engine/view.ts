@@ -31,6 +31,8 @@ export const viewFields: readonly string[] = [
   "timeoutMs",
   "lastError",
   "lastAttemptAt",
+  "lastFailedAt",
+  "deduplicationKey",
   "leasedBy",
   "leasedUntil",
   "completedAt",
@@ -105,6 +107,8 @@ export const viewJobWithoutBlockers = (
     progress: decode(engine, job.progress, "progress"),
     lastError: parseStoredError(job.lastError),
     lastAttemptAt: date(job.lastAttemptAt),
+    lastFailedAt: date(job.lastFailedAt),
+    deduplicationKey: job.deduplicationKey,
   };
   addStatusFields(engine, job, view);
   return view;

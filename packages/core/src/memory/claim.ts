@@ -1,5 +1,6 @@
+import { hasAttemptsLeft } from "../contracts/attempts.ts";
 import { assertLeaseDuration } from "../contracts/lease-checks.ts";
-import type { ClaimRequest } from "../contracts/state-adapter.ts";
+import type { ClaimRequest, MaxAttempts } from "../contracts/state-adapter.ts";
 import type { StateJob } from "../model/job.ts";
 import { createHeap } from "./heap.ts";
 import type { JobRecord, Lane, RunnableEntry } from "./job-record.ts";
@@ -14,6 +15,7 @@ export interface ClaimCall {
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
   readonly retried?: boolean;
+  readonly maxAttempts?: MaxAttempts | undefined;
 }
 
 interface Head {
@@ -21,9 +23,25 @@ interface Head {
   readonly entry: RunnableEntry;
 }
 
-const headOf = (lane: Lane, now: number): Head | undefined => {
-  const pending = lane.pending.head(now);
-  const expired = lane.leased.head(now);
+/** By what a call says of `maxAttempts`, some leases that have run out are not for it. They are taken out meanwhile. */
+interface Search {
+  readonly now: number;
+  readonly maxAttempts: MaxAttempts | undefined;
+  readonly setAside: RunnableEntry[];
+}
+
+const expiredHead = (lane: Lane, { now, maxAttempts, setAside }: Search): RunnableEntry | undefined => {
+  for (;;) {
+    const entry = lane.leased.head(now);
+    if (entry === undefined || hasAttemptsLeft(entry.record.row, maxAttempts)) return entry;
+    lane.leased.take();
+    setAside.push(entry);
+  }
+};
+
+const headOf = (lane: Lane, search: Search): Head | undefined => {
+  const pending = lane.pending.head(search.now);
+  const expired = expiredHead(lane, search);
   if (pending === undefined) return expired && { lane, entry: expired };
   return { lane, entry: expired !== undefined && runsBefore(expired, pending) ? expired : pending };
 };
@@ -39,19 +57,19 @@ const takeRunnable = (
   store: JobStore,
   { queue, typeNames }: ClaimRequest,
   limit: number,
-  now: number,
+  search: Search,
   use: (record: JobRecord) => void,
 ): void => {
   const heads = createHeap<Head>((a, b) => runsBefore(a.entry, b.entry));
   for (const lane of store.runnable.lanes(queue, typeNames)) {
-    const head = headOf(lane, now);
+    const head = headOf(lane, search);
     if (head !== undefined) heads.push(head);
   }
   for (let taken = 0; taken < limit; taken += 1) {
     const head = heads.pop();
     if (head === undefined) return;
     use(take(head));
-    const next = headOf(head.lane, now);
+    const next = headOf(head.lane, search);
     if (next !== undefined) heads.push(next);
   }
 };
@@ -80,27 +98,46 @@ export const claimJobs = (store: JobStore, call: ClaimCall, now: number): StateJ
     if (index >= 0) free[index] = (free[index] ?? 0) - 1;
   }
 
+  const search: Search = { now, maxAttempts: call.maxAttempts, setAside: [] };
   for (const [index, request] of requests.entries()) {
     const limit = Math.min(free[index] ?? 0, call.limit - jobs.length);
-    takeRunnable(store, request, limit, now, (record) => {
+    takeRunnable(store, request, limit, search, (record) => {
       store.update(record, claimed(record.row, call, now));
       jobs.push(record.row);
     });
   }
+  putBack(search);
   return jobs;
+};
+
+const putBack = ({ setAside, now }: Search): void => {
+  for (const entry of setAside) entry.record.lane.leased.add(entry, now);
+};
+
+const nextLeaseEnd = (lane: Lane, maxAttempts: MaxAttempts | undefined): number => {
+  let next = Number.POSITIVE_INFINITY;
+  for (const { at, record } of lane.leased.entries())
+    if (at < next && hasAttemptsLeft(record.row, maxAttempts)) next = at;
+  return next;
 };
 
 export const nextRunnableIn = (
   store: JobStore,
-  requests: readonly Omit<ClaimRequest, "limit">[],
+  {
+    requests,
+    maxAttempts,
+  }: {
+    readonly requests: readonly Omit<ClaimRequest, "limit">[];
+    readonly maxAttempts?: MaxAttempts | undefined;
+  },
   now: number,
 ): number | null => {
   let next = Number.POSITIVE_INFINITY;
   for (const { queue, typeNames } of requests) {
     for (const lane of store.runnable.lanes(queue, typeNames)) {
-      if (headOf(lane, now) !== undefined) return 0;
-      next = Math.min(next, lane.pending.nextAt() ?? next, lane.leased.nextAt() ?? next);
+      if (lane.pending.head(now) !== undefined) return 0;
+      next = Math.min(next, lane.pending.nextAt() ?? next, nextLeaseEnd(lane, maxAttempts));
     }
   }
-  return next === Number.POSITIVE_INFINITY ? null : next - now;
+  return next === Number.POSITIVE_INFINITY ? null : Math.max(0, next - now);
 };

@@ -30,7 +30,7 @@ export interface Lane {
   readonly queue: string;
   readonly typeName: string;
   readonly pending: TimedQueue<RunnableEntry>;
-  /** Running jobs that have an attempt left and so may be claimed again when their lease runs out. */
+  /** Running jobs that may have an attempt left and so be claimed again when their lease runs out. */
   readonly leased: TimedQueue<RunnableEntry>;
   readonly counts: Record<JobStatus, number>;
 }

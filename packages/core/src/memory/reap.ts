@@ -1,19 +1,19 @@
-import type { ReapedJob } from "../contracts/state-adapter.ts";
+import type { MaxAttempts, ReapedJob } from "../contracts/state-adapter.ts";
 import { failDependants } from "./cascade.ts";
 import type { JobStore } from "./job-store.ts";
 import { reaped } from "./transitions.ts";
 
 export const reapExpiredLeases = (
   store: JobStore,
-  { limit, error }: { readonly limit: number; readonly error: string },
+  call: { readonly limit: number; readonly error: string; readonly maxAttempts?: MaxAttempts | undefined },
   now: number,
 ): ReapedJob[] => {
   const jobs: ReapedJob[] = [];
-  while (jobs.length < limit) {
+  while (jobs.length < call.limit) {
     const record = store.runnable.takeExpired(now);
     if (record === undefined) break;
     const previouslyLeasedBy = record.row.leasedBy;
-    store.update(record, reaped(record.row, error, now));
+    store.update(record, reaped(record.row, call, now));
     const { row } = record;
     const cascaded = row.status === "failed" ? failDependants(store, row.sequenceId, now) : [];
     jobs.push({ job: row, previouslyLeasedBy, cascaded });

@@ -63,8 +63,8 @@ export const createRunnableIndex = (): RunnableIndex => {
       const entry: RunnableEntry = { record, at: row.leasedUntil ?? 0, priority };
       record.entry = entry;
       leases.push(entry);
-      // Without an attempt left it can only be reaped.
-      if (row.attempt < row.maxAttempts) lane.leased.add(entry, now);
+      // Without an attempt left it can only be reaped. Where a call may have another opinion on that, it has to see it.
+      if (row.attempt < row.maxAttempts || !row.maxAttemptsGiven) lane.leased.add(entry, now);
     }
   };
 

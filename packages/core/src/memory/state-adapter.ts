@@ -106,8 +106,7 @@ export const createInProcessStateAdapter = ({
       writeInTransaction("addJobBlockers", call, (now) => addJobBlockers(store, call, now)),
     claimJobs: (call) => write("claimJobs", call, (now) => claimJobs(store, call, now)),
     // Looks at the index as it is, uncommitted changes included: it is a hint, and a claim waits for their end anyway.
-    nextRunnableIn: (call) =>
-      read("nextRunnableIn", call, (_view, now) => nextRunnableIn(store, call.requests, now)),
+    nextRunnableIn: (call) => read("nextRunnableIn", call, (_view, now) => nextRunnableIn(store, call, now)),
     renewLeases: (call) => write("renewLeases", call, (now) => renewLeases(store, call.leases, now)),
     lockJob: (call) => writeInTransaction("lockJob", call, (now) => lockJob(store, call, now)),
     lockSequence: (call) =>

@@ -1,4 +1,5 @@
-import type { JobOutcome } from "../contracts/state-adapter.ts";
+import { hasAttemptsLeft } from "../contracts/attempts.ts";
+import type { JobOutcome, MaxAttempts } from "../contracts/state-adapter.ts";
 import type { FailureReason, StateJob } from "../model/job.ts";
 import { resolveSchedule } from "../model/schedule.ts";
 
@@ -24,6 +25,7 @@ export const claimed = (
   leasedUntil: now + (row.leaseMs ?? lease.leaseMs),
   // A running job can be claimed only when its lease has run out.
   expiredLeases: row.status === "running" ? row.expiredLeases + 1 : row.expiredLeases,
+  lastFailedAt: row.status === "running" ? row.leasedUntil : row.lastFailedAt,
   lastAttemptAt: now,
 });
 
@@ -48,6 +50,7 @@ export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number)
   leasedUntil: null,
   expiredLeases: 0,
   lastError: outcome.error,
+  lastFailedAt: now,
 });
 
 export const released = (row: StateJob, outcome: OutcomeOf<"release">, now: number): StateJob => ({
@@ -67,6 +70,7 @@ export const failed = (row: StateJob, outcome: OutcomeOf<"fail">, now: number): 
   ...failure(outcome.reason, now),
   expiredLeases: 0,
   lastError: outcome.error,
+  lastFailedAt: now,
 });
 
 const withoutLease = (row: StateJob, leaseToken: string | null): StateJob => ({
@@ -94,9 +98,17 @@ export const cancelled = (row: StateJob, error: string, now: number): StateJob =
   lastError: error,
 });
 
-export const reaped = (row: StateJob, error: string, now: number): StateJob => {
-  const ended = { ...withoutLease(row, null), expiredLeases: row.expiredLeases + 1 };
-  return row.attempt < row.maxAttempts
+export const reaped = (
+  row: StateJob,
+  { error, maxAttempts }: { readonly error: string; readonly maxAttempts?: MaxAttempts | undefined },
+  now: number,
+): StateJob => {
+  const ended = {
+    ...withoutLease(row, null),
+    expiredLeases: row.expiredLeases + 1,
+    lastFailedAt: row.leasedUntil,
+  };
+  return hasAttemptsLeft(row, maxAttempts)
     ? { ...ended, status: "pending", scheduledAt: row.leasedUntil ?? row.scheduledAt }
     : { ...ended, ...failure("attempts_exhausted", now), lastError: error };
 };

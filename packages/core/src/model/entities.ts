@@ -31,6 +31,10 @@ export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
   /** What the latest unsuccessful attempt threw. */
   readonly lastError: StoredError | null;
   readonly lastAttemptAt: Date | null;
+  /** When the latest unsuccessful attempt ended, be it retried since; null while none has failed. */
+  readonly lastFailedAt: Date | null;
+  /** As given to `deduplication` when the sequence was started; null for continuations, too. */
+  readonly deduplicationKey: string | null;
 }
 
 export interface JobPending<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<

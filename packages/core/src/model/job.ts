@@ -59,6 +59,8 @@ export interface StateJob {
   /** Raised by every claim; given back by a release. */
   readonly attempt: number;
   readonly maxAttempts: number;
+  /** False: nobody asked for `maxAttempts`, it is a default, and a handler that names its own overrides it. */
+  readonly maxAttemptsGiven: boolean;
   readonly timeoutMs: number | null;
   /** The lease this job asks for; null takes the worker's. */
   readonly leaseMs: number | null;
@@ -74,6 +76,11 @@ export interface StateJob {
 
   readonly lastAttemptAt: number | null;
   readonly lastError: string | null;
+  /**
+   * When the latest attempt that failed ended, be it retried since or even completed; for one whose lease ran out, the
+   * end of that lease.
+   */
+  readonly lastFailedAt: number | null;
 
   readonly completedAt: number | null;
   /** The worker that completed the job; null for workerless completion. */

@@ -1,4 +1,5 @@
 import { jobs } from "./0001-jobs.ts";
+import { attempts } from "./0002-attempts.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [jobs];
+export const migrations: readonly Migration[] = [jobs, attempts];

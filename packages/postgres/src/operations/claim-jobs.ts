@@ -1,10 +1,11 @@
-import { assertLeaseDuration, type ClaimRequest, type StateJob } from "leasehold/adapter";
+import { assertLeaseDuration, type ClaimRequest, type MaxAttempts, type StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Database } from "../database.ts";
 import { claimedColumns, jobColumns, toClaimedJob, toStateJob } from "../job-row.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
+import { attemptsLeftSql, maxAttemptsOf } from "./attempts.ts";
 import { type Lane, lanesOf } from "./lanes.ts";
 
 export interface ClaimCall extends Call {
@@ -14,6 +15,7 @@ export interface ClaimCall extends Call {
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
   readonly retried?: boolean;
+  readonly maxAttempts?: MaxAttempts | undefined;
 }
 
 const runOrder = "priority DESC, due_at, position";
@@ -24,14 +26,14 @@ const runOrder = "priority DESC, due_at, position";
  * running ones only the very first is looked at, whatever its lane: asked for more, the planner would fetch and sort all
  * that the index has, the dead ones again at every claim.
  */
-const someAreDueSql = ({ job }: Tables): string => `EXISTS (
+const someAreDueSql = ({ job }: Tables, attemptsLeft: string): string => `EXISTS (
   SELECT FROM unnest($2::bigint[]) AS number
   WHERE (SELECT due_at FROM ${job} WHERE status = 'pending' AND NOT ready AND lane = number
     ORDER BY due_at LIMIT 1) <= ${now}
 ) OR CASE WHEN (SELECT due_at FROM ${job} WHERE status = 'running' ORDER BY due_at LIMIT 1) <= ${now}
   THEN EXISTS (
     SELECT FROM ${job}
-    WHERE status = 'running' AND due_at <= ${now} AND NOT ready AND attempt < max_attempts AND lane = ANY ($2::bigint[])
+    WHERE status = 'running' AND due_at <= ${now} AND NOT ready AND ${attemptsLeft} AND lane = ANY ($2::bigint[])
   )
 END`;
 
@@ -40,12 +42,14 @@ const runnableSql = ({ job }: Tables, columns: string, lane: string): string => 
   SELECT ${columns} FROM ${job} WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER BY ${runOrder}`;
 
 // Nothing is taken while jobs that have fallen due are not yet in line.
-const allowanceSql = (tables: Tables): string =>
-  `allowance AS MATERIALIZED (SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN 0 ELSE $4::int END AS size)`;
+const allowanceSql = (tables: Tables, attemptsLeft: string): string =>
+  `allowance AS MATERIALIZED (
+  SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables, attemptsLeft)}) THEN 0 ELSE $4::int END AS size
+)`;
 
 /** One lane: its index, read in order, is the line; rows are locked as they are taken. */
-const pickFromOneLane = (tables: Tables): string => `
-${allowanceSql(tables)},
+const pickFromOneLane = (tables: Tables, attemptsLeft: string): string => `
+${allowanceSql(tables, attemptsLeft)},
 picked AS MATERIALIZED (
   SELECT ctid, 1 AS place FROM (
     ${runnableSql(tables, "ctid", "($2::bigint[])[1]")}
@@ -69,14 +73,14 @@ const takenSql = (rows: string): string => `
  * A glance at the heads of the lanes mostly shows enough: it goes as far as lanes that fill evenly hardly ever differ. A
  * lane of which all that was seen is wanted may have more to give; of such, as much is read as could be wanted at all.
  */
-const pickFromManyLanes = (tables: Tables): string => {
+const pickFromManyLanes = (tables: Tables, attemptsLeft: string): string => {
   const line = "priority, due_at, position";
   const headsSql = (condition: string, size: string): string => `
   SELECT place, request, head.* FROM lane CROSS JOIN LATERAL (
     ${runnableSql(tables, line, "lane.number")} LIMIT ${size}
   ) AS head WHERE ${condition}`;
   return `
-${allowanceSql(tables)},
+${allowanceSql(tables, attemptsLeft)},
 lane AS MATERIALIZED (
   SELECT * FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS t (number, request, place)
 ),
@@ -111,9 +115,9 @@ picked AS MATERIALIZED (
 // They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
 // a share of the table, and read all of it. It expects ten, and of those, by a limit it does not know, one: for ten it
 // would rather read a table that was small when the plan was made, and keep doing so when it has grown.
-const claimSql = (tables: Tables, single: boolean): string => `
+const claimSql = (tables: Tables, single: boolean, overridden: boolean): string => `
 WITH ${clockCte("$1")},
-${single ? pickFromOneLane(tables) : pickFromManyLanes(tables)}
+${(single ? pickFromOneLane : pickFromManyLanes)(tables, attemptsLeftSql(overridden, "$10"))}
 UPDATE ${tables.job} AS j SET
   status = 'running',
   ready = false,
@@ -123,6 +127,7 @@ UPDATE ${tables.job} AS j SET
   lease_version = j.lease_version + 1,
   leased_by = $8,
   expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
+  last_failed_at = CASE WHEN j.status = 'running' THEN j.due_at ELSE j.last_failed_at END,
   last_attempt_at = ${now}
 FROM (
   SELECT * FROM unnest(ARRAY(SELECT ctid FROM picked), ARRAY(SELECT place FROM picked)) WITH ORDINALITY
@@ -138,7 +143,7 @@ const promotionLimit = 1_000;
  * Marks jobs as ready that have fallen due: pending ones whose time has come, running ones whose lease has run out. It
  * happens before anything is claimed, so that they take their places in line.
  */
-const promoteSql = ({ job }: Tables): string => `
+const promoteSql = ({ job }: Tables, overridden: boolean): string => `
 WITH ${clockCte("$1")},
 due AS MATERIALIZED (
   SELECT pending.id FROM unnest($2::bigint[]) AS number CROSS JOIN LATERAL (
@@ -148,7 +153,8 @@ due AS MATERIALIZED (
   UNION ALL
   SELECT expired.id FROM (
     SELECT id FROM ${job}
-    WHERE status = 'running' AND NOT ready AND due_at <= ${now} AND attempt < max_attempts AND lane = ANY ($2::bigint[])
+    WHERE status = 'running' AND NOT ready AND due_at <= ${now} AND ${attemptsLeftSql(overridden, "$3")}
+      AND lane = ANY ($2::bigint[])
     ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
   ) AS expired
 )
@@ -200,6 +206,9 @@ const claimFromLanes = async (
   if (lanes.length === 0 || limit <= 0) return [];
   const single = lanes.length === 1;
   const numbers = arrayLiteral(lanes.map(({ number }) => number));
+  const maxAttempts = maxAttemptsOf(lanes, call.maxAttempts);
+  const overridden = maxAttempts.length > 0;
+  const suffix = overridden ? "_overridden" : "";
   const params = [
     call.now ?? null,
     numbers,
@@ -213,16 +222,16 @@ const claimFromLanes = async (
   /** With `inOrder`, nothing is taken while jobs that have fallen due are not yet in line. */
   const claim = (inOrder: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
-      name: single ? "claim_one_lane" : "claim_many_lanes",
-      sql: (tables) => claimSql(tables, single),
-      params: [...params, inOrder],
+      name: `claim_${single ? "one_lane" : "many_lanes"}${suffix}`,
+      sql: (tables) => claimSql(tables, single, overridden),
+      params: [...params, inOrder, ...maxAttempts],
     });
   let rows = await claim(true);
   if (rows.length === 0) {
     const promoted = await database.query(call.ctx, {
-      name: "promote",
-      sql: promoteSql,
-      params: [call.now ?? null, numbers],
+      name: `promote${suffix}`,
+      sql: (tables) => promoteSql(tables, overridden),
+      params: [call.now ?? null, numbers, ...maxAttempts],
     });
     if (promoted.length > 0) rows = await claim(false);
   }

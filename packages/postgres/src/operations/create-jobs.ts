@@ -62,6 +62,12 @@ const newRows = defineRows<Insertion>((idType) => [
   },
   { name: "priority", type: "int", required: true, read: (job) => job.priority },
   { name: "max_attempts", type: "int", required: true, read: (job) => job.maxAttempts },
+  {
+    name: "max_attempts_given",
+    type: "boolean",
+    required: true,
+    read: ({ maxAttemptsGiven = true }) => maxAttemptsGiven,
+  },
   { name: "timeout_ms", type: "bigint", read: (job) => job.timeoutMs },
   { name: "lease_ms", type: "bigint", read: (job) => job.leaseMs },
   { name: "awaits_blockers", type: "boolean", read: (job) => job.awaitsBlockers || null },
@@ -82,7 +88,7 @@ inserted AS (
   INSERT INTO ${job} (
     id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue, lane, sequence_index, created_at,
     sequence_created_at, scheduled_at, due_at, ready, status, priority, max_attempts, timeout_ms, lease_ms,
-    waits_regardless, watched, deduplication_key, key_open, trace_context, input
+    waits_regardless, watched, deduplication_key, key_open, trace_context, input, max_attempts_given
   )
   SELECT
     id, coalesce(sequence_id, id), coalesce(root_sequence_id, id), origin_id, type_name,
@@ -90,7 +96,8 @@ inserted AS (
     coalesce(sequence_created_at, clock.now), moment, moment, awaits_blockers IS NULL AND moment <= clock.now,
     (CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
     priority, max_attempts, timeout_ms, lease_ms, coalesce(waits_regardless, false), coalesce(watched, false),
-    deduplication_key, CASE WHEN deduplication_key IS NOT NULL THEN true END, trace_context, input
+    deduplication_key, CASE WHEN deduplication_key IS NOT NULL THEN true END, trace_context, input,
+    nullif(max_attempts_given, true)
   FROM clock CROSS JOIN ${newRows(idType).source("new", 2, single)}
   CROSS JOIN LATERAL (
     SELECT coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000)) AS moment

@@ -1,39 +1,54 @@
-import type { ReapedJob } from "leasehold/adapter";
+import type { MaxAttempts, ReapedJob } from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
 import { lockedColumns, toLockedJob } from "./lock-jobs.ts";
 import { spreadEnds } from "./spread-ends.ts";
 
+// Overrides of `max_attempts` are two lists, of types and of numbers.
 const reapSql = ({ schema, job }: Tables): string => `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
-  SELECT id, leased_by FROM ${job} WHERE status = 'running' AND due_at <= ${now}
+  SELECT id, leased_by, attempt < CASE WHEN max_attempts_given = false
+    THEN coalesce(($5::int[])[array_position($4::text[], type_name)], max_attempts) ELSE max_attempts END AS may_retry
+  FROM ${job} WHERE status = 'running' AND due_at <= ${now}
   ORDER BY due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE ${job} AS j SET
   lease_token = NULL,
   leased_by = NULL,
   expired_leases = j.expired_leases + 1,
-  status = (CASE WHEN j.attempt < j.max_attempts THEN 'pending' ELSE 'failed' END)::${schema}.job_status,
-  ready = j.attempt < j.max_attempts,
-  scheduled_at = CASE WHEN j.attempt < j.max_attempts THEN j.due_at ELSE j.scheduled_at END,
-  finished_at = CASE WHEN j.attempt < j.max_attempts THEN 0 ELSE ${now} END,
-  failure_reason = CASE WHEN j.attempt < j.max_attempts THEN NULL ELSE 'attempts_exhausted' END,
-  last_error = CASE WHEN j.attempt < j.max_attempts THEN j.last_error ELSE $3 END,
-  key_open = CASE WHEN j.key_open AND j.attempt >= j.max_attempts THEN false ELSE j.key_open END
+  last_failed_at = j.due_at,
+  status = (CASE WHEN expired.may_retry THEN 'pending' ELSE 'failed' END)::${schema}.job_status,
+  ready = expired.may_retry,
+  scheduled_at = CASE WHEN expired.may_retry THEN j.due_at ELSE j.scheduled_at END,
+  finished_at = CASE WHEN expired.may_retry THEN 0 ELSE ${now} END,
+  failure_reason = CASE WHEN expired.may_retry THEN NULL ELSE 'attempts_exhausted' END,
+  last_error = CASE WHEN expired.may_retry THEN j.last_error ELSE $3 END,
+  key_open = CASE WHEN j.key_open AND NOT expired.may_retry THEN false ELSE j.key_open END
 FROM expired WHERE j.id = expired.id
 RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, ${now} AS now`;
 
 export const reapExpiredLeases = (
   database: Database,
-  call: Call & { readonly limit: number; readonly error: string },
+  call: Call & {
+    readonly limit: number;
+    readonly error: string;
+    readonly maxAttempts?: MaxAttempts | undefined;
+  },
 ): Promise<ReapedJob[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const rows = await database.query(ctx, {
       name: "reap",
       sql: reapSql,
-      params: [call.now ?? null, call.limit, call.error],
+      params: [
+        call.now ?? null,
+        call.limit,
+        call.error,
+        arrayLiteral(Object.keys(call.maxAttempts ?? {})),
+        arrayLiteral(Object.values(call.maxAttempts ?? {})),
+      ],
     });
     const reaped = rows.map((row) => ({
       job: toLockedJob(row),

@@ -1,4 +1,4 @@
-import { assertLeaseDuration, type ClaimRequest, type StateJob } from "leasehold/adapter";
+import { assertLeaseDuration, type ClaimRequest, type MaxAttempts, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
 import { claimedJobsColumn, type ClaimTerms, jobColumns, parseClaimedJobs, queryJobs } from "../rows.ts";
 import type { Tables } from "../tables.ts";
@@ -11,13 +11,17 @@ export interface ClaimCall {
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
   readonly retried?: boolean;
+  readonly maxAttempts?: MaxAttempts | undefined;
 }
 
 export interface Claims {
   claimJobs(db: SqliteConnection, call: ClaimCall, now: number): StateJob[];
   nextRunnableIn(
     db: SqliteConnection,
-    requests: readonly Omit<ClaimRequest, "limit">[],
+    call: {
+      readonly requests: readonly Omit<ClaimRequest, "limit">[];
+      readonly maxAttempts?: MaxAttempts | undefined;
+    },
     now: number,
   ): number | null;
 }
@@ -35,7 +39,8 @@ export const createClaims = (tables: Tables): Claims => {
     WHERE j.status = 'running' AND j.leased_until > ? AND j.lease_token = ? ORDER BY j.priority DESC, j.seq`;
   const take = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
       lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?),
-      expired_leases = expired_leases + (status = 'running'), last_attempt_at = ?
+      expired_leases = expired_leases + (status = 'running'), last_attempt_at = ?,
+      last_failed_at = CASE WHEN status = 'running' THEN leased_until ELSE last_failed_at END
     WHERE seq IN (SELECT value FROM json_each(?))`;
   // In the order of the list, which is the order of the claim.
   const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken
@@ -68,14 +73,20 @@ export const createClaims = (tables: Tables): Claims => {
         const limit = Math.min(free[index] ?? 0, call.limit - jobs.length);
         const { workerId, leaseToken, leaseMs } = call;
         const terms = { queue: request.queue, workerId, leaseToken, leaseMs, now };
-        jobs.push(...takeAll(db, runnable.first(db, request, limit, now), terms));
+        jobs.push(
+          ...takeAll(
+            db,
+            runnable.first(db, { ...request, maxAttempts: call.maxAttempts }, limit, now),
+            terms,
+          ),
+        );
       }
       return jobs;
     },
-    nextRunnableIn: (db, requests, now) => {
+    nextRunnableIn: (db, { requests, maxAttempts }, now) => {
       let next: number | null = null;
       for (const request of requests) {
-        const at = runnable.nextAt(db, request);
+        const at = runnable.nextAt(db, { ...request, maxAttempts });
         if (at !== null && (next === null || at < next)) next = at;
       }
       return next === null ? null : Math.max(0, next - now);

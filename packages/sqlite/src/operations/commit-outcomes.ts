@@ -70,13 +70,13 @@ export const prepareCommitOutcomes = (
   const complete = set(
     "status = 'completed', output = ?, completed_at = ?, completed_by = ?, continued_to_id = ?",
   );
-  const retry = set("status = ?, scheduled_at = ?, expired_leases = 0, last_error = ?");
+  const retry = set("status = ?, scheduled_at = ?, expired_leases = 0, last_error = ?, last_failed_at = ?");
   // Only a running job has an attempt to give back.
   const release = set(
     "attempt = attempt - (status = 'running'), status = ?, scheduled_at = coalesce(?, scheduled_at), last_error = coalesce(?, last_error)",
   );
   const fail = set(
-    "status = 'failed', failed_at = ?, failure_reason = ?, expired_leases = 0, last_error = ?",
+    "status = 'failed', failed_at = ?, failure_reason = ?, expired_leases = 0, last_error = ?, last_failed_at = ?",
   );
 
   const loadStates = (db: SqliteConnection, jobIds: readonly string[]): Map<string, JobState> => {
@@ -108,7 +108,7 @@ export const prepareCommitOutcomes = (
         db.run(complete, [outcome.output, now, outcome.completedBy, outcome.continuedToId, leaseToken, seq]);
         return "completed";
       case "retry":
-        db.run(retry, [waiting, resolveSchedule(outcome.schedule, now), outcome.error, leaseToken, seq]);
+        db.run(retry, [waiting, resolveSchedule(outcome.schedule, now), outcome.error, now, leaseToken, seq]);
         return waiting;
       case "release": {
         const at = outcome.schedule === null ? null : resolveSchedule(outcome.schedule, now);
@@ -116,7 +116,7 @@ export const prepareCommitOutcomes = (
         return waiting;
       }
       case "fail":
-        db.run(fail, [now, outcome.reason, outcome.error, leaseToken, seq]);
+        db.run(fail, [now, outcome.reason, outcome.error, now, leaseToken, seq]);
         return "failed";
     }
   };

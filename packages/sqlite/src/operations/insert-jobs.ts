@@ -23,6 +23,7 @@ const sharedColumns: Columns = {
   deduplication_key: (job) => job.deduplicationKey,
   deduplication_live: (job) => (job.sequenceIndex === 0 && job.deduplicationKey !== null ? 1 : null),
   trace_context: (job) => job.traceContext,
+  max_attempts_given: ({ maxAttemptsGiven }) => (maxAttemptsGiven ? null : 0),
 };
 
 const ownColumns: Columns = {

@@ -1,4 +1,11 @@
-import type { CancelResult, JobReference, ReapedJob, StateJob } from "leasehold/adapter";
+import {
+  type CancelResult,
+  hasAttemptsLeft,
+  type JobReference,
+  type MaxAttempts,
+  type ReapedJob,
+  type StateJob,
+} from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
 import { jobColumns, queryJobs } from "../rows.ts";
 import type { Tables } from "../tables.ts";
@@ -8,12 +15,14 @@ import type { Sequences } from "./sequences.ts";
 // Both end a lease without a word from its holder. They take the token away, so that the holder's own outcome, coming
 // late, is refused and not mistaken for a repetition.
 
+interface ReapCall {
+  readonly limit: number;
+  readonly error: string;
+  readonly maxAttempts?: MaxAttempts | undefined;
+}
+
 export interface Interventions {
-  reapExpiredLeases(
-    db: SqliteConnection,
-    call: { readonly limit: number; readonly error: string },
-    now: number,
-  ): ReapedJob[];
+  reapExpiredLeases(db: SqliteConnection, call: ReapCall, now: number): ReapedJob[];
   cancelSequences(
     db: SqliteConnection,
     call: { readonly sequenceIds: readonly string[]; readonly error: string },
@@ -30,19 +39,24 @@ export const createInterventions = (
 ): Interventions => {
   const findExpired = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until <= ? ORDER BY j.leased_until LIMIT ?`;
-  const requeue = `UPDATE ${job} SET status = 'pending', scheduled_at = leased_until, lease_token = NULL,
+  const requeue = `UPDATE ${job} SET status = 'pending', scheduled_at = leased_until, last_failed_at = leased_until, lease_token = NULL,
       leased_by = NULL, leased_until = NULL, expired_leases = expired_leases + 1
     WHERE id = ?`;
   const fail = `UPDATE ${job} SET status = 'failed', failed_at = ?, failure_reason = ?, last_error = ?,
-      expired_leases = expired_leases + ?, lease_token = NULL, leased_by = NULL, leased_until = NULL
+      expired_leases = expired_leases + ?, last_failed_at = ?, lease_token = NULL, leased_by = NULL, leased_until = NULL
     WHERE id = ?`;
 
-  const reap = (db: SqliteConnection, expired: StateJob, error: string, now: number): ReapedJob => {
-    const { id, sequenceId, leasedBy } = expired;
+  const reap = (
+    db: SqliteConnection,
+    expired: StateJob,
+    { error, maxAttempts }: ReapCall,
+    now: number,
+  ): ReapedJob => {
+    const { id, sequenceId, leasedBy, leasedUntil } = expired;
     let cascaded = none;
-    if (expired.attempt < expired.maxAttempts) db.run(requeue, [id]);
+    if (hasAttemptsLeft(expired, maxAttempts)) db.run(requeue, [id]);
     else {
-      db.run(fail, [now, "attempts_exhausted", error, 1, id]);
+      db.run(fail, [now, "attempts_exhausted", error, 1, leasedUntil, id]);
       sequences.refreshLiveness(db, sequenceId);
       cascaded = cascade.failDependants(db, sequenceId, now);
     }
@@ -53,19 +67,19 @@ export const createInterventions = (
     const current = sequences.current(db, sequenceId);
     const unchanged = { sequenceId, job: current ?? null, wasRunning: false, cascaded: none };
     if (current === undefined) return { ...unchanged, kind: "not_found" };
-    const { id, status, failureReason } = current;
+    const { id, status, failureReason, lastFailedAt } = current;
     if (status === "completed") return { ...unchanged, kind: "already_completed" };
     if (status === "failed")
       return { ...unchanged, kind: failureReason === "cancelled" ? "cancelled" : "already_failed" };
-    db.run(fail, [now, "cancelled", error, 0, id]);
+    db.run(fail, [now, "cancelled", error, 0, lastFailedAt, id]);
     sequences.refreshLiveness(db, sequenceId);
     const job = sequences.find(db, id) ?? current;
     return { sequenceId, kind: "cancelled", job, wasRunning: status === "running", cascaded: none };
   };
 
   return {
-    reapExpiredLeases: (db, { limit, error }, now) =>
-      queryJobs(db, findExpired, [now, limit]).map((expired) => reap(db, expired, error, now)),
+    reapExpiredLeases: (db, call, now) =>
+      queryJobs(db, findExpired, [now, call.limit]).map((expired) => reap(db, expired, call, now)),
     // All that were named are cancelled before any failure spreads: a job named beside its own blocker is `cancelled`
     // whichever of the two comes first.
     cancelSequences: (db, { sequenceIds, error }, now) =>

@@ -1,4 +1,4 @@
-import type { ClaimRequest } from "leasehold/adapter";
+import type { ClaimRequest, MaxAttempts } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../connection.ts";
 import type { Tables } from "../tables.ts";
 
@@ -10,7 +10,9 @@ export interface Candidate {
   readonly at: number;
 }
 
-type Lane = Omit<ClaimRequest, "limit">;
+interface Lane extends Omit<ClaimRequest, "limit"> {
+  readonly maxAttempts: MaxAttempts | undefined;
+}
 
 /**
  * Finds what can be claimed by a few steps into the index of pending jobs, however many jobs there are: it is ordered by
@@ -37,10 +39,16 @@ export const createRunnable = ({ job, pendingIndex, runningIndex }: Tables): Run
     AND type_name = ? AND priority = ? AND scheduled_at <= ? ORDER BY scheduled_at, seq LIMIT ?)`;
   const earliest = `SELECT scheduled_at ${pending} AND type_name = ? AND priority = ? ORDER BY scheduled_at LIMIT 1`;
   // Only what has an attempt left; the rest is for the reaper.
-  const running = `FROM ${job} INDEXED BY ${runningIndex} WHERE status = 'running' AND attempt < max_attempts`;
-  const ofLane = `queue = ? AND (? IS NULL OR type_name IN (SELECT value FROM json_each(?)))`;
-  const expired = `SELECT seq, priority, leased_until ${running} AND leased_until <= ? AND ${ofLane}`;
-  const firstExpiry = `SELECT leased_until ${running} AND ${ofLane} ORDER BY leased_until LIMIT 1`;
+  const running = (maxAttempts: string): string => `FROM ${job} INDEXED BY ${runningIndex}
+    WHERE status = 'running' AND attempt < ${maxAttempts}
+      AND queue = ? AND (? IS NULL OR type_name IN (SELECT value FROM json_each(?)))`;
+  const expiredOf = (maxAttempts: string): { readonly all: string; readonly first: string } => ({
+    all: `SELECT seq, priority, leased_until ${running(maxAttempts)} AND leased_until <= ?`,
+    first: `SELECT leased_until ${running(maxAttempts)} ORDER BY leased_until LIMIT 1`,
+  });
+  const expired = expiredOf("max_attempts");
+  const expiredByOverrides = expiredOf(`CASE WHEN max_attempts_given = 0
+    THEN coalesce((SELECT value FROM json_each(?) WHERE key = type_name), max_attempts) ELSE max_attempts END`);
 
   const typesOf = (db: SqliteConnection, { queue, typeNames }: Lane): string[] => {
     if (typeNames !== null) return [...new Set(typeNames)];
@@ -67,16 +75,21 @@ export const createRunnable = ({ job, pendingIndex, runningIndex }: Tables): Run
     return row?.[0] as number | undefined;
   };
 
-  const laneValues = ({ queue, typeNames }: Lane): SqliteValue[] => {
+  /** The statements that find leases that have run out, and the values they begin with. */
+  const expiredIn = ({ queue, typeNames, maxAttempts }: Lane): [typeof expired, SqliteValue[]] => {
     const types = typeNames === null ? null : JSON.stringify(typeNames);
-    return [queue, types, types];
+    const values = [queue, types, types];
+    return maxAttempts === undefined
+      ? [expired, values]
+      : [expiredByOverrides, [JSON.stringify(maxAttempts), ...values]];
   };
 
   return {
     first: (db, lane, limit, now) => {
       if (limit <= 0) return [];
+      const [{ all }, values] = expiredIn(lane);
       const candidates: Candidate[] = db
-        .query(expired, [now, ...laneValues(lane)])
+        .query(all, [...values, now])
         .map(([seq, priority, at]) => ({ seq, priority, at }) as Candidate);
       const levels = new Map<string, number>();
       const descend = (type: string, from?: number): void => {
@@ -104,7 +117,8 @@ export const createRunnable = ({ job, pendingIndex, runningIndex }: Tables): Run
       return candidates.sort(goesBefore).slice(0, limit);
     },
     nextAt: (db, lane) => {
-      let next = (db.first(firstExpiry, laneValues(lane))?.[0] ?? null) as number | null;
+      const [{ first }, values] = expiredIn(lane);
+      let next = (db.first(first, values)?.[0] ?? null) as number | null;
       for (const type of typesOf(db, lane)) {
         let priority = priorityBelow(db, lane.queue, type);
         for (; priority !== undefined; priority = priorityBelow(db, lane.queue, type, priority)) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ClaimRequest, HeldLease } from "../../contracts/state-adapter.ts";
+import type { ClaimRequest, HeldLease, MaxAttempts } from "../../contracts/state-adapter.ts";
 import { queues, typeNames } from "./actions-start.ts";
 import { assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
@@ -16,15 +16,19 @@ const drawRequests = (draw: Draw): ClaimRequest[] =>
     limit: draw.pick([5, 1, 2, 0]),
   }));
 
+/** Mostly none. */
+const drawMaxAttempts = (draw: Draw): MaxAttempts | undefined =>
+  draw.pick([undefined, undefined, { "type-a": 3 }, { "type-a": 1, "type-b": 5 }]);
+
 type ClaimCall = NonNullable<World["lastClaim"]>;
 
 const performClaim = async (world: World, call: ClaimCall, ctx: object | undefined): Promise<void> => {
   const { adapter, model, now } = world;
   world.note("claimJobs", call);
-  const { requests, limit, retried } = call;
+  const { requests, limit, retried, maxAttempts } = call;
   const held =
     retried === true ? requests.flatMap((request) => heldBy(model, call.leaseToken, request, now)) : [];
-  const offered = requests.map((request) => runnable(model, request, now));
+  const offered = requests.map((request) => runnable(model, request, now, maxAttempts));
 
   const claimed = await adapter.claimJobs({ ...call, now, ctx });
 
@@ -64,7 +68,12 @@ export const claimSome: Action = async (world, draw, ctx) => {
   const workerId = draw.pick(["worker-1", "worker-2"]);
   const leaseMs = draw.pick([3_000, 1_000, 10_000]);
   const limit = draw.pick([10, 10, 1, 3]);
-  await performClaim(world, { workerId, leaseToken: world.createId(), leaseMs, requests, limit }, ctx);
+  const maxAttempts = drawMaxAttempts(draw);
+  await performClaim(
+    world,
+    { workerId, leaseToken: world.createId(), leaseMs, requests, limit, maxAttempts },
+    ctx,
+  );
 };
 
 export const claimAgain: Action = async (world, _draw, ctx) => {
@@ -109,15 +118,16 @@ export const renew: Action = async (world, draw, ctx) => {
 export const reapSome: Action = async (world, draw, ctx) => {
   const { adapter, model, now } = world;
   const limit = draw.pick([100, 1]);
-  world.note("reapExpiredLeases", { limit });
+  const maxAttempts = drawMaxAttempts(draw);
+  world.note("reapExpiredLeases", { limit, maxAttempts });
   const expired = new Set(allJobs(model).filter((job) => hasRunOut(job, now)));
-  const results = await adapter.reapExpiredLeases({ limit, error: "lost", now, ctx });
+  const results = await adapter.reapExpiredLeases({ limit, error: "lost", maxAttempts, now, ctx });
   assert.equal(results.length, Math.min(limit, expired.size), "how many were reaped");
   for (const { job: row, previouslyLeasedBy, cascaded } of results) {
     const job = model.jobs.get(row.id) as ModelJob;
     assert.ok(expired.delete(job), `job ${row.id} had a lease that had run out`);
     assert.equal(previouslyLeasedBy, job.leasedBy);
-    assertSameSet(cascaded, reap(model, job, "lost", now), "cascaded");
+    assertSameSet(cascaded, reap(model, job, { error: "lost", maxAttempts }, now), "cascaded");
     assertSameJob(row, job);
   }
 };

@@ -38,6 +38,7 @@ const drawSettings = (draw: Draw, now: number) => ({
   priority: draw.pick([0, 0, 5, -1]),
   schedule: drawSchedule(draw, now),
   maxAttempts: draw.pick([2, 1, 4]),
+  maxAttemptsGiven: draw.pick([true, false]),
   leaseMs: draw.pick([null, null, 2_000]),
   timeoutMs: draw.pick([null, 500]),
   onBlockerFailure: draw.pick(["fail", "wait"] as const),

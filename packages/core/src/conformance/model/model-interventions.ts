@@ -1,8 +1,8 @@
-import type { CancelResult, RedriveResult } from "../../contracts/state-adapter.ts";
+import type { CancelResult, MaxAttempts, RedriveResult } from "../../contracts/state-adapter.ts";
 import type { JobReference } from "../../model/job.ts";
 import { cascadeFailure } from "./model-cascade.ts";
 import { isLive, waitsFor } from "./model-create.ts";
-import { endLease } from "./model-leases.ts";
+import { attemptsOf, endLease } from "./model-leases.ts";
 import {
   allJobs,
   blockersOf,
@@ -15,11 +15,17 @@ import {
 } from "./model-store.ts";
 
 /** Takes a lease that has run out away from its holder. */
-export const reap = (store: ModelStore, job: ModelJob, error: string, now: number): JobReference[] => {
+export const reap = (
+  store: ModelStore,
+  job: ModelJob,
+  { error, maxAttempts }: { readonly error: string; readonly maxAttempts: MaxAttempts | undefined },
+  now: number,
+): JobReference[] => {
   const endedAt = job.leasedUntil ?? now;
   endLease(job, null);
   job.expiredLeases += 1;
-  if (job.attempt < job.maxAttempts) {
+  job.lastFailedAt = endedAt;
+  if (job.attempt < attemptsOf(job, maxAttempts)) {
     job.status = "pending";
     job.scheduledAt = endedAt;
     return [];

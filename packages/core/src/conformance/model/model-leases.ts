@@ -1,13 +1,17 @@
-import type { ClaimRequest, LeaseRefusal } from "../../contracts/state-adapter.ts";
+import type { ClaimRequest, LeaseRefusal, MaxAttempts } from "../../contracts/state-adapter.ts";
 import { allJobs, type ModelJob, type ModelStore } from "./model-store.ts";
 
 export const hasRunOut = (job: ModelJob, now: number): boolean =>
   job.status === "running" && (job.leasedUntil ?? 0) <= now;
 
+/** How many attempts a job has in the eyes of a caller who overrides defaults like this. */
+export const attemptsOf = (job: ModelJob, overrides: MaxAttempts | undefined): number =>
+  job.maxAttemptsGiven ? job.maxAttempts : (overrides?.[job.typeName] ?? job.maxAttempts);
+
 /** From when on a job can be claimed; undefined for one that cannot. */
-const claimableFrom = (job: ModelJob): number | undefined => {
+const claimableFrom = (job: ModelJob, overrides: MaxAttempts | undefined): number | undefined => {
   if (job.status === "pending") return job.scheduledAt;
-  if (job.status === "running" && job.attempt < job.maxAttempts) return job.leasedUntil ?? 0;
+  if (job.status === "running" && job.attempt < attemptsOf(job, overrides)) return job.leasedUntil ?? 0;
   return undefined;
 };
 
@@ -19,8 +23,9 @@ export const runnable = (
   store: ModelStore,
   request: Omit<ClaimRequest, "limit">,
   now: number,
+  overrides?: MaxAttempts,
 ): ModelJob[] => {
-  const from = (job: ModelJob): number => claimableFrom(job) ?? Number.POSITIVE_INFINITY;
+  const from = (job: ModelJob): number => claimableFrom(job, overrides) ?? Number.POSITIVE_INFINITY;
   return (
     allJobs(store)
       .filter((job) => isAskedFor(job, request) && from(job) <= now)
@@ -33,10 +38,11 @@ export const runnableIn = (
   store: ModelStore,
   requests: readonly Omit<ClaimRequest, "limit">[],
   now: number,
+  overrides?: MaxAttempts,
 ): number | null => {
   const moments = allJobs(store)
     .filter((job) => requests.some((request) => isAskedFor(job, request)))
-    .map(claimableFrom)
+    .map((job) => claimableFrom(job, overrides))
     .filter((moment) => moment !== undefined);
   return moments.length === 0 ? null : Math.max(0, Math.min(...moments) - now);
 };
@@ -60,7 +66,10 @@ export const claim = (
   lease: { readonly workerId: string; readonly leaseToken: string; readonly leaseMs: number },
   now: number,
 ): void => {
-  if (job.status === "running") job.expiredLeases += 1;
+  if (job.status === "running") {
+    job.expiredLeases += 1;
+    job.lastFailedAt = job.leasedUntil;
+  }
   job.status = "running";
   job.attempt += 1;
   job.leaseVersion += 1;

@@ -49,11 +49,13 @@ const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: numbe
       job.failedAt = now;
       job.failureReason = outcome.reason;
       job.lastError = outcome.error;
+      job.lastFailedAt = now;
       job.expiredLeases = 0;
       return applied(now, { cascaded: cascadeFailure(store, job.sequenceId, now) });
     case "retry":
       job.scheduledAt = momentOf(outcome.schedule, now);
       job.lastError = outcome.error;
+      job.lastFailedAt = now;
       job.expiredLeases = 0;
       return applied(now);
     case "release":

@@ -40,11 +40,12 @@ const compareQueues = async ({ adapter, model, now }: World): Promise<void> => {
   for (const queue of queues) {
     for (const types of [null, [typeNames[0]], typeNames]) {
       const requests = [{ queue, typeNames: types }];
-      assert.equal(
-        await adapter.nextRunnableIn({ requests, now }),
-        runnableIn(model, requests, now),
-        `when ${queue} has work of ${types?.join(" or ") ?? "any type"}`,
-      );
+      for (const maxAttempts of [undefined, { "type-a": 3, "type-b": 1 }])
+        assert.equal(
+          await adapter.nextRunnableIn({ requests, now, maxAttempts }),
+          runnableIn(model, requests, now, maxAttempts),
+          `when ${queue} has work of ${types?.join(" or ") ?? "any type"}`,
+        );
     }
     const order = runnable(model, { queue, typeNames: null }, now);
     for (const [ahead, { id, status }] of order.entries()) {

@@ -79,6 +79,8 @@ export const describeQueries: Scenario = ({ test }) => {
       progress: null,
       lastError: null,
       lastAttemptAt: null,
+      lastFailedAt: null,
+      deduplicationKey: null,
       blockers: [],
     });
     assert.deepEqual(await leasehold.getJob({ id: started.id }), job);

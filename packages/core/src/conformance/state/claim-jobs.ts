@@ -161,6 +161,7 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
       leasedBy: "worker-2",
       leasedUntil: baseTime + 2_000,
       expiredLeases: 1,
+      lastFailedAt: baseTime + 1_000,
       lastAttemptAt: baseTime + 1_000,
     };
     assert.deepEqual(again, [second]);

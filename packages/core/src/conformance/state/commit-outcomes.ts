@@ -49,6 +49,7 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
       status: "pending",
       scheduledAt: later + 1_000,
       lastError: "try again",
+      lastFailedAt: later,
     });
     assert.deepEqual(await claim({ now: later + 999 }), []);
     assert.equal((await claim({ now: later + 1_000 }))[0]?.attempt, 2);
@@ -93,6 +94,7 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
       failedAt: later,
       failureReason: "unrecoverable",
       lastError: "broken",
+      lastFailedAt: later,
     });
     assert.deepEqual(await claim({ now: later + 1_000_000 }), []);
   });

@@ -19,6 +19,7 @@ export const describeReapExpiredLeases = ({ testAlone: test }: StateSuite): void
       leasedBy: null,
       leasedUntil: null,
       expiredLeases: 1,
+      lastFailedAt: baseTime + 1_000,
     };
     assert.deepEqual(reaped, [{ job: expected, previouslyLeasedBy: "dead", cascaded: [] }]);
     assert.deepEqual(await reload(running), expected);
@@ -41,6 +42,7 @@ export const describeReapExpiredLeases = ({ testAlone: test }: StateSuite): void
       leasedBy: null,
       leasedUntil: null,
       expiredLeases: 1,
+      lastFailedAt: baseTime + 1_000,
       failedAt: baseTime + 5_000,
       failureReason: "attempts_exhausted",
       lastError: "expired",

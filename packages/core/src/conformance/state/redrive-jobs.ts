@@ -37,6 +37,7 @@ export const describeRedriveJobs = ({ test }: StateSuite): void => {
       leasedUntil: null,
       expiredLeases: 0,
       lastError: after.lastError,
+      lastFailedAt: baseTime + 20,
     };
     assert.deepEqual(rest, expected);
 

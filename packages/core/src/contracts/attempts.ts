@@ -1,0 +1,11 @@
+import type { StateJob } from "../model/job.ts";
+import type { MaxAttempts } from "./state-adapter.ts";
+
+/** Whether a job whose lease has run out may be claimed again, in the eyes of a call with these overrides. */
+export const hasAttemptsLeft = (
+  { typeName, attempt, maxAttempts, maxAttemptsGiven }: StateJob,
+  overrides: MaxAttempts | undefined,
+): boolean => {
+  const isOverridden = !maxAttemptsGiven && overrides !== undefined && Object.hasOwn(overrides, typeName);
+  return attempt < (isOverridden ? overrides[typeName]! : maxAttempts);
+};
