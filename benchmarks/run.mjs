@@ -21,16 +21,19 @@ const usage = `npm run bench -- [options]
                      systems: ${Object.keys(systems).join(", ")}
                      phases: ${Object.keys(phases).join(", ")}
                      sqlite: Leasehold on SQLite beside a bare loop
+                     scale: pruning and reading, by how many jobs are kept
   --repetitions N    how often everything is measured (the report shows medians)
   --json FILE        write one JSON object a line
   --svg FILE         draw the picture there (bench-results/benchmark.svg if not said)
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-/** @returns {{ systems: string[], phases: string[], sqlite: boolean, others: boolean }} */
+const ownParts = ["sqlite", "scale"];
+
+/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
-  const unknown = names.filter((name) => !(name in systems) && !(name in phases) && name !== "sqlite");
+  const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.includes(name));
   if (unknown.length > 0) throw new Error(`Neither a system nor a phase: ${unknown.join(", ")}\n\n${usage}`);
   const pick = (all) => {
     const picked = Object.keys(all).filter((name) => names.includes(name));
@@ -40,7 +43,8 @@ const choose = (only) => {
     systems: pick(systems),
     phases: pick(phases),
     sqlite: names.length === 0 || names.includes("sqlite"),
-    others: names.length === 0 || names.some((name) => name !== "sqlite"),
+    keptJobs: names.length === 0 || names.includes("scale"),
+    others: names.length === 0 || names.some((name) => !ownParts.includes(name)),
   };
 };
 
@@ -139,11 +143,23 @@ const measureSqlite = async ({ quick = false, scale: { repetitions } }) => {
   }
 };
 
+const measureKeptJobs = async ({ quick = false }) => {
+  const { measureScale } = await import("./scale/run.mjs");
+  console.log("\nPruning and reading, by how many jobs are kept:\n");
+  for (const store of ["postgres", "sqlite"]) {
+    const rates = [];
+    for (const jobs of quick ? [20_000, 100_000] : [100_000, 1_000_000])
+      rates.push(await measureScale({ store, jobs, prune: 100_000, report: console.log }));
+    console.log(`${store.padEnd(8)} pruning among more jobs: ${(rates[1] / rates[0]).toFixed(2)} × as fast\n`);
+  }
+};
+
 const main = async () => {
   const options = parse();
   if (options.help) return console.log(usage);
   if (options.others) await compare(options);
   if (options.sqlite && !options.from) await measureSqlite(options);
+  if (options.keptJobs && !options.from) await measureKeptJobs(options);
 };
 
 const compare = async (options) => {

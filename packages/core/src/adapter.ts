@@ -8,6 +8,15 @@ export { hasAttemptsLeft } from "./contracts/attempts.ts";
 export { createdStateJob } from "./contracts/created-job.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./contracts/lease-checks.ts";
 export {
+  dropNeededTrees,
+  type FinishedJob,
+  isPastRetention,
+  type PruneBounds,
+  type PruneRules,
+  readPruneRules,
+  type TreeDependency,
+} from "./contracts/prune-rules.ts";
+export {
   AdapterClosedError,
   BlockerCycleError,
   InvalidLeaseDurationError,

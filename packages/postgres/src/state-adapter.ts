@@ -12,10 +12,11 @@ import { claimJobs } from "./operations/claim-jobs.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
 import { countAhead } from "./operations/count-ahead.ts";
 import { createJobs } from "./operations/create-jobs.ts";
-import { deleteSequences, pruneSequences } from "./operations/delete-sequences.ts";
+import { deleteSequences } from "./operations/delete-sequences.ts";
 import { lockJob, renewLeases } from "./operations/leases.ts";
 import { lockSequence } from "./operations/lock-sequence.ts";
 import { nextRunnableIn } from "./operations/next-runnable-in.ts";
+import { pruneSequences } from "./operations/prune-sequences.ts";
 import {
   countJobs,
   getBlockers,

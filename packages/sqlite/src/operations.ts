@@ -7,6 +7,7 @@ import { createDeletion, type Deletion } from "./operations/deletion.ts";
 import { createInterventions, type Interventions } from "./operations/interventions.ts";
 import { createLeases, type Leases } from "./operations/leases.ts";
 import { createPlainCompletions } from "./operations/plain-completions.ts";
+import { createPruning, type Pruning } from "./operations/pruning.ts";
 import { createQueries, type Queries } from "./operations/queries.ts";
 import { prepareRedriveJobs, type RedriveJobs } from "./operations/redrive-jobs.ts";
 import { createSequences, type Sequences } from "./operations/sequences.ts";
@@ -14,7 +15,7 @@ import type { Tables } from "./tables.ts";
 
 /** Everything the adapter can do, over tables of these names; each takes the connection to do it on. */
 export interface Operations
-  extends Claims, Leases, Interventions, Deletion, Queries, Pick<Blockers, "addJobBlockers"> {
+  extends Claims, Leases, Interventions, Deletion, Pruning, Queries, Pick<Blockers, "addJobBlockers"> {
   readonly createJobs: CreateJobs;
   readonly commitOutcomes: CommitOutcomes;
   readonly redriveJobs: RedriveJobs;
@@ -35,6 +36,7 @@ export const createOperations = (tables: Tables): Operations => {
     ...createLeases(tables),
     ...createInterventions(tables, sequences, cascade),
     ...createDeletion(tables),
+    ...createPruning(tables),
     ...createQueries(tables, sequences, blockers),
   };
 };

@@ -87,9 +87,9 @@ it("no call of a worker or a starter goes through a whole table", async () => {
   await adapter.getBlockers({ jobIds: [waiting.id] });
   await adapter.listBlockedJobs({ sequenceId: first.id, limit: 10, after: null });
   await adapter.pruneSequences({
-    finishedBefore: Date.now() + 1,
-    statuses: ["completed", "failed"],
+    rules: [{ sequenceTypeNames: null, completedBefore: Date.now() + 1, failedBefore: Date.now() + 1 }],
     limit: 10,
+    after: null,
   });
   await adapter.deleteSequences({ rootSequenceIds: [second.id, waiting.id] });
   expect(recording.statements.length).toBeGreaterThan(60);

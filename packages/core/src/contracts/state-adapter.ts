@@ -184,6 +184,22 @@ export interface DeletionResult {
   readonly dependantRootSequenceIds: readonly string[];
 }
 
+/** How long finished trees are kept, by the type of their root sequence. */
+export interface PruneRule {
+  /** The types it is for; null for all that no other rule names. */
+  readonly sequenceTypeNames: readonly string[] | null;
+  /** Completed sequences must have finished before this moment; null keeps trees with completed sequences. */
+  readonly completedBefore: number | null;
+  /** Likewise for failed ones. */
+  readonly failedBefore: number | null;
+}
+
+export interface PruneResult {
+  readonly deletedJobs: number;
+  /** Where the pass goes on, in the store's own words; null at its end. */
+  readonly next: string | null;
+}
+
 export interface JobFilter {
   readonly ids?: readonly string[] | undefined;
   readonly statuses?: readonly JobStatus[] | undefined;
@@ -394,16 +410,22 @@ export interface StateAdapter<
   ): Promise<DeletionResult>;
 
   /**
-   * Removes up to `limit` trees whose every sequence finished before `finishedBefore` with one of `statuses` and on
-   * which nothing outside depends; returns how many jobs went. For retention: call again until 0.
+   * Removes up to `limit` trees whose every sequence finished before the moment that their rule gives for how it ended,
+   * and on which no tree that stays depends. Looks at a bounded number of jobs, however many there are: to go through
+   * all of them is a pass of several calls, each with the `next` of the one before as `after`.
+   *
+   * A pass meets every tree that could go when it began, except one that was needed by a tree it removed later, or that
+   * another transaction had locked: locked jobs are skipped, never waited for. With `alone`, does nothing and answers
+   * null while another call with `alone` is pruning the same store.
    */
   pruneSequences(
     call: StateCall<TTxContext> & {
-      readonly finishedBefore: number;
-      readonly statuses: readonly ("completed" | "failed")[];
+      readonly rules: readonly PruneRule[];
       readonly limit: number;
+      readonly after: string | null;
+      readonly alone?: boolean;
     },
-  ): Promise<number>;
+  ): Promise<PruneResult | null>;
 
   getJobs(
     call: StateCall<TTxContext> & { readonly jobIds: readonly string[] },

@@ -1,3 +1,4 @@
+import type { PruneResult, PruneRule } from "../contracts/state-adapter.ts";
 import { JobSequenceHasDependantsError, JobSequenceNotRootError } from "../errors.ts";
 import {
   optionalInteger,
@@ -48,10 +49,27 @@ export const pruneJobSequences = async (
     requireOneOf(status, `statuses[${index}]`, ["completed", "failed"]),
   );
   const finishedBefore = (await engine.store.getTime()) - olderThanMs;
+  const rule = {
+    sequenceTypeNames: null,
+    completedBefore: statuses.includes("completed") ? finishedBefore : null,
+    failedBefore: statuses.includes("failed") ? finishedBefore : null,
+  };
   let deletedJobs = 0;
-  for (;;) {
-    const deleted = await engine.store.pruneSequences({ finishedBefore, statuses, limit });
-    if (deleted === 0) return { deletedJobs };
-    deletedJobs += deleted;
+  // A tree that another one waited for can go once that one has, which may be later in the same pass.
+  for (let before = -1; before !== deletedJobs;) {
+    before = deletedJobs;
+    deletedJobs += await prunePass(engine, rule, limit);
   }
+  return { deletedJobs };
+};
+
+const prunePass = async (engine: Engine, rule: PruneRule, limit: number): Promise<number> => {
+  let deletedJobs = 0;
+  let after: string | null = null;
+  do {
+    const result: PruneResult | null = await engine.store.pruneSequences({ rules: [rule], limit, after });
+    deletedJobs += result?.deletedJobs ?? 0;
+    after = result?.next ?? null;
+  } while (after !== null);
+  return deletedJobs;
 };

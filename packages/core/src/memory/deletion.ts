@@ -1,5 +1,6 @@
 import { referenceTo } from "../model/job.ts";
-import type { DeletionResult } from "../contracts/state-adapter.ts";
+import { isPastRetention, type PruneBounds, readPruneRules } from "../contracts/prune-rules.ts";
+import type { DeletionResult, PruneResult, PruneRule } from "../contracts/state-adapter.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
 
@@ -34,35 +35,34 @@ export const deleteSequences = (store: JobStore, given: readonly string[]): Dele
 };
 
 export interface PruneCall {
-  readonly finishedBefore: number;
-  readonly statuses: readonly ("completed" | "failed")[];
+  readonly rules: readonly PruneRule[];
   readonly limit: number;
 }
 
-const isPrunable = (
-  store: JobStore,
-  tree: readonly JobRecord[],
-  { finishedBefore, statuses }: PruneCall,
-): boolean =>
-  tree.every((record) => {
-    const { status, sequenceId, completedAt, failedAt } = record.row;
-    // An earlier job of a sequence says nothing; the latest speaks for all of them.
-    if (store.current(sequenceId) !== record) return true;
-    const finishedAt = completedAt ?? failedAt;
-    return finishedAt !== null && finishedAt < finishedBefore && statuses.some((wanted) => wanted === status);
-  });
+const isPrunable = (tree: readonly JobRecord[], bounds: PruneBounds): boolean =>
+  tree.every(({ row: { status, completedAt, failedAt, continuedToId } }) =>
+    isPastRetention(bounds, {
+      status,
+      finishedAt: completedAt ?? failedAt,
+      isContinued: continuedToId !== null,
+    }),
+  );
 
-export const pruneSequences = (store: JobStore, call: PruneCall): number => {
+/** Always looks from the beginning: what went before is gone, and what stays is passed quickly. */
+export const pruneSequences = (store: JobStore, { rules, limit }: PruneCall): PruneResult => {
+  const { boundsFor } = readPruneRules(rules);
   const trees: JobRecord[][] = [];
   for (const { id, row } of store.records()) {
-    if (trees.length >= call.limit) break;
+    if (trees.length >= limit) break;
     if (row.rootSequenceId !== id) continue;
+    const bounds = boundsFor(row.sequenceTypeName);
+    if (bounds === undefined) continue;
     const tree = store.tree(id);
-    if (!isPrunable(store, tree, call)) continue;
+    if (!isPrunable(tree, bounds)) continue;
     const [dependantRoot] = findDependantRoots(store, tree, new Set([id]));
     if (dependantRoot === undefined) trees.push(tree);
   }
   const records = trees.flat();
   for (const record of records) store.remove(record);
-  return records.length;
+  return { deletedJobs: records.length, next: trees.length >= limit ? "more" : null };
 };

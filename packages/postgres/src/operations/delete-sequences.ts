@@ -1,4 +1,4 @@
-import { type DeletionResult, type JobStatus, referenceTo } from "leasehold/adapter";
+import { type DeletionResult, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import type { Call, Context, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-row.ts";
@@ -17,15 +17,15 @@ JOIN ${jobBlocker} AS b ON b.sequence_id = blocker.id
 JOIN ${job} AS waiting ON waiting.id = b.job_id
 WHERE ${inTreesSql(`$1::${idType}[]`, "blocker")} AND waiting.root_sequence_id <> ALL ($1::${idType}[])`;
 
-const deleteJobs = async (
+export const deleteJobs = async (
   { query, tables }: Database,
   ctx: Context,
   jobIds: readonly string[],
 ): Promise<void> => {
   const ids = arrayLiteral(jobIds);
+  // Without a name, so that it is planned for the table as it is now.
   await query(ctx, {
-    name: "delete",
-    sql: () => `WITH untied AS (DELETE FROM ${tables.jobBlocker} WHERE job_id = ANY ($1::${tables.idType}[]))
+    sql: `WITH untied AS (DELETE FROM ${tables.jobBlocker} WHERE job_id = ANY ($1::${tables.idType}[]))
       DELETE FROM ${tables.job} WHERE id = ANY ($1::${tables.idType}[])`,
     params: [ids],
   });
@@ -58,68 +58,4 @@ export const deleteSequences = (
       jobs.map(({ id }) => id),
     );
     return { ...nothing, deleted: jobs.map((job) => ({ ...referenceTo(job), status: job.status })) };
-  });
-
-// Only the latest job of a sequence speaks for it; an earlier one has a continuation.
-const isUnfitSql = (alias: string): string =>
-  `${alias}.continued_to_id IS NULL AND (${alias}.finished_at = 0 OR ${alias}.finished_at >= $1::bigint
-    OR ${alias}.status::text <> ALL ($2::text[]))`;
-
-const prunableSql = ({ job, jobBlocker }: Tables): string => `
-SELECT root.id FROM ${job} AS root
-WHERE root.id = root.root_sequence_id AND root.finished_at > 0 AND root.finished_at < $1::bigint
-  AND NOT (${isUnfitSql("root")})
-  AND NOT EXISTS (
-    SELECT FROM ${job} AS member
-    WHERE member.root_sequence_id = root.id AND member.root_sequence_id <> member.id AND ${isUnfitSql("member")})
-  AND NOT EXISTS (
-    SELECT FROM ${jobBlocker} AS b JOIN ${job} AS waiting ON waiting.id = b.job_id
-    WHERE b.sequence_id = root.id AND waiting.root_sequence_id <> root.id)
-  AND NOT EXISTS (
-    SELECT FROM ${job} AS member JOIN ${jobBlocker} AS b ON b.sequence_id = member.id
-    JOIN ${job} AS waiting ON waiting.id = b.job_id
-    WHERE member.root_sequence_id = root.id AND member.root_sequence_id <> member.id
-      AND waiting.root_sequence_id <> root.id)
-ORDER BY root.finished_at LIMIT $3::int FOR UPDATE OF root SKIP LOCKED`;
-
-/** Locks the trees and looks again: a job may have been revived since they were picked. */
-const lockPrunable = async (
-  { query, tables }: Database,
-  ctx: Context,
-  roots: readonly string[],
-  finishedBefore: number,
-  statuses: string,
-): Promise<string[]> => {
-  const rows = await query(ctx, {
-    name: "lock_prunable",
-    sql: () => `SELECT member.id, member.root_sequence_id, ${isUnfitSql("member")} AS unfit FROM ${tables.job} AS member
-      WHERE ${inTreesSql(`$3::${tables.idType}[]`, "member")} ORDER BY member.id FOR UPDATE OF member`,
-    params: [finishedBefore, statuses, arrayLiteral(roots)],
-  });
-  const unfit = new Set(rows.filter((row) => row["unfit"] === true).map((row) => row["root_sequence_id"]));
-  return idsOf(
-    rows.filter((row) => !unfit.has(row["root_sequence_id"])),
-    "id",
-  );
-};
-
-export const pruneSequences = (
-  database: Database,
-  call: Call & {
-    readonly finishedBefore: number;
-    readonly statuses: readonly (JobStatus & ("completed" | "failed"))[];
-    readonly limit: number;
-  },
-): Promise<number> =>
-  database.atomically(call.ctx, async (ctx) => {
-    const statuses = arrayLiteral(call.statuses);
-    const rows = await database.query(ctx, {
-      name: "find_prunable",
-      sql: prunableSql,
-      params: [call.finishedBefore, statuses, call.limit],
-    });
-    if (rows.length === 0) return 0;
-    const jobIds = await lockPrunable(database, ctx, idsOf(rows, "id"), call.finishedBefore, statuses);
-    await deleteJobs(database, ctx, jobIds);
-    return jobIds.length;
   });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { PruneResult } from "../../contracts/state-adapter.ts";
 import { assertSameJob, assertSameSet } from "./compare.ts";
 import { deleteTrees, pruneAll } from "./model-deletion.ts";
 import { cancel, redrive } from "./model-interventions.ts";
@@ -99,11 +100,32 @@ export const prune: Action = async (world, draw, ctx) => {
   const statuses = draw.pick(finished);
   const limit = draw.pick([100, 1]);
   world.note("pruneSequences", { finishedBefore, statuses, limit });
+  const rule = {
+    sequenceTypeNames: null,
+    completedBefore: statuses.includes("completed") ? finishedBefore : null,
+    failedBefore: statuses.includes("failed") ? finishedBefore : null,
+  };
+  const pass = async (): Promise<number> => {
+    let deletedJobs = 0;
+    let after: string | null = null;
+    do {
+      const result: PruneResult | null = await adapter.pruneSequences({
+        rules: [rule],
+        limit,
+        after,
+        now,
+        ctx,
+      });
+      assert.ok(result);
+      deletedJobs += result.deletedJobs;
+      after = result.next;
+    } while (after !== null);
+    return deletedJobs;
+  };
   let pruned = 0;
-  for (;;) {
-    const count = await adapter.pruneSequences({ finishedBefore, statuses, limit, now, ctx });
-    if (count === 0) break;
-    pruned += count;
+  for (let deleted = -1; deleted !== 0;) {
+    deleted = await pass();
+    pruned += deleted;
   }
   assert.equal(pruned, pruneAll(model, finishedBefore, statuses), "how many jobs were pruned");
 };

@@ -1,0 +1,217 @@
+import {
+  dropNeededTrees,
+  type FinishedJob,
+  isPastRetention,
+  type JobStatus,
+  type PruneBounds,
+  type PruneResult,
+  type PruneRule,
+  type PruneRules,
+  readPruneRules,
+} from "leasehold/adapter";
+import { arrayLiteral } from "../array-literal.ts";
+import type { Call, Context, Database } from "../database.ts";
+import type { SqlRow } from "../provider.ts";
+import type { Tables } from "../tables.ts";
+import { deleteJobs } from "./delete-sequences.ts";
+
+interface PruneCall extends Call {
+  readonly rules: readonly PruneRule[];
+  readonly limit: number;
+  readonly after: string | null;
+  readonly alone?: boolean;
+}
+
+/** How far a pass has come in the order of `finished_at`. */
+interface Position {
+  readonly finishedAt: number;
+  /** Roots that finished at this very moment, and that the pass has left where they are. */
+  readonly passed: readonly string[];
+}
+
+interface TreeJob extends FinishedJob {
+  readonly id: string;
+  readonly rootId: string;
+  readonly typeName: string;
+  readonly finishedAt: number;
+}
+
+interface Tree {
+  readonly root: TreeJob;
+  readonly bounds: PruneBounds;
+  readonly jobs: TreeJob[];
+}
+
+// A page is worth its round trips even when few trees may go: most of what is passed over stays for the next pass too.
+const smallestPage = 1_000;
+
+const columns = "id, root_sequence_id, sequence_type_name, status, finished_at, continued_to_id";
+
+const toTreeJob = (row: SqlRow): TreeJob => ({
+  id: row["id"] as string,
+  rootId: row["root_sequence_id"] as string,
+  typeName: row["sequence_type_name"] as string,
+  status: row["status"] as JobStatus,
+  finishedAt: Number(row["finished_at"]),
+  isContinued: row["continued_to_id"] !== null,
+});
+
+/**
+ * The planner compares the cost of an index with that of the whole table by statistics, which say nothing of a million
+ * jobs that have finished since they were taken; it then joins or sorts the table for a page of a thousand jobs. Every
+ * statement here has an index to go by, so for this transaction nothing else is allowed.
+ */
+const indexesOnly = (
+  [
+    ["enable_indexscan", "on"],
+    ["enable_nestloop", "on"],
+    ...["seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin"].map((kind) => [`enable_${kind}`, "off"]),
+    ["jit", "off"],
+  ] as const
+)
+  .map(([name, value]) => `set_config('${name}', '${value}', true)`)
+  .join(", ");
+
+/** False when another transaction is pruning alone. The lock ends with the transaction. */
+const takeTurn = async ({ query, tables }: Database, ctx: Context): Promise<boolean> => {
+  const [row] = await query(ctx, {
+    sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS taken",
+    params: [`leasehold pruning of ${tables.schema}`],
+  });
+  return row?.["taken"] === true;
+};
+
+// The settings would outlive the call in a transaction of the caller's.
+const planByIndexes = async ({ query }: Database, ctx: Context): Promise<void> => {
+  await query(ctx, { sql: `SELECT ${indexesOnly}`, params: [] });
+};
+
+// None of these has a name: a prepared statement keeps a plan that was made for another table size, and other settings.
+const pageSql = ({ job, idType }: Tables): string => `
+SELECT ${columns} FROM ${job}
+WHERE finished_at > 0 AND id = root_sequence_id AND finished_at >= $1::bigint AND finished_at < $2::bigint
+  AND NOT (finished_at = $1::bigint AND id = ANY ($3::${idType}[]))
+ORDER BY finished_at LIMIT $4::int`;
+
+const membersSql = ({ job, idType }: Tables): string => `
+SELECT ${columns} FROM ${job} WHERE root_sequence_id = ANY ($1::${idType}[]) AND root_sequence_id <> id`;
+
+const lockSql = ({ job, idType }: Tables): string => `
+SELECT ${columns} FROM ${job} WHERE id = ANY ($1::${idType}[]) FOR UPDATE SKIP LOCKED`;
+
+const dependenciesSql = ({ job, jobBlocker, idType }: Tables): string => `
+SELECT b.sequence_id, waiting.root_sequence_id FROM ${jobBlocker} AS b JOIN ${job} AS waiting ON waiting.id = b.job_id
+WHERE b.sequence_id = ANY ($1::${idType}[])`;
+
+const readPage = async (
+  { query, tables }: Database,
+  ctx: Context,
+  after: Position,
+  before: number,
+  limit: number,
+): Promise<TreeJob[]> => {
+  const rows = await query(ctx, {
+    sql: pageSql(tables),
+    params: [after.finishedAt, before, arrayLiteral(after.passed), limit],
+  });
+  return rows.map(toTreeJob);
+};
+
+/** The trees of these roots whose every job is past its retention, in the order of the roots. */
+const findPrunable = async (
+  { query, tables }: Database,
+  ctx: Context,
+  roots: readonly TreeJob[],
+  rules: PruneRules,
+): Promise<Tree[]> => {
+  const trees = new Map<string, Tree>();
+  for (const root of roots) {
+    const bounds = rules.boundsFor(root.typeName);
+    if (bounds && isPastRetention(bounds, root)) trees.set(root.id, { root, bounds, jobs: [root] });
+  }
+  if (trees.size === 0) return [];
+  const rows = await query(ctx, { sql: membersSql(tables), params: [arrayLiteral([...trees.keys()])] });
+  for (const member of rows.map(toTreeJob)) {
+    const tree = trees.get(member.rootId);
+    if (tree === undefined) continue;
+    tree.jobs.push(member);
+    if (!isPastRetention(tree.bounds, member)) trees.delete(member.rootId);
+  }
+  return [...trees.values()];
+};
+
+/** Locks whole trees, without waiting, and looks again: a job may have been redriven since it was read. */
+const lockTrees = async (
+  { query, tables }: Database,
+  ctx: Context,
+  trees: readonly Tree[],
+): Promise<Tree[]> => {
+  const ids = trees.flatMap(({ jobs }) => jobs.map(({ id }) => id)).sort();
+  const rows = await query(ctx, { sql: lockSql(tables), params: [arrayLiteral(ids)] });
+  const locked = new Map(rows.map(toTreeJob).map((job) => [job.id, job]));
+  return trees.filter(({ bounds, jobs }) =>
+    jobs.every(({ id }) => {
+      const job = locked.get(id);
+      return job !== undefined && isPastRetention(bounds, job);
+    }),
+  );
+};
+
+/** With the trees locked nobody can come to wait for them any more. */
+const dropNeeded = async (
+  { query, tables }: Database,
+  ctx: Context,
+  trees: readonly Tree[],
+): Promise<Tree[]> => {
+  const rootOf = new Map(trees.flatMap(({ jobs }) => jobs.map(({ id, rootId }) => [id, rootId])));
+  const rows = await query(ctx, {
+    sql: dependenciesSql(tables),
+    params: [arrayLiteral([...rootOf.keys()])],
+  });
+  const dependencies = rows.map((row) => ({
+    rootId: rootOf.get(row["sequence_id"] as string)!,
+    dependantRootId: row["root_sequence_id"] as string,
+  }));
+  const going = dropNeededTrees(
+    trees.map(({ root }) => root.id),
+    dependencies,
+  );
+  return trees.filter(({ root }) => going.has(root.id));
+};
+
+const positionAfter = (
+  before: Position,
+  decided: readonly TreeJob[],
+  removed: ReadonlySet<string>,
+): Position => {
+  const finishedAt = decided.at(-1)!.finishedAt;
+  const passed = decided.filter((root) => root.finishedAt === finishedAt && !removed.has(root.id));
+  return {
+    finishedAt,
+    passed: [...(before.finishedAt === finishedAt ? before.passed : []), ...passed.map(({ id }) => id)],
+  };
+};
+
+export const pruneSequences = (database: Database, call: PruneCall): Promise<PruneResult | null> =>
+  database.atomically(call.ctx, async (ctx) => {
+    const rules = readPruneRules(call.rules);
+    if (rules.latest === null) return { deletedJobs: 0, next: null };
+    if (call.alone === true && !(await takeTurn(database, ctx))) return null;
+    if (call.ctx === undefined) await planByIndexes(database, ctx);
+    const after: Position = call.after === null ? { finishedAt: 1, passed: [] } : JSON.parse(call.after);
+    const size = Math.max(call.limit, smallestPage);
+    const page = await readPage(database, ctx, after, rules.latest, size);
+    const prunable = await findPrunable(database, ctx, page, rules);
+    const chosen = prunable.slice(0, call.limit);
+    const isWhole = prunable.length <= call.limit;
+    const decided = isWhole ? page : page.slice(0, page.indexOf(chosen.at(-1)!.root) + 1);
+
+    const locked = chosen.length === 0 ? [] : await lockTrees(database, ctx, chosen);
+    const going = locked.length === 0 ? [] : await dropNeeded(database, ctx, locked);
+    const jobIds = going.flatMap(({ jobs }) => jobs.map(({ id }) => id));
+    if (jobIds.length > 0) await deleteJobs(database, ctx, jobIds);
+    const isLast = isWhole && page.length < size;
+    const removed = new Set(going.map(({ root }) => root.id));
+    const next = isLast ? null : JSON.stringify(positionAfter(after, decided, removed));
+    return { deletedJobs: jobIds.length, next };
+  });
