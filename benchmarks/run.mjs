@@ -150,7 +150,9 @@ const measureKeptJobs = async ({ quick = false }) => {
     const rates = [];
     for (const jobs of quick ? [20_000, 100_000] : [100_000, 1_000_000])
       rates.push(await measureScale({ store, jobs, prune: 100_000, report: console.log }));
-    console.log(`${store.padEnd(8)} pruning among more jobs: ${(rates[1] / rates[0]).toFixed(2)} × as fast\n`);
+    console.log(
+      `${store.padEnd(8)} pruning among more jobs: ${(rates[1] / rates[0]).toFixed(2)} × as fast\n`,
+    );
   }
 };
 

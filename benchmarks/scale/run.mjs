@@ -24,9 +24,7 @@ const openPostgres = async () => {
   const pool = new pg.Pool({ connectionString: server.url, max: 5 });
   const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
   const size = async () =>
-    Number(
-      (await pool.query("SELECT pg_total_relation_size('leasehold.job') AS bytes")).rows[0].bytes,
-    );
+    Number((await pool.query("SELECT pg_total_relation_size('leasehold.job') AS bytes")).rows[0].bytes);
   return {
     stateAdapter,
     url: server.url,
@@ -103,7 +101,9 @@ export const measureScale = async ({ store: name, jobs, prune, report }) => {
     // What was freed is used again: as many new jobs do not make the store larger.
     await store.tidy();
     await store.fill(leasehold, deletedJobs);
-    report(`${label}  size before, and with as many new jobs: ${megabytes(before)}, ${megabytes(await store.size())}`);
+    report(
+      `${label}  size before, and with as many new jobs: ${megabytes(before)}, ${megabytes(await store.size())}`,
+    );
     return rate;
   } finally {
     await store.close();

@@ -150,7 +150,11 @@ export const describePruneSequences = ({ testAlone: test }: StateSuite): void =>
     const { typeName } = scenario;
     const start = (type: string): Promise<StateJob> =>
       scenario.start({ typeName: type, sequenceTypeName: type });
-    const [short, long, other] = [await start(`${typeName}-a`), await start(`${typeName}-b`), await start("c")];
+    const [short, long, other] = [
+      await start(`${typeName}-a`),
+      await start(`${typeName}-b`),
+      await start("c"),
+    ];
     // In a tree the root decides, whatever the types of the sequences below it.
     const below = await scenario.start({
       typeName: `${typeName}-a`,
