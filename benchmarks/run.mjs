@@ -28,12 +28,12 @@ const usage = `npm run bench -- [options]
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-const ownParts = ["sqlite", "scale"];
+const ownParts = new Set(["sqlite", "scale"]);
 
 /** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
-  const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.includes(name));
+  const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.has(name));
   if (unknown.length > 0) throw new Error(`Neither a system nor a phase: ${unknown.join(", ")}\n\n${usage}`);
   const pick = (all) => {
     const picked = Object.keys(all).filter((name) => names.includes(name));
@@ -44,7 +44,7 @@ const choose = (only) => {
     phases: pick(phases),
     sqlite: names.length === 0 || names.includes("sqlite"),
     keptJobs: names.length === 0 || names.includes("scale"),
-    others: names.length === 0 || names.some((name) => !ownParts.includes(name)),
+    others: names.length === 0 || names.some((name) => !ownParts.has(name)),
   };
 };
 

@@ -27,16 +27,16 @@ const startTemplates = async (leasehold) => {
   return templates.map(([{ id }, share]) => ({ id, share: share / types.length }));
 };
 
-const idColumns = ["id", "sequence_id", "root_sequence_id"];
-const timeColumns = ["created_at", "sequence_created_at"];
-const finishColumns = ["finished_at", "completed_at", "failed_at"];
+const idColumns = new Set(["id", "sequence_id", "root_sequence_id"]);
+const timeColumns = new Set(["created_at", "sequence_created_at"]);
+const finishColumns = new Set(["finished_at", "completed_at", "failed_at"]);
 
 /** The columns of a copy: ids and times of its own, everything else as the template has it. */
 const valuesOf = (columns, { id, createdAt }) =>
   columns.map((column) => {
-    if (idColumns.includes(column)) return id;
-    if (timeColumns.includes(column)) return createdAt;
-    if (finishColumns.includes(column))
+    if (idColumns.has(column)) return id;
+    if (timeColumns.has(column)) return createdAt;
+    if (finishColumns.has(column))
       return `CASE WHEN t.${column} > 0 THEN ${createdAt} + 50 ELSE t.${column} END`;
     return `t.${column}`;
   });

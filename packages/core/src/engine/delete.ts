@@ -45,14 +45,16 @@ export const pruneJobSequences = async (
   });
   const limit = optionalInteger(options["batchSize"], "batchSize", 1_000, { min: 1, max: 100_000 });
   const given = options["statuses"] === undefined ? ["completed"] : options["statuses"];
-  const statuses = requireArray(given, "statuses", { maxLength: 2 }).map((status, index) =>
-    requireOneOf(status, `statuses[${index}]`, ["completed", "failed"]),
+  const statuses = new Set(
+    requireArray(given, "statuses", { maxLength: 2 }).map((status, index) =>
+      requireOneOf(status, `statuses[${index}]`, ["completed", "failed"]),
+    ),
   );
   const finishedBefore = (await engine.store.getTime()) - olderThanMs;
   const rule = {
     sequenceTypeNames: null,
-    completedBefore: statuses.includes("completed") ? finishedBefore : null,
-    failedBefore: statuses.includes("failed") ? finishedBefore : null,
+    completedBefore: statuses.has("completed") ? finishedBefore : null,
+    failedBefore: statuses.has("failed") ? finishedBefore : null,
   };
   let deletedJobs = 0;
   // A tree that another one waited for can go once that one has, which may be later in the same pass.
