@@ -42,6 +42,7 @@ export const loggedEvents: { readonly [TName in LeaseholdEventName]?: readonly [
   jobAttemptFenced: ["warn", "Stale outcome refused"],
   jobAttemptStuck: ["error", "Process function ignores its signal"],
   jobAttemptLateResult: ["warn", "Late result dropped"],
+  jobAttemptErrorAfterCompletion: ["error", "Handler failed after its job was completed"],
   notifyContextAbsence: ["debug", "Notification left to polling"],
   notifyAdapterError: ["warn", "Notification failed"],
   stateAdapterError: ["error", "Store call failed"],
@@ -49,7 +50,7 @@ export const loggedEvents: { readonly [TName in LeaseholdEventName]?: readonly [
 
 const errorText = (error: unknown): string => {
   try {
-    return error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return String(error instanceof Error ? (error.stack ?? error.message) : error);
   } catch {
     return "an error that cannot be printed";
   }

@@ -1,6 +1,6 @@
 /// <reference lib="es2024.string" />
 import { PayloadNotStorableError, PayloadTooLargeError } from "../errors.ts";
-import { isPlainObject, isStorableText } from "./option-checks.ts";
+import { isInstance, isPlainObject, isStorableText } from "./option-checks.ts";
 
 /*
  * JSON.stringify quietly drops or alters a good part of what JavaScript can express. So a walk over the value comes
@@ -92,7 +92,7 @@ const checkValue = (walk: Walk, value: unknown, depth: number, segment: Segment 
 };
 
 export const isPayloadError = (error: unknown): boolean =>
-  error instanceof PayloadNotStorableError || error instanceof PayloadTooLargeError;
+  isInstance(error, PayloadNotStorableError) || isInstance(error, PayloadTooLargeError);
 
 const checkContainer = (
   walk: Walk,

@@ -144,7 +144,7 @@ export const requireArray = (
       throw new InvalidOptionError(option, `must have at most ${maxLength} entries`, value);
     for (let index = 0; index < length; index += 1) copy.push(value[index]);
   } catch (error) {
-    throw error instanceof InvalidOptionError
+    throw isInstance(error, InvalidOptionError)
       ? error
       : new InvalidOptionError(option, "must be an array that can be read", value);
   }

@@ -24,6 +24,26 @@ const throwingProxy = (target: object): object =>
     deleteProperty: touch,
   });
 
+/** Every trap throws the proxy itself, so that whoever asks what was thrown catches the same thing again. */
+const selfThrowingProxy = (target: object): object => {
+  const throwSelf = (): never => {
+    // oxlint-disable-next-line typescript/only-throw-error -- hostile on purpose
+    throw proxy;
+  };
+  const traps = [
+    "get",
+    "has",
+    "set",
+    "ownKeys",
+    "getPrototypeOf",
+    "getOwnPropertyDescriptor",
+    "defineProperty",
+  ];
+  const handler = Object.fromEntries(traps.map((trap) => [trap, throwSelf]));
+  const proxy: object = new Proxy(target, { ...handler, apply: throwSelf, construct: throwSelf });
+  return proxy;
+};
+
 const revokedProxy = (target: object): object => {
   const { proxy, revoke } = Proxy.revocable(target, {});
   revoke();
@@ -101,6 +121,9 @@ export const hostileValues: readonly (() => unknown)[] = [
   () => throwingProxy({}),
   () => throwingProxy([]),
   () => throwingProxy(() => undefined),
+  () => selfThrowingProxy({}),
+  () => selfThrowingProxy(() => undefined),
+  () => selfThrowingProxy(new Error("hostile")),
   () => revokedProxy({}),
   () => revokedProxy([]),
   () => revokedProxy(() => undefined),

@@ -57,16 +57,21 @@ export const errorOutcome = (worker: WorkerContext, held: HeldJob, error: unknow
   try {
     return outcomeByError(worker, held, error);
   } catch (problem) {
-    // A thrown proxy can throw when asked what it is, and a reschedule can carry nonsense: still a failed attempt.
-    return outcomeByError(worker, held, problem);
+    // A reschedule can carry nonsense, and whatever is thrown can throw when asked what it is, even something that does
+    // so in its turn. It is a failed attempt; nothing more is asked.
+    return failedAttemptOutcome(worker, held, problem);
   }
 };
 
 const outcomeByError = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
-  const { job } = held;
   if (error instanceof RescheduleJobError) return rescheduleOutcome(held, error);
   if (error instanceof UnrecoverableJobError) return failOutcome(held, "unrecoverable", error);
   if (error instanceof StoredInputRefused) return failOutcome(held, "invalid_input", error.cause);
+  return failedAttemptOutcome(worker, held, error);
+};
+
+const failedAttemptOutcome = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
+  const { job } = held;
   if (job.attempt >= attemptLimit(worker, job)) return failOutcome(held, "attempts_exhausted", error);
   const policy =
     worker.handlers.get(job.typeName)?.retry ??
