@@ -19,6 +19,7 @@ const jobTypes = defineUnionJobTypes<{
   link: { input: DefineContinuationInput<null>; output: null };
   waits: { input: null; output: null; blockers: [DefineBlocker<"quick">] };
   breaks: { input: null; output: null };
+  slips: { input: null; output: null };
   later: { input: null; output: null };
   hangs: { input: null; output: null };
 }>();
@@ -73,6 +74,13 @@ const createObservedBench = async (plan: FaultPlan = () => undefined) => {
       },
     })
     .implementJobType({
+      typeName: "slips",
+      process: async ({ complete }) => {
+        await complete(async () => null);
+        throw new Error("after the fact");
+      },
+    })
+    .implementJobType({
       typeName: "hangs",
       timeoutMs: 100,
       maxAttempts: 1,
@@ -99,6 +107,7 @@ const stories: Record<
     });
     const broken = await leasehold.startJobSequence({ typeName: "breaks", maxAttempts: 2 });
     await leasehold.startJobSequence({ typeName: "later" });
+    await leasehold.startJobSequence({ typeName: "slips" });
     const unwanted = await leasehold.startJobSequence({ typeName: "quick", schedule: { afterMs: 99_999 } });
     await bench.stateAdapter.runInTransaction((ctx) =>
       leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
@@ -204,6 +213,7 @@ describe("events", () => {
       jobAttemptFenced: 1,
       jobAttemptStuck: 1,
       jobAttemptLateResult: 1,
+      jobAttemptErrorAfterCompletion: 1,
       jobDuration: 1,
       jobSequenceDuration: 1,
       jobAttemptDuration: 1,

@@ -40,6 +40,11 @@ const jobCounters = {
     "Attempts given up on: their handler ignored its signal",
   ],
   jobAttemptLateResult: ["job.attempt.late_result", "{attempt}", "Results dropped: the attempt was over"],
+  jobAttemptErrorAfterCompletion: [
+    "job.attempt.error_after_completion",
+    "{attempt}",
+    "Handlers that failed after their job was completed",
+  ],
 } as const satisfies { readonly [TName in LeaseholdEventName]?: Definition };
 
 /** Counted by the type of the sequence. */

@@ -29,6 +29,7 @@ const expected = {
   "job.attempt.fenced": ["counter", "queue", "refusal", "typeName"],
   "job.attempt.stuck": ["counter", "queue", "typeName"],
   "job.attempt.late_result": ["counter", "queue", "typeName"],
+  "job.attempt.error_after_completion": ["counter", "queue", "typeName"],
   "job_sequence.created": ["counter", "typeName"],
   "job_sequence.completed": ["counter", "typeName"],
   "job_sequence.failed": ["counter", "reason", "typeName"],

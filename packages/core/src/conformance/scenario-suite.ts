@@ -10,6 +10,7 @@ import { describeDeduplication } from "./scenarios/deduplication.ts";
 import { describeDeletion } from "./scenarios/deletion.ts";
 import { describeExplanations } from "./scenarios/explanations.ts";
 import { describeFamilyTrees } from "./scenarios/family-tree.ts";
+import { describeForgottenAwaits } from "./scenarios/forgotten-awaits.ts";
 import { describeHealth } from "./scenarios/health.ts";
 import { describeLostLeases } from "./scenarios/lost-leases.ts";
 import { describeManyWorkers } from "./scenarios/many-workers.ts";
@@ -51,6 +52,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   cancellation: describeCancellation,
   timeouts: describeTimeouts,
   "prepare and complete": describePrepareAndComplete,
+  "a forgotten await": describeForgottenAwaits,
   transactions: describeTransactions,
   notifications: describeNotifications,
   queues: describeQueues,

@@ -65,6 +65,8 @@ export interface LeaseholdEvents {
   jobAttemptStuck: AttemptEventData;
   /** A process function settled after its attempt had ended; the result was dropped. */
   jobAttemptLateResult: AttemptEventData;
+  /** A process function failed after its `complete` had committed: the job is completed all the same. */
+  jobAttemptErrorAfterCompletion: AttemptEventData & { readonly error: unknown };
 
   jobDuration: JobEventData & { readonly durationMs: number };
   jobSequenceDuration: JobEventData & { readonly durationMs: number };

@@ -35,7 +35,7 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
     }
     let current: StateJob | null = sequence.current;
 
-    const complete = async (passedJob: unknown, completion: unknown): Promise<JobView> => {
+    const completeCurrent = async (passedJob: unknown, completion: unknown): Promise<JobView> => {
       const jobId = requireId(requirePlainObject(passedJob, "job")["id"], "job.id");
       requireFunction(completion, "complete");
       const job = current;
@@ -60,8 +60,26 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
       return view!;
     };
 
+    const open = new Set<Promise<JobView>>();
+    const complete = (passedJob: unknown, completion: unknown): Promise<JobView> => {
+      const call = completeCurrent(passedJob, completion);
+      const close = (): void => {
+        open.delete(call);
+      };
+      open.add(call);
+      call.then(close, close);
+      return call;
+    };
+
     const [job] = await viewJobs(engine, inner, [sequence.current]);
     await (callback as (options: object) => unknown)({ ...inner, job, complete });
+    if (open.size > 0) {
+      // Not before it has ended: what it still writes must be rolled back too.
+      await Promise.allSettled(open);
+      throw new ProcessMisuseError(
+        "The callback ended while `complete` was still running. Write `await complete(…)`",
+      );
+    }
     const [after] = await engine.store.getSequences({ ctx: inner, sequenceIds: [id] });
     return after!;
   });

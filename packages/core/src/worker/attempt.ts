@@ -16,6 +16,7 @@ import { decodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
 import type { RuntimeJobType } from "../model/job-types.ts";
+import { restoreError, toStoredErrorText } from "../model/stored-error.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import { completeOutcome, errorOutcome, releaseOutcome, StoredInputRefused } from "./decide-outcome.ts";
 import type { HeldJob, RunningAttempt } from "./held-jobs.ts";
@@ -96,7 +97,7 @@ class Attempt implements RunningAttempt {
     const running = span ? runInSpan(span, () => runSafely(this)) : runSafely(this);
     running.then(
       (returned) => this.finish(returned),
-      (error: unknown) => this.settle({ kind: "threw", error }),
+      (error: unknown) => this.fail(error),
     );
   }
 
@@ -134,12 +135,11 @@ class Attempt implements RunningAttempt {
   }
 
   getSession(): ProcessSession {
-    return (this.session ??= createProcessSession(
-      this.worker,
-      this.held,
-      () => this.abortReason,
-      this.synchronousPartOver,
-    ));
+    if (this.session) return this.session;
+    const { worker, held, synchronousPartOver } = this;
+    const session = createProcessSession(worker, held, () => this.abortReason, synchronousPartOver);
+    if (this.over) session.close();
+    return (this.session = session);
   }
 
   endSynchronousPart(): void {
@@ -167,17 +167,37 @@ class Attempt implements RunningAttempt {
     }
   }
 
+  /** The process function has thrown: what it left open is rolled back first, unless that has committed already. */
+  fail(thrown: unknown): void {
+    const ending: Ending = { kind: "threw", error: thrown };
+    const settle = (): void => this.settle(ending);
+    const rolledBack = this.session?.abandon();
+    if (rolledBack) rolledBack.then(settle, settle);
+    else settle();
+  }
+
   settle(ending: Ending): void {
     const { worker, held, session, abortReason } = this;
     if (this.over) {
       worker.engine.observe("jobAttemptLateResult", this.eventData);
       return;
     }
+    if (session?.completed) this.reportErrorAfterCompletion(ending, session);
     const isDecided = session?.completed || (abortReason !== undefined && lostForCertain.has(abortReason));
     this.end(
       isDecided ? undefined : decideEnding(worker, held, ending, abortReason, this.timeoutMs),
       ending.kind === "abandoned",
     );
+  }
+
+  /** What was committed stands; the error is only told. */
+  reportErrorAfterCompletion(ending: Ending, { failure }: ProcessSession): void {
+    const failed = ending.kind === "threw" ? ending : failure;
+    if (!failed) return;
+    this.worker.engine.observe("jobAttemptErrorAfterCompletion", () => ({
+      error: restoreError(toStoredErrorText(failed.error)),
+      ...this.eventData(),
+    }));
   }
 
   end(outcome: JobOutcome | undefined, abandoned: boolean): void {

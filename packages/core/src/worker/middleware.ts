@@ -1,5 +1,9 @@
 import { ProcessMisuseError } from "../errors.ts";
+import { handled } from "./handed-out-calls.ts";
 import type { Handler, ProcessFunction } from "./worker-context.ts";
+
+const unfinishedNext =
+  "A middleware ended while `next` was still running. Write `return next()`, or `await next()`";
 
 export type MiddlewareFunction = (context: object, next: () => Promise<unknown>) => unknown;
 
@@ -14,10 +18,28 @@ export const composeMiddleware = (
   middleware.reduceRight<Handler["run"]>(
     (inner, layer) => (options) => {
       let called = false;
-      return layer(options, async () => {
+      let open = false;
+      const close = (): void => {
+        open = false;
+      };
+      const runInner = async (): Promise<unknown> => {
         if (called) throw new ProcessMisuseError("A middleware can call next only once");
         called = true;
         return inner(options);
+      };
+      const next = (): Promise<unknown> => {
+        const isFirst = !called;
+        const running = handled(runInner());
+        if (isFirst) {
+          open = true;
+          running.then(close, close);
+        }
+        return running;
+      };
+      return Promise.resolve(layer(options, next)).then((returned) => {
+        // What the handler makes would be lost, and an error of its would be seen by nobody.
+        if (open) throw new ProcessMisuseError(unfinishedNext);
+        return returned;
       });
     },
     process,

@@ -20,8 +20,17 @@ import type { JobAbortReason } from "../model/entities.ts";
 import { requireFunction, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
 import { reportFenced, reportRefusal } from "./attempt-events.ts";
 import { createDeferred, type Deferred } from "./deferred.ts";
+import { createHandedOutCalls, handled, type HandedOutCall } from "./handed-out-calls.ts";
 import { type HeldJob, loseLease } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
+
+const latePrepare =
+  "`prepare` must be read before the first `await` of the handler, and before `complete` is called: take it from the handler's argument, as in `async ({ prepare }) => …`";
+
+const whatToWrite: Record<HandedOutCall, string> = {
+  prepare: "Write `await prepare(…)`",
+  complete: "Write `return complete(…)`, or `await complete(…)`",
+};
 
 /** What a process function gets from `complete` and has to return. */
 const completion: unique symbol = Symbol("leasehold.completion");
@@ -51,11 +60,18 @@ export interface ProcessSession {
   readonly reportProgress: (value: unknown) => Promise<void>;
   /** The process function has returned its promise: without `prepare` by now, staged mode is settled. */
   endSynchronousPart(): void;
-  /** Turns what the process function returned into the output to commit; undefined when it is committed already. */
+  /**
+   * Turns what the process function returned into the output to commit; undefined when it is committed already. Throws
+   * when `prepare` or `complete` is still open or has failed: what they wrote is not there.
+   */
   finish(returned: unknown): Promise<string | undefined>;
+  /** The process function has thrown. Resolves when no transaction is open any more; undefined when none is. */
+  abandon(): Promise<void> | undefined;
   /** The attempt is over: rolls back whatever is still open. */
   close(): void;
   readonly completed: boolean;
+  /** What the first call of `prepare` or `complete` that failed was rejected with. */
+  readonly failure: { readonly error: unknown } | undefined;
 }
 
 export const createProcessSession = (
@@ -68,14 +84,22 @@ export const createProcessSession = (
   const { job, leaseToken } = held;
   let prepareRead = false;
   let autoSetup = synchronousPartOver;
-  let prepareCalled = false;
+  let preparing: Promise<unknown> | undefined;
   let completing = false;
   let completed = false;
   let open: OpenTransaction | undefined;
   let closed: Deferred<never> | undefined;
   let isClosed = false;
+  /** Set when the process function has settled before its calls: their transactions must not commit. */
+  let forsaken: LeaseholdError | undefined;
+  const calls = createHandedOutCalls();
+
+  const checkNotForsaken = (): void => {
+    if (forsaken) throw forsaken;
+  };
 
   const checkStillRunning = (): void => {
+    checkNotForsaken();
     const reason = getAbortReason();
     // A worker that shuts down still wants what its process functions get done in time.
     if (isClosed || (reason !== undefined && reason !== "shutdown")) {
@@ -122,7 +146,9 @@ export const createProcessSession = (
   const prepareStaged = (callback: unknown): Promise<unknown> =>
     runAtomically(engine, "prepare", undefined, async (ctx) => {
       await lock(ctx, false);
-      return runCallback(ctx, callback);
+      const result = await runCallback(ctx, callback);
+      checkNotForsaken();
+      return result;
     });
 
   const prepareAtomic = (callback: unknown): Promise<unknown> => {
@@ -130,7 +156,9 @@ export const createProcessSession = (
     const ending = createDeferred<CompletionCallback>();
     const done = runAtomically(engine, "prepare", undefined, async (ctx, effects) => {
       await lock(ctx, false);
-      prepared.resolve(await runCallback(ctx, callback));
+      const result = await runCallback(ctx, callback);
+      checkNotForsaken();
+      prepared.resolve(result);
       const complete = await ending.promise;
       return completeInTransaction(engine, ctx, effects, completionRequest(complete));
     });
@@ -139,14 +167,21 @@ export const createProcessSession = (
     return prepared.promise;
   };
 
-  const prepare: PrepareFunction = async (options, callback) => {
+  const prepareWith = async (options: unknown, callback: unknown): Promise<unknown> => {
     const { mode } = requirePlainObject(options, "prepare options");
     requireOneOf(mode, "mode", ["atomic", "staged"]);
-    if (prepareCalled) throw new ProcessMisuseError("Prepare can only be called once");
-    if (completing) throw new ProcessMisuseError("Prepare cannot be accessed after auto-setup");
-    prepareCalled = true;
+    if (completing) throw new ProcessMisuseError(latePrepare);
     checkStillRunning();
     return mode === "atomic" ? prepareAtomic(callback) : prepareStaged(callback);
+  };
+
+  const prepare: PrepareFunction = (options, callback) => {
+    if (preparing) {
+      const refusal = new ProcessMisuseError("Prepare can only be called once");
+      return calls.follow("prepare", Promise.reject(refusal));
+    }
+    preparing = prepareWith(options, callback);
+    return calls.follow("prepare", preparing);
   };
 
   const completeWith = async (callback: CompletionCallback): Promise<void> => {
@@ -154,6 +189,8 @@ export const createProcessSession = (
     completing = true;
     autoSetup ||= !prepareRead;
     checkStillRunning();
+    // Rejects with what `prepare` failed with: what it was to write is not there.
+    if (preparing) await preparing;
     if (open) {
       open.ending.resolve(callback);
       await open.done;
@@ -164,63 +201,100 @@ export const createProcessSession = (
       });
     }
     completed = true;
+    // The lease is over as it should be. Whoever finds it gone has nothing to tell the process function.
+    held.committing = true;
+  };
+
+  const complete = async (callback: unknown): Promise<object> => {
+    await completeWith(requireFunction(callback, "complete callback"));
+    return completionMark;
+  };
+
+  const reportProgress = async (value: unknown): Promise<void> => {
+    checkStillRunning();
+    if (open || (completing && !completed)) {
+      // The row is locked by our own transaction: a store with one writer would wait for it for ever.
+      throw new ProcessMisuseError(
+        "Progress cannot be reported in a transaction that ends with the completion",
+      );
+    }
+    const progress = encodePayload({
+      codec: engine.codec,
+      value,
+      path: "progress",
+      maxBytes: engine.maxPayloadBytes,
+    });
+    const lease = { jobId: job.id, leaseToken, leaseMs: held.leaseMs, progress };
+    const [result] = await engine.store.renewLeases({ leases: [lease] });
+    if (result!.kind !== "refused") return;
+    // Once the attempt is over, the lease is gone because its outcome was written.
+    checkStillRunning();
+    throw loseTo(result!, reportRefusal);
+  };
+
+  const close = (): void => {
+    isClosed = true;
+    // Once completed, nobody waits; and an error costs its stack.
+    if (completed || (!open && !closed)) return;
+    const reason =
+      forsaken ?? new JobAttemptEndedError(job.id, getAbortReason() ?? "its process function has settled");
+    // Whoever waits for these handles the rejection; that nobody waits any more is no error.
+    open?.ending.promise.catch(() => {});
+    open?.ending.reject(reason);
+    open?.done.catch(() => {});
+    closed?.promise.catch(() => {});
+    closed?.reject(reason);
+  };
+
+  /**
+   * Has the transactions of open calls roll back and waits until they have, or have committed after all. Callbacks get
+   * the time to end by themselves: what one wrote after its transaction would not be undone with it.
+   */
+  const forsake = async (reason: LeaseholdError): Promise<void> => {
+    forsaken = reason;
+    const cancel = engine.runtime.clock.setTimer(close, settings.abortGraceMs);
+    await calls.settled();
+    cancel();
   };
 
   return {
     prepare: () => {
-      if (autoSetup) throw new ProcessMisuseError("Prepare cannot be accessed after auto-setup");
+      if (autoSetup) throw new ProcessMisuseError(latePrepare);
       prepareRead = true;
       return prepare;
     },
-    complete: async (callback) => {
-      await completeWith(requireFunction(callback, "complete callback"));
-      return completionMark;
-    },
-    reportProgress: async (value) => {
-      checkStillRunning();
-      if (open || (completing && !completed)) {
-        // The row is locked by our own transaction: a store with one writer would wait for it for ever.
-        throw new ProcessMisuseError(
-          "Progress cannot be reported in a transaction that ends with the completion",
-        );
-      }
-      const progress = encodePayload({
-        codec: engine.codec,
-        value,
-        path: "progress",
-        maxBytes: engine.maxPayloadBytes,
-      });
-      const lease = { jobId: job.id, leaseToken, leaseMs: held.leaseMs, progress };
-      const [result] = await engine.store.renewLeases({ leases: [lease] });
-      if (result!.kind === "refused") throw loseTo(result!, reportRefusal);
-    },
+    complete: (callback) => calls.follow("complete", complete(callback)),
+    reportProgress: (value) => handled(reportProgress(value)),
     endSynchronousPart: () => {
       autoSetup ||= !prepareRead;
     },
     finish: async (returned) => {
-      if (returned === completionMark) {
-        if (!completed) throw new InvalidOptionError("complete", "belongs to another job", returned);
-        return undefined;
+      const { open: openCall } = calls;
+      if (openCall) {
+        const misuse = new ProcessMisuseError(
+          `The handler ended while \`${openCall}\` was still running. ${whatToWrite[openCall]}`,
+        );
+        await forsake(misuse);
+        // Even if it is committed by now: the mistake is to be seen.
+        throw misuse;
       }
       if (completed) return undefined;
+      if (calls.failure) throw calls.failure.error;
+      if (returned === completionMark) {
+        throw new InvalidOptionError("complete", "belongs to another job", returned);
+      }
       if (!open) return encodeOutput(engine, job, returned);
       await completeWith(() => returned);
       return undefined;
     },
-    close: () => {
-      isClosed = true;
-      // Once completed, nobody waits; and an error costs its stack.
-      if (completed || (!open && !closed)) return;
-      const reason = new JobAttemptEndedError(job.id, getAbortReason() ?? "its process function has settled");
-      // Whoever waits for these handles the rejection; that nobody waits any more is no error.
-      open?.ending.promise.catch(() => {});
-      open?.ending.reject(reason);
-      open?.done.catch(() => {});
-      closed?.promise.catch(() => {});
-      closed?.reject(reason);
-    },
+    abandon: () =>
+      calls.open ? forsake(new JobAttemptEndedError(job.id, "its handler has thrown")) : undefined,
+    close,
     get completed() {
       return completed;
+    },
+    get failure() {
+      return calls.failure;
     },
   };
 };

@@ -45,6 +45,30 @@ describe("leases", () => {
     expect(executed.length).toBe(count);
   });
 
+  it("end with complete, and a handler that goes on keeps its signal", async () => {
+    const events: string[] = [];
+    const log = ({ event }: LogEntry): void => {
+      events.push(event);
+    };
+    const { leasehold, clock, drain } = await createTestBench({ jobTypes, log });
+    let abortedMeanwhile: boolean | undefined;
+    const worker = leasehold.createWorker().implementJobType({
+      typeName: "slow",
+      process: async ({ job, complete, signal }) => {
+        const completed = await complete(() => null);
+        await new Promise<void>((resolve) => clock.setTimer(resolve, job.input.ms));
+        abortedMeanwhile = signal.aborted;
+        return completed;
+      },
+    });
+    await leasehold.startJobSequence(slow(5_000));
+    await drain(worker, { leaseMs: 1_000 });
+    expect(abortedMeanwhile).toBe(false);
+    expect(events).toContain("jobAttemptCompleted");
+    expect(events).not.toContain("jobAttemptAlreadyCompleted");
+    expect(events).not.toContain("jobAttemptLeaseExpired");
+  });
+
   it("of a job whose process function stops the worker before it returns is not given back", async () => {
     const { leasehold, clock } = await createTestBench({ jobTypes });
     let stopping: Promise<unknown> | undefined;

@@ -15,6 +15,7 @@ export const jobTypes = defineUnionJobTypes<{
   waits: { input: null; output: null; blockers: [DefineBlocker<"quick">] };
   breaks: { input: null; output: null };
   later: { input: null; output: null };
+  slips: { input: null; output: null };
   hangs: { input: null; output: null };
 }>();
 
@@ -56,6 +57,13 @@ export const createObservedBench = async (
       },
     })
     .implementJobType({
+      typeName: "slips",
+      process: async ({ complete }) => {
+        await complete(async () => null);
+        throw new Error("after the fact");
+      },
+    })
+    .implementJobType({
       typeName: "hangs",
       timeoutMs: 100,
       maxAttempts: 1,
@@ -85,6 +93,11 @@ export const stories: Readonly<Record<string, Story>> = {
     await bench.advance(bench.worker, 1_000, { workerId: "w1" });
     await leasehold.cancelJobSequences({ ids: [unwanted.id] });
     await leasehold.redriveJobs({ ids: [broken.id] });
+  },
+  "an error after completion": async (adapter) => {
+    const bench = await createObservedBench(adapter);
+    await bench.leasehold.startJobSequence({ typeName: "slips" });
+    await bench.drain(bench.worker, { workerId: "w1" });
   },
   timeout: async (adapter) => {
     const bench = await createObservedBench(adapter);

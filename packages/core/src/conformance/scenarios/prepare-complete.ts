@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ProcessMisuseError } from "../../errors.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import type { Scenario } from "../scenario.ts";
@@ -222,43 +223,60 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     }
   });
 
-  test(
-    "prepare can be called once, and not after the handler has gone on without it",
-    jobTypes,
-    async (story) => {
-      const { leasehold, work, completion } = story;
-      const messages: string[] = [];
-      const note = (error: unknown): void => {
-        messages.push(error instanceof Error ? `${error.name}: ${error.message}` : "something else");
-      };
-      await work(
-        leasehold.createWorker().implementJobType({
-          typeName: "charge",
-          process: async (options) => {
-            if (options.job.input.cents === 1) {
-              const { prepare } = options;
-              await prepare({ mode: "staged" });
-              await prepare({ mode: "staged" }).catch(note);
-            } else {
-              await Promise.resolve();
-              try {
-                void options.prepare;
-              } catch (error) {
-                note(error);
-              }
-            }
-            return { receiptId: "" };
-          },
-        }),
-      );
-      await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 1 } }));
-      await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 2 } }));
-      assert.deepEqual(messages, [
-        "ProcessMisuseError: Prepare can only be called once",
-        "ProcessMisuseError: Prepare cannot be accessed after auto-setup",
-      ]);
-    },
-  );
+  test("prepare can be called once", jobTypes, async ({ leasehold, work, failure }) => {
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ prepare }) => {
+          await prepare({ mode: "staged" });
+          // Caught or forgotten is the same from outside, and what it was to write is not there.
+          await prepare({ mode: "staged" }).catch(() => undefined);
+          return { receiptId: "" };
+        },
+      }),
+    );
+    const started = await leasehold.startJobSequence({
+      typeName: "charge",
+      input: { cents: 5 },
+      maxAttempts: 1,
+    });
+    const { cause } = await failure(started);
+    assert.ok(cause instanceof Error);
+    assert.deepEqual([cause.name, cause.message], ["ProcessMisuseError", "Prepare can only be called once"]);
+  });
+
+  test("prepare read too late says where to read it", jobTypes, async ({ leasehold, work, completion }) => {
+    const errors: unknown[] = [];
+    const read = (options: { prepare: unknown }): void => {
+      try {
+        void options.prepare;
+      } catch (error) {
+        errors.push(error);
+      }
+    };
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async (options) => {
+          if (options.job.input.cents === 1) {
+            const completed = options.complete(() => ({ receiptId: "" }));
+            read(options);
+            return completed;
+          }
+          await Promise.resolve();
+          read(options);
+          return { receiptId: "" };
+        },
+      }),
+    );
+    await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 1 } }));
+    await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 2 } }));
+    assert.equal(errors.length, 2);
+    for (const error of errors) {
+      assert.ok(error instanceof ProcessMisuseError);
+      assert.match(error.message, /before the first `await`/);
+    }
+  });
 
   test("complete can be called once", jobTypes, async ({ leasehold, work, completion }) => {
     let second: unknown;
@@ -285,24 +303,72 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     );
   });
 
-  test("a handler that throws after complete has still completed its job", jobTypes, async (story) => {
-    const { leasehold, work, completion } = story;
-    let ran = 0;
-    const worker = await work(
+  test("a handler that throws before complete has completed nothing", jobTypes, async (story) => {
+    const { leasehold, work, failure, events } = story;
+    await work(
       leasehold.createWorker().implementJobType({
         typeName: "charge",
-        retry: atOnce,
         process: async ({ complete }) => {
-          ran += 1;
-          await complete(() => ({ receiptId: "kept" }));
-          throw new Error("too late to matter");
+          if (Date.now() > 0) throw new Error("in time");
+          return complete(() => ({ receiptId: "never" }));
         },
       }),
     );
-    const { output } = await completion(
-      await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
+    const started = await leasehold.startJobSequence({
+      typeName: "charge",
+      input: { cents: 5 },
+      maxAttempts: 1,
+    });
+    const { cause } = await failure(started);
+    assert.ok(cause instanceof Error);
+    assert.equal(cause.message, "in time");
+    assert.deepEqual(events.all("jobAttemptErrorAfterCompletion"), []);
+  });
+
+  test(
+    "a handler that throws after complete has completed its job, and the error is told",
+    jobTypes,
+    async (story) => {
+      const { leasehold, work, completion, events } = story;
+      let ran = 0;
+      const worker = await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          retry: atOnce,
+          process: async ({ complete }) => {
+            ran += 1;
+            await complete(() => ({ receiptId: "kept" }));
+            throw new TypeError("too late to matter");
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } });
+      const { output } = await completion(started);
+      const { id, attempt, error } = await events.first("jobAttemptErrorAfterCompletion");
+      await worker.stop();
+      assert.deepEqual([output.receiptId, ran, id, attempt], ["kept", 1, started.id, 1]);
+      assert.ok(error instanceof Error);
+      assert.deepEqual([error.name, error.message], ["TypeError", "too late to matter"]);
+      assert.equal((await leasehold.getJob({ id: started.id }))?.status, "completed");
+      assert.deepEqual(events.all("jobAttemptFailed"), []);
+    },
+  );
+
+  test("a second complete that nobody waits for is told", jobTypes, async (story) => {
+    const { leasehold, work, completion, events } = story;
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ complete }) => {
+          const completed = await complete(() => ({ receiptId: "first" }));
+          await Promise.allSettled([complete(() => ({ receiptId: "second" }))]);
+          return completed;
+        },
+      }),
     );
-    await worker.stop();
-    assert.deepEqual([output.receiptId, ran], ["kept", 1]);
+    await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }));
+    const { error } = await events.first("jobAttemptErrorAfterCompletion");
+    assert.ok(error instanceof Error);
+    assert.equal(error.message, "Complete can only be called once");
   });
 };
