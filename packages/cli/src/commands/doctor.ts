@@ -7,7 +7,7 @@ import { checkPostgres } from "../doctor/postgres.ts";
 import { checkSqlite } from "../doctor/sqlite.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import type { Output } from "../output/output.ts";
-import { printable } from "../output/printable.ts";
+import { hangingIndent, printable, wrap } from "../output/printable.ts";
 import type { Store } from "../store/store.ts";
 
 export interface DoctorOptions {
@@ -34,6 +34,9 @@ const examine = async (store: Store, options: DoctorOptions): Promise<Finding[]>
   return findings;
 };
 
+const nameWidth = 16;
+const narrowest = 70;
+
 const show = (output: Output, findings: readonly Finding[]): void => {
   const { colours } = output;
   const marks: Record<FindingStatus, string> = {
@@ -41,9 +44,18 @@ const show = (output: Output, findings: readonly Finding[]): void => {
     warning: colours.yellow("!"),
     problem: colours.red("✗"),
   };
+  // Where there is no room beside the names, the text goes below them.
+  const isNarrow = output.columns < narrowest;
+  const margin = isNarrow ? 2 : nameWidth + 3;
+  const text = (content: string): string =>
+    hangingIndent(wrap(printable(content), Math.max(20, output.columns - margin - 2)), margin);
   for (const { check, status, summary, advice } of findings) {
-    output.print(`${marks[status]} ${colours.bold(check.padEnd(16))} ${printable(summary)}`);
-    if (advice !== undefined) output.print(`  ${" ".repeat(16)} ${colours.cyan("→")} ${printable(advice)}`);
+    const name = colours.bold(check.padEnd(isNarrow ? 0 : nameWidth));
+    const between = isNarrow ? `\n${" ".repeat(margin)}` : " ";
+    output.print(`${marks[status]} ${name}${between}${text(summary)}`);
+    if (advice !== undefined) {
+      output.print(`${" ".repeat(margin)}${colours.cyan("→")} ${hangingIndent(text(advice), 2)}`);
+    }
   }
 };
 

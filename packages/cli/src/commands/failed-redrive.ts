@@ -34,7 +34,7 @@ const splitIds = async (
 ): Promise<{ readonly known: string[]; readonly missing: RedriveReport<string>["skipped"] }> => {
   const jobs = await Promise.all(ids.map((id) => findJob(leasehold, id)));
   return {
-    known: ids.filter((_id, index) => jobs[index] !== undefined),
+    known: jobs.flatMap((job) => (job === undefined ? [] : [job.id])),
     missing: ids
       .filter((_id, index) => jobs[index] === undefined)
       .map((jobId) => ({ jobId, reason: "not_found" as const })),

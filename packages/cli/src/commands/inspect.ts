@@ -20,7 +20,7 @@ export const inspect = async (
     const { output } = context;
     const job = await findJob(leasehold, id);
     if (job === undefined) throw new JobNotFoundError(id);
-    const explanation = await leasehold.explainJob({ id });
+    const explanation = await leasehold.explainJob({ id: job.id });
     const sequence = await leasehold.listSequenceJobs({ id: job.sequenceId, limit: mostRelated });
     const dependants = await leasehold.listBlockedJobs({ id: job.sequenceId, limit: mostRelated });
     const now = await stateAdapter.getTime();

@@ -4,8 +4,8 @@ import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { formatCount, formatDuration } from "../output/amounts.ts";
 import { colourStatus } from "../output/job-table.ts";
 import type { Output } from "../output/output.ts";
-import { oneLine } from "../output/printable.ts";
-import { renderTable } from "../output/table.ts";
+import { oneLine, shorten } from "../output/printable.ts";
+import { type Cell, type Column, renderTable, type Row } from "../output/table.ts";
 import { countByQueue, type QueueNumbers, sumCounts } from "../store/job-numbers.ts";
 
 export interface StatsOptions {
@@ -14,24 +14,34 @@ export interface StatsOptions {
   readonly window: number;
 }
 
-const columns = [
-  { title: "QUEUE" },
-  { title: "TYPE" },
-  ...jobStatuses.map((status) => ({ title: status.toUpperCase(), align: "right" as const })),
-  { title: "DONE LATELY", align: "right" as const },
-  { title: "FAILED LATELY", align: "right" as const },
-];
+const longestName = 28;
 
-const numbers = (output: Output, row: QueueNumbers, lately: QueueNumbers | undefined): string[] => {
-  const { colours } = output;
-  const faint = (count: number, text: string): string => (count === 0 ? colours.dim("0") : text);
+const columnsFor = (windowMs: number): readonly Column[] => {
+  // "5m", without the spaces of "1m 30s".
+  const lately = formatDuration(windowMs).replaceAll(" ", "");
+  return [
+    { title: "QUEUE", least: 8 },
+    { title: "TYPE", least: 16 },
+    { title: "BLOCKED", align: "right", dispensable: 2 },
+    { title: "PENDING", align: "right" },
+    { title: "RUNNING", align: "right" },
+    { title: "DONE", align: "right" },
+    { title: "FAILED", align: "right" },
+    { title: `DONE ${lately}`, align: "right", dispensable: 3 },
+    { title: `FAILED ${lately}`, align: "right", dispensable: 1 },
+  ];
+};
+
+const numbers = ({ colours }: Output, row: QueueNumbers, lately: QueueNumbers | undefined): Row => {
+  const cell = (count: number, paint: (text: string) => string = String): Cell => ({
+    text: formatCount(count),
+    paint: count === 0 ? colours.dim : paint,
+  });
   const recent = lately?.counts ?? { completed: 0, failed: 0 };
   return [
-    ...jobStatuses.map((status) =>
-      faint(row.counts[status], colourStatus(colours, status, formatCount(row.counts[status]))),
-    ),
-    faint(recent.completed, formatCount(recent.completed)),
-    faint(recent.failed, colours.red(formatCount(recent.failed))),
+    ...jobStatuses.map((status) => cell(row.counts[status], (text) => colourStatus(colours, status, text))),
+    cell(recent.completed),
+    cell(recent.failed, colours.red),
   ];
 };
 
@@ -53,20 +63,19 @@ export const stats = async (
         lately.find((row) => row.queue === queue && row.typeName === typeName);
       const totalRow = { queue: "", typeName: "", counts: total };
       output.print(
-        renderTable(output, columns, [
+        renderTable(output, columnsFor(windowMs), [
           ...rows.map((row) => [
-            oneLine(row.queue),
-            oneLine(row.typeName),
+            shorten(oneLine(row.queue), longestName),
+            shorten(oneLine(row.typeName), longestName),
             ...numbers(output, row, latelyOf(row)),
           ]),
           [
             "",
-            output.colours.bold("all"),
+            { text: "all", paint: output.colours.bold },
             ...numbers(output, totalRow, { ...totalRow, counts: sumCounts(lately) }),
           ],
         ]),
       );
-      output.note(`\nLately: in the last ${formatDuration(windowMs)}.`);
     }
     return exitCodes.done;
   });

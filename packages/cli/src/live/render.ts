@@ -1,8 +1,8 @@
 import { formatCount, formatDuration, formatRate } from "../output/amounts.ts";
 import { colourStatus } from "../output/job-table.ts";
 import type { Colours } from "../output/output.ts";
-import { oneLine, shorten } from "../output/printable.ts";
-import { renderTable } from "../output/table.ts";
+import { oneLine, shorten, textWidth } from "../output/printable.ts";
+import { type Cell, type Column, renderTable, type Row } from "../output/table.ts";
 import type { Latency, LiveRow, LiveSample } from "./sampler.ts";
 
 export interface Screen {
@@ -18,23 +18,27 @@ const sparkline = (values: readonly number[]): string => {
   return values.map((value) => bars[Math.round((value / highest) * (bars.length - 1))]).join("");
 };
 
-const columns = [
-  { title: "QUEUE" },
-  { title: "TYPE" },
-  ...["BLOCKED", "PENDING", "RUNNING", "DONE", "FAILED", "RATE", "P50", "P95"].map((title) => ({
-    title,
-    align: "right" as const,
-  })),
+const columns: readonly Column[] = [
+  { title: "QUEUE", least: 8 },
+  { title: "TYPE", least: 16 },
+  { title: "BLOCKED", align: "right", dispensable: 2 },
+  { title: "PENDING", align: "right" },
+  { title: "RUNNING", align: "right" },
+  { title: "DONE", align: "right", dispensable: 1 },
+  { title: "FAILED", align: "right" },
+  { title: "RATE", align: "right" },
+  { title: "P50", align: "right", dispensable: 3 },
+  { title: "P95", align: "right", dispensable: 4 },
 ];
 
 const latencyCells = (latency: Latency | undefined): string[] =>
   latency === undefined ? ["–", "–"] : [formatDuration(latency.p50), formatDuration(latency.p95)];
 
-const renderRow = ({ colours }: Screen, row: LiveRow): string[] => {
-  const count = (status: keyof LiveRow["counts"]): string =>
-    row.counts[status] === 0
-      ? colours.dim("0")
-      : colourStatus(colours, status, formatCount(row.counts[status]));
+const renderRow = ({ colours }: Screen, row: LiveRow): Row => {
+  const count = (status: keyof LiveRow["counts"]): Cell => ({
+    text: formatCount(row.counts[status]),
+    paint: row.counts[status] === 0 ? colours.dim : (text) => colourStatus(colours, status, text),
+  });
   return [
     shorten(oneLine(row.queue), 20),
     shorten(oneLine(row.typeName), 28),
@@ -43,13 +47,10 @@ const renderRow = ({ colours }: Screen, row: LiveRow): string[] => {
     count("running"),
     count("completed"),
     count("failed"),
-    row.perSecond === 0 ? colours.dim("–") : colours.bold(formatRate(row.perSecond)),
+    { text: formatRate(row.perSecond), paint: row.perSecond === 0 ? colours.dim : colours.bold },
     ...latencyCells(row.latency),
   ];
 };
-
-// Title, numbers, blank lines and the table's head.
-const linesAround = 7;
 
 /** On a small terminal the rows with the least going on are left out. */
 const fitRows = (rows: readonly LiveRow[], room: number): readonly LiveRow[] => {
@@ -60,6 +61,21 @@ const fitRows = (rows: readonly LiveRow[], room: number): readonly LiveRow[] => 
   return rows.filter((row) => busiest.has(row));
 };
 
+/** One after another, on as many lines as they take. */
+const flow = ({ columns: room }: Screen, pieces: readonly Cell[]): string[] => {
+  const lines: { text: string; width: number }[] = [];
+  for (const { text, paint = String } of pieces) {
+    const last = lines.at(-1);
+    const fitting = shorten(text, room);
+    const width = textWidth(fitting);
+    if (last !== undefined && last.width + 2 + width <= room) {
+      last.text += `  ${paint(fitting)}`;
+      last.width += 2 + width;
+    } else lines.push({ text: paint(fitting), width });
+  }
+  return lines.map(({ text }) => text);
+};
+
 /** A sample as a screen that fits the terminal. */
 export const renderLive = (
   screen: Screen,
@@ -68,34 +84,45 @@ export const renderLive = (
 ): string => {
   const { colours } = screen;
   const { total, latency } = sample;
-  const numbers = [
-    `${colourStatus(colours, "blocked", formatCount(total.blocked))} blocked`,
-    `${colourStatus(colours, "pending", formatCount(total.pending))} pending`,
-    `${colourStatus(colours, "running", formatCount(total.running))} running`,
-    `${colourStatus(colours, "completed", formatCount(total.completed))} done`,
-    `${colourStatus(colours, "failed", formatCount(total.failed))} failed`,
-  ];
-  const pace = [
-    `${colours.bold(formatRate(sample.perSecond))} ${colours.cyan(sparkline(sample.history))}`,
+  const number = (status: keyof LiveSample["total"], name: string): Cell => ({
+    text: `${formatCount(total[status])} ${name}`,
+    paint: (text) => text.replace(/^\S+/, (count) => colourStatus(colours, status, count)),
+  });
+  const rate: Cell = { text: formatRate(sample.perSecond), paint: colours.bold };
+  const pace: readonly Cell[] = [
+    rate,
+    { text: sparkline(sample.history), paint: colours.cyan },
     ...(latency === undefined
       ? []
-      : [`latency p50 ${formatDuration(latency.p50)}, p95 ${formatDuration(latency.p95)}`]),
+      : [{ text: `latency p50 ${formatDuration(latency.p50)}, p95 ${formatDuration(latency.p95)}` }]),
   ];
-  const room = Math.max(1, screen.rows - linesAround - footer.length);
+  const time = sample.at.toISOString().slice(11, 19);
+  const head = [
+    `${colours.bold(shorten(title, screen.columns - time.length - 2))}  ${colours.dim(time)}`,
+    ...flow(screen, [
+      number("blocked", "blocked"),
+      number("pending", "pending"),
+      number("running", "running"),
+      number("completed", "done"),
+      number("failed", "failed"),
+    ]),
+    ...flow(screen, pace),
+    "",
+  ];
+  const foot = footer.length > 0 ? ["", ...footer] : [];
+  // One for the head of the table, one for what is left out, and one for the cursor.
+  const room = Math.max(1, screen.rows - head.length - foot.length - 3);
   const shown = fitRows(sample.rows, room);
   const hidden = sample.rows.length - shown.length;
   return [
-    `${colours.bold(title)}  ${colours.dim(sample.at.toISOString().slice(11, 19))}`,
-    numbers.join("  "),
-    pace.join("   "),
-    "",
+    ...head,
     renderTable(
       screen,
       columns,
       shown.map((row) => renderRow(screen, row)),
     ),
     ...(hidden > 0 ? [colours.dim(`and ${hidden} more`)] : []),
-    ...(footer.length > 0 ? ["", ...footer] : []),
+    ...foot,
   ].join("\n");
 };
 

@@ -88,7 +88,7 @@ describe("drawing", () => {
     const text = renderLive(screen, sampleOf(20), { title: "jobs", footer: ["q quits"] });
     expect(text.split("\n").length).toBeLessThanOrEqual(screen.rows);
     expect(text).toContain("type-7");
-    expect(text).toContain("and 16 more");
+    expect(text).toContain("and 17 more");
   });
 
   it("has everything in a line for logs", () => {

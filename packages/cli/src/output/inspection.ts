@@ -2,7 +2,7 @@ import type { AnyJob, AnyJobSequence, JobExplanation, StoredError } from "leaseh
 import { formatDuration, formatMoment } from "./amounts.ts";
 import { colourStatus, jobDetail } from "./job-table.ts";
 import type { Colours, Output } from "./output.ts";
-import { oneLine, printable, shorten } from "./printable.ts";
+import { hangingIndent, oneLine, printable, shortId, shorten, textWidth, wrap } from "./printable.ts";
 
 export interface Inspection {
   readonly job: AnyJob;
@@ -18,7 +18,15 @@ export interface InspectionOptions {
   readonly stack: boolean;
 }
 
-const indent = (text: string, by = "  "): string =>
+const margin = 2;
+const nameWidth = 10;
+const longestName = 28;
+// An ISO date and the gaps on both sides of the text after it.
+const momentWidth = 28;
+// Below this there is no room beside whole ids.
+const roomForIds = 100;
+
+const indent = (text: string, by = " ".repeat(margin)): string =>
   text
     .split("\n")
     .map((line) => by + line)
@@ -75,31 +83,41 @@ export const renderInspection = (
   const section = (title: string, body: string): void => {
     sections.push(`${colours.bold(title)}\n${indent(body)}`);
   };
+  const room = output.columns - margin;
+  const lines = (text: string, hanging = 0): string => hangingIndent(wrap(text, room - hanging), hanging);
+  const idFor = (id: string): string => (output.columns < roomForIds ? shortId(oneLine(id)) : oneLine(id));
   const jobLine = (related: AnyJob): string => {
-    const mark = related.id === job.id ? "→" : " ";
-    const detail = shorten(oneLine(jobDetail(related, now)), 80);
-    return `${mark} ${related.id}  ${colourStatus(colours, related.status)}  ${oneLine(related.typeName)}  ${colours.dim(detail)}`.trimEnd();
+    const id = idFor(related.id);
+    const typeName = shorten(oneLine(related.typeName), longestName);
+    const used = [id, related.status, typeName].reduce((sum, text) => sum + textWidth(text) + 2, 2);
+    const detail = shorten(oneLine(jobDetail(related, now)), Math.max(8, room - used));
+    return `${related.id === job.id ? "→" : " "} ${id}  ${colourStatus(colours, related.status)}  ${typeName}  ${colours.dim(detail)}`.trimEnd();
   };
 
   section(
     job.status === "failed" || job.status === "completed" ? "What became of it" : "Why it is where it is",
-    printable(explanation.summary),
+    lines(printable(explanation.summary)),
   );
   section(
     "Job",
     fieldsOf(job)
-      .map(([name, value]) => `${colours.dim(name.padEnd(10))} ${oneLine(value)}`)
+      .map(
+        ([name, value]) => `${colours.dim(name.padEnd(nameWidth))} ${lines(oneLine(value), nameWidth + 1)}`,
+      )
       .join("\n"),
   );
   section(
     "Timeline",
     timelineOf(job)
-      .map(([at, what]) => `${at.toISOString()}  ${what}  ${colours.dim(formatMoment(at, now))}`)
+      .map(([at, what]) => {
+        const moment = formatMoment(at, now);
+        return `${at.toISOString()}  ${shorten(what, room - momentWidth - moment.length)}  ${colours.dim(moment)}`;
+      })
       .join("\n"),
   );
   const error = errorOf(job);
   if (error !== null) {
-    section(job.status === "failed" ? "Error" : "Last error", renderError(colours, error, stack));
+    section(job.status === "failed" ? "Error" : "Last error", lines(renderError(colours, error, stack)));
     if (!stack && error.stack !== undefined)
       sections.push(colours.dim("  --stack shows where it was thrown"));
   }
@@ -107,10 +125,11 @@ export const renderInspection = (
   if (job.progress !== null) section("Progress", renderJson(job.progress));
   if (job.status === "completed" && job.continuedToId === null) section("Output", renderJson(job.output));
   if (blockers.length > 0) {
-    const lines = blockers.map(
-      ({ id, status, typeName }) => `${id}  ${colourStatus(colours, status)}  ${oneLine(typeName)}`,
+    const waited = blockers.map(
+      ({ id, status, typeName }) =>
+        `${idFor(id)}  ${colourStatus(colours, status)}  ${shorten(oneLine(typeName), longestName)}`,
     );
-    section(job.status === "blocked" ? "Waits for" : "Waited for", lines.join("\n"));
+    section(job.status === "blocked" ? "Waits for" : "Waited for", waited.join("\n"));
   }
   const jobLines = (jobs: readonly AnyJob[], more: boolean): string =>
     [...jobs.map(jobLine), ...(more ? [colours.dim("  … and more")] : [])].join("\n");

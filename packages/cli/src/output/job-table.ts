@@ -1,8 +1,8 @@
 import type { AnyJob, JobStatus } from "leasehold";
 import { formatMoment } from "./amounts.ts";
-import type { Colours, Output } from "./output.ts";
-import { oneLine, shorten } from "./printable.ts";
-import { renderTable } from "./table.ts";
+import type { Colours } from "./output.ts";
+import { oneLine, shortId, shorten } from "./printable.ts";
+import { type Column, renderTable, type Screen } from "./table.ts";
 
 export const colourStatus = (colours: Colours, status: JobStatus, text: string = status): string => {
   switch (status) {
@@ -23,7 +23,9 @@ export const colourStatus = (colours: Colours, status: JobStatus, text: string =
 export const jobDetail = (job: AnyJob, now: number): string => {
   switch (job.status) {
     case "failed":
-      return `${job.failure.reason}${job.failure.error ? `: ${job.failure.error.message}` : ""}`;
+      return job.failure.error === null
+        ? job.failure.reason
+        : `${job.failure.error.message} (${job.failure.reason})`;
     case "running":
       return job.leasedUntil.getTime() > now
         ? `on ${job.leasedBy}`
@@ -40,45 +42,36 @@ export const jobDetail = (job: AnyJob, now: number): string => {
   }
 };
 
-const columns = [
-  { title: "ID" },
-  { title: "TYPE" },
-  { title: "QUEUE" },
-  { title: "STATUS" },
-  { title: "TRY", align: "right" },
-  { title: "CREATED" },
-  { title: "" },
-] as const;
-
 const longestName = 28;
 
-/** Jobs one a line, the detail cut to what is left of the terminal's width. */
-export const renderJobs = (output: Output, jobs: readonly AnyJob[], now: number = Date.now()): string => {
-  const { colours } = output;
-  const rows = jobs.map((job) => [
-    job.id,
-    shorten(oneLine(job.typeName), longestName),
-    shorten(oneLine(job.queue), longestName),
-    job.status,
-    `${job.attempt}/${job.maxAttempts}`,
-    formatMoment(job.createdAt, now),
-    oneLine(jobDetail(job, now)),
-  ]);
-  const widthOf = (index: number): number =>
-    Math.max(columns[index]!.title.length, ...rows.map((row) => row[index]!.length));
-  const used = [0, 1, 2, 3, 4, 5].reduce((sum, index) => sum + widthOf(index) + 2, 0);
-  const room = Math.max(20, output.columns - used);
+const columnsFor = (jobs: readonly AnyJob[]): readonly Column[] => {
+  const isMixed = jobs.some(({ status }) => status !== jobs[0]?.status);
+  return [
+    { title: "ID", short: shortId },
+    { title: "TYPE", least: 16 },
+    { title: "QUEUE", least: 8, dispensable: 3 },
+    // Of a list by status, this says nothing new.
+    { title: "STATUS", ...(isMixed ? {} : { dispensable: 5 }) },
+    { title: "TRY", align: "right", dispensable: 4 },
+    { title: "CREATED", dispensable: 2 },
+    { title: "", least: 20, dispensable: 1 },
+  ];
+};
+
+/** Jobs one a line. */
+export const renderJobs = (screen: Screen, jobs: readonly AnyJob[], now: number = Date.now()): string => {
+  const { colours } = screen;
   return renderTable(
-    output,
-    columns,
-    rows.map(([id, type, queue, status, attempt, created, detail], index) => [
-      id!,
-      type!,
-      queue!,
-      colourStatus(colours, jobs[index]!.status, status),
-      attempt!,
-      created!,
-      colours.dim(shorten(detail!, room)),
+    screen,
+    columnsFor(jobs),
+    jobs.map((job) => [
+      oneLine(job.id),
+      shorten(oneLine(job.typeName), longestName),
+      shorten(oneLine(job.queue), longestName),
+      { text: job.status, paint: (text) => colourStatus(colours, job.status, text) },
+      `${job.attempt}/${job.maxAttempts}`,
+      formatMoment(job.createdAt, now),
+      { text: oneLine(jobDetail(job, now)), paint: colours.dim },
     ]),
   );
 };

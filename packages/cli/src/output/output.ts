@@ -43,7 +43,7 @@ export const createOutput = ({ json, redact, env }: OutputOptions): Output => {
     isTerminal,
     isInteractive: process.stdin.isTTY && process.stderr.isTTY && !json && env["CI"] === undefined,
     get columns() {
-      return process.stdout.columns ?? fallbackColumns;
+      return process.stdout.columns || fallbackColumns;
     },
     print: (text) => void process.stdout.write(`${text}\n`),
     printJson: (value) => void process.stdout.write(`${JSON.stringify(value)}\n`),

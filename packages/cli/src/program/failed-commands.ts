@@ -20,7 +20,8 @@ export const addFailedCommands = (program: Command, run: Run): void => {
     status: false,
   })
     .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
-    .option("--cursor <cursor>", "go on after an earlier page")
+    .option("--after <id>", "go on after this job, the last of an earlier page")
+    .option("--cursor <cursor>", "the same with the cursor that --json prints")
     .action((options) =>
       run(async (context) =>
         (await import("../commands/list.ts")).list(context, {

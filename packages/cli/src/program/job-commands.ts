@@ -25,7 +25,8 @@ export const addJobCommands = (program: Command, run: Run): void => {
 
   addFilterOptions(program.command("list").description("list jobs, the newest first"), { status: true })
     .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
-    .option("--cursor <cursor>", "go on after an earlier page")
+    .option("--after <id>", "go on after this job, the last of an earlier page")
+    .option("--cursor <cursor>", "the same with the cursor that --json prints")
     .addOption(new Option("--order <order>", "by creation").choices(["newest", "oldest"]).default("newest"))
     .action((options) =>
       run(async (context) => (await import("../commands/list.ts")).list(context, options)),

@@ -1,11 +1,12 @@
 import type { AnyJob } from "leasehold";
+import { CliError } from "../cli-error.ts";
+import { exitCodes } from "../exit-codes.ts";
 import type { AnyLeasehold } from "./store.ts";
 
 // PostgreSQL's for text that does not fit a column's type, such as a word where ids are UUIDs.
 const notOfThatType = "22P02";
 
-/** A job by its id; undefined when there is none, or could not be one of that id. */
-export const findJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> => {
+const getJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> => {
   try {
     return await leasehold.getJob({ id });
   } catch (error) {
@@ -13,3 +14,60 @@ export const findJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJ
     throw error;
   }
 };
+
+const shortForm = /^(\S{4,}?)(?:…|\.\.\.?)(\S{4,})$/;
+// The first eight digits of a UUID of version 7 are its time without the last 16 bits.
+const timeStep = 2 ** 16;
+// Ids are made by the clock of whoever starts a job, and jobs are dated by the store's.
+const clockToleranceMs = 600_000;
+const pageSize = 1_000;
+const mostPages = 20;
+
+type Filter = Parameters<AnyLeasehold["listJobs"]>[0];
+
+const windowOf = (head: string): Filter => {
+  if (!/^[0-9a-f]{8}/i.test(head)) return {};
+  const from = Number.parseInt(head.slice(0, 8), 16) * timeStep;
+  return {
+    createdFrom: new Date(from - clockToleranceMs),
+    createdBefore: new Date(from + timeStep + clockToleranceMs),
+  };
+};
+
+const refuseShort = (id: string, problem: string): never => {
+  throw new CliError("AmbiguousId", `${id} ${problem}.`, {
+    exitCode: exitCodes.notFound,
+    hint: "Give the whole id: `leasehold list --json` has it, and so has a wider terminal.",
+  });
+};
+
+/** By the beginning and end of its id, as narrow terminals show it, among the jobs of the time that the id tells. */
+const findByEnds = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> => {
+  const [, head = "", tail = ""] = shortForm.exec(id) ?? [];
+  if (head === "") return undefined;
+  const matches: AnyJob[] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < mostPages; page += 1) {
+    const listing: Awaited<ReturnType<AnyLeasehold["listJobs"]>> = await leasehold.listJobs({
+      ...windowOf(head),
+      limit: pageSize,
+      cursor,
+    });
+    matches.push(...listing.jobs.filter((job) => job.id.startsWith(head) && job.id.endsWith(tail)));
+    cursor = listing.cursor;
+    if (cursor === null) break;
+  }
+  if (matches.length > 1) return refuseShort(id, "is the short form of several ids");
+  if (matches.length === 0 && cursor !== null) {
+    return refuseShort(id, `is not among ${pageSize * mostPages} jobs of that time`);
+  }
+  return matches[0];
+};
+
+/** A job by its id, whole or shortened; undefined when there is none, or could not be one of that id. */
+export const findJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> =>
+  (await getJob(leasehold, id)) ?? (await findByEnds(leasehold, id));
+
+/** The whole id, where a shortened one was given. */
+export const wholeId = async (leasehold: AnyLeasehold, id: string): Promise<string> =>
+  shortForm.test(id) ? ((await findJob(leasehold, id))?.id ?? id) : id;

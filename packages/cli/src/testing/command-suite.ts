@@ -70,8 +70,17 @@ export const describeCommands = (kind: StoreKind): void => {
       expect(shown.stdout).toContain("It is scheduled for");
       expect(shown.stdout).toContain('"to": "ada"');
 
+      const foreseen = await json("cancel", id, "--dry-run");
+      expect(foreseen).toEqual({
+        code: 0,
+        value: { dryRun: true, results: [{ id, outcome: "would_cancel" }] },
+      });
+      expect((await folder.run("inspect", id)).stdout).toContain("It is scheduled for");
       const cancelled = await json("cancel", id, "--reason", "changed my mind", "--yes");
-      expect(cancelled).toEqual({ code: 0, value: { results: [{ id, outcome: "cancelled" }] } });
+      expect(cancelled).toEqual({
+        code: 0,
+        value: { dryRun: false, results: [{ id, outcome: "cancelled" }] },
+      });
       const after = await folder.run("inspect", id);
       expect(after.stdout).toContain("failed: cancelled");
       expect(after.stdout).toContain("changed my mind");
@@ -88,7 +97,7 @@ export const describeCommands = (kind: StoreKind): void => {
       };
 
       const listed = await folder.run("failed", "list");
-      expect(listed.stdout).toContain("attempts_exhausted: no \\u001b[31ma");
+      expect(listed.stdout).toContain("no \\u001b[31ma (attempts_exhausted)");
       const shown = await folder.run("inspect", first?.id ?? "");
       expect(shown.stdout).toContain("caused by Error: the reason below");
       expect(shown.stdout).not.toContain("\u001b[");

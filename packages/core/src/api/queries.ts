@@ -48,6 +48,8 @@ export interface ListJobsOptions<
   extends JobFilterOptions<TDefs, TJobId, TTypeName, TStatus>, PageOptions {
   /** By creation. Default: `"newest"` first. */
   readonly order?: "newest" | "oldest" | undefined;
+  /** Instead of a cursor: begins after this job, which must still be there. It need not fit the filter. */
+  readonly after?: TJobId | undefined;
 }
 
 export interface JobListing<TJob> {

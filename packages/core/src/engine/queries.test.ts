@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { InvalidOptionError, JobNotFoundError } from "../errors.ts";
 import type { DefineContinuationInput, DefineContinuationOutput } from "../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import { createTestBench } from "../testing/test-bench.ts";
@@ -36,5 +37,19 @@ describe("queries", () => {
     await drain(worker);
     const { jobs } = await leasehold.listSequenceJobs({ id });
     expect(jobs.map((job) => job.id)).toEqual(["b", "a"]);
+  });
+
+  it("go on after a job, in either order", async () => {
+    const { leasehold } = await createTestBench({ jobTypes });
+    const sequences = ["a", "b", "c", "d"].map((id) => ({ typeName: "first" as const, id }));
+    for (const sequence of sequences) await leasehold.startJobSequence(sequence);
+    const idsAfter = async (after: string, order: "newest" | "oldest"): Promise<string[]> =>
+      (await leasehold.listJobs({ after, order, limit: 2 })).jobs.map(({ id }) => id);
+    expect(await idsAfter("d", "newest")).toEqual(["c", "b"]);
+    expect(await idsAfter("b", "oldest")).toEqual(["c", "d"]);
+    expect(await idsAfter("a", "newest")).toEqual([]);
+    await expect(leasehold.listJobs({ after: "e" })).rejects.toBeInstanceOf(JobNotFoundError);
+    const { cursor } = await leasehold.listJobs({ limit: 1 });
+    await expect(leasehold.listJobs({ after: "a", cursor })).rejects.toBeInstanceOf(InvalidOptionError);
   });
 });

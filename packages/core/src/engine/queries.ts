@@ -1,5 +1,5 @@
 import type { JobCount, JobPage } from "../contracts/state-adapter.ts";
-import { InvalidOptionError } from "../errors.ts";
+import { InvalidOptionError, JobNotFoundError } from "../errors.ts";
 import { decodeCursor, encodeCursor, type PagePosition } from "../model/cursor.ts";
 import type { StateJob } from "../model/job.ts";
 import {
@@ -75,15 +75,33 @@ export const getJobSequence = async (engine: Engine, passed: unknown): Promise<S
   return viewSequence(engine, sequence);
 };
 
+/** The place of the job that `after` names: a cursor that people can write. */
+const findPosition = async (
+  engine: Engine,
+  ctx: object | undefined,
+  { after, cursor }: Record<string, unknown>,
+): Promise<PagePosition | null> => {
+  if (after === undefined) return null;
+  if (cursor !== undefined && cursor !== null) {
+    throw new InvalidOptionError("after", "and `cursor` exclude each other", after);
+  }
+  const id = requireId(after, "after");
+  const job = await readJob(engine, ctx, id);
+  if (!job) throw new JobNotFoundError(id);
+  return { createdAt: job.createdAt, id: job.id };
+};
+
 export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const own = ["order", ...pageOptions];
+  const own = ["order", "after", ...pageOptions];
   const ctx = await findContext(engine, "listJobs", options, [...own, ...jobFilterOptions]);
   const order =
     options["order"] === undefined ? "newest" : requireOneOf(options["order"], "order", ["newest", "oldest"]);
   const kind = `jobs-${order}`;
   const filter = parseJobFilter(pick(options, jobFilterOptions));
-  const page = await engine.store.listJobs({ ctx, filter, order, ...parsePage(kind, options) });
+  const { limit, after } = parsePage(kind, options);
+  const start = await findPosition(engine, ctx, options);
+  const page = await engine.store.listJobs({ ctx, filter, order, limit, after: start ?? after });
   return viewPage(engine, ctx, kind, page);
 };
 

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AnyJob, createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import pc from "picocolors";
+import { beforeAll, describe, expect, it } from "vitest";
+import { renderLive } from "../live/render.ts";
+import { findJob } from "../store/find-job.ts";
+import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
+import { renderInspection } from "./inspection.ts";
+import { renderJobs } from "./job-table.ts";
+import { createOutput } from "./output.ts";
+import { oneLine, shortId, shorten, textWidth, wrap } from "./printable.ts";
+
+const colours = pc.createColors(false);
+const widths = [60, 80, 100, 132, 200];
+
+const expectToFit = (text: string, columns: number): void => {
+  for (const line of text.split("\n")) expect(textWidth(line), line).toBeLessThanOrEqual(columns);
+};
+
+let leasehold: AnyLeasehold;
+let jobs: readonly AnyJob[];
+beforeAll(async () => {
+  leasehold = (await createLeasehold({
+    stateAdapter: createInProcessStateAdapter(),
+    jobTypes: defineUnionJobTypes<AnyDefinitions>(),
+  })) as AnyLeasehold;
+  await leasehold.startJobSequences({
+    sequences: [
+      "send-mail",
+      "a-type-with-a-name-that-is-rather-long",
+      "邮件-发送-通知-任务-队列-测试-很长",
+    ].map((typeName) => ({
+      typeName,
+      input: { text: "short" },
+      queue: "notifications-eu-west",
+      maxAttempts: 25,
+    })),
+  });
+  const worker = await leasehold
+    .createWorker()
+    .implementJobType({
+      typeName: "send-mail",
+      maxAttempts: 1,
+      process: async () => {
+        throw new Error("the mail server did not answer within thirty seconds, after three redirects");
+      },
+    })
+    .start({ queues: { "notifications-eu-west": 1 } });
+  while ((await leasehold.countJobs({ status: "failed" })).length === 0) await sleep(5);
+  await worker.stop();
+  ({ jobs } = await leasehold.listJobs());
+});
+
+describe("a narrow terminal", () => {
+  it.each(widths)("of %i columns has room for a list", (columns) => {
+    const text = renderJobs({ colours, columns }, jobs);
+    expectToFit(text, columns);
+    expect(text).toContain("STATUS");
+    for (const { id } of jobs) expect(text).toContain(columns < 120 ? shortId(id) : id);
+    if (columns >= 80) expect(text).toContain("the mail server did");
+  });
+
+  it.each(widths)("of %i columns has room for all about a job", async (columns) => {
+    for (const job of jobs) {
+      const inspection = {
+        job,
+        explanation: await leasehold.explainJob({ id: job.id }),
+        blockers: [],
+        sequence: [job, job],
+        dependants: jobs,
+        hasMore: { sequence: true, dependants: false },
+      };
+      const output = { ...createOutput({ json: false, redact: (text) => text, env: {} }), colours, columns };
+      const text = renderInspection(output, inspection, { now: Date.now(), stack: false });
+      expectToFit(text, columns);
+      expect(text).toContain(job.id);
+    }
+  });
+
+  it.each([
+    [60, 15],
+    [80, 24],
+    [100, 40],
+  ])("of %i × %i has room for the live view, with its header", (columns, rows) => {
+    const counts = { blocked: 1_234, pending: 45_678, running: 100, completed: 9_999_999, failed: 12_345 };
+    const text = renderLive(
+      { colours, columns, rows },
+      {
+        at: new Date(0),
+        rows: Array.from({ length: 30 }, (_, n) => ({
+          queue: "notifications-eu-west",
+          typeName: `a-type-with-a-name-that-is-rather-long-${n}`,
+          counts,
+          perSecond: 12_345,
+          latency: { p50: 1_234, p95: 200_000 },
+        })),
+        total: counts,
+        perSecond: 12_345,
+        latency: { p50: 1_234, p95: 200_000 },
+        history: Array.from({ length: 40 }, (_, n) => n),
+      },
+      {
+        title: `leasehold top  postgres://application@database.example.com:5432/production (schema leasehold)`,
+        footer: ["q quits"],
+      },
+    );
+    expectToFit(text, columns);
+    const lines = text.split("\n");
+    // With the line of the cursor below.
+    expect(lines.length).toBeLessThan(rows);
+    expect(lines[0]).toContain("leasehold top");
+    expect(text).toMatch(/^QUEUE +TYPE +/m);
+    expect(text).toContain("FAILED");
+    expect(text).toContain("q quits");
+  });
+});
+
+describe("a shortened id", () => {
+  it("is one of a kind, and finds its job", async () => {
+    const shown = jobs.map(({ id }) => shortId(id));
+    expect(new Set(shown).size).toBe(jobs.length);
+    for (const [index, id] of shown.entries()) {
+      expect((await findJob(leasehold, id))?.id).toBe(jobs[index]?.id);
+      expect((await findJob(leasehold, id.replace("…", "...")))?.id).toBe(jobs[index]?.id);
+    }
+    expect(await findJob(leasehold, "00000000…00000000")).toBeUndefined();
+  });
+
+  it("that fits several is refused rather than guessed", async () => {
+    for (const id of ["same-begin-1-same-end", "same-begin-2-same-end"])
+      await leasehold.startJobSequence({ typeName: "x", input: null, id });
+    await expect(findJob(leasehold, "same-beg…same-end")).rejects.toThrow("several ids");
+  });
+
+  it("is not made of one that is short already", () => {
+    expect(shortId("order-17")).toBe("order-17");
+  });
+});
+
+describe("text", () => {
+  it("is measured by what a terminal makes of it", () => {
+    expect(["abc", "é", "邮件", "👍🏽", ""].map(textWidth)).toEqual([3, 1, 4, 2, 0]);
+    expect(shorten("邮件发送", 5)).toBe("邮件…");
+  });
+
+  it("is broken between words, and long ones stay whole", () => {
+    expect(wrap("one two three four", 9)).toBe("one two\nthree\nfour");
+    expect(wrap("see 019a8b1e-6a0c-7d51-9a52-0c4d1f0e7a11 now", 10)).toBe(
+      "see\n019a8b1e-6a0c-7d51-9a52-0c4d1f0e7a11\nnow",
+    );
+    expect(oneLine(wrap("a  b", 80))).toBe("a b");
+  });
+});
