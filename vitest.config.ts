@@ -23,6 +23,7 @@ export default defineConfig({
       packageProject("nats"),
       packageProject("otel"),
       project("examples", "examples/**/*.test.ts"),
+      project("packages", "package-tests/*.test.ts"),
     ],
   },
 });
