@@ -54,4 +54,5 @@ export {
   type StateJob,
   type StateSequence,
 } from "./model/job.ts";
+export { type IsolationLevel, isolationLevels } from "./model/isolation-levels.ts";
 export { resolveSchedule, type Schedule } from "./model/schedule.ts";

@@ -29,6 +29,7 @@ import type {
   GetStateAdapterJobId,
   GetStateAdapterTxContext,
 } from "./contracts/state-adapter.ts";
+import type { TransactionOptions } from "./contracts/state-adapter.ts";
 import type { CompletedJobSequence } from "./model/entities.ts";
 import type { JobStatus } from "./model/job.ts";
 import type { JobTypeName } from "./model/job-type-markers.ts";
@@ -102,8 +103,12 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /** Removes trees of sequences that finished long ago, in batches, each a transaction of its own. */
   pruneJobSequences(options: PruneOptions): Promise<{ readonly deletedJobs: number }>;
 
-  /** Runs the callback in a transaction and tells waiting workers once it has committed. */
-  runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>): Promise<T>;
+  /**
+   * Runs the callback in a transaction and tells waiting workers once it has committed. With an `isolationLevel` of
+   * `repeatable read` or `serializable` the callback is run again, up to ten times in all, when the store rolls the
+   * transaction back for the sake of others.
+   */
+  runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>, options?: TransactionOptions): Promise<T>;
 
   /** Around a transaction opened elsewhere: tells waiting workers once the callback has succeeded. */
   withNotify<T>(callback: () => Promise<T>): Promise<T>;

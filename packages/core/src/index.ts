@@ -17,6 +17,7 @@ export type {
   Middleware,
   MiddlewareContext,
   Prepare,
+  PrepareOptions,
   ProcessFunction,
   ProcessOptions,
 } from "./api/process.ts";
@@ -55,6 +56,7 @@ export type {
   GetStateAdapterJobId,
   GetStateAdapterTxContext,
   StateAdapter,
+  TransactionOptions,
 } from "./contracts/state-adapter.ts";
 export type { StoreRetryOptions } from "./engine/dispatch.ts";
 export * from "./errors.ts";
@@ -96,6 +98,7 @@ export type {
   RunningJob,
   TypedAbortSignal,
 } from "./model/entities.ts";
+export type { IsolationLevel } from "./model/isolation-levels.ts";
 export type { FailureReason, JobStatus, OnBlockerFailure } from "./model/job.ts";
 export type {
   DefineBlocker,

@@ -20,7 +20,7 @@ import * as queries from "./engine/queries.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
 import { createTracer } from "./engine/trace.ts";
-import { collectNotifications, runUserTransaction } from "./engine/transaction.ts";
+import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
 import { type SequenceView, viewSequence } from "./engine/view.ts";
 import { InvalidOptionError } from "./errors.ts";
 import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
@@ -73,9 +73,10 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     redriveJobs: (passed: unknown) => redriveJobs(engine, passed),
     deleteJobSequences: (passed: unknown) => deleteJobSequences(engine, passed),
     pruneJobSequences: (passed: unknown) => pruneJobSequences(engine, passed),
-    runInTransaction: async (callback: unknown) => {
+    runInTransaction: async (callback: unknown, options?: unknown) => {
       const run = requireFunction<(ctx: object) => Promise<unknown>>(callback, "callback");
-      return runUserTransaction(engine, async (ctx) => run(ctx));
+      const parsed = parseTransactionOptions(engine, options, "options");
+      return runUserTransaction(engine, async (ctx) => run(ctx), parsed);
     },
     withNotify: async (callback: unknown) => {
       const run = requireFunction<() => Promise<unknown>>(callback, "callback");

@@ -5,8 +5,9 @@ import {
   scenarioConformance,
   stateAdapterConformance,
 } from "leasehold/testing";
-import { afterAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgFixture } from "./testing/fixtures.ts";
+import { createRoleWithDefault, type RoleWithDefault } from "./testing/roles.ts";
 
 const runner = { describe, it, afterAll };
 const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("postgres18Url"));
@@ -23,8 +24,21 @@ describe("PostgreSQL 18 through pg", () => {
   nthCallConformance(runner, { create, time: "real" }, { every: 23 });
 });
 
-describe("PostgreSQL 15 through pg", () => {
-  const createOn15 = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("postgres15Url"));
-  stateAdapterConformance(runner, { create: createOn15 });
-  modelConformance(runner, { create: createOn15 }, { fc, runs: 20 });
+// Each server, client and default of the role at least once; not each with each.
+describe("PostgreSQL 15 through pg, as a role with repeatable read", () => {
+  let role: RoleWithDefault;
+  beforeAll(async () => {
+    role = await createRoleWithDefault(inject("postgres15Url"), "repeatable read");
+  });
+  afterAll(() => role.drop());
+
+  const createAsRole = (): ReturnType<typeof createPgFixture> => createPgFixture(role.url);
+  stateAdapterConformance(runner, { create: createAsRole });
+  modelConformance(runner, { create: createAsRole }, { fc, runs: 20 });
+  scenarioConformance(runner, {
+    create: async () => {
+      const { adapter, destroy } = await createAsRole();
+      return { stateAdapter: adapter, destroy };
+    },
+  });
 });

@@ -1,9 +1,10 @@
 import * as fc from "fast-check";
 import { modelConformance, scenarioConformance, stateAdapterConformance } from "leasehold/testing";
-import { afterAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgNotifyAdapter } from "./notify-adapter.ts";
 import { createPostgresJsNotifyProvider } from "./providers/postgres-js-notify.ts";
 import { createPostgresJsFixture } from "./testing/fixtures.ts";
+import { createRoleWithDefault, type RoleWithDefault } from "./testing/roles.ts";
 
 const runner = { describe, it, afterAll };
 const create = (): ReturnType<typeof createPostgresJsFixture> =>
@@ -33,9 +34,20 @@ describe("PostgreSQL 15 through postgres", () => {
   });
 });
 
-describe("PostgreSQL 18 through postgres", () => {
-  const createOn18 = (): ReturnType<typeof createPostgresJsFixture> =>
-    createPostgresJsFixture(inject("postgres18Url"));
-  stateAdapterConformance(runner, { create: createOn18 });
-  modelConformance(runner, { create: createOn18 }, { fc, runs: 20 });
+describe("PostgreSQL 18 through postgres, as a role with serializable", () => {
+  let role: RoleWithDefault;
+  beforeAll(async () => {
+    role = await createRoleWithDefault(inject("postgres18Url"), "serializable");
+  });
+  afterAll(() => role.drop());
+
+  const createAsRole = (): ReturnType<typeof createPostgresJsFixture> => createPostgresJsFixture(role.url);
+  stateAdapterConformance(runner, { create: createAsRole });
+  modelConformance(runner, { create: createAsRole }, { fc, runs: 20 });
+  scenarioConformance(runner, {
+    create: async () => {
+      const { adapter, destroy } = await createAsRole();
+      return { stateAdapter: adapter, destroy };
+    },
+  });
 });

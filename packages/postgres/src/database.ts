@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BaseStateAdapterContext, StateCall } from "leasehold/adapter";
 import { AdapterClosedError, StateNotInTransactionError } from "leasehold/adapter";
-import type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
+import type { IsolatedProvider } from "./isolation.ts";
+import type { SqlRow, SqlStatement } from "./provider.ts";
 import type { Tables } from "./tables.ts";
 import { isRolledBackForOthers } from "./transient-errors.ts";
 
@@ -30,13 +31,15 @@ export interface Database {
   atomically<T>(ctx: Context | undefined, work: (ctx: Context) => Promise<T>): Promise<T>;
   /** Runs the work unless the adapter has been closed. */
   open<T>(work: () => Promise<T>): Promise<T>;
+  /** Whether each statement of the transaction sees everything that was committed before it, as at READ COMMITTED. */
+  seesLatest(ctx: Context): Promise<boolean>;
   /** Throws unless `ctx` is in an open transaction. */
   assertInTransaction(operation: string, ctx: unknown): Promise<void>;
 }
 
 export interface DatabaseOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- contexts are opaque to the operations
-  readonly provider: PgStateProvider<any, any>;
+  readonly provider: IsolatedProvider<any, any>;
   readonly tables: Tables;
   readonly isClosed: () => boolean;
 }
@@ -99,6 +102,7 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
       if (ctx !== undefined) return work(ctx);
       return persist(() => provider.runInTransaction(work));
     },
+    seesLatest: (ctx) => provider.seesLatest(ctx),
     open: async (work) => {
       assertOpen();
       return work();

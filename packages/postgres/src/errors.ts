@@ -1,5 +1,15 @@
 import { LeaseholdError } from "leasehold/adapter";
 
+/**
+ * A transaction at REPEATABLE READ or SERIALIZABLE does not see what has to be known for this call. Roll it back and run
+ * it again, as after a serialisation failure.
+ */
+export class StaleSnapshotError extends LeaseholdError {
+  constructor(reason: string) {
+    super("StaleSnapshot", `The transaction's snapshot is too old for this call: ${reason}. Run it again.`);
+  }
+}
+
 /** Nothing was committed: a statement of the transaction had failed, and its error was caught without a savepoint. */
 export class TransactionRolledBackError extends LeaseholdError {
   constructor() {

@@ -1,4 +1,4 @@
-export { TransactionRolledBackError } from "./errors.ts";
+export { StaleSnapshotError, TransactionRolledBackError } from "./errors.ts";
 export type { MigrationStatus } from "./migrate.ts";
 export type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
 export {

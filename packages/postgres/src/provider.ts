@@ -1,4 +1,4 @@
-import type { BaseStateAdapterContext } from "leasehold/adapter";
+import type { BaseStateAdapterContext, TransactionOptions } from "leasehold/adapter";
 
 /** A row as the driver returns it: columns by name. */
 export type SqlRow = Readonly<Record<string, unknown>>;
@@ -28,8 +28,19 @@ export interface PgStateProvider<
   /**
    * Commits when the callback resolves, rolls back when it rejects, and passes the rejection on. Must reject when the
    * commit turns into a rollback because a statement had failed and the callback went on regardless.
+   *
+   * The adapter always names a level; see `setsIsolationLevel`.
    */
-  runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>): Promise<T>;
+  runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>, options?: TransactionOptions): Promise<T>;
+
+  /**
+   * True if `runInTransaction` begins its transactions with the level it is given. Otherwise the adapter sets the level
+   * with a statement of its own, wherever it is not the default of the connection anyway.
+   */
+  readonly setsIsolationLevel?: boolean;
+
+  /** True if there is one connection for everything, so that nothing else can happen while a transaction is open. */
+  readonly hasSingleConnection?: boolean;
 
   /**
    * Runs the callback in a savepoint of the transaction. Only for clients that insist on setting savepoints themselves;

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BaseStateAdapterContext, StateAdapter, StateCall } from "leasehold/adapter";
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, isolationLevels } from "leasehold/adapter";
 import { nowSql } from "./clock.ts";
 import { createDatabase } from "./database.ts";
 import { checkIdDefault, checkIdType, quoteIdentifier } from "./identifiers.ts";
+import { StaleSnapshotError } from "./errors.ts";
+import { createIsolatedProvider } from "./isolation.ts";
 import { migrate, type MigrationStatus, migrationStatus } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
@@ -30,7 +32,7 @@ import { redriveJobs } from "./operations/redrive-jobs.ts";
 import type { PgStateProvider } from "./provider.ts";
 import { createSavepoints } from "./savepoints.ts";
 import { nameTables } from "./tables.ts";
-import { isTransientPgError } from "./transient-errors.ts";
+import { isRolledBackForOthers, isTransientPgError } from "./transient-errors.ts";
 
 /** How long to wait for a server that is not there yet. */
 export interface ConnectionRetryConfig {
@@ -127,9 +129,10 @@ export const createPgStateAdapter = async <
 >(
   options: PgStateAdapterOptions<TTxContext, TContext>,
 ): Promise<PgStateAdapter<TTxContext, TContext, TJobId>> => {
-  const { stateProvider: provider, isTransientError: isAlsoTransient } = options;
+  const { isTransientError: isAlsoTransient } = options;
   const { schema = "leasehold", idType = "uuid", idDefault = "gen_random_uuid()" } = options;
-  checkProvider(provider);
+  checkProvider(options.stateProvider);
+  const provider = createIsolatedProvider(options.stateProvider);
   const tables = nameTables(
     quoteIdentifier(schema, "schema"),
     checkIdType(idType),
@@ -139,7 +142,7 @@ export const createPgStateAdapter = async <
   let closed = false;
   const database = createDatabase({ provider, tables, isClosed: () => closed });
   const isTransientError = (error: unknown): boolean =>
-    isTransientPgError(error) || (isAlsoTransient?.(error) ?? false);
+    isTransientPgError(error) || error instanceof StaleSnapshotError || (isAlsoTransient?.(error) ?? false);
   const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
   const runInSavepoint = createSavepoints(provider);
 
@@ -164,19 +167,20 @@ export const createPgStateAdapter = async <
   });
 
   return {
-    capabilities: { savepoints: true },
+    capabilities: { savepoints: true, isolationLevels },
     migrate: migrateNow,
     migrationStatus: () => migrationStatus(provider, tables, migrations),
 
     provideContext: (callback) => database.open(() => provider.provideContext(callback)),
-    runInTransaction: (callback, parent) =>
+    runInTransaction: (callback, parent, transactionOptions) =>
       database.open(async () => {
-        if (parent === undefined) return provider.runInTransaction(callback);
+        if (parent === undefined) return provider.runInTransaction(callback, transactionOptions);
         await database.assertInTransaction("runInTransaction", parent);
         return runInSavepoint(callback, parent);
       }),
     isInTransaction: (ctx) => provider.isInTransaction(ctx),
     isTransientError,
+    isRolledBackForOthers: (error) => isRolledBackForOthers(error) || error instanceof StaleSnapshotError,
     getTime: (call = {}) => getTime(call),
 
     createJobs: checked("createJobs", (call) => createJobs(database, call)),

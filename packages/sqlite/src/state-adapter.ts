@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { AdapterClosedError, type Clock, InvalidOptionError, type StateAdapter } from "leasehold/adapter";
+import {
+  AdapterClosedError,
+  type Clock,
+  InvalidOptionError,
+  isolationLevels,
+  type StateAdapter,
+} from "leasehold/adapter";
 import { type ConnectionRetryConfig, createBusyRetry } from "./busy-retry.ts";
 import { type AfterCommit, createCheckpoints } from "./checkpoints.ts";
 import { createMigrations, type MigrationStatus } from "./migrations.ts";
@@ -153,7 +159,7 @@ export async function createSqliteStateAdapter(
   };
 
   return {
-    capabilities: { savepoints: true },
+    capabilities: { savepoints: true, isolationLevels },
     idGenerator,
     migrate: async () => {
       assertUsable();
@@ -171,6 +177,8 @@ export async function createSqliteStateAdapter(
     },
     isInTransaction: async (ctx) => transactions.has(ctx),
     isTransientError: (error) => isTransient(error) || isTransientToo?.(error) === true,
+    // Every transaction has the write lock from its beginning, so there is nobody to give way to.
+    isRolledBackForOthers: () => false,
     getTime: async (call = {}) => {
       assertUsable();
       if (call.ctx !== undefined) return writeInTransaction("getTime", call, (_db, at) => at);

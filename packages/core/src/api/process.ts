@@ -1,3 +1,4 @@
+import type { TransactionOptions } from "../contracts/state-adapter.ts";
 import type { AnyJob, JobAbortReason, RunningJob, TypedAbortSignal } from "../model/entities.ts";
 import type { AcceptedOutput, JobTypeName } from "../model/job-type-markers.ts";
 import type { ContinuationJobTypes, JobOf } from "../model/job-type-navigation.ts";
@@ -70,12 +71,14 @@ export interface Prepare<TTxContext> {
    * Sets how the attempt is run. `"atomic"`: one transaction around everything up to the end of `complete`. `"staged"`:
    * the transaction ends with `prepare`, the lease is renewed while the handler works, and `complete` opens another.
    */
-  (options: { readonly mode: "atomic" | "staged" }): Promise<void>;
+  (options: PrepareOptions): Promise<void>;
   /** The callback reads and writes in the transaction; what it returns is the result. */
-  <T>(
-    options: { readonly mode: "atomic" | "staged" },
-    callback: (ctx: TTxContext) => Promise<T> | T,
-  ): Promise<T>;
+  <T>(options: PrepareOptions, callback: (ctx: TTxContext) => Promise<T> | T): Promise<T>;
+}
+
+/** With `"atomic"`, the isolation level is that of the whole attempt; with `"staged"`, of the first transaction. */
+export interface PrepareOptions extends TransactionOptions {
+  readonly mode: "atomic" | "staged";
 }
 
 /** Completes the job in one transaction with whatever the callback writes. */
@@ -83,6 +86,8 @@ export type Complete<TDefs, TTxContext, TJobId extends string, TTypeName extends
   callback: (
     options: CompleteCallbackOptions<TDefs, TTxContext, TJobId, TTypeName>,
   ) => CompletionResult<TDefs, TTypeName> | Promise<CompletionResult<TDefs, TTypeName>>,
+  /** Not after `prepare({ mode: "atomic" })`, which has opened the transaction. */
+  transaction?: TransactionOptions,
 ) => Promise<JobCompletion<TTypeName>>;
 
 export interface ProcessOptions<

@@ -1,4 +1,5 @@
 import type { PagePosition } from "../model/cursor.ts";
+import type { IsolationLevel } from "../model/isolation-levels.ts";
 import type {
   FailureReason,
   JobReference,
@@ -231,10 +232,20 @@ export interface JobCount {
   readonly count: number;
 }
 
+export interface TransactionOptions {
+  /**
+   * How the transaction is kept apart from others. Left out, it is the store's usual level: `read committed` in
+   * PostgreSQL, whatever the default of the role; SQLite and the in-process store know only `serializable`.
+   */
+  readonly isolationLevel?: IsolationLevel | undefined;
+}
+
 /**
  * What a store can do that another cannot. Core asks here; it never probes for methods.
  */
 export interface StateAdapterCapabilities {
+  /** The levels that `runInTransaction` can be asked for. A store may give more than was asked for, never less. */
+  readonly isolationLevels: readonly IsolationLevel[];
   /** `runInTransaction` nests: an inner one that fails undoes only itself. */
   readonly savepoints: boolean;
 }
@@ -265,15 +276,26 @@ export interface StateAdapter<
 
   /**
    * Commits when the callback resolves, rolls back when it rejects, and passes the rejection on. With `parent`, a
-   * savepoint inside that transaction (see `capabilities.savepoints`; without them the callback simply runs in it).
+   * savepoint inside that transaction (see `capabilities.savepoints`; without them the callback simply runs in it); that
+   * one's isolation level cannot be changed, so `options` come without a parent only.
    */
-  runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>, parent?: TTxContext): Promise<T>;
+  runInTransaction<T>(
+    callback: (ctx: TTxContext) => Promise<T>,
+    parent?: TTxContext,
+    options?: TransactionOptions,
+  ): Promise<T>;
 
   /** Whether `ctx` is a context of this adapter in an open transaction. Must answer false for anything else, never throw. */
   isInTransaction(ctx: unknown): Promise<boolean>;
 
   /** Whether the same call may succeed if it is made again: a lost connection, a deadlock, a server starting up. */
   isTransientError(error: unknown): boolean;
+
+  /**
+   * Whether the store has rolled the transaction back for the sake of others: a deadlock, a serialisation failure. Nothing
+   * of it was committed, for certain, and it may succeed if it is run again. Never true of a lost connection.
+   */
+  isRolledBackForOthers(error: unknown): boolean;
 
   /** The store's clock. */
   getTime(call?: StateCall<TTxContext>): Promise<number>;

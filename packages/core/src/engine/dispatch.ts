@@ -98,7 +98,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
   };
 
   /** Only one that never began is begun again: its callback is the caller's, and may have done things by then. */
-  const runInTransaction: Store["runInTransaction"] = async (callback, parent) => {
+  const runInTransaction: Store["runInTransaction"] = async (callback, parent, options) => {
     for (let attempt = 1; ; attempt++) {
       let began = false;
       const watched: typeof callback = (ctx) => {
@@ -109,7 +109,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
         return await runTransactionWithDeadlines(
           clock,
           deadlineMs,
-          (inner) => adapter.runInTransaction(inner, parent),
+          (inner) => adapter.runInTransaction(inner, parent, options),
           watched,
         );
       } catch (error) {
@@ -152,6 +152,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
     isTransientError: isWorthRepeating,
+    isRolledBackForOthers: (error) => adapter.isRolledBackForOthers(error),
     close: () => adapter.close(),
   };
   return { ...store, createJobs: coalesceCreations(store, clock) };

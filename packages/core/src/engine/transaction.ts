@@ -1,4 +1,8 @@
-import { StateNotInTransactionError } from "../errors.ts";
+import { sleep } from "../clock.ts";
+import type { TransactionOptions } from "../contracts/state-adapter.ts";
+import { InvalidOptionError, StateNotInTransactionError } from "../errors.ts";
+import { isolationLevels } from "../model/isolation-levels.ts";
+import { requireOneOf, requirePlainObject } from "../model/option-checks.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 
@@ -63,23 +67,74 @@ export const runAtomically = async <T>(
   operation: string,
   ctx: object | undefined,
   calls: (ctx: object, effects: Effects) => Promise<T>,
+  options?: TransactionOptions,
 ): Promise<T> => {
   const effects = createEffects(engine.notifier, engine.observe);
   const result = await engine.store.runInTransaction(
     (inner) => runInScope(engine, { effects, transaction: inner }, () => calls(inner, effects)),
     ctx,
+    options,
   );
   if (ctx) settleInOuterTransaction(engine, operation, effects);
   else effects.release();
   return result;
 };
 
+/** Options of a transaction that users open: `runInTransaction`, `prepare`, `complete`. */
+export const parseTransactionOptions = (
+  engine: Engine,
+  passed: unknown,
+  option: string,
+): TransactionOptions | undefined => {
+  if (passed === undefined) return undefined;
+  const { isolationLevel, ...others } = requirePlainObject(passed, option);
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new InvalidOptionError(unknown, "is not an option of a transaction");
+  if (isolationLevel === undefined) return undefined;
+  const known = requireOneOf(isolationLevel, "isolationLevel", isolationLevels);
+  const { isolationLevels: offered } = engine.store.capabilities;
+  if (!offered.includes(known)) {
+    throw new InvalidOptionError(
+      "isolationLevel",
+      `must be one that this store has (${offered.join(", ") || "it has none to choose from"})`,
+      known,
+    );
+  }
+  return { isolationLevel: known };
+};
+
+const mostRuns = 10;
+const longestPauseMs = 100;
+
 /**
  * A transaction of the user's own that core opens and ends, and so can send hints after. Inside another one it is a
- * savepoint of that, like every call made there.
+ * savepoint of that, like every call made there. Whoever asks for a strict level has to expect that the store refuses to
+ * go on and wants the transaction repeated: that is done here, from the callback on.
  */
-export const runUserTransaction = <T>(engine: Engine, callback: (ctx: object) => Promise<T>): Promise<T> =>
-  runAtomically(engine, "runInTransaction", engine.scope.getStore()?.transaction, callback);
+export const runUserTransaction = async <T>(
+  engine: Engine,
+  callback: (ctx: object) => Promise<T>,
+  options?: TransactionOptions,
+): Promise<T> => {
+  const outer = engine.scope.getStore()?.transaction;
+  if (outer && options) {
+    throw new InvalidOptionError(
+      "isolationLevel",
+      "cannot be set inside a transaction",
+      options.isolationLevel,
+    );
+  }
+  const isStrict = options !== undefined && options.isolationLevel !== "read committed";
+  const { clock, random } = engine.runtime;
+  for (let run = 1; ; run += 1) {
+    try {
+      return await runAtomically(engine, "runInTransaction", outer, callback, options);
+    } catch (error) {
+      if (!isStrict || run >= mostRuns || !engine.store.isRolledBackForOthers(error)) throw error;
+      await sleep(clock, random() * Math.min(longestPauseMs, 2 ** run));
+    }
+  }
+};
 
 /** `withNotify`: hints that arise inside are sent when the callback has succeeded, and dropped when it fails. */
 export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {

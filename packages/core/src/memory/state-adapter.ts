@@ -1,6 +1,7 @@
 import { systemClock } from "../clock.ts";
 import type { Clock } from "../clock.ts";
 import type { StateAdapter, StateCall } from "../contracts/state-adapter.ts";
+import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
 import { addJobBlockers } from "./blockers.ts";
 import { cancelSequences } from "./cancel.ts";
@@ -87,7 +88,7 @@ export const createInProcessStateAdapter = ({
   };
 
   return {
-    capabilities: { savepoints: true },
+    capabilities: { savepoints: true, isolationLevels },
 
     provideContext: async (callback) => {
       assertUsable();
@@ -99,6 +100,7 @@ export const createInProcessStateAdapter = ({
     },
     isInTransaction: async (ctx) => transactions.has(ctx),
     isTransientError: () => false,
+    isRolledBackForOthers: () => false,
     getTime: (call = {}) => read("getTime", call, (_view, now) => now),
 
     createJobs: (call) => write("createJobs", call, (now) => createJobs(store, call.jobs, now)),

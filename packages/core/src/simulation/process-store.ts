@@ -18,7 +18,11 @@ export interface ProcessStoreOptions {
   readonly kill: (why: string) => void;
 }
 
-const answeredLocally: ReadonlySet<string> = new Set(["isInTransaction", "isTransientError"]);
+const answeredLocally: ReadonlySet<string> = new Set([
+  "isInTransaction",
+  "isTransientError",
+  "isRolledBackForOthers",
+]);
 
 /**
  * The store at the end of a process's own connection: calls take time, go wrong as the chaos decides, and neither leave

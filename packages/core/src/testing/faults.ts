@@ -26,7 +26,7 @@ export interface FaultOptions {
 }
 
 // The contract has these never fail.
-const neverFaulty = new Set(["isInTransaction", "isTransientError"]);
+const neverFaulty = new Set(["isInTransaction", "isTransientError", "isRolledBackForOthers"]);
 
 const never = (): Promise<never> => new Promise(() => undefined);
 

@@ -6,9 +6,10 @@ import {
   encodeOutput,
 } from "../engine/complete.ts";
 import { runInScope } from "../engine/engine.ts";
-import type { LeaseRefusal } from "../contracts/state-adapter.ts";
+import type { Effects } from "../engine/effects.ts";
+import type { LeaseRefusal, TransactionOptions } from "../contracts/state-adapter.ts";
 import { refusalAbortReason, refusalError } from "../engine/refusal.ts";
-import { runAtomically } from "../engine/transaction.ts";
+import { parseTransactionOptions, runAtomically } from "../engine/transaction.ts";
 import {
   InvalidOptionError,
   JobAttemptEndedError,
@@ -56,7 +57,7 @@ interface OpenTransaction {
 export interface ProcessSession {
   /** Called when the process function reads `prepare`; throws when it is too late for that. */
   prepare(): PrepareFunction;
-  readonly complete: (callback: unknown) => Promise<object>;
+  readonly complete: (callback: unknown, options?: unknown) => Promise<object>;
   readonly reportProgress: (value: unknown) => Promise<void>;
   /** The process function has returned its promise: without `prepare` by now, staged mode is settled. */
   endSynchronousPart(): void;
@@ -143,36 +144,40 @@ export const createProcessSession = (
     return whileOpen(runInScope(engine, { origin }, async () => run({ ...ctx })));
   };
 
-  const prepareStaged = (callback: unknown): Promise<unknown> =>
-    runAtomically(engine, "prepare", undefined, async (ctx) => {
+  const prepareStaged = (callback: unknown, options: TransactionOptions | undefined): Promise<unknown> => {
+    const work = async (ctx: object): Promise<unknown> => {
       await lock(ctx, false);
       const result = await runCallback(ctx, callback);
       checkNotForsaken();
       return result;
-    });
+    };
+    return runAtomically(engine, "prepare", undefined, work, options);
+  };
 
-  const prepareAtomic = (callback: unknown): Promise<unknown> => {
+  const prepareAtomic = (callback: unknown, options: TransactionOptions | undefined): Promise<unknown> => {
     const prepared = createDeferred<unknown>();
     const ending = createDeferred<CompletionCallback>();
-    const done = runAtomically(engine, "prepare", undefined, async (ctx, effects) => {
+    const work = async (ctx: object, effects: Effects): Promise<Completion> => {
       await lock(ctx, false);
       const result = await runCallback(ctx, callback);
       checkNotForsaken();
       prepared.resolve(result);
       const complete = await ending.promise;
       return completeInTransaction(engine, ctx, effects, completionRequest(complete));
-    });
+    };
+    const done = runAtomically(engine, "prepare", undefined, work, options);
     done.catch((error: unknown) => prepared.reject(error));
     open = { ending, done };
     return prepared.promise;
   };
 
   const prepareWith = async (options: unknown, callback: unknown): Promise<unknown> => {
-    const { mode } = requirePlainObject(options, "prepare options");
+    const { mode, isolationLevel } = requirePlainObject(options, "prepare options");
     requireOneOf(mode, "mode", ["atomic", "staged"]);
+    const transactionOptions = parseTransactionOptions(engine, { isolationLevel }, "prepare options");
     if (completing) throw new ProcessMisuseError(latePrepare);
     checkStillRunning();
-    return mode === "atomic" ? prepareAtomic(callback) : prepareStaged(callback);
+    return (mode === "atomic" ? prepareAtomic : prepareStaged)(callback, transactionOptions);
   };
 
   const prepare: PrepareFunction = (options, callback) => {
@@ -184,8 +189,11 @@ export const createProcessSession = (
     return calls.follow("prepare", preparing);
   };
 
-  const completeWith = async (callback: CompletionCallback): Promise<void> => {
+  const completeWith = async (callback: CompletionCallback, options?: TransactionOptions): Promise<void> => {
     if (completing) throw new ProcessMisuseError("Complete can only be called once");
+    if (open && options) {
+      throw new ProcessMisuseError("The isolation level of an atomic attempt is set by prepare");
+    }
     completing = true;
     autoSetup ||= !prepareRead;
     checkStillRunning();
@@ -195,18 +203,20 @@ export const createProcessSession = (
       open.ending.resolve(callback);
       await open.done;
     } else {
-      await runAtomically(engine, "complete", undefined, async (ctx, effects) => {
+      const work = async (ctx: object, effects: Effects): Promise<Completion> => {
         await lock(ctx, true);
         return completeInTransaction(engine, ctx, effects, completionRequest(callback));
-      });
+      };
+      await runAtomically(engine, "complete", undefined, work, options);
     }
     completed = true;
     // The lease is over as it should be. Whoever finds it gone has nothing to tell the process function.
     held.committing = true;
   };
 
-  const complete = async (callback: unknown): Promise<object> => {
-    await completeWith(requireFunction(callback, "complete callback"));
+  const complete = async (callback: unknown, options: unknown): Promise<object> => {
+    const run = requireFunction<CompletionCallback>(callback, "complete callback");
+    await completeWith(run, parseTransactionOptions(engine, options, "complete options"));
     return completionMark;
   };
 
@@ -263,7 +273,7 @@ export const createProcessSession = (
       prepareRead = true;
       return prepare;
     },
-    complete: (callback) => calls.follow("complete", complete(callback)),
+    complete: (callback, options) => calls.follow("complete", complete(callback, options)),
     reportProgress: (value) => handled(reportProgress(value)),
     endSynchronousPart: () => {
       autoSetup ||= !prepareRead;

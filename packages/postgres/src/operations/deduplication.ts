@@ -2,7 +2,9 @@ import type { NewJob, NewJobDeduplication, StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
+import { isReadCommitted } from "../isolation.ts";
 import { jobColumns, toStateJob } from "../job-row.ts";
+import { assertSeesAll } from "../snapshots.ts";
 import type { Tables } from "../tables.ts";
 
 interface Keyed {
@@ -18,23 +20,41 @@ interface KeyedJob {
 const keyedJobs = (jobs: readonly NewJob[]): KeyedJob[] =>
   jobs.flatMap((job) => (job.deduplication === null ? [] : [{ job, deduplication: job.deduplication }]));
 
-/** Waits for every other transaction that deals with one of the keys, and keeps new ones waiting until this one ends. */
-export const lockKeys = async (
-  { tables, query }: Database,
-  ctx: Context,
-  keys: readonly Keyed[],
-): Promise<void> => {
+const newestWithKeysSql = ({ job }: Tables): string => `
+SELECT found.id FROM unnest($1::text[], $2::text[]) AS asked (sequence_type_name, key)
+CROSS JOIN unnest(ARRAY[true, false]) AS open
+CROSS JOIN LATERAL (
+  SELECT j.id FROM ${job} AS j
+  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = open
+  ORDER BY j.created_at DESC, j.position DESC LIMIT 1
+) AS found`;
+
+/**
+ * Waits for every other transaction that deals with one of the keys, and keeps new ones waiting until this one ends. What
+ * those have started is then seen, or the call is refused.
+ */
+export const lockKeys = async (database: Database, ctx: Context, keys: readonly Keyed[]): Promise<void> => {
+  const { tables, query } = database;
   const names = new Set(
     keys.map((key) => `${key.sequenceTypeName.length}:${key.sequenceTypeName}${key.deduplicationKey}`),
   );
   if (names.size === 0) return;
-  await query(ctx, {
+  const [row] = await query(ctx, {
     name: "lock_keys",
     // By number, so that two calls with the same keys in another order do not wait for each other.
-    sql: () => `SELECT pg_advisory_xact_lock(lock)::text FROM (
+    sql: () => `SELECT pg_advisory_xact_lock(lock)::text, current_setting('transaction_isolation') AS level FROM (
       SELECT DISTINCT hashtextextended($1 || name, 0) AS lock FROM unnest($2::text[]) AS name ORDER BY lock
     ) AS locks`,
     params: [`leasehold key of ${tables.schema} `, arrayLiteral([...names])],
+  });
+  if (isReadCommitted(row?.["level"])) return;
+  await assertSeesAll(database, ctx, {
+    name: "newest_with_keys",
+    sql: newestWithKeysSql,
+    params: [
+      arrayLiteral(keys.map(({ sequenceTypeName }) => sequenceTypeName)),
+      arrayLiteral(keys.map(({ deduplicationKey }) => deduplicationKey)),
+    ],
   });
 };
 

@@ -3,6 +3,7 @@ import { arrayLiteral } from "../array-literal.ts";
 import type { Call, Context, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-row.ts";
 import type { SqlRow } from "../provider.ts";
+import { assertSeesAll } from "../snapshots.ts";
 import type { Tables } from "../tables.ts";
 
 /** Every job of the trees with these roots. */
@@ -10,6 +11,10 @@ export const inTreesSql = (roots: string, alias: string): string =>
   `(${alias}.id = ANY (${roots}) OR (${alias}.root_sequence_id = ANY (${roots}) AND ${alias}.root_sequence_id <> ${alias}.id))`;
 
 const idsOf = (rows: readonly SqlRow[], column: string): string[] => rows.map((row) => row[column] as string);
+
+const dependantsSql = ({ job, jobBlocker, idType }: Tables): string => `
+SELECT DISTINCT b.job_id AS id FROM ${job} AS blocker JOIN ${jobBlocker} AS b ON b.sequence_id = blocker.id
+WHERE ${inTreesSql(`$1::${idType}[]`, "blocker")}`;
 
 const dependantRootsSql = ({ job, jobBlocker, idType }: Tables): string => `
 SELECT DISTINCT waiting.root_sequence_id FROM ${job} AS blocker
@@ -49,6 +54,7 @@ export const deleteSequences = (
       .filter(({ id, rootSequenceId }) => rootSequenceId !== id && call.rootSequenceIds.includes(id))
       .map(({ id }) => id);
     if (notRoots.length > 0) return { ...nothing, notRoots };
+    await assertSeesAll(database, ctx, { sql: dependantsSql(tables), params: [roots] });
     const dependants = await query(ctx, { sql: dependantRootsSql(tables), params: [roots] });
     if (dependants.length > 0)
       return { ...nothing, dependantRootSequenceIds: idsOf(dependants, "root_sequence_id") };

@@ -1,6 +1,7 @@
 import { type JobReference, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import type { Context, Database } from "../database.ts";
+import { assertSeesAll } from "../snapshots.ts";
 import type { Tables } from "../tables.ts";
 import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
 
@@ -33,14 +34,20 @@ SELECT ${lockedColumns("j")}, array_to_json(waiting.blocker_ids)::text AS blocke
 FROM ${job} AS j JOIN waiting ON waiting.job_id = j.id
 ORDER BY j.id FOR NO KEY UPDATE OF j`;
 
-/** Locks the jobs that were given one of the sequences as blocker. */
+/** Locks the jobs that were given one of the sequences as blocker, whose current jobs the transaction has locked. */
 export const lockDependants = async (
-  { query }: Database,
+  database: Database,
   ctx: Context,
   sequenceIds: readonly string[],
 ): Promise<Dependant[]> => {
   if (sequenceIds.length === 0) return [];
-  const rows = await query(ctx, {
+  await assertSeesAll(database, ctx, {
+    name: "find_dependants",
+    sql: ({ jobBlocker, idType }) =>
+      `SELECT DISTINCT job_id AS id FROM ${jobBlocker} WHERE sequence_id = ANY ($1::${idType}[])`,
+    params: [arrayLiteral(sequenceIds)],
+  });
+  const rows = await database.query(ctx, {
     name: "lock_dependants",
     sql: dependantsSql,
     params: [arrayLiteral(sequenceIds)],

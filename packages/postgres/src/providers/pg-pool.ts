@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
 import { TransactionRolledBackError } from "../errors.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
 
@@ -89,11 +89,14 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>({
     client.release(broken);
   };
 
-  const runInTransaction = async <T>(callback: (ctx: PgContext<TClient>) => Promise<T>): Promise<T> => {
+  const runInTransaction = async <T>(
+    callback: (ctx: PgContext<TClient>) => Promise<T>,
+    { isolationLevel = "read committed" }: TransactionOptions = {},
+  ): Promise<T> => {
     const client = await borrow();
     let broken: Error | undefined;
     try {
-      await client.query({ text: "BEGIN", values: [] });
+      await client.query({ text: `BEGIN ISOLATION LEVEL ${isolationLevel}`, values: [] });
       inTransaction.add(client);
       const result = await callback({ client });
       const { command } = await client.query({ text: "COMMIT", values: [] });
@@ -121,6 +124,7 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>({
       }
     },
     runInTransaction,
+    setsIsolationLevel: true,
     isInTransaction: async (ctx) => {
       try {
         const client = isObject(ctx) ? ctx["client"] : undefined;

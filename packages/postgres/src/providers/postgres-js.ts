@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
 
 /** What is used of a transaction of `postgres`. */
@@ -14,7 +14,7 @@ export interface PostgresJsTransactionLike {
 /** What is used of the function that `postgres()` returns. */
 export interface PostgresJsLike<TTransaction extends PostgresJsTransactionLike> {
   unsafe: PostgresJsTransactionLike["unsafe"];
-  begin<T>(callback: (sql: TTransaction) => T | Promise<T>): Promise<unknown>;
+  begin<T>(options: string, callback: (sql: TTransaction) => T | Promise<T>): Promise<unknown>;
   reserve(): Promise<{ unsafe: PostgresJsTransactionLike["unsafe"]; release(): void }>;
 }
 
@@ -89,10 +89,13 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
     },
     runInTransaction: async <T>(
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
+      { isolationLevel = "read committed" }: TransactionOptions = {},
     ) => {
-      const result = await sql.begin((transaction) => run(callback, transaction));
+      const begin = `isolation level ${isolationLevel}`;
+      const result = await sql.begin(begin, (transaction) => run(callback, transaction));
       return (result as { value: T }).value;
     },
+    setsIsolationLevel: true,
     // A query that fails spoils the transaction in the eyes of this library, unless the savepoint is its own.
     runInSavepoint: async <T>(
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,

@@ -22,9 +22,9 @@ export const createFaultyProvider = (
     },
     provider: {
       ...provider,
-      runInTransaction: async (callback) => {
+      runInTransaction: async (callback, options) => {
         await count();
-        return provider.runInTransaction(callback);
+        return provider.runInTransaction(callback, options);
       },
       executeSql: async (ctx, statement) => {
         await count();

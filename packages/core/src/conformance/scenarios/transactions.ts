@@ -205,6 +205,80 @@ export const describeTransactions: Scenario = ({ test }) => {
     assert.deepEqual(events.all("jobCreated"), []);
   });
 
+  test(
+    "runInTransaction, prepare and complete take any isolation level of the store",
+    jobTypes,
+    async ({ leasehold, stateAdapter, work, completion }) => {
+      const { isolationLevels } = stateAdapter.capabilities;
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "greet",
+          process: async ({ job, prepare, complete }) => {
+            const [isolationLevel, mode] = job.input.name.split("/") as [never, "atomic" | "staged"];
+            await prepare({ mode, isolationLevel }, async (ctx) => leasehold.getJob({ ...ctx, id: job.id }));
+            return complete(async () => `Hello ${mode}`, mode === "atomic" ? {} : { isolationLevel });
+          },
+        }),
+      );
+      for (const isolationLevel of isolationLevels) {
+        const started = await leasehold.runInTransaction(
+          async (ctx) => [
+            await leasehold.startJobSequence({
+              ...ctx,
+              typeName: "greet",
+              input: { name: `${isolationLevel}/atomic` },
+            }),
+            await leasehold.startJobSequence({
+              ...ctx,
+              typeName: "greet",
+              input: { name: `${isolationLevel}/staged` },
+            }),
+          ],
+          { isolationLevel },
+        );
+        const outputs = await Promise.all(
+          started.map(async (sequence) => (await completion(sequence)).output),
+        );
+        assert.deepEqual(outputs, ["Hello atomic", "Hello staged"]);
+      }
+    },
+  );
+
+  test(
+    "an isolation level that does not exist, or comes too late, is refused",
+    jobTypes,
+    async ({ leasehold, work, failure }) => {
+      const refused = { code: "InvalidOption", option: "isolationLevel" };
+      const wrong = { isolationLevel: "chaos" as "serializable" };
+      const nothing = async (): Promise<void> => {};
+      await assert.rejects(leasehold.runInTransaction(nothing, wrong), refused);
+      await assert.rejects(
+        leasehold.runInTransaction(() =>
+          leasehold.runInTransaction(nothing, { isolationLevel: "serializable" }),
+        ),
+        refused,
+      );
+      await assert.rejects(leasehold.runInTransaction(nothing, { isolation: "serializable" } as {}), {
+        code: "InvalidOption",
+        option: "isolation",
+      });
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "greet",
+          process: async ({ prepare, complete }) => {
+            await prepare({ mode: "atomic" });
+            return complete(async () => "", { isolationLevel: "serializable" });
+          },
+        }),
+      );
+      const input = { name: "Ada" };
+      const started = await leasehold.startJobSequence({ typeName: "greet", input, maxAttempts: 1 });
+      await failure(started);
+      const job = await leasehold.getJob({ id: started.id });
+      assert.match(JSON.stringify(job), /isolation level of an atomic attempt/);
+    },
+  );
+
   test("the result of the callback is the result of runInTransaction", jobTypes, async ({ leasehold }) => {
     assert.equal(await leasehold.runInTransaction(async () => 42), 42);
   });

@@ -201,6 +201,34 @@ export const describeTransactions = ({ test }: StateSuite): void => {
     assert.deepEqual(await answers, [[undefined], [], []]);
   });
 
+  test("commits at every isolation level that it offers, and rolls back", async (scenario) => {
+    const { adapter, newJob } = scenario;
+    for (const isolationLevel of adapter.capabilities.isolationLevels) {
+      const [kept, undone] = [newJob(), newJob()];
+      const create = (job: typeof kept, fails: boolean): Promise<void> =>
+        adapter.runInTransaction(
+          async (ctx) => {
+            await adapter.createJobs({ jobs: [job], ctx, now: baseTime });
+            if (fails) throw new Error("rolled back on purpose");
+          },
+          undefined,
+          { isolationLevel },
+        );
+      await create(kept, false);
+      await assert.rejects(create(undone, true), /on purpose/);
+      const jobs = await adapter.getJobs({ jobIds: [kept.id, undone.id] });
+      assert.deepEqual(
+        jobs.map((job) => job?.status),
+        ["pending", undefined],
+      );
+    }
+  });
+
+  test("takes no ordinary error for a rollback that asks to be repeated", async ({ adapter }) => {
+    for (const error of [new Error("no"), undefined, null, "40001", { code: "ECONNRESET" }])
+      assert.equal(adapter.isRolledBackForOthers(error), false);
+  });
+
   test("with savepoints, an inner transaction that fails undoes only itself", async (scenario) => {
     const { adapter, newJob } = scenario;
     if (!adapter.capabilities.savepoints) return;
