@@ -43,10 +43,19 @@ plant("claim whose reply was lost does not find its jobs again", [
   "call.retried === true ? findHeld",
   "call.retried === null ? findHeld",
 ]);
-plant("exhausted job claimed again", [
-  "memory/runnable-index.js",
-  "if (row.attempt < row.maxAttempts)",
-  "if (true)",
+plant(
+  "exhausted job claimed again",
+  ["memory/runnable-index.js", "if (row.attempt < row.maxAttempts || !row.maxAttemptsGiven)", "if (true)"],
+  [
+    "memory/claim.js",
+    "hasAttemptsLeft(entry.record.row, maxAttempts))\n            return entry",
+    "true)\n            return entry",
+  ],
+);
+plant("unblocked job overtakes all that came after its start", [
+  "memory/transitions.js",
+  'status: "pending", scheduledAt: Math.max(row.scheduledAt, now) }',
+  'status: "pending" }',
 ]);
 plant("completion not idempotent", [
   "memory/outcomes.js",
@@ -80,8 +89,8 @@ plant("released job costs an attempt", [
 ]);
 plant("retry not counted", [
   "memory/transitions.js",
-  "expiredLeases: 0,\n    lastError: outcome.error,\n});\nexport const released",
-  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n});\nexport const released",
+  "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const released",
+  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const released",
 ]);
 plant("deduplication race within one call", [
   "memory/create.js",

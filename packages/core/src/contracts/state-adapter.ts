@@ -123,7 +123,10 @@ export type JobOutcome = OutcomeBase &
       }
     /** Back to pending; the attempt counts. */
     | { readonly kind: "retry"; readonly schedule: Schedule; readonly error: string | null }
-    /** Back to pending as if the attempt had not been: `attempt` falls by one. No schedule keeps `scheduledAt`. */
+    /**
+     * Back to pending as if the attempt had not been: `attempt` falls by one. No schedule keeps `scheduledAt`, and with
+     * it the place in line.
+     */
     | { readonly kind: "release"; readonly schedule: Schedule | null; readonly error: string | null }
     | { readonly kind: "fail"; readonly reason: FailureReason; readonly error: string | null }
   );
@@ -257,6 +260,7 @@ export interface StateAdapterCapabilities {
  * For every method:
  * - it takes effect completely or not at all, and a rejected promise from inside a transaction spoils that transaction;
  * - time is `now` if given, else the store's own clock, the same one for every worker;
+ * - a schedule in the past means now: `scheduledAt` is also a place in line;
  * - results of batch methods stand in the order of what was passed;
  * - rows are locked in the order of their ids, so that overlapping batches never deadlock;
  * - after `close` it throws `AdapterClosedError`.
@@ -326,7 +330,7 @@ export interface StateAdapter<
   /**
    * Takes runnable jobs: at most `limit` in all and at most `request.limit` for each request. Runnable is a pending job
    * whose `scheduledAt` has come, or a running one whose lease has run out and that has attempts left; the latter
-   * counts as scheduled for the moment its lease ended, and its `expiredLeases` rises.
+   * becomes scheduled for the moment its lease ended, and its `expiredLeases` rises.
    *
    * Within a request: higher `priority` first, then earlier `scheduledAt`, then order of creation. Each job taken gets
    * `leaseToken`, `leaseVersion` + 1, `attempt` + 1, `leasedBy`, and a lease of its own `leaseMs` or else the call's.
@@ -390,7 +394,7 @@ export interface StateAdapter<
    * token, so that what the holder reports later is refused.
    *
    * In the same atomic step: when a sequence completes (its job completes without continuation), the jobs it blocked
-   * have one open blocker less and become pending at none. When a sequence fails, blocked jobs that do not wait
+   * have one open blocker less and become pending at none, scheduled for now unless for later. When a sequence fails, blocked jobs that do not wait
    * regardless fail with `blocker_failed`, and so on through theirs. A retry or a failure ends a run of
    * `expiredLeases` and sets `lastFailedAt`; a release keeps both.
    */

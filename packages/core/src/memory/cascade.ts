@@ -7,13 +7,13 @@ import { failedByBlocker, withFewerBlockers } from "./transitions.ts";
 // longer than the call stack.
 
 /** A sequence has completed. Returns the jobs that became pending. */
-export const unblockDependants = (store: JobStore, sequenceId: string): JobReference[] => {
+export const unblockDependants = (store: JobStore, sequenceId: string, now: number): JobReference[] => {
   const unblocked: JobReference[] = [];
   for (const dependant of store.dependants(sequenceId)) {
     const wasBlocked = dependant.row.status === "blocked";
     // Two blockers of a job can turn out to be one sequence, by deduplication; then both are done.
     const completedBlockers = dependant.blockerIds.filter((id) => id === sequenceId).length;
-    store.update(dependant, withFewerBlockers(dependant.row, completedBlockers));
+    store.update(dependant, withFewerBlockers(dependant.row, completedBlockers, now));
     if (wasBlocked && dependant.row.status === "pending") unblocked.push(referenceTo(dependant.row));
   }
   return unblocked;

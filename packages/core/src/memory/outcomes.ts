@@ -47,7 +47,7 @@ const commitOutcome = (store: JobStore, outcome: JobOutcome, now: number): Outco
   return {
     kind: "applied",
     at: now,
-    unblocked: sequenceCompleted ? unblockDependants(store, row.sequenceId) : nothing,
+    unblocked: sequenceCompleted ? unblockDependants(store, row.sequenceId, now) : nothing,
     cascaded: outcome.kind === "fail" ? failDependants(store, row.sequenceId, now) : nothing,
   };
 };

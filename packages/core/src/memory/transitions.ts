@@ -26,6 +26,7 @@ export const claimed = (
   // A running job can be claimed only when its lease has run out.
   expiredLeases: row.status === "running" ? row.expiredLeases + 1 : row.expiredLeases,
   lastFailedAt: row.status === "running" ? row.leasedUntil : row.lastFailedAt,
+  scheduledAt: row.status === "running" ? (row.leasedUntil ?? row.scheduledAt) : row.scheduledAt,
   lastAttemptAt: now,
 });
 
@@ -127,13 +128,11 @@ export const withBlockers = (row: StateJob, blockerCount: number, openBlockers: 
 });
 
 /** So many blockers have completed. A job that was failed or cancelled meanwhile only keeps count. */
-export const withFewerBlockers = (row: StateJob, completedBlockers: number): StateJob => {
+export const withFewerBlockers = (row: StateJob, completedBlockers: number, now: number): StateJob => {
   const openBlockers = Math.max(0, row.openBlockers - completedBlockers);
-  return {
-    ...row,
-    openBlockers,
-    status: row.status === "blocked" && openBlockers === 0 ? "pending" : row.status,
-  };
+  return row.status === "blocked" && openBlockers === 0
+    ? { ...row, openBlockers, status: "pending", scheduledAt: Math.max(row.scheduledAt, now) }
+    : { ...row, openBlockers };
 };
 
 export const revived = (row: StateJob, now: number): StateJob => ({

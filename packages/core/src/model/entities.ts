@@ -21,6 +21,7 @@ export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
   readonly priority: number;
   readonly input: TInput;
   readonly createdAt: Date;
+  /** From when on it can run: as scheduled, but never before it was started or its blockers had completed. */
   readonly scheduledAt: Date;
   /** How often the job has been claimed; the first run is attempt 1. */
   readonly attempt: number;

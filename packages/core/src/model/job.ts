@@ -54,6 +54,7 @@ export interface StateJob {
   readonly progress: string | null;
 
   readonly createdAt: number;
+  /** From when on the job can run, never before it could; among jobs of one priority also its place in line. */
   readonly scheduledAt: number;
 
   /** Raised by every claim; given back by a release. */

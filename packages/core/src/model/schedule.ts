@@ -14,8 +14,9 @@ const latestMs = 8_640_000_000_000_000;
 // A hundred years: beyond that it is a mistake in units.
 const longestDelayMs = 100 * 365.25 * 24 * 3_600_000;
 
+/** Never in the past: it is also the job's place in line, and nobody who comes now was there before. */
 export const resolveSchedule = (schedule: Schedule, now: number): number =>
-  "at" in schedule ? schedule.at : Math.min(now + schedule.afterMs, latestMs);
+  "at" in schedule ? Math.max(schedule.at, now) : Math.min(now + schedule.afterMs, latestMs);
 
 export const parseSchedule = (value: unknown, option = "schedule"): Schedule => {
   if (value === undefined) return immediately;

@@ -7,7 +7,7 @@ import { everythingDrains } from "./checks/draining.ts";
 import { endingsAreJudgedRight } from "./checks/endings.ts";
 import { executionsAreBounded } from "./checks/executions.ts";
 import { leasesNeverOverlap, staleLeasesChangeNothing } from "./checks/leases.ts";
-import { batchesAreSorted, claimsFollowOrder } from "./checks/order.ts";
+import { batchesAreSorted, claimsFollowOrder, placesAreNotInThePast } from "./checks/order.ts";
 import { poisonHarmsNobodyElse } from "./checks/poison.ts";
 import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";
 import { createTable } from "./checks/table.ts";
@@ -38,6 +38,7 @@ const checks: readonly Check[] = [
   limitsHold,
   stoppedWorkersHoldNothing,
   claimsFollowOrder,
+  placesAreNotInThePast,
   batchesAreSorted,
   lostLeasesAbort,
   endingsAreJudgedRight,

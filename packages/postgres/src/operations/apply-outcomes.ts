@@ -28,8 +28,8 @@ const completionSql = (now: string): string => `
   leased_by = NULL`;
 
 const anyOutcomeSql = ({ schema }: Tables, now: string): string => {
-  const runAt = `coalesce(
-    o.run_at, CASE WHEN o.run_after IS NOT NULL THEN least(${now} + o.run_after, 8640000000000000) END, j.scheduled_at)`;
+  const runAt = `CASE WHEN coalesce(o.run_at, o.run_after) IS NULL THEN j.scheduled_at
+    ELSE greatest(${now}, coalesce(o.run_at, least(${now} + o.run_after, 8640000000000000))) END`;
   return `
   status = (CASE WHEN o.kind = 'complete' THEN 'completed' WHEN o.kind = 'fail' THEN 'failed'
     WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,

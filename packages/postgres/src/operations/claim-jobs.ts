@@ -128,6 +128,7 @@ UPDATE ${tables.job} AS j SET
   leased_by = $8,
   expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
   last_failed_at = CASE WHEN j.status = 'running' THEN j.due_at ELSE j.last_failed_at END,
+  scheduled_at = CASE WHEN j.status = 'running' THEN j.due_at ELSE j.scheduled_at END,
   last_attempt_at = ${now}
 FROM (
   SELECT * FROM unnest(ARRAY(SELECT ctid FROM picked), ARRAY(SELECT place FROM picked)) WITH ORDINALITY

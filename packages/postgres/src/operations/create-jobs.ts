@@ -100,7 +100,9 @@ inserted AS (
     nullif(max_attempts_given, true)
   FROM clock CROSS JOIN ${newRows(idType).source("new", 2, single)}
   CROSS JOIN LATERAL (
-    SELECT coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000)) AS moment
+    SELECT greatest(
+      clock.now, coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000))
+    ) AS moment
   ) AS schedule
   WHERE NOT EXISTS (SELECT FROM taken)
 )

@@ -58,12 +58,16 @@ export const lockDependants = async (
   }));
 };
 
+const isFreed = "j.status = 'blocked' AND j.open_blockers <= done.count";
+
+// Its place in line is behind all that could run before it.
 const unblockSql = ({ job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
   open_blockers = greatest(0, j.open_blockers - done.count),
-  status = CASE WHEN j.status = 'blocked' AND j.open_blockers <= done.count THEN 'pending' ELSE j.status END,
-  ready = CASE WHEN j.status = 'blocked' AND j.open_blockers <= done.count THEN j.scheduled_at <= $3::bigint
-    ELSE j.ready END
+  status = CASE WHEN ${isFreed} THEN 'pending' ELSE j.status END,
+  ready = CASE WHEN ${isFreed} THEN j.scheduled_at <= $3::bigint ELSE j.ready END,
+  due_at = CASE WHEN ${isFreed} THEN greatest(j.scheduled_at, $3::bigint) ELSE j.due_at END,
+  scheduled_at = CASE WHEN ${isFreed} THEN greatest(j.scheduled_at, $3::bigint) ELSE j.scheduled_at END
 FROM unnest($1::${idType}[], $2::int[]) AS done (id, count) WHERE j.id = done.id`;
 
 /** The sequences have completed: those that waited for them have so many blockers less. */

@@ -7,7 +7,7 @@ import type { Sequences } from "./sequences.ts";
 /** What the end of one sequence does to those that wait for it. */
 export interface Cascade {
   /** A sequence has completed. Returns the jobs that became pending. */
-  unblockDependants(db: SqliteConnection, sequenceId: string): JobReference[];
+  unblockDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
   /** A sequence has failed. Returns the jobs that failed with it. */
   failDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
   failByBlocker(db: SqliteConnection, jobId: string, blockerSequenceId: string, now: number): void;
@@ -18,7 +18,10 @@ export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): C
   const findDependants = `SELECT ${referenceColumns("j")}, j.status, j.open_blockers, count(*), j.on_blocker_failure
     FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
     WHERE b.sequence_id = ? GROUP BY j.seq ORDER BY j.seq`;
-  const setOpenBlockers = `UPDATE ${job} SET open_blockers = ?, status = ? WHERE id = ?`;
+  const setOpenBlockers = `UPDATE ${job} SET open_blockers = ? WHERE id = ?`;
+  // Its place in line is behind all that could run before it.
+  const unblock = `UPDATE ${job} SET open_blockers = 0, status = 'pending', scheduled_at = max(scheduled_at, ?)
+    WHERE id = ?`;
   const fail = `UPDATE ${job}
     SET status = 'failed', failed_at = ?, failure_reason = 'blocker_failed', failed_blocker_id = ? WHERE id = ?`;
 
@@ -27,14 +30,16 @@ export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): C
 
   return {
     failByBlocker,
-    unblockDependants: (db, sequenceId) => {
+    unblockDependants: (db, sequenceId, now) => {
       const unblocked: JobReference[] = [];
       for (const row of db.query(findDependants, [sequenceId])) {
         const [status, before, completed] = row.slice(6) as [string, number, number];
         const openBlockers = Math.max(0, before - completed);
         // A job that was failed or cancelled meanwhile only keeps count.
         const isUnblocked = status === "blocked" && openBlockers === 0;
-        db.run(setOpenBlockers, [openBlockers, isUnblocked ? "pending" : status, row[0] as string]);
+        const id = row[0] as string;
+        if (isUnblocked) db.run(unblock, [now, id]);
+        else db.run(setOpenBlockers, [openBlockers, id]);
         if (isUnblocked) unblocked.push(toReference(row));
       }
       return unblocked;

@@ -40,7 +40,8 @@ export const createClaims = (tables: Tables): Claims => {
   const take = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
       lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?),
       expired_leases = expired_leases + (status = 'running'), last_attempt_at = ?,
-      last_failed_at = CASE WHEN status = 'running' THEN leased_until ELSE last_failed_at END
+      last_failed_at = CASE WHEN status = 'running' THEN leased_until ELSE last_failed_at END,
+      scheduled_at = CASE WHEN status = 'running' THEN leased_until ELSE scheduled_at END
     WHERE seq IN (SELECT value FROM json_each(?))`;
   // In the order of the list, which is the order of the claim.
   const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken

@@ -148,7 +148,7 @@ export const prepareCommitOutcomes = (
       states.delete(outcome.jobId);
       if (!hasDependants) return appliedAlone(now);
       const isSequenceCompleted = outcome.kind === "complete" && outcome.continuedToId === null;
-      const unblocked = isSequenceCompleted ? cascade.unblockDependants(db, sequenceId) : nothing;
+      const unblocked = isSequenceCompleted ? cascade.unblockDependants(db, sequenceId, now) : nothing;
       const cascaded = outcome.kind === "fail" ? cascade.failDependants(db, sequenceId, now) : nothing;
       // Any of the jobs this has touched may come later in the batch.
       states.clear();

@@ -36,12 +36,13 @@ export const cascadeFailure = (store: ModelStore, sequenceId: string, now: numbe
 };
 
 /** A sequence has completed: whoever waits for it has one thing less to wait for. */
-export const unblock = (store: ModelStore, sequenceId: string): JobReference[] => {
+export const unblock = (store: ModelStore, sequenceId: string, now: number): JobReference[] => {
   const unblocked: JobReference[] = [];
   for (const dependant of dependantsOf(store, sequenceId)) {
     dependant.openBlockers -= blockersOf(store, dependant).filter((id) => id === sequenceId).length;
     if (dependant.status !== "blocked" || dependant.openBlockers > 0) continue;
     dependant.status = "pending";
+    dependant.scheduledAt = Math.max(dependant.scheduledAt, now);
     unblocked.push(referenceOf(dependant));
   }
   return unblocked;

@@ -12,7 +12,7 @@ import {
 } from "./model-store.ts";
 
 export const momentOf = (schedule: Schedule, now: number): number =>
-  "at" in schedule ? schedule.at : now + schedule.afterMs;
+  "at" in schedule ? Math.max(schedule.at, now) : now + schedule.afterMs;
 
 /** The sequences of the same type and key that make a new job a duplicate; any of them may be the answer. */
 export const duplicatesOf = (store: ModelStore, job: NewJob, now: number): ModelJob[] => {

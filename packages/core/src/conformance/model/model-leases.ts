@@ -69,6 +69,7 @@ export const claim = (
   if (job.status === "running") {
     job.expiredLeases += 1;
     job.lastFailedAt = job.leasedUntil;
+    job.scheduledAt = job.leasedUntil ?? job.scheduledAt;
   }
   job.status = "running";
   job.attempt += 1;

@@ -43,7 +43,7 @@ const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: numbe
       job.continuedToId = outcome.continuedToId;
       return applied(
         now,
-        outcome.continuedToId === null ? { unblocked: unblock(store, job.sequenceId) } : {},
+        outcome.continuedToId === null ? { unblocked: unblock(store, job.sequenceId, now) } : {},
       );
     case "fail":
       job.failedAt = now;

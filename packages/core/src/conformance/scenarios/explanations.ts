@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
 import { JobNotFoundError } from "../../errors.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { createGate } from "../gate.ts";
 import type { Scenario } from "../scenario.ts";
+import { claimAndVanish } from "../vanished-worker.ts";
 
 const jobTypes = defineUnionJobTypes<{
   work: { input: null; output: null };
@@ -96,20 +96,13 @@ export const describeExplanations: Scenario = ({ test }) => {
   });
 
   test("its worker has gone silent", jobTypes, async ({ leasehold, stateAdapter, queue }) => {
-    const start = (await stateAdapter.getTime()) - 60_000;
-    const { id } = await leasehold.startJobSequence({ typeName: "work", schedule: { at: new Date(start) } });
-    await stateAdapter.claimJobs({
-      workerId: "the-silent-one",
-      leaseToken: randomUUID(),
-      leaseMs: 1_000,
-      requests: [{ queue, typeNames: ["work"], limit: 1 }],
-      limit: 1,
-      now: start,
-    });
+    const { id } = await leasehold.startJobSequence({ typeName: "work" });
+    const worker = { queue, typeName: "work", workerId: "the-silent-one" };
+    const { leasedUntil } = await claimAndVanish(stateAdapter, worker);
     const explanation = await leasehold.explainJob({ id });
     assert.ok(explanation.state === "lease_expired");
     assert.equal(explanation.leasedBy, "the-silent-one");
-    assert.deepEqual(explanation.since, new Date(start + 1_000));
+    assert.deepEqual(explanation.since, new Date(leasedUntil!));
   });
 
   test("completed, and by whom", jobTypes, async ({ leasehold, work, completion }) => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
 import type { JobAbortReason } from "../../model/entities.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { createGate } from "../gate.ts";
 import { within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
+import { claimAndVanish } from "../vanished-worker.ts";
 import { aborted } from "../story-signals.ts";
 
 const jobTypes = defineUnionJobTypes<{
@@ -112,24 +112,9 @@ export const describeLostLeases: Scenario = ({ test }) => {
     "a job whose leases only ever run out ends as failed",
     jobTypes,
     async ({ leasehold, stateAdapter, work, failure, events, queue }) => {
-      const start = (await stateAdapter.getTime()) - 3_600_000;
-      const started = await leasehold.startJobSequence({
-        typeName: "work",
-        schedule: { at: new Date(start) },
-        maxAttempts: 2,
-      });
-      // Two workers that vanished an hour ago, one after the other.
-      for (const now of [start, start + 60_000]) {
-        const jobs = await stateAdapter.claimJobs({
-          workerId: "vanished",
-          leaseToken: randomUUID(),
-          leaseMs: 1_000,
-          requests: [{ queue, typeNames: ["work"], limit: 1 }],
-          limit: 1,
-          now,
-        });
-        assert.equal(jobs.length, 1);
-      }
+      const started = await leasehold.startJobSequence({ typeName: "work", maxAttempts: 2 });
+      for (let attempt = 1; attempt <= 2; attempt += 1)
+        await claimAndVanish(stateAdapter, { queue, typeName: "work", workerId: "vanished" });
       await work(
         leasehold
           .createWorker()
@@ -155,19 +140,8 @@ export const describeLostLeases: Scenario = ({ test }) => {
     "the job of a worker that vanished is taken over",
     jobTypes,
     async ({ leasehold, stateAdapter, work, completion, queue }) => {
-      const start = (await stateAdapter.getTime()) - 3_600_000;
-      const started = await leasehold.startJobSequence({
-        typeName: "work",
-        schedule: { at: new Date(start) },
-      });
-      await stateAdapter.claimJobs({
-        workerId: "vanished",
-        leaseToken: randomUUID(),
-        leaseMs: 1_000,
-        requests: [{ queue, typeNames: ["work"], limit: 1 }],
-        limit: 1,
-        now: start,
-      });
+      const started = await leasehold.startJobSequence({ typeName: "work" });
+      await claimAndVanish(stateAdapter, { queue, typeName: "work", workerId: "vanished" });
       await work(
         leasehold
           .createWorker()

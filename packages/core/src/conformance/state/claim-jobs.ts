@@ -162,6 +162,7 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
       leasedUntil: baseTime + 2_000,
       expiredLeases: 1,
       lastFailedAt: baseTime + 1_000,
+      scheduledAt: baseTime + 1_000,
       lastAttemptAt: baseTime + 1_000,
     };
     assert.deepEqual(again, [second]);

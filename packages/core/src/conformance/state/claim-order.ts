@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { baseTime } from "../state-fixture.ts";
 import { createRandom } from "../random.ts";
-import { retryAfter } from "../state-scenario.ts";
+import { completion, release, retryAfter } from "../state-scenario.ts";
 import type { StateScenario } from "../state-scenario.ts";
 import type { StateSuite } from "../state-suite.ts";
 
@@ -27,11 +27,72 @@ export const describeClaimOrder = ({ test }: StateSuite): void => {
 
   test("with equal priority, earlier scheduled goes first", async (scenario) => {
     await scenario.startMany([
-      { input: "third", schedule: { at: baseTime - 1 } },
-      { input: "first", schedule: { at: baseTime - 300 } },
-      { input: "second", schedule: { at: baseTime - 20 } },
+      { input: "third", schedule: { at: baseTime + 300 } },
+      { input: "first", schedule: { at: baseTime + 1 } },
+      { input: "second", schedule: { at: baseTime + 20 } },
     ]);
-    assert.deepEqual(await claimAll(scenario, 1), ["first", "second", "third"]);
+    assert.deepEqual(await claimAll(scenario, 1, baseTime + 300), ["first", "second", "third"]);
+  });
+
+  test("a job scheduled for the past stands behind those that were there before it", async (scenario) => {
+    await scenario.start({ input: "before" });
+    await scenario.start({ input: "late", schedule: { at: baseTime - 1_000 } }, baseTime + 5);
+    await scenario.start({ input: "after" }, baseTime + 6);
+    assert.deepEqual(await claimAll(scenario, 1, baseTime + 10), ["before", "late", "after"]);
+  });
+
+  test("so does one that is put back for the past", async (scenario) => {
+    for (const kind of ["retry", "release"] as const) {
+      const running = await scenario.run(await scenario.start({ input: kind }));
+      await scenario.start({ input: "fresh" }, baseTime + 5);
+      await scenario.end(running, { kind, schedule: { at: baseTime - 1_000 }, error: null }, baseTime + 6);
+      assert.deepEqual(await claimAll(scenario, 1, baseTime + 10), ["fresh", kind]);
+    }
+  });
+
+  test("a job that was blocked stands where it was unblocked, not where it was started", async (scenario) => {
+    const blocker = await scenario.run(await scenario.start());
+    const waiting = await scenario.startBlocked([blocker], { input: "unblocked" });
+    await scenario.start({ input: "meanwhile" }, baseTime + 100);
+    await scenario.end(blocker, completion, baseTime + 200);
+    assert.equal((await scenario.reload(waiting)).scheduledAt, baseTime + 200);
+    await scenario.start({ input: "after" }, baseTime + 300);
+    const order = await claimAll(scenario, 1, baseTime + 400);
+    assert.deepEqual(order, ["meanwhile", "unblocked", "after"]);
+  });
+
+  test("a job that is unblocked before its time waits for that", async (scenario) => {
+    const blocker = await scenario.run(await scenario.start());
+    const schedule = { at: baseTime + 500 };
+    const waiting = await scenario.startBlocked([blocker], { input: "scheduled", schedule });
+    await scenario.end(blocker, completion, baseTime + 200);
+    assert.equal((await scenario.reload(waiting)).scheduledAt, baseTime + 500);
+    assert.deepEqual(await scenario.claim({ now: baseTime + 499 }), []);
+    await scenario.start({ input: "before" }, baseTime + 499);
+    await scenario.start({ input: "after" }, baseTime + 501);
+    const order = await claimAll(scenario, 1, baseTime + 600);
+    assert.deepEqual(order, ["before", "scheduled", "after"]);
+  });
+
+  test("a job that is given back keeps its place, also one that was unblocked or lost its lease", async (scenario) => {
+    const blocker = await scenario.run(await scenario.start());
+    await scenario.startBlocked([blocker], { input: "unblocked" });
+    await scenario.start({ input: "first" }, baseTime + 100);
+    await scenario.end(blocker, completion, baseTime + 200);
+    await scenario.start({ input: "second" }, baseTime + 300);
+    const lost = await scenario.start({ input: "lost", priority: 1 });
+    await scenario.run(lost, { leaseMs: 250, now: baseTime + 300, limit: 1 });
+    await scenario.start({ input: "third", priority: 1 }, baseTime + 500);
+
+    const claimed = await scenario.claim({ now: baseTime + 600 });
+    const order = ["third", "lost", "first", "unblocked", "second"];
+    assert.deepEqual(
+      claimed.map(({ input }) => input),
+      order,
+    );
+    await scenario.start({ input: "last" }, baseTime + 650);
+    for (const job of claimed) await scenario.end(job, release, baseTime + 700);
+    assert.deepEqual(await claimAll(scenario, 1, baseTime + 800), [...order, "last"]);
   });
 
   test("scheduled for the same moment, jobs go in the order of their creation", async (scenario) => {

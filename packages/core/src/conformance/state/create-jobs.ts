@@ -99,13 +99,15 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
     assert.equal(job.scheduledAt, baseTime + 1_510);
   });
 
-  test("keeps the moment of a schedule, be it past or as late as a date can be", async ({ startMany }) => {
-    const moments = [0, baseTime - 1, 8_640_000_000_000_000];
-    const jobs = await startMany(moments.map((at) => ({ schedule: { at } })));
-    assert.deepEqual(
-      jobs.map(({ scheduledAt }) => scheduledAt),
-      moments,
-    );
+  test("keeps the moment of a schedule, be it as late as a date can be; a past one is now", async (scenario) => {
+    const moments = [0, baseTime - 1, baseTime, baseTime + 1, 8_640_000_000_000_000];
+    const jobs = await scenario.startMany(moments.map((at) => ({ schedule: { at } })));
+    for (const found of [jobs, await scenario.reloadAll(jobs)]) {
+      assert.deepEqual(
+        found.map(({ scheduledAt }) => scheduledAt),
+        moments.map((at) => Math.max(at, baseTime)),
+      );
+    }
   });
 
   test("starts a job that awaits blockers as blocked", async ({ start }) => {

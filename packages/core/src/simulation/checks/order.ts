@@ -22,6 +22,22 @@ export const batchesAreSorted: Check = {
   }),
 };
 
+/** `addJobBlockers` belongs to the start: what turns out to wait for nothing is there since then. */
+export const placesAreNotInThePast: Check = {
+  invariant: "a job's place in line is from when it became runnable",
+  watch: ({ report }) => ({
+    onStep: ({ at, method, changes }) => {
+      if (method === "addJobBlockers") return;
+      for (const { before, after } of changes) {
+        if (after?.status !== "pending" || before?.status === "pending" || before?.status === "running")
+          continue;
+        if (after.scheduledAt < at)
+          report(`${short(after.id)} became runnable and stands ${at - after.scheduledAt} ms further ahead`);
+      }
+    },
+  }),
+};
+
 export const claimsFollowOrder: Check = {
   invariant: "claims follow priority and time",
   watch: ({ table, report }) => ({
