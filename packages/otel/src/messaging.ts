@@ -1,7 +1,7 @@
 import type { Attributes } from "@opentelemetry/api";
 import { createPairTable, type PairTable } from "./pair-table.ts";
 
-export const messagingSystem = "leasehold";
+const messagingSystem = "leasehold";
 
 /** An operation of OpenTelemetry's messaging conventions: our name for it, and which of theirs it is. */
 export interface Operation {

@@ -11,7 +11,7 @@ export const checkMigrations = async ({ migrations }: Store): Promise<readonly F
 };
 
 /** The names of the indexes in the SQL that makes the tables: one list, in the migrations, and no copy of it here. */
-export const expectedIndexes = (sql: string): string[] =>
+const expectedIndexes = (sql: string): string[] =>
   [
     ...sql.matchAll(
       /CREATE\s+(?:UNIQUE\s+)?INDEX\s+(?:CONCURRENTLY\s+)?(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)"?/gi,

@@ -15,7 +15,7 @@ import type { Engine } from "./engine.ts";
 import { validateAgainstSchema } from "./job-type-registry.ts";
 
 export const defaultQueue = "default";
-export const defaultMaxAttempts = 4;
+const defaultMaxAttempts = 4;
 
 /** What may be said about one job, whether it starts a sequence or continues one. Unchecked. */
 export interface JobRequest {

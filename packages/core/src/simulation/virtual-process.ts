@@ -23,7 +23,7 @@ export interface VirtualProcess {
   awake(): Promise<void>;
 }
 
-export class ProcessKilledError extends Error {
+class ProcessKilledError extends Error {
   override readonly name = "ProcessKilledError";
 }
 

@@ -1,5 +1,5 @@
 /** Thrown by every trap, getter and method of a hostile value when it is touched. */
-export class Touched extends Error {
+class Touched extends Error {
   override readonly name = "Touched";
 }
 

@@ -15,7 +15,7 @@ export interface Waiter {
   wake(): void;
 }
 
-export const createWaiter = (clock: Clock): Waiter => {
+const createWaiter = (clock: Clock): Waiter => {
   let woken = false;
   let endWait: (() => void) | undefined;
   return {

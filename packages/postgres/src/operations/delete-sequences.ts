@@ -7,7 +7,7 @@ import { assertSeesAll } from "../snapshots.ts";
 import type { Tables } from "../tables.ts";
 
 /** Every job of the trees with these roots. */
-export const inTreesSql = (roots: string, alias: string): string =>
+const inTreesSql = (roots: string, alias: string): string =>
   `(${alias}.id = ANY (${roots}) OR (${alias}.root_sequence_id = ANY (${roots}) AND ${alias}.root_sequence_id <> ${alias}.id))`;
 
 const idsOf = (rows: readonly SqlRow[], column: string): string[] => rows.map((row) => row[column] as string);

@@ -46,7 +46,7 @@ const drawSettings = (draw: Draw, now: number) => ({
 });
 
 /** A new sequence: a tree of its own, or brought about by some job and so a part of that one's. */
-export const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob => {
+const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob => {
   const id = createId();
   const typeName = draw.pick(typeNames);
   const settings = drawSettings(draw, now);

@@ -6,7 +6,7 @@ import { isOver, type ModelJob, type ModelStore } from "./model-store.ts";
 
 const statusAfter = { complete: "completed", fail: "failed", retry: "pending", release: "pending" } as const;
 
-export const isRepetition = (job: ModelJob | undefined, { kind, leaseToken }: JobOutcome): boolean =>
+const isRepetition = (job: ModelJob | undefined, { kind, leaseToken }: JobOutcome): boolean =>
   job !== undefined &&
   leaseToken !== null &&
   job.leaseToken === leaseToken &&

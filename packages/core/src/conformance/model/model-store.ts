@@ -31,7 +31,7 @@ export const restoreStore = (store: ModelStore, copy: ModelStore): void => {
 
 export const allJobs = (store: ModelStore): ModelJob[] => [...store.jobs.values()];
 
-export const jobsOfSequence = (store: ModelStore, sequenceId: string): ModelJob[] =>
+const jobsOfSequence = (store: ModelStore, sequenceId: string): ModelJob[] =>
   allJobs(store)
     .filter((job) => job.sequenceId === sequenceId)
     .sort((a, b) => a.sequenceIndex - b.sequenceIndex);
