@@ -55,4 +55,10 @@ export {
   type StateSequence,
 } from "./model/job.ts";
 export { type IsolationLevel, isolationLevels } from "./model/isolation-levels.ts";
+export {
+  type OptionNames,
+  requireNestedOptions,
+  requireOptions,
+  type UncheckedOptions,
+} from "./model/option-checks.ts";
 export { resolveSchedule, type Schedule } from "./model/schedule.ts";

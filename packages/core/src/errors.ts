@@ -29,11 +29,13 @@ const describeObject = (value: object): string => {
   }
 };
 
-/** An argument is missing, of the wrong kind or out of range. Nothing was written. */
+/** An argument does not exist, is missing, of the wrong kind or out of range. Nothing was written. */
 export class InvalidOptionError extends LeaseholdError {
   readonly option: string;
-  constructor(option: string, requirement: string, received?: unknown) {
-    super("InvalidOption", `Option \`${option}\` ${requirement}; received ${describe(received)}.`);
+  constructor(option: string, requirement: string, ...received: [value?: unknown]) {
+    const given = received.length === 0 ? "" : `; received ${describe(received[0])}`;
+    const end = /[.?]$/.test(requirement + given) ? "" : ".";
+    super("InvalidOption", `Option \`${option.slice(0, 300)}\` ${requirement}${given}${end}`);
     this.option = option;
   }
 }
@@ -185,14 +187,17 @@ export class JobAlreadyFailedError extends LeaseholdError {
 
 /** A call that needs a transaction got a context that is not in one. */
 export class StateNotInTransactionError extends LeaseholdError {
-  constructor(operation: string, contextKeys: readonly string[] = []) {
-    const keys = contextKeys.map(describe).join(", ");
+  constructor(operation: string, contextKeys: readonly string[] = [], undefinedKeys: readonly string[] = []) {
+    const list = (keys: readonly string[]): string => keys.map(describe).join(", ");
+    const problem =
+      undefinedKeys.length > 0
+        ? `${operation} was given ${list(undefinedKeys)} with the value undefined, so it would run outside any transaction. `
+        : `${operation} was given ${list(contextKeys)}, which is neither one of its options nor an open transaction context. `;
     super(
       "StateNotInTransaction",
       contextKeys.length === 0
         ? `${operation} needs a transaction.`
-        : `${operation} was given ${keys}, which is neither one of its options nor an open transaction context. ` +
-            "Pass the context that runInTransaction hands out, or none at all.",
+        : `${problem}Pass the context that runInTransaction hands out, or none at all.`,
     );
   }
 }

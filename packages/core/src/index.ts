@@ -48,7 +48,13 @@ export type {
 } from "./api/worker.ts";
 export type { CancelTimer, Clock, Runtime } from "./clock.ts";
 export type { LeaseholdEventName, LeaseholdEvents } from "./contracts/events.ts";
-export { createConsoleLog, type Log, type LogEntry, type LogLevel } from "./contracts/log.ts";
+export {
+  type ConsoleLogOptions,
+  createConsoleLog,
+  type Log,
+  type LogEntry,
+  type LogLevel,
+} from "./contracts/log.ts";
 export type { NotifyAdapter } from "./contracts/notify-adapter.ts";
 export type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
 export type {

@@ -26,7 +26,14 @@ import { InvalidOptionError } from "./errors.ts";
 import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
 import type { JobTypes } from "./model/job-types.ts";
-import { optionalInteger, readProperty, requireFunction, requirePlainObject } from "./model/option-checks.ts";
+import {
+  type OptionNames,
+  optionalInteger,
+  readProperty,
+  requireFunction,
+  requireNestedOptions,
+  requireOptions,
+} from "./model/option-checks.ts";
 import { createProcessGate } from "./worker/process-gate.ts";
 import { createWorkerBuilder } from "./worker/worker-builder.ts";
 
@@ -75,7 +82,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     pruneJobSequences: (passed: unknown) => pruneJobSequences(engine, passed),
     runInTransaction: async (callback: unknown, options?: unknown) => {
       const run = requireFunction<(ctx: object) => Promise<unknown>>(callback, "callback");
-      const parsed = parseTransactionOptions(engine, options, "options");
+      const parsed = parseTransactionOptions(engine, options, "runInTransaction");
       return runUserTransaction(engine, async (ctx) => run(ctx), parsed);
     },
     withNotify: async (callback: unknown) => {
@@ -97,26 +104,26 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   return facade as unknown as Leasehold<TDefs, TStateAdapter>;
 };
 
-const knownOptions: ReadonlySet<string> = new Set([
-  "stateAdapter",
-  "jobTypes",
-  "notifyAdapter",
-  "observabilityAdapter",
-  "log",
-  "codec",
-  "maxPayloadBytes",
-  "storeDeadlineMs",
-  "storeRetry",
-  "runtime",
-]);
+const knownOptions: OptionNames<keyof LeaseholdOptions<unknown, AnyStateAdapter>> = {
+  stateAdapter: true,
+  jobTypes: true,
+  notifyAdapter: true,
+  observabilityAdapter: true,
+  log: true,
+  codec: true,
+  maxPayloadBytes: true,
+  storeDeadlineMs: true,
+  storeRetry: true,
+  runtime: true,
+};
 
 const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   passed: LeaseholdOptions<TDefs, TStateAdapter>,
 ): Engine => {
-  const options = requirePlainObject(passed, "options") as unknown as LeaseholdOptions<TDefs, TStateAdapter>;
-  for (const key of Object.keys(options)) {
-    if (!knownOptions.has(key)) throw new InvalidOptionError(key, "is not an option of createLeasehold");
-  }
+  const options = requireOptions(passed, "createLeasehold", knownOptions) as LeaseholdOptions<
+    TDefs,
+    TStateAdapter
+  >;
   const runtime = options.runtime ?? createSystemRuntime();
   requireMethods(runtime, "runtime", ["random", "createId", "createToken"]);
   requireMethods(readProperty(runtime, "clock"), "runtime.clock", ["now", "monotonic", "setTimer", "soon"]);
@@ -154,8 +161,12 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
 };
 
 const parseStoreRetry = (value: unknown = {}): StoreRetryOptions => {
-  const options = requirePlainObject(value, "storeRetry");
-  const integer = (option: string, fallback: number, min: number): number =>
+  const options = requireNestedOptions<keyof StoreRetryOptions>(value, "storeRetry", {
+    maxAttempts: true,
+    initialDelayMs: true,
+    maxDelayMs: true,
+  });
+  const integer = (option: keyof StoreRetryOptions, fallback: number, min: number): number =>
     optionalInteger(options[option], `storeRetry.${option}`, fallback, { min, max: longestDurationMs });
   return {
     maxAttempts: integer("maxAttempts", 3, 1),

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 import type { NatsClient, NatsKv } from "./client.ts";
 
 export interface NatsNotifyAdapterOptions {
@@ -19,7 +19,6 @@ export interface CheckedOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const optionNames: ReadonlySet<string> = new Set(["nc", "kv", "subjectPrefix", "onError"]);
 const prefixShape = /^(?=.{1,64}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
 const clientMethods = ["publish", "subscribe", "flush", "status", "closed", "isClosed"] as const;
 const kvMethods = ["create", "update", "get", "status"] as const;
@@ -44,14 +43,13 @@ const assertUsable = (nc: NatsClient): void => {
   }
 };
 
-export const checkOptions = (options: NatsNotifyAdapterOptions): CheckedOptions => {
-  if (typeof options !== "object" || options === null) {
-    throw new InvalidOptionError("options", "must be an object", options);
-  }
-  for (const name of Object.keys(options)) {
-    if (!optionNames.has(name))
-      throw new InvalidOptionError(name, "is not an option of createNatsNotifyAdapter", name);
-  }
+export const checkOptions = (passed: NatsNotifyAdapterOptions): CheckedOptions => {
+  const options = requireOptions<keyof NatsNotifyAdapterOptions>(passed, "createNatsNotifyAdapter", {
+    nc: true,
+    kv: true,
+    subjectPrefix: true,
+    onError: true,
+  }) as NatsNotifyAdapterOptions;
   const { nc, kv, subjectPrefix = "leasehold", onError = () => undefined } = options;
   if (!hasMethods(nc, clientMethods) || nc.isClosed()) {
     throw new InvalidOptionError("nc", "must be an open NATS connection", nc);

@@ -1,5 +1,5 @@
 import { type Meter, metrics, trace, type Tracer } from "@opentelemetry/api";
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 
 export interface OtelObservabilityAdapterOptions {
   /** Default: `metrics.getMeter("leasehold")`, of the SDK that is registered when the adapter is created. */
@@ -24,19 +24,27 @@ export interface ObserveStoreOptions {
 /** Options with their defaults filled in. */
 export type Resolved<T> = { readonly [TKey in keyof T]-?: Exclude<T[TKey], undefined> };
 
-const optionNames = ["meter", "tracer", "metricPrefix", "messagingMetrics"];
 const prefixForm = /^[a-z][a-z0-9_.-]{0,62}$/i;
 
 export const checkOptions = (
   passed: OtelObservabilityAdapterOptions,
 ): Resolved<OtelObservabilityAdapterOptions> => {
-  refuseUnknown(passed, optionNames, "createOtelObservabilityAdapter");
+  const options = requireOptions<keyof OtelObservabilityAdapterOptions>(
+    passed,
+    "createOtelObservabilityAdapter",
+    {
+      meter: true,
+      tracer: true,
+      metricPrefix: true,
+      messagingMetrics: true,
+    },
+  ) as OtelObservabilityAdapterOptions;
   const {
     meter = metrics.getMeter("leasehold"),
     tracer = trace.getTracer("leasehold"),
     metricPrefix = "leasehold",
     messagingMetrics = false,
-  } = passed;
+  } = options;
   if (typeof meter?.createHistogram !== "function")
     throw new InvalidOptionError("meter", "must be an OpenTelemetry Meter", meter);
   if (typeof tracer?.startSpan !== "function")
@@ -51,9 +59,13 @@ export const checkOptions = (
 };
 
 export const checkObserveStoreOptions = (passed: ObserveStoreOptions): Resolved<ObserveStoreOptions> => {
-  refuseUnknown(passed, ["maxAgeMs", "timeoutMs", "scanLimit"], "observeStore");
+  const options = requireOptions<keyof ObserveStoreOptions>(passed, "observeStore", {
+    maxAgeMs: true,
+    timeoutMs: true,
+    scanLimit: true,
+  }) as ObserveStoreOptions;
   const integer = (option: keyof ObserveStoreOptions, fallback: number, min: number, max: number): number => {
-    const { [option]: value = fallback } = passed;
+    const { [option]: value = fallback } = options;
     if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
     throw new InvalidOptionError(option, `must be an integer from ${min} to ${max}`, value);
   };
@@ -62,11 +74,4 @@ export const checkObserveStoreOptions = (passed: ObserveStoreOptions): Resolved<
     timeoutMs: integer("timeoutMs", 5_000, 1, 600_000),
     scanLimit: integer("scanLimit", 1_000, 1, 100_000),
   };
-};
-
-const refuseUnknown = (passed: unknown, known: readonly string[], owner: string): void => {
-  if (typeof passed !== "object" || passed === null)
-    throw new InvalidOptionError("options", "must be an object", passed);
-  const unknown = Object.keys(passed).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw new InvalidOptionError(unknown, `is not an option of ${owner}`);
 };

@@ -7,6 +7,7 @@ import {
   encodeScheduled,
   InvalidOptionError,
   type NotifyAdapter,
+  requireOptions,
 } from "leasehold/adapter";
 import { quoteIdentifier } from "./identifiers.ts";
 import { openListener } from "./listener.ts";
@@ -36,12 +37,18 @@ const checkHeartbeat = (heartbeatMs: unknown): number => {
  * Carries hints by LISTEN/NOTIFY. PostgreSQL tells every session that listens, so the count of a hint holds within a
  * process, not across processes. After a loss the adapter listens again and has everyone look once.
  */
-export const createPgNotifyAdapter = async ({
-  notifyProvider,
-  channelPrefix = "leasehold",
-  heartbeatMs = 10_000,
-  onError = () => {},
-}: PgNotifyAdapterOptions): Promise<NotifyAdapter> => {
+export const createPgNotifyAdapter = async (options: PgNotifyAdapterOptions): Promise<NotifyAdapter> => {
+  const {
+    notifyProvider,
+    channelPrefix = "leasehold",
+    heartbeatMs = 10_000,
+    onError = () => {},
+  } = requireOptions<keyof PgNotifyAdapterOptions>(options, "createPgNotifyAdapter", {
+    notifyProvider: true,
+    channelPrefix: true,
+    heartbeatMs: true,
+    onError: true,
+  }) as PgNotifyAdapterOptions;
   if (typeof notifyProvider?.subscribe !== "function") {
     throw new InvalidOptionError(
       "notifyProvider",

@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BaseStateAdapterContext, StateAdapter, StateCall } from "leasehold/adapter";
-import { InvalidOptionError, isolationLevels } from "leasehold/adapter";
+import {
+  InvalidOptionError,
+  isolationLevels,
+  type OptionNames,
+  requireNestedOptions,
+  requireOptions,
+} from "leasehold/adapter";
 import { nowSql } from "./clock.ts";
 import { createDatabase } from "./database.ts";
 import { checkIdDefault, checkIdType, quoteIdentifier } from "./identifiers.ts";
@@ -89,10 +95,15 @@ const checkProvider = (provider: unknown): void => {
 const longestDelayMs = 2 ** 31 - 1;
 
 const checkRetryConfig = (
-  config: ConnectionRetryConfig = {},
+  passed: unknown = {},
 ): { readonly [TOption in keyof ConnectionRetryConfig]-?: number } => {
+  const config = requireNestedOptions<keyof ConnectionRetryConfig>(passed, "connectionRetryConfig", {
+    maxAttempts: true,
+    initialDelayMs: true,
+    maxDelayMs: true,
+  });
   const read = (option: keyof ConnectionRetryConfig, usual: number, least: number): number => {
-    const value: unknown = (config as ConnectionRetryConfig | null)?.[option] ?? usual;
+    const { [option]: value = usual } = config;
     if (!Number.isInteger(value) || Number(value) < least || Number(value) > longestDelayMs) {
       const range = `must be a whole number from ${least} to ${longestDelayMs}`;
       throw new InvalidOptionError(`connectionRetryConfig.${option}`, range, value);
@@ -121,14 +132,25 @@ const persist = async (
   }
 };
 
+const knownOptions: OptionNames<keyof PgStateAdapterOptions<never, never>> = {
+  stateProvider: true,
+  schema: true,
+  idType: true,
+  idDefault: true,
+  migrate: true,
+  connectionRetryConfig: true,
+  isTransientError: true,
+};
+
 /** Keeps jobs in PostgreSQL 15 or newer, through the client you have. */
 export const createPgStateAdapter = async <
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
   TJobId extends string = string,
 >(
-  options: PgStateAdapterOptions<TTxContext, TContext>,
+  passed: PgStateAdapterOptions<TTxContext, TContext>,
 ): Promise<PgStateAdapter<TTxContext, TContext, TJobId>> => {
+  const options = requireOptions(passed, "createPgStateAdapter", knownOptions) as typeof passed;
   const { isTransientError: isAlsoTransient } = options;
   const { schema = "leasehold", idType = "uuid", idDefault = "gen_random_uuid()" } = options;
   checkProvider(options.stateProvider);

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 import type { RedisNotifyProvider } from "./provider.ts";
 
 export interface RedisNotifyAdapterOptions {
@@ -19,24 +19,17 @@ export interface CheckedOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const optionNames: ReadonlySet<string> = new Set([
-  "notifyProvider",
-  "channelPrefix",
-  "heartbeatMs",
-  "onError",
-]);
 const prefixShape = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$/;
 const providerMethods = ["evaluate", "openSubscription", "onError"] as const;
 const longestHeartbeatMs = 3_600_000;
 
-export const checkOptions = (options: RedisNotifyAdapterOptions): CheckedOptions => {
-  if (typeof options !== "object" || options === null) {
-    throw new InvalidOptionError("options", "must be an object", options);
-  }
-  for (const name of Object.keys(options)) {
-    if (!optionNames.has(name))
-      throw new InvalidOptionError(name, "is not an option of createRedisNotifyAdapter", name);
-  }
+export const checkOptions = (passed: RedisNotifyAdapterOptions): CheckedOptions => {
+  const options = requireOptions<keyof RedisNotifyAdapterOptions>(passed, "createRedisNotifyAdapter", {
+    notifyProvider: true,
+    channelPrefix: true,
+    heartbeatMs: true,
+    onError: true,
+  }) as RedisNotifyAdapterOptions;
   const {
     notifyProvider,
     channelPrefix = "leasehold",

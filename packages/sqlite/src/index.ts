@@ -1,6 +1,7 @@
 export type { ConnectionRetryConfig } from "./busy-retry.ts";
 export type { SqliteConnection, SqliteValue } from "./connection.ts";
 export type { AppliedMigration, MigrationStatus, PendingMigration } from "./migrations.ts";
+export type { SqliteFileOptions, SqliteProviderOptions } from "./options.ts";
 export type { HandleProviderOptions, SqliteStateProvider } from "./provider.ts";
 export {
   type BetterSqlite3Database,
@@ -15,10 +16,5 @@ export {
   type NodeSqliteStatement,
 } from "./providers/node-sqlite.ts";
 export { DriverUnavailableError, NetworkFileSystemError, SqliteBusyError } from "./sqlite-error.ts";
-export {
-  createSqliteStateAdapter,
-  type SqliteFileOptions,
-  type SqliteProviderOptions,
-  type SqliteStateAdapter,
-} from "./state-adapter.ts";
+export { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
 export type { SqliteTransaction, SqliteTransactionContext } from "./transactions.ts";

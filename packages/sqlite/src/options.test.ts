@@ -2,7 +2,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidOptionError } from "leasehold";
 import { describe, expect, it } from "vitest";
-import { createSqliteStateAdapter, type SqliteFileOptions } from "./state-adapter.ts";
+import type { SqliteFileOptions } from "./options.ts";
+import { createSqliteStateAdapter } from "./state-adapter.ts";
 import { createTestStore } from "./test-support/store.ts";
 
 const file = ":memory:";

@@ -1,28 +1,65 @@
-import { InvalidOptionError } from "leasehold/adapter";
+import {
+  type Clock,
+  InvalidOptionError,
+  type OptionNames,
+  requireNestedOptions,
+  requireOptions,
+} from "leasehold/adapter";
 import type { ConnectionRetryConfig } from "./busy-retry.ts";
+import type { SqliteStateProvider } from "./provider.ts";
+import type { SqliteDriver } from "./providers/drivers.ts";
 
-const optionNames = new Set([
-  "file",
-  "driver",
-  "stateProvider",
-  "tablePrefix",
-  "idType",
-  "idGenerator",
-  "connectionRetryConfig",
-  "isTransientError",
-  "migrate",
-  "maxWalBytes",
-  "clock",
-]);
+interface CommonOptions<TJobId extends string> {
+  /** Goes before the name of every table and index. Default: `leasehold_`; may be empty. */
+  readonly tablePrefix?: string | undefined;
+  /** The SQL type of columns with job ids. Default: `TEXT`. */
+  readonly idType?: string | undefined;
+  /** Makes job ids. Core has its own; see `SqliteStateAdapter.idGenerator` for how to have it use this one. */
+  readonly idGenerator?: (() => TJobId) | undefined;
+  /** How to wait for a lock that another process holds. */
+  readonly connectionRetryConfig?: Partial<ConnectionRetryConfig> | undefined;
+  /** Names further errors after which a call may be made again. */
+  readonly isTransientError?: ((error: unknown) => boolean) | undefined;
+  /** Default: true, bring the tables up to date now. */
+  readonly migrate?: boolean | undefined;
+  /** From which size on the write-ahead log is cut back. Default: 32 MiB. */
+  readonly maxWalBytes?: number | undefined;
+  /** The store's clock; the system's by default. */
+  readonly clock?: Pick<Clock, "now"> | undefined;
+}
 
-export const assertKnownOptions = (options: unknown): void => {
-  if (typeof options !== "object" || options === null) {
-    throw new InvalidOptionError("options", "must be an object", options);
-  }
-  for (const name of Object.keys(options)) {
-    if (!optionNames.has(name)) throw new InvalidOptionError(name, "does not exist");
-  }
+export interface SqliteProviderOptions<
+  TContext extends object,
+  TJobId extends string = string,
+> extends CommonOptions<TJobId> {
+  readonly stateProvider: SqliteStateProvider<TContext>;
+}
+
+export interface SqliteFileOptions<TJobId extends string = string> extends CommonOptions<TJobId> {
+  /** The database's file, made if need be; `:memory:` for a database that is gone with the process. */
+  readonly file: string;
+  /** Default: `libsql`. */
+  readonly driver?: SqliteDriver | undefined;
+}
+
+export type AnySqliteOptions = SqliteFileOptions & SqliteProviderOptions<object>;
+
+const knownOptions: OptionNames<keyof AnySqliteOptions> = {
+  file: true,
+  driver: true,
+  stateProvider: true,
+  tablePrefix: true,
+  idType: true,
+  idGenerator: true,
+  connectionRetryConfig: true,
+  isTransientError: true,
+  migrate: true,
+  maxWalBytes: true,
+  clock: true,
 };
+
+export const readOptions = (passed: unknown): Partial<AnySqliteOptions> =>
+  requireOptions(passed, "createSqliteStateAdapter", knownOptions) as Partial<AnySqliteOptions>;
 
 const readNumber = (value: unknown, option: string, fallback: number, min: number): number => {
   if (value === undefined) return fallback;
@@ -33,11 +70,11 @@ const readNumber = (value: unknown, option: string, fallback: number, min: numbe
 };
 
 export const readRetryConfig = (value: Partial<ConnectionRetryConfig> | undefined): ConnectionRetryConfig => {
-  const given: unknown = value ?? {};
-  if (typeof given !== "object" || given === null) {
-    throw new InvalidOptionError("connectionRetryConfig", "must be an object", given);
-  }
-  const { initialDelayMs, maxDelayMs, maxWaitMs } = given as Record<keyof ConnectionRetryConfig, unknown>;
+  const { initialDelayMs, maxDelayMs, maxWaitMs } = requireNestedOptions<keyof ConnectionRetryConfig>(
+    value ?? {},
+    "connectionRetryConfig",
+    { initialDelayMs: true, maxDelayMs: true, maxWaitMs: true },
+  );
   return {
     initialDelayMs: readNumber(initialDelayMs, "connectionRetryConfig.initialDelayMs", 1, 0.1),
     maxDelayMs: readNumber(maxDelayMs, "connectionRetryConfig.maxDelayMs", 20, 1),

@@ -1,3 +1,4 @@
+import { InvalidOptionError, type OptionNames, requireOptions } from "leasehold/adapter";
 import type { SqliteConnection } from "./connection.ts";
 import { applySafeSettings } from "./settings.ts";
 
@@ -37,11 +38,25 @@ export interface HandleProviderOptions<TDatabase, TContext> {
   readonly settings?: "safe" | "unchanged" | undefined;
 }
 
+const knownOptions: OptionNames<keyof HandleProviderOptions<unknown, unknown>> = {
+  database: true,
+  reader: true,
+  context: true,
+  file: true,
+  settings: true,
+};
+
 /** A provider over handles that the caller opened, and closes. */
 export const createHandleProvider = <TDatabase, TContext extends object>(
-  { database, reader, context, file, settings = "safe" }: HandleProviderOptions<TDatabase, TContext>,
+  passed: HandleProviderOptions<TDatabase, TContext>,
+  functionName: string,
   connect: (database: TDatabase) => SqliteConnection,
 ): SqliteStateProvider<TContext> => {
+  const options = requireOptions(passed, functionName, knownOptions) as typeof passed;
+  const { database, reader, context, file, settings = "safe" } = options;
+  if (settings !== "safe" && settings !== "unchanged") {
+    throw new InvalidOptionError("settings", 'must be "safe" or "unchanged"', settings);
+  }
   const writer = connect(database);
   const second = reader === undefined ? null : connect(reader);
   if (settings === "safe") {

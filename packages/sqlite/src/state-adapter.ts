@@ -1,64 +1,33 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   AdapterClosedError,
-  type Clock,
   InvalidOptionError,
   isolationLevels,
   type StateAdapter,
 } from "leasehold/adapter";
-import { type ConnectionRetryConfig, createBusyRetry } from "./busy-retry.ts";
+import { createBusyRetry } from "./busy-retry.ts";
 import { type AfterCommit, createCheckpoints } from "./checkpoints.ts";
 import { createMigrations, type MigrationStatus } from "./migrations.ts";
 import { createOperations } from "./operations.ts";
 import {
-  assertKnownOptions,
+  type AnySqliteOptions,
   readFlag,
   readFunction,
   readIdType,
+  readOptions,
   readRetryConfig,
   readWalBytes,
+  type SqliteFileOptions,
+  type SqliteProviderOptions,
 } from "./options.ts";
 import type { SqliteStateProvider } from "./provider.ts";
-import { type SqliteDriver, sqliteDrivers } from "./providers/drivers.ts";
+import { sqliteDrivers } from "./providers/drivers.ts";
 import { openFile, type SqliteFileContext } from "./providers/file.ts";
 import { isTransient } from "./sqlite-error.ts";
 import { createStoreCalls } from "./store-calls.ts";
 import { nameTables } from "./tables.ts";
 import { createTransactions, type SqliteTransactionContext } from "./transactions.ts";
 import { createTurns } from "./turns.ts";
-
-interface CommonOptions<TJobId extends string> {
-  /** Goes before the name of every table and index. Default: `leasehold_`; may be empty. */
-  readonly tablePrefix?: string | undefined;
-  /** The SQL type of columns with job ids. Default: `TEXT`. */
-  readonly idType?: string | undefined;
-  /** Makes job ids. Core has its own; see `SqliteStateAdapter.idGenerator` for how to have it use this one. */
-  readonly idGenerator?: (() => TJobId) | undefined;
-  /** How to wait for a lock that another process holds. */
-  readonly connectionRetryConfig?: Partial<ConnectionRetryConfig> | undefined;
-  /** Names further errors after which a call may be made again. */
-  readonly isTransientError?: ((error: unknown) => boolean) | undefined;
-  /** Default: true, bring the tables up to date now. */
-  readonly migrate?: boolean | undefined;
-  /** From which size on the write-ahead log is cut back. Default: 32 MiB. */
-  readonly maxWalBytes?: number | undefined;
-  /** The store's clock; the system's by default. */
-  readonly clock?: Pick<Clock, "now"> | undefined;
-}
-
-export interface SqliteProviderOptions<
-  TContext extends object,
-  TJobId extends string = string,
-> extends CommonOptions<TJobId> {
-  readonly stateProvider: SqliteStateProvider<TContext>;
-}
-
-export interface SqliteFileOptions<TJobId extends string = string> extends CommonOptions<TJobId> {
-  /** The database's file, made if need be; `:memory:` for a database that is gone with the process. */
-  readonly file: string;
-  /** Default: `libsql`. */
-  readonly driver?: SqliteDriver | undefined;
-}
 
 export interface SqliteStateAdapter<
   TContext extends object = SqliteFileContext,
@@ -78,12 +47,9 @@ const longestCloseWaitMs = 5_000;
 const noCheckpoints: AfterCommit = () => undefined;
 
 const openProvider = async (
-  options: SqliteProviderOptions<object> | SqliteFileOptions,
+  { stateProvider, file, driver }: Partial<AnySqliteOptions>,
   retryBusy: ReturnType<typeof createBusyRetry>,
 ): Promise<SqliteStateProvider> => {
-  const { stateProvider, file, driver } = options as Partial<
-    SqliteProviderOptions<object> & SqliteFileOptions
-  >;
   if (stateProvider !== undefined && file === undefined) return stateProvider;
   if (stateProvider !== undefined || typeof file !== "string" || file === "" || file.includes("\0")) {
     throw new InvalidOptionError("file", "must be a path, unless `stateProvider` is given instead", file);
@@ -105,9 +71,9 @@ export function createSqliteStateAdapter<TContext extends object, TJobId extends
  * processes on one machine may use the same file.
  */
 export async function createSqliteStateAdapter(
-  options: SqliteProviderOptions<object> | SqliteFileOptions,
+  passed: SqliteProviderOptions<object> | SqliteFileOptions,
 ): Promise<SqliteStateAdapter<object>> {
-  assertKnownOptions(options);
+  const options = readOptions(passed);
   const tables = nameTables(options.tablePrefix ?? "leasehold_");
   const idType = readIdType(options.idType);
   const idGenerator = readFunction(options.idGenerator, "idGenerator");

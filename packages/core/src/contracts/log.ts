@@ -1,3 +1,4 @@
+import { requireOneOf, requireOptions } from "../model/option-checks.ts";
 import type { LeaseholdEventName, LeaseholdEvents } from "./events.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -58,14 +59,23 @@ const errorText = (error: unknown): string => {
 
 const levelOrder: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
+export interface ConsoleLogOptions {
+  /** What is less urgent is not printed. Default: `"info"`. */
+  readonly level?: LogLevel;
+}
+
 /** A logger for development: one line an event, errors with their stack. */
-export const createConsoleLog =
-  ({ level = "info" }: { level?: LogLevel } = {}): Log =>
-  (entry) => {
-    if (levelOrder.indexOf(entry.level) < levelOrder.indexOf(level)) return;
+export const createConsoleLog = (options: ConsoleLogOptions = {}): Log => {
+  const { level = "info" } = requireOptions<keyof ConsoleLogOptions>(options, "createConsoleLog", {
+    level: true,
+  });
+  const least = levelOrder.indexOf(requireOneOf(level, "level", levelOrder));
+  return (entry) => {
+    if (levelOrder.indexOf(entry.level) < least) return;
     const fields = Object.entries(entry.data)
       .filter(([key, value]) => key !== "error" && value !== null)
       .map(([key, value]) => `${key}=${String(value)}`);
     const error = "error" in entry.data ? `\n${errorText(entry.data.error)}` : "";
     console[entry.level](`[leasehold] ${entry.level} ${entry.message} ${fields.join(" ")}${error}`);
   };
+};

@@ -8,16 +8,26 @@ import {
 import type { StateJob, StateSequence } from "../model/job.ts";
 import {
   isInstance,
-  requireId,
   optionalInteger,
+  type OptionNames,
+  requireId,
   requireName,
-  requirePlainObject,
+  requireOptions,
 } from "../model/option-checks.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
+import { viewFields } from "./view.ts";
 
 const defaultPollIntervalMs = 100;
 const defaultTimeoutMs = 30_000;
+
+// A sequence itself may be passed, with the options of the call spread in beside it.
+const waitOptions: OptionNames = {
+  ...viewFields,
+  timeoutMs: true,
+  pollIntervalMs: true,
+  signal: true,
+};
 
 /**
  * Waits until a sequence ends. Listens first and looks afterwards, so an end between the two is not missed; the poll
@@ -27,7 +37,7 @@ export const waitForJobSequenceCompletion = async (
   engine: Engine,
   passed: unknown,
 ): Promise<StateSequence> => {
-  const options = requirePlainObject(passed, "options");
+  const options = requireOptions(passed, "waitForJobSequenceCompletion", waitOptions);
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const bounds = { min: 1, max: Number.MAX_SAFE_INTEGER };

@@ -17,7 +17,7 @@ export interface CancelledSequence {
  */
 export const cancelJobSequences = async (engine: Engine, passed: unknown): Promise<CancelledSequence[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "cancelJobSequences", options, ["ids", "reason"]);
+  const ctx = await findContext(engine, "cancelJobSequences", options, { ids: true, reason: true });
   const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });
   const sequenceIds = ids.map((id, index) => requireId(id, `ids[${index}]`));
   const reason =

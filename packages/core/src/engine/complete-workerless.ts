@@ -12,13 +12,15 @@ import type { Engine } from "./engine.ts";
 import { runAtomically, findContext } from "./transaction.ts";
 import { type JobView, viewFields, viewJobs } from "./view.ts";
 
+const knownOptions = { ...viewFields, complete: true } as const;
+
 /**
  * Completes jobs of a sequence from outside any worker: an approval, a webhook. The callback may complete one job and
  * leave the next pending, or go on through several.
  */
 export const completeJobSequence = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "completeJobSequence", options, [...viewFields, "complete"]);
+  const ctx = await findContext(engine, "completeJobSequence", options, knownOptions);
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const callback = requireFunction(options["complete"], "complete");

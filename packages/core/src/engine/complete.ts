@@ -2,7 +2,7 @@ import type { CreatedStateJob, JobOutcome, NewJob } from "../contracts/state-ada
 import { InvalidOptionError, ProcessMisuseError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
-import { requirePlainObject } from "../model/option-checks.ts";
+import { requireOptions } from "../model/option-checks.ts";
 import type { Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 import { validateAgainstSchema } from "./job-type-registry.ts";
@@ -99,10 +99,7 @@ const createContinuation = async (
   job: StateJob,
   passed: unknown,
 ): Promise<Continuation> => {
-  const options = requirePlainObject(passed, "options");
-  const unknown = Object.keys(options).find((key) => !continuationOptions.includes(key));
-  if (unknown !== undefined) throw new InvalidOptionError(unknown, "is not an option of continueWith");
-  const request = options as unknown as JobRequest;
+  const request = requireOptions(passed, "continueWith", continuationOptions) as JobRequest;
   const allowed = engine.jobTypes.get(job.typeName).continuesTo;
   if (allowed && !allowed.includes(request.typeName as string)) {
     throw new InvalidOptionError("typeName", `must be a continuation of "${job.typeName}"`, request.typeName);

@@ -17,7 +17,7 @@ export const deleteJobSequences = async (
   passed: unknown,
 ): Promise<{ deletedJobs: number }> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "deleteJobSequences", options, ["rootSequenceIds"]);
+  const ctx = await findContext(engine, "deleteJobSequences", options, { rootSequenceIds: true });
   const ids = requireArray(options["rootSequenceIds"], "rootSequenceIds", { maxLength: 100_000 });
   const rootSequenceIds = ids.map((id, index) => requireId(id, `rootSequenceIds[${index}]`));
 
@@ -38,7 +38,8 @@ export const pruneJobSequences = async (
   passed: unknown,
 ): Promise<{ deletedJobs: number }> => {
   const options = requirePlainObject(passed, "options");
-  await findContext(engine, "pruneJobSequences", options, ["olderThanMs", "statuses", "batchSize"]);
+  const known = { olderThanMs: true, statuses: true, batchSize: true } as const;
+  await findContext(engine, "pruneJobSequences", options, known);
   const olderThanMs = requireInteger(options["olderThanMs"], "olderThanMs", {
     min: 0,
     max: Number.MAX_SAFE_INTEGER,

@@ -1,13 +1,14 @@
 import type { JobFilter } from "../contracts/state-adapter.ts";
-import { InvalidOptionError } from "../errors.ts";
 import { failureReasons, jobStatuses } from "../model/job.ts";
 import {
   isArray,
+  type OptionNames,
   requireArray,
   requireDate,
   requireId,
   requireName,
   requireOneOf,
+  unknownOption,
 } from "../model/option-checks.ts";
 
 type Check<T> = (value: unknown, option: string) => T;
@@ -43,16 +44,16 @@ const filterOptions = {
   finishedBefore: (value, option) => ({ finishedBefore: time(value, option) }),
 } satisfies Record<string, (value: unknown, option: string) => JobFilter>;
 
-export const jobFilterOptions: readonly string[] = Object.keys(filterOptions);
+const filterNames = Object.keys(filterOptions);
+export const jobFilterOptions: OptionNames = Object.fromEntries(filterNames.map((name) => [name, true]));
 
 /** `prefix` stands before option names in errors, as in `filter.status`. */
 export const parseJobFilter = (passed: Record<string, unknown>, prefix = ""): JobFilter => {
   let filter: JobFilter = {};
   for (const [key, value] of Object.entries(passed)) {
+    if (!Object.hasOwn(filterOptions, key)) throw unknownOption(key, filterNames, "a job filter", prefix);
     if (value === undefined) continue;
-    const parse = Object.hasOwn(filterOptions, key) && filterOptions[key as keyof typeof filterOptions];
-    if (!parse) throw new InvalidOptionError(prefix + key, "is not a filter", value);
-    filter = { ...filter, ...parse(value, prefix + key) };
+    filter = { ...filter, ...filterOptions[key as keyof typeof filterOptions](value, prefix + key) };
   }
   return filter;
 };

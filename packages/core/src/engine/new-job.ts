@@ -4,11 +4,12 @@ import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import {
+  type OptionNames,
   requireId,
   requireInteger,
   requireName,
+  requireNestedOptions,
   requireOneOf,
-  requirePlainObject,
 } from "../model/option-checks.ts";
 import { parseSchedule } from "../model/schedule.ts";
 import type { Engine } from "./engine.ts";
@@ -31,23 +32,30 @@ export interface JobRequest {
   readonly startBlockers?: unknown;
 }
 
-const jobRequestOptions = [
-  "typeName",
-  "input",
-  "id",
-  "queue",
-  "priority",
-  "maxAttempts",
-  "timeoutMs",
-  "schedule",
-] as const;
-
-export const startOptions: readonly string[] = [...jobRequestOptions, "deduplication", "startBlockers"];
-export const continuationOptions: readonly string[] = [...jobRequestOptions, "startBlockers"];
+export const continuationOptions: OptionNames<keyof Omit<JobRequest, "deduplication">> = {
+  typeName: true,
+  input: true,
+  id: true,
+  queue: true,
+  priority: true,
+  maxAttempts: true,
+  timeoutMs: true,
+  schedule: true,
+  startBlockers: true,
+};
+export const startOptions: OptionNames<keyof JobRequest> = { ...continuationOptions, deduplication: true };
 
 const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   if (value === undefined) return null;
-  const { key, strategy, windowMs } = requirePlainObject(value, "deduplication");
+  const { key, strategy, windowMs } = requireNestedOptions<keyof NewJobDeduplication>(
+    value,
+    "deduplication",
+    {
+      key: true,
+      strategy: true,
+      windowMs: true,
+    },
+  );
   return {
     key: requireName(key, "deduplication.key", { maxLength: 500 }),
     strategy:

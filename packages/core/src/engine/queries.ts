@@ -20,7 +20,9 @@ export interface JobListing {
   readonly cursor: string | null;
 }
 
-const pageOptions = ["limit", "cursor"] as const;
+const pageOptions = { limit: true, cursor: true } as const;
+const listOptions = { ...pageOptions, ...jobFilterOptions, order: true, after: true } as const;
+const pageOfViewOptions = { ...viewFields, ...pageOptions } as const;
 const defaultPageSize = 50;
 const largestPage = 1_000;
 
@@ -93,12 +95,11 @@ const findPosition = async (
 
 export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const own = ["order", "after", ...pageOptions];
-  const ctx = await findContext(engine, "listJobs", options, [...own, ...jobFilterOptions]);
+  const ctx = await findContext(engine, "listJobs", options, listOptions);
   const order =
     options["order"] === undefined ? "newest" : requireOneOf(options["order"], "order", ["newest", "oldest"]);
   const kind = `jobs-${order}`;
-  const filter = parseJobFilter(pick(options, jobFilterOptions));
+  const filter = parseJobFilter(pickFilter(options));
   const { limit, after } = parsePage(kind, options);
   const start = await findPosition(engine, ctx, options);
   const page = await engine.store.listJobs({ ctx, filter, order, limit, after: start ?? after });
@@ -108,7 +109,7 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
 /** The jobs of one sequence in the order they ran. */
 export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "listSequenceJobs", options, [...viewFields, ...pageOptions]);
+  const ctx = await findContext(engine, "listSequenceJobs", options, pageOfViewOptions);
   const filter = { sequenceId: requireId(options["id"], "id") };
   const page = await engine.store.listJobs({
     ctx,
@@ -130,7 +131,7 @@ export const getJobBlockers = async (engine: Engine, passed: unknown): Promise<S
 
 export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "listBlockedJobs", options, [...viewFields, ...pageOptions]);
+  const ctx = await findContext(engine, "listBlockedJobs", options, pageOfViewOptions);
   const sequenceId = requireId(options["id"], "id");
   const page = await engine.store.listBlockedJobs({ ctx, sequenceId, ...parsePage("blocked-jobs", options) });
   return viewPage(engine, ctx, "blocked-jobs", page);
@@ -139,8 +140,8 @@ export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<
 export const countJobs = async (engine: Engine, passed: unknown = {}): Promise<JobCount[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await findContext(engine, "countJobs", options, jobFilterOptions);
-  return engine.store.countJobs({ ctx, filter: parseJobFilter(pick(options, jobFilterOptions)) });
+  return engine.store.countJobs({ ctx, filter: parseJobFilter(pickFilter(options)) });
 };
 
-const pick = (options: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(options).filter(([key]) => keys.includes(key)));
+const pickFilter = (options: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(jobFilterOptions, key)));

@@ -12,6 +12,7 @@ export interface RedriveReport {
 }
 
 const batchSize = 500;
+const knownOptions = { ids: true, filter: true, dryRun: true, limit: true } as const;
 
 /** Thrown to undo a dry run: it really does the work, so that its report is true, and then takes it back. */
 class DryRunFinished extends Error {}
@@ -19,7 +20,7 @@ class DryRunFinished extends Error {}
 /** Revives failed jobs, by id or by filter, and what failed because of them. */
 export const redriveJobs = async (engine: Engine, passed: unknown): Promise<RedriveReport> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "redriveJobs", options, ["ids", "filter", "dryRun", "limit"]);
+  const ctx = await findContext(engine, "redriveJobs", options, knownOptions);
   if ((options["ids"] === undefined) === (options["filter"] === undefined)) {
     throw new InvalidOptionError("ids", "or `filter` must be given, and not both", options["ids"]);
   }

@@ -1,7 +1,13 @@
 import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
 import type { StateJob, StateSequence } from "../model/job.ts";
-import { requireArray, requireFunction, requireId, requirePlainObject } from "../model/option-checks.ts";
+import {
+  requireArray,
+  requireFunction,
+  requireId,
+  requireNestedOptions,
+  requirePlainObject,
+} from "../model/option-checks.ts";
 import type { Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 import { buildNewJob, type JobRequest, startOptions } from "./new-job.ts";
@@ -45,15 +51,11 @@ export const startJobSequence = async (engine: Engine, passed: unknown): Promise
 /** Starts many sequences, all or none, in one store call. */
 export const startJobSequences = async (engine: Engine, passed: unknown): Promise<StartedSequence[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "startJobSequences", options, ["sequences"]);
+  const ctx = await findContext(engine, "startJobSequences", options, { sequences: true });
   const requests = requireArray(options["sequences"], "sequences", { maxLength: maxBulkStarts });
   const jobs: NewJob[] = [];
   for (const [index, item] of requests.entries()) {
-    const request = requirePlainObject(item, `sequences[${index}]`) as unknown as JobRequest;
-    for (const key of Object.keys(request)) {
-      if (!startOptions.includes(key))
-        throw new InvalidOptionError(`sequences[${index}].${key}`, "does not exist");
-    }
+    const request = requireNestedOptions(item, `sequences[${index}]`, startOptions) as JobRequest;
     if (request.startBlockers !== undefined) {
       throw new InvalidOptionError(
         `sequences[${index}].startBlockers`,

@@ -2,7 +2,8 @@ import { sleep } from "../clock.ts";
 import type { TransactionOptions } from "../contracts/state-adapter.ts";
 import { InvalidOptionError, StateNotInTransactionError } from "../errors.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
-import { requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import { closestName } from "../model/closest-name.ts";
+import { type OptionNames, requireOneOf, requireOptions, unknownOption } from "../model/option-checks.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
 
@@ -14,20 +15,46 @@ const findSurroundingTransaction = async (engine: Engine): Promise<object | unde
 
 /**
  * Finds the transaction a call belongs to: the context that was spread in beside its options, or else the transaction
- * in whose callback it is made. Anything that is no option counts as context; a misspelt option therefore surfaces, by
- * name, as a context that is not in a transaction.
+ * in whose callback it is made. Anything that is no option counts as context, and what a provider's context consists of
+ * is not known here; so a misspelt option is told by its name, or because it is not in a transaction.
  */
 export const findContext = async (
   engine: Engine,
   operation: string,
   passed: Record<string, unknown>,
-  optionNames: readonly string[],
+  known: OptionNames,
 ): Promise<object | undefined> => {
-  const keys = Object.keys(passed).filter((key) => !optionNames.includes(key) && passed[key] !== undefined);
+  const keys = Object.keys(passed).filter((key) => !Object.hasOwn(known, key));
   if (keys.length === 0) return findSurroundingTransaction(engine);
-  const ctx = Object.fromEntries(keys.map((key) => [key, passed[key]]));
-  if (!(await engine.store.isInTransaction(ctx))) throw new StateNotInTransactionError(operation, keys);
-  return ctx;
+  const isInTransaction = async (names: readonly string[]): Promise<boolean> =>
+    // A key that is undefined is a client that was forgotten: taken for none, the call would commit by itself.
+    names.every((name) => passed[name] !== undefined) && engine.store.isInTransaction(pick(passed, names));
+
+  const usable = await isInTransaction(keys);
+  if (usable && keys.length === 1) return pick(passed, keys);
+  for (const key of keys) {
+    if (!isLikeAnOption(operation, key, known)) continue;
+    const others = keys.filter((other) => other !== key);
+    if (!usable || (await isInTransaction(others))) throw unknownOption(key, Object.keys(known), operation);
+  }
+  if (usable) return pick(passed, keys);
+  const undefinedKeys = keys.filter((key) => passed[key] === undefined);
+  throw new StateNotInTransactionError(operation, keys, undefinedKeys);
+};
+
+const pick = (passed: Record<string, unknown>, keys: readonly string[]): object =>
+  Object.fromEntries(keys.map((key) => [key, passed[key]]));
+
+// Calls come with the same few context keys again and again.
+const unlike = new Set<string>();
+const mostRemembered = 1_000;
+
+const isLikeAnOption = (operation: string, key: string, known: OptionNames): boolean => {
+  const remembered = `${operation} ${key}`;
+  if (unlike.has(remembered)) return false;
+  if (closestName(key, Object.keys(known)) !== undefined) return true;
+  if (unlike.size < mostRemembered) unlike.add(remembered);
+  return false;
 };
 
 /** Hands effects to whoever can tell when the surrounding transaction commits. */
@@ -84,12 +111,10 @@ export const runAtomically = async <T>(
 export const parseTransactionOptions = (
   engine: Engine,
   passed: unknown,
-  option: string,
+  functionName: string,
 ): TransactionOptions | undefined => {
   if (passed === undefined) return undefined;
-  const { isolationLevel, ...others } = requirePlainObject(passed, option);
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw new InvalidOptionError(unknown, "is not an option of a transaction");
+  const { isolationLevel } = requireOptions(passed, functionName, { isolationLevel: true });
   if (isolationLevel === undefined) return undefined;
   const known = requireOneOf(isolationLevel, "isolationLevel", isolationLevels);
   const { isolationLevels: offered } = engine.store.capabilities;

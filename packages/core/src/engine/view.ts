@@ -1,5 +1,6 @@
 import { decodePayload } from "../model/codec.ts";
 import type { StateJob, StateSequence } from "../model/job.ts";
+import type { OptionNames } from "../model/option-checks.ts";
 import { parseStoredError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 
@@ -11,39 +12,39 @@ export type JobView = Record<string, unknown> & { readonly id: string; readonly 
 export type SequenceView = JobView;
 
 /** What views consist of: a job or sequence can itself be passed wherever its id is asked for. */
-export const viewFields: readonly string[] = [
-  "id",
-  "status",
-  "typeName",
-  "sequenceId",
-  "sequenceTypeName",
-  "rootSequenceId",
-  "originId",
-  "queue",
-  "priority",
-  "input",
-  "output",
-  "progress",
-  "createdAt",
-  "scheduledAt",
-  "attempt",
-  "maxAttempts",
-  "timeoutMs",
-  "lastError",
-  "lastAttemptAt",
-  "lastFailedAt",
-  "deduplicationKey",
-  "leasedBy",
-  "leasedUntil",
-  "completedAt",
-  "completedBy",
-  "continuedToId",
-  "failure",
-  "blockers",
-  "currentJobId",
-  "currentTypeName",
-  "deduplicated",
-];
+export const viewFields: OptionNames = {
+  id: true,
+  status: true,
+  typeName: true,
+  sequenceId: true,
+  sequenceTypeName: true,
+  rootSequenceId: true,
+  originId: true,
+  queue: true,
+  priority: true,
+  input: true,
+  output: true,
+  progress: true,
+  createdAt: true,
+  scheduledAt: true,
+  attempt: true,
+  maxAttempts: true,
+  timeoutMs: true,
+  lastError: true,
+  lastAttemptAt: true,
+  lastFailedAt: true,
+  deduplicationKey: true,
+  leasedBy: true,
+  leasedUntil: true,
+  completedAt: true,
+  completedBy: true,
+  continuedToId: true,
+  failure: true,
+  blockers: true,
+  currentJobId: true,
+  currentTypeName: true,
+  deduplicated: true,
+};
 
 const date = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 

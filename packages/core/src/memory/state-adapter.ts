@@ -3,6 +3,7 @@ import type { Clock } from "../clock.ts";
 import type { StateAdapter, StateCall } from "../contracts/state-adapter.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
+import { requireOptions } from "../model/option-checks.ts";
 import { addJobBlockers } from "./blockers.ts";
 import { cancelSequences } from "./cancel.ts";
 import { claimJobs, nextRunnableIn } from "./claim.ts";
@@ -33,9 +34,14 @@ type Call = StateCall<InProcessContext>;
  * Keeps jobs in this process: for tests, and for work that may be lost with the process. It has transactions with
  * savepoints; one that is open holds up every other write, so keep them short.
  */
-export const createInProcessStateAdapter = ({
-  clock = systemClock,
-}: InProcessStateAdapterOptions = {}): InProcessStateAdapter => {
+export const createInProcessStateAdapter = (
+  options: InProcessStateAdapterOptions = {},
+): InProcessStateAdapter => {
+  const { clock = systemClock } = requireOptions<keyof InProcessStateAdapterOptions>(
+    options,
+    "createInProcessStateAdapter",
+    { clock: true },
+  ) as InProcessStateAdapterOptions;
   const store = createJobStore();
   const transactions = createTransactions(store);
   const liveView = createLiveView(store);

@@ -3,19 +3,21 @@ import type { OnBlockerFailure } from "./job.ts";
 import type { JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-types.ts";
 import { largestInt32, longestDurationMs } from "./limits.ts";
 import {
+  type OptionNames,
   type NumberLimits,
   readProperty,
   requireArray,
   requireInteger,
   requireName,
+  requireNestedOptions,
   requireOneOf,
   requirePlainObject,
+  type UncheckedOptions,
 } from "./option-checks.ts";
 import { parseRetryPolicy } from "./retry-policy.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
-// `satisfies` makes a new option of the types fail to compile here until it is read below.
-const knownSettings = {
+const knownSettings: OptionNames<keyof JobTypeSettings> = {
   onBlockerFailure: true,
   queue: true,
   priority: true,
@@ -23,16 +25,16 @@ const knownSettings = {
   retry: true,
   timeoutMs: true,
   leaseMs: true,
-} satisfies Record<keyof JobTypeSettings, true>;
+};
 
-const knownOptions = {
+const knownOptions: OptionNames<keyof JobTypeOptions> = {
   ...knownSettings,
   input: true,
   output: true,
   internal: true,
   continuesTo: true,
   blockers: true,
-} satisfies Record<keyof JobTypeOptions, true>;
+};
 
 const priorityLimits = { min: -largestInt32, max: largestInt32 };
 const attemptLimits = { min: 1, max: largestInt32 };
@@ -65,31 +67,29 @@ const readInternal = (value: unknown, option: string): boolean => {
 type OptionPath = (option: string) => string;
 
 /** The entry with nothing in it that is not known. */
-const openEntry = (name: string, value: unknown, known: object): [Record<string, unknown>, OptionPath] => {
+const openEntry = (
+  name: string,
+  value: unknown,
+  known: Readonly<Record<string, true>>,
+): [UncheckedOptions<keyof JobTypeOptions>, OptionPath] => {
   const path = `jobTypes[${JSON.stringify(name.slice(0, 200))}]`;
   requireName(name, path);
-  const entry = requirePlainObject(value, path);
-  for (const option of Object.keys(entry)) {
-    if (!Object.hasOwn(known, option)) {
-      throw new InvalidOptionError(`${path}.${option}`, "is not an option of a job type", entry[option]);
-    }
-  }
-  return [entry, (option) => `${path}.${option}`];
+  return [requireNestedOptions(value, path, known), (option) => `${path}.${option}`];
 };
 
-const readSettings = (entry: Record<string, unknown>, at: OptionPath): RuntimeJobType => {
+const readSettings = (entry: UncheckedOptions<keyof JobTypeOptions>, at: OptionPath): RuntimeJobType => {
   const integer = (
     option: "priority" | "maxAttempts" | "timeoutMs" | "leaseMs",
     limits: NumberLimits,
   ): number | undefined => optional(entry[option], (given) => requireInteger(given, at(option), limits));
   return {
-    onBlockerFailure: optional(entry["onBlockerFailure"], (given) =>
+    onBlockerFailure: optional(entry.onBlockerFailure, (given) =>
       requireOneOf<OnBlockerFailure>(given, at("onBlockerFailure"), ["fail", "wait"]),
     ),
-    queue: optional(entry["queue"], (queue) => requireName(queue, at("queue"))),
+    queue: optional(entry.queue, (queue) => requireName(queue, at("queue"))),
     priority: integer("priority", priorityLimits),
     maxAttempts: integer("maxAttempts", attemptLimits),
-    retry: optional(entry["retry"], (retry) => parseRetryPolicy(retry, at("retry"))),
+    retry: optional(entry.retry, (retry) => parseRetryPolicy(retry, at("retry"))),
     timeoutMs: integer("timeoutMs", durationLimits),
     leaseMs: integer("leaseMs", durationLimits),
   };
@@ -99,12 +99,12 @@ const readEntry = (name: string, value: unknown): RuntimeJobType => {
   const [entry, at] = openEntry(name, value, knownOptions);
   return Object.freeze({
     ...readSettings(entry, at),
-    input: optional(entry["input"], (schema) => readSchema(schema, at("input"))),
-    output: optional(entry["output"], (schema) => readSchema(schema, at("output"))),
+    input: optional(entry.input, (schema) => readSchema(schema, at("input"))),
+    output: optional(entry.output, (schema) => readSchema(schema, at("output"))),
     // Always there, unlike for types that exist for the compiler only: empty means none, not any.
-    internal: readInternal(entry["internal"], at("internal")),
-    continuesTo: readNames(entry["continuesTo"] ?? [], at("continuesTo")),
-    blockers: readNames(entry["blockers"] ?? [], at("blockers")),
+    internal: readInternal(entry.internal, at("internal")),
+    continuesTo: readNames(entry.continuesTo ?? [], at("continuesTo")),
+    blockers: readNames(entry.blockers ?? [], at("blockers")),
   });
 };
 

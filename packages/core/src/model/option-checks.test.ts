@@ -10,8 +10,10 @@ import {
   requireId,
   requireInteger,
   requireName,
+  requireNestedOptions,
   requireNumber,
   requireOneOf,
+  requireOptions,
   requirePlainObject,
 } from "./option-checks.ts";
 
@@ -191,5 +193,43 @@ describe("requireDate", () => {
     expect(requireDate(runInNewContext("new Date(7)"), "at").getTime()).toBe(7);
     refusal(() => requireDate(new Date(Number.NaN), "at"));
     refusal(() => requireDate({ getTime: () => 1 }, "at"));
+  });
+});
+
+describe("options objects", () => {
+  const known = { schema: true, idType: true } as const;
+
+  it("a misspelt option is refused with the name that was probably meant", () => {
+    const { option, message } = refusal(() => requireOptions({ shema: "x" }, "createStore", known));
+    expect(option).toBe("shema");
+    expect(message).toBe("Option `shema` is not an option of createStore. Did you mean `schema`?");
+  });
+
+  it("an option that resembles none is refused with those there are, though it is undefined", () => {
+    const { message } = refusal(() => requireOptions({ colour: undefined }, "createStore", known));
+    expect(message).toBe("Option `colour` is not an option of createStore. It has `schema`, `idType`.");
+  });
+
+  it("an option inside another is named by its path", () => {
+    const { option, message } = refusal(() => requireNestedOptions({ schemas: 1 }, "store", known));
+    expect(option).toBe("store.schemas");
+    expect(message).toBe("Option `store.schemas` is not an option of `store`. Did you mean `store.schema`?");
+  });
+
+  it.each(["toString", "constructor", "__proto__"])("%s is no option", (name) => {
+    const { option } = refusal(() => requireOptions(JSON.parse(`{ "${name}": 1 }`), "createStore", known));
+    expect(option).toBe(name);
+  });
+
+  it("known options pass, read once", () => {
+    let reads = 0;
+    const options = {
+      get schema() {
+        reads += 1;
+        return reads;
+      },
+    };
+    const read = requireOptions(options, "createStore", known);
+    expect([read.schema, read.schema, reads]).toEqual([1, 1, 1]);
   });
 });

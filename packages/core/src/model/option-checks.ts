@@ -1,5 +1,6 @@
 /// <reference lib="es2024.string" />
 import { InvalidOptionError } from "../errors.ts";
+import { closestName } from "./closest-name.ts";
 
 /*
  * Each check returns the value with its type or throws InvalidOptionError. The values come from callers who may not use
@@ -103,6 +104,60 @@ export const requirePlainObject = (value: unknown, option: string): Record<strin
     throw new InvalidOptionError(option, "must be a plain object that can be read", value);
   }
   throw new InvalidOptionError(option, "must be a plain object", value);
+};
+
+/** The names that an options object may have: for a type by `OptionNames<keyof Type>`, which misses none. */
+export type OptionNames<TName extends string = string> = { readonly [K in TName]: true };
+
+/** Options whose names are checked and whose values are not. */
+export type UncheckedOptions<TName extends string> = { readonly [K in TName]: unknown };
+
+/** What to say of a name that is no option of `owner`. */
+export const unknownOption = (
+  name: string,
+  known: readonly string[],
+  owner: string,
+  path = "",
+): InvalidOptionError => {
+  const closest = closestName(name, known);
+  const hint =
+    closest === undefined
+      ? `It has ${known.map((option) => `\`${option}\``).join(", ")}.`
+      : `Did you mean \`${path}${closest}\`?`;
+  return new InvalidOptionError(path + name, `is not an option of ${owner}. ${hint}`);
+};
+
+const refuseUnknownOptions = (
+  options: Record<string, unknown>,
+  known: object,
+  owner: string,
+  path: string,
+): void => {
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) throw unknownOption(name, Object.keys(known), owner, path);
+  }
+};
+
+/** The options of a function. A name that is not known is refused, with the closest one that is. */
+export const requireOptions = <TName extends string>(
+  value: unknown,
+  functionName: string,
+  known: OptionNames<TName>,
+): UncheckedOptions<TName> => {
+  const options = requirePlainObject(value, "options");
+  refuseUnknownOptions(options, known, functionName, "");
+  return options as UncheckedOptions<TName>;
+};
+
+/** The same for an option that is itself an object of options. */
+export const requireNestedOptions = <TName extends string>(
+  value: unknown,
+  option: string,
+  known: OptionNames<TName>,
+): UncheckedOptions<TName> => {
+  const options = requirePlainObject(value, option);
+  refuseUnknownOptions(options, known, `\`${option}\``, `${option}.`);
+  return options as UncheckedOptions<TName>;
 };
 
 /** `instanceof` and `Array.isArray` for values that may throw at being asked: then they are not. */

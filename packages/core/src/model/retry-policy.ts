@@ -1,5 +1,11 @@
 import { InvalidOptionError } from "../errors.ts";
-import { requireNumber, requireOneOf, requirePlainObject } from "./option-checks.ts";
+import {
+  type OptionNames,
+  requireNestedOptions,
+  requireNumber,
+  requireOneOf,
+  requirePlainObject,
+} from "./option-checks.ts";
 
 /** The attempt that failed, counted from 1, and what it threw. */
 export interface RetryInfo {
@@ -19,7 +25,9 @@ export type RetryPolicy =
   | { readonly type: "linear"; readonly stepMs: number; readonly maxMs?: number }
   | ((info: RetryInfo) => number);
 
-type ExponentialRetryPolicy = Extract<RetryPolicy, { type: "exponential" }>;
+type PolicyType = Extract<RetryPolicy, { type: string }>["type"];
+type PolicyOf<TType extends PolicyType> = Extract<RetryPolicy, { type: TType }>;
+type ExponentialRetryPolicy = PolicyOf<"exponential">;
 
 const defaultBaseMs = 500;
 const defaultMaxMs = 30_000;
@@ -86,17 +94,25 @@ const parseDelay = (value: unknown, option: string): number =>
 const parseOptionalDelay = (value: unknown, option: string): number | undefined =>
   value === undefined ? undefined : parseDelay(value, option);
 
-const parseExponential = (fields: Record<string, unknown>, option: string): RetryPolicy => {
-  const baseMs = parseOptionalDelay(fields["baseMs"], `${option}.baseMs`) ?? defaultBaseMs;
-  const maxMs = parseOptionalDelay(fields["maxMs"], `${option}.maxMs`) ?? Math.max(defaultMaxMs, baseMs);
+const exponentialFields: OptionNames<keyof ExponentialRetryPolicy> = {
+  type: true,
+  baseMs: true,
+  maxMs: true,
+  jitter: true,
+};
+
+const parseExponential = (given: unknown, option: string): RetryPolicy => {
+  const fields = requireNestedOptions<keyof ExponentialRetryPolicy>(given, option, exponentialFields);
+  const baseMs = parseOptionalDelay(fields.baseMs, `${option}.baseMs`) ?? defaultBaseMs;
+  const maxMs = parseOptionalDelay(fields.maxMs, `${option}.maxMs`) ?? Math.max(defaultMaxMs, baseMs);
   if (maxMs < baseMs) {
     throw new InvalidOptionError(
       `${option}.maxMs`,
       `must be at least baseMs, which is ${baseMs}`,
-      fields["maxMs"],
+      fields.maxMs,
     );
   }
-  const jitter = requireOneOf(fields["jitter"] ?? "full", `${option}.jitter`, ["full", "none"]);
+  const jitter = requireOneOf(fields.jitter ?? "full", `${option}.jitter`, ["full", "none"]);
   return { type: "exponential", baseMs, maxMs, jitter };
 };
 
@@ -104,16 +120,26 @@ const parseExponential = (fields: Record<string, unknown>, option: string): Retr
 export const parseRetryPolicy = (value: unknown, option: string): RetryPolicy => {
   if (value === undefined) return defaultRetryPolicy;
   if (typeof value === "function") return value as (info: RetryInfo) => number;
-  const fields = requirePlainObject(value, option);
-  const type = requireOneOf(fields["type"], `${option}.type`, ["exponential", "fixed", "linear"]);
+  const given = requirePlainObject(value, option);
+  const type = requireOneOf(given["type"], `${option}.type`, ["exponential", "fixed", "linear"]);
   switch (type) {
     case "exponential":
-      return parseExponential(fields, option);
-    case "fixed":
-      return { type, delayMs: parseDelay(fields["delayMs"], `${option}.delayMs`) };
+      return parseExponential(given, option);
+    case "fixed": {
+      const { delayMs } = requireNestedOptions<keyof PolicyOf<"fixed">>(given, option, {
+        type: true,
+        delayMs: true,
+      });
+      return { type, delayMs: parseDelay(delayMs, `${option}.delayMs`) };
+    }
     case "linear": {
-      const stepMs = parseDelay(fields["stepMs"], `${option}.stepMs`);
-      const maxMs = parseOptionalDelay(fields["maxMs"], `${option}.maxMs`);
+      const fields = requireNestedOptions<keyof PolicyOf<"linear">>(given, option, {
+        type: true,
+        stepMs: true,
+        maxMs: true,
+      });
+      const stepMs = parseDelay(fields.stepMs, `${option}.stepMs`);
+      const maxMs = parseOptionalDelay(fields.maxMs, `${option}.maxMs`);
       return maxMs === undefined ? { type, stepMs } : { type, stepMs, maxMs };
     }
   }

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from "../errors.ts";
-import { requireDate, requireNumber, requirePlainObject } from "./option-checks.ts";
+import { requireDate, requireNestedOptions, requireNumber } from "./option-checks.ts";
 
 /** When a job may run: at a moment, or some time after the store's present. */
 export type ScheduleOptions = { at: Date; afterMs?: never } | { at?: never; afterMs: number };
@@ -20,7 +20,10 @@ export const resolveSchedule = (schedule: Schedule, now: number): number =>
 
 export const parseSchedule = (value: unknown, option = "schedule"): Schedule => {
   if (value === undefined) return immediately;
-  const { at, afterMs } = requirePlainObject(value, option);
+  const { at, afterMs } = requireNestedOptions<keyof ScheduleOptions>(value, option, {
+    at: true,
+    afterMs: true,
+  });
   if ((at === undefined) === (afterMs === undefined)) {
     throw new InvalidOptionError(option, "must have exactly one of `at` and `afterMs`", value);
   }

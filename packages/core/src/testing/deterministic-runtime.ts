@@ -1,4 +1,5 @@
 import type { Runtime } from "../clock.ts";
+import { requireOptions } from "../model/option-checks.ts";
 import { createUuidV7 } from "../model/uuid-v7.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { createSeededRandom } from "./seeded-random.ts";
@@ -25,10 +26,12 @@ const createUuidV4 = (bytes: Uint8Array): string => {
 };
 
 /** Everything that usually differs between two runs, determined by a seed and a clock that the test moves. */
-export const createDeterministicRuntime = ({
-  seed,
-  clock = createManualClock(),
-}: DeterministicRuntimeOptions): DeterministicRuntime => {
+export const createDeterministicRuntime = (options: DeterministicRuntimeOptions): DeterministicRuntime => {
+  const { seed, clock = createManualClock() } = requireOptions<keyof DeterministicRuntimeOptions>(
+    options,
+    "createDeterministicRuntime",
+    { seed: true, clock: true },
+  ) as DeterministicRuntimeOptions;
   // A stream for each use: one more draw for jitter must not change every id after it.
   const ids = createSeededRandom(`${seed}/ids`);
   const tokens = createSeededRandom(`${seed}/tokens`);

@@ -2,6 +2,7 @@ import { type Clock, sleep, systemClock } from "../clock.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
 import { LeaseholdError } from "../errors.ts";
+import { requireOptions } from "../model/option-checks.ts";
 import type { Fault, FaultPlan } from "./fault-plans.ts";
 import { createSpoiledTransactions } from "./spoiled-transactions.ts";
 import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
@@ -81,8 +82,16 @@ const applyFault = async (
 export const withFaults = <TAdapter extends AnyStateAdapter | NotifyAdapter>(
   adapter: TAdapter,
   plan: FaultPlan,
-  { clock = systemClock, transient = true }: FaultOptions = {},
+  options: FaultOptions = {},
 ): TAdapter => {
+  const { clock = systemClock, transient = true } = requireOptions<keyof FaultOptions>(
+    options,
+    "withFaults",
+    {
+      clock: true,
+      transient: true,
+    },
+  ) as FaultOptions;
   const calls = new Map<string, number>();
   let total = 0;
   const transactions = createSpoiledTransactions();

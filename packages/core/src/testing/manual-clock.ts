@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { requireOptions } from "../model/option-checks.ts";
 import { createTimerQueue } from "./timer-queue.ts";
 
 // Taken now, before a test replaces the global with a fake.
@@ -71,7 +72,10 @@ const goalOfPredicate = (predicate: () => boolean | Promise<boolean>): Goal<void
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve));
 
-export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions = {}): ManualClock => {
+export const createManualClock = (options: ManualClockOptions = {}): ManualClock => {
+  const { startAt = defaultStart } = requireOptions<keyof ManualClockOptions>(options, "createManualClock", {
+    startAt: true,
+  }) as ManualClockOptions;
   const timers = createTimerQueue();
   let elapsed = 0;
   let wallOffset = startAt;
@@ -170,7 +174,9 @@ export const createManualClock = ({ startAt = defaultStart }: ManualClockOptions
       goal: Promise<T> | (() => boolean | Promise<boolean>),
       options: RunUntilOptions = {},
     ) => {
-      const { maxMs = defaultMaxMs } = options;
+      const { maxMs = defaultMaxMs } = requireOptions<keyof RunUntilOptions>(options, "runUntil", {
+        maxMs: true,
+      }) as RunUntilOptions;
       return exclusively<T | void>(() =>
         typeof goal === "function" ? run(goalOfPredicate(goal), maxMs) : run(goalOfPromise(goal), maxMs),
       );

@@ -18,7 +18,7 @@ import {
 } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
-import { requireFunction, requireOneOf, requirePlainObject } from "../model/option-checks.ts";
+import { requireFunction, requireOneOf, requireOptions } from "../model/option-checks.ts";
 import { reportFenced, reportRefusal } from "./attempt-events.ts";
 import { createDeferred, type Deferred } from "./deferred.ts";
 import { createHandedOutCalls, handled, type HandedOutCall } from "./handed-out-calls.ts";
@@ -172,9 +172,12 @@ export const createProcessSession = (
   };
 
   const prepareWith = async (options: unknown, callback: unknown): Promise<unknown> => {
-    const { mode, isolationLevel } = requirePlainObject(options, "prepare options");
+    const { mode, isolationLevel } = requireOptions(options, "prepare", {
+      mode: true,
+      isolationLevel: true,
+    });
     requireOneOf(mode, "mode", ["atomic", "staged"]);
-    const transactionOptions = parseTransactionOptions(engine, { isolationLevel }, "prepare options");
+    const transactionOptions = parseTransactionOptions(engine, { isolationLevel }, "prepare");
     if (completing) throw new ProcessMisuseError(latePrepare);
     checkStillRunning();
     return (mode === "atomic" ? prepareAtomic : prepareStaged)(callback, transactionOptions);
@@ -216,7 +219,7 @@ export const createProcessSession = (
 
   const complete = async (callback: unknown, options: unknown): Promise<object> => {
     const run = requireFunction<CompletionCallback>(callback, "complete callback");
-    await completeWith(run, parseTransactionOptions(engine, options, "complete options"));
+    await completeWith(run, parseTransactionOptions(engine, options, "complete"));
     return completionMark;
   };
 

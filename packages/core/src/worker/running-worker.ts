@@ -1,9 +1,9 @@
 import { sleep } from "../clock.ts";
 import type { Dispose } from "../contracts/notify-adapter.ts";
 import type { Engine } from "../engine/engine.ts";
-import { optionalInteger, requirePlainObject } from "../model/option-checks.ts";
+import { optionalInteger, requireOptions } from "../model/option-checks.ts";
 import { longestDurationMs } from "../model/limits.ts";
-import type { RunningWorker, StopResult, WorkerHealth } from "../api/worker.ts";
+import type { RunningWorker, StopOptions, StopResult, WorkerHealth } from "../api/worker.ts";
 import { createCommitter } from "./committer.ts";
 import { createConsumer } from "./consumer.ts";
 import { startFetcher } from "./fetcher.ts";
@@ -140,7 +140,7 @@ export const startWorker = async (
   return {
     workerId,
     stop: async (options = {}) => {
-      const { deadlineMs } = requirePlainObject(options, "options");
+      const { deadlineMs } = requireOptions<keyof StopOptions>(options, "stop", { deadlineMs: true });
       const limits = { min: 0, max: longestDurationMs };
       const wait = optionalInteger(deadlineMs, "deadlineMs", settings.stopDeadlineMs, limits);
       stopped ??= stopNow(wait);

@@ -1,29 +1,36 @@
+import type { QueueOptions, WorkerStartOptions } from "../api/worker.ts";
 import { defaultQueue } from "../engine/new-job.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { InvalidLeaseDurationError, InvalidOptionError } from "../errors.ts";
-import { optionalInteger, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import {
+  type OptionNames,
+  optionalInteger,
+  requireInteger,
+  requireName,
+  requireNestedOptions,
+  requireOptions,
+  requirePlainObject,
+} from "../model/option-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { QueueSettings, WorkerSettings } from "./worker-context.ts";
 
 const largestConcurrency = 10_000;
 
-const startOptions = [
-  "workerId",
-  "concurrency",
-  "queues",
-  "prefetch",
-  "pollIntervalMs",
-  "leaseMs",
-  "maxAttempts",
-  "reapIntervalMs",
-  "abortGraceMs",
-  "stopDeadlineMs",
-  "commitBatchSize",
-  "commitLingerMs",
-] as const;
-
-type StartOption = (typeof startOptions)[number];
+const startOptions: OptionNames<keyof WorkerStartOptions> = {
+  workerId: true,
+  concurrency: true,
+  queues: true,
+  prefetch: true,
+  pollIntervalMs: true,
+  leaseMs: true,
+  maxAttempts: true,
+  reapIntervalMs: true,
+  abortGraceMs: true,
+  stopDeadlineMs: true,
+  commitBatchSize: true,
+  commitLingerMs: true,
+};
 
 /** Checks everything that can be said at `start`, and fills in the rest. */
 export const parseWorkerSettings = (
@@ -32,28 +39,23 @@ export const parseWorkerSettings = (
   typeNames: readonly string[],
   retry: RetryPolicy | undefined,
 ): WorkerSettings => {
-  const options = requirePlainObject(passed, "options");
-  for (const key of Object.keys(options)) {
-    if (!startOptions.includes(key as StartOption))
-      throw new InvalidOptionError(key, "is not an option of start");
-  }
-  const integer = (option: StartOption, fallback: number, min: number, max: number): number =>
+  const options = requireOptions(passed, "start", startOptions);
+  const integer = (option: keyof WorkerStartOptions, fallback: number, min: number, max: number): number =>
     optionalInteger(options[option], option, fallback, { min, max });
 
   const concurrency = integer("concurrency", 10, 1, largestConcurrency);
   return {
     workerId:
-      options["workerId"] === undefined
+      options.workerId === undefined
         ? `worker-${engine.runtime.createToken().slice(0, 8)}`
-        : requireName(options["workerId"], "workerId"),
+        : requireName(options.workerId, "workerId"),
     concurrency,
-    queues: parseQueues(engine, options["queues"], concurrency, typeNames),
+    queues: parseQueues(engine, options.queues, concurrency, typeNames),
     prefetch: integer("prefetch", 1_000, 0, largestConcurrency),
     pollIntervalMs: integer("pollIntervalMs", 1_000, 1, longestDurationMs),
-    leaseMs: options["leaseMs"] === undefined ? 30_000 : parseLease(options["leaseMs"]),
+    leaseMs: options.leaseMs === undefined ? 30_000 : parseLease(options.leaseMs),
     retry,
-    maxAttempts:
-      options["maxAttempts"] === undefined ? undefined : integer("maxAttempts", 1, 1, largestInt32),
+    maxAttempts: options.maxAttempts === undefined ? undefined : integer("maxAttempts", 1, 1, largestInt32),
     reapIntervalMs: integer("reapIntervalMs", 5_000, 1, longestDurationMs),
     abortGraceMs: integer("abortGraceMs", 5_000, 0, longestDurationMs),
     stopDeadlineMs: integer("stopDeadlineMs", 30_000, 0, longestDurationMs),
@@ -85,9 +87,14 @@ const parseQueues = (
     if (typeof settings === "number") {
       return { name, concurrency: requireInteger(settings, option, limits), claimAllTypes: false };
     }
-    const { concurrency: own, claimAllTypes = false, ...unknown } = requirePlainObject(settings, option);
-    for (const key of Object.keys(unknown))
-      throw new InvalidOptionError(`${option}.${key}`, "does not exist");
+    const { concurrency: own, claimAllTypes = false } = requireNestedOptions<keyof QueueOptions>(
+      settings,
+      option,
+      {
+        concurrency: true,
+        claimAllTypes: true,
+      },
+    );
     if (typeof claimAllTypes !== "boolean") {
       throw new InvalidOptionError(`${option}.claimAllTypes`, "must be true or false", claimAllTypes);
     }

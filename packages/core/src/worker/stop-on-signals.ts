@@ -8,7 +8,7 @@ import {
   requireArray,
   requireFunction,
   requireInteger,
-  requirePlainObject,
+  requireOptions,
 } from "../model/option-checks.ts";
 
 export interface StopOnSignalsOptions {
@@ -113,11 +113,11 @@ const parseOptions = (passed: unknown): StopOnSignalsOptions & { readonly proces
     deadlineMs,
     onStopped,
     process: host = process,
-    ...unknown
-  } = requirePlainObject(passed, "options");
-  for (const key of Object.keys(unknown)) {
-    throw new InvalidOptionError(key, "is not an option of stopOnSignals");
-  }
+  } = requireOptions<keyof StopOnSignalsOptions>(passed, "stopOnSignals", {
+    deadlineMs: true,
+    onStopped: true,
+    process: true,
+  });
   for (const method of ["on", "off", "exit"]) {
     if (typeof readProperty(host, method) === "function") continue;
     throw new InvalidOptionError("process", `must have a method ${method}`, host);

@@ -1,8 +1,14 @@
-import type { RunningWorker } from "../api/worker.ts";
+import type { ImplementJobTypeOptions, RunningWorker, WorkerDefinitionOptions } from "../api/worker.ts";
 import type { Engine } from "../engine/engine.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import { InvalidOptionError } from "../errors.ts";
-import { requireFunction, requireInteger, requireName, requirePlainObject } from "../model/option-checks.ts";
+import {
+  type OptionNames,
+  requireFunction,
+  requireInteger,
+  requireName,
+  requireOptions,
+} from "../model/option-checks.ts";
 import { parseRetryPolicy } from "../model/retry-policy.ts";
 import { composeMiddleware, type MiddlewareFunction } from "./middleware.ts";
 import type { ProcessGate } from "./process-gate.ts";
@@ -26,9 +32,7 @@ export const createWorkerBuilder = (
   gate: ProcessGate,
   passed: unknown = {},
 ): UntypedWorkerBuilder => {
-  const { retry, ...unknown } = requirePlainObject(passed, "options");
-  for (const key of Object.keys(unknown))
-    throw new InvalidOptionError(key, "is not an option of createWorker");
+  const { retry } = requireOptions<keyof WorkerDefinitionOptions>(passed, "createWorker", { retry: true });
   const workerRetry = retry === undefined ? undefined : parseRetryPolicy(retry, "retry");
   const middleware: MiddlewareFunction[] = [];
   const implementations = new Map<string, Implementation>();
@@ -61,11 +65,17 @@ export const createWorkerBuilder = (
   return builder;
 };
 
+const implementationOptions: OptionNames<keyof ImplementJobTypeOptions<unknown, unknown, string, never>> = {
+  typeName: true,
+  process: true,
+  retry: true,
+  maxAttempts: true,
+  timeoutMs: true,
+};
+
 const parseImplementation = (engine: Engine, passed: unknown): [string, Implementation] => {
-  const options = requirePlainObject(passed, "options");
-  const { typeName, process, retry, maxAttempts, timeoutMs, ...unknown } = options;
-  for (const key of Object.keys(unknown))
-    throw new InvalidOptionError(key, "is not an option of implementJobType");
+  const options = requireOptions(passed, "implementJobType", implementationOptions);
+  const { typeName, process, retry, maxAttempts, timeoutMs } = options;
   const name = requireName(typeName, "typeName");
   engine.jobTypes.get(name);
   const integer = (value: unknown, option: string, max: number): number | undefined =>

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 import {
   type PgNotifyProvider,
   type PgSubscription,
@@ -47,11 +47,16 @@ interface Session {
 }
 
 /** A notify provider over `pg`. */
-export const createPgNotifyProvider = ({
-  pool,
-  createClient,
-  prepareStatements = createClient === undefined,
-}: PgNotifyProviderOptions): PgNotifyProvider => {
+export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNotifyProvider => {
+  const {
+    pool,
+    createClient,
+    prepareStatements = createClient === undefined,
+  } = requireOptions<keyof PgNotifyProviderOptions>(options, "createPgNotifyProvider", {
+    pool: true,
+    createClient: true,
+    prepareStatements: true,
+  }) as PgNotifyProviderOptions;
   if (typeof pool?.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }

@@ -1,4 +1,4 @@
-import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
+import { InvalidOptionError, requireOptions, type TransactionOptions } from "leasehold/adapter";
 import { TransactionRolledBackError } from "../errors.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
 
@@ -54,13 +54,14 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
 /** A provider over a `Pool` of `pg`. Its context is `{ client }`, with a client in an open transaction. */
-export const createPgPoolProvider = <TPool extends PgPoolLike>({
-  pool,
-  prepareStatements = true,
-}: PgPoolProviderOptions<TPool>): PgStateProvider<
-  PgContext<PgClientOf<TPool>>,
-  PgContext<PgClientOf<TPool>>
-> => {
+export const createPgPoolProvider = <TPool extends PgPoolLike>(
+  options: PgPoolProviderOptions<TPool>,
+): PgStateProvider<PgContext<PgClientOf<TPool>>, PgContext<PgClientOf<TPool>>> => {
+  const { pool, prepareStatements = true } = requireOptions<keyof PgPoolProviderOptions<TPool>>(
+    options,
+    "createPgPoolProvider",
+    { pool: true, prepareStatements: true },
+  ) as PgPoolProviderOptions<TPool>;
   type TClient = PgClientOf<TPool>;
   if (!isObject(pool) || typeof pool.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 import { type PgNotifyProvider, type PgSubscription, publishSql } from "../notify-provider.ts";
 import type { PostgresJsTransactionLike } from "./postgres-js.ts";
 
@@ -22,9 +22,16 @@ export interface PostgresJsNotifyProviderOptions {
  * A notify provider over `postgres`. That library listens again by itself after a loss, without saying so; each time
  * counts as a new session, because messages may have been missed.
  */
-export const createPostgresJsNotifyProvider = ({
-  sql,
-}: PostgresJsNotifyProviderOptions): PgNotifyProvider => {
+export const createPostgresJsNotifyProvider = (
+  options: PostgresJsNotifyProviderOptions,
+): PgNotifyProvider => {
+  const { sql } = requireOptions<keyof PostgresJsNotifyProviderOptions>(
+    options,
+    "createPostgresJsNotifyProvider",
+    {
+      sql: true,
+    },
+  ) as PostgresJsNotifyProviderOptions;
   const given: unknown = sql;
   if (typeof given !== "function" || !("listen" in given)) {
     throw new InvalidOptionError("sql", "must be what postgres() returns", typeof given);

@@ -1,4 +1,4 @@
-import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
+import { InvalidOptionError, requireOptions, type TransactionOptions } from "leasehold/adapter";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
 
 /** What is used of a transaction of `postgres`. */
@@ -45,13 +45,14 @@ export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransa
  * where nobody can catch it, or keep a connection that never answers again (porsager/postgres issues 1066, 1154 and
  * 1208). Where a process has to outlive restarts of its server, prefer `pg`.
  */
-export const createPostgresJsProvider = <TTransaction extends PostgresJsTransactionLike>({
-  sql,
-  prepareStatements = true,
-}: PostgresJsProviderOptions<TTransaction>): PgStateProvider<
-  PostgresJsTransactionContext<TTransaction>,
-  PostgresJsContext
-> => {
+export const createPostgresJsProvider = <TTransaction extends PostgresJsTransactionLike>(
+  options: PostgresJsProviderOptions<TTransaction>,
+): PgStateProvider<PostgresJsTransactionContext<TTransaction>, PostgresJsContext> => {
+  const { sql, prepareStatements = true } = requireOptions<keyof PostgresJsProviderOptions<TTransaction>>(
+    options,
+    "createPostgresJsProvider",
+    { sql: true, prepareStatements: true },
+  ) as PostgresJsProviderOptions<TTransaction>;
   const given: unknown = sql;
   if (typeof given !== "function" || !("begin" in given)) {
     throw new InvalidOptionError("sql", "must be what postgres() returns", typeof given);

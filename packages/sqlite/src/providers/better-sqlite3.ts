@@ -37,4 +37,5 @@ export const createBetterSqlite3StateProvider = <
   TContext extends object = { readonly client: TDatabase },
 >(
   options: HandleProviderOptions<TDatabase, TContext>,
-): SqliteStateProvider<TContext> => createHandleProvider(options, connectBetterSqlite3);
+): SqliteStateProvider<TContext> =>
+  createHandleProvider(options, "createBetterSqlite3StateProvider", connectBetterSqlite3);

@@ -44,4 +44,5 @@ export const createNodeSqliteStateProvider = <
   TContext extends object = { readonly client: TDatabase },
 >(
   options: HandleProviderOptions<TDatabase, TContext>,
-): SqliteStateProvider<TContext> => createHandleProvider(options, connectNodeSqlite);
+): SqliteStateProvider<TContext> =>
+  createHandleProvider(options, "createNodeSqliteStateProvider", connectNodeSqlite);

@@ -3,11 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SqliteConnection } from "../connection.ts";
 import { loadDriver, type SqliteDriver } from "../providers/drivers.ts";
-import {
-  createSqliteStateAdapter,
-  type SqliteFileOptions,
-  type SqliteStateAdapter,
-} from "../state-adapter.ts";
+import type { SqliteFileOptions } from "../options.ts";
+import { createSqliteStateAdapter, type SqliteStateAdapter } from "../state-adapter.ts";
 
 /** The driver under test; the suites run with each of them, one at a time. */
 export const testDriver = (process.env["LEASEHOLD_SQLITE_DRIVER"] ?? "libsql") as SqliteDriver;

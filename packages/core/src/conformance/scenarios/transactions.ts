@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { StateNotInTransactionError } from "../../errors.ts";
+import { InvalidOptionError, StateNotInTransactionError } from "../../errors.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import type { Scenario } from "../scenario.ts";
@@ -84,10 +84,54 @@ export const describeTransactions: Scenario = ({ test }) => {
     const misspelt = { typeName: "greet", input: { name: "Ada" }, piority: 3 } as const;
     await assert.rejects(
       leasehold.startJobSequence(misspelt),
-      (error) => error instanceof StateNotInTransactionError && error.message.includes('"piority"'),
+      (error) => error instanceof InvalidOptionError && error.message.includes("Did you mean `priority`?"),
+    );
+    await assert.rejects(
+      leasehold.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, ...misspelt })),
+      (error) => error instanceof InvalidOptionError && error.option === "piority",
     );
     assert.deepEqual(await leasehold.countJobs({ queue }), []);
   });
+
+  test(
+    "a context key that is undefined is refused: the call would commit by itself",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      const { id, typeName } = await leasehold.startJobSequence({
+        typeName: "greet",
+        input: { name: "Ada" },
+      });
+      const forgotten = { client: undefined } as unknown as StoryTransaction;
+      const bob = { typeName: "greet", input: { name: "Bob" } } as const;
+      const calls: Record<string, () => Promise<unknown>> = {
+        startJobSequence: () => leasehold.startJobSequence({ ...forgotten, ...bob }),
+        startJobSequences: () => leasehold.startJobSequences({ ...forgotten, sequences: [bob] }),
+        completeJobSequence: () =>
+          leasehold.completeJobSequence({ ...forgotten, id, typeName, complete: async () => undefined }),
+        cancelJobSequences: () => leasehold.cancelJobSequences({ ...forgotten, ids: [id] }),
+        redriveJobs: () => leasehold.redriveJobs({ ...forgotten, ids: [id] }),
+        deleteJobSequences: () => leasehold.deleteJobSequences({ ...forgotten, rootSequenceIds: [id] }),
+        getJob: () => leasehold.getJob({ ...forgotten, id }),
+        getJobSequence: () => leasehold.getJobSequence({ ...forgotten, id }),
+        listJobs: () => leasehold.listJobs({ ...forgotten, queue }),
+        listSequenceJobs: () => leasehold.listSequenceJobs({ ...forgotten, id }),
+        getJobBlockers: () => leasehold.getJobBlockers({ ...forgotten, id }),
+        listBlockedJobs: () => leasehold.listBlockedJobs({ ...forgotten, id }),
+        countJobs: () => leasehold.countJobs({ ...forgotten, queue }),
+        explainJob: () => leasehold.explainJob({ ...forgotten, id }),
+      };
+      for (const [name, call] of Object.entries(calls)) {
+        await assert.rejects(
+          call,
+          (error) =>
+            error instanceof StateNotInTransactionError &&
+            error.message.startsWith(`${name} was given "client"`),
+          name,
+        );
+      }
+      assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+    },
+  );
 
   test(
     "calls inside runInTransaction belong to it without being told",

@@ -1,0 +1,503 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { createNatsNotifyAdapter } from "@leasehold/nats";
+import { createOtelObservabilityAdapter } from "@leasehold/otel";
+import {
+  createPgNotifyAdapter,
+  createPgNotifyProvider,
+  createPgPoolProvider,
+  createPgStateAdapter,
+  createPostgresJsNotifyProvider,
+  createPostgresJsProvider,
+} from "@leasehold/postgres";
+import { createRedisNotifyAdapter } from "@leasehold/redis";
+import {
+  createBetterSqlite3StateProvider,
+  createNodeSqliteStateProvider,
+  createSqliteStateAdapter,
+} from "@leasehold/sqlite";
+import {
+  createConsoleLog,
+  createInProcessStateAdapter,
+  createLeasehold,
+  defineJobTypes,
+  defineUnionJobTypes,
+  LeaseholdError,
+  rescheduleJob,
+  stopOnSignals,
+} from "leasehold";
+import {
+  createDeterministicRuntime,
+  createManualClock,
+  createTestBench,
+  withFaults,
+} from "leasehold/testing";
+import { describe, expect, it } from "vitest";
+
+/*
+ * Every options object that the documentation names, with how to pass it. Each has to refuse a name that it does not
+ * have and say which one was probably meant; and each table of options has to be that of one of these objects.
+ */
+
+interface OptionsObject {
+  readonly names: readonly string[];
+  /** Passes these options, with whatever else the call needs. */
+  readonly pass: (options: Record<string, unknown>) => unknown;
+}
+
+type AnyFunction = (...values: never[]) => unknown;
+/** As JavaScript would call it. */
+const untyped = (call: AnyFunction) => call as unknown as (...values: unknown[]) => unknown;
+
+const stateAdapter = createInProcessStateAdapter();
+const jobTypes = defineJobTypes({ task: {}, next: { internal: true }, step: { continuesTo: ["next"] } });
+const leasehold = await createLeasehold({ stateAdapter, jobTypes });
+const api = leasehold as unknown as Record<string, (...values: unknown[]) => unknown>;
+const sequence = await leasehold.startJobSequence({ typeName: "step" });
+
+const newWorker = () =>
+  leasehold.createWorker().implementJobType({ typeName: "task", process: async () => null });
+const stopWorker = async (options: Record<string, unknown>) => {
+  const worker = await newWorker().start();
+  try {
+    await untyped(worker.stop)(options);
+  } finally {
+    await worker.stop();
+  }
+};
+const startWorker = async (options: Record<string, unknown>) => {
+  const worker = await newWorker().start(options);
+  await worker.stop();
+};
+const continueWith = async (options: Record<string, unknown>) => {
+  await untyped(leasehold.completeJobSequence as AnyFunction)({
+    id: sequence.id,
+    typeName: "step",
+    complete: ({ job, complete }: { job: unknown; complete: (...values: unknown[]) => unknown }) =>
+      complete(job, ({ continueWith: next }: { continueWith: (value: unknown) => unknown }) =>
+        next({ typeName: "next", ...options }),
+      ),
+  });
+};
+
+/** Runs one job and answers with what its handler threw. */
+interface HandlerTools {
+  prepare(options: unknown): unknown;
+  complete(callback: () => unknown, options: unknown): unknown;
+}
+const inHandler = async (use: (tools: HandlerTools) => unknown) => {
+  let thrown: unknown;
+  const bench = await createTestBench({ jobTypes });
+  await bench.leasehold.startJobSequence({ typeName: "task", maxAttempts: 1 });
+  await bench.drain(
+    bench.leasehold.createWorker().implementJobType({
+      typeName: "task",
+      process: async (tools) => {
+        try {
+          await use(tools as never);
+        } catch (error) {
+          thrown = error;
+        }
+        return null;
+      },
+    }),
+  );
+  if (thrown !== undefined) throw thrown;
+};
+
+const retryFields = {
+  exponential: { type: "exponential" },
+  fixed: { type: "fixed", delayMs: 1 },
+  linear: { type: "linear", stepMs: 1 },
+};
+const passRetry = (fields: object) => (options: Record<string, unknown>) =>
+  api["createWorker"]!({ retry: { ...fields, ...options } });
+
+const filters = [
+  "id",
+  "status",
+  "queue",
+  "typeName",
+  "sequenceTypeName",
+  "failureReason",
+  "sequenceId",
+  "rootSequenceId",
+  "createdFrom",
+  "createdBefore",
+  "finishedFrom",
+  "finishedBefore",
+];
+const jobOptions = ["typeName", "input", "id", "queue", "priority", "maxAttempts", "timeoutMs", "schedule"];
+const settings = ["onBlockerFailure", "queue", "priority", "maxAttempts", "retry", "timeoutMs", "leaseMs"];
+const page = ["limit", "cursor"];
+const pool = {
+  connect: () => undefined,
+  query: () => undefined,
+  on: () => undefined,
+  listenerCount: () => 1,
+};
+const sql = Object.assign(() => undefined, { begin: () => undefined, listen: () => undefined });
+const subscriber = { subscribe: () => undefined };
+const pgState = { stateProvider: { executeSql: () => undefined, runInTransaction: () => undefined } };
+
+const objects: Record<string, OptionsObject> = {
+  createLeasehold: {
+    names: [
+      "stateAdapter",
+      "jobTypes",
+      "notifyAdapter",
+      "observabilityAdapter",
+      "log",
+      "codec",
+      "maxPayloadBytes",
+      "storeDeadlineMs",
+      "storeRetry",
+      "runtime",
+    ],
+    pass: (options) => createLeasehold({ stateAdapter, jobTypes, ...options }),
+  },
+  storeRetry: {
+    names: ["maxAttempts", "initialDelayMs", "maxDelayMs"],
+    pass: (storeRetry) => createLeasehold({ stateAdapter, jobTypes, storeRetry }),
+  },
+  createInProcessStateAdapter: { names: ["clock"], pass: createInProcessStateAdapter },
+  createConsoleLog: { names: ["level"], pass: createConsoleLog },
+  defineJobTypes: {
+    names: [...settings, "input", "output", "internal", "continuesTo", "blockers"],
+    pass: (options) => untyped(defineJobTypes as AnyFunction)({ task: options }),
+  },
+  defineUnionJobTypes: {
+    names: settings,
+    pass: (options) => untyped(defineUnionJobTypes as AnyFunction)({ task: options }),
+  },
+  startJobSequence: {
+    names: [...jobOptions, "deduplication", "startBlockers"],
+    pass: (options) => api["startJobSequence"]!({ typeName: "task", ...options }),
+  },
+  startJobSequences: { names: ["sequences"], pass: (options) => api["startJobSequences"]!(options) },
+  "an element of startJobSequences": {
+    names: [...jobOptions, "deduplication", "startBlockers"],
+    pass: (options) => api["startJobSequences"]!({ sequences: [{ typeName: "task", ...options }] }),
+  },
+  continueWith: { names: [...jobOptions, "startBlockers"], pass: continueWith },
+  deduplication: {
+    names: ["key", "strategy", "windowMs"],
+    pass: (options) =>
+      api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", ...options } }),
+  },
+  schedule: {
+    names: ["at", "afterMs"],
+    pass: (schedule) => api["startJobSequence"]!({ typeName: "task", schedule }),
+  },
+  "the schedule of rescheduleJob": {
+    names: ["at", "afterMs"],
+    pass: (schedule) => untyped(rescheduleJob)(schedule),
+  },
+  createWorker: { names: ["retry"], pass: (options) => api["createWorker"]!(options) },
+  implementJobType: {
+    names: ["typeName", "process", "retry", "maxAttempts", "timeoutMs"],
+    pass: (options) =>
+      untyped(leasehold.createWorker().implementJobType as AnyFunction)({
+        typeName: "task",
+        process: () => null,
+        ...options,
+      }),
+  },
+  start: {
+    names: [
+      "workerId",
+      "concurrency",
+      "queues",
+      "prefetch",
+      "pollIntervalMs",
+      "leaseMs",
+      "maxAttempts",
+      "reapIntervalMs",
+      "abortGraceMs",
+      "stopDeadlineMs",
+      "commitBatchSize",
+      "commitLingerMs",
+    ],
+    pass: startWorker,
+  },
+  "an entry of queues": {
+    names: ["concurrency", "claimAllTypes"],
+    pass: (options) => startWorker({ queues: { default: options } }),
+  },
+  stop: { names: ["deadlineMs"], pass: stopWorker },
+  stopOnSignals: {
+    names: ["deadlineMs", "onStopped", "process"],
+    pass: (options) => untyped(stopOnSignals as AnyFunction)([], options),
+  },
+  prepare: {
+    names: ["mode", "isolationLevel"],
+    pass: (options) => inHandler(({ prepare }) => prepare({ mode: "staged", ...options })),
+  },
+  complete: {
+    names: ["isolationLevel"],
+    pass: (options) => inHandler(({ complete }) => complete(() => null, options)),
+  },
+  runInTransaction: {
+    names: ["isolationLevel"],
+    pass: (options) => api["runInTransaction"]!(async () => null, options),
+  },
+  "retry of type exponential": {
+    names: ["type", "baseMs", "maxMs", "jitter"],
+    pass: passRetry(retryFields.exponential),
+  },
+  "retry of type fixed": { names: ["type", "delayMs"], pass: passRetry(retryFields.fixed) },
+  "retry of type linear": { names: ["type", "stepMs", "maxMs"], pass: passRetry(retryFields.linear) },
+  waitForJobSequenceCompletion: {
+    names: ["id", "typeName", "timeoutMs", "pollIntervalMs", "signal"],
+    pass: (options) =>
+      api["waitForJobSequenceCompletion"]!({
+        id: sequence.id,
+        typeName: "step",
+        timeoutMs: 1,
+        signal: AbortSignal.abort(),
+        ...options,
+      }),
+  },
+  completeJobSequence: {
+    names: ["id", "typeName", "complete"],
+    pass: (options) =>
+      api["completeJobSequence"]!({ id: sequence.id, typeName: "step", complete: () => null, ...options }),
+  },
+  getJob: { names: ["id", "typeName"], pass: (options) => api["getJob"]!({ id: sequence.id, ...options }) },
+  getJobSequence: {
+    names: ["id", "typeName"],
+    pass: (options) => api["getJobSequence"]!({ id: sequence.id, ...options }),
+  },
+  getJobBlockers: {
+    names: ["id"],
+    pass: (options) => api["getJobBlockers"]!({ id: sequence.id, ...options }),
+  },
+  explainJob: { names: ["id"], pass: (options) => api["explainJob"]!({ id: sequence.id, ...options }) },
+  listJobs: {
+    names: [...filters, ...page, "order", "after"],
+    pass: (options) => api["listJobs"]!(options),
+  },
+  listSequenceJobs: {
+    names: ["id", ...page],
+    pass: (options) => api["listSequenceJobs"]!({ id: sequence.id, ...options }),
+  },
+  listBlockedJobs: {
+    names: ["id", ...page],
+    pass: (options) => api["listBlockedJobs"]!({ id: sequence.id, ...options }),
+  },
+  countJobs: { names: filters, pass: (options) => api["countJobs"]!(options) },
+  redriveJobs: {
+    names: ["ids", "filter", "dryRun", "limit"],
+    pass: (options) => api["redriveJobs"]!({ filter: {}, ...options }),
+  },
+  "the filter of redriveJobs": { names: filters, pass: (filter) => api["redriveJobs"]!({ filter }) },
+  cancelJobSequences: {
+    names: ["ids", "reason"],
+    pass: (options) => api["cancelJobSequences"]!({ ids: [], ...options }),
+  },
+  deleteJobSequences: {
+    names: ["rootSequenceIds"],
+    pass: (options) => api["deleteJobSequences"]!({ rootSequenceIds: [], ...options }),
+  },
+  pruneJobSequences: {
+    names: ["olderThanMs", "statuses", "batchSize"],
+    pass: (options) => api["pruneJobSequences"]!({ olderThanMs: 1, ...options }),
+  },
+
+  createPgStateAdapter: {
+    names: [
+      "stateProvider",
+      "schema",
+      "idType",
+      "idDefault",
+      "migrate",
+      "connectionRetryConfig",
+      "isTransientError",
+    ],
+    pass: (options) =>
+      untyped(createPgStateAdapter as AnyFunction)({ ...pgState, migrate: false, ...options }),
+  },
+  "connectionRetryConfig of createPgStateAdapter": {
+    names: ["maxAttempts", "initialDelayMs", "maxDelayMs"],
+    pass: (connectionRetryConfig) =>
+      untyped(createPgStateAdapter as AnyFunction)({ ...pgState, migrate: false, connectionRetryConfig }),
+  },
+  createPgPoolProvider: {
+    names: ["pool", "prepareStatements"],
+    pass: (options) => untyped(createPgPoolProvider as AnyFunction)({ pool, ...options }),
+  },
+  createPostgresJsProvider: {
+    names: ["sql", "prepareStatements"],
+    pass: (options) => untyped(createPostgresJsProvider as AnyFunction)({ sql, ...options }),
+  },
+  createPgNotifyAdapter: {
+    names: ["notifyProvider", "channelPrefix", "heartbeatMs", "onError"],
+    // Wrong in another way, so that nothing is opened.
+    pass: (options) =>
+      untyped(createPgNotifyAdapter)({ notifyProvider: subscriber, heartbeatMs: 0, ...options }),
+  },
+  createPgNotifyProvider: {
+    names: ["pool", "createClient", "prepareStatements"],
+    pass: (options) => untyped(createPgNotifyProvider)({ pool, ...options }),
+  },
+  createPostgresJsNotifyProvider: {
+    names: ["sql"],
+    pass: (options) => untyped(createPostgresJsNotifyProvider)({ sql, ...options }),
+  },
+  createSqliteStateAdapter: {
+    names: [
+      "file",
+      "driver",
+      "stateProvider",
+      "tablePrefix",
+      "idType",
+      "idGenerator",
+      "connectionRetryConfig",
+      "isTransientError",
+      "migrate",
+      "maxWalBytes",
+      "clock",
+    ],
+    pass: async (options) => {
+      const adapter = await createSqliteStateAdapter({ file: ":memory:", ...options });
+      await adapter.close();
+    },
+  },
+  "connectionRetryConfig of createSqliteStateAdapter": {
+    names: ["initialDelayMs", "maxDelayMs", "maxWaitMs"],
+    pass: async (connectionRetryConfig) => {
+      const adapter = await createSqliteStateAdapter({ file: ":memory:", connectionRetryConfig });
+      await adapter.close();
+    },
+  },
+  createBetterSqlite3StateProvider: {
+    names: ["database", "reader", "context", "file", "settings"],
+    pass: (options) =>
+      untyped(createBetterSqlite3StateProvider as AnyFunction)({
+        database: {},
+        settings: "unchanged",
+        ...options,
+      }),
+  },
+  createNodeSqliteStateProvider: {
+    names: ["database", "reader", "context", "file", "settings"],
+    pass: (options) =>
+      untyped(createNodeSqliteStateProvider as AnyFunction)({
+        database: {},
+        settings: "unchanged",
+        ...options,
+      }),
+  },
+  createRedisNotifyAdapter: {
+    names: ["notifyProvider", "channelPrefix", "heartbeatMs", "onError"],
+    pass: untyped(createRedisNotifyAdapter),
+  },
+  createNatsNotifyAdapter: {
+    names: ["nc", "kv", "subjectPrefix", "onError"],
+    pass: untyped(createNatsNotifyAdapter),
+  },
+  createOtelObservabilityAdapter: {
+    names: ["meter", "tracer", "metricPrefix", "messagingMetrics"],
+    pass: createOtelObservabilityAdapter,
+  },
+  observeStore: {
+    names: ["maxAgeMs", "timeoutMs", "scanLimit"],
+    pass: (options) => createOtelObservabilityAdapter().observeStore(stateAdapter, options)(),
+  },
+  createTestBench: {
+    names: ["jobTypes", "log", "codec"],
+    pass: (options) => createTestBench({ jobTypes, ...options }),
+  },
+  createManualClock: { names: ["startAt"], pass: createManualClock },
+  createDeterministicRuntime: {
+    names: ["seed", "clock"],
+    pass: (options) => createDeterministicRuntime({ seed: 1, ...options }),
+  },
+  withFaults: {
+    names: ["clock", "transient"],
+    pass: (options) => withFaults(stateAdapter, () => undefined, options),
+  },
+};
+
+const root = resolve(import.meta.dirname, "..");
+const pages = [
+  ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, "packages")).map((name) => `packages/${name}/README.md`),
+].filter((path) => path.endsWith(".md") && existsSync(join(root, path)));
+
+const words = new Set(pages.flatMap((path) => readFileSync(join(root, path), "utf8").match(/\w+/g)));
+
+const cells = (line: string): string[] =>
+  line
+    .split("|")
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+const namesIn = (cell: string): string[] => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+
+/** The names of the options in each table of options: in its first column, or in the second, beside the call's name. */
+const readTables = (path: string): [table: string, names: string[]][] => {
+  const found = new Map<string, string[]>();
+  let heading = "";
+  let column: number | undefined;
+  let call = "";
+  for (const line of readFileSync(join(root, path), "utf8").split("\n")) {
+    if (line.startsWith("#")) heading = line;
+    if (!line.startsWith("|")) column = undefined;
+    else if (column === undefined) {
+      call = "";
+      column = cells(line).findIndex((cell) => /^option\b/.test(cell));
+    } else if (column !== -1) {
+      const option = cells(line)[column]!;
+      if (column === 1) call = cells(line)[0]! || call;
+      const table = `${path} ${heading} ${call}`;
+      // What stands behind the name says whose it is, or when it can be used.
+      found.set(table, [...(found.get(table) ?? []), ...namesIn(option.replace(/ (of|\().*/, ""))]);
+    }
+  }
+  return [...found].filter(([, names]) => names.length > 0);
+};
+
+const refusal = async (pass: OptionsObject["pass"], options: Record<string, unknown>): Promise<string> => {
+  try {
+    await pass(options);
+  } catch (error) {
+    return error instanceof LeaseholdError ? error.message : "";
+  }
+  return "";
+};
+
+describe.each(Object.entries(objects))("%s", (_name, { names, pass }) => {
+  it("refuses an option that it does not have", async () => {
+    const message = await refusal(pass, { zzzzzz: 1 });
+    // Where a transaction's context may stand beside the options, it could be part of one.
+    expect(message).toMatch(
+      /`(\S+\.)?zzzzzz` is not an option of .* It has |"zzzzzz", which is neither one of its options nor an open/,
+    );
+  });
+
+  it("says which option was probably meant", async () => {
+    for (const name of names) {
+      const misspelt = `${name}x`;
+      const message = await refusal(pass, { [misspelt]: undefined });
+      expect(message).toContain(`${misspelt}\` is not an option of`);
+      expect(message).toMatch(new RegExp(`Did you mean \`(\\S+\\.)?${name}\`\\?$`));
+    }
+  });
+
+  it("knows its options, and they are documented", async () => {
+    for (const name of names) {
+      expect(await refusal(pass, { [name]: undefined })).not.toContain("is not an option");
+      expect(words.has(name), `${name} is documented`).toBe(true);
+    }
+  });
+});
+
+it.each(pages.flatMap(readTables))(
+  "an object that is checked here has the options of %s",
+  (_table, names) => {
+    const known = Object.values(objects).filter((object) =>
+      names.every((name) => object.names.includes(name)),
+    );
+    expect(known).not.toEqual([]);
+  },
+);
