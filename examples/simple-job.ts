@@ -1,12 +1,7 @@
 // One job type, one job, one worker: the smallest complete program.
 import { pathToFileURL } from "node:url";
 // #region readme
-import {
-  createInProcessNotifyAdapter,
-  createInProcessStateAdapter,
-  createLeasehold,
-  defineUnionJobTypes,
-} from "leasehold";
+import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
 
 const jobTypes = defineUnionJobTypes<{
   greet: { input: { name: string }; output: { greeting: string } };
@@ -16,8 +11,7 @@ const jobTypes = defineUnionJobTypes<{
 export const main = async (print: (line: string) => void): Promise<void> => {
   // #region readme
   const stateAdapter = createInProcessStateAdapter();
-  const notifyAdapter = createInProcessNotifyAdapter();
-  const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
+  const leasehold = await createLeasehold({ stateAdapter, jobTypes });
 
   const worker = await leasehold
     .createWorker()
@@ -37,7 +31,6 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   // #region stop
   await worker.stop();
-  await notifyAdapter.close();
   await stateAdapter.close();
   // #endregion
 };

@@ -1,11 +1,10 @@
 // One process that starts a job and runs it. The job is in jobs.db before anything else happens: stop the program at any
 // moment, run it again, and it goes on.
-import { createInProcessNotifyAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
 
 const stateAdapter = await createSqliteStateAdapter({ file: "jobs.db" });
-const notifyAdapter = createInProcessNotifyAdapter();
-const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes: defineUnionJobTypes() });
+const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes() });
 
 const worker = await leasehold
   .createWorker()
@@ -24,6 +23,5 @@ const { output } = await leasehold.waitForJobSequenceCompletion(started);
 console.log(output);
 
 await worker.stop();
-await notifyAdapter.close();
 await stateAdapter.close();
 console.log("See for yourself: npx leasehold list");

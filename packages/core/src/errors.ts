@@ -229,6 +229,17 @@ export class StoreCallTimeoutError extends LeaseholdError {
   }
 }
 
+/** A notify adapter did not answer in time. Nothing depends on it: workers find jobs by polling meanwhile. */
+export class NotifyCallTimeoutError extends LeaseholdError {
+  readonly operation: string;
+  readonly deadlineMs: number;
+  constructor(operation: string, deadlineMs: number) {
+    super("NotifyCallTimeout", `The notify adapter did not answer ${operation} within ${deadlineMs} ms.`);
+    this.operation = operation;
+    this.deadlineMs = deadlineMs;
+  }
+}
+
 export class WaitForJobSequenceCompletionTimeoutError extends LeaseholdError {
   readonly sequenceId: string;
   readonly timeoutMs: number;

@@ -12,7 +12,9 @@ import { deleteJobSequences, pruneJobSequences } from "./engine/delete.ts";
 import { createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
 import type { Engine } from "./engine/engine.ts";
 import { explainJob } from "./engine/explain.ts";
+
 import { createJobTypeRegistry } from "./engine/job-type-registry.ts";
+import { createListening } from "./engine/listening.ts";
 import { longestDurationMs } from "./model/limits.ts";
 import { createNotifier } from "./engine/notifier.ts";
 import { createObserve } from "./engine/observe.ts";
@@ -23,7 +25,7 @@ import { createTracer } from "./engine/trace.ts";
 import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
 import { type SequenceView, viewSequence } from "./engine/view.ts";
 import { InvalidOptionError } from "./errors.ts";
-import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
+import { hintChannels } from "./memory/hint-channels.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
 import type { JobTypes } from "./model/job-types.ts";
 import {
@@ -41,7 +43,10 @@ export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> 
   readonly stateAdapter: TStateAdapter;
   /** From `defineUnionJobTypes` or `defineJobTypes`. */
   readonly jobTypes: JobTypes<TDefs>;
-  /** Default: none, and workers find jobs by polling. */
+  /**
+   * Carries hints between processes. Default: none, and jobs started in other processes are found by polling. Within
+   * this process hints always go at once, between all that share the state adapter.
+   */
   readonly notifyAdapter?: NotifyAdapter | undefined;
   readonly observabilityAdapter?: ObservabilityAdapter | undefined;
   readonly log?: Log | undefined;
@@ -128,8 +133,10 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   requireMethods(runtime, "runtime", ["random", "createId", "createToken"]);
   requireMethods(readProperty(runtime, "clock"), "runtime.clock", ["now", "monotonic", "setTimer", "soon"]);
   requireMethods(options.stateAdapter, "stateAdapter", ["createJobs", "claimJobs", "commitOutcomes"]);
-  const notifyAdapter = options.notifyAdapter ?? createNoopNotifyAdapter();
-  requireMethods(notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
+  if (options.notifyAdapter !== undefined) {
+    requireMethods(options.notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
+  }
+  const channels = hintChannels(options.stateAdapter, options.notifyAdapter);
   const codec = options.codec ?? jsonCodec;
   requireMethods(codec, "codec", ["encode", "decode"]);
   if (options.log !== undefined) requireFunction(options.log, "log");
@@ -145,8 +152,8 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       }),
       retry: parseStoreRetry(options.storeRetry),
     }),
-    notifyAdapter,
-    notifier: createNotifier(notifyAdapter, observe, runtime.clock),
+    notifier: createNotifier(channels, observe, runtime.clock),
+    listening: createListening(channels, observe, runtime),
     observe,
     tracer: createTracer(options.observabilityAdapter),
     runtime,

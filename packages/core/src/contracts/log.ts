@@ -15,8 +15,13 @@ export type LogEntry = {
 
 export type Log = (entry: LogEntry) => void;
 
-/** The events worth a line, how loud, and in what words. What is not here is for metrics only. */
-export const loggedEvents: { readonly [TName in LeaseholdEventName]?: readonly [LogLevel, string] } = {
+/**
+ * The events worth a line, how loud, and in what words. What is not here is for metrics only. `once`: each Leasehold
+ * instance says it the first time, as what there is to say about it is the same every time.
+ */
+export const loggedEvents: {
+  readonly [TName in LeaseholdEventName]?: readonly [level: LogLevel, message: string, times?: "once"];
+} = {
   workerStarted: ["info", "Worker started"],
   workerError: ["error", "Worker loop failed and goes on"],
   workerStopping: ["info", "Worker stopping"],
@@ -44,7 +49,13 @@ export const loggedEvents: { readonly [TName in LeaseholdEventName]?: readonly [
   jobAttemptStuck: ["error", "Process function ignores its signal"],
   jobAttemptLateResult: ["warn", "Late result dropped"],
   jobAttemptErrorAfterCompletion: ["error", "Handler failed after its job was completed"],
-  notifyContextAbsence: ["debug", "Notification left to polling"],
+  notifyContextAbsence: [
+    "warn",
+    "No hint was sent, so workers find the job at their next poll: it was started in a transaction that Leasehold " +
+      "does not commit. Use leasehold.runInTransaction, or put leasehold.withNotify around the transaction. " +
+      "This is said once",
+    "once",
+  ],
   notifyAdapterError: ["warn", "Notification failed"],
   stateAdapterError: ["error", "Store call failed"],
 };

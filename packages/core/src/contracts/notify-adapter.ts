@@ -9,6 +9,12 @@ export type Dispose = () => Promise<void>;
  * must not throw. A rejected `notify…` is reported and otherwise ignored.
  */
 export interface NotifyAdapter {
+  /**
+   * True for an adapter that is all there is to be of hints within this process: core then sends none of its own there.
+   * Default: false.
+   */
+  readonly coversOwnProcess?: boolean;
+
   /** `count` jobs of a type became runnable: about that many idle workers should look. */
   notifyJobScheduled(typeName: string, count: number): Promise<void>;
 

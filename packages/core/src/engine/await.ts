@@ -58,7 +58,11 @@ export const waitForJobSequenceCompletion = async (
   let wake = new AbortController();
   const onWake = (): void => wake.abort();
   signal?.addEventListener("abort", onWake);
-  const dispose = await listen(engine, id, onWake);
+  const listening = engine.listening.jobSequenceCompleted([id], onWake);
+  const subscribed = new AbortController();
+  void listening.then(() => subscribed.abort());
+  // A transport that is slow to subscribe must not hold up the answer.
+  await sleep(clock, pollIntervalMs, subscribed.signal);
   try {
     let storeError: unknown;
     for (;;) {
@@ -82,22 +86,9 @@ export const waitForJobSequenceCompletion = async (
     }
   } finally {
     signal?.removeEventListener("abort", onWake);
-    await dispose();
+    void listening.then((dispose) => dispose());
   }
 };
-
-const listen = async (engine: Engine, id: string, onCompleted: () => void): Promise<() => Promise<void>> => {
-  try {
-    const dispose = await engine.notifyAdapter.listenJobSequenceCompleted([id], onCompleted);
-    return () => dispose().catch((error: unknown) => reportNotifyError(engine, error));
-  } catch (error) {
-    reportNotifyError(engine, error);
-    return () => Promise.resolve();
-  }
-};
-
-const reportNotifyError = (engine: Engine, error: unknown): void =>
-  engine.observe("notifyAdapterError", () => ({ operation: "listenJobSequenceCompleted", error }));
 
 const readFinished = async (
   engine: Engine,

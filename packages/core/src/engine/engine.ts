@@ -1,10 +1,10 @@
 import type { AsyncScope } from "../async-scope.ts";
 import type { Runtime } from "../clock.ts";
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { Codec } from "../model/codec.ts";
 import type { JobTypeRegistry } from "./job-type-registry.ts";
 import type { Store } from "./dispatch.ts";
 import type { Effects } from "./effects.ts";
+import type { Listening } from "./listening.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
 import type { Tracer } from "./trace.ts";
@@ -22,8 +22,8 @@ export interface Scope {
 /** What every use case needs. Plain and untyped towards job types: `leasehold.ts` puts the types on top. */
 export interface Engine {
   readonly store: Store;
-  readonly notifyAdapter: NotifyAdapter;
   readonly notifier: Notifier;
+  readonly listening: Listening;
   readonly observe: Observe;
   /** Undefined where nobody traces. */
   readonly tracer: Tracer | undefined;

@@ -1,7 +1,7 @@
-import { type Clock, sleep } from "../clock.ts";
+import { type Clock, settleWithin, sleep } from "../clock.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import { NotifyCallTimeoutError } from "../errors.ts";
 import type { Observe } from "./observe.ts";
-import { withDeadline } from "./store-deadline.ts";
 
 export interface Hints {
   readonly scheduled: ReadonlyMap<string, number>;
@@ -16,17 +16,34 @@ export interface Notifier {
   settled(): Promise<void>;
 }
 
-// A transport that hangs must not keep the hints behind it waiting for ever.
-const hintDeadlineMs = 5_000;
+/** A transport that hangs must not keep those who wait for it waiting for ever. */
+export const notifyDeadlineMs = 5_000;
 
 // Messages are merged for this long after one was sent. The first of a burst goes at once.
 const quietMs = 5;
+
+/** Each channel at its own pace: none waits for another. */
+export const createNotifier = (
+  channels: readonly NotifyAdapter[],
+  observe: Observe,
+  clock: Clock,
+): Notifier => {
+  const notifiers = channels.map((adapter) => createChannelNotifier(adapter, observe, clock));
+  return {
+    send: (hints) => {
+      for (const notifier of notifiers) notifier.send(hints);
+    },
+    settled: async () => {
+      await Promise.all(notifiers.map((notifier) => notifier.settled()));
+    },
+  };
+};
 
 /**
  * One send is under way at a time, and after it comes a short pause; what arrives meanwhile is merged into the next, so
  * that a burst of starts costs a handful of messages and a slow transport cannot pile up work.
  */
-export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
+const createChannelNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
   let scheduled = new Map<string, number>();
   let finished: string[] = [];
   let lost: string[] = [];
@@ -34,7 +51,8 @@ export const createNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
 
   const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
     try {
-      await withDeadline(clock, operation, hintDeadlineMs, send());
+      const tooLate = () => new NotifyCallTimeoutError(operation, notifyDeadlineMs);
+      await settleWithin(clock, notifyDeadlineMs, send(), tooLate);
     } catch (error) {
       observe("notifyAdapterError", () => ({ operation, error }));
     }

@@ -49,15 +49,17 @@ export const createObserve = (
   observability: ObservabilityAdapter | undefined,
 ): Observe => {
   if (!log && !observability) return observeNothing;
+  const said = new Set<LeaseholdEventName>();
   return (name, data) => {
     const count = readProperty(observability, name);
-    const line = log && loggedEvents[name];
+    const line = log && !said.has(name) ? loggedEvents[name] : undefined;
     if (!count && !line) return;
     const values = data();
     if (typeof count === "function") report(observability!, count, values);
     if (line) {
+      if (line[2] === "once") said.add(name);
       shielded(() =>
-        log({ level: line[0], event: name, message: line[1], data: values } as unknown as LogEntry),
+        log!({ level: line[0], event: name, message: line[1], data: values } as unknown as LogEntry),
       );
     }
   };

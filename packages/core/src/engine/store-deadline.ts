@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, settleWithin } from "../clock.ts";
 import { StoreCallTimeoutError } from "../errors.ts";
 
 /** Settles like `call`, or rejects when the store has not answered in time. A late answer is dropped. */
@@ -8,19 +8,7 @@ export const withDeadline = <T>(
   deadlineMs: number,
   call: Promise<T>,
 ): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const cancel = clock.setTimer(() => reject(new StoreCallTimeoutError(operation, deadlineMs)), deadlineMs);
-    call.then(
-      (value) => {
-        cancel();
-        resolve(value);
-      },
-      (error: unknown) => {
-        cancel();
-        reject(error);
-      },
-    );
-  });
+  settleWithin(clock, deadlineMs, call, () => new StoreCallTimeoutError(operation, deadlineMs));
 
 /**
  * A transaction's own code may take as long as it likes, so the deadline watches only what the store does: opening the

@@ -1,3 +1,4 @@
+import { settleWithin, systemClock } from "../clock.ts";
 import { LeaseholdError } from "../errors.ts";
 
 /** The broker did not answer in time. */
@@ -10,14 +11,5 @@ export class BrokerTimeoutError extends LeaseholdError {
 }
 
 /** Stops waiting, not the work: a broker's client cannot take a command back. */
-export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new BrokerTimeoutError(what, ms)), ms);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
+export const withDeadline = <T>(work: Promise<T>, ms: number, what: string): Promise<T> =>
+  settleWithin(systemClock, ms, work, () => new BrokerTimeoutError(what, ms));

@@ -41,6 +41,7 @@ export const createInProcessNotifyAdapter = (): NotifyAdapter => {
   };
 
   return {
+    coversOwnProcess: true,
     notifyJobScheduled: async (typeName, count) => notify(() => listeners.tellScheduled(typeName, count)),
     listenJobScheduled: async (typeNames, onScheduled, wantsHint) =>
       subscribe(() => listeners.addScheduled(typeNames, onScheduled, wantsHint)),

@@ -1,5 +1,4 @@
 import { sleep } from "../clock.ts";
-import type { Dispose } from "../contracts/notify-adapter.ts";
 import type { Engine } from "../engine/engine.ts";
 import { optionalInteger, requireOptions } from "../model/option-checks.ts";
 import { longestDurationMs } from "../model/limits.ts";
@@ -26,7 +25,7 @@ export const startWorker = async (
   settings: WorkerSettings,
   handlers: ReadonlyMap<string, Handler>,
 ): Promise<RunningWorker> => {
-  const { observe, runtime, notifyAdapter } = engine;
+  const { observe, runtime, listening } = engine;
   const { clock } = runtime;
   const { workerId } = settings;
   const typeNames = [...handlers.keys()];
@@ -48,25 +47,13 @@ export const startWorker = async (
   const reaper = startReaper(worker);
   const fetcher = startFetcher(worker, consumer, gate);
 
-  const listen = async (operation: string, subscribe: () => Promise<Dispose>): Promise<Dispose> => {
-    try {
-      return await subscribe();
-    } catch (error) {
-      observe("notifyAdapterError", () => ({ operation, error }));
-      return () => Promise.resolve();
-    }
-  };
   const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
   const subscriptions = await Promise.all([
-    listen("listenJobScheduled", () =>
-      notifyAdapter.listenJobScheduled(anyType ? null : typeNames, fetcher.hint, fetcher.wantsHint),
-    ),
+    listening.jobScheduled(anyType ? null : typeNames, fetcher.hint, fetcher.wantsHint),
     // The renewal that follows finds out what happened; a forged hint merely renews.
-    listen("listenJobOwnershipLost", () =>
-      notifyAdapter.listenJobOwnershipLost((jobId) => {
-        if (held.get(jobId)?.committing === false) leaseKeeper.wake();
-      }),
-    ),
+    listening.jobOwnershipLost((jobId) => {
+      if (held.get(jobId)?.committing === false) leaseKeeper.wake();
+    }),
   ]);
 
   const reportIdle = (delta: 1 | -1): void => {
@@ -100,7 +87,11 @@ export const startWorker = async (
       loopsEnded.then(() => committer.flushed()),
     );
     if (!flushed) committer.abandon();
-    const farewells = [leaseKeeper.stop(), ...subscriptions.map(disposeQuietly), engine.notifier.settled()];
+    const farewells = [
+      leaseKeeper.stop(),
+      ...subscriptions.map((dispose) => dispose()),
+      engine.notifier.settled(),
+    ];
     await endsBy(end, Promise.all(farewells));
 
     state = "stopped";
@@ -115,14 +106,6 @@ export const startWorker = async (
     };
     observe("workerStopped", () => ({ workerId, typeNames, ...result }));
     return result;
-  };
-
-  const disposeQuietly = async (dispose: Dispose): Promise<void> => {
-    try {
-      await dispose();
-    } catch (error) {
-      observe("notifyAdapterError", () => ({ operation: "dispose", error }));
-    }
   };
 
   /** Waits for the work, but not beyond the moment. Answers whether it has ended. */

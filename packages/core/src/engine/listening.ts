@@ -1,0 +1,92 @@
+import { type Runtime, settleWithin } from "../clock.ts";
+import type { Dispose, NotifyAdapter } from "../contracts/notify-adapter.ts";
+import { NotifyCallTimeoutError } from "../errors.ts";
+import { notifyDeadlineMs } from "./notifier.ts";
+import type { Observe } from "./observe.ts";
+
+/**
+ * Subscriptions to the hints of every channel. None rejects, and none takes for ever: a subscription that fails is
+ * reported and tried again in the background, and polling does the work meanwhile.
+ */
+export interface Listening {
+  jobScheduled(
+    typeNames: readonly string[] | null,
+    onScheduled: (typeName: string) => void,
+    wantsHint: () => boolean,
+  ): Promise<Dispose>;
+  jobSequenceCompleted(
+    sequenceIds: readonly string[],
+    onCompleted: (sequenceId: string) => void,
+  ): Promise<Dispose>;
+  jobOwnershipLost(onLost: (jobId: string) => void): Promise<Dispose>;
+}
+
+const firstRetryMs = 1_000;
+const longestRetryMs = 30_000;
+
+export const createListening = (
+  channels: readonly NotifyAdapter[],
+  observe: Observe,
+  { clock, random }: Runtime,
+): Listening => {
+  const attempt = async <T>(operation: string, call: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await settleWithin(
+        clock,
+        notifyDeadlineMs,
+        call(),
+        () => new NotifyCallTimeoutError(operation, notifyDeadlineMs),
+      );
+    } catch (error) {
+      observe("notifyAdapterError", () => ({ operation, error }));
+      return undefined;
+    }
+  };
+
+  const subscribe = async (operation: string, listen: () => Promise<Dispose>): Promise<Dispose> => {
+    let ended = false;
+    let end: Dispose | undefined;
+    let cancelRetry: (() => void) | undefined;
+
+    const begin = async (retryMs: number): Promise<void> => {
+      let subscribed: Promise<Dispose> | undefined;
+      const dispose = await attempt(operation, () => (subscribed = listen()));
+      if (dispose && !ended) end = dispose;
+      // Too late: nobody would hear it, or the next try is on its way.
+      else void subscribed?.then((late) => attempt("dispose", late)).catch(() => {});
+      if (end || ended) return;
+      const next = () => void begin(Math.min(retryMs * 2, longestRetryMs));
+      cancelRetry = clock.setTimer(next, retryMs * (0.5 + random() / 2));
+    };
+
+    await begin(firstRetryMs);
+    return async () => {
+      ended = true;
+      cancelRetry?.();
+      if (end) await attempt("dispose", end);
+    };
+  };
+
+  const onAll = async (
+    operation: "listenJobScheduled" | "listenJobSequenceCompleted" | "listenJobOwnershipLost",
+    listen: (adapter: NotifyAdapter) => Promise<Dispose>,
+  ): Promise<Dispose> => {
+    const subscriptions = await Promise.all(
+      channels.map((adapter) => subscribe(operation, () => listen(adapter))),
+    );
+    return async () => {
+      await Promise.all(subscriptions.map((dispose) => dispose()));
+    };
+  };
+
+  return {
+    jobScheduled: (typeNames, onScheduled, wantsHint) =>
+      onAll("listenJobScheduled", (adapter) => adapter.listenJobScheduled(typeNames, onScheduled, wantsHint)),
+    jobSequenceCompleted: (sequenceIds, onCompleted) =>
+      onAll("listenJobSequenceCompleted", (adapter) =>
+        adapter.listenJobSequenceCompleted(sequenceIds, onCompleted),
+      ),
+    jobOwnershipLost: (onLost) =>
+      onAll("listenJobOwnershipLost", (adapter) => adapter.listenJobOwnershipLost(onLost)),
+  };
+};

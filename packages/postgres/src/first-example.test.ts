@@ -1,0 +1,54 @@
+import { createLeasehold, defineUnionJobTypes } from "leasehold";
+import pg from "pg";
+import { describe, expect, inject, it } from "vitest";
+import {
+  createPgNotifyAdapter,
+  createPgNotifyProvider,
+  createPgPoolProvider,
+  createPgStateAdapter,
+} from "./index.ts";
+import { dropSchema, newSchemaName } from "./testing/fixtures.ts";
+
+// On a quiet machine it is a few milliseconds. The bound leaves room for a busy one, and none for polling.
+const limitMs = 250;
+
+describe("a job started as in the first example reaches its handler without waiting for a poll", () => {
+  // With a notify adapter as in docs/postgres.md, and without one as in the README of the package.
+  it.each([true, false])("with a notify adapter: %s", async (withNotifyAdapter) => {
+    const url = inject("postgres18Url");
+    const schema = newSchemaName();
+    const pool = new pg.Pool({ connectionString: url });
+    const jobTypes = defineUnionJobTypes<{ "ship-order": { input: { sentAt: number }; output: number } }>();
+    const stateAdapter = await createPgStateAdapter({
+      stateProvider: createPgPoolProvider({ pool }),
+      schema,
+    });
+    const notifyAdapter = withNotifyAdapter
+      ? await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) })
+      : undefined;
+    const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
+    const worker = await leasehold
+      .createWorker()
+      .implementJobType({
+        typeName: "ship-order",
+        process: async ({ job }) => performance.now() - job.input.sentAt,
+      })
+      .start();
+    const latencies: number[] = [];
+    for (let n = 0; n < 15; n += 1) {
+      const input = { sentAt: performance.now() };
+      const started = await leasehold.runInTransaction(async ({ client }) => {
+        await client.query("SELECT 1");
+        return leasehold.startJobSequence({ client, typeName: "ship-order", input });
+      });
+      latencies.push((await leasehold.waitForJobSequenceCompletion(started)).output);
+    }
+    await worker.stop();
+    await notifyAdapter?.close();
+    await stateAdapter.close();
+    await pool.end();
+    await dropSchema(url, schema);
+    const [median] = latencies.sort((a, b) => a - b).slice(7);
+    expect(median).toBeLessThan(limitMs);
+  });
+});
