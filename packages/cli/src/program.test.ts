@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { complete } from "./completion/complete.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { createProgram } from "./program.ts";
+import { openTestStore } from "./testing/stores.ts";
 
 const program = createProgram(() => async () => {});
 
@@ -31,6 +32,16 @@ describe("docs/cli.md", () => {
       expect(page, command.name()).toContain(command.name());
       for (const { long } of command.options) expect(page, `${command.name()} ${long}`).toContain(long!);
     }
+  });
+
+  it("lists the checks of a healthy SQLite file, and no others for it", async () => {
+    const rows = [...page.matchAll(/^\| ([a-z -]+?) +\| (all|both|SQLite) +\|/gm)].map(([, name]) => name);
+    const store = await openTestStore("sqlite");
+    const { code, value } = await store.json("doctor");
+    await store.close();
+    expect(code).toBe(0);
+    const checks = (value.findings as { check: string }[]).map(({ check }) => check);
+    expect(new Set(checks)).toEqual(new Set(rows));
   });
 
   it("has every exit code", () => {

@@ -1,7 +1,7 @@
 import { type CommandContext, confirm } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { plural } from "../output/amounts.ts";
-import { findJob } from "../store/find-job.ts";
+import { findJobs } from "../store/find-job.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 
 export interface CancelOptions {
@@ -41,9 +41,8 @@ export const cancel = async (
 ): Promise<ExitCode> =>
   context.withStore({ hints: true }, async ({ leasehold }) => {
     const { output } = context;
-    const jobs = await Promise.all(ids.map((id) => findJob(leasehold, id)));
-    const sequenceIds = [...new Set(jobs.flatMap((job) => (job === undefined ? [] : [job.sequenceId])))];
-    const missing = ids.filter((_id, index) => jobs[index] === undefined);
+    const { jobs, missing } = await findJobs(leasehold, ids);
+    const sequenceIds = [...new Set(jobs.map((job) => job.sequenceId))];
     const cancelAll = async (): Promise<readonly Outcome[]> => {
       if (sequenceIds.length === 0) return [];
       if (dryRun) return Promise.all(sequenceIds.map((id) => foresee(leasehold, id)));

@@ -1,13 +1,16 @@
-import type { RedriveReport } from "leasehold";
+import type { AnyJob, RedriveReport } from "leasehold";
 import { type CommandContext, confirm } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { type FailedChoice, readChoice } from "../options/failed-choice.ts";
 import { plural } from "../output/amounts.ts";
-import type { Output } from "../output/output.ts";
-import { findJob } from "../store/find-job.ts";
+import { renderJobs } from "../output/job-table.ts";
+import { eachPageOfFailed } from "../store/failed-jobs.ts";
+import { findJobs } from "../store/find-job.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 
-const skipTexts: Readonly<Record<RedriveReport<string>["skipped"][number]["reason"], string>> = {
+type Report = RedriveReport<string>;
+
+const skipTexts: Readonly<Record<Report["skipped"][number]["reason"], string>> = {
   not_found: "does not exist",
   not_failed: "has not failed",
   blocker_failed: "waits for a sequence that has failed itself: redrive that one",
@@ -15,30 +18,61 @@ const skipTexts: Readonly<Record<RedriveReport<string>["skipped"][number]["reaso
   duplicate_live: "has a successor with the same deduplication key that is not finished",
 };
 
-const revivedOf = ({ redriven }: RedriveReport<string>): number =>
-  redriven.reduce((sum, { revivedJobIds }) => sum + revivedJobIds.length, 0);
+const mostListed = 50;
 
-const show = (output: Output, report: RedriveReport<string>, dryRun: boolean): void => {
-  const { redriven, skipped } = report;
-  if (output.json) return output.printJson({ dryRun, redriven, skipped });
-  for (const { jobId, reason } of skipped) output.note(`${jobId} skipped: it ${skipTexts[reason]}.`);
-  const revived = revivedOf(report);
-  const also = revived === 0 ? "" : ` and ${plural(revived, "job")} that had failed because of them`;
-  output.print(`${dryRun ? "Would redrive" : "Redrove"} ${plural(redriven.length, "job")}${also}.`);
+interface Outcome extends Report {
+  /** Some of those that were redriven, to be shown. */
+  readonly examples: readonly AnyJob[];
+}
+
+/** Page by page, so that any number can be redriven. */
+const redriveAll = async (
+  leasehold: AnyLeasehold,
+  pages: AsyncIterable<readonly AnyJob[]> | Iterable<readonly AnyJob[]>,
+  dryRun: boolean,
+): Promise<Outcome> => {
+  const redriven: Report["redriven"][number][] = [];
+  const skipped: Report["skipped"][number][] = [];
+  const examples: AnyJob[] = [];
+  for await (const jobs of pages) {
+    if (jobs.length === 0) continue;
+    const report = await leasehold.redriveJobs({ ids: jobs.map(({ id }) => id), dryRun });
+    redriven.push(...report.redriven);
+    skipped.push(...report.skipped);
+    const alive = new Set(report.redriven.map(({ jobId }) => jobId));
+    if (examples.length < mostListed) examples.push(...jobs.filter(({ id }) => alive.has(id)));
+  }
+  // One that was revived with another of an earlier page is no longer failed when its own page comes.
+  const revived = new Set(redriven.flatMap(({ revivedJobIds }) => revivedJobIds));
+  return {
+    redriven,
+    skipped: skipped.filter(({ jobId, reason }) => reason !== "not_failed" || !revived.has(jobId)),
+    examples: examples.slice(0, mostListed),
+  };
 };
 
-/** Ids that cannot be one in this store are left out of the call, which would fail as a whole. */
-const splitIds = async (
-  leasehold: AnyLeasehold,
-  ids: readonly string[],
-): Promise<{ readonly known: string[]; readonly missing: RedriveReport<string>["skipped"] }> => {
-  const jobs = await Promise.all(ids.map((id) => findJob(leasehold, id)));
-  return {
-    known: jobs.flatMap((job) => (job === undefined ? [] : [job.id])),
-    missing: ids
-      .filter((_id, index) => jobs[index] === undefined)
-      .map((jobId) => ({ jobId, reason: "not_found" as const })),
-  };
+/** Each job once, whether it was chosen, revived with another one, or both. */
+const countOf = ({ redriven }: Report): { readonly all: number; readonly revived: number } => {
+  const chosen = new Set(redriven.map(({ jobId }) => jobId));
+  const all = new Set([...chosen, ...redriven.flatMap(({ revivedJobIds }) => revivedJobIds)]);
+  return { all: all.size, revived: all.size - chosen.size };
+};
+
+const show = ({ output }: CommandContext, outcome: Outcome, dryRun: boolean): void => {
+  const { redriven, skipped, examples } = outcome;
+  const { all, revived } = countOf(outcome);
+  if (output.json) return output.printJson({ dryRun, jobs: all, redriven, skipped });
+  for (const { jobId, reason } of skipped) output.note(`${jobId} skipped: it ${skipTexts[reason]}.`);
+  if (dryRun && examples.length > 0) {
+    output.print(renderJobs(output, examples));
+    const more = redriven.length - examples.length;
+    if (more > 0) output.print(`and ${plural(more, "more job")}`);
+  }
+  const parts =
+    revived === 0
+      ? ""
+      : `: ${redriven.length} that were chosen, and ${revived} that had failed because of them`;
+  output.print(`${dryRun ? "Would redrive" : "Redrove"} ${plural(all, "job")}${parts}.`);
 };
 
 export const redriveFailed = async (
@@ -49,19 +83,23 @@ export const redriveFailed = async (
   const { filter, limit } = readChoice(ids, choice);
   return context.withStore({ hints: true }, async ({ leasehold }) => {
     const { output } = context;
-    const { known, missing } = await splitIds(leasehold, ids);
-    const redrive = async (dryRun: boolean): Promise<RedriveReport<string>> => {
-      if (filter !== undefined) return leasehold.redriveJobs({ filter, limit, dryRun });
-      if (known.length === 0) return { redriven: [], skipped: missing };
-      const report = await leasehold.redriveJobs({ ids: known, dryRun });
-      return { ...report, skipped: [...report.skipped, ...missing] };
+    const found = await findJobs(leasehold, ids);
+    const missing = found.missing.map((jobId) => ({ jobId, reason: "not_found" as const }));
+    const redrive = async (dryRun: boolean): Promise<Outcome> => {
+      const pages = filter === undefined ? [found.jobs] : eachPageOfFailed(leasehold, filter, limit);
+      const outcome = await redriveAll(leasehold, pages, dryRun);
+      return { ...outcome, skipped: [...outcome.skipped, ...missing] };
     };
-    const plan = await redrive(true);
-    if (choice.dryRun || plan.redriven.length === 0) show(output, plan, choice.dryRun);
-    else {
-      await confirm(output, `Redrive ${plural(plan.redriven.length, "job")}?`, choice);
-      show(output, await redrive(false), false);
+    const exitCode = missing.length > 0 ? exitCodes.notFound : exitCodes.done;
+    if (choice.dryRun || choice.yes !== true) {
+      const plan = await redrive(true);
+      if (choice.dryRun || plan.redriven.length === 0) {
+        show(context, plan, choice.dryRun);
+        return exitCode;
+      }
+      await confirm(output, `Redrive ${plural(countOf(plan).all, "job")}?`, choice);
     }
-    return plan.skipped.some(({ reason }) => reason === "not_found") ? exitCodes.notFound : exitCodes.done;
+    show(context, await redrive(false), false);
+    return exitCode;
   });
 };

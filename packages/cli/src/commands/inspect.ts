@@ -1,9 +1,8 @@
 import type { AnyJob, AnyJobSequence } from "leasehold";
-import { JobNotFoundError } from "leasehold";
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { renderInspection } from "../output/inspection.ts";
-import { findJob } from "../store/find-job.ts";
+import { requireJob } from "../store/find-job.ts";
 
 export interface InspectOptions {
   readonly stack: boolean;
@@ -18,8 +17,7 @@ export const inspect = async (
 ): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold, stateAdapter }) => {
     const { output } = context;
-    const job = await findJob(leasehold, id);
-    if (job === undefined) throw new JobNotFoundError(id);
+    const job = await requireJob(leasehold, id);
     const explanation = await leasehold.explainJob({ id: job.id });
     const sequence = await leasehold.listSequenceJobs({ id: job.sequenceId, limit: mostRelated });
     const dependants = await leasehold.listBlockedJobs({ id: job.sequenceId, limit: mostRelated });

@@ -1,7 +1,11 @@
 import type { AnyJobSequence } from "leasehold";
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { printable } from "../output/printable.ts";
+import type { FoundConfig } from "../config/find-config.ts";
+import type { Output } from "../output/output.ts";
+import { oneLine, printable, shorten } from "../output/printable.ts";
+import { configuredTypeNames, recentNames } from "../store/job-type-names.ts";
+import type { AnyLeasehold } from "../store/store.ts";
 
 export interface StartOptions {
   readonly input: unknown;
@@ -16,14 +20,35 @@ export interface StartOptions {
 }
 
 const defaultWaitMs = 30_000;
+const mostTypes = 8;
+
+/** A name that nobody has used before is a mistake more often than not. */
+const isUnknownType = async (
+  leasehold: AnyLeasehold,
+  typeName: string,
+  found: FoundConfig | undefined,
+): Promise<boolean> =>
+  !configuredTypeNames(found?.config.jobTypes).includes(typeName) &&
+  (await leasehold.listJobs({ typeName, limit: 1 })).jobs.length === 0;
+
+const warnOfNewType = async (output: Output, leasehold: AnyLeasehold, typeName: string): Promise<void> => {
+  const others = (await recentNames(leasehold)).typeNames.filter((name) => name !== typeName);
+  const named = others.slice(0, mostTypes).map((name) => shorten(oneLine(name), 40));
+  const more = others.length > mostTypes ? ", …" : "";
+  output.warn(
+    `This is the first job of type ${oneLine(typeName)} here; unless a worker implements it, nobody will run it.`,
+    others.length === 0 ? undefined : `Jobs of late were of ${named.join(", ")}${more}.`,
+  );
+};
 
 export const start = async (
   context: CommandContext,
   typeName: string,
   options: StartOptions,
 ): Promise<ExitCode> =>
-  context.withStore({ hints: true }, async ({ leasehold }) => {
+  context.withStore({ hints: true }, async ({ leasehold }, found) => {
     const { output } = context;
+    const isNewType = await isUnknownType(leasehold, typeName, found);
     const {
       input,
       id,
@@ -46,8 +71,9 @@ export const start = async (
       schedule,
       deduplication: key === undefined ? undefined : { key },
     });
+    if (isNewType) await warnOfNewType(output, leasehold, typeName);
     if (wait === undefined) {
-      if (output.json) output.printJson({ sequence: started, deduplicated: started.deduplicated });
+      if (output.json) output.printJson({ sequence: started, deduplicated: started.deduplicated, isNewType });
       else {
         output.print(started.id);
         if (started.deduplicated)
@@ -61,7 +87,7 @@ export const start = async (
       typeName,
       timeoutMs: wait === true ? defaultWaitMs : wait,
     });
-    if (output.json) output.printJson({ sequence: ended, deduplicated: started.deduplicated });
+    if (output.json) output.printJson({ sequence: ended, deduplicated: started.deduplicated, isNewType });
     else output.print(printable(JSON.stringify(ended.output, null, 2) ?? ""));
     return exitCodes.done;
   });

@@ -30,7 +30,7 @@ const locate = (
       if (option !== undefined && (option.required || option.optional)) index += 1;
       continue;
     }
-    const next = command.commands.find((candidate) => candidate.name() === word);
+    const next = command.commands.find((sub) => sub.name() === word || sub.aliases().includes(word));
     if (next === undefined) argumentCount += 1;
     else {
       command = next;

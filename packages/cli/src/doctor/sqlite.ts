@@ -39,15 +39,15 @@ const checkIntegrity = async (database: Sqlite, full: boolean): Promise<readonly
 const checkFile = async (database: Sqlite): Promise<readonly Finding[]> => {
   const findings: Finding[] = [];
   const mode = await first(database, "PRAGMA journal_mode");
-  if (mode !== "wal") {
-    findings.push(
-      problem(
-        "journal",
-        `The journal mode is ${String(mode)}, not WAL.`,
-        "Readers and the writer block each other; open it once with @leasehold/sqlite.",
-      ),
-    );
-  }
+  findings.push(
+    mode === "wal"
+      ? ok("journal", "The journal mode is WAL.")
+      : problem(
+          "journal",
+          `The journal mode is ${String(mode)}, not WAL.`,
+          "Readers and the writer block each other; open it once with @leasehold/sqlite.",
+        ),
+  );
   const walBytes = sizeOf(`${database.file}-wal`);
   findings.push(
     walBytes > largeWalBytes
@@ -63,15 +63,12 @@ const checkFile = async (database: Sqlite): Promise<readonly Finding[]> => {
   );
   const pages = Number(await first(database, "PRAGMA page_count"));
   const free = Number(await first(database, "PRAGMA freelist_count"));
-  if (sizeOf(database.file) > fileWorthCompacting && free > pages * mostFreeShare) {
-    findings.push(
-      warning(
-        "free space",
-        `${Math.round((free / pages) * 100)} % of the file is empty.`,
-        "VACUUM makes it smaller; it locks the database meanwhile.",
-      ),
-    );
-  }
+  const empty = `${Math.round((free / Math.max(1, pages)) * 100)} % of the file is empty.`;
+  findings.push(
+    sizeOf(database.file) > fileWorthCompacting && free > pages * mostFreeShare
+      ? warning("free space", empty, "VACUUM makes it smaller; it locks the database meanwhile.")
+      : ok("free space", empty),
+  );
   return findings;
 };
 

@@ -6,13 +6,13 @@ export interface FailedChoice extends Omit<FilterOptions, "status"> {
   readonly all?: boolean;
   readonly dryRun: boolean;
   readonly yes?: boolean;
-  readonly limit: number;
+  readonly limit?: number;
 }
 
 export interface ReadChoice {
   /** Absent when ids were given. */
   readonly filter: Omit<JobFilter, "status"> | undefined;
-  readonly limit: number;
+  readonly limit: number | undefined;
 }
 
 /** Exactly one of ids, filters and `--all`: a forgotten filter must not mean everything. */

@@ -24,6 +24,8 @@ const adviceByCode: Readonly<Record<string, Advice>> = {
   PayloadTooLarge: [exitCodes.usage, "Store the data elsewhere and pass a reference to it."],
   SchemaValidation: [exitCodes.usage, "Change --input to fit the schema of the job type."],
   UnknownJobType: [exitCodes.usage, "The config module's jobTypes say which there are; check the spelling."],
+  JobAlreadyCompleted: [exitCodes.error, "See `leasehold inspect` with its id."],
+  JobAlreadyFailed: [exitCodes.error, "Redrive it first: `leasehold failed redrive` with its id."],
   JobAlreadyExists: [
     exitCodes.error,
     "A job with this --id was started before; leave --id out for a new one.",

@@ -49,6 +49,9 @@ const timelineOf = (job: AnyJob): readonly (readonly [Date, string])[] => {
   if (job.lastAttemptAt !== null) {
     events.push([job.lastAttemptAt, `attempt ${job.attempt} of ${job.maxAttempts} began`]);
   }
+  if (job.lastFailedAt !== null && job.status !== "failed") {
+    events.push([job.lastFailedAt, "last attempt failed"]);
+  }
   if (job.status === "running") events.push([job.leasedUntil, `lease of ${oneLine(job.leasedBy)} ends`]);
   if (job.status === "completed") {
     events.push([job.completedAt, `completed by ${oneLine(job.completedBy ?? "a call outside any worker")}`]);
@@ -66,6 +69,7 @@ const fieldsOf = (job: AnyJob): readonly (readonly [string, string])[] => [
     ? [["lease", `${job.leasedBy}, until ${job.leasedUntil.toISOString()}`] as const]
     : []),
   ["sequence", `${job.sequenceId} (${job.sequenceTypeName})`],
+  ...(job.deduplicationKey === null ? [] : [["key", job.deduplicationKey] as const]),
   ...(job.rootSequenceId === job.sequenceId ? [] : [["root", job.rootSequenceId] as const]),
   ...(job.originId === null ? [] : [["started by", job.originId] as const]),
 ];

@@ -21,6 +21,8 @@ export interface Output {
   readonly redact: Redact;
   /** A remark for people; left out with `--json`. */
   note(text: string): void;
+  /** A remark on something that may be a mistake; left out with `--json`. */
+  warn(text: string, hint?: string): void;
   /** An error. */
   complain(text: string): void;
 }
@@ -36,10 +38,14 @@ const fallbackColumns = 200;
 
 export const createOutput = ({ json, redact, env }: OutputOptions): Output => {
   const isTerminal = process.stdout.isTTY && env["TERM"] !== "dumb";
+  const colours = pc.createColors(pc.isColorSupported && (isTerminal || env["FORCE_COLOR"] !== undefined));
+  const note = (text: string): void => {
+    if (!json) process.stderr.write(`${redact(text)}\n`);
+  };
   return {
     json,
     redact,
-    colours: pc.createColors(pc.isColorSupported && (isTerminal || env["FORCE_COLOR"] !== undefined)),
+    colours,
     isTerminal,
     isInteractive: process.stdin.isTTY && process.stderr.isTTY && !json && env["CI"] === undefined,
     get columns() {
@@ -47,8 +53,10 @@ export const createOutput = ({ json, redact, env }: OutputOptions): Output => {
     },
     print: (text) => void process.stdout.write(`${text}\n`),
     printJson: (value) => void process.stdout.write(`${JSON.stringify(value)}\n`),
-    note: (text) => {
-      if (!json) process.stderr.write(`${redact(text)}\n`);
+    note,
+    warn: (text, hint) => {
+      note(`${colours.yellow("warning")} ${text}`);
+      if (hint !== undefined) note(`${colours.cyan("hint")}    ${hint}`);
     },
     complain: (text) => void process.stderr.write(`${redact(text)}\n`),
   };

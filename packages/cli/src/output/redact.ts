@@ -35,14 +35,25 @@ const spellings = (secret: string): string[] => {
   return found;
 };
 
-const scheme = String.raw`^(?:--[\w-]+=)?(?:sqlite:)?(?:postgres(?:ql)?:|[a-z][a-z0-9+.-]*(?::\/+|\/\/))?\/*`;
-/** Between the first colon after the scheme and the last "@", even where it is no URL at all. */
-const beforeAt = new RegExp(String.raw`${scheme}[^:{["]*?:(.+)@`, "is");
-/** Where the "@" and the host were forgotten, and it is no port either. */
-const withoutAt = new RegExp(String.raw`${scheme}[^:/{["]+:(?!\d*(?:[/?#]|$))([^/]+)`, "is");
+const scheme = /^(?:jdbc:)?(?:postgres(?:ql)?:|[a-z][a-z0-9+.-]*(?::\/+|\/\/))\/*/i;
 
-const passwordIn = (text: string): string | undefined =>
-  (beforeAt.exec(text) ?? (text.includes("//") ? withoutAt.exec(text) : null))?.[1];
+/** Between the first colon after the scheme and the last "@", even where it is no URL at all. */
+const passwordIn = (text: string): string | undefined => {
+  const address = text
+    .replace(/^--[\w-]+=/, "")
+    .replace(/^sqlite:/i, "")
+    .trim();
+  const rest = address.replace(scheme, "");
+  const colon = rest.indexOf(":");
+  const at = rest.lastIndexOf("@");
+  // JSON has colons and addresses of its own.
+  if (colon === -1 || /^[^:]*[{["]/.test(rest)) return undefined;
+  if (at > colon) return rest.slice(colon + 1, at);
+  if (at !== -1 || rest === address) return undefined;
+  // The "@" and the host were forgotten, unless it is a port.
+  const [last = ""] = rest.slice(colon + 1).split("/");
+  return /^\d*(?:[?#]|$)/.test(last) ? undefined : last;
+};
 
 /** Keeps passwords out of what is printed. */
 export const createRedactor = (): Redactor => {

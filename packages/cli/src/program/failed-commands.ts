@@ -3,12 +3,14 @@ import { addFilterOptions } from "../options/job-filter.ts";
 import { parseInteger } from "../options/values.ts";
 import type { Run } from "../program.ts";
 
-const largestRedrive = 100_000;
-
 const addChoice = (command: Command): Command =>
   addFilterOptions(command, { status: false })
     .option("-a, --all", "every failed job")
-    .option("-n, --limit <number>", "how many at most", parseInteger(1, largestRedrive), 10_000)
+    .option(
+      "-n, --limit <number>",
+      "how many at most (default: all)",
+      parseInteger(1, Number.MAX_SAFE_INTEGER),
+    )
     .option("--dry-run", "only say what would happen", false)
     .option("-y, --yes", "do not ask");
 

@@ -5,10 +5,11 @@ import type { Run } from "../program.ts";
 
 const largestPriority = 2 ** 31 - 1;
 
-/** start, list, inspect, cancel. */
+/** start, list, inspect, cancel, complete, delete. */
 export const addJobCommands = (program: Command, run: Run): void => {
   program
     .command("start <type>")
+    .alias("enqueue")
     .description("start a job of this type, and print its id")
     .option("-i, --input <json>", "the input: JSON, @file, or - for stdin", parseInput)
     .option("--id <id>", "the id, so that a second try is recognised")
@@ -48,5 +49,24 @@ export const addJobCommands = (program: Command, run: Run): void => {
     .option("-y, --yes", "do not ask")
     .action((ids: string[], options) =>
       run(async (context) => (await import("../commands/cancel.ts")).cancel(context, ids, options)),
+    );
+
+  program
+    .command("complete <id>")
+    .description("complete a job without a worker: an approval, or something done by hand")
+    .option("-o, --output <json>", "the output: JSON, @file, or - for stdin (default: null)", parseInput)
+    .option("-y, --yes", "do not ask")
+    .action((id: string, options) =>
+      run(async (context) => (await import("../commands/complete.ts")).complete(context, id, options)),
+    );
+
+  program
+    .command("delete <ids...>")
+    .description("delete finished jobs, each with the tree it belongs to")
+    .option("--force", "also trees with jobs that are not finished")
+    .option("--dry-run", "only say what would happen", false)
+    .option("-y, --yes", "do not ask")
+    .action((ids: string[], options) =>
+      run(async (context) => (await import("../commands/delete.ts")).deleteById(context, ids, options)),
     );
 };

@@ -1,4 +1,4 @@
-import type { AnyJob } from "leasehold";
+import { type AnyJob, JobNotFoundError } from "leasehold";
 import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
 import type { AnyLeasehold } from "./store.ts";
@@ -67,6 +67,24 @@ const findByEnds = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob |
 /** A job by its id, whole or shortened; undefined when there is none, or could not be one of that id. */
 export const findJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> =>
   (await getJob(leasehold, id)) ?? (await findByEnds(leasehold, id));
+
+/** The same for one that must be there. */
+export const requireJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob> => {
+  const job = await findJob(leasehold, id);
+  if (job === undefined) throw new JobNotFoundError(id);
+  return job;
+};
+
+export const findJobs = async (
+  leasehold: AnyLeasehold,
+  ids: readonly string[],
+): Promise<{ readonly jobs: AnyJob[]; readonly missing: string[] }> => {
+  const found = await Promise.all(ids.map((id) => findJob(leasehold, id)));
+  return {
+    jobs: found.filter((job) => job !== undefined),
+    missing: ids.filter((_id, index) => found[index] === undefined),
+  };
+};
 
 /** The whole id, where a shortened one was given. */
 export const wholeId = async (leasehold: AnyLeasehold, id: string): Promise<string> =>

@@ -67,4 +67,17 @@ describe("redaction", () => {
     addAddress("postgres://ada:top%20secret@host/db");
     expect(redact('password "top secret" refused for top%20secret')).toBe('password "***" refused for ***');
   });
+
+  it("does not take a user or a host for a password", () => {
+    const { redact, addAddress } = createRedactor();
+    for (const address of [
+      "postgres://leasehold@127.0.0.1:5432/jobs",
+      "http://localhost:3000/x",
+      "sqlite:/var/jobs.db",
+    ]) {
+      addAddress(address);
+    }
+    const text = "leasehold list, leasehold@127.0.0.1, jobs, localhost, 5432, 3000, /var/jobs.db";
+    expect(redact(text)).toBe(text);
+  });
 });

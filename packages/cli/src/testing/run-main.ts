@@ -1,3 +1,4 @@
+import { tmpdir } from "node:os";
 import { vi } from "vitest";
 import { main } from "../main.ts";
 import type { Result } from "./run-cli.ts";
@@ -15,7 +16,9 @@ const capture = (stream: NodeJS.WriteStream): { readonly text: () => string; res
 export const runMain = async (
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  folder: string = tmpdir(),
 ): Promise<Result> => {
+  const cwd = vi.spyOn(process, "cwd").mockReturnValue(folder);
   const before = { ...process.env };
   const listeners = process.stdout.listeners("error");
   for (const name of ["LEASEHOLD_STORE", "DATABASE_URL", "FORCE_COLOR"]) delete process.env[name];
@@ -28,6 +31,7 @@ export const runMain = async (
   } finally {
     stdout.restore();
     stderr.restore();
+    cwd.mockRestore();
     process.env = before;
     for (const listener of process.stdout.listeners("error")) {
       if (!listeners.includes(listener)) process.stdout.off("error", listener as () => void);

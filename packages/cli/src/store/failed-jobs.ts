@@ -1,0 +1,27 @@
+import type { AnyJob } from "leasehold";
+import type { JobFilter } from "../options/job-filter.ts";
+import type { AnyLeasehold } from "./store.ts";
+
+const pageSize = 1_000;
+
+/** Failed jobs, the oldest first. What is redriven or deleted meanwhile does not disturb the order. */
+export const eachPageOfFailed = async function* (
+  leasehold: AnyLeasehold,
+  filter: Omit<JobFilter, "status">,
+  limit: number = Infinity,
+): AsyncGenerator<readonly AnyJob[]> {
+  let cursor: string | null = null;
+  let left = limit;
+  do {
+    const page: Awaited<ReturnType<AnyLeasehold["listJobs"]>> = await leasehold.listJobs({
+      ...filter,
+      status: "failed",
+      order: "oldest",
+      limit: Math.min(pageSize, left),
+      cursor,
+    });
+    left -= page.jobs.length;
+    cursor = page.cursor;
+    yield page.jobs;
+  } while (cursor !== null && left > 0);
+};
