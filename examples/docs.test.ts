@@ -23,7 +23,11 @@ const pages = [
   "README.md",
   "CONTRIBUTING.md",
   "examples/README.md",
-  "packages/core/README.md",
+  "examples/quickstart-postgres/README.md",
+  "examples/quickstart-sqlite/README.md",
+  ...readdirSync(join(root, "packages"))
+    .map((name) => `packages/${name}/README.md`)
+    .filter((path) => existsSync(join(root, path))),
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".md"))
     .map((path) => join("docs", path)),

@@ -1,9 +1,13 @@
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as blockers from "./blockers.ts";
 import * as cancelAndTimeout from "./cancel-and-timeout.ts";
 import * as deduplication from "./deduplication.ts";
+import * as firstProgram from "./first-program.ts";
 import * as gracefulStop from "./graceful-stop.ts";
+import * as jobTypeSettings from "./job-type-settings.ts";
 import * as middleware from "./middleware.ts";
 import * as queries from "./queries.ts";
 import * as queuesAndPriorities from "./queues-and-priorities.ts";
@@ -24,7 +28,30 @@ interface Expectation {
   readonly inAnyOrder?: boolean;
 }
 
+/** For a program that writes a file where it is run. */
+const inTemporaryFolder =
+  (main: Expectation["main"]): Expectation["main"] =>
+  async (print) => {
+    const before = process.cwd();
+    const folder = mkdtempSync(join(tmpdir(), "leasehold-example-"));
+    process.chdir(folder);
+    try {
+      await main(print);
+    } finally {
+      process.chdir(before);
+      rmSync(folder, { recursive: true });
+    }
+  };
+
 const examples: Record<string, Expectation> = {
+  "first-program": {
+    main: inTemporaryFolder(firstProgram.main),
+    lines: ["Receipt sent to ada@example.com", "The order says: sent"],
+  },
+  "job-type-settings": {
+    main: jobTypeSettings.main,
+    lines: ["Shipped from shelf 7 to Berlin"],
+  },
   "test-bench": {
     main: testBench.main,
     lines: ["After the first attempt: pending, attempt 1", "An hour later: completed, attempt 2"],
@@ -140,7 +167,7 @@ const examples: Record<string, Expectation> = {
       "Rolled back: The card was declined.",
       "After the rollback there is still 1 job.",
       "The order completed at attempt 2: receipt-for-o-1",
-      "Receipts started, although the first try broke off: 1",
+      "Receipts started, although the first attempt failed: 1",
       "Receipt for o-1 sent.",
       "Imported: 42",
     ],

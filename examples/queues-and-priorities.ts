@@ -40,7 +40,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     // #region start
     .start({
       concurrency: 10, // in all
-      queues: { urgent: 10, reports: 1 }, // one report at a time, whatever the backlog
+      queues: { urgent: 10, reports: 1 }, // per worker: this one builds one report at a time
     });
   // #endregion
 

@@ -39,7 +39,14 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
   print(`After the rollback there is still ${await countJobs()} job.`);
 
-  let crash = true;
+  // Stands for a write to your own tables. The first one fails, to show that nothing of the attempt remains.
+  let receiptTableIsLocked = true;
+  const saveReceipt = async (_ctx: object, _receiptId: string): Promise<void> => {
+    if (!receiptTableIsLocked) return;
+    receiptTableIsLocked = false;
+    throw new Error("The table is locked.");
+  };
+
   const worker = await leasehold
     .createWorker({ retry: { type: "fixed", delayMs: 5 } })
     // #region staged
@@ -57,10 +64,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
         return complete(async (ctx) => {
           // Second transaction: your writes, the next job and the completion, all or nothing.
           await leasehold.startJobSequence({ ...ctx, typeName: "send-receipt", input: { orderId } });
-          if (crash) {
-            crash = false;
-            throw new Error("The connection broke before the commit.");
-          }
+          await saveReceipt(ctx, receiptId);
           return { receiptId };
         });
       },
@@ -87,7 +91,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   print(`The order completed at attempt ${attempts}: ${output.receiptId}`);
 
   const receipts = await leasehold.listJobs({ typeName: "send-receipt" });
-  print(`Receipts started, although the first try broke off: ${receipts.jobs.length}`);
+  print(`Receipts started, although the first attempt failed: ${receipts.jobs.length}`);
   const [receipt] = receipts.jobs;
   await leasehold.waitForJobSequenceCompletion({ id: receipt!.id, typeName: "send-receipt" });
 

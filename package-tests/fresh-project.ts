@@ -9,8 +9,8 @@ export interface FreshProject {
   readonly folder: string;
   /** The packed packages, by name. */
   readonly tarballs: ReadonlyMap<string, string>;
-  /** Runs `npm install` in another folder, with the same packages at hand. */
-  install(folder: string): Promise<void>;
+  /** Runs `npm install` with these arguments in another folder. */
+  install(folder: string, packages: readonly string[]): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -23,10 +23,11 @@ export const createFreshProject = async (): Promise<FreshProject> => {
   const scratch = mkdtempSync(join(tmpdir(), "leasehold-packages-"));
   const tarballs = await packAll(scratch);
   const registry = await startRegistry(tarballs, join(scratch, "registry"));
-  const install = async (folder: string): Promise<void> => {
+  const install = async (folder: string, packages: readonly string[]): Promise<void> => {
     const options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     const cache = join(scratch, "cache");
-    await runWell("npm", ["install", "--registry", registry.url, "--cache", cache, ...options], folder);
+    const from = ["--registry", registry.url, "--cache", cache];
+    await runWell("npm", ["install", ...from, ...options, ...packages], folder);
   };
 
   const folder = join(scratch, "project");
@@ -40,7 +41,7 @@ export const createFreshProject = async (): Promise<FreshProject> => {
   for (const extension of ["ts", "mts", "cts"]) {
     copyFileSync(join(import.meta.dirname, "apps/order.ts"), join(folder, `order.${extension}`));
   }
-  await install(folder);
+  await install(folder, []);
   return {
     folder,
     tarballs,

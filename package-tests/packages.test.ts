@@ -110,7 +110,7 @@ describe("the quick start on SQLite", () => {
     const folder = join(project.folder, "quickstart");
     mkdirSync(folder);
     cpSync(join(root, "examples/quickstart-sqlite"), folder, { recursive: true });
-    await project.install(folder);
+    await project.install(folder, [...project.tarballs.values()]);
     expect(await runWell("npm", ["start", "--silent"], folder)).toContain("Hello, Ada!");
     expect(existsSync(join(folder, "jobs.db"))).toBe(true);
     const list = await runWell(join(folder, "node_modules/.bin/leasehold"), ["list"], folder);

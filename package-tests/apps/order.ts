@@ -1,7 +1,7 @@
 // What a user would write. It has no `await` at the top, so that it can be an ES module and a CommonJS module.
 import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
-import { createInProcessNotifyAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import { createLeasehold, defineUnionJobTypes } from "leasehold";
 
 const jobTypes = defineUnionJobTypes<{
   charge: { input: { orderId: string }; output: { receipt: string } };
@@ -9,8 +9,7 @@ const jobTypes = defineUnionJobTypes<{
 
 const main = async (driver: "libsql" | "node:sqlite" | "better-sqlite3"): Promise<void> => {
   const stateAdapter = await createSqliteStateAdapter({ file: ":memory:", driver });
-  const notifyAdapter = createInProcessNotifyAdapter();
-  const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
+  const leasehold = await createLeasehold({ stateAdapter, jobTypes });
 
   const started = await leasehold.runInTransaction(async (ctx) => {
     ctx.client.exec("CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT NOT NULL)");
@@ -32,7 +31,6 @@ const main = async (driver: "libsql" | "node:sqlite" | "better-sqlite3"): Promis
   const receipt: string = output.receipt;
   console.log(receipt);
   await worker.stop();
-  await notifyAdapter.close();
   await stateAdapter.close();
 };
 
