@@ -166,9 +166,9 @@ plant(
   ["memory/create.js", "if (positions.has(position) ||", "if ("],
 );
 plant("lock of a lost lease ignored", [
-  "worker/process-session.js",
-  'if (result.kind === "locked")',
-  "if (true)",
+  "worker/attempt-transactions.js",
+  'if (result.kind === "refused")',
+  "if (false)",
 ]);
 plant("lookup of a lost start has no deadline", [
   "engine/dispatch.js",

@@ -172,6 +172,15 @@ const stories: Record<
     await bench.advance(bench.worker, 10_000, { leaseMs: 300, reapIntervalMs: 100 });
     return bench;
   },
+  "a store that rolls back transactions of handlers": async () => {
+    let deadlocks = 0;
+    const bench = await createObservedBench(({ method }) =>
+      method === "lockJob" && (deadlocks += 1) < 8 ? { kind: "fail_before" } : undefined,
+    );
+    await bench.leasehold.startJobSequence({ typeName: "chain" });
+    await bench.drain(bench.worker);
+    return bench;
+  },
   "a transport that fails": async () => {
     const bench = await createObservedBench();
     await bench.notifyAdapter.close();
@@ -214,6 +223,8 @@ describe("events", () => {
       jobAttemptStuck: 1,
       jobAttemptLateResult: 1,
       jobAttemptErrorAfterCompletion: 1,
+      jobAttemptTransactionRepeated: 1,
+      jobAttemptGivenBack: 1,
       jobDuration: 1,
       jobSequenceDuration: 1,
       jobAttemptDuration: 1,

@@ -40,6 +40,11 @@ const jobCounters = {
     "Attempts given up on: their handler ignored its signal",
   ],
   jobAttemptLateResult: ["job.attempt.late_result", "{attempt}", "Results dropped: the attempt was over"],
+  jobAttemptGivenBack: [
+    "job.attempt.given_back",
+    "{attempt}",
+    "Attempts that the store rolled back and that do not count",
+  ],
   jobAttemptErrorAfterCompletion: [
     "job.attempt.error_after_completion",
     "{attempt}",
@@ -92,6 +97,12 @@ const detailedCounters: {
     "{attempt}",
     "Outcomes refused because the lease was no longer current",
     ({ queue, typeName, refusal }) => ({ queue, typeName, refusal }),
+  ],
+  jobAttemptTransactionRepeated: [
+    "job.attempt.transaction_repeated",
+    "{transaction}",
+    "Transactions of handlers that the store rolled back and that were run again",
+    ({ queue, typeName, operation }) => ({ queue, typeName, operation }),
   ],
   notifyContextAbsence: [
     "notify_adapter.context_absence",

@@ -72,7 +72,7 @@ export interface Prepare<TTxContext> {
    * the transaction ends with `prepare`, the lease is renewed while the handler works, and `complete` opens another.
    */
   (options: PrepareOptions): Promise<void>;
-  /** The callback reads and writes in the transaction; what it returns is the result. */
+  /** The callback reads and writes in the transaction; what it returns is the result. It may be run more than once. */
   <T>(options: PrepareOptions, callback: (ctx: TTxContext) => Promise<T> | T): Promise<T>;
 }
 
@@ -81,7 +81,10 @@ export interface PrepareOptions extends TransactionOptions {
   readonly mode: "atomic" | "staged";
 }
 
-/** Completes the job in one transaction with whatever the callback writes. */
+/**
+ * Completes the job in one transaction with whatever the callback writes. If the store rolls that back for a transient
+ * reason, such as a deadlock, the callback is run again.
+ */
 export type Complete<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
   callback: (
     options: CompleteCallbackOptions<TDefs, TTxContext, TJobId, TTypeName>,

@@ -24,6 +24,7 @@ import { describeQueries } from "./scenarios/queries.ts";
 import { describeQueues } from "./scenarios/queues.ts";
 import { describeRedrive } from "./scenarios/redrive.ts";
 import { describeRetries } from "./scenarios/retries.ts";
+import { describeRolledBackTransactions } from "./scenarios/rolled-back.ts";
 import { describeScheduling } from "./scenarios/scheduling.ts";
 import { describeSchemas } from "./scenarios/schemas.ts";
 import { describeSimpleHandlers } from "./scenarios/simple-handler.ts";
@@ -53,6 +54,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   timeouts: describeTimeouts,
   "prepare and complete": describePrepareAndComplete,
   "a forgotten await": describeForgottenAwaits,
+  "transactions that the store rolls back": describeRolledBackTransactions,
   transactions: describeTransactions,
   notifications: describeNotifications,
   queues: describeQueues,

@@ -65,6 +65,14 @@ export interface LeaseholdEvents {
   jobAttemptStuck: AttemptEventData;
   /** A process function settled after its attempt had ended; the result was dropped. */
   jobAttemptLateResult: AttemptEventData;
+  /** The store rolled back a `prepare` or `complete` for a transient reason; after its `run`th time it is run again. */
+  jobAttemptTransactionRepeated: AttemptEventData & {
+    readonly operation: string;
+    readonly run: number;
+    readonly error: unknown;
+  };
+  /** As above, but it could not be run again: the job goes back to its queue, and the attempt does not count. */
+  jobAttemptGivenBack: AttemptEventData & { readonly error: unknown; readonly retryInMs: number };
   /** A process function failed after its `complete` had committed: the job is completed all the same. */
   jobAttemptErrorAfterCompletion: AttemptEventData & { readonly error: unknown };
 

@@ -48,6 +48,8 @@ export const loggedEvents: {
   jobAttemptFenced: ["warn", "Stale outcome refused"],
   jobAttemptStuck: ["error", "Process function ignores its signal"],
   jobAttemptLateResult: ["warn", "Late result dropped"],
+  jobAttemptTransactionRepeated: ["info", "Transaction rolled back by the store and run again"],
+  jobAttemptGivenBack: ["warn", "Transaction rolled back by the store, job given back"],
   jobAttemptErrorAfterCompletion: ["error", "Handler failed after its job was completed"],
   notifyContextAbsence: [
     "warn",

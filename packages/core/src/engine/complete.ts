@@ -31,7 +31,7 @@ export interface CompletionRequest {
 }
 
 export interface Completion {
-  readonly output: string | null;
+  readonly outcome: JobOutcome;
   readonly continuation: StateJob | null;
 }
 
@@ -89,7 +89,7 @@ export const completeInTransaction = async (
   const [result] = await engine.store.commitOutcomes({ ctx, outcomes: [outcome] });
   if (result!.kind === "refused") throw refusalError(job.id, result!);
   if (result!.kind === "applied") announceOutcome(effects, job, outcome, result!);
-  return { output, continuation: continuation?.continuation ?? null };
+  return { outcome, continuation: continuation?.continuation ?? null };
 };
 
 const createContinuation = async (

@@ -151,11 +151,20 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     provideContext: (callback) => adapter.provideContext(callback),
     runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
-    isTransientError: isWorthRepeating,
-    isRolledBackForOthers: (error) => adapter.isRolledBackForOthers(error),
+    isTransientError: (error) => answerSafely(() => isWorthRepeating(error)),
+    isRolledBackForOthers: (error) => answerSafely(() => adapter.isRolledBackForOthers(error)),
     close: () => adapter.close(),
   };
   return { ...store, createJobs: coalesceCreations(store, clock) };
+};
+
+/** About whatever user code may throw: what throws in its turn when it is looked at is nothing that is asked for. */
+const answerSafely = (question: () => boolean): boolean => {
+  try {
+    return question();
+  } catch {
+    return false;
+  }
 };
 
 const isSameJob = (job: NewJob, stored: StateJob): boolean =>

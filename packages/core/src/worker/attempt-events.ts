@@ -3,6 +3,7 @@ import type { LeaseRefusal } from "../contracts/state-adapter.ts";
 import { jobEventData, type Observe } from "../engine/observe.ts";
 import { refusalAbortReason } from "../engine/refusal.ts";
 import type { JobAbortReason } from "../model/entities.ts";
+import { restoreError, toStoredErrorText } from "../model/stored-error.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
@@ -35,6 +36,20 @@ export const reportRefusal = (
   held: HeldJob,
   refusal: LeaseRefusal,
 ): void => reportLostLease(observe, worker, held, refusalAbortReason(refusal));
+
+/** The store has rolled back a transaction of the handler, which is run again. */
+export const reportRepeated = (
+  observe: Observe,
+  worker: WorkerContext,
+  held: HeldJob,
+  { operation, run, error }: { operation: string; run: number; error: unknown },
+): void =>
+  observe("jobAttemptTransactionRepeated", () => ({
+    operation,
+    run,
+    error: restoreError(toStoredErrorText(error)),
+    ...attemptEventData(worker, held),
+  }));
 
 /** The store has refused an outcome because the lease is gone. */
 export const reportFenced = (

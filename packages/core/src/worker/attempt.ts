@@ -18,7 +18,14 @@ import type { StateJob } from "../model/job.ts";
 import type { RuntimeJobType } from "../model/job-types.ts";
 import { restoreError, toStoredErrorText } from "../model/stored-error.ts";
 import { attemptEventData } from "./attempt-events.ts";
-import { completeOutcome, errorOutcome, releaseOutcome, StoredInputRefused } from "./decide-outcome.ts";
+import {
+  completeOutcome,
+  errorOutcome,
+  giveBackOutcome,
+  isVerdict,
+  releaseOutcome,
+  StoredInputRefused,
+} from "./decide-outcome.ts";
 import type { HeldJob, RunningAttempt } from "./held-jobs.ts";
 import { createProcessSession, type ProcessSession } from "./process-session.ts";
 import type { Handler, WorkerContext } from "./worker-context.ts";
@@ -171,7 +178,7 @@ class Attempt implements RunningAttempt {
   fail(thrown: unknown): void {
     const ending: Ending = { kind: "threw", error: thrown };
     const settle = (): void => this.settle(ending);
-    const rolledBack = this.session?.abandon();
+    const rolledBack = this.session?.abandon(thrown);
     if (rolledBack) rolledBack.then(settle, settle);
     else settle();
   }
@@ -185,9 +192,27 @@ class Attempt implements RunningAttempt {
     if (session?.completed) this.reportErrorAfterCompletion(ending, session);
     const isDecided = session?.completed || (abortReason !== undefined && lostForCertain.has(abortReason));
     this.end(
-      isDecided ? undefined : decideEnding(worker, held, ending, abortReason, this.timeoutMs),
+      isDecided
+        ? undefined
+        : (this.giveBack(ending) ?? decideEnding(worker, held, ending, abortReason, this.timeoutMs)),
       ending.kind === "abandoned",
     );
+  }
+
+  /** Where the store, and not the handler, is to blame. */
+  giveBack(ending: Ending): JobOutcome | undefined {
+    if (ending.kind !== "threw" || !this.session?.transientFailure) return undefined;
+    const { worker, held, abortReason } = this;
+    const { error } = ending;
+    if (abortReason === "timeout" || abortReason === "shutdown" || isVerdict(error)) return undefined;
+    const outcome = giveBackOutcome(worker, held, error);
+    if (!outcome) return undefined;
+    worker.engine.observe("jobAttemptGivenBack", () => ({
+      error: restoreError(outcome.error),
+      retryInMs: outcome.schedule.afterMs,
+      ...this.eventData(),
+    }));
+    return outcome;
   }
 
   /** What was committed stands; the error is only told. */

@@ -1,7 +1,8 @@
 import type { JobOutcome } from "../contracts/state-adapter.ts";
-import { RescheduleJobError, UnrecoverableJobError } from "../errors.ts";
+import { ProcessMisuseError, RescheduleJobError, UnrecoverableJobError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
-import { defaultRetryPolicy, retryDelayMs } from "../model/retry-policy.ts";
+import { isInstance } from "../model/option-checks.ts";
+import { defaultRetryPolicy, retryDelayMs, type RetryPolicy } from "../model/retry-policy.ts";
 import { parseSchedule } from "../model/schedule.ts";
 import { toStoredErrorText } from "../model/stored-error.ts";
 import type { HeldJob } from "./held-jobs.ts";
@@ -51,6 +52,33 @@ export class StoredInputRefused extends Error {
     super("The stored input does not fit the schema of its job type.", { cause });
   }
 }
+
+/** Errors by which a handler, or a rule it broke, has decided about the job: nothing else is read into them. */
+export const isVerdict = (error: unknown): boolean =>
+  isInstance(error, RescheduleJobError) ||
+  isInstance(error, UnrecoverableJobError) ||
+  isInstance(error, ProcessMisuseError);
+
+/** How many claims of a job may have ended at no cost before transient errors of the store count as failed attempts. */
+export const mostFreeClaims = 20;
+const giveBackPolicy: RetryPolicy = { type: "exponential", baseMs: 50, maxMs: 5_000 };
+
+/**
+ * The store rolled the attempt back for reasons of its own: the job goes back as if it had not been claimed. Undefined
+ * when that has happened so often that the reason is likely to be the job after all.
+ */
+export const giveBackOutcome = (
+  worker: WorkerContext,
+  held: HeldJob,
+  error: unknown,
+): (Extract<JobOutcome, { kind: "release" }> & { schedule: { afterMs: number } }) | undefined => {
+  const { leaseVersion, attempt } = held.job;
+  const freeClaims = leaseVersion - attempt;
+  if (freeClaims >= mostFreeClaims) return undefined;
+  const { random } = worker.engine.runtime;
+  const afterMs = Math.ceil(retryDelayMs(giveBackPolicy, { attempt: freeClaims + 1, error }, random));
+  return { kind: "release", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
+};
 
 /** What becomes of a job whose attempt ended in `error`. */
 export const errorOutcome = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {

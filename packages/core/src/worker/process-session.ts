@@ -1,15 +1,6 @@
-import {
-  completeInTransaction,
-  type Completion,
-  type CompletionCallback,
-  type CompletionRequest,
-  encodeOutput,
-} from "../engine/complete.ts";
-import { runInScope } from "../engine/engine.ts";
-import type { Effects } from "../engine/effects.ts";
-import type { LeaseRefusal, TransactionOptions } from "../contracts/state-adapter.ts";
-import { refusalAbortReason, refusalError } from "../engine/refusal.ts";
-import { parseTransactionOptions, runAtomically } from "../engine/transaction.ts";
+import type { TransactionOptions } from "../contracts/state-adapter.ts";
+import { type CompletionCallback, encodeOutput } from "../engine/complete.ts";
+import { parseTransactionOptions } from "../engine/transaction.ts";
 import {
   InvalidOptionError,
   JobAttemptEndedError,
@@ -19,10 +10,11 @@ import {
 import { encodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import { requireFunction, requireOneOf, requireOptions } from "../model/option-checks.ts";
-import { reportFenced, reportRefusal } from "./attempt-events.ts";
+import { createAttemptTransactions, type OpenTransaction } from "./attempt-transactions.ts";
 import { createDeferred, type Deferred } from "./deferred.ts";
 import { createHandedOutCalls, handled, type HandedOutCall } from "./handed-out-calls.ts";
-import { type HeldJob, loseLease } from "./held-jobs.ts";
+import type { HeldJob } from "./held-jobs.ts";
+import { type AttemptGuard, createPersistence } from "./persist.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 const latePrepare =
@@ -38,13 +30,6 @@ const completion: unique symbol = Symbol("leasehold.completion");
 const completionMark = Object.freeze({ [completion]: true });
 
 type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown>;
-
-/** A transaction that `prepare({ mode: "atomic" })` opened and `complete` will end. */
-interface OpenTransaction {
-  /** Resolve to complete inside it, reject to roll it back. */
-  readonly ending: Deferred<CompletionCallback>;
-  readonly done: Promise<Completion>;
-}
 
 /**
  * The transactional side of one attempt.
@@ -66,13 +51,15 @@ export interface ProcessSession {
    * when `prepare` or `complete` is still open or has failed: what they wrote is not there.
    */
   finish(returned: unknown): Promise<string | undefined>;
-  /** The process function has thrown. Resolves when no transaction is open any more; undefined when none is. */
-  abandon(): Promise<void> | undefined;
+  /** The process function has thrown. Resolves when no call is open any more; undefined when none is. */
+  abandon(thrown: unknown): Promise<void> | undefined;
   /** The attempt is over: rolls back whatever is still open. */
   close(): void;
   readonly completed: boolean;
   /** What the first call of `prepare` or `complete` that failed was rejected with. */
   readonly failure: { readonly error: unknown } | undefined;
+  /** The store rolled back for a transient reason, and running the transaction again did not help or was not possible. */
+  readonly transientFailure: { readonly error: unknown } | undefined;
 }
 
 export const createProcessSession = (
@@ -114,62 +101,9 @@ export const createProcessSession = (
     return Promise.race([work, closed.promise]);
   };
 
-  /** Reports the loss before it is marked: what is marked counts as reported. */
-  const loseTo = (refusal: LeaseRefusal, report: typeof reportFenced): LeaseholdError => {
-    report(engine.observe, worker, held, refusal);
-    loseLease(held, refusalAbortReason(refusal));
-    return refusalError(job.id, refusal);
-  };
-
-  const lock = async (ctx: object, forOutcome: boolean): Promise<void> => {
-    const result = await engine.store.lockJob({ ctx, jobId: job.id, leaseToken });
-    if (result.kind === "locked") return;
-    // After an expiry the committer still tries, is refused too, and reports that.
-    const isFenced = forOutcome && result.reason !== "lease_expired";
-    throw loseTo(result, isFenced ? reportFenced : reportRefusal);
-  };
-
-  const completionRequest = (callback: CompletionCallback): CompletionRequest => ({
-    job,
-    leaseToken,
-    workerId: settings.workerId,
-    callback: (options) => whileOpen(Promise.resolve(callback(options))),
-    checkStillWanted: checkStillRunning,
-  });
-
-  const runCallback = (ctx: object, callback: unknown): Promise<unknown> => {
-    if (callback === undefined) return Promise.resolve();
-    const run = requireFunction<(ctx: object) => unknown>(callback, "prepare callback");
-    const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
-    return whileOpen(runInScope(engine, { origin }, async () => run({ ...ctx })));
-  };
-
-  const prepareStaged = (callback: unknown, options: TransactionOptions | undefined): Promise<unknown> => {
-    const work = async (ctx: object): Promise<unknown> => {
-      await lock(ctx, false);
-      const result = await runCallback(ctx, callback);
-      checkNotForsaken();
-      return result;
-    };
-    return runAtomically(engine, "prepare", undefined, work, options);
-  };
-
-  const prepareAtomic = (callback: unknown, options: TransactionOptions | undefined): Promise<unknown> => {
-    const prepared = createDeferred<unknown>();
-    const ending = createDeferred<CompletionCallback>();
-    const work = async (ctx: object, effects: Effects): Promise<Completion> => {
-      await lock(ctx, false);
-      const result = await runCallback(ctx, callback);
-      checkNotForsaken();
-      prepared.resolve(result);
-      const complete = await ending.promise;
-      return completeInTransaction(engine, ctx, effects, completionRequest(complete));
-    };
-    const done = runAtomically(engine, "prepare", undefined, work, options);
-    done.catch((error: unknown) => prepared.reject(error));
-    open = { ending, done };
-    return prepared.promise;
-  };
+  const guard: AttemptGuard = { checkStillRunning, checkNotForsaken, whileOpen };
+  const persistence = createPersistence(worker, held, guard);
+  const transactions = createAttemptTransactions(worker, held, guard, persistence);
 
   const prepareWith = async (options: unknown, callback: unknown): Promise<unknown> => {
     const { mode, isolationLevel } = requireOptions(options, "prepare", {
@@ -180,7 +114,9 @@ export const createProcessSession = (
     const transactionOptions = parseTransactionOptions(engine, { isolationLevel }, "prepare");
     if (completing) throw new ProcessMisuseError(latePrepare);
     checkStillRunning();
-    return (mode === "atomic" ? prepareAtomic : prepareStaged)(callback, transactionOptions);
+    if (mode === "staged") return transactions.prepareStaged(callback, transactionOptions);
+    open = transactions.prepareAtomic(callback, transactionOptions);
+    return open.prepared;
   };
 
   const prepare: PrepareFunction = (options, callback) => {
@@ -202,16 +138,7 @@ export const createProcessSession = (
     checkStillRunning();
     // Rejects with what `prepare` failed with: what it was to write is not there.
     if (preparing) await preparing;
-    if (open) {
-      open.ending.resolve(callback);
-      await open.done;
-    } else {
-      const work = async (ctx: object, effects: Effects): Promise<Completion> => {
-        await lock(ctx, true);
-        return completeInTransaction(engine, ctx, effects, completionRequest(callback));
-      };
-      await runAtomically(engine, "complete", undefined, work, options);
-    }
+    await (open ? open.complete(callback) : transactions.complete(callback, options));
     completed = true;
     // The lease is over as it should be. Whoever finds it gone has nothing to tell the process function.
     held.committing = true;
@@ -225,6 +152,7 @@ export const createProcessSession = (
 
   const reportProgress = async (value: unknown): Promise<void> => {
     checkStillRunning();
+    if (completed) throw new JobAttemptEndedError(job.id, "it has completed the job");
     if (open || (completing && !completed)) {
       // The row is locked by our own transaction: a store with one writer would wait for it for ever.
       throw new ProcessMisuseError(
@@ -242,7 +170,7 @@ export const createProcessSession = (
     if (result!.kind !== "refused") return;
     // Once the attempt is over, the lease is gone because its outcome was written.
     checkStillRunning();
-    throw loseTo(result!, reportRefusal);
+    throw transactions.loseTo(result!);
   };
 
   const close = (): void => {
@@ -251,10 +179,8 @@ export const createProcessSession = (
     if (completed || (!open && !closed)) return;
     const reason =
       forsaken ?? new JobAttemptEndedError(job.id, getAbortReason() ?? "its process function has settled");
-    // Whoever waits for these handles the rejection; that nobody waits any more is no error.
-    open?.ending.promise.catch(() => {});
-    open?.ending.reject(reason);
-    open?.done.catch(() => {});
+    open?.rollBack(reason);
+    // Whoever waits for it handles the rejection; that nobody waits any more is no error.
     closed?.promise.catch(() => {});
     closed?.reject(reason);
   };
@@ -300,14 +226,20 @@ export const createProcessSession = (
       await completeWith(() => returned);
       return undefined;
     },
-    abandon: () =>
-      calls.open ? forsake(new JobAttemptEndedError(job.id, "its handler has thrown")) : undefined,
+    abandon: (thrown) => {
+      // In atomic mode whatever the handler does with the store belongs to the transaction.
+      if (open) persistence.noteTransientFailure(thrown);
+      return calls.open ? forsake(new JobAttemptEndedError(job.id, "its handler has thrown")) : undefined;
+    },
     close,
     get completed() {
       return completed;
     },
     get failure() {
       return calls.failure;
+    },
+    get transientFailure() {
+      return persistence.transientFailure;
     },
   };
 };

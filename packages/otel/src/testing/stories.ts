@@ -99,6 +99,14 @@ export const stories: Readonly<Record<string, Story>> = {
     await bench.leasehold.startJobSequence({ typeName: "slips" });
     await bench.drain(bench.worker, { workerId: "w1" });
   },
+  "rolled back": async (adapter) => {
+    let locks = 0;
+    const bench = await createObservedBench(adapter, ({ method }) =>
+      method === "lockJob" && (locks += 1) < 8 ? { kind: "fail_before" } : undefined,
+    );
+    await bench.leasehold.startJobSequence({ typeName: "chain" });
+    await bench.drain(bench.worker, { workerId: "w1" });
+  },
   timeout: async (adapter) => {
     const bench = await createObservedBench(adapter);
     await bench.leasehold.startJobSequence({ typeName: "hangs" });

@@ -140,8 +140,9 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
       // What was committed is not done again, although the worker was never told.
       const expected = what === "reply" ? 1 : 2;
       expect(runs).toBe(expected);
+      // And what was not is done again within the attempt.
       const jobs = await bench.rows("SELECT status, attempt, output FROM $schema.job");
-      expect(jobs).toEqual([{ status: "completed", attempt: expected, output: String(expected) }]);
+      expect(jobs).toEqual([{ status: "completed", attempt: 1, output: String(expected) }]);
     });
   });
 
@@ -176,8 +177,8 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
       const sequences = Array.from({ length: jobs }, (_, n) => ({
         typeName: "work" as const,
         input: { n },
-        // Each loss costs one job one attempt at most.
-        maxAttempts: 100,
+        // A lost connection costs no attempt; a lease that nobody could renew in time still does.
+        maxAttempts: 10,
       }));
       await bench.leasehold.startJobSequences({ sequences });
       storm();

@@ -1,0 +1,317 @@
+import assert from "node:assert/strict";
+import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { rescheduleJob } from "../../worker/reschedule-job.ts";
+import type { Scenario } from "../scenario.ts";
+import type { AppOptions, StoryStateAdapter } from "../story.ts";
+
+const jobTypes = defineUnionJobTypes<{
+  charge: { input: null; output: string };
+  receipt: { input: null; output: null };
+}>();
+
+// With a single attempt, none can be charged without the job failing.
+const once = { typeName: "charge", maxAttempts: 1 } as const;
+
+class Deadlock extends Error {
+  override readonly name = "Deadlock";
+}
+
+/** Throws for the first `times` calls, as a statement does that the store has rolled back for the sake of another. */
+const deadlocks = (times: number): (() => void) => {
+  let left = times;
+  return () => {
+    if (left > 0) {
+      left -= 1;
+      throw new Deadlock("rolled back so that another could go on");
+    }
+  };
+};
+
+const knowsDeadlocks = (adapter: StoryStateAdapter): Partial<StoryStateAdapter> => ({
+  isTransientError: (error) => error instanceof Deadlock || adapter.isTransientError(error),
+});
+
+const withDeadlocks: AppOptions = { store: knowsDeadlocks };
+
+/** Loses the connection at the end of the first transaction: once it has committed, or just before. */
+const losingFirstCommit = (committed: boolean): AppOptions => {
+  let isFirst = true;
+  return {
+    store: (adapter) => ({
+      ...knowsDeadlocks(adapter),
+      runInTransaction: async (callback, parent) => {
+        const loses = isFirst && parent === undefined;
+        if (!loses) return adapter.runInTransaction(callback, parent);
+        isFirst = false;
+        const result = await adapter.runInTransaction(async (ctx) => {
+          const value = await callback(ctx);
+          if (!committed) throw new Deadlock("the connection was lost");
+          return value;
+        });
+        if (committed) throw new Deadlock("the connection was lost");
+        return result;
+      },
+    }),
+  };
+};
+
+export const describeRolledBackTransactions: Scenario = ({ test }) => {
+  test("complete is run again within the attempt", jobTypes, async ({ openAnother, queue }) => {
+    const { leasehold, work, completion, events } = await openAnother(withDeadlocks);
+    const mayDeadlock = deadlocks(3);
+    let handlerRuns = 0;
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ complete }) => {
+          handlerRuns += 1;
+          return complete(async (ctx) => {
+            const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt" });
+            mayDeadlock();
+            return id;
+          });
+        },
+      }),
+    );
+    const started = await leasehold.startJobSequence(once);
+
+    const { output } = await completion(started);
+
+    assert.equal(handlerRuns, 1);
+    assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+    const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [output],
+    );
+    assert.deepEqual(
+      events.all("jobAttemptTransactionRepeated").map(({ id, operation, run }) => [id, operation, run]),
+      [1, 2, 3].map((run) => [started.id, "complete", run]),
+    );
+    assert.deepEqual(events.all("jobAttemptFailed"), []);
+  });
+
+  test("a job whose complete is rolled back on and on is given back at no cost", jobTypes, async (story) => {
+    const { leasehold, work, completion, events } = await story.openAnother(withDeadlocks);
+    const mayDeadlock = deadlocks(7);
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ complete }) =>
+          complete(() => {
+            mayDeadlock();
+            return "charged";
+          }),
+      }),
+    );
+    const started = await leasehold.startJobSequence(once);
+    await completion(started);
+    const givenBack = await events.first("jobAttemptGivenBack");
+    assert.deepEqual([givenBack.id, givenBack.attempt], [started.id, 1]);
+    assert.ok(givenBack.error instanceof Error);
+    assert.equal(givenBack.error.name, "Deadlock");
+    assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+  });
+
+  test("an atomic prepare is run again until the handler has its result", jobTypes, async (story) => {
+    const { leasehold, work, completion } = await story.openAnother(withDeadlocks);
+    const mayDeadlock = deadlocks(2);
+    let handlerRuns = 0;
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ prepare, complete }) => {
+          handlerRuns += 1;
+          const read = await prepare({ mode: "atomic" }, () => {
+            mayDeadlock();
+            return "read";
+          });
+          return complete(() => read);
+        },
+      }),
+    );
+    await completion(await leasehold.startJobSequence(once));
+    assert.equal(handlerRuns, 1);
+  });
+
+  for (const where of ["in complete", "between prepare and complete"] as const) {
+    test(`atomic, rolled back ${where}: the job is given back at no cost`, jobTypes, async (story) => {
+      const { leasehold, work, completion, events } = await story.openAnother(withDeadlocks);
+      const mayDeadlock = deadlocks(1);
+      let handlerRuns = 0;
+      let prepareRuns = 0;
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async ({ prepare, complete }) => {
+            handlerRuns += 1;
+            await prepare({ mode: "atomic" }, () => {
+              prepareRuns += 1;
+            });
+            if (where === "between prepare and complete") mayDeadlock();
+            return complete(() => {
+              mayDeadlock();
+              return "charged";
+            });
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence(once);
+      await completion(started);
+      assert.deepEqual([handlerRuns, prepareRuns], [2, 2]);
+      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+      assert.equal(events.all("jobAttemptGivenBack").length, 1);
+    });
+  }
+
+  test("a staged prepare is run again within the attempt", jobTypes, async ({ openAnother, queue }) => {
+    const { leasehold, work, completion, events } = await openAnother(withDeadlocks);
+    const mayDeadlock = deadlocks(2);
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ prepare, complete }) => {
+          const receiptId = await prepare({ mode: "staged" }, async (ctx) => {
+            const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt" });
+            mayDeadlock();
+            return id;
+          });
+          return complete(() => receiptId);
+        },
+      }),
+    );
+    const { output } = await completion(await leasehold.startJobSequence(once));
+    const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [output],
+    );
+    const [first] = events.all("jobAttemptTransactionRepeated");
+    assert.equal(first?.operation, "prepare");
+  });
+
+  test(
+    "a staged prepare that may have committed is left to the next attempt, at no cost",
+    jobTypes,
+    async ({ openAnother }) => {
+      const { leasehold, work, completion } = await openAnother(losingFirstCommit(true));
+      let handlerRuns = 0;
+      let prepareRuns = 0;
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async ({ prepare, complete }) => {
+            handlerRuns += 1;
+            await prepare({ mode: "staged" }, () => {
+              prepareRuns += 1;
+            });
+            return complete(() => "charged");
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence(once);
+      await completion(started);
+      assert.deepEqual([handlerRuns, prepareRuns], [2, 2]);
+      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+    },
+  );
+
+  for (const mode of [undefined, "atomic"] as const) {
+    const name = mode ? "an atomic complete" : "a complete";
+
+    test(`${name} whose commit was not answered is recognised`, jobTypes, async ({ openAnother, queue }) => {
+      const { leasehold, work, completion, events } = await openAnother(losingFirstCommit(true));
+      let callbackRuns = 0;
+      const worker = await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async ({ prepare, complete }) => {
+            if (mode) await prepare({ mode });
+            return complete(async (ctx) => {
+              callbackRuns += 1;
+              const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt" });
+              return id;
+            });
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence(once);
+      const { output } = await completion(started);
+      await events.first("jobAttemptCompleted");
+      await worker.stop();
+      assert.equal(callbackRuns, 1);
+      const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+      assert.deepEqual(
+        jobs.map(({ id }) => id),
+        [output],
+      );
+      // As if the answer had come: everybody is told, once, and nobody of a lost lease.
+      assert.equal(events.all("jobCompleted").length, 1);
+      assert.equal(events.all("jobAttemptCompleted").length, 1);
+      assert.deepEqual(events.all("jobAttemptFenced"), []);
+      assert.deepEqual(events.all("jobAttemptGivenBack"), []);
+    });
+
+    test(`${name} that did not commit is not taken for one that did`, jobTypes, async (story) => {
+      const { leasehold, work, completion } = await story.openAnother(losingFirstCommit(false));
+      let callbackRuns = 0;
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "charge",
+          process: async ({ prepare, complete }) => {
+            if (mode) await prepare({ mode });
+            return complete(async (ctx) => {
+              callbackRuns += 1;
+              const { id } = await leasehold.startJobSequence({ ...ctx, typeName: "receipt" });
+              return id;
+            });
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence(once);
+      const { output } = await completion(started);
+      assert.equal(callbackRuns, 2);
+      const { jobs } = await leasehold.listJobs({ queue: story.queue, typeName: "receipt" });
+      assert.deepEqual(
+        jobs.map(({ id }) => id),
+        [output],
+      );
+      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+    });
+  }
+
+  test("what the handler makes of it counts: it may put the job off", jobTypes, async (story) => {
+    const { leasehold, work, completion, events } = await story.openAnother(withDeadlocks);
+    let callbackRuns = 0;
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ complete }) =>
+          complete(() => {
+            callbackRuns += 1;
+            if (callbackRuns === 1) rescheduleJob({ afterMs: 1 }, new Deadlock("the reason"));
+            return "charged";
+          }),
+      }),
+    );
+    await completion(await leasehold.startJobSequence(once));
+    assert.equal(callbackRuns, 2);
+    assert.deepEqual(events.all("jobAttemptTransactionRepeated"), []);
+    assert.equal(events.all("jobAttemptRescheduled").length, 1);
+  });
+
+  test("errors that are not transient cost an attempt", jobTypes, async (story) => {
+    const { leasehold, work, failure, events } = await story.openAnother(withDeadlocks);
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "charge",
+        process: async ({ complete }) =>
+          complete(() => {
+            throw new Error("declined");
+          }),
+      }),
+    );
+    assert.equal((await failure(await leasehold.startJobSequence(once))).reason, "attempts_exhausted");
+    assert.deepEqual(events.all("jobAttemptTransactionRepeated"), []);
+  });
+};
