@@ -102,6 +102,7 @@ const workerStartOptions = {
   leaseMs: true,
   maxAttempts: true,
   reapIntervalMs: true,
+  pruneIntervalMs: true,
   abortGraceMs: true,
   stopDeadlineMs: true,
   commitBatchSize: true,
@@ -118,6 +119,7 @@ const leaseholdOptions = {
   maxPayloadBytes: true,
   storeDeadlineMs: true,
   storeRetry: true,
+  defaults: true,
   runtime: true,
 } satisfies Names<LeaseholdOptions<object, InProcessStateAdapter>>;
 
@@ -134,6 +136,7 @@ const jobTypeOptions = {
   retry: true,
   timeoutMs: true,
   leaseMs: true,
+  retention: true,
 } satisfies Names<JobTypeOptions>;
 
 const handlerOptions = {

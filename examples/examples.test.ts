@@ -10,6 +10,7 @@ import * as gracefulStop from "./graceful-stop.ts";
 import * as jobTypeSettings from "./job-type-settings.ts";
 import * as middleware from "./middleware.ts";
 import * as queries from "./queries.ts";
+import * as retention from "./retention.ts";
 import * as queuesAndPriorities from "./queues-and-priorities.ts";
 import * as retryAndDeadLetter from "./retry-and-dead-letter.ts";
 import * as scheduledJob from "./scheduled-job.ts";
@@ -187,6 +188,14 @@ const examples: Record<string, Expectation> = {
   "queues-and-priorities": {
     main: queuesAndPriorities.main,
     lines: ["Alert: disk almost full", "Reports in order: for the board meeting, weekly, monthly"],
+  },
+  retention: {
+    main: retention.main,
+    lines: [
+      "After an hour the first poll is gone; the next one is on its way",
+      "After a week the mail is gone",
+      "The payment is kept: completed",
+    ],
   },
   queries: {
     main: queries.main,

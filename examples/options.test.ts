@@ -128,7 +128,16 @@ const filters = [
   "finishedBefore",
 ];
 const jobOptions = ["typeName", "input", "id", "queue", "priority", "maxAttempts", "timeoutMs", "schedule"];
-const settings = ["onBlockerFailure", "queue", "priority", "maxAttempts", "retry", "timeoutMs", "leaseMs"];
+const settings = [
+  "onBlockerFailure",
+  "queue",
+  "priority",
+  "maxAttempts",
+  "retry",
+  "timeoutMs",
+  "leaseMs",
+  "retention",
+];
 const page = ["limit", "cursor"];
 const pool = {
   connect: () => undefined,
@@ -152,6 +161,7 @@ const objects: Record<string, OptionsObject> = {
       "maxPayloadBytes",
       "storeDeadlineMs",
       "storeRetry",
+      "defaults",
       "runtime",
     ],
     pass: (options) => createLeasehold({ stateAdapter, jobTypes, ...options }),
@@ -159,6 +169,14 @@ const objects: Record<string, OptionsObject> = {
   storeRetry: {
     names: ["maxAttempts", "initialDelayMs", "maxDelayMs"],
     pass: (storeRetry) => createLeasehold({ stateAdapter, jobTypes, storeRetry }),
+  },
+  defaults: {
+    names: ["retention"],
+    pass: (defaults) => createLeasehold({ stateAdapter, jobTypes, defaults }),
+  },
+  retention: {
+    names: ["completedMs", "failedMs"],
+    pass: (retention) => createLeasehold({ stateAdapter, jobTypes, defaults: { retention } }),
   },
   createInProcessStateAdapter: { names: ["clock"], pass: createInProcessStateAdapter },
   createConsoleLog: { names: ["level"], pass: createConsoleLog },
@@ -171,12 +189,12 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) => untyped(defineUnionJobTypes as AnyFunction)({ task: options }),
   },
   startJobSequence: {
-    names: [...jobOptions, "deduplication", "startBlockers"],
+    names: [...jobOptions, "deduplication", "detached", "startBlockers"],
     pass: (options) => api["startJobSequence"]!({ typeName: "task", ...options }),
   },
   startJobSequences: { names: ["sequences"], pass: (options) => api["startJobSequences"]!(options) },
   "an element of startJobSequences": {
-    names: [...jobOptions, "deduplication", "startBlockers"],
+    names: [...jobOptions, "deduplication", "detached", "startBlockers"],
     pass: (options) => api["startJobSequences"]!({ sequences: [{ typeName: "task", ...options }] }),
   },
   continueWith: { names: [...jobOptions, "startBlockers"], pass: continueWith },
@@ -213,6 +231,7 @@ const objects: Record<string, OptionsObject> = {
       "leaseMs",
       "maxAttempts",
       "reapIntervalMs",
+      "pruneIntervalMs",
       "abortGraceMs",
       "stopDeadlineMs",
       "commitBatchSize",

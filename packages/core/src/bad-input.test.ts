@@ -345,6 +345,7 @@ describe("bad input to a worker", () => {
       ["pollIntervalMs", integers(1, year)],
       ["maxAttempts", integers(1, largestInt)],
       ["reapIntervalMs", integers(1, year)],
+      ["pruneIntervalMs", integers(1, year)],
       ["abortGraceMs", integers(0, year)],
       ["stopDeadlineMs", integers(0, year)],
       ["commitBatchSize", integers(1, 10_000)],
@@ -389,6 +390,7 @@ describe("bad input to createLeasehold", () => {
       ["maxPayloadBytes", [0, -1, 1.5, "1"]],
       ["storeDeadlineMs", [0, -1, 1.5, "1"]],
       ["storeRetry", ["text", 7]],
+      ["defaults", ["text", 7]],
       ["colour", ["red"]],
     ];
     const create = createLeasehold as unknown as (options: unknown) => Promise<unknown>;

@@ -245,6 +245,7 @@ const otherFunctions: Record<string, () => Call[]> = {
       "maxPayloadBytes",
       "storeDeadlineMs",
       "storeRetry",
+      "defaults",
       "runtime",
     ]);
   },
@@ -256,7 +257,7 @@ const otherFunctions: Record<string, () => Call[]> = {
   defineJobTypes: () => {
     const define = defineJobTypes as unknown as (options: unknown) => unknown;
     const options = ["input", "output", "internal", "continuesTo", "blockers", "onBlockerFailure", "queue"];
-    const numbers = ["priority", "maxAttempts", "timeoutMs", "leaseMs", "retry"];
+    const numbers = ["priority", "maxAttempts", "timeoutMs", "leaseMs", "retry", "retention"];
     return [
       (value) => define(value),
       ...withOptions((work) => define({ work }), {}, [...options, ...numbers]),
@@ -287,6 +288,7 @@ const otherFunctions: Record<string, () => Call[]> = {
         "leaseMs",
         "maxAttempts",
         "reapIntervalMs",
+        "pruneIntervalMs",
         "abortGraceMs",
         "stopDeadlineMs",
         "commitBatchSize",

@@ -19,6 +19,7 @@ import { longestDurationMs } from "./model/limits.ts";
 import { createNotifier } from "./engine/notifier.ts";
 import { createObserve } from "./engine/observe.ts";
 import * as queries from "./engine/queries.ts";
+import { createRetention } from "./engine/retention.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
 import { createTracer } from "./engine/trace.ts";
@@ -27,6 +28,7 @@ import { type SequenceView, viewSequence } from "./engine/view.ts";
 import { InvalidOptionError } from "./errors.ts";
 import { hintChannels } from "./memory/hint-channels.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
+import { type LeaseholdDefaults, parseDefaults } from "./model/defaults.ts";
 import type { JobTypes } from "./model/job-types.ts";
 import {
   type OptionNames,
@@ -58,6 +60,8 @@ export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> 
   readonly storeDeadlineMs?: number | undefined;
   /** How store calls that fail for a passing reason are repeated. */
   readonly storeRetry?: Partial<StoreRetryOptions> | undefined;
+  /** For all jobs, unless something else is said for a type or a job. */
+  readonly defaults?: LeaseholdDefaults | undefined;
   /** Time, randomness and ids, for tests. */
   readonly runtime?: Runtime | undefined;
 }
@@ -119,6 +123,7 @@ const knownOptions: OptionNames<keyof LeaseholdOptions<unknown, AnyStateAdapter>
   maxPayloadBytes: true,
   storeDeadlineMs: true,
   storeRetry: true,
+  defaults: true,
   runtime: true,
 };
 
@@ -141,6 +146,8 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   requireMethods(codec, "codec", ["encode", "decode"]);
   if (options.log !== undefined) requireFunction(options.log, "log");
   const observe = createObserve(options.log, options.observabilityAdapter);
+  const jobTypes = createJobTypeRegistry(options.jobTypes);
+  const defaults = parseDefaults(options.defaults);
   return {
     store: createDispatch({
       adapter: options.stateAdapter,
@@ -162,7 +169,8 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       min: 1,
       max: 2 ** 30,
     }),
-    jobTypes: createJobTypeRegistry(options.jobTypes),
+    jobTypes,
+    retention: createRetention(defaults.retention, jobTypes.known),
     scope: createAsyncScope(),
   };
 };

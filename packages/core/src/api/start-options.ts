@@ -157,6 +157,11 @@ interface StartBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
   readonly typeName: TTypeName;
   /** Returns the sequence that is already there instead of starting a second one with the same key. */
   readonly deduplication?: DeduplicationOptions | undefined;
+  /**
+   * A tree of its own, also where a handler starts it: it can then be deleted and pruned by itself, as it must be when
+   * each job of an endless chain starts the next. `originId` still names the job that started it. Default: false.
+   */
+  readonly detached?: boolean | undefined;
 }
 
 /** The types that can be started in bulk: those without blockers. */

@@ -60,6 +60,8 @@ export interface WorkerStartOptions {
   readonly maxAttempts?: number | undefined;
   /** How often to look for jobs whose worker has gone silent. */
   readonly reapIntervalMs?: number | undefined;
+  /** How often to look for finished jobs past their `retention`, where there is any. */
+  readonly pruneIntervalMs?: number | undefined;
   /** How long a handler may go on after its signal has aborted before its slot is given away. */
   readonly abortGraceMs?: number | undefined;
   /** How long `stop` lets running jobs go on before it aborts them; see `StopOptions`. */

@@ -7,6 +7,7 @@ import type { Effects } from "./effects.ts";
 import type { Listening } from "./listening.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
+import type { Retention } from "./retention.ts";
 import type { Tracer } from "./trace.ts";
 
 /** What surrounds a call without being passed to it. */
@@ -31,6 +32,7 @@ export interface Engine {
   readonly codec: Codec;
   readonly maxPayloadBytes: number;
   readonly jobTypes: JobTypeRegistry;
+  readonly retention: Retention;
   readonly scope: AsyncScope<Scope>;
 }
 

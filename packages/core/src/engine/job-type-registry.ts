@@ -11,6 +11,8 @@ import { isInstance, readProperty } from "../model/option-checks.ts";
 export interface JobTypeRegistry {
   /** A type's settings; empty ones where types exist for the compiler only. */
   get(typeName: string): RuntimeJobType;
+  /** All types of which something is known. */
+  readonly known: ReadonlyMap<string, RuntimeJobType>;
 }
 
 const noSettings: RuntimeJobType = {};
@@ -27,6 +29,7 @@ export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry =>
     );
   }
   return {
+    known: definitions as AnyJobTypes["definitions"],
     get: (typeName) => {
       const type = (definitions as AnyJobTypes["definitions"]).get(typeName);
       if (type) return type;

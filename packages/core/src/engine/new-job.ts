@@ -5,6 +5,7 @@ import type { StateJob } from "../model/job.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import {
   type OptionNames,
+  requireBoolean,
   requireId,
   requireInteger,
   requireName,
@@ -29,10 +30,11 @@ export interface JobRequest {
   readonly timeoutMs?: unknown;
   readonly schedule?: unknown;
   readonly deduplication?: unknown;
+  readonly detached?: unknown;
   readonly startBlockers?: unknown;
 }
 
-export const continuationOptions: OptionNames<keyof Omit<JobRequest, "deduplication">> = {
+export const continuationOptions: OptionNames<keyof Omit<JobRequest, "deduplication" | "detached">> = {
   typeName: true,
   input: true,
   id: true,
@@ -43,7 +45,11 @@ export const continuationOptions: OptionNames<keyof Omit<JobRequest, "deduplicat
   schedule: true,
   startBlockers: true,
 };
-export const startOptions: OptionNames<keyof JobRequest> = { ...continuationOptions, deduplication: true };
+export const startOptions: OptionNames<keyof JobRequest> = {
+  ...continuationOptions,
+  deduplication: true,
+  detached: true,
+};
 
 const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   if (value === undefined) return null;
@@ -108,7 +114,11 @@ export const buildNewJob = (
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
 
+  const isDetached = request.detached !== undefined && requireBoolean(request.detached, "detached");
+
   const origin = engine.scope.getStore()?.origin;
+  // A continuation stays in the tree of its sequence, a detached start in none but its own.
+  const rootSequenceId = predecessor?.rootSequenceId ?? (isDetached ? id : (origin?.rootSequenceId ?? id));
   const build = (input: unknown): NewJob => ({
     id,
     typeName,
@@ -116,7 +126,7 @@ export const buildNewJob = (
     sequenceTypeName: predecessor?.sequenceTypeName ?? typeName,
     sequenceIndex: predecessor ? predecessor.sequenceIndex + 1 : 0,
     sequenceCreatedAt: predecessor?.sequenceCreatedAt ?? null,
-    rootSequenceId: predecessor?.rootSequenceId ?? origin?.rootSequenceId ?? id,
+    rootSequenceId,
     originId: predecessor?.id ?? origin?.jobId ?? null,
     traceContext: null,
     queue,

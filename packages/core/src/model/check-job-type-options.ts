@@ -14,6 +14,7 @@ import {
   requirePlainObject,
   type UncheckedOptions,
 } from "./option-checks.ts";
+import { parseRetention } from "./retention.ts";
 import { parseRetryPolicy } from "./retry-policy.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
@@ -25,6 +26,7 @@ const knownSettings: OptionNames<keyof JobTypeSettings> = {
   retry: true,
   timeoutMs: true,
   leaseMs: true,
+  retention: true,
 };
 
 const knownOptions: OptionNames<keyof JobTypeOptions> = {
@@ -92,6 +94,7 @@ const readSettings = (entry: UncheckedOptions<keyof JobTypeOptions>, at: OptionP
     retry: optional(entry.retry, (retry) => parseRetryPolicy(retry, at("retry"))),
     timeoutMs: integer("timeoutMs", durationLimits),
     leaseMs: integer("leaseMs", durationLimits),
+    retention: optional(entry.retention, (given) => parseRetention(given, at("retention"))),
   };
 };
 

@@ -7,6 +7,7 @@ import type {
   DefineContinuationOutput,
   DefineParsed,
 } from "./job-type-markers.ts";
+import type { RetentionOptions } from "./retention.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import type { AnyStandardSchema, SchemaInput, SchemaOutput, StandardSchemaV1 } from "./standard-schema.ts";
 
@@ -37,6 +38,8 @@ export interface JobTypeSettings {
   readonly timeoutMs?: number;
   /** How long a worker may be silent before the job is given to another one. */
   readonly leaseMs?: number;
+  /** How long finished trees are kept whose root sequence is of this type. Default: `defaults.retention`. */
+  readonly retention?: RetentionOptions;
 }
 
 /** One entry of `defineJobTypes`. */
@@ -74,6 +77,7 @@ export interface RuntimeJobType {
   readonly retry?: RetryPolicy | undefined;
   readonly timeoutMs?: number | undefined;
   readonly leaseMs?: number | undefined;
+  readonly retention?: RetentionOptions | undefined;
 }
 
 /** The job types of an application: `TDefs` for the compiler, `definitions` for the engine. */

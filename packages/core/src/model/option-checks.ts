@@ -71,6 +71,11 @@ export const requireNumber = (value: unknown, option: string, limits: NumberLimi
   return requireWithin(value, option, "a number", limits);
 };
 
+export const requireBoolean = (value: unknown, option: string): boolean => {
+  if (typeof value !== "boolean") throw new InvalidOptionError(option, "must be true or false", value);
+  return value;
+};
+
 /** Says nothing about parameters and result: the type argument is the caller's word. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a cast that callers make in one place, here
 export const requireFunction = <TFunction extends (...parameters: never[]) => unknown>(

@@ -8,6 +8,7 @@ import { createConsumer } from "./consumer.ts";
 import { startFetcher } from "./fetcher.ts";
 import { createHeldJobs } from "./held-jobs.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
+import { startPruner } from "./pruner.ts";
 import { startReaper } from "./reaper.ts";
 import type { ProcessGate } from "./process-gate.ts";
 import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts";
@@ -45,6 +46,7 @@ export const startWorker = async (
   });
   const leaseKeeper = startLeaseKeeper(worker);
   const reaper = startReaper(worker);
+  const pruner = startPruner(worker);
   const fetcher = startFetcher(worker, consumer, gate);
 
   const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
@@ -75,7 +77,7 @@ export const startWorker = async (
     state = "stopping";
     observe("workerStopping", () => ({ workerId, typeNames }));
     consumer.stop();
-    const loopsEnded = Promise.all([fetcher.stop(), reaper.stop()]);
+    const loopsEnded = Promise.all([fetcher.stop(), reaper.stop(), pruner?.stop()]);
 
     await endsBy(deadline, consumer.drained());
     const abortedJobs = consumer.abortRunning();
@@ -134,6 +136,7 @@ export const startWorker = async (
         fetcher: fetcher.health(),
         "lease keeper": leaseKeeper.health(),
         reaper: reaper.health(),
+        ...(pruner ? { pruner: pruner.health() } : {}),
       };
       const problems = Object.entries(loops)
         .filter(([, { failures }]) => failures >= 3)

@@ -30,6 +30,7 @@ export interface WorkerSettings {
   readonly retry: RetryPolicy | undefined;
   readonly maxAttempts: number | undefined;
   readonly reapIntervalMs: number;
+  readonly pruneIntervalMs: number;
   readonly abortGraceMs: number;
   readonly stopDeadlineMs: number;
   readonly commitBatchSize: number;

@@ -77,6 +77,66 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
     },
   );
 
+  test("a detached start has a tree of its own, and still says who started it", jobTypes, async (story) => {
+    const { leasehold, work, completion } = story;
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({
+          typeName: "parent",
+          process: async () => {
+            const { id } = await leasehold.startJobSequence({
+              typeName: "waiting",
+              detached: true,
+              startBlockers: async () => [
+                await leasehold.startJobSequence({
+                  typeName: "nested",
+                  startBlockers: async () => [await leasehold.startJobSequence({ typeName: "leaf" })],
+                }),
+              ],
+            });
+            return { childId: id };
+          },
+        })
+        .implementJobType({ typeName: "waiting", process: async () => {} })
+        .implementJobType({ typeName: "nested", process: async () => {} })
+        .implementJobType({ typeName: "leaf", process: async () => {} }),
+    );
+
+    const parent = await leasehold.startJobSequence({ typeName: "parent" });
+    const { childId } = (await completion(parent)).output;
+    const child = await completion({ id: childId, typeName: "waiting" });
+
+    assert.deepEqual([child.rootSequenceId, child.originId], [childId, parent.id]);
+    const [nested] = await leasehold.getJobBlockers({ id: childId });
+    assert.deepEqual([nested?.rootSequenceId, nested?.originId], [childId, childId]);
+    // The two can be deleted one without the other.
+    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [parent.id] }), {
+      deletedJobs: 1,
+    });
+    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [childId] }), { deletedJobs: 3 });
+  });
+
+  test(
+    "detached starts in bulk have trees of their own",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "parent",
+          process: async () => {
+            const [joined, detached] = await leasehold.startJobSequences({
+              sequences: [{ typeName: "leaf" }, { typeName: "leaf", detached: true }],
+            });
+            return { childId: `${joined?.rootSequenceId} ${detached?.rootSequenceId === detached?.id}` };
+          },
+        }),
+      );
+      const parent = await leasehold.startJobSequence({ typeName: "parent" });
+      assert.equal((await completion(parent)).output.childId, `${parent.id} true`);
+    },
+  );
+
   test("blockers started with a job belong to its tree, at any depth", jobTypes, async ({ leasehold }) => {
     const root = await leasehold.startJobSequence({
       typeName: "waiting",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createLeasehold } from "../../leasehold.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { until } from "../patience.ts";
@@ -53,6 +54,50 @@ export const describePruning: Scenario = ({ testAlone }) => {
       deletedJobs: 1,
     });
     assert.equal((await leasehold.getJob({ id: open.id }))?.status, "pending");
+  });
+
+  testAlone("workers remove what is past its retention, and nothing else", jobTypes, async (story) => {
+    const { stateAdapter } = story;
+    const leasehold = await createLeasehold({
+      stateAdapter,
+      jobTypes: defineUnionJobTypes<{
+        short: { input: null; output: null };
+        kept: { input: null; output: null };
+        failing: { input: null; output: null };
+      }>({ kept: { retention: { completedMs: null } } }),
+      defaults: { retention: { completedMs: 1 } },
+    });
+    const short = await leasehold.startJobSequence({ typeName: "short" });
+    const kept = await leasehold.startJobSequence({ typeName: "kept" });
+    const failing = await leasehold.startJobSequence({ typeName: "failing", maxAttempts: 1 });
+    const open = await leasehold.startJobSequence({ typeName: "short", schedule: { afterMs: 3_600_000 } });
+    const worker = await leasehold
+      .createWorker()
+      .implementJobType({ typeName: "short", process: async () => {} })
+      .implementJobType({ typeName: "kept", process: async () => {} })
+      .implementJobType({
+        typeName: "failing",
+        process: async () => {
+          throw new Error("no");
+        },
+      })
+      .start({ pruneIntervalMs: 10, pollIntervalMs: 10 });
+    const status = async ({ id }: { readonly id: string }): Promise<string | undefined> =>
+      (await leasehold.getJob({ id }))?.status;
+    try {
+      await until(async () => (await status(kept)) === "completed", "the one is completed");
+      await until(async () => (await status(failing)) === "failed", "the other has failed");
+      await until(async () => (await status(short)) === undefined, "what is past its retention is gone");
+      // One more pass, at the end of which the rest would be gone too.
+      const second = await leasehold.startJobSequence({ typeName: "short" });
+      await until(async () => (await status(second)) === undefined, "the second is gone");
+      assert.deepEqual(
+        [await status(kept), await status(failing), await status(open)],
+        ["completed", "failed", "pending"],
+      );
+    } finally {
+      await worker.stop();
+    }
   });
 
   testAlone("a finished tree stays while something waits for a part of it", jobTypes, async (story) => {
