@@ -15,24 +15,19 @@ import { createIsolatedProvider } from "./isolation.ts";
 import { migrate, type MigrationStatus, migrationStatus } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
+import { listRecentlyFinished, measureBacklog } from "./operations/backlog.ts";
 import { cancelSequences } from "./operations/cancel-sequences.ts";
 import { claimJobs } from "./operations/claim-jobs.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
 import { countAhead } from "./operations/count-ahead.ts";
 import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
+import { listJobs } from "./operations/list-jobs.ts";
 import { lockJob, renewLeases } from "./operations/leases.ts";
 import { lockSequence } from "./operations/lock-sequence.ts";
 import { nextRunnableIn } from "./operations/next-runnable-in.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
-import {
-  countJobs,
-  getBlockers,
-  getJobs,
-  getSequences,
-  listBlockedJobs,
-  listJobs,
-} from "./operations/reads.ts";
+import { countJobs, getBlockers, getJobs, getSequences, listBlockedJobs } from "./operations/reads.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
 import type { PgStateProvider } from "./provider.ts";
@@ -224,6 +219,8 @@ export const createPgStateAdapter = async <
     getBlockers: checked("getBlockers", (call) => getBlockers(database, call)),
     listBlockedJobs: checked("listBlockedJobs", (call) => listBlockedJobs(database, call)),
     countJobs: checked("countJobs", (call) => countJobs(database, call)),
+    measureBacklog: checked("measureBacklog", (call) => measureBacklog(database, call)),
+    listRecentlyFinished: checked("listRecentlyFinished", (call) => listRecentlyFinished(database, call)),
     countAhead: checked("countAhead", (call) => countAhead(database, call)),
 
     close: async () => {

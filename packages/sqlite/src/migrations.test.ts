@@ -40,6 +40,7 @@ describe("migrations", () => {
     expect(before.pending.map(({ version, name }) => [version, name])).toEqual([
       [1, "jobs"],
       [2, "attempts"],
+      [3, "blocked-jobs"],
     ]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
@@ -48,6 +49,7 @@ describe("migrations", () => {
       applied: [
         { version: 1, name: "jobs" },
         { version: 2, name: "attempts" },
+        { version: 3, name: "blocked-jobs" },
       ],
       pending: [],
     });
@@ -103,7 +105,7 @@ describe("migrations", () => {
     database.exec("INSERT INTO leasehold_migration VALUES (99, 'of the future', 0)");
     database.close();
     const adapter = await open();
-    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 2, 99]);
+    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 2, 3, 99]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();
   });

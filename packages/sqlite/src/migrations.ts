@@ -2,6 +2,7 @@ import type { BusyRetry } from "./busy-retry.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { createJobTables } from "./migrations/0001-jobs.ts";
 import { addAttemptColumns } from "./migrations/0002-attempts.ts";
+import { indexBlockedJobs } from "./migrations/0003-blocked-jobs.ts";
 import { rollBackAfter } from "./roll-back.ts";
 import type { Tables } from "./tables.ts";
 
@@ -27,6 +28,7 @@ interface Migration extends AppliedMigration {
 const migrations: readonly Migration[] = [
   { version: 1, name: "jobs", statements: createJobTables },
   { version: 2, name: "attempts", statements: addAttemptColumns },
+  { version: 3, name: "blocked-jobs", statements: indexBlockedJobs },
 ];
 
 export interface Migrations {

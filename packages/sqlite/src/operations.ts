@@ -1,3 +1,4 @@
+import { type BacklogReads, createBacklogReads } from "./operations/backlog.ts";
 import { type Blockers, createBlockers } from "./operations/blockers.ts";
 import { createCascade } from "./operations/cascade.ts";
 import { type Claims, createClaims } from "./operations/claim-jobs.ts";
@@ -15,7 +16,15 @@ import type { Tables } from "./tables.ts";
 
 /** Everything the adapter can do, over tables of these names; each takes the connection to do it on. */
 export interface Operations
-  extends Claims, Leases, Interventions, Deletion, Pruning, Queries, Pick<Blockers, "addJobBlockers"> {
+  extends
+    Claims,
+    Leases,
+    Interventions,
+    Deletion,
+    Pruning,
+    BacklogReads,
+    Queries,
+    Pick<Blockers, "addJobBlockers"> {
   readonly createJobs: CreateJobs;
   readonly commitOutcomes: CommitOutcomes;
   readonly redriveJobs: RedriveJobs;
@@ -37,6 +46,7 @@ export const createOperations = (tables: Tables): Operations => {
     ...createInterventions(tables, sequences, cascade),
     ...createDeletion(tables),
     ...createPruning(tables),
+    ...createBacklogReads(tables),
     ...createQueries(tables, sequences, blockers),
   };
 };

@@ -71,3 +71,5 @@ CREATE TABLE "leasehold_job_blocker" (
 ) WITHOUT ROWID;
 
 CREATE INDEX "leasehold_job_blocker_sequence" ON "leasehold_job_blocker" (sequence_id);
+
+CREATE INDEX "leasehold_job_blocked" ON "leasehold_job" (queue, type_name) WHERE status = 'blocked';

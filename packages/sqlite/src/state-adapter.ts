@@ -185,6 +185,10 @@ export async function createSqliteStateAdapter(
     getBlockers: (call) => read("getBlockers", call, (db) => operations.getBlockers(db, call.jobIds)),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (db) => operations.listBlockedJobs(db, call)),
     countJobs: (call) => read("countJobs", call, (db) => operations.countJobs(db, call.filter)),
+    measureBacklog: (call) =>
+      read("measureBacklog", call, (db, at) => operations.measureBacklog(db, call.cap, at)),
+    listRecentlyFinished: (call) =>
+      read("listRecentlyFinished", call, (db) => operations.listRecentlyFinished(db, call)),
     countAhead: (call) => read("countAhead", call, (db, at) => operations.countAhead(db, call.jobId, at)),
 
     close: () => (closing ??= close()),

@@ -8,6 +8,7 @@ export interface Tables {
   readonly pendingIndex: string;
   readonly runningIndex: string;
   readonly failedIndex: string;
+  readonly blockedIndex: string;
   readonly createdIndex: string;
   readonly sequenceIndex: string;
   readonly treeIndex: string;
@@ -39,6 +40,7 @@ export const nameTables = (prefix: string): Tables => {
     pendingIndex: name("job_pending"),
     runningIndex: name("job_running"),
     failedIndex: name("job_failed"),
+    blockedIndex: name("job_blocked"),
     createdIndex: name("job_created"),
     sequenceIndex: name("job_sequence"),
     treeIndex: name("job_tree"),

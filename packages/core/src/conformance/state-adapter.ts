@@ -4,6 +4,7 @@ import { defineStateSuite } from "./state-suite.ts";
 import type { StateSuite } from "./state-suite.ts";
 import { describeAddJobBlockers } from "./state/add-job-blockers.ts";
 import { describeAttempts } from "./state/attempts.ts";
+import { describeBacklog } from "./state/backlog.ts";
 import { describeCancelSequences } from "./state/cancel-sequences.ts";
 import { describeClaimJobs } from "./state/claim-jobs.ts";
 import { describeClaimOrder } from "./state/claim-order.ts";
@@ -46,6 +47,7 @@ const suites: Readonly<Record<string, (suite: StateSuite) => void>> = {
   redriveJobs: describeRedriveJobs,
   deleteSequences: describeDeleteSequences,
   pruneSequences: describePruneSequences,
+  "measureBacklog and listRecentlyFinished": describeBacklog,
   reads: describeReads,
   nextRunnableIn: describeNextRunnableIn,
   transactions: describeTransactions,

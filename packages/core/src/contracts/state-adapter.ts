@@ -224,7 +224,9 @@ export interface JobFilter {
 
 /** Pages neither repeat nor skip a job that was there when the listing began. */
 export interface JobPage {
+  /** Fewer than asked for, or none, where the store has looked at as many jobs as it may at a time. */
   readonly jobs: readonly StateJob[];
+  /** Where to go on; null only when there are no more. */
   readonly next: PagePosition | null;
 }
 
@@ -241,6 +243,32 @@ export interface TransactionOptions {
    * PostgreSQL, whatever the default of the role; SQLite and the in-process store know only `serializable`.
    */
   readonly isolationLevel?: IsolationLevel | undefined;
+}
+
+/** The jobs of one type in one queue that have not completed. Each number is counted up to a cap. */
+export interface LaneBacklog {
+  readonly queue: string;
+  readonly typeName: string;
+  /** Pending, and their time has come. */
+  readonly runnable: number;
+  /** Pending, and scheduled for later. */
+  readonly later: number;
+  readonly running: number;
+  /** Of the running ones, those whose lease has run out. */
+  readonly expired: number;
+  readonly blocked: number;
+  readonly failed: number;
+  /** Since when the job that has waited longest could have been running; null where none is runnable. */
+  readonly oldestRunnableAt: number | null;
+}
+
+/** One that finished lately, for rates and latencies. */
+export interface RecentlyFinishedJob {
+  readonly queue: string;
+  readonly typeName: string;
+  readonly status: "completed" | "failed";
+  readonly createdAt: number;
+  readonly finishedAt: number;
 }
 
 /**
@@ -461,7 +489,10 @@ export interface StateAdapter<
     call: StateCall<TTxContext> & { readonly sequenceIds: readonly string[] },
   ): Promise<(StateSequence | undefined)[]>;
 
-  /** By `createdAt`, then id. */
+  /**
+   * By `createdAt`, then id. Where all ids are UUIDs of version 7, which are ordered by time, a store may go by the id
+   * alone: jobs then stand in the order in which their ids were made. Looks at a bounded number of jobs.
+   */
   listJobs(
     call: StateCall<TTxContext> & {
       readonly filter: JobFilter;
@@ -485,7 +516,23 @@ export interface StateAdapter<
     },
   ): Promise<JobPage>;
 
+  /** Exact, and so as slow as there are jobs to count. */
   countJobs(call: StateCall<TTxContext> & { readonly filter: JobFilter }): Promise<JobCount[]>;
+
+  /**
+   * The jobs that have not completed, by queue and type. Reads a bounded number of jobs per lane, however many there
+   * are: a number that equals `cap` means that many or more. Of running and of failed jobs it looks at no more than ten
+   * times `cap` in all, the failed ones that were created last. Lanes whose jobs have all completed are absent.
+   */
+  measureBacklog(call: StateCall<TTxContext> & { readonly cap: number }): Promise<LaneBacklog[]>;
+
+  /**
+   * Up to `limit` of the jobs that finished at `from` or later, the latest first. A sample: where finding all of them
+   * would mean to search, some are missing.
+   */
+  listRecentlyFinished(
+    call: StateCall<TTxContext> & { readonly from: number; readonly limit: number },
+  ): Promise<RecentlyFinishedJob[]>;
 
   /** How many jobs of its queue would be claimed before this pending one; null when it is not pending. */
   countAhead(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<number | null>;

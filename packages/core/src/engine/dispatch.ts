@@ -54,6 +54,8 @@ const storeCalls = [
   "getBlockers",
   "listBlockedJobs",
   "countJobs",
+  "measureBacklog",
+  "listRecentlyFinished",
   "countAhead",
 ] as const satisfies readonly (keyof Store)[];
 

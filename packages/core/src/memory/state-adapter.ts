@@ -4,6 +4,7 @@ import type { StateAdapter, StateCall } from "../contracts/state-adapter.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
 import { requireOptions } from "../model/option-checks.ts";
+import { listRecentlyFinished, measureBacklog } from "./backlog.ts";
 import { addJobBlockers } from "./blockers.ts";
 import { cancelSequences } from "./cancel.ts";
 import { claimJobs, nextRunnableIn } from "./claim.ts";
@@ -137,6 +138,10 @@ export const createInProcessStateAdapter = (
       read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (view) => listBlockedJobs(view, call)),
     countJobs: (call) => read("countJobs", call, (view) => countJobs(view, call.filter)),
+    measureBacklog: (call) =>
+      read("measureBacklog", call, (view, now) => measureBacklog(view, call.cap, now)),
+    listRecentlyFinished: (call) =>
+      read("listRecentlyFinished", call, (view) => listRecentlyFinished(view, call)),
     countAhead: (call) => read("countAhead", call, (view, now) => countAhead(view, call.jobId, now)),
 
     close: async () => {

@@ -1,5 +1,6 @@
 import { jobs } from "./0001-jobs.ts";
 import { attempts } from "./0002-attempts.ts";
+import { blockedJobs } from "./0003-blocked-jobs.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [jobs, attempts];
+export const migrations: readonly Migration[] = [jobs, attempts, blockedJobs];

@@ -14,6 +14,7 @@ import type { Call, Context, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 import { deleteJobs } from "./delete-sequences.ts";
+import { byIndexOnly } from "./index-plans.ts";
 
 interface PruneCall extends Call {
   readonly rules: readonly PruneRule[];
@@ -56,22 +57,6 @@ const toTreeJob = (row: SqlRow): TreeJob => ({
   isContinued: row["continued_to_id"] !== null,
 });
 
-/**
- * The planner compares the cost of an index with that of the whole table by statistics, which say nothing of a million
- * jobs that have finished since they were taken; it then joins or sorts the table for a page of a thousand jobs. Every
- * statement here has an index to go by, so for this transaction nothing else is allowed.
- */
-const indexesOnly = (
-  [
-    ["enable_indexscan", "on"],
-    ["enable_nestloop", "on"],
-    ...["seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin"].map((kind) => [`enable_${kind}`, "off"]),
-    ["jit", "off"],
-  ] as const
-)
-  .map(([name, value]) => `set_config('${name}', '${value}', true)`)
-  .join(", ");
-
 /** False when another transaction is pruning alone. The lock ends with the transaction. */
 const takeTurn = async ({ query, tables }: Database, ctx: Context): Promise<boolean> => {
   const [row] = await query(ctx, {
@@ -79,11 +64,6 @@ const takeTurn = async ({ query, tables }: Database, ctx: Context): Promise<bool
     params: [`leasehold pruning of ${tables.schema}`],
   });
   return row?.["taken"] === true;
-};
-
-// The settings would outlive the call in a transaction of the caller's.
-const planByIndexes = async ({ query }: Database, ctx: Context): Promise<void> => {
-  await query(ctx, { sql: `SELECT ${indexesOnly}`, params: [] });
 };
 
 // None of these has a name: a prepared statement keeps a plan that was made for another table size, and other settings.
@@ -193,11 +173,10 @@ const positionAfter = (
 };
 
 export const pruneSequences = (database: Database, call: PruneCall): Promise<PruneResult | null> =>
-  database.atomically(call.ctx, async (ctx) => {
+  byIndexOnly(database, call.ctx, async (ctx) => {
     const rules = readPruneRules(call.rules);
     if (rules.latest === null) return { deletedJobs: 0, next: null };
     if (call.alone === true && !(await takeTurn(database, ctx))) return null;
-    if (call.ctx === undefined) await planByIndexes(database, ctx);
     const after: Position = call.after === null ? { finishedAt: 1, passed: [] } : JSON.parse(call.after);
     const size = Math.max(call.limit, smallestPage);
     const page = await readPage(database, ctx, after, rules.latest, size);

@@ -54,39 +54,16 @@ export const getSequences = async (
   });
 };
 
-interface PageCall extends Call {
+export interface PageCall extends Call {
   readonly limit: number;
   readonly after: PagePosition | null;
 }
 
-const toPage = (jobs: readonly StateJob[], limit: number): JobPage => {
+export const toPage = (jobs: readonly StateJob[], limit: number): JobPage => {
   const page = jobs.slice(0, limit);
   const last = page.at(-1);
   const next = jobs.length > limit && last !== undefined ? { createdAt: last.createdAt, id: last.id } : null;
   return { jobs: page, next };
-};
-
-export const listJobs = async (
-  { query, tables, isId }: Database,
-  call: PageCall & { readonly filter: JobFilter; readonly order: "oldest" | "newest" },
-): Promise<JobPage> => {
-  const { conditions, params } = filterConditions(tables, isId, call.filter);
-  const [direction, comparison] = call.order === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
-  if (call.after !== null) {
-    if (!isId(call.after.id)) return { jobs: [], next: null };
-    params.push(call.after.createdAt, call.after.id);
-    conditions.push(
-      `(j.created_at, j.id) ${comparison} ($${params.length - 1}::bigint, $${params.length}::${tables.idType})`,
-    );
-  }
-  // One more than asked for shows whether there is a next page.
-  params.push(call.limit + 1);
-  const rows = await query(call.ctx, {
-    sql: `SELECT ${jobColumns("j")} FROM ${tables.job} AS j WHERE ${conditions.join(" AND ")}
-      ORDER BY j.created_at ${direction}, j.id ${direction} LIMIT $${params.length}::int`,
-    params,
-  });
-  return toPage(rows.map(toStateJob), call.limit);
 };
 
 export const getBlockers = async (

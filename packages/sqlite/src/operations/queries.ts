@@ -11,11 +11,13 @@ export interface PageCall {
   readonly after: PagePosition | null;
 }
 
+interface ListCall extends PageCall {
+  readonly filter: JobFilter;
+  readonly order: "oldest" | "newest";
+}
+
 export interface Queries {
-  listJobs(
-    db: SqliteConnection,
-    call: PageCall & { readonly filter: JobFilter; readonly order: "oldest" | "newest" },
-  ): JobPage;
+  listJobs(db: SqliteConnection, call: ListCall): JobPage;
   listBlockedJobs(db: SqliteConnection, call: PageCall & { readonly sequenceId: string }): JobPage;
   getBlockers(db: SqliteConnection, jobIds: readonly string[]): StateSequence[][];
   countJobs(db: SqliteConnection, filter: JobFilter): JobCount[];
@@ -30,8 +32,18 @@ const toPage = (jobs: readonly StateJob[], limit: number): JobPage => {
   return { jobs: page, next };
 };
 
+// Looked at in one call at most.
+const mostLookedAt = 50_000;
+
+/** Whether an index leads to the jobs of the filter, so that there are not many to go through. */
+const isNarrow = ({ ids, sequenceId, rootSequenceId, statuses }: JobFilter): boolean =>
+  ids !== undefined ||
+  sequenceId !== undefined ||
+  rootSequenceId !== undefined ||
+  (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
+
 export const createQueries = (tables: Tables, sequences: Sequences, blockers: Blockers): Queries => {
-  const { job, blocker, pendingIndex, runningIndex } = tables;
+  const { job, blocker, createdIndex, pendingIndex, runningIndex } = tables;
   const page = (
     db: SqliteConnection,
     condition: string,
@@ -49,6 +61,37 @@ export const createQueries = (tables: Tables, sequences: Sequences, blockers: Bl
     return toPage(queryJobs(db, sql, [...values, ...position, limit + 1]), limit);
   };
 
+  /** Along the index of creation, past no more jobs than a call may look at. */
+  const boundedPage = (
+    db: SqliteConnection,
+    condition: string,
+    values: readonly SqliteValue[],
+    { filter, order, limit, after }: ListCall,
+  ): JobPage => {
+    const [comparison, direction] = order === "oldest" ? [">", "ASC"] : ["<", "DESC"];
+    const from =
+      after === null ? "" : `AND created_at ${comparison}= ? AND (created_at, id) ${comparison} (?, ?)`;
+    const position = [
+      filter.createdFrom ?? 0,
+      filter.createdBefore ?? Number.MAX_SAFE_INTEGER,
+      ...(after === null ? [] : [after.createdAt, after.createdAt, after.id]),
+    ];
+    const walk = (columns: string): string =>
+      `SELECT ${columns} FROM ${job} INDEXED BY ${createdIndex} WHERE created_at >= ? AND created_at < ? ${from}
+        ORDER BY created_at ${direction}, id ${direction}`;
+    const found = queryJobs(
+      db,
+      `SELECT ${jobColumns("j")} FROM (${walk("*")} LIMIT ${mostLookedAt}) AS j WHERE ${condition} LIMIT ?`,
+      [...position, ...values, limit + 1],
+    );
+    const listed = toPage(found, limit);
+    if (listed.next !== null) return listed;
+    const last = db.first(`${walk("created_at, id")} LIMIT 1 OFFSET ${mostLookedAt - 1}`, position);
+    return last === undefined
+      ? listed
+      : { ...listed, next: { createdAt: last[0] as number, id: last[1] as string } };
+  };
+
   const inBlocked = `j.id IN (SELECT job_id FROM ${blocker} WHERE sequence_id = ?)`;
   const findPlace = `SELECT queue, priority, scheduled_at, seq FROM ${job} WHERE id = ? AND status = 'pending'`;
   // Those that would go first at the moment this one falls due, as far as that can be foreseen.
@@ -64,7 +107,8 @@ export const createQueries = (tables: Tables, sequences: Sequences, blockers: Bl
   return {
     listJobs: (db, call) => {
       const { sql, values } = toCondition(call.filter);
-      return page(db, sql, values, call.order, call);
+      if (isNarrow(call.filter)) return page(db, sql, values, call.order, call);
+      return boundedPage(db, sql, values, call);
     },
     listBlockedJobs: (db, call) => page(db, inBlocked, [call.sequenceId], "oldest", call),
     getBlockers: (db, jobIds) =>

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import type { JobFilter, JobPage, StateJob } from "leasehold/adapter";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
+import { newJob } from "../testing/store-calls.ts";
+
+/** As Leasehold makes them. */
+const idAt = (ms: number, n: number): string => {
+  const hex = ms.toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${n.toString(16).padStart(3, "0")}-8000-000000000000`;
+};
+
+const begin = Date.now() - 86_400_000;
+
+describe("a long list of jobs whose ids are in the order of time", () => {
+  let fixture: Fixture;
+  let pool: pg.Pool;
+  beforeAll(async () => {
+    fixture = await createPgFixture(inject("postgres18Url"));
+    pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
+    const jobs = Array.from({ length: 40 }, (_, n) => ({
+      ...newJob({ id: idAt(begin + n, 0), typeName: n === 0 ? "rare" : "work" }),
+    }));
+    for (const [n, job] of jobs.entries()) await fixture.adapter.createJobs({ jobs: [job], now: begin + n });
+    // 120,000 more, later than these.
+    const { rows } = await pool.query<{ name: string }>(
+      `SELECT attname AS name FROM pg_attribute WHERE attrelid = '${fixture.schema}.job'::regclass AND attnum > 0
+        AND NOT attisdropped AND attidentity = ''`,
+    );
+    const names = rows.map(({ name }) => name);
+    const values = names.map((name) => {
+      if (["id", "sequence_id", "root_sequence_id"].includes(name)) return "copy.id";
+      return ["created_at", "sequence_created_at"].includes(name) ? "copy.at" : `j.${name}`;
+    });
+    await pool.query(
+      `INSERT INTO ${fixture.schema}.job (${names.join(", ")}) SELECT ${values.join(", ")} FROM ${fixture.schema}.job AS j
+        CROSS JOIN (
+          SELECT at, (substr(hex, 1, 8) || '-' || substr(hex, 9) || '-7000-8000-000000000000')::uuid AS id
+          FROM (SELECT at, lpad(to_hex(at), 12, '0') AS hex FROM generate_series($1::bigint, $2::bigint) AS at) AS moment
+        ) AS copy WHERE j.id = $3`,
+      [begin + 1_000, begin + 120_999, jobs[1]!.id],
+    );
+  }, 60_000);
+  afterAll(async () => {
+    await pool.end();
+    await fixture.destroy();
+  });
+
+  const list = (
+    filter: JobFilter,
+    limit = 50,
+    after: JobPage["next"] = null,
+    order: "newest" | "oldest" = "newest",
+  ) => fixture.adapter.listJobs({ filter, order, limit, after });
+
+  const listAll = async (filter: JobFilter, order: "newest" | "oldest", limit: number) => {
+    const jobs: StateJob[] = [];
+    let [calls, after]: [number, JobPage["next"]] = [0, null];
+    do {
+      const page: JobPage = await list(filter, limit, after, order);
+      jobs.push(...page.jobs);
+      after = page.next;
+      calls += 1;
+    } while (after !== null);
+    return { jobs, calls };
+  };
+
+  const rowsRead = async (work: () => Promise<unknown>): Promise<number> => {
+    const read = async (): Promise<number> => {
+      await fixture.adapter.provideContext(({ client }: { client: pg.PoolClient }) =>
+        client.query("SELECT pg_stat_force_next_flush()"),
+      );
+      const { rows } = await pool.query<{ rows: string }>(
+        `SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'job'`,
+        [fixture.schema],
+      );
+      return Number(rows[0]!.rows);
+    };
+    const before = await read();
+    await work();
+    return (await read()) - before;
+  };
+
+  it("shows the newest at once", async () => {
+    let page: JobPage | undefined;
+    expect(
+      await rowsRead(async () => {
+        page = await list({});
+      }),
+    ).toBeLessThan(2_000);
+    expect(page!.jobs.map(({ createdAt }) => createdAt)).toEqual(
+      Array.from({ length: 50 }, (_, n) => begin + 120_999 - n),
+    );
+  });
+
+  it("finds a rare job in pages of which some are empty, each after a bounded look", async () => {
+    expect(await rowsRead(() => list({ typeNames: ["rare"] }))).toBeLessThan(60_000);
+    const { jobs, calls } = await listAll({ typeNames: ["rare"] }, "newest", 50);
+    expect(jobs.map(({ createdAt }) => createdAt)).toEqual([begin]);
+    expect(calls).toBe(3);
+    expect((await listAll({ typeNames: ["none"] }, "oldest", 50)).jobs).toEqual([]);
+  });
+
+  it("neither repeats nor skips, in both orders, and starts where a time bound says", async () => {
+    const filter = { createdFrom: begin + 10, createdBefore: begin + 1_100 };
+    const { jobs } = await listAll(filter, "oldest", 7);
+    expect(jobs.map(({ createdAt }) => createdAt)).toEqual([
+      ...Array.from({ length: 30 }, (_, n) => begin + 10 + n),
+      ...Array.from({ length: 100 }, (_, n) => begin + 1_000 + n),
+    ]);
+    expect((await listAll(filter, "newest", 13)).jobs).toEqual(jobs.toReversed());
+  });
+
+  it("goes by the time of creation as soon as there is an id of another kind", async () => {
+    const foreign = newJob({ id: `f${randomUUID().slice(1)}` });
+    await fixture.adapter.createJobs({ jobs: [foreign], now: begin + 5 });
+    const { jobs } = await list({ createdBefore: begin + 8 }, 4);
+    expect(jobs.map(({ createdAt }) => createdAt - begin)).toEqual([7, 6, 5, 5]);
+    await fixture.adapter.deleteSequences({ rootSequenceIds: [foreign.id] });
+  });
+});

@@ -1,0 +1,129 @@
+import type { JobFilter, JobPage, PagePosition, StateJob } from "leasehold/adapter";
+import type { Call, Database } from "../database.ts";
+import { jobColumns, toStateJob } from "../job-row.ts";
+import { byIndexOnly } from "./index-plans.ts";
+import { filterConditions } from "./job-filter.ts";
+import { type PageCall, toPage } from "./reads.ts";
+
+interface ListCall extends PageCall {
+  readonly filter: JobFilter;
+  readonly order: "oldest" | "newest";
+}
+
+/** By `created_at`, for what an index makes small, or sorted as a whole. */
+const listByCreation = async ({ query, tables, isId }: Database, call: ListCall): Promise<JobPage> => {
+  const { conditions, params } = filterConditions(tables, isId, call.filter);
+  const [direction, comparison] = call.order === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
+  if (call.after !== null) {
+    if (!isId(call.after.id)) return { jobs: [], next: null };
+    params.push(call.after.createdAt, call.after.id);
+    conditions.push(
+      `(j.created_at, j.id) ${comparison} ($${params.length - 1}::bigint, $${params.length}::${tables.idType})`,
+    );
+  }
+  // One more than asked for shows whether there is a next page.
+  params.push(call.limit + 1);
+  const rows = await query(call.ctx, {
+    sql: `SELECT ${jobColumns("j")} FROM ${tables.job} AS j WHERE ${conditions.join(" AND ")}
+      ORDER BY j.created_at ${direction}, j.id ${direction} LIMIT $${params.length}::int`,
+    params,
+  });
+  return toPage(rows.map(toStateJob), call.limit);
+};
+
+/** Whether an index leads to the jobs of the filter, so that there are not many to sort. */
+const isNarrow = ({ ids, sequenceId, rootSequenceId, statuses }: JobFilter): boolean =>
+  ids !== undefined ||
+  sequenceId !== undefined ||
+  rootSequenceId !== undefined ||
+  statuses?.length === 0 ||
+  (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
+
+// Leasehold did not exist before.
+const earliest = Date.UTC(2020, 0, 1);
+// How far the clock that made an id may be from the store's.
+const clockToleranceMs = 3_600_000;
+
+/** The smallest UUID of version 7 of a moment. */
+const idOfMoment = (ms: number): string => {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7000-8000-000000000000`;
+};
+
+/**
+ * Whether the ids of this table are in the order of time. Ids of another kind lie anywhere among all possible ones, of
+ * which those of the present are a small part, so the first and the last tell.
+ */
+const hasTimeOrderedIds = async ({ query, tables }: Database, call: Call): Promise<boolean> => {
+  if (tables.idType !== "uuid") return false;
+  const [row] = await query(call.ctx, {
+    name: "id_range",
+    sql: ({ job }) => `SELECT (SELECT id FROM ${job} ORDER BY id LIMIT 1) AS first,
+      (SELECT id FROM ${job} ORDER BY id DESC LIMIT 1) AS last,
+      floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`,
+    params: [],
+  });
+  if (row === undefined || row["first"] === null) return false;
+  const latest = Number(row["now"]) + clockToleranceMs;
+  return (row["first"] as string) >= idOfMoment(earliest) && (row["last"] as string) <= idOfMoment(latest);
+};
+
+// Looked at in one call at most, and so in one statement.
+const mostLookedAt = 50_000;
+const firstLook = 1_000;
+
+/** In the order of the primary key: never sorts, and never looks at more jobs than it may. */
+const listByKey = async (database: Database, call: ListCall): Promise<JobPage> => {
+  const { query, tables, isId } = database;
+  const { filter, limit, after } = call;
+  if (after !== null && !isId(after.id)) return { jobs: [], next: null };
+  const [direction, comparison] = call.order === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
+  const found: StateJob[] = [];
+  let position: PagePosition | null = after;
+  let lookedAt = 0;
+
+  /** The next jobs by key, those of the filter among them, and where the look ended. */
+  const look = async (size: number): Promise<boolean> => {
+    const { conditions, params } = filterConditions(tables, isId, filter);
+    const bounds: string[] = ["true"];
+    const bound = (sql: string, value: string): void => {
+      params.push(value);
+      bounds.push(`id ${sql} $${params.length}::${tables.idType}`);
+    };
+    if (position !== null) bound(comparison, position.id);
+    if (filter.createdFrom !== undefined) bound(">=", idOfMoment(filter.createdFrom - clockToleranceMs));
+    if (filter.createdBefore !== undefined) bound("<", idOfMoment(filter.createdBefore + clockToleranceMs));
+    params.push(size, limit + 1 - found.length);
+    const [sizeParam, limitParam] = [`$${params.length - 1}::int`, `$${params.length}::int`];
+    const rows = await query(call.ctx, {
+      sql: `WITH looked AS (
+          SELECT * FROM ${tables.job} WHERE ${bounds.join(" AND ")} ORDER BY id ${direction} LIMIT ${sizeParam}
+        ), found AS (
+          SELECT j.* FROM looked AS j WHERE ${conditions.join(" AND ")} ORDER BY j.id ${direction} LIMIT ${limitParam}
+        ), last AS (
+          SELECT id, created_at FROM looked ORDER BY id ${direction === "ASC" ? "DESC" : "ASC"} LIMIT 1
+        )
+        SELECT (SELECT count(*) FROM looked) AS looked_at, (SELECT id FROM last) AS last_id,
+          (SELECT created_at FROM last) AS last_created_at, ${jobColumns("j")}
+        FROM (SELECT) AS always LEFT JOIN found AS j ON true ORDER BY j.id ${direction}`,
+      params,
+    });
+    const [first] = rows;
+    for (const row of rows) if (row["id"] !== null) found.push(toStateJob(row));
+    const count = Number(first?.["looked_at"]);
+    lookedAt += count;
+    if (count < size) return false;
+    position = { createdAt: Number(first?.["last_created_at"]), id: first?.["last_id"] as string };
+    return true;
+  };
+
+  let hasMore = await look(Math.max(firstLook, limit + 1));
+  while (hasMore && found.length <= limit && lookedAt < mostLookedAt) hasMore = await look(mostLookedAt / 5);
+  const page = toPage(found, limit);
+  return page.next === null && hasMore ? { ...page, next: position } : page;
+};
+
+export const listJobs = async (database: Database, call: ListCall): Promise<JobPage> =>
+  !isNarrow(call.filter) && (await hasTimeOrderedIds(database, call))
+    ? byIndexOnly(database, call.ctx, (ctx) => listByKey(database, { ...call, ctx }))
+    : listByCreation(database, call);
