@@ -57,7 +57,13 @@ export const describeBacklog = ({ testAlone: test }: StateSuite): void => {
     });
     assert.equal(claimed.length, 1);
     assert.deepEqual((await measure(scenario))[0], {
-      ...{ queue, typeName: lanes.a, ...nothing, runnable: 1, later: 1, running: 1, failed: 1 },
+      queue,
+      typeName: lanes.a,
+      ...nothing,
+      runnable: 1,
+      later: 1,
+      running: 1,
+      failed: 1,
       oldestRunnableAt: baseTime - 500,
     });
     const later = (await measure(scenario, 100, baseTime + 2_000))[0];
