@@ -36,7 +36,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     })
     .start();
 
-  const { output } = await leasehold.waitForJobSequenceCompletion(started);
+  const { output } = await leasehold.waitForJobSequenceCompletion(started); // { sentTo: "ada@example.com" }
   // #endregion
   print(`Receipt sent to ${output.sentTo}`);
   const order = await stateAdapter.provideContext(async ({ client }) =>

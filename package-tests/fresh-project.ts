@@ -36,11 +36,13 @@ export const createFreshProject = async (): Promise<FreshProject> => {
     ...Object.fromEntries(publishedPackages.map(({ name, version }) => [name, `^${version}`])),
     "@opentelemetry/api": "^1.9.0",
     "@types/node": "^20.19.0",
+    kysely: "*", // imported by the provider for it
   };
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", dependencies }));
   for (const extension of ["ts", "mts", "cts"]) {
     copyFileSync(join(import.meta.dirname, "apps/order.ts"), join(folder, `order.${extension}`));
   }
+  copyFileSync(join(import.meta.dirname, "apps/load-entries.mjs"), join(folder, "load-entries.mjs"));
   await install(folder, []);
   return {
     folder,
