@@ -2,6 +2,7 @@ import { CliError } from "./cli-error.ts";
 import type { FoundConfig } from "./config/find-config.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { Output } from "./output/output.ts";
+import type { GlobalOptions } from "./program.ts";
 import type { Store } from "./store/store.ts";
 
 export interface StoreNeeds {
@@ -11,6 +12,8 @@ export interface StoreNeeds {
   readonly create?: boolean;
   /** How many connections a worker needs. Default: few. */
   readonly connections?: number;
+  /** In place of the options of the same names. */
+  readonly options?: Partial<GlobalOptions>;
   /** Refuse a store whose tables are missing or old. Default: true. */
   readonly migrated?: boolean;
 }

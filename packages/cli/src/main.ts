@@ -15,10 +15,11 @@ const createContext = (options: GlobalOptions, output: Output, redactor: Redacto
     output,
     cwd,
     env,
-    withStore: async ({ hints = false, create = false, migrated = true, connections }, callback) => {
+    withStore: async (needs, callback) => {
+      const { hints = false, create = false, migrated = true, connections } = needs;
       const { openStore } = await import("./store/open-store.ts");
       const { store, found } = await openStore(
-        { ...options, cwd, env },
+        { ...options, ...needs.options, cwd, env },
         { hints, create, migrated, connections, storeDeadlineMs: options.timeout },
         redactor.addAddress,
       );

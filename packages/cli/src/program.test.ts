@@ -50,7 +50,8 @@ describe("docs/cli.md", () => {
 });
 
 describe("completion", () => {
-  const values = (...words: string[]): string[] => complete(program, words).map(({ value }) => value);
+  const values = (...words: string[]): string[] =>
+    complete(program, words).candidates.map(({ value }) => value);
 
   it("offers commands, their subcommands and their options", () => {
     expect(values("in")).toEqual(["inspect"]);
@@ -62,12 +63,34 @@ describe("completion", () => {
 
   it("offers values where there are only some, and nothing where anything goes", () => {
     expect(values("list", "--status", "")).toEqual(["blocked", "pending", "running", "completed", "failed"]);
+    expect(values("list", "--status=fa")).toEqual(["--status=failed"]);
     expect(values("worker", "run", "--log-level", "w")).toEqual(["warn"]);
     expect(values("completion", "")).toEqual(["bash", "zsh", "fish"]);
-    expect(values("list", "--queue", "")).toEqual([]);
+    expect(values("start", "mail", "--key", "")).toEqual([]);
   });
 
   it("does not take the value of an option for a command", () => {
     expect(values("--store", "list", "fail")).toEqual(["failed"]);
+  });
+
+  it.each([
+    [["list", "--queue", ""], { kind: "queue" }],
+    [["list", "-t", "se"], { kind: "type" }],
+    [["list", "--type=se"], { kind: "type" }],
+    [["start", ""], { kind: "type" }],
+    [["enqueue", ""], { kind: "type" }],
+    [["start", "mail", ""], undefined],
+    [["inspect", ""], { kind: "id" }],
+    [["cancel", "a", "b", ""], { kind: "id", status: ["blocked", "pending", "running"] }],
+    [["failed", "redrive", ""], { kind: "id", status: ["failed"] }],
+    [["list", ""], undefined],
+  ])("knows what to ask the store for: %j", (words, wanted) => {
+    expect(complete(program, words).wanted).toEqual(wanted);
+  });
+
+  it("offers paths for modules, and only for them", () => {
+    expect(complete(program, ["worker", "run", ""]).files).toBe(true);
+    expect(complete(program, ["list", "--config", ""]).files).toBe(true);
+    expect(complete(program, ["inspect", ""]).files).toBe(false);
   });
 });

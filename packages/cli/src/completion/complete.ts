@@ -1,4 +1,5 @@
 import type { Command, Option } from "commander";
+import type { JobStatus } from "leasehold";
 import { failureReasons, jobStatuses } from "leasehold/adapter";
 
 export interface Candidate {
@@ -6,66 +7,140 @@ export interface Candidate {
   readonly description: string;
 }
 
-const valuesOf = (option: Option): readonly string[] => {
+/** What only the store knows. */
+export type Wanted =
+  | { readonly kind: "queue" | "type" }
+  | { readonly kind: "id"; readonly status?: readonly JobStatus[] };
+
+export interface Completion {
+  /** What may stand in place of the last word. */
+  readonly candidates: readonly Candidate[];
+  /** To be looked up, for values that begin with `start`, and completed to `prefix` + value. */
+  readonly wanted?: Wanted;
+  readonly start: string;
+  readonly prefix: string;
+  /** The shell's own completion of paths will do. */
+  readonly files: boolean;
+}
+
+const fixedValues = (option: Option): readonly string[] => {
   if (option.argChoices !== undefined) return option.argChoices;
   if (option.long === "--status") return jobStatuses;
   if (option.long === "--reason") return failureReasons;
   return [];
 };
 
+const wantedByOption: Readonly<Record<string, Wanted>> = {
+  "--queue": { kind: "queue" },
+  "--type": { kind: "type" },
+  "--sequence-type": { kind: "type" },
+  "--sequence": { kind: "id" },
+  "--root": { kind: "id" },
+  "--after": { kind: "id" },
+};
+
+/** By the path of the command, for its arguments. */
+const wantedByCommand: Readonly<Record<string, Wanted>> = {
+  start: { kind: "type" },
+  inspect: { kind: "id" },
+  cancel: { kind: "id", status: ["blocked", "pending", "running"] },
+  complete: { kind: "id", status: ["blocked", "pending", "running"] },
+  delete: { kind: "id", status: ["completed", "failed"] },
+  "failed redrive": { kind: "id", status: ["failed"] },
+  "failed delete": { kind: "id", status: ["failed"] },
+};
+
+const optionsWithFiles = new Set(["--config"]);
+const commandsWithFiles = new Set(["worker run"]);
+
 const isHidden = (command: Command): boolean => command.name().startsWith("__");
 
+interface Place {
+  readonly command: Command;
+  /** The names of the commands from the top. */
+  readonly path: string;
+  readonly options: readonly Option[];
+  readonly argumentCount: number;
+}
+
+const takesValue = ({ required, optional }: Option): boolean => required || optional;
+
 /** Walks down the words to the command they name. */
-const locate = (
-  program: Command,
-  words: readonly string[],
-): { readonly command: Command; readonly options: readonly Option[]; readonly argumentCount: number } => {
+const locate = (program: Command, words: readonly string[]): Place => {
   let command = program;
+  const path: string[] = [];
   let options: readonly Option[] = program.options;
   let argumentCount = 0;
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index]!;
     if (word.startsWith("-")) {
       const option = options.find(({ long, short }) => word === long || word === short);
-      if (option !== undefined && (option.required || option.optional)) index += 1;
+      if (option !== undefined && takesValue(option)) index += 1;
       continue;
     }
     const next = command.commands.find((sub) => sub.name() === word || sub.aliases().includes(word));
     if (next === undefined) argumentCount += 1;
     else {
       command = next;
+      path.push(next.name());
       options = [...next.options, ...program.options];
     }
   }
-  return { command, options, argumentCount };
+  return { command, path: path.join(" "), options, argumentCount };
 };
 
-/** What may stand in place of the last word. */
-export const complete = (program: Command, words: readonly string[]): Candidate[] => {
+const completeValue = (option: Option, start: string, prefix: string): Completion => {
+  const wanted = wantedByOption[option.long ?? ""];
+  return {
+    candidates: fixedValues(option)
+      .filter((value) => value.startsWith(start))
+      .map((value) => ({ value: `${prefix}${value}`, description: "" })),
+    ...(wanted === undefined ? {} : { wanted }),
+    start,
+    prefix,
+    files: optionsWithFiles.has(option.long ?? ""),
+  };
+};
+
+const completeArgument = ({ command, path, argumentCount }: Place, start: string): Completion => {
+  const argument =
+    command.registeredArguments[Math.min(argumentCount, command.registeredArguments.length - 1)];
+  const isOpen =
+    argument !== undefined && (argument.variadic || argumentCount < command.registeredArguments.length);
+  const wanted = isOpen ? wantedByCommand[path] : undefined;
+  const choices = isOpen ? (argument.argChoices ?? []) : [];
+  return {
+    candidates: [
+      ...command.commands
+        .filter((sub) => !isHidden(sub))
+        .map((sub) => ({ value: sub.name(), description: sub.description() })),
+      ...choices.map((value) => ({ value, description: "" })),
+    ].filter(({ value }) => value.startsWith(start)),
+    ...(wanted === undefined ? {} : { wanted }),
+    start,
+    prefix: "",
+    files: isOpen && commandsWithFiles.has(path),
+  };
+};
+
+/** How the last of these words may go on. */
+export const complete = (program: Command, words: readonly string[]): Completion => {
   const last = words.at(-1) ?? "";
   const before = words.slice(0, -1);
-  const { command, options, argumentCount } = locate(program, before);
+  const place = locate(program, before);
   const previous = before.at(-1);
-  const open = options.find(
+  const open = place.options.find(
     ({ long, short, required }) =>
       required && previous !== undefined && (previous === long || previous === short),
   );
-  const candidates: Candidate[] =
-    open !== undefined
-      ? valuesOf(open).map((value) => ({ value, description: "" }))
-      : last.startsWith("-")
-        ? [
-            ...options.flatMap(({ long, description }) => (long ? [{ value: long, description }] : [])),
-            { value: "--help", description: "show what there is" },
-          ]
-        : [
-            ...command.commands
-              .filter((sub) => !isHidden(sub))
-              .map((sub) => ({ value: sub.name(), description: sub.description() })),
-            ...(command.registeredArguments[argumentCount]?.argChoices ?? []).map((value) => ({
-              value,
-              description: "",
-            })),
-          ];
-  return candidates.filter(({ value }) => value.startsWith(last));
+  if (open !== undefined) return completeValue(open, last, "");
+  const [, name, start] = /^(--[\w-]+)=(.*)$/.exec(last) ?? [];
+  const assigned = place.options.find((option) => option.long === name && takesValue(option));
+  if (assigned !== undefined) return completeValue(assigned, start ?? "", `${name}=`);
+  if (!last.startsWith("-")) return completeArgument(place, last);
+  const candidates = [
+    ...place.options.flatMap(({ long, description }) => (long ? [{ value: long, description }] : [])),
+    { value: "--help", description: "show what there is" },
+  ].filter(({ value }) => value.startsWith(last));
+  return { candidates, start: last, prefix: "", files: false };
 };

@@ -1,7 +1,7 @@
 import { Argument, type Command } from "commander";
-import { shells } from "../completion/scripts.ts";
+import { filesWanted, shells } from "../completion/scripts.ts";
 import { exitCodes } from "../exit-codes.ts";
-import type { Run } from "../program.ts";
+import type { GlobalOptions, Run } from "../program.ts";
 
 /** completion, and the hidden command that its scripts call. */
 export const addCompletionCommands = (program: Command, run: Run): void => {
@@ -30,12 +30,34 @@ To use it:
     .allowUnknownOption()
     .helpOption(false)
     .action((words: string[]) =>
-      run(async ({ output }) => {
+      run(async (context) => {
         const { complete } = await import("../completion/complete.ts");
-        for (const { value, description } of complete(program, words)) {
-          output.print(description === "" ? value : `${value}\t${description}`);
+        const { candidates, wanted, start, prefix, files } = complete(program, words);
+        const found = [...candidates];
+        if (wanted !== undefined) {
+          const { candidatesFromStore } = await import("../completion/from-store.ts");
+          const options = readGlobalOptions(program, words);
+          for (const { value, description } of await candidatesFromStore(context, options, wanted, start))
+            found.push({ value: `${prefix}${value}`, description });
+        }
+        if (found.length === 0 && files) context.output.print(filesWanted);
+        for (const { value, description } of found) {
+          context.output.print(description === "" ? value : `${value}\t${description}`);
         }
         return exitCodes.done;
       }),
     );
 };
+
+/** The store that the words name, if they do. They may be half written, so nothing else of them is read. */
+const readGlobalOptions = (program: Command, words: readonly string[]): Partial<GlobalOptions> =>
+  Object.fromEntries(
+    program.options.flatMap((option) => {
+      const { long, required } = option;
+      if (!required || long === "--timeout") return [];
+      const index = words.findIndex((word) => word === long || word.startsWith(`${long}=`));
+      const word = words[index];
+      const value = word === long ? words[index + 1] : word?.slice(`${long}=`.length);
+      return value === undefined ? [] : [[option.attributeName(), value]];
+    }),
+  );

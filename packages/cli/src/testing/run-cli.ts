@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const packageFolder = resolve(import.meta.dirname, "../..");
-const executable: string = join(packageFolder, "bin/leasehold.js");
+export const executable: string = join(packageFolder, "bin/leasehold.js");
 const packages = resolve(packageFolder, "..");
 const linked: Readonly<Record<string, string>> = {
   leasehold: "core",
