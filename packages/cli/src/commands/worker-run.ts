@@ -84,7 +84,9 @@ export const workerRun = async (
         });
       }
       const exported = await loadModule(path, "The worker module");
-      const log = createLog(output, options.logLevel);
+      const log = createLog(output, options.logLevel, {
+        debug: context.env["LEASEHOLD_DEBUG"] !== undefined,
+      });
       const builder = await buildWorker(exported["default"], path, { stateAdapter, notifyAdapter, log });
       const worker = await builder.start({
         concurrency: options.concurrency,

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CliError } from "../cli-error.ts";
+import { ownFrames } from "../output/frames.ts";
 
 const isTypeScript = (path: string): boolean => /\.[cm]?tsx?$/.test(path);
 
@@ -36,24 +37,18 @@ const describeMissing = (error: Error, path: string): { readonly message: string
   };
 };
 
-const mostFrames = 5;
-
-/** Where in the user's own files it was thrown. */
-const ownFrames = (error: Error): string[] =>
-  (error.stack ?? "")
-    .split("\n")
-    .filter((line) => /^\s+at /.test(line) && !/node:|node_modules|@leasehold|packages\/cli\//.test(line))
-    .slice(0, mostFrames)
-    .map((line) => `\n      ${line.trim().replace("file://", "")}`);
-
 /** An error of a module of the user's, with the place it was thrown. `what` names the module and what it did. */
 export const moduleError = (what: string, cause: unknown): CliError => {
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
-  const frames = cause instanceof Error ? ownFrames(cause) : [];
-  return new CliError("ModuleNotLoaded", `${what}: ${text}${frames.join("")}`, {
-    cause,
-    hint: "LEASEHOLD_DEBUG=1 shows the whole stack, and what caused it.",
-  });
+  const frames = cause instanceof Error ? ownFrames(cause.stack ?? "") : [];
+  return new CliError(
+    "ModuleNotLoaded",
+    `${what}: ${text}${frames.map((line) => `\n      ${line}`).join("")}`,
+    {
+      cause,
+      hint: "LEASEHOLD_DEBUG=1 shows the whole stack, and what caused it.",
+    },
+  );
 };
 
 /** Imports a module of the user's, TypeScript included. `what` names it in errors. */
