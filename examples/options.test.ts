@@ -10,12 +10,19 @@ import {
   createPostgresJsNotifyProvider,
   createPostgresJsProvider,
 } from "@leasehold/postgres";
+import { createDrizzleProvider } from "@leasehold/postgres/drizzle";
+import { createKnexProvider } from "@leasehold/postgres/knex";
+import { createKyselyProvider } from "@leasehold/postgres/kysely";
+import { createPGliteProvider } from "@leasehold/postgres/pglite";
+import { createPrismaProvider } from "@leasehold/postgres/prisma";
 import { createRedisNotifyAdapter } from "@leasehold/redis";
 import {
   createBetterSqlite3StateProvider,
   createNodeSqliteStateProvider,
   createSqliteStateAdapter,
 } from "@leasehold/sqlite";
+import { createDrizzleStateProvider } from "@leasehold/sqlite/drizzle";
+import { createKyselyStateProvider } from "@leasehold/sqlite/kysely";
 import {
   createConsoleLog,
   createInProcessStateAdapter,
@@ -349,6 +356,26 @@ const objects: Record<string, OptionsObject> = {
     names: ["sql", "prepareStatements"],
     pass: (options) => untyped(createPostgresJsProvider as AnyFunction)({ sql, ...options }),
   },
+  createKyselyProvider: {
+    names: ["db"],
+    pass: (options) => untyped(createKyselyProvider as AnyFunction)({ db: {}, ...options }),
+  },
+  createDrizzleProvider: {
+    names: ["db", "prepareStatements"],
+    pass: (options) => untyped(createDrizzleProvider as AnyFunction)({ db: {}, ...options }),
+  },
+  createPrismaProvider: {
+    names: ["prisma", "maxWaitMs", "timeoutMs"],
+    pass: (options) => untyped(createPrismaProvider as AnyFunction)({ prisma: {}, ...options }),
+  },
+  createKnexProvider: {
+    names: ["knex", "prepareStatements"],
+    pass: (options) => untyped(createKnexProvider as AnyFunction)({ knex: {}, ...options }),
+  },
+  createPGliteProvider: {
+    names: ["db"],
+    pass: (options) => untyped(createPGliteProvider as AnyFunction)({ db: {}, ...options }),
+  },
   createPgNotifyAdapter: {
     names: ["notifyProvider", "channelPrefix", "heartbeatMs", "onError"],
     // Wrong in another way, so that nothing is opened.
@@ -397,6 +424,14 @@ const objects: Record<string, OptionsObject> = {
         settings: "unchanged",
         ...options,
       }),
+  },
+  createKyselyStateProvider: {
+    names: ["db", "database", "reader", "file", "settings"],
+    pass: (options) => untyped(createKyselyStateProvider as AnyFunction)({ db: {}, ...options }),
+  },
+  createDrizzleStateProvider: {
+    names: ["db", "database", "reader", "file", "settings"],
+    pass: (options) => untyped(createDrizzleStateProvider as AnyFunction)({ db: {}, ...options }),
   },
   createNodeSqliteStateProvider: {
     names: ["database", "reader", "context", "file", "settings"],

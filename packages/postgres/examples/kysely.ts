@@ -1,5 +1,5 @@
-import type { PgStateProvider, SqlRow } from "@leasehold/postgres";
-import { CompiledQuery, type Generated, type Kysely, Transaction } from "kysely";
+import type { KyselyContext } from "@leasehold/postgres/kysely";
+import type { Generated, Kysely, Transaction } from "kysely";
 import { UnrecoverableJobError, type WorkerBuilder } from "leasehold";
 import type { OrderJobs, OrderLeasehold } from "./order-jobs.ts";
 
@@ -7,34 +7,11 @@ export interface Database {
   orders: { id: string; address: string; state: Generated<string> };
 }
 
-export interface KyselyContext {
-  readonly trx: Transaction<Database>;
-}
-
-export const createKyselyProvider = (
-  db: Kysely<Database>,
-): PgStateProvider<KyselyContext, { readonly trx: Kysely<Database> }> => ({
-  provideContext: (callback) => db.connection().execute((connection) => callback({ trx: connection })),
-  runInTransaction: (callback) => db.transaction().execute((trx) => callback({ trx })),
-  isInTransaction: async (ctx) => {
-    try {
-      const trx: unknown = (ctx as { trx?: unknown }).trx;
-      if (!(trx instanceof Transaction)) return false;
-      // Nothing is sent: Kysely itself refuses the connection of a transaction that has ended.
-      return await trx.getExecutor().provideConnection(async () => true);
-    } catch {
-      return false;
-    }
-  },
-  executeSql: async (ctx, { sql, params }) => {
-    const { rows } = await (ctx?.trx ?? db).executeQuery<SqlRow>(CompiledQuery.raw(sql, [...params]));
-    return rows;
-  },
-});
+export type Context = KyselyContext<Transaction<Database>>;
 
 export const placeOrder = (
   db: Kysely<Database>,
-  leasehold: OrderLeasehold<KyselyContext>,
+  leasehold: OrderLeasehold<Context>,
   order: { id: string; address: string },
 ): Promise<void> =>
   leasehold.withNotify(() =>
@@ -45,8 +22,8 @@ export const placeOrder = (
   );
 
 export const createShippingWorker = (
-  leasehold: OrderLeasehold<KyselyContext>,
-): WorkerBuilder<OrderJobs, KyselyContext, string> =>
+  leasehold: OrderLeasehold<Context>,
+): WorkerBuilder<OrderJobs, Context, string> =>
   leasehold.createWorker().implementJobType({
     typeName: "ship-order",
     process: async ({ job, complete }) =>

@@ -1,5 +1,5 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
-import type { PgStateProvider, SqlRow } from "@leasehold/postgres";
+import type { PGliteContext } from "@leasehold/postgres/pglite";
 import { UnrecoverableJobError, type WorkerBuilder } from "leasehold";
 import type { OrderJobs, OrderLeasehold } from "./order-jobs.ts";
 
@@ -9,33 +9,11 @@ interface Order {
   readonly state: string;
 }
 
-export interface PGliteContext {
-  readonly tx: Transaction;
-}
-
-export const createPGliteProvider = (
-  db: PGlite,
-): PgStateProvider<PGliteContext, { readonly tx: PGlite }> => ({
-  provideContext: (callback) => callback({ tx: db }),
-  runInTransaction: (callback) => db.transaction((tx) => callback({ tx })),
-  isInTransaction: async (ctx) => {
-    try {
-      const { tx } = ctx as PGliteContext;
-      // Only transactions can be rolled back; the database itself can be closed, too.
-      return "rollback" in tx && "closed" in tx && !tx.closed;
-    } catch {
-      return false;
-    }
-  },
-  executeSql: async (ctx, { sql, params }) => {
-    const { rows } = await (ctx?.tx ?? db).query<SqlRow>(sql, [...params]);
-    return rows;
-  },
-});
+export type Context = PGliteContext<Transaction>;
 
 export const placeOrder = (
   db: PGlite,
-  leasehold: OrderLeasehold<PGliteContext>,
+  leasehold: OrderLeasehold<Context>,
   { id, address }: { id: string; address: string },
 ): Promise<void> =>
   leasehold.withNotify(() =>
@@ -46,8 +24,8 @@ export const placeOrder = (
   );
 
 export const createShippingWorker = (
-  leasehold: OrderLeasehold<PGliteContext>,
-): WorkerBuilder<OrderJobs, PGliteContext, string> =>
+  leasehold: OrderLeasehold<Context>,
+): WorkerBuilder<OrderJobs, Context, string> =>
   leasehold.createWorker().implementJobType({
     typeName: "ship-order",
     process: async ({ job, complete }) =>

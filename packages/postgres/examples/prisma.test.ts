@@ -1,7 +1,8 @@
 import { PrismaPg } from "@prisma/adapter-pg";
 import { expectTypeOf, inject } from "vitest";
 import { type CompleteContext, describeExample } from "../src/testing/example-suite.ts";
-import { createPrismaProvider, createShippingWorker, placeOrder, type PrismaContext } from "./prisma.ts";
+import { createPrismaProvider } from "../src/providers/prisma.ts";
+import { type Context, createShippingWorker, placeOrder } from "./prisma.ts";
 import { type Prisma, PrismaClient } from "./prisma/client/client.ts";
 
 describeExample({
@@ -12,7 +13,7 @@ describeExample({
     const connection = { connectionString: url, options: `-c search_path=${schema}` };
     const db = new PrismaClient({ adapter: new PrismaPg(connection, { schema }) });
     return {
-      provider: createPrismaProvider(db),
+      provider: createPrismaProvider({ prisma: db }),
       transaction: (callback) => db.$transaction((tx) => callback({ tx })),
       placeOrder: (leasehold, order) => placeOrder(db, leasehold, order),
       createShippingWorker,
@@ -21,4 +22,4 @@ describeExample({
   },
 });
 
-expectTypeOf<CompleteContext<PrismaContext>["tx"]>().toEqualTypeOf<Prisma.TransactionClient>();
+expectTypeOf<CompleteContext<Context>["tx"]>().toEqualTypeOf<Prisma.TransactionClient>();

@@ -1,51 +1,13 @@
-import type { PgStateProvider, SqlRow } from "@leasehold/postgres";
+import type { PrismaContext } from "@leasehold/postgres/prisma";
 import { UnrecoverableJobError, type WorkerBuilder } from "leasehold";
 import type { OrderJobs, OrderLeasehold } from "./order-jobs.ts";
 import type { Prisma, PrismaClient } from "./prisma/client/client.ts";
 
-export interface PrismaContext {
-  readonly tx: Prisma.TransactionClient;
-}
-
-// Prisma's own limits, 2 and 5 seconds, are tight for a busy pool.
-const patience = { maxWait: 10_000, timeout: 30_000 };
-
-export const createPrismaProvider = (
-  db: PrismaClient,
-): PgStateProvider<PrismaContext, { readonly tx: PrismaClient }> => {
-  const open = new WeakSet<object>();
-
-  return {
-    provideContext: (callback) => callback({ tx: db }),
-    runInTransaction: (callback) =>
-      db.$transaction(async (tx) => {
-        open.add(tx);
-        try {
-          return await callback({ tx });
-        } finally {
-          open.delete(tx);
-        }
-      }, patience),
-    isInTransaction: async (ctx) => {
-      try {
-        const { tx } = ctx as PrismaContext;
-        if (open.has(tx)) return true;
-        // Only the client itself can be disconnected.
-        if (typeof tx.$queryRawUnsafe !== "function" || "$disconnect" in tx) return false;
-        // A transaction of your own. Prisma tells that it has ended only to those who use it.
-        await tx.$queryRawUnsafe("SELECT 1");
-        return true;
-      } catch {
-        return false;
-      }
-    },
-    executeSql: (ctx, { sql, params }) => (ctx?.tx ?? db).$queryRawUnsafe<SqlRow[]>(sql, ...params),
-  };
-};
+export type Context = PrismaContext<Prisma.TransactionClient>;
 
 export const placeOrder = (
   db: PrismaClient,
-  leasehold: OrderLeasehold<PrismaContext>,
+  leasehold: OrderLeasehold<Context>,
   order: { id: string; address: string },
 ): Promise<void> =>
   leasehold.withNotify(() =>
@@ -56,8 +18,8 @@ export const placeOrder = (
   );
 
 export const createShippingWorker = (
-  leasehold: OrderLeasehold<PrismaContext>,
-): WorkerBuilder<OrderJobs, PrismaContext, string> =>
+  leasehold: OrderLeasehold<Context>,
+): WorkerBuilder<OrderJobs, Context, string> =>
   leasehold.createWorker().implementJobType({
     typeName: "ship-order",
     process: async ({ job, complete }) =>

@@ -2,12 +2,17 @@ import { PGlite, type Transaction as PGliteTransaction } from "@electric-sql/pgl
 import { drizzle } from "drizzle-orm/node-postgres";
 import createKnex, { type Knex } from "knex";
 import { Kysely, PostgresDialect, type Transaction as KyselyTransaction } from "kysely";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, expectTypeOf, inject, it } from "vitest";
 import * as drizzleExample from "../examples/drizzle.ts";
 import * as knexExample from "../examples/knex.ts";
 import * as kyselyExample from "../examples/kysely.ts";
 import * as pgliteExample from "../examples/pglite.ts";
-import { createPool } from "../examples/pool.ts";
+import { createDrizzleProvider, type DrizzleTransactionOf } from "./providers/drizzle.ts";
+import { createKnexProvider } from "./providers/knex.ts";
+import { createKyselyProvider } from "./providers/kysely.ts";
+import { createPGliteProvider } from "./providers/pglite.ts";
+import { ignorePoolErrors } from "./providers/pool-errors.ts";
 import { type CompleteContext, describeExample } from "./testing/example-suite.ts";
 import { isTransientPgError } from "./transient-errors.ts";
 
@@ -21,10 +26,10 @@ describeExample({
   key: "tx",
   server: () => inject("postgres18Url"),
   connect: async (schema, url) => {
-    const pool = createPool(connectionTo(url, schema));
+    const pool = new pg.Pool(connectionTo(url, schema));
     const db: drizzleExample.Database = drizzle(pool, { schema: { orders: drizzleExample.orders } });
     return {
-      provider: drizzleExample.createDrizzleProvider(db),
+      provider: createDrizzleProvider({ db }),
       transaction: (callback) => db.transaction((tx) => callback({ tx })),
       placeOrder: (leasehold, order) => drizzleExample.placeOrder(db, leasehold, order),
       createShippingWorker: drizzleExample.createShippingWorker,
@@ -38,11 +43,11 @@ describeExample({
   key: "trx",
   server: () => inject("postgres18Url"),
   connect: async (schema, url) => {
-    const db = new Kysely<kyselyExample.Database>({
-      dialect: new PostgresDialect({ pool: createPool(connectionTo(url, schema)) }),
-    });
+    const pool = new pg.Pool(connectionTo(url, schema));
+    ignorePoolErrors(pool);
+    const db = new Kysely<kyselyExample.Database>({ dialect: new PostgresDialect({ pool }) });
     return {
-      provider: kyselyExample.createKyselyProvider(db),
+      provider: createKyselyProvider({ db }),
       transaction: (callback) => db.transaction().execute((trx) => callback({ trx })),
       placeOrder: (leasehold, order) => kyselyExample.placeOrder(db, leasehold, order),
       createShippingWorker: kyselyExample.createShippingWorker,
@@ -63,7 +68,7 @@ describeExample({
       log: { warn: () => {} },
     });
     return {
-      provider: knexExample.createKnexProvider(knex),
+      provider: createKnexProvider({ knex }),
       transaction: (callback) => knex.transaction((trx) => callback({ trx })),
       placeOrder: (leasehold, order) => knexExample.placeOrder(knex, leasehold, order),
       createShippingWorker: knexExample.createShippingWorker,
@@ -80,7 +85,7 @@ describe("Knex", () => {
       pool: { min: 0, max: 1, acquireTimeoutMillis: 20 },
       log: { warn: () => {} },
     });
-    const provider = knexExample.createKnexProvider(knex);
+    const provider = createKnexProvider({ knex });
     const waiting = provider.runInTransaction(() =>
       provider.executeSql(undefined, { sql: "SELECT 1", params: [] }),
     );
@@ -103,7 +108,7 @@ describeExample({
     const db = pglite;
     await db.exec(`SET search_path = ${schema}`);
     return {
-      provider: pgliteExample.createPGliteProvider(db),
+      provider: createPGliteProvider({ db }),
       transaction: (callback) => db.transaction((tx) => callback({ tx })),
       placeOrder: (leasehold, order) => pgliteExample.placeOrder(db, leasehold, order),
       createShippingWorker: pgliteExample.createShippingWorker,
@@ -112,11 +117,11 @@ describeExample({
   },
 });
 
-expectTypeOf<
-  CompleteContext<drizzleExample.DrizzleContext>["tx"]
->().toEqualTypeOf<drizzleExample.Transaction>();
-expectTypeOf<CompleteContext<kyselyExample.KyselyContext>["trx"]>().toEqualTypeOf<
+expectTypeOf<CompleteContext<drizzleExample.Context>["tx"]>().toEqualTypeOf<
+  DrizzleTransactionOf<drizzleExample.Database>
+>();
+expectTypeOf<CompleteContext<kyselyExample.Context>["trx"]>().toEqualTypeOf<
   KyselyTransaction<kyselyExample.Database>
 >();
-expectTypeOf<CompleteContext<knexExample.KnexContext>["trx"]>().toEqualTypeOf<Knex.Transaction>();
-expectTypeOf<CompleteContext<pgliteExample.PGliteContext>["tx"]>().toEqualTypeOf<PGliteTransaction>();
+expectTypeOf<CompleteContext<knexExample.Context>["trx"]>().toEqualTypeOf<Knex.Transaction>();
+expectTypeOf<CompleteContext<pgliteExample.Context>["tx"]>().toEqualTypeOf<PGliteTransaction>();

@@ -10,6 +10,7 @@ export {
   type PgPoolLike,
   type PgPoolProviderOptions,
 } from "./providers/pg-pool.ts";
+export { ignorePoolErrors, type PgPoolEvents } from "./providers/pool-errors.ts";
 export {
   createPostgresJsProvider,
   type PostgresJsContext,

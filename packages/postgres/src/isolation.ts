@@ -44,15 +44,21 @@ export const createIsolatedProvider = <
     return defaultLevel;
   };
 
+  /** Not possible at READ COMMITTED: the default has been changed since, or differs from connection to connection. */
+  const doubtDefaultLevel = (error: unknown): never => {
+    if (hasSqlState(error, serialisationFailure)) defaultLevel = "unknown";
+    throw error;
+  };
+
   const begin = async <T>(
     callback: (ctx: TTxContext) => Promise<T>,
     isolationLevel: IsolationLevel,
   ): Promise<T> => {
-    if (
-      provider.setsIsolationLevel === true ||
-      (defaultLevel ?? (await findDefaultLevel())) === isolationLevel
-    ) {
-      return provider.runInTransaction(callback, { isolationLevel });
+    if (provider.setsIsolationLevel === true) return provider.runInTransaction(callback, { isolationLevel });
+    if ((defaultLevel ?? (await findDefaultLevel())) === isolationLevel) {
+      return provider
+        .runInTransaction(callback)
+        .catch(isolationLevel === usual ? doubtDefaultLevel : undefined);
     }
     return provider.runInTransaction(async (ctx) => {
       const sql = `SET TRANSACTION ISOLATION LEVEL ${isolationLevel}`;
@@ -82,13 +88,7 @@ export const createIsolatedProvider = <
     if ((defaultLevel ?? (await findDefaultLevel())) !== usual) {
       return begin((ctx) => provider.executeSql(ctx, statement), usual);
     }
-    try {
-      return await provider.executeSql(undefined, statement);
-    } catch (error) {
-      // Not possible at READ COMMITTED: the default has been changed since, or differs from connection to connection.
-      if (hasSqlState(error, serialisationFailure)) defaultLevel = "unknown";
-      throw error;
-    }
+    return provider.executeSql(undefined, statement).catch(doubtDefaultLevel);
   };
 
   return {

@@ -1,6 +1,7 @@
 // Orders written with Drizzle commit together with the jobs they need.
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
-import { createBetterSqlite3StateProvider, createSqliteStateAdapter } from "@leasehold/sqlite";
+import { createSqliteStateAdapter } from "@leasehold/sqlite";
+import { createDrizzleProxy, createDrizzleStateProvider } from "@leasehold/sqlite/drizzle";
 import { eq, sql } from "drizzle-orm";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
@@ -10,28 +11,13 @@ const orders = sqliteTable("orders", { id: text("id").primaryKey(), status: text
 
 const jobTypes = defineUnionJobTypes<{ charge: { input: { orderId: string }; output: string } }>();
 
-/** With better-sqlite3 this is `drizzle(database)` of `drizzle-orm/better-sqlite3`. */
-const drizzleOver = (database: InstanceType<typeof Database>) =>
-  drizzle(async (query, values, method) => {
-    const statement = database.prepare(query);
-    if (method === "run") {
-      statement.run(values);
-      return { rows: [] };
-    }
-    statement.raw(true);
-    return { rows: method === "get" ? (statement.get(values) as unknown[]) : statement.all(values) };
-  });
-
 export const main = async (file: string, print: (line: string) => void): Promise<void> => {
   // #region provider
   const [database, reader] = [new Database(file), new Database(file)];
+  // With better-sqlite3: drizzle(database), of drizzle-orm/better-sqlite3.
+  const db = drizzle(createDrizzleProxy(database));
   const stateAdapter = await createSqliteStateAdapter({
-    stateProvider: createBetterSqlite3StateProvider({
-      database,
-      reader,
-      file,
-      context: { db: drizzleOver(database) },
-    }),
+    stateProvider: createDrizzleStateProvider({ db, database, reader, file }),
   });
   // #endregion
   await stateAdapter.provideContext(({ db }) =>

@@ -1,6 +1,7 @@
 // Orders written with Kysely commit together with the jobs they need.
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
-import { createBetterSqlite3StateProvider, createSqliteStateAdapter } from "@leasehold/sqlite";
+import { createSqliteStateAdapter } from "@leasehold/sqlite";
+import { createKyselyStateProvider } from "@leasehold/sqlite/kysely";
 import { Kysely, SqliteDialect } from "kysely";
 import Database from "libsql";
 
@@ -18,7 +19,7 @@ export const main = async (file: string, print: (line: string) => void): Promise
     dialect: new SqliteDialect({ database }),
   });
   const stateAdapter = await createSqliteStateAdapter({
-    stateProvider: createBetterSqlite3StateProvider({ database, reader, file, context: { db } }),
+    stateProvider: createKyselyStateProvider({ db, database, reader, file }),
   });
   // #endregion
   await stateAdapter.provideContext(({ db }) =>

@@ -204,6 +204,16 @@ export const describeExample = <
         expect((await jobOf("outer"))?.status).toBe("pending");
       });
 
+      it("opens transactions at every isolation level", async () => {
+        const { adapter, provider } = shop;
+        const levelIn = async (ctx: TTxContext): Promise<unknown> => {
+          const sql = "SELECT current_setting('transaction_isolation') AS level";
+          return (await provider.executeSql(ctx, { sql, params: [] }))[0]?.["level"];
+        };
+        for (const isolationLevel of adapter.capabilities.isolationLevels)
+          expect(await adapter.runInTransaction(levelIn, undefined, { isolationLevel })).toBe(isolationLevel);
+      });
+
       it("knows the user's own transactions, and when they have ended", async () => {
         const { provider, transaction } = shop;
         const committed = await transaction(async (ctx) => {

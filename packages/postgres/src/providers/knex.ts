@@ -1,0 +1,91 @@
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import type { PgStateProvider, SqlRow } from "../provider.ts";
+import type { CallbackArgument } from "./callback-argument.ts";
+
+/** What is used of a `Knex` with the client `pg`. */
+export interface KnexLike {
+  transaction(...args: never[]): unknown;
+  readonly client: unknown;
+}
+
+/** What `transaction` of a `Knex` hands to its callback: `Knex.Transaction`. */
+export type KnexTransactionOf<TKnex extends KnexLike> = CallbackArgument<TKnex["transaction"]>;
+
+export interface KnexContext<TTransaction> {
+  readonly trx: TTransaction;
+}
+
+export interface KnexProviderOptions<TKnex extends KnexLike> {
+  /** Yours: the provider never destroys it. */
+  readonly knex: TKnex;
+  /** As for `createPgPoolProvider`. Default: true. */
+  readonly prepareStatements?: boolean | undefined;
+}
+
+interface Query {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly name?: string;
+}
+
+interface Connection {
+  query(query: Query): Promise<{ readonly rows: SqlRow[] }>;
+}
+
+/** What knows the connections of a Knex: the pool's, or in a transaction its one. Knex leaves its type open. */
+interface KnexClient {
+  acquireConnection(): Promise<Connection>;
+  releaseConnection(connection: Connection): Promise<void>;
+}
+
+interface Transaction {
+  readonly isTransaction?: boolean;
+  isCompleted(): boolean;
+}
+
+/** A provider over Knex. Its context is `{ trx }`, with a `Knex.Transaction`. */
+export const createKnexProvider = <TKnex extends KnexLike>(
+  options: KnexProviderOptions<TKnex>,
+): PgStateProvider<KnexContext<KnexTransactionOf<TKnex>>, KnexContext<TKnex>> => {
+  const { knex, prepareStatements = true } = requireOptions<keyof KnexProviderOptions<TKnex>>(
+    options,
+    "createKnexProvider",
+    { knex: true, prepareStatements: true },
+  ) as KnexProviderOptions<TKnex>;
+  type TTrx = KnexTransactionOf<TKnex>;
+  if (typeof (knex as Partial<KnexLike> | undefined)?.transaction !== "function") {
+    throw new InvalidOptionError("knex", "must be what knex() returns", typeof knex);
+  }
+  const transaction = knex.transaction.bind(knex) as unknown as <T>(
+    callback: (trx: TTrx) => Promise<T>,
+    config: { readonly isolationLevel: string; readonly doNotRejectOnRollback: boolean },
+  ) => Promise<T>;
+
+  return {
+    provideContext: (callback) => callback({ trx: knex }),
+    // If it did not reject, a callback that throws `undefined` would look like one that succeeds.
+    runInTransaction: (callback, { isolationLevel = "read committed" } = {}) =>
+      transaction((trx) => callback({ trx }), { isolationLevel, doNotRejectOnRollback: false }),
+    setsIsolationLevel: true,
+    isInTransaction: async (ctx) => {
+      try {
+        const { trx } = ctx as KnexContext<Transaction>;
+        return trx.isTransaction === true && !trx.isCompleted();
+      } catch {
+        return false;
+      }
+    },
+    executeSql: async (ctx, { sql, params, name }) => {
+      // `raw` numbers parameters in its own way, so the statement goes to the connection of `pg` as it is.
+      const client = ((ctx?.trx ?? knex) as KnexLike).client as KnexClient;
+      const connection = await client.acquireConnection();
+      try {
+        const isNamed = prepareStatements && name !== undefined;
+        const { rows } = await connection.query({ text: sql, values: [...params], ...(isNamed && { name }) });
+        return rows;
+      } finally {
+        await client.releaseConnection(connection);
+      }
+    },
+  };
+};

@@ -1,0 +1,79 @@
+import { CompiledQuery } from "kysely";
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import type { PgStateProvider, SqlRow } from "../provider.ts";
+import type { CallbackArgument } from "./callback-argument.ts";
+
+// Types are described, not imported: whoever does not use Kysely can compile without it.
+
+/** What is used of a `Kysely` with its `PostgresDialect`. */
+export interface KyselyLike {
+  readonly isTransaction: boolean;
+  transaction(): { execute(...args: never[]): unknown };
+  connection(): { execute(...args: never[]): unknown };
+  withoutPlugins(): unknown;
+}
+
+/** The transactions of a `Kysely<Database>`: `Transaction<Database>`. */
+export type KyselyTransactionOf<TDb extends KyselyLike> = CallbackArgument<
+  ReturnType<TDb["transaction"]>["execute"]
+>;
+
+export interface KyselyContext<TTransaction> {
+  readonly trx: TTransaction;
+}
+
+export interface KyselyProviderOptions<TDb extends KyselyLike> {
+  /** Yours: the provider never destroys it. */
+  readonly db: TDb;
+}
+
+interface Executor {
+  executeQuery(query: CompiledQuery): Promise<{ readonly rows: readonly unknown[] }>;
+  getExecutor(): { provideConnection<T>(use: () => Promise<T>): Promise<T> };
+  withoutPlugins(): Executor;
+}
+
+interface Builder<TTrx> {
+  setIsolationLevel(level: string): Builder<TTrx>;
+  execute<T>(callback: (trx: TTrx) => Promise<T>): Promise<T>;
+}
+
+/** A provider over Kysely. Its context is `{ trx }`, with a `Transaction`, in which all of Kysely can be used. */
+export const createKyselyProvider = <TDb extends KyselyLike>(
+  options: KyselyProviderOptions<TDb>,
+): PgStateProvider<KyselyContext<KyselyTransactionOf<TDb>>, KyselyContext<TDb>> => {
+  const { db } = requireOptions<keyof KyselyProviderOptions<TDb>>(options, "createKyselyProvider", {
+    db: true,
+  }) as KyselyProviderOptions<TDb>;
+  type TTrx = KyselyTransactionOf<TDb>;
+  if (typeof db?.transaction !== "function" || typeof db.connection !== "function") {
+    throw new InvalidOptionError("db", "must be a Kysely", typeof db);
+  }
+  // Plugins of yours may rename columns of results.
+  const plain = db.withoutPlugins() as Executor;
+
+  return {
+    provideContext: <T>(callback: (ctx: KyselyContext<TDb>) => Promise<T>) =>
+      (db.connection() as unknown as Builder<TDb>).execute((trx) => callback({ trx })),
+    runInTransaction: (callback, { isolationLevel = "read committed" } = {}) =>
+      (db.transaction() as unknown as Builder<TTrx>)
+        .setIsolationLevel(isolationLevel)
+        .execute((trx) => callback({ trx })),
+    setsIsolationLevel: true,
+    isInTransaction: async (ctx) => {
+      try {
+        const { trx } = ctx as KyselyContext<KyselyLike & Executor>;
+        if (!trx.isTransaction) return false;
+        // Nothing is sent: Kysely itself refuses the connection of a transaction that has ended.
+        return await trx.getExecutor().provideConnection(async () => true);
+      } catch {
+        return false;
+      }
+    },
+    executeSql: async (ctx, { sql, params }) => {
+      const executor = ctx === undefined ? plain : (ctx.trx as unknown as Executor).withoutPlugins();
+      const { rows } = await executor.executeQuery(CompiledQuery.raw(sql, [...params]));
+      return rows as SqlRow[];
+    },
+  };
+};

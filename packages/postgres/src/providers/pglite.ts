@@ -1,0 +1,58 @@
+import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import type { PgStateProvider, SqlRow } from "../provider.ts";
+import type { CallbackArgument } from "./callback-argument.ts";
+
+/** What is used of a `PGlite`. */
+export interface PGliteLike {
+  query(query: string, params?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+  transaction(...args: never[]): unknown;
+}
+
+/** What `transaction` of a `PGlite` hands to its callback. */
+export type PGliteTransactionOf<TDb extends PGliteLike> = CallbackArgument<TDb["transaction"]>;
+
+export interface PGliteContext<TTransaction> {
+  readonly tx: TTransaction;
+}
+
+export interface PGliteProviderOptions<TDb extends PGliteLike> {
+  /** Yours: the provider never closes it. */
+  readonly db: TDb;
+}
+
+/**
+ * A provider over PGlite, PostgreSQL inside your process. Its context is `{ tx }`. There is one connection: while a
+ * transaction is open, everything else waits for its end.
+ */
+export const createPGliteProvider = <TDb extends PGliteLike>(
+  options: PGliteProviderOptions<TDb>,
+): PgStateProvider<PGliteContext<PGliteTransactionOf<TDb>>, PGliteContext<TDb>> => {
+  const { db } = requireOptions<keyof PGliteProviderOptions<TDb>>(options, "createPGliteProvider", {
+    db: true,
+  }) as PGliteProviderOptions<TDb>;
+  if (typeof db?.transaction !== "function" || typeof db.query !== "function") {
+    throw new InvalidOptionError("db", "must be a PGlite", typeof db);
+  }
+  const transaction = db.transaction.bind(db) as unknown as <T>(
+    callback: (tx: PGliteTransactionOf<TDb>) => Promise<T>,
+  ) => Promise<T>;
+
+  return {
+    provideContext: (callback) => callback({ tx: db }),
+    runInTransaction: (callback) => transaction((tx) => callback({ tx })),
+    hasSingleConnection: true,
+    isInTransaction: async (ctx) => {
+      try {
+        const { tx } = ctx as PGliteContext<{ closed: boolean }>;
+        // Only transactions can be rolled back; the database itself can be closed, too.
+        return "rollback" in tx && "closed" in tx && !tx.closed;
+      } catch {
+        return false;
+      }
+    },
+    executeSql: async (ctx, { sql, params }) => {
+      const { rows } = await ((ctx?.tx ?? db) as PGliteLike).query(sql, [...params]);
+      return rows as SqlRow[];
+    },
+  };
+};

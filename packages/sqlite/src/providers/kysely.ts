@@ -1,0 +1,33 @@
+import type { SqliteStateProvider } from "../provider.ts";
+import type { BetterSqlite3Database } from "./better-sqlite3.ts";
+import {
+  createQueryBuilderProvider,
+  type QueryBuilderContext,
+  type QueryBuilderProviderOptions,
+} from "./query-builder.ts";
+
+/** What is used of a `Kysely`. Described, not imported: whoever does not use Kysely can compile without it. */
+export interface KyselyLike {
+  selectFrom(...args: never[]): unknown;
+  transaction(): unknown;
+}
+
+export type KyselyContext<TDb extends KyselyLike> = QueryBuilderContext<TDb>;
+export type KyselyStateProviderOptions<
+  TDb extends KyselyLike,
+  TDatabase extends BetterSqlite3Database,
+> = QueryBuilderProviderOptions<TDb, TDatabase>;
+
+/**
+ * A provider over Kysely and its `SqliteDialect`, with a database of `better-sqlite3` or of `libsql`. Its context is
+ * `{ db }`: Leasehold has opened the transaction, so use `db` as it is, without `db.transaction()`.
+ */
+export const createKyselyStateProvider = <TDb extends KyselyLike, TDatabase extends BetterSqlite3Database>(
+  options: KyselyStateProviderOptions<TDb, TDatabase>,
+): SqliteStateProvider<KyselyContext<TDb>> =>
+  createQueryBuilderProvider(
+    options,
+    "createKyselyStateProvider",
+    ({ selectFrom, transaction }) => typeof selectFrom === "function" && typeof transaction === "function",
+    "a Kysely",
+  );
