@@ -125,6 +125,45 @@ describe("whatever is thrown is recorded, and the worker goes on", () => {
   );
 
   it(
+    "by a prepare callback",
+    async () => {
+      const leasehold = await open();
+      const worker = leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job, prepare }) => {
+          const { n } = job.input;
+          await prepare({ mode: n % 2 === 0 ? "staged" : "atomic" }, async () => throwNth(n));
+          return null;
+        },
+      });
+      expectRecorded(await runAll(leasehold, worker));
+    },
+    timeoutMs,
+  );
+
+  it(
+    "after the completion",
+    async () => {
+      const told: unknown[] = [];
+      const leasehold = await open({
+        observabilityAdapter: { jobAttemptErrorAfterCompletion: ({ error }) => void told.push(error) },
+      });
+      const worker = leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job, complete }) => {
+          await complete(() => null);
+          return throwNth(job.input.n);
+        },
+      });
+      const jobs = await runAll(leasehold, worker);
+      expect(new Set(jobs.map(({ status }) => status))).toEqual(new Set(["completed"]));
+      expect(told).toHaveLength(makers.length);
+      for (const error of told) expect(error).toBeInstanceOf(Error);
+    },
+    timeoutMs,
+  );
+
+  it(
     "by a retry policy and by observers",
     async () => {
       let calls = 0;

@@ -28,6 +28,22 @@ const untouchable = (): object =>
     },
   );
 
+/** What its traps throw is the proxy again: whoever asks what was thrown catches the same thing. */
+const endlesslyUntouchable = (): object => {
+  const throwSelf = (): never => {
+    // oxlint-disable-next-line typescript/only-throw-error -- the point of it
+    throw proxy;
+  };
+  const proxy: object = new Proxy(new Error("never seen"), {
+    get: throwSelf,
+    has: throwSelf,
+    ownKeys: throwSelf,
+    getPrototypeOf: throwSelf,
+    getOwnPropertyDescriptor: throwSelf,
+  });
+  return proxy;
+};
+
 /** Anything can be thrown; each stands with the name and the message that must be found afterwards. */
 const thrown: Readonly<Record<string, { value: () => unknown; name: string; message: RegExp }>> = {
   "an error": { value: () => new TypeError("plain"), name: "TypeError", message: /^plain$/ },
@@ -52,6 +68,11 @@ const thrown: Readonly<Record<string, { value: () => unknown; name: string; mess
   },
   // Asking what it is throws in its turn; that is what can be told.
   "a proxy that refuses everything": { value: untouchable, name: "Error", message: /touched/ },
+  "a proxy whose traps throw such a proxy": {
+    value: endlesslyUntouchable,
+    name: "NonErrorThrown",
+    message: /cannot be read/,
+  },
   "NUL and a lone surrogate": {
     value: () => new Error("a\0b\ud800c"),
     name: "Error",
@@ -93,21 +114,29 @@ export const describeThrownValues: Scenario = ({ test }) => {
     });
   }
 
-  test("inside complete as well", jobTypes, async ({ leasehold, work, failure }) => {
-    await work(
-      leasehold.createWorker().implementJobType({
-        typeName: "throw",
-        process: async ({ complete }) =>
-          complete(() => {
-            throw untouchable();
+  for (const [what, value] of Object.entries({ untouchable, endlesslyUntouchable })) {
+    for (const place of ["complete", "staged", "atomic"] as const) {
+      test(`inside a transaction as well: ${what}, ${place}`, jobTypes, async (story) => {
+        const { leasehold, work, failure } = story;
+        const fail = (): never => {
+          throw value();
+        };
+        await work(
+          leasehold.createWorker().implementJobType({
+            typeName: "throw",
+            process: async ({ prepare, complete }) => {
+              if (place !== "complete") await prepare({ mode: place }, fail);
+              return complete(fail);
+            },
           }),
-      }),
-    );
-    const started = await leasehold.startJobSequence({
-      typeName: "throw",
-      input: { what: "" },
-      maxAttempts: 1,
-    });
-    assert.equal((await failure(started)).reason, "attempts_exhausted");
-  });
+        );
+        const started = await leasehold.startJobSequence({
+          typeName: "throw",
+          input: { what: "" },
+          maxAttempts: 1,
+        });
+        assert.equal((await failure(started)).reason, "attempts_exhausted");
+      });
+    }
+  }
 };
