@@ -1,4 +1,9 @@
-// What operators look at.
+// What operators look at: the calls, and the commands with all that they do, in a process of their own.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const command = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
 const time = async (work) => {
@@ -11,10 +16,30 @@ const time = async (work) => {
   return median(times);
 };
 
+const run = async (url, ...args) => {
+  const child = spawn(process.execPath, [command, ...args, "--store", url], { stdio: "ignore" });
+  const [code] = await once(child, "exit");
+  // 5 is bad news, which is an answer.
+  if (code !== 0 && code !== 5) throw new Error(`leasehold ${args.join(" ")} ended with ${code}`);
+};
+
 /** @returns {Promise<{ what: string, ms: number }[]>} */
-export const measureReads = async (leasehold) => {
+export const measureReads = async (leasehold, { stateAdapter, url }) => {
   const reads = {
+    "measureBacklog, cap 10,000": () => stateAdapter.measureBacklog({ cap: 10_000 }),
+    "measureBacklog, cap 100,000": () => stateAdapter.measureBacklog({ cap: 100_000 }),
+    listRecentlyFinished: () =>
+      stateAdapter.listRecentlyFinished({ from: Date.now() - 300_000, limit: 5_000 }),
     "listJobs, newest": () => leasehold.listJobs(),
+    "listJobs, oldest": () => leasehold.listJobs({ order: "oldest" }),
+    "listJobs, pending": () => leasehold.listJobs({ status: "pending" }),
+    "listJobs, failed": () => leasehold.listJobs({ status: "failed" }),
+    "listJobs, of a type that is not there": () => leasehold.listJobs({ typeName: "none" }),
+    "leasehold --version": () => run(url, "--version"),
+    "leasehold stats": () => run(url, "stats"),
+    "leasehold top, one frame": () => run(url, "top", "--count", "1"),
+    "leasehold doctor": () => run(url, "doctor"),
+    "leasehold list": () => run(url, "list"),
   };
   const measured = [];
   for (const [what, work] of Object.entries(reads)) measured.push({ what, ms: await time(work) });

@@ -92,11 +92,11 @@ export const measureScale = async ({ store: name, jobs, prune, report }) => {
     await store.fill(leasehold, jobs);
     const label = `${name.padEnd(8)} ${jobs.toLocaleString("en").padStart(10)} jobs`;
     for (const { what, ms } of await measureReads(leasehold, store))
-      report(`${label}  ${what.padEnd(34)} ${ms.toFixed(1).padStart(9)} ms`);
+      report(`${label}  ${what.padEnd(38)} ${ms.toFixed(1).padStart(9)} ms`);
     const before = await store.size();
     const { deletedJobs, rate } = await measurePruning(leasehold, jobs, prune);
     report(
-      `${label}  ${`prune ${deletedJobs.toLocaleString("en")}`.padEnd(34)} ${Math.round(rate).toLocaleString("en").padStart(9)} jobs/s`,
+      `${label}  ${`prune ${deletedJobs.toLocaleString("en")}`.padEnd(38)} ${Math.round(rate).toLocaleString("en").padStart(9)} jobs/s`,
     );
     // What was freed is used again: as many new jobs do not make the store larger.
     await store.tidy();

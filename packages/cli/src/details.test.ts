@@ -75,8 +75,8 @@ describe("the command in detail", () => {
     });
     await failAll(store, "b");
     const { value } = await json("stats");
-    expect(value.total).toEqual({ blocked: 0, pending: 2, running: 0, completed: 0, failed: 1 });
-    expect(value.lately.total.failed).toBe(1);
+    expect(value.total.counts).toEqual({ blocked: 0, pending: 2, running: 0, failed: 1 });
+    expect(value.total.lately.failed).toBe(1);
     const shown = await folder.run("stats");
     expect(shown.stdout).toMatch(/default +a +0 +2 +0 +0 +0/);
   });

@@ -2,4 +2,4 @@ export { defineConfig, type LeaseholdConfig, type StoreAdapters } from "./config
 export { defineWorker, type WorkerContext } from "./config/worker-module.ts";
 export { createLiveView, type LiveView, type LiveViewOptions } from "./live/live-view.ts";
 export type { Latency, LiveRow, LiveSample } from "./live/sampler.ts";
-export type { QueueNumbers, StatusCounts } from "./store/job-numbers.ts";
+export type { CountedStatus, QueueNumbers, StatusNumbers } from "./store/job-numbers.ts";

@@ -79,12 +79,14 @@ describe("gauges from the store", () => {
     expect(await age()).toMatchObject({ value: 60_000 });
   });
 
-  it("do not make up an age that they have not seen", async () => {
-    const { leasehold, series } = await setUp({ scanLimit: 2 });
+  it("count up to a limit, and still tell the age beyond it", async () => {
+    const { leasehold, series, clock } = await setUp({ scanLimit: 2 });
+    await leasehold.startJobSequence({ typeName: "mail", priority: -1 });
+    await clock.advanceBy(5_000);
     for (let later = 0; later < 3; later++)
       await leasehold.startJobSequence({ typeName: "mail", schedule: { afterMs: 60_000 } });
-    await leasehold.startJobSequence({ typeName: "mail" });
-    expect(await series("leasehold.store.oldest_runnable_age")).toEqual([]);
+    expect(await series("leasehold.store.oldest_runnable_age")).toMatchObject([{ value: 5_000 }]);
+    expect(await series("leasehold.store.jobs")).toMatchObject([{ value: 3 }]);
   });
 
   it("tell of leases that are over", async () => {
@@ -104,7 +106,7 @@ describe("gauges from the store", () => {
     const { collect, calls, stop } = await setUp({ maxAgeMs: 60_000 });
     await collect();
     await collect();
-    const counts = () => calls.filter(({ method }) => method === "countJobs").length;
+    const counts = () => calls.filter(({ method }) => method === "measureBacklog").length;
     expect(counts()).toBe(1);
     stop();
     await collect();
@@ -119,7 +121,7 @@ describe("gauges from the store", () => {
     const store = createInProcessStateAdapter();
     const leasehold = await createLeasehold({ stateAdapter: store, jobTypes });
     await leasehold.startJobSequence({ typeName: "mail" });
-    const faulty = withFaults(store, onNthCall("countJobs", 1, fault));
+    const faulty = withFaults(store, onNthCall("measureBacklog", 1, fault));
     telemetry.adapter.observeStore(faulty, { timeoutMs: 50, maxAgeMs: 60_000 });
     expect(await telemetry.series("leasehold.store.jobs")).toEqual([]);
     expect(await telemetry.series("leasehold.state_adapter.error")).toEqual([

@@ -17,7 +17,7 @@ export interface ObserveStoreOptions {
   readonly maxAgeMs?: number | undefined;
   /** How long the store may take. After that nothing is reported this time. Default: 5 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** How many pending jobs per queue, and running jobs in all, a reading may look at. Default: 1,000. */
+  /** Up to which number jobs of a queue, type and status are counted. Default: 100,000. */
   readonly scanLimit?: number | undefined;
 }
 
@@ -72,6 +72,6 @@ export const checkObserveStoreOptions = (passed: ObserveStoreOptions): Resolved<
   return {
     maxAgeMs: integer("maxAgeMs", 5_000, 0, 86_400_000),
     timeoutMs: integer("timeoutMs", 5_000, 1, 600_000),
-    scanLimit: integer("scanLimit", 1_000, 1, 100_000),
+    scanLimit: integer("scanLimit", 100_000, 1, 1_000_000),
   };
 };

@@ -46,7 +46,7 @@ export const createOtelObservabilityAdapter = (
     ...mergeHandlers(counters, createHistograms(meter, metricPrefix), messaging?.events ?? {}),
     tracing: { start: messaging ? messaging.measureStarts(start) : start, attempt },
     observeStore: (stateAdapter, passed = {}) => {
-      if (typeof stateAdapter?.countJobs !== "function")
+      if (typeof stateAdapter?.measureBacklog !== "function")
         throw new InvalidOptionError("stateAdapter", "must be a state adapter", stateAdapter);
       return gauges.observe(stateAdapter, checkObserveStoreOptions(passed));
     },

@@ -1,7 +1,7 @@
 import type { CommandContext } from "../command-context.ts";
 import { checkClock } from "../doctor/clock.ts";
 import { attempt, type Finding, type FindingStatus } from "../doctor/finding.ts";
-import { checkFailures, checkLeases, checkQueues } from "../doctor/jobs.ts";
+import { checkFailures, checkLeases, checkQueues, checkRetention } from "../doctor/jobs.ts";
 import { checkMigrations } from "../doctor/migrations.ts";
 import { checkPostgres } from "../doctor/postgres.ts";
 import { checkSqlite } from "../doctor/sqlite.ts";
@@ -30,6 +30,7 @@ const examine = async (store: Store, options: DoctorOptions): Promise<Finding[]>
     ...(await attempt("leases", () => checkLeases(store))),
     ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter }))),
     ...(await attempt("failures", () => checkFailures(store))),
+    ...(await attempt("retention", () => checkRetention(store))),
   );
   return findings;
 };

@@ -33,10 +33,13 @@ export const list = async (context: CommandContext, options: ListOptions): Promi
     });
     const jobs: readonly AnyJob[] = page.jobs;
     if (output.json) output.printJson({ jobs, cursor: page.cursor });
-    else if (jobs.length === 0) output.note("No jobs.");
+    else if (jobs.length === 0 && page.cursor === null) output.note("No jobs.");
     else {
-      output.print(renderJobs(output, jobs));
-      if (page.cursor !== null) {
+      if (jobs.length > 0) output.print(renderJobs(output, jobs));
+      if (page.cursor !== null && jobs.length < limit) {
+        // The store has looked at as many jobs as it does at a time.
+        output.note(`\nThere may be more, further on: add --cursor ${page.cursor}`);
+      } else if (page.cursor !== null) {
         const last = oneLine(jobs.at(-1)!.id);
         output.note(`\nThere are more: add --after ${output.columns < roomForId ? shortId(last) : last}`);
       }

@@ -1,4 +1,4 @@
-import { jobStatuses } from "leasehold/adapter";
+import type { RecentlyFinishedJob } from "leasehold/adapter";
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { formatCount, formatDuration } from "../output/amounts.ts";
@@ -6,7 +6,16 @@ import { colourStatus } from "../output/job-table.ts";
 import type { Output } from "../output/output.ts";
 import { oneLine, shorten } from "../output/printable.ts";
 import { type Cell, type Column, renderTable, type Row } from "../output/table.ts";
-import { countByQueue, type QueueNumbers, sumCounts } from "../store/job-numbers.ts";
+import {
+  countByQueue,
+  countedStatuses,
+  formatNumber,
+  laneKey,
+  readBacklog,
+  readRecent,
+  type StatusNumbers,
+  sumNumbers,
+} from "../store/job-numbers.ts";
 
 export interface StatsOptions {
   readonly queue?: readonly string[];
@@ -25,23 +34,35 @@ const columnsFor = (windowMs: number): readonly Column[] => {
     { title: "BLOCKED", align: "right", dispensable: 2 },
     { title: "PENDING", align: "right" },
     { title: "RUNNING", align: "right" },
-    { title: "DONE", align: "right" },
     { title: "FAILED", align: "right" },
     { title: `DONE ${lately}`, align: "right", dispensable: 3 },
     { title: `FAILED ${lately}`, align: "right", dispensable: 1 },
   ];
 };
 
-const numbers = ({ colours }: Output, row: QueueNumbers, lately: QueueNumbers | undefined): Row => {
-  const cell = (count: number, paint: (text: string) => string = String): Cell => ({
-    text: formatCount(count),
+interface Lately {
+  readonly completed: number;
+  readonly failed: number;
+}
+
+const countLately = (jobs: readonly RecentlyFinishedJob[]): Lately => {
+  const of = (status: RecentlyFinishedJob["status"]): number =>
+    jobs.filter((job) => job.status === status).length;
+  return { completed: of("completed"), failed: of("failed") };
+};
+
+const cells = ({ colours }: Output, row: StatusNumbers, lately: Lately, isCut: boolean): Row => {
+  const cell = (count: number, text: string, paint: (text: string) => string = String): Cell => ({
+    text,
     paint: count === 0 ? colours.dim : paint,
   });
-  const recent = lately?.counts ?? { completed: 0, failed: 0 };
+  const recent = (count: number): string => `${formatCount(count)}${isCut ? "+" : ""}`;
   return [
-    ...jobStatuses.map((status) => cell(row.counts[status], (text) => colourStatus(colours, status, text))),
-    cell(recent.completed),
-    cell(recent.failed, colours.red),
+    ...countedStatuses.map((status) =>
+      cell(row.counts[status], formatNumber(row, status), (text) => colourStatus(colours, status, text)),
+    ),
+    cell(lately.completed, recent(lately.completed)),
+    cell(lately.failed, recent(lately.failed), colours.red),
   ];
 };
 
@@ -49,31 +70,30 @@ export const stats = async (
   context: CommandContext,
   { queue, window: windowMs }: StatsOptions,
 ): Promise<ExitCode> =>
-  context.withStore({}, async ({ leasehold, stateAdapter, label }) => {
+  context.withStore({}, async ({ stateAdapter, label }) => {
     const { output } = context;
-    const rows = await countByQueue(leasehold, { queue });
-    const since = new Date((await stateAdapter.getTime()) - windowMs);
-    const lately = await countByQueue(leasehold, { queue, finishedFrom: since });
-    const total = sumCounts(rows);
+    const from = (await stateAdapter.getTime()) - windowMs;
+    const recent = await readRecent(stateAdapter, { from, queue });
+    const rows = countByQueue(await readBacklog(stateAdapter, { queue }), recent.jobs).map((row) => ({
+      ...row,
+      lately: countLately(recent.jobs.filter((job) => laneKey(job) === laneKey(row))),
+    }));
+    const total = { ...sumNumbers(rows), lately: countLately(recent.jobs) };
     if (output.json) {
-      output.printJson({ total, queues: rows, lately: { since, total: sumCounts(lately), queues: lately } });
-    } else if (rows.length === 0) output.note(`No jobs in ${label}.`);
+      output.printJson({ total, queues: rows, lately: { since: new Date(from), isCut: recent.isCut } });
+    } else if (rows.length === 0)
+      output.note(`Nothing waits, runs, has failed or finished lately in ${label}.`);
     else {
-      const latelyOf = ({ queue, typeName }: QueueNumbers): QueueNumbers | undefined =>
-        lately.find((row) => row.queue === queue && row.typeName === typeName);
-      const totalRow = { queue: "", typeName: "", counts: total };
+      const cellsOf = (row: (typeof rows)[number] | typeof total): Row =>
+        cells(output, row, row.lately, recent.isCut);
       output.print(
         renderTable(output, columnsFor(windowMs), [
           ...rows.map((row) => [
             shorten(oneLine(row.queue), longestName),
             shorten(oneLine(row.typeName), longestName),
-            ...numbers(output, row, latelyOf(row)),
+            ...cellsOf(row),
           ]),
-          [
-            "",
-            { text: "all", paint: output.colours.bold },
-            ...numbers(output, totalRow, { ...totalRow, counts: sumCounts(lately) }),
-          ],
+          ["", { text: "all", paint: output.colours.bold }, ...cellsOf(total)],
         ]),
       );
     }

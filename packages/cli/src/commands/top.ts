@@ -13,7 +13,7 @@ export interface TopOptions {
 }
 
 const patienceMs = 60_000;
-// Counting all jobs is work for a store with millions: look no more often than it costs little.
+// Looking is work for the store: no more often than it costs little.
 const largestShare = 0.2;
 
 /** Resolves when somebody wants it to end: Ctrl-C, SIGTERM, or the key q. */
@@ -34,8 +34,8 @@ const untilStopped = (stopped: AbortController): (() => void) => {
   };
 };
 
-const showJson = (context: CommandContext, { leasehold, stateAdapter }: Store, options: TopOptions) => {
-  const sample = createSampler({ leasehold, queue: options.queue, getTime: () => stateAdapter.getTime() });
+const showJson = (context: CommandContext, { stateAdapter }: Store, options: TopOptions) => {
+  const sample = createSampler({ stateAdapter, queue: options.queue });
   return { update: async () => context.output.printJson(await sample()), end: () => {} };
 };
 

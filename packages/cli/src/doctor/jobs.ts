@@ -1,7 +1,14 @@
 import type { AnyJob } from "leasehold";
 import { formatCount, formatDuration, plural } from "../output/amounts.ts";
 import { oneLine } from "../output/printable.ts";
-import { countByQueue } from "../store/job-numbers.ts";
+import {
+  countByQueue,
+  formatNumber,
+  laneKey,
+  readBacklog,
+  readRecent,
+  sumNumbers,
+} from "../store/job-numbers.ts";
 import type { AnyLeasehold, Store } from "../store/store.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
@@ -57,26 +64,22 @@ export const checkLeases = async ({ leasehold, stateAdapter }: Store): Promise<r
 };
 
 export const checkQueues = async (
-  { leasehold, stateAdapter }: Store,
+  { stateAdapter }: Store,
   { stalledMs }: JobCheckOptions,
 ): Promise<readonly Finding[]> => {
   const now = await stateAdapter.getTime();
   const findings: Finding[] = [];
-  const waiting = (await countByQueue(leasehold)).filter(({ counts }) => counts.pending > 0);
-  for (const { queue, typeName, counts } of waiting) {
-    let oldest: number | undefined;
-    await eachJob(leasehold, { status: "pending", queue, typeName }, (job) => {
-      const due = Math.max(job.scheduledAt.getTime(), job.createdAt.getTime());
-      if (due > now) return false;
-      oldest = due;
-      return true;
-    });
-    if (oldest === undefined || now - oldest < stalledMs) continue;
-    const finished = await leasehold.countJobs({ queue, typeName, finishedFrom: new Date(now - stalledMs) });
-    const what = `${plural(counts.pending, "job")} of type ${oneLine(typeName)} in queue ${oneLine(queue)}`;
+  const recent = await readRecent(stateAdapter, { from: now - stalledMs });
+  const served = new Set(recent.jobs.map(laneKey));
+  for (const lane of await readBacklog(stateAdapter, {})) {
+    const { queue, typeName, oldestRunnableAt: oldest, running } = lane;
+    if (oldest === null || now - oldest < stalledMs) continue;
+    const [row] = countByQueue([lane], []);
+    const count = formatNumber(row!, "pending");
+    const what = `${count} ${count === "1" ? "job" : "jobs"} of type ${oneLine(typeName)} in queue ${oneLine(queue)}`;
     const since = formatDuration(now - oldest);
     findings.push(
-      counts.running === 0 && finished.length === 0
+      running === 0 && !served.has(laneKey(lane))
         ? problem(
             "queues",
             `${what}, runnable for ${since}: nothing of it runs, nothing has finished lately.`,
@@ -94,17 +97,38 @@ export const checkQueues = async (
 
 export const checkFailures = async ({ leasehold, stateAdapter }: Store): Promise<readonly Finding[]> => {
   const now = await stateAdapter.getTime();
-  const finishedFrom = new Date(now - recentMs);
-  const sum = (rows: readonly { readonly count: number }[]): number =>
-    rows.reduce((total, { count }) => total + count, 0);
-  const failed = sum(await leasehold.countJobs({ status: "failed" }));
-  const lately = sum(await leasehold.countJobs({ status: "failed", finishedFrom }));
-  if (lately === 0) return [ok("failures", `${plural(failed, "failed job")}, none of the last hour.`)];
+  const total = sumNumbers(countByQueue(await readBacklog(stateAdapter, {}), []));
+  const failed = formatNumber(total, "failed");
+  const { jobs } = await leasehold.listJobs({ status: "failed", limit: pageSize });
+  const recent = jobs.filter((job) => job.status === "failed" && job.failure.at.getTime() >= now - recentMs);
+  if (recent.length === 0) return [ok("failures", `${failed} failed jobs, none of the last hour.`)];
+  const lately = `${formatCount(recent.length)}${recent.length === pageSize ? "+" : ""}`;
   return [
     warning(
       "failures",
-      `${plural(lately, "job")} failed in the last hour; ${formatCount(failed)} in all.`,
+      `${lately} ${lately === "1" ? "job" : "jobs"} failed in the last hour; ${failed} in all.`,
       "See `leasehold failed list`, and `leasehold failed redrive` when the cause is gone.",
+    ),
+  ];
+};
+
+// From here on lists, backups and the disk feel it.
+const manyJobs = 1_000_000;
+
+/** Whether somebody has forgotten to say how long finished jobs are kept. */
+export const checkRetention = async ({ database, leasehold }: Store): Promise<readonly Finding[]> => {
+  if (database === undefined) return [];
+  const kept = await database.estimateJobs(manyJobs + 1);
+  const count = kept > manyJobs ? `More than ${formatCount(manyJobs)}` : `About ${formatCount(kept)}`;
+  const [oldest] = (await leasehold.listJobs({ order: "oldest", limit: 1 })).jobs;
+  const since =
+    oldest === undefined ? "" : `, the oldest from ${oldest.createdAt.toISOString().slice(0, 10)}`;
+  if (kept <= manyJobs) return [ok("retention", `${count} jobs are kept${since}.`)];
+  return [
+    warning(
+      "retention",
+      `${count} jobs are kept${since}.`,
+      "Say how long to keep finished ones, with `defaults: { retention }` of createLeasehold or per job type, or remove them with `leasehold prune`.",
     ),
   ];
 };

@@ -13,6 +13,7 @@ export interface SqliteCheckOptions {
 
 const largeWalBytes = 256 * 1024 * 1024;
 const mostFreeShare = 0.5;
+const fileReadAtOnce = 64 * 1024 * 1024;
 const fileWorthCompacting = 64 * 1024 * 1024;
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -23,6 +24,11 @@ const first = async (database: Sqlite, sql: string): Promise<unknown> => {
 };
 
 const checkIntegrity = async (database: Sqlite, full: boolean): Promise<readonly Finding[]> => {
+  const bytes = sizeOf(database.file);
+  if (!full && bytes > fileReadAtOnce) {
+    const text = `Not looked for: reading the ${formatBytes(bytes)} of the file takes a while. --full does it.`;
+    return [ok("integrity", text)];
+  }
   const pragma = full ? "integrity_check" : "quick_check";
   const rows = (await database.query(`PRAGMA ${pragma}(5)`)).map((row) => String(Object.values(row)[0]));
   if (rows.length === 1 && rows[0] === "ok")

@@ -1,8 +1,6 @@
-import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
 import { createLogUpdate } from "log-update";
 import pc from "picocolors";
-import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
 import { renderLine, renderLive } from "./render.ts";
 import { createSampler, type LiveSample } from "./sampler.ts";
 
@@ -32,11 +30,7 @@ export const createLiveView = async ({
   queue,
   stream = process.stdout,
 }: LiveViewOptions): Promise<LiveView> => {
-  const leasehold = (await createLeasehold({
-    stateAdapter,
-    jobTypes: defineUnionJobTypes<AnyDefinitions>(),
-  })) as AnyLeasehold;
-  const sample = createSampler({ leasehold, queue, getTime: () => stateAdapter.getTime() });
+  const sample = createSampler({ stateAdapter, queue });
   const rewritable = stream.isTTY && process.env["TERM"] !== "dumb";
   const draw = rewritable ? createLogUpdate(stream) : undefined;
   const colours = pc.createColors(rewritable && pc.isColorSupported);

@@ -1,8 +1,9 @@
-import { formatCount, formatDuration, formatRate } from "../output/amounts.ts";
+import { formatDuration, formatRate } from "../output/amounts.ts";
 import { colourStatus } from "../output/job-table.ts";
 import type { Colours } from "../output/output.ts";
 import { oneLine, shorten, textWidth } from "../output/printable.ts";
 import { type Cell, type Column, renderTable, type Row } from "../output/table.ts";
+import { type CountedStatus, countedStatuses, formatNumber } from "../store/job-numbers.ts";
 import type { Latency, LiveRow, LiveSample } from "./sampler.ts";
 
 export interface Screen {
@@ -21,22 +22,21 @@ const sparkline = (values: readonly number[]): string => {
 const columns: readonly Column[] = [
   { title: "QUEUE", least: 8 },
   { title: "TYPE", least: 16 },
-  { title: "BLOCKED", align: "right", dispensable: 2 },
+  { title: "BLOCKED", align: "right", dispensable: 1 },
   { title: "PENDING", align: "right" },
   { title: "RUNNING", align: "right" },
-  { title: "DONE", align: "right", dispensable: 1 },
   { title: "FAILED", align: "right" },
   { title: "RATE", align: "right" },
-  { title: "P50", align: "right", dispensable: 3 },
-  { title: "P95", align: "right", dispensable: 4 },
+  { title: "P50", align: "right", dispensable: 2 },
+  { title: "P95", align: "right", dispensable: 3 },
 ];
 
 const latencyCells = (latency: Latency | undefined): string[] =>
   latency === undefined ? ["–", "–"] : [formatDuration(latency.p50), formatDuration(latency.p95)];
 
 const renderRow = ({ colours }: Screen, row: LiveRow): Row => {
-  const count = (status: keyof LiveRow["counts"]): Cell => ({
-    text: formatCount(row.counts[status]),
+  const count = (status: CountedStatus): Cell => ({
+    text: formatNumber(row, status),
     paint: row.counts[status] === 0 ? colours.dim : (text) => colourStatus(colours, status, text),
   });
   return [
@@ -45,7 +45,6 @@ const renderRow = ({ colours }: Screen, row: LiveRow): Row => {
     count("blocked"),
     count("pending"),
     count("running"),
-    count("completed"),
     count("failed"),
     { text: formatRate(row.perSecond), paint: row.perSecond === 0 ? colours.dim : colours.bold },
     ...latencyCells(row.latency),
@@ -84,8 +83,8 @@ export const renderLive = (
 ): string => {
   const { colours } = screen;
   const { total, latency } = sample;
-  const number = (status: keyof LiveSample["total"], name: string): Cell => ({
-    text: `${formatCount(total[status])} ${name}`,
+  const number = (status: CountedStatus): Cell => ({
+    text: `${formatNumber(total, status)} ${status}`,
     paint: (text) => text.replace(/^\S+/, (count) => colourStatus(colours, status, count)),
   });
   const rate: Cell = { text: formatRate(sample.perSecond), paint: colours.bold };
@@ -99,13 +98,7 @@ export const renderLive = (
   const time = sample.at.toISOString().slice(11, 19);
   const head = [
     `${colours.bold(shorten(title, screen.columns - time.length - 2))}  ${colours.dim(time)}`,
-    ...flow(screen, [
-      number("blocked", "blocked"),
-      number("pending", "pending"),
-      number("running", "running"),
-      number("completed", "done"),
-      number("failed", "failed"),
-    ]),
+    ...flow(screen, [...countedStatuses.map(number)]),
     ...flow(screen, pace),
     "",
   ];
@@ -130,9 +123,7 @@ export const renderLive = (
 export const renderLine = ({ at, total, perSecond, latency }: LiveSample): string =>
   [
     at.toISOString().slice(11, 19),
-    ...(["blocked", "pending", "running", "completed", "failed"] as const).map(
-      (status) => `${status} ${total[status]}`,
-    ),
+    ...countedStatuses.map((status) => `${status} ${formatNumber(total, status)}`),
     formatRate(perSecond),
     ...(latency === undefined
       ? []

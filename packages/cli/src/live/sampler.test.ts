@@ -1,16 +1,18 @@
 import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import type { AnyStateAdapter } from "leasehold/adapter";
 import pc from "picocolors";
 import { describe, expect, it } from "vitest";
 import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
+import { formatNumber } from "../store/job-numbers.ts";
 import { percentile } from "./percentile.ts";
 import { renderLine, renderLive } from "./render.ts";
 import { createSampler, type LiveSample } from "./sampler.ts";
 
-const openStore = async (): Promise<AnyLeasehold> =>
-  (await createLeasehold({
-    stateAdapter: createInProcessStateAdapter(),
-    jobTypes: defineUnionJobTypes<AnyDefinitions>(),
-  })) as AnyLeasehold;
+const openStore = async (): Promise<{ leasehold: AnyLeasehold; stateAdapter: AnyStateAdapter }> => {
+  const stateAdapter = createInProcessStateAdapter();
+  const jobTypes = defineUnionJobTypes<AnyDefinitions>();
+  return { stateAdapter, leasehold: (await createLeasehold({ stateAdapter, jobTypes })) as AnyLeasehold };
+};
 
 const runJobs = async (leasehold: AnyLeasehold, typeName: string, count: number): Promise<void> => {
   const started = await leasehold.startJobSequences({
@@ -27,56 +29,70 @@ const runJobs = async (leasehold: AnyLeasehold, typeName: string, count: number)
 };
 
 describe("sampling", () => {
-  it("makes rates of what was completed between looks, and latencies of recent jobs", async () => {
-    const leasehold = await openStore();
-    let now = Date.now();
-    const sample = createSampler({ leasehold, getTime: async () => now });
-    await runJobs(leasehold, "mail", 3);
-    const first = await sample();
-    expect(first).toMatchObject({ perSecond: 0, total: { completed: 3 } });
-    expect(first.latency?.p95).toBeGreaterThanOrEqual(first.latency?.p50 ?? Infinity);
-
+  it("makes rates and latencies of what finished lately", async () => {
+    const { leasehold, stateAdapter } = await openStore();
+    let later = 0;
+    const sample = createSampler({ stateAdapter, getTime: async () => Date.now() + later });
     await runJobs(leasehold, "mail", 4);
     await runJobs(leasehold, "parcel", 2);
-    now += 2_000;
-    const second = await sample();
-    expect(second.rows.map(({ typeName, perSecond }) => [typeName, perSecond])).toEqual([
-      ["mail", 2],
-      ["parcel", 1],
+    const first = await sample();
+    expect(first.rows.map(({ typeName, perSecond }) => [typeName, perSecond])).toEqual([
+      ["mail", 0.4],
+      ["parcel", 0.2],
     ]);
-    expect(second.perSecond).toBe(3);
+    expect(first.perSecond).toBeCloseTo(0.6);
+    expect(first.latency?.p95).toBeGreaterThanOrEqual(first.latency?.p50 ?? Infinity);
 
     // Nothing more happens: after the window the rate is back at nothing.
-    now += 20_000;
-    expect((await sample()).perSecond).toBe(0);
+    later = 20_000;
+    expect(await sample()).toMatchObject({ perSecond: 0, rows: [], latency: undefined });
   });
 
-  it("takes deleted jobs for no work, rather than for negative work", async () => {
-    const leasehold = await openStore();
-    let now = Date.now();
-    const sample = createSampler({ leasehold, getTime: async () => now });
-    await runJobs(leasehold, "mail", 3);
-    await sample();
-    const { jobs } = await leasehold.listJobs();
-    await leasehold.deleteJobSequences({ rootSequenceIds: jobs.slice(1).map(({ id }) => id) });
-    now += 1_000;
-    expect((await sample()).perSecond).toBe(0);
+  it("counts up to ten thousand, and says where there are more", async () => {
+    const { leasehold, stateAdapter } = await openStore();
+    for (const typeName of ["many", "few"]) {
+      await leasehold.startJobSequences({
+        sequences: Array.from({ length: typeName === "many" ? 10_001 : 3 }, () => ({
+          typeName,
+          input: null,
+        })),
+      });
+    }
+    const taken = await createSampler({ stateAdapter })();
+    expect(taken.rows.map((row) => formatNumber(row, "pending"))).toEqual(["3", "10,000+"]);
+    expect(formatNumber(taken.total, "pending")).toBe("10,003+");
+  });
+
+  it("takes a full sample for the time that it covers, not for all of it", async () => {
+    const at = 1_000_000;
+    const { stateAdapter } = await openStore();
+    const job = { queue: "default", typeName: "mail", status: "completed", createdAt: at - 5_000 } as const;
+    const fast = {
+      ...stateAdapter,
+      measureBacklog: async () => [],
+      // 5,000 of them in the last half second.
+      listRecentlyFinished: async () =>
+        Array.from({ length: 5_000 }, (_, n) => ({ ...job, finishedAt: at - Math.floor(n / 10) })),
+    };
+    const { perSecond } = await createSampler({ stateAdapter: fast, getTime: async () => at })();
+    expect(Math.round(perSecond / 100)).toBe(100);
   });
 });
 
 describe("drawing", () => {
   const sampleOf = (types: number): LiveSample => {
-    const counts = { blocked: 0, pending: 1, running: 0, completed: 5, failed: 0 };
+    const counts = { blocked: 0, pending: 1, running: 0, failed: 0 };
     return {
       at: new Date(0),
       rows: Array.from({ length: types }, (_, n) => ({
         queue: "default",
         typeName: `type-${n}`,
         counts: { ...counts, running: n === 7 ? 1 : 0 },
+        atLeast: [],
         perSecond: 0,
         latency: undefined,
       })),
-      total: counts,
+      total: { counts, atLeast: ["pending"] },
       perSecond: 2.5,
       latency: { p50: 12, p95: 1_500 },
       history: [0, 1, 2],
@@ -93,7 +109,7 @@ describe("drawing", () => {
 
   it("has everything in a line for logs", () => {
     expect(renderLine(sampleOf(1))).toBe(
-      "00:00:00  blocked 0  pending 1  running 0  completed 5  failed 0  2.5/s  p50 12 ms p95 1.5 s",
+      "00:00:00  blocked 0  pending 1+  running 0  failed 0  2.5/s  p50 12 ms p95 1.5 s",
     );
   });
 

@@ -1,6 +1,13 @@
-import type { AnyJob } from "leasehold";
-import { countByQueue, type QueueNumbers, type StatusCounts, sumCounts } from "../store/job-numbers.ts";
-import type { AnyLeasehold } from "../store/store.ts";
+import type { AnyStateAdapter, RecentlyFinishedJob } from "leasehold/adapter";
+import {
+  countByQueue,
+  laneKey,
+  type QueueNumbers,
+  readBacklog,
+  readRecent,
+  type StatusNumbers,
+  sumNumbers,
+} from "../store/job-numbers.ts";
 import { percentile } from "./percentile.ts";
 
 /** From creation to completion, for jobs that completed lately. */
@@ -10,7 +17,7 @@ export interface Latency {
 }
 
 export interface LiveRow extends QueueNumbers {
-  /** Completed per second, over the last few samples. */
+  /** Completed per second, over the last few seconds. */
   readonly perSecond: number;
   readonly latency: Latency | undefined;
 }
@@ -18,7 +25,7 @@ export interface LiveRow extends QueueNumbers {
 export interface LiveSample {
   readonly at: Date;
   readonly rows: readonly LiveRow[];
-  readonly total: StatusCounts;
+  readonly total: StatusNumbers;
   readonly perSecond: number;
   readonly latency: Latency | undefined;
   /** The rate of each of the last samples, oldest first. */
@@ -26,84 +33,57 @@ export interface LiveSample {
 }
 
 export interface SamplerOptions {
-  readonly leasehold: AnyLeasehold;
-  /** The store's clock, which jobs are dated by. */
-  readonly getTime: () => Promise<number>;
+  readonly stateAdapter: AnyStateAdapter;
+  /** The store's clock, which jobs are dated by. Default: the store is asked. */
+  readonly getTime?: () => Promise<number>;
   readonly queue?: readonly string[] | undefined;
 }
 
 // Long enough that a rate does not jump, short enough that it follows.
-const rateWindowMs = 10_000;
+const windowMs = 10_000;
 const longestHistory = 40;
-// Latencies are of a sample of recent jobs: reading all of them would be work for the store.
-const latencyWindowMs = 30_000;
-const latencyCreatedWindowMs = 600_000;
-const latencySample = 200;
 
-const keyOf = ({ queue, typeName }: { readonly queue: string; readonly typeName: string }): string =>
-  JSON.stringify([queue, typeName]);
-
-const latencyOf = (durations: readonly number[]): Latency | undefined => {
-  const sorted = durations.toSorted((a, b) => a - b);
+const latencyOf = (jobs: readonly RecentlyFinishedJob[]): Latency | undefined => {
+  const sorted = jobs.map(({ createdAt, finishedAt }) => finishedAt - createdAt).sort((a, b) => a - b);
   const p50 = percentile(sorted, 0.5);
   const p95 = percentile(sorted, 0.95);
   return p50 === undefined || p95 === undefined ? undefined : { p50, p95 };
 };
 
-const durationOf = (job: AnyJob): number =>
-  job.status === "completed" ? job.completedAt.getTime() - job.createdAt.getTime() : 0;
-
-interface Reading {
-  readonly at: number;
-  readonly completed: ReadonlyMap<string, number>;
-}
-
-/** Looks at the store from time to time, and makes rates of the differences. */
-export const createSampler = ({ leasehold, getTime, queue }: SamplerOptions): (() => Promise<LiveSample>) => {
-  let readings: Reading[] = [];
+/** Looks at the store from time to time: at what waits, and at a sample of what finished lately. */
+export const createSampler = ({
+  stateAdapter,
+  getTime = () => stateAdapter.getTime(),
+  queue,
+}: SamplerOptions): (() => Promise<LiveSample>) => {
   const history: number[] = [];
-
-  const rateOf = (key: string, now: Reading, before: Reading | undefined): number => {
-    if (before === undefined || now.at === before.at) return 0;
-    // A type that was not there before had none; jobs that were deleted meanwhile are no negative work.
-    const done = (now.completed.get(key) ?? 0) - (before.completed.get(key) ?? 0);
-    return Math.max(0, (done / (now.at - before.at)) * 1_000);
-  };
+  let previousAt: number | undefined;
 
   return async () => {
     const at = await getTime();
-    const numbers = await countByQueue(leasehold, { queue });
-    const { jobs } = await leasehold.listJobs({
-      status: "completed",
-      queue,
-      createdFrom: new Date(at - latencyCreatedWindowMs),
-      finishedFrom: new Date(at - latencyWindowMs),
-      limit: latencySample,
-    });
-    const reading: Reading = {
-      at,
-      completed: new Map(numbers.map((row) => [keyOf(row), row.counts.completed])),
+    const backlog = await readBacklog(stateAdapter, { queue });
+    const recent = await readRecent(stateAdapter, { from: at - windowMs, queue });
+    const completed = recent.jobs.filter(({ status }) => status === "completed");
+    // A full sample reaches back only so far.
+    const oldest = recent.isCut ? recent.jobs.at(-1)?.finishedAt : undefined;
+    const perSecondSince = (jobs: readonly RecentlyFinishedJob[], from: number): number => {
+      const start = Math.max(from, oldest ?? from);
+      const count = jobs.filter(({ finishedAt }) => finishedAt >= start).length;
+      return (count / Math.max(1, at - start)) * 1_000;
     };
-    const previous = readings.at(-1);
-    readings = [...readings.filter((earlier) => earlier.at >= at - rateWindowMs), reading];
-    const before = readings[0] === reading ? previous : readings[0];
-    const completed: readonly AnyJob[] = jobs;
-    const latencyOfType = (key: string): Latency | undefined =>
-      latencyOf(completed.filter((job) => keyOf(job) === key).map(durationOf));
-    const rows = numbers.map((row) => ({
-      ...row,
-      perSecond: rateOf(keyOf(row), reading, before),
-      latency: latencyOfType(keyOf(row)),
-    }));
-    const keys = [...reading.completed.keys()];
-    history.push(keys.reduce((sum, key) => sum + rateOf(key, reading, previous), 0));
+    const rows = countByQueue(backlog, recent.jobs).map((row) => {
+      const own = completed.filter((job) => laneKey(job) === laneKey(row));
+      return { ...row, perSecond: perSecondSince(own, at - windowMs), latency: latencyOf(own) };
+    });
+    history.push(perSecondSince(completed, Math.max(previousAt ?? 0, at - windowMs)));
     if (history.length > longestHistory) history.shift();
+    previousAt = at;
     return {
       at: new Date(at),
       rows,
-      total: sumCounts(numbers),
-      perSecond: rows.reduce((sum, row) => sum + row.perSecond, 0),
-      latency: latencyOf(completed.map(durationOf)),
+      total: sumNumbers(rows),
+      perSecond: perSecondSince(completed, at - windowMs),
+      latency: latencyOf(completed),
       history: [...history],
     };
   };

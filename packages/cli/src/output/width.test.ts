@@ -82,7 +82,8 @@ describe("a narrow terminal", () => {
     [80, 24],
     [100, 40],
   ])("of %i × %i has room for the live view, with its header", (columns, rows) => {
-    const counts = { blocked: 1_234, pending: 45_678, running: 100, completed: 9_999_999, failed: 12_345 };
+    const counts = { blocked: 1_234, pending: 45_678, running: 100, failed: 12_345 };
+    const numbers = { counts, atLeast: ["pending" as const] };
     const text = renderLive(
       { colours, columns, rows },
       {
@@ -90,11 +91,11 @@ describe("a narrow terminal", () => {
         rows: Array.from({ length: 30 }, (_, n) => ({
           queue: "notifications-eu-west",
           typeName: `a-type-with-a-name-that-is-rather-long-${n}`,
-          counts,
+          ...numbers,
           perSecond: 12_345,
           latency: { p50: 1_234, p95: 200_000 },
         })),
-        total: counts,
+        total: numbers,
         perSecond: 12_345,
         latency: { p50: 1_234, p95: 200_000 },
         history: Array.from({ length: 40 }, (_, n) => n),

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { collect, parseDuration, parseInteger } from "../options/values.ts";
 import type { Run } from "../program.ts";
 
-/** migrate, stats, top, doctor, bench. */
+/** migrate, stats, top, prune, doctor, bench. */
 export const addOperatorCommands = (program: Command, run: Run): void => {
   const migrate = program.command("migrate").description("bring the tables up to date");
   migrate
@@ -37,6 +37,24 @@ export const addOperatorCommands = (program: Command, run: Run): void => {
     )
     .option("-n, --count <number>", "look so many times, then end", parseInteger(1, 1_000_000))
     .action((options) => run(async (context) => (await import("../commands/top.ts")).top(context, options)));
+
+  program
+    .command("prune")
+    .description("delete jobs that finished long ago")
+    .addOption(
+      new Option("--older-than <duration>", "how long ago they finished")
+        .argParser(parseDuration)
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      new Option("-s, --status <status>", "completed, failed, or both (default: completed)").argParser(
+        collect,
+      ),
+    )
+    .option("-y, --yes", "do not ask")
+    .action((options) =>
+      run(async (context) => (await import("../commands/prune.ts")).prune(context, options)),
+    );
 
   program
     .command("doctor")

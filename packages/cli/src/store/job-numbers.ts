@@ -1,36 +1,99 @@
-import type { JobStatus } from "leasehold";
-import { jobStatuses } from "leasehold/adapter";
-import type { AnyLeasehold } from "./store.ts";
+import type { AnyStateAdapter, LaneBacklog, RecentlyFinishedJob } from "leasehold/adapter";
+import { formatCount } from "../output/amounts.ts";
 
-export type StatusCounts = Readonly<Record<JobStatus, number>>;
+/** How many more there are hardly matters, and counting them is work for the store. */
+const countCap = 10_000;
+const sampleSize = 5_000;
 
-export interface QueueNumbers {
-  readonly queue: string;
-  readonly typeName: string;
-  readonly counts: StatusCounts;
+/** Completed jobs are most of all jobs, and no store can tell quickly how many there are. */
+export const countedStatuses = ["blocked", "pending", "running", "failed"] as const;
+export type CountedStatus = (typeof countedStatuses)[number];
+
+export interface StatusNumbers {
+  readonly counts: Readonly<Record<CountedStatus, number>>;
+  /** Those of the counts that are only so far: there may be more. */
+  readonly atLeast: readonly CountedStatus[];
 }
 
-const zero = (): Record<JobStatus, number> =>
-  Object.fromEntries(jobStatuses.map((status) => [status, 0])) as Record<JobStatus, number>;
+export interface QueueNumbers extends StatusNumbers {
+  readonly queue: string;
+  readonly typeName: string;
+}
 
-/** How many jobs there are of each queue and type, by status, in the order of their names. */
-export const countByQueue = async (
-  leasehold: AnyLeasehold,
-  filter: { readonly queue?: readonly string[] | undefined; readonly finishedFrom?: Date } = {},
-): Promise<QueueNumbers[]> => {
-  const rows = new Map<string, { queue: string; typeName: string; counts: Record<JobStatus, number> }>();
-  for (const { queue, typeName, status, count } of await leasehold.countJobs(filter)) {
-    const key = JSON.stringify([queue, typeName]);
-    const row = rows.get(key) ?? { queue, typeName, counts: zero() };
-    row.counts[status] += count;
-    rows.set(key, row);
+export interface QueueChoice {
+  readonly queue?: readonly string[] | undefined;
+}
+
+const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const toNumbers = (lane: LaneBacklog): QueueNumbers => {
+  const { queue, typeName, blocked, runnable, later, running, failed } = lane;
+  const isCapped = {
+    blocked: blocked >= countCap,
+    pending: runnable >= countCap || later >= countCap,
+    running: running >= countCap,
+    failed: failed >= countCap,
+  };
+  return {
+    queue,
+    typeName,
+    counts: { blocked, pending: runnable + later, running, failed },
+    atLeast: countedStatuses.filter((status) => isCapped[status]),
+  };
+};
+
+/** What has not completed of each queue and type, in the order of their names. */
+export const readBacklog = async (
+  stateAdapter: AnyStateAdapter,
+  { queue }: QueueChoice,
+): Promise<LaneBacklog[]> => {
+  const lanes = await stateAdapter.measureBacklog({ cap: countCap });
+  return lanes
+    .filter((lane) => queue === undefined || queue.includes(lane.queue))
+    .sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
+};
+
+/** The same as numbers by status, with lanes of which jobs have finished lately and nothing is left. */
+export const countByQueue = (
+  backlog: readonly LaneBacklog[],
+  recent: readonly RecentlyFinishedJob[],
+): QueueNumbers[] => {
+  const rows = new Map(backlog.map((lane) => [laneKey(lane), toNumbers(lane)]));
+  const nothing = { blocked: 0, pending: 0, running: 0, failed: 0 };
+  for (const { queue, typeName } of recent) {
+    const key = laneKey({ queue, typeName });
+    if (!rows.has(key)) rows.set(key, { queue, typeName, counts: nothing, atLeast: [] });
   }
-  const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
   return [...rows.values()].sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
 };
 
-export const sumCounts = (rows: readonly QueueNumbers[]): StatusCounts => {
-  const total = zero();
-  for (const { counts } of rows) for (const status of jobStatuses) total[status] += counts[status];
-  return total;
+export const laneKey = ({ queue, typeName }: { readonly queue: string; readonly typeName: string }): string =>
+  JSON.stringify([queue, typeName]);
+
+export const sumNumbers = (rows: readonly QueueNumbers[]): StatusNumbers => {
+  const counts = { blocked: 0, pending: 0, running: 0, failed: 0 };
+  for (const row of rows) for (const status of countedStatuses) counts[status] += row.counts[status];
+  const atLeast = countedStatuses.filter((status) => rows.some((row) => row.atLeast.includes(status)));
+  return { counts, atLeast };
+};
+
+export const formatNumber = ({ counts, atLeast }: StatusNumbers, status: CountedStatus): string =>
+  `${formatCount(counts[status])}${atLeast.includes(status) ? "+" : ""}`;
+
+/** A sample of what finished lately, the latest first. */
+export interface Recent {
+  readonly jobs: readonly RecentlyFinishedJob[];
+  /** It ends where the sample was full, not where the time began. */
+  readonly isCut: boolean;
+}
+
+export const readRecent = async (
+  stateAdapter: AnyStateAdapter,
+  { from, queue }: QueueChoice & { readonly from: number },
+): Promise<Recent> => {
+  const jobs = await stateAdapter.listRecentlyFinished({ from, limit: sampleSize });
+  return {
+    jobs: jobs.filter((job) => queue === undefined || queue.includes(job.queue)),
+    isCut: jobs.length >= sampleSize,
+  };
 };

@@ -47,6 +47,14 @@ export const openSqlite = async ({
     kind: "sqlite",
     file: path,
     query: (sql) => stateAdapter.provideContext(async ({ client }) => client.prepare(sql).all() as Row[]),
+    estimateJobs: (limit) =>
+      stateAdapter.provideContext(async ({ client }) => {
+        const job = `"${tablePrefix ?? "leasehold_"}job"`;
+        const [row] = client
+          .prepare(`SELECT count(*) AS count FROM (SELECT 1 FROM ${job} LIMIT ${limit})`)
+          .all();
+        return Number((row as { readonly count?: number } | undefined)?.count ?? 0);
+      }),
     wholeSchema: async () => {
       const empty = await createSqliteStateAdapter({ file: ":memory:", tablePrefix, migrate: false });
       try {

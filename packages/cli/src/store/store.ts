@@ -33,12 +33,15 @@ export type Database =
       query(sql: string, params?: readonly unknown[]): Promise<readonly Row[]>;
       /** The SQL that makes everything from nothing. */
       wholeSchema(): Promise<string>;
+      /** About how many jobs there are, counted up to a limit where it has to count. */
+      estimateJobs(limit: number): Promise<number>;
     }
   | {
       readonly kind: "sqlite";
       readonly file: string;
       query(sql: string): Promise<readonly Row[]>;
       wholeSchema(): Promise<string>;
+      estimateJobs(limit: number): Promise<number>;
     };
 
 export interface Store {

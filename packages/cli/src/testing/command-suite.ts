@@ -185,6 +185,21 @@ export const describeCommands = (kind: StoreKind): void => {
       expect(problems[2].summary).toContain("type unserved in queue default");
     });
 
+    it("prunes what finished long ago", async () => {
+      const { folder, json, leasehold } = store;
+      const { id } = await leasehold.startJobSequence({ typeName: "old", input: null });
+      await leasehold.cancelJobSequences({ ids: [id] });
+      expect((await folder.run("prune", "--older-than", "1d")).code).toBe(6);
+      expect((await json("prune", "--older-than", "1d", "-s", "failed", "--yes")).value.deletedJobs).toBe(0);
+      await expect
+        .poll(async () => {
+          await json("prune", "--older-than", "1ms", "-s", "completed,failed", "--yes");
+          return leasehold.getJob({ id });
+        })
+        .toBeUndefined();
+      expect((await folder.run("prune", "--older-than", "1d", "-s", "pending", "--yes")).code).toBe(2);
+    });
+
     it("measures, and leaves nothing behind", async () => {
       const { json, leasehold } = store;
       const { code, value } = await json("bench", "--jobs", "300", "--batch", "100", "--yes");

@@ -54,7 +54,10 @@ export interface ListJobsOptions<
 
 export interface JobListing<TJob> {
   readonly jobs: readonly TJob[];
-  /** For the next page; null on the last. */
+  /**
+   * For the next page; null on the last. A page can be shorter than asked for, or empty, and still have one: the store
+   * looks at a bounded number of jobs in a call, and few of them may match the filter.
+   */
   readonly cursor: string | null;
 }
 

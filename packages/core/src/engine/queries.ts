@@ -25,6 +25,7 @@ const listOptions = { ...pageOptions, ...jobFilterOptions, order: true, after: t
 const pageOfViewOptions = { ...viewFields, ...pageOptions } as const;
 const defaultPageSize = 50;
 const largestPage = 1_000;
+const mostLooks = 4;
 
 const parsePage = (
   kind: string,
@@ -102,7 +103,14 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
   const filter = parseJobFilter(pickFilter(options));
   const { limit, after } = parsePage(kind, options);
   const start = await findPosition(engine, ctx, options);
-  const page = await engine.store.listJobs({ ctx, filter, order, limit, after: start ?? after });
+  let page = await engine.store.listJobs({ ctx, filter, order, limit, after: start ?? after });
+  // A store looks at a bounded number of jobs at a time; a filter that few of them match is worth some more looks.
+  for (let looks = 1; page.next !== null && page.jobs.length < limit && looks < mostLooks; looks += 1) {
+    const { jobs, next } = page;
+    const more = { ctx, filter, order, limit: limit - jobs.length, after: next };
+    const rest = await engine.store.listJobs(more);
+    page = { jobs: [...jobs, ...rest.jobs], next: rest.next };
+  }
   return viewPage(engine, ctx, kind, page);
 };
 
