@@ -98,7 +98,7 @@ export const renderLive = (
   const time = sample.at.toISOString().slice(11, 19);
   const head = [
     `${colours.bold(shorten(title, screen.columns - time.length - 2))}  ${colours.dim(time)}`,
-    ...flow(screen, [...countedStatuses.map(number)]),
+    ...flow(screen, countedStatuses.map(number)),
     ...flow(screen, pace),
     "",
   ];

@@ -53,7 +53,7 @@ export const openSqlite = async ({
         const [row] = client
           .prepare(`SELECT count(*) AS count FROM (SELECT 1 FROM ${job} LIMIT ${limit})`)
           .all();
-        return Number((row as { readonly count?: number } | undefined)?.count ?? 0);
+        return (row as { readonly count?: number } | undefined)?.count ?? 0;
       }),
     wholeSchema: async () => {
       const empty = await createSqliteStateAdapter({ file: ":memory:", tablePrefix, migrate: false });
