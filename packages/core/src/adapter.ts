@@ -41,6 +41,7 @@ export {
   type ScheduledHints,
   type ScheduledHintsOptions,
 } from "./hints/scheduled-hints.ts";
+export { blockerErrorText } from "./model/blocker-error.ts";
 export type { PagePosition } from "./model/cursor.ts";
 export {
   type FailureReason,

@@ -423,7 +423,7 @@ export interface StateAdapter<
    *
    * In the same atomic step: when a sequence completes (its job completes without continuation), the jobs it blocked
    * have one open blocker less and become pending at none, scheduled for now unless for later. When a sequence fails, blocked jobs that do not wait
-   * regardless fail with `blocker_failed`, and so on through theirs. A retry or a failure ends a run of
+   * regardless fail with `blocker_failed` and the error of `blockerErrorText`, and so on through theirs. A retry or a failure ends a run of
    * `expiredLeases` and sets `lastFailedAt`; a release keeps both.
    */
   commitOutcomes(

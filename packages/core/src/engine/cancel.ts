@@ -33,7 +33,7 @@ export const cancelJobSequences = async (engine: Engine, passed: unknown): Promi
       if (wasRunning) effects.ownershipLost(job.id);
       effects.observe("jobCancelled", () => jobEventData(job));
       announceFailure(effects, job, "cancelled", error);
-      announceCascade(effects, cascaded);
+      announceCascade(effects, job, cascaded);
     }
     return results.map(({ sequenceId, kind }) => ({ id: sequenceId, outcome: kind }));
   });

@@ -1,6 +1,7 @@
 import type { JobEventData } from "../contracts/events.ts";
 import type { JobOutcome, OutcomeResult } from "../contracts/state-adapter.ts";
 import type { FailureReason, JobReference, StateJob } from "../model/job.ts";
+import { blockerErrorText } from "../model/blocker-error.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { Effects } from "./effects.ts";
 import { jobEventData, observeNothing } from "./observe.ts";
@@ -19,12 +20,14 @@ export const announceOutcome = (
     if (outcome.continuedToId === null) effects.sequenceFinished(job.sequenceId);
     if (effects.observe !== observeNothing) reportCompletion(effects, job, outcome, result, data);
   }
-  if (outcome.kind === "fail") announceFailure(effects, job, outcome.reason, outcome.error);
+  if (outcome.kind === "fail") {
+    announceFailure(effects, job, outcome.reason, outcome.error);
+    announceCascade(effects, { ...job, lastError: outcome.error }, result.cascaded);
+  }
   for (const unblocked of result.unblocked) {
     effects.jobScheduled(unblocked.typeName);
     effects.observe("jobUnblocked", () => jobEventData(unblocked));
   }
-  announceCascade(effects, result.cascaded);
 };
 
 const reportCompletion = (
@@ -52,6 +55,13 @@ export const announceFailure = (
   effects.observe("jobSequenceFailed", () => ({ reason, ...jobEventData(job) }));
 };
 
-export const announceCascade = (effects: Effects, cascaded: readonly JobReference[]): void => {
-  for (const job of cascaded) announceFailure(effects, job, "blocker_failed", null);
+/** `failed` is the job that began it. */
+export const announceCascade = (
+  effects: Effects,
+  failed: JobReference & Pick<StateJob, "lastError">,
+  cascaded: readonly JobReference[],
+): void => {
+  if (cascaded.length === 0) return;
+  const error = blockerErrorText(failed);
+  for (const job of cascaded) announceFailure(effects, job, "blocker_failed", error);
 };

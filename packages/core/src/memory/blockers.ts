@@ -54,7 +54,7 @@ export const addJobBlockers = (
   store.update(record, withBlockers(record.row, call.blockerSequenceIds.length, openBlockers));
   const failedBlockerId = call.blockerSequenceIds.find((sequenceId) => isFailedSequence(store, sequenceId));
   if (failedBlockerId !== undefined && record.row.onBlockerFailure === "fail") {
-    store.update(record, failedByBlocker(record.row, failedBlockerId, now));
+    store.update(record, failedByBlocker(record.row, store.current(failedBlockerId)!.row, now));
     failDependants(store, record.row.sequenceId, now);
   }
   return record.row;

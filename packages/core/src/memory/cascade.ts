@@ -24,9 +24,10 @@ export const failDependants = (store: JobStore, sequenceId: string, now: number)
   const cascaded: JobReference[] = [];
   const failedSequenceIds = [sequenceId];
   for (const failedSequenceId of failedSequenceIds) {
+    const blocker = store.current(failedSequenceId)!.row;
     for (const dependant of store.dependants(failedSequenceId)) {
       if (dependant.row.status !== "blocked" || dependant.row.onBlockerFailure === "wait") continue;
-      store.update(dependant, failedByBlocker(dependant.row, failedSequenceId, now));
+      store.update(dependant, failedByBlocker(dependant.row, blocker, now));
       cascaded.push(referenceTo(dependant.row));
       failedSequenceIds.push(dependant.row.sequenceId);
     }

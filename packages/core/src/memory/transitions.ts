@@ -1,5 +1,6 @@
 import { hasAttemptsLeft } from "../contracts/attempts.ts";
 import type { JobOutcome, MaxAttempts } from "../contracts/state-adapter.ts";
+import { blockerErrorText } from "../model/blocker-error.ts";
 import type { FailureReason, StateJob } from "../model/job.ts";
 import { resolveSchedule } from "../model/schedule.ts";
 
@@ -114,10 +115,11 @@ export const reaped = (
     : { ...ended, ...failure("attempts_exhausted", now), lastError: error };
 };
 
-export const failedByBlocker = (row: StateJob, blockerSequenceId: string, now: number): StateJob => ({
+export const failedByBlocker = (row: StateJob, blocker: StateJob, now: number): StateJob => ({
   ...row,
   ...failure("blocker_failed", now),
-  failedBlockerId: blockerSequenceId,
+  failedBlockerId: blocker.sequenceId,
+  lastError: blockerErrorText(blocker),
 });
 
 export const withBlockers = (row: StateJob, blockerCount: number, openBlockers: number): StateJob => ({

@@ -33,7 +33,7 @@ const lastResort = '{"name":"Error","message":"What was thrown could not be desc
 /** No store may choke on it: NUL and unpaired surrogates become U+FFFD. */
 const sanitise = (text: string): string => text.toWellFormed().replaceAll("\0", "\uFFFD");
 
-const cut = (text: string, maxLength: number): string => {
+export const cut = (text: string, maxLength: number): string => {
   if (text.length <= maxLength) return sanitise(text);
   const last = text.charCodeAt(maxLength - 2);
   const splitsPair = last >= 0xd800 && last <= 0xdbff;

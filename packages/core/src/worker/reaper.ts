@@ -25,7 +25,7 @@ export const startReaper = (worker: WorkerContext): Loop => {
       effects.ownershipLost(job.id);
       if (job.status === "pending") effects.jobScheduled(job.typeName);
       if (job.status === "failed") announceFailure(effects, job, job.failureReason!, job.lastError);
-      announceCascade(effects, cascaded);
+      announceCascade(effects, job, cascaded);
     }
     effects.release();
     return reaped.length;

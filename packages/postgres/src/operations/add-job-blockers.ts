@@ -1,4 +1,4 @@
-import { BlockerCycleError, JobNotFoundError, type StateJob } from "leasehold/adapter";
+import { BlockerCycleError, blockerErrorText, JobNotFoundError, type StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { clockCte, now } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
@@ -65,8 +65,8 @@ export const addJobBlockers = async (
   const failedBlocker = blockers.find(({ status }) => status === "failed");
   if (failedBlocker !== undefined && job.onBlockerFailure === "fail") {
     const transaction = { ctx, now: Number(tied?.["now"]) };
-    await failByBlocker(database, transaction, [{ job, blockerId: failedBlocker.sequenceId }]);
-    await failDependants(database, transaction, [job]);
+    await failByBlocker(database, transaction, [{ job, blocker: failedBlocker }]);
+    await failDependants(database, transaction, [{ ...job, lastError: blockerErrorText(failedBlocker) }]);
   }
   const [result] = await getJobs(database, { ctx, jobIds: [jobId] });
   return result!;

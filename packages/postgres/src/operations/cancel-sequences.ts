@@ -48,7 +48,8 @@ export const cancelSequences = (
     });
     const cancelled = new Map(rows.map(toStateJob).map((job) => [job.sequenceId, job]));
     const [any] = cancelled.values();
-    const ends = await spreadEnds(database, { ctx, now: any!.failedAt! }, { completed: [], failed: open });
+    const failed = open.map((job) => ({ ...job, lastError: call.error }));
+    const ends = await spreadEnds(database, { ctx, now: any!.failedAt! }, { completed: [], failed });
     const told = new Set<string>();
     return call.sequenceIds.map((sequenceId) => {
       const job = cancelled.get(sequenceId);

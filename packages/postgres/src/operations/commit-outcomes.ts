@@ -61,11 +61,13 @@ const commitLocked = async (
   if (accepted.length === 0) return verdicts.map((verdict) => verdict!);
   const timed = { ctx: call.ctx, now: at };
   await applyOutcomes(database, timed, accepted, "locked");
-  const jobsOf = (matches: (outcome: JobOutcome) => boolean): LockedJob[] =>
-    accepted.filter(matches).map(({ jobId }) => jobs.get(jobId)!);
   const ends = await spreadEnds(database, timed, {
-    completed: jobsOf((outcome) => outcome.kind === "complete" && outcome.continuedToId === null),
-    failed: jobsOf((outcome) => outcome.kind === "fail"),
+    completed: accepted
+      .filter((outcome) => outcome.kind === "complete" && outcome.continuedToId === null)
+      .map(({ jobId }) => jobs.get(jobId)!),
+    failed: accepted
+      .filter((outcome) => outcome.kind === "fail")
+      .map(({ jobId, error }) => ({ ...jobs.get(jobId)!, lastError: error })),
   });
   return outcomes.map(
     (outcome, index) =>

@@ -1,4 +1,4 @@
-import { type JobReference, referenceTo } from "leasehold/adapter";
+import { blockerErrorText, type JobReference, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import type { Context, Database } from "../database.ts";
 import { assertSeesAll } from "../snapshots.ts";
@@ -103,14 +103,15 @@ UPDATE ${job} AS j SET
   finished_at = $3::bigint,
   failure_reason = 'blocker_failed',
   failed_blocker_id = cause.sequence_id,
+  last_error = cause.error,
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
-FROM unnest($1::${idType}[], $2::${idType}[]) AS cause (id, sequence_id) WHERE j.id = cause.id`;
+FROM unnest($1::${idType}[], $2::${idType}[], $4::text[]) AS cause (id, sequence_id, error) WHERE j.id = cause.id`;
 
 /** A job that fails for the sake of a blocker. */
 interface BlockerFailure {
   readonly job: LockedJob;
-  /** The sequence that it waited for. */
-  readonly blockerId: string;
+  /** The current job of the sequence that it waited for, as it is now. */
+  readonly blocker: LockedJob;
 }
 
 export const failByBlocker = async (
@@ -123,8 +124,9 @@ export const failByBlocker = async (
     sql: failSql,
     params: [
       arrayLiteral(failures.map(({ job }) => job.id)),
-      arrayLiteral(failures.map(({ blockerId }) => blockerId)),
+      arrayLiteral(failures.map(({ blocker }) => blocker.sequenceId)),
       transaction.now,
+      arrayLiteral(failures.map(({ blocker }) => blockerErrorText(blocker))),
     ],
   });
   await closeKeys(
@@ -134,7 +136,10 @@ export const failByBlocker = async (
   );
 };
 
-/** The sequences have failed: so do the jobs that waited for them and for no better, and so on through theirs. */
+/**
+ * The sequences have failed: so do the jobs that waited for them and for no better, and so on through theirs. The jobs
+ * are given with the errors they now have.
+ */
 export const failDependants = async (
   database: Database,
   transaction: TimedTransaction,
@@ -145,21 +150,26 @@ export const failDependants = async (
   const causes = new Map(
     failed.filter(({ watched }) => watched).map(({ sequenceId }) => [sequenceId, sequenceId]),
   );
+  const blockers = new Map(failed.map((job) => [job.sequenceId, job]));
   let sequenceIds = [...causes.keys()];
   while (sequenceIds.length > 0) {
     const level = sequenceIds;
     const dependants = await lockDependants(database, transaction.ctx, level);
     const failures = dependants
       .filter(({ job }) => job.status === "blocked" && job.onBlockerFailure === "fail")
-      .map(({ job, blockerIds }) => ({ job, blockerId: level.find((id) => blockerIds.includes(id))! }));
+      .map(({ job, blockerIds }) => ({
+        job,
+        blocker: blockers.get(level.find((id) => blockerIds.includes(id))!)!,
+      }));
     sequenceIds = [];
     if (failures.length === 0) break;
     await failByBlocker(database, transaction, failures);
-    for (const { job, blockerId } of failures) {
-      const cause = causes.get(blockerId)!;
+    for (const { job, blocker } of failures) {
+      const cause = causes.get(blocker.sequenceId)!;
       cascaded.set(cause, [...(cascaded.get(cause) ?? []), referenceTo(job)]);
       if (!job.watched || causes.has(job.sequenceId)) continue;
       causes.set(job.sequenceId, cause);
+      blockers.set(job.sequenceId, { ...job, lastError: blockerErrorText(blocker) });
       sequenceIds.push(job.sequenceId);
     }
   }
@@ -191,7 +201,7 @@ const closeKeys = (
   jobs: readonly LockedJob[],
 ): Promise<void> => setKeysOpen(database, transaction, jobs, false);
 
-/** Passes on what the ends of these jobs' sequences mean; by sequence id. */
+/** Passes on what the ends of these jobs' sequences mean; by sequence id. Failed ones come with the errors they now have. */
 export const spreadEnds = async (
   database: Database,
   transaction: TimedTransaction,

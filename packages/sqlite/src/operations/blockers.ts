@@ -61,12 +61,12 @@ export const createBlockers = (
     const { sequenceId } = found;
 
     let openBlockers = 0;
-    let failedBlockerId: string | undefined;
+    let failedBlocker: StateJob | undefined;
     for (const blockerId of blockerSequenceIds) {
-      const status = sequences.current(db, blockerId)?.status;
-      if (status === undefined) throw new JobNotFoundError(blockerId, "job sequence");
-      if (status !== "completed") openBlockers += 1;
-      if (status === "failed") failedBlockerId ??= blockerId;
+      const current = sequences.current(db, blockerId);
+      if (current === undefined) throw new JobNotFoundError(blockerId, "job sequence");
+      if (current.status !== "completed") openBlockers += 1;
+      if (current.status === "failed") failedBlocker ??= current;
     }
     const cycle = findCycle(db, sequenceId, blockerSequenceIds);
     if (cycle !== undefined) throw new BlockerCycleError(jobId, cycle);
@@ -75,8 +75,8 @@ export const createBlockers = (
       db.run(insert, [jobId, position, blockerId]);
     const status = openBlockers > 0 ? "blocked" : "pending";
     db.run(setBlockers, [blockerSequenceIds.length, openBlockers, status, jobId]);
-    if (failedBlockerId !== undefined && found.onBlockerFailure === "fail") {
-      cascade.failByBlocker(db, jobId, failedBlockerId, now);
+    if (failedBlocker !== undefined && found.onBlockerFailure === "fail") {
+      cascade.failByBlocker(db, jobId, failedBlocker, now);
       sequences.refreshLiveness(db, sequenceId);
       cascade.failDependants(db, sequenceId, now);
     }

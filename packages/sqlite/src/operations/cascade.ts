@@ -1,4 +1,4 @@
-import type { JobReference } from "leasehold/adapter";
+import { blockerErrorText, type JobReference, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection.ts";
 import { referenceColumns, toReference } from "../rows.ts";
 import type { Tables } from "../tables.ts";
@@ -10,7 +10,8 @@ export interface Cascade {
   unblockDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
   /** A sequence has failed. Returns the jobs that failed with it. */
   failDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
-  failByBlocker(db: SqliteConnection, jobId: string, blockerSequenceId: string, now: number): void;
+  /** `blocker` is the job that failed. */
+  failByBlocker(db: SqliteConnection, jobId: string, blocker: StateJob, now: number): void;
 }
 
 export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): Cascade => {
@@ -23,10 +24,11 @@ export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): C
   const unblock = `UPDATE ${job} SET open_blockers = 0, status = 'pending', scheduled_at = max(scheduled_at, ?)
     WHERE id = ?`;
   const fail = `UPDATE ${job}
-    SET status = 'failed', failed_at = ?, failure_reason = 'blocker_failed', failed_blocker_id = ? WHERE id = ?`;
+    SET status = 'failed', failed_at = ?, failure_reason = 'blocker_failed', failed_blocker_id = ?, last_error = ?
+    WHERE id = ?`;
 
-  const failByBlocker: Cascade["failByBlocker"] = (db, jobId, blockerSequenceId, now) =>
-    void db.run(fail, [now, blockerSequenceId, jobId]);
+  const failByBlocker: Cascade["failByBlocker"] = (db, jobId, blocker, now) =>
+    void db.run(fail, [now, blocker.sequenceId, blockerErrorText(blocker), jobId]);
 
   return {
     failByBlocker,
@@ -49,10 +51,14 @@ export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): C
       const cascaded: JobReference[] = [];
       const failedSequenceIds = [sequenceId];
       for (const failedSequenceId of failedSequenceIds) {
-        for (const row of db.query(findDependants, [failedSequenceId])) {
-          if (row[6] !== "blocked" || row[9] === "wait") continue;
+        const dependants = db
+          .query(findDependants, [failedSequenceId])
+          .filter((row) => row[6] === "blocked" && row[9] !== "wait");
+        if (dependants.length === 0) continue;
+        const failed = sequences.current(db, failedSequenceId)!;
+        for (const row of dependants) {
           const reference = toReference(row);
-          failByBlocker(db, reference.id, failedSequenceId, now);
+          failByBlocker(db, reference.id, failed, now);
           sequences.refreshLiveness(db, reference.sequenceId);
           cascaded.push(reference);
           failedSequenceIds.push(reference.sequenceId);

@@ -4,9 +4,11 @@ import { currentJob, type ModelJob, type ModelStore } from "./model-store.ts";
 
 export const assertSameJob = (actual: StateJob | null | undefined, expected: ModelJob): void => {
   assert.ok(actual, `job ${expected.id} is missing`);
-  const { failedBlockerId, ...rest } = actual;
-  const { failedBlockerIds, ...wanted } = expected;
+  const { failedBlockerId, lastError, ...rest } = actual;
+  const { failedBlockerIds, lastError: wantedError, errorIsBlockers, ...wanted } = expected;
   assert.deepEqual(rest, wanted, `job ${expected.id}`);
+  if (!errorIsBlockers) assert.equal(lastError, wantedError, `lastError of ${expected.id}`);
+  else assert.ok(lastError?.includes(failedBlockerId ?? "BlockerFailedError"), `lastError of ${expected.id}`);
   if (failedBlockerIds.length === 0) assert.equal(failedBlockerId, null, `failedBlockerId of ${expected.id}`);
   else assert.ok(failedBlockerIds.includes(failedBlockerId ?? ""), `failedBlockerId of ${expected.id}`);
 };

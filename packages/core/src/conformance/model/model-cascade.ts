@@ -16,6 +16,7 @@ export const failByBlocker = (store: ModelStore, job: ModelJob, now: number): vo
   job.failedAt = now;
   job.failureReason = "blocker_failed";
   job.failedBlockerIds = failedBlockersOf(store, job);
+  job.errorIsBlockers = true;
 };
 
 /** Fails whoever waits for a failed sequence, and whoever waits for those. */

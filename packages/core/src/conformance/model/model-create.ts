@@ -59,6 +59,7 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
     failedAt: null,
     failureReason: null,
     failedBlockerIds: [],
+    errorIsBlockers: false,
     deduplicationKey: deduplication?.key ?? null,
     blockerCount: 0,
     openBlockers: 0,

@@ -12,6 +12,7 @@ import {
   type ModelJob,
   type ModelStore,
   referenceOf,
+  setError,
 } from "./model-store.ts";
 
 /** Takes a lease that has run out away from its holder. */
@@ -33,7 +34,7 @@ export const reap = (
   job.status = "failed";
   job.failedAt = now;
   job.failureReason = "attempts_exhausted";
-  job.lastError = error;
+  setError(job, error);
   return cascadeFailure(store, job.sequenceId, now);
 };
 
@@ -61,7 +62,7 @@ export const cancel = (
     job.status = "failed";
     job.failedAt = now;
     job.failureReason = "cancelled";
-    job.lastError = error;
+    setError(job, error);
     return { sequenceId, kind: "cancelled", wasRunning, job };
   });
   const cascaded = results

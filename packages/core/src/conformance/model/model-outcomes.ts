@@ -2,7 +2,7 @@ import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts
 import { cascadeFailure, unblock } from "./model-cascade.ts";
 import { momentOf } from "./model-create.ts";
 import { endLease, notRunning, refusalOf } from "./model-leases.ts";
-import { isOver, type ModelJob, type ModelStore } from "./model-store.ts";
+import { isOver, type ModelJob, type ModelStore, setError } from "./model-store.ts";
 
 const statusAfter = { complete: "completed", fail: "failed", retry: "pending", release: "pending" } as const;
 
@@ -48,19 +48,19 @@ const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: numbe
     case "fail":
       job.failedAt = now;
       job.failureReason = outcome.reason;
-      job.lastError = outcome.error;
+      setError(job, outcome.error);
       job.lastFailedAt = now;
       job.expiredLeases = 0;
       return applied(now, { cascaded: cascadeFailure(store, job.sequenceId, now) });
     case "retry":
       job.scheduledAt = momentOf(outcome.schedule, now);
-      job.lastError = outcome.error;
+      setError(job, outcome.error);
       job.lastFailedAt = now;
       job.expiredLeases = 0;
       return applied(now);
     case "release":
       if (outcome.schedule !== null) job.scheduledAt = momentOf(outcome.schedule, now);
-      job.lastError = outcome.error ?? job.lastError;
+      if (outcome.error !== null) setError(job, outcome.error);
       if (wasRunning) job.attempt -= 1;
       return applied(now);
   }

@@ -15,6 +15,8 @@ export interface ModelStore {
 export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId">> {
   /** The contract does not say which of several failed blockers is named; any of these will do. */
   failedBlockerIds: readonly string[];
+  /** Then `lastError` is that of such a blocker. */
+  errorIsBlockers: boolean;
 }
 
 type Mutable<T> = { -readonly [TKey in keyof T]: T[TKey] };
@@ -64,3 +66,8 @@ export const referenceOf = (job: ModelJob): JobReference => ({
   sequenceTypeName: job.sequenceTypeName,
   rootSequenceId: job.rootSequenceId,
 });
+
+export const setError = (job: ModelJob, error: string | null): void => {
+  job.lastError = error;
+  job.errorIsBlockers = false;
+};

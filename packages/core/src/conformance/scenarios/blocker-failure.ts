@@ -70,6 +70,14 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
     assert.ok(smelting?.status === "failed" && forging?.status === "failed");
     assert.deepEqual([smelting.failure.blockerSequenceId, smelting.attempt], [mine.id, 0]);
     assert.deepEqual([forging.failure.blockerSequenceId, forging.attempt], [smelt.id, 0]);
+    // It is on record with the job, too, however far the blocker is and whatever becomes of it.
+    for (const { failure } of [smelting, forging]) {
+      assert.equal(failure.error?.name, "BlockerFailedError");
+      assert.match(failure.error.message, /The shaft has caved in/);
+      assert.equal(failure.error.cause?.message, "The shaft has caved in");
+    }
+    const { error } = await events.first("jobFailed", ({ id }) => id === forge.id);
+    assert.match(String(error), /The shaft has caved in/);
     assert.deepEqual(ran, []);
     await events.first("jobSequenceFailed", ({ id }) => id === forge.id);
   });

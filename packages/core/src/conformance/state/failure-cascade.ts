@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { OutcomeResult } from "../../contracts/state-adapter.ts";
+import { blockerErrorText } from "../../model/blocker-error.ts";
 import type { StateJob } from "../../model/job.ts";
 import { baseTime } from "../state-fixture.ts";
 import { completion, failure, retryAfter } from "../state-scenario.ts";
@@ -36,7 +37,56 @@ export const describeFailureCascade = ({ test }: StateSuite): void => {
       failedAt: baseTime + 9,
       failureReason: "blocker_failed",
       failedBlockerId: blocker.id,
+      lastError: blockerErrorText({ ...blocker, lastError: "broken" }),
     });
+  });
+
+  test("tells what began it, through any number of levels", async (scenario) => {
+    const error = JSON.stringify({ name: "CaveIn", message: "The shaft is lost", stack: "at mine.ts:1" });
+    const chain = await startChain(scenario, 4);
+    await scenario.end(await scenario.run(chain[0]!), { ...failure, error });
+    const after = await scenario.reloadAll(chain);
+    for (const [index, job] of after.entries()) {
+      if (index === 0) continue;
+      const { sequenceId, sequenceTypeName } = after[index - 1]!;
+      assert.deepEqual(JSON.parse(job.lastError!), {
+        name: "BlockerFailedError",
+        message: `It waited for sequence ${sequenceId} ("${sequenceTypeName}"), which failed: CaveIn: The shaft is lost`,
+        cause: { name: "CaveIn", message: "The shaft is lost" },
+      });
+    }
+    const late = await scenario.startBlocked(after.slice(-1));
+    assert.equal(late.failureReason, "blocker_failed");
+    assert.equal(late.lastError, blockerErrorText(after.at(-1)!));
+  });
+
+  test("tells so of a blocker that was cancelled, or whose leases ran out", async (scenario) => {
+    const [cancelled, behindCancelled] = await startChain(scenario, 2);
+    await scenario.cancel(cancelled!);
+    const lost = await scenario.start({ maxAttempts: 1, typeName: `${scenario.typeName}-lost` });
+    const behindLost = await scenario.startBlocked([lost]);
+    await scenario.run(lost, { leaseMs: 10 });
+    const reaping = { limit: 1_000, error: "expired", now: baseTime + 10 };
+    await scenario.adapter.reapExpiredLeases(reaping);
+    for (const [blocker, job, error] of [
+      [cancelled!, behindCancelled!, "stopped"],
+      [lost, behindLost, "expired"],
+    ] as const) {
+      assert.equal(
+        (await scenario.reload(job)).lastError,
+        blockerErrorText({ ...blocker, lastError: error }),
+      );
+    }
+  });
+
+  test("overwrites the error of an earlier failure, and keeps that text short", async (scenario) => {
+    const error = JSON.stringify({ name: "Error", message: "x".repeat(4_000) });
+    const [blocker, job] = await startChain(scenario, 2);
+    await scenario.endWorkerless(blocker!, { ...failure, error });
+    assert.ok((await scenario.reload(job!)).lastError!.length < 2_000);
+    await scenario.adapter.redriveJobs({ jobIds: [blocker!.id], now: baseTime });
+    await scenario.endWorkerless(blocker!, failure);
+    assert.match((await scenario.reload(job!)).lastError!, /failed: Error: broken/);
   });
 
   test("goes on through all who wait for those", async (scenario) => {
