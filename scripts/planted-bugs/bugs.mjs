@@ -177,8 +177,8 @@ plant("lookup of a lost start has no deadline", [
 ]);
 plant("store calls have no deadline", [
   "engine/dispatch.js",
-  "await withDeadline(clock, method, deadlineMs, invoke.call(adapter, repeated))",
-  "await invoke.call(adapter, repeated)",
+  "await withDeadline(clock, method, deadlineMs, made)",
+  "await made",
 ]);
 plant("repeated start taken for a duplicate id", [
   "engine/dispatch.js",

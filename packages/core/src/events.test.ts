@@ -115,6 +115,7 @@ const stories: Record<
     await bench.advance(bench.worker, 1_000);
     await leasehold.cancelJobSequences({ ids: [unwanted.id] });
     await leasehold.redriveJobs({ ids: [broken.id] });
+    await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });
     return bench;
   },
   "a handler that ignores its timeout": async () => {
@@ -207,6 +208,7 @@ describe("events", () => {
       jobFailed: 1,
       jobCancelled: 1,
       jobRedriven: 1,
+      jobDeleted: 1,
       jobReaped: 1,
       jobSequenceCompleted: 1,
       jobSequenceFailed: 1,

@@ -80,6 +80,12 @@ const detailedCounters: {
     "Jobs that failed for good",
     ({ queue, typeName, reason }) => ({ queue, typeName, reason }),
   ],
+  jobDeleted: [
+    "job.deleted",
+    "{job}",
+    "Jobs deleted by hand, by the status they had",
+    ({ queue, typeName, status }) => ({ queue, typeName, status }),
+  ],
   jobSequenceFailed: [
     "job_sequence.failed",
     "{sequence}",

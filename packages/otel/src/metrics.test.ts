@@ -16,6 +16,7 @@ const expected = {
   "job.failed": ["counter", "queue", "reason", "typeName"],
   "job.cancelled": ["counter", "queue", "typeName"],
   "job.redriven": ["counter", "queue", "typeName"],
+  "job.deleted": ["counter", "queue", "status", "typeName"],
   "job.reaped": ["counter", "queue", "typeName"],
   "job.attempt.started": ["counter", "queue", "typeName"],
   "job.attempt.completed": ["counter", "queue", "typeName"],

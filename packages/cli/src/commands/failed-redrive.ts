@@ -8,7 +8,7 @@ import { eachPageOfFailed } from "../store/failed-jobs.ts";
 import { findJobs } from "../store/find-job.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 
-type Report = RedriveReport<string>;
+type Report = Omit<RedriveReport<string>, "cursor">;
 
 const skipTexts: Readonly<Record<Report["skipped"][number]["reason"], string>> = {
   not_found: "does not exist",

@@ -30,21 +30,25 @@ export type RedriveOptions<TDefs, TJobId extends string> = (
 ) & {
   /** Reports what would happen and changes nothing. */
   readonly dryRun?: boolean | undefined;
-  /** How many jobs to redrive at most. */
+  /** With `filter`: how many jobs to redrive at most. Default: 10,000. */
   readonly limit?: number | undefined;
+  /** With `filter`: the `cursor` of the report before, to go on where that one met its limit. */
+  readonly cursor?: string | null | undefined;
 };
 
 export interface RedriveReport<TJobId> {
   readonly redriven: readonly {
     readonly jobId: TJobId;
     readonly sequenceId: TJobId;
-    /** Jobs that had failed because of this one, and are alive again. */
+    /** Jobs that had failed because of this one, and are alive again; without those that were chosen themselves. */
     readonly revivedJobIds: readonly TJobId[];
   }[];
   readonly skipped: readonly {
     readonly jobId: TJobId;
     readonly reason: Exclude<RedriveResult["kind"], "redriven">;
   }[];
+  /** Not null when the limit was met and the filter has more: pass it on to get those. */
+  readonly cursor: string | null;
 }
 
 /** The argument of `pruneJobSequences`. */

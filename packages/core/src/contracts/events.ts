@@ -1,4 +1,4 @@
-import type { FailureReason } from "../model/job.ts";
+import type { FailureReason, JobStatus } from "../model/job.ts";
 
 /** Identifies a job in events. Primitive on purpose: observers must not depend on the model. */
 export interface JobEventData {
@@ -45,7 +45,10 @@ export interface LeaseholdEvents {
   jobCompleted: JobEventData & { readonly workerId: string | null; readonly continuedToId: string | null };
   jobFailed: JobEventData & { readonly reason: FailureReason; readonly error: unknown };
   jobCancelled: JobEventData;
-  jobRedriven: JobEventData;
+  /** A failed job is alive again. `revivedBy` is the job whose redrive brought it back, null for one chosen itself. */
+  jobRedriven: JobEventData & { readonly revivedBy: string | null };
+  /** Deleted by `deleteJobSequences`, in whatever status. */
+  jobDeleted: JobEventData & { readonly status: JobStatus };
   jobReaped: JobEventData & { readonly previousWorkerId: string | null };
   jobSequenceCompleted: JobEventData;
   jobSequenceFailed: JobEventData & { readonly reason: FailureReason };

@@ -34,6 +34,7 @@ export const loggedEvents: {
   jobFailed: ["error", "Job failed for good"],
   jobCancelled: ["info", "Job cancelled"],
   jobRedriven: ["info", "Job redriven"],
+  jobDeleted: ["debug", "Job deleted"],
   jobReaped: ["warn", "Expired lease reclaimed"],
   jobSequenceCompleted: ["debug", "Job sequence completed"],
   jobSequenceFailed: ["error", "Job sequence failed"],

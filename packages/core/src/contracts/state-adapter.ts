@@ -157,6 +157,8 @@ export interface CancelResult {
   readonly kind: "cancelled" | "already_completed" | "already_failed" | "not_found";
   /** The job that was current, as it now is; null when not found. */
   readonly job: StateJob | null;
+  /** Whether this call did it: false for a sequence that was cancelled before. */
+  readonly changed: boolean;
   readonly wasRunning: boolean;
   readonly cascaded: readonly JobReference[];
 }
@@ -445,7 +447,7 @@ export interface StateAdapter<
 
   /**
    * Fails the current job of each sequence with `cancelled`, whether blocked, pending or running; a running one loses
-   * its lease at once. A sequence that was cancelled before is `cancelled` again.
+   * its lease at once. A sequence that was cancelled before is `cancelled` again, and not `changed`.
    */
   cancelSequences(
     call: StateCall<TTxContext> & { readonly sequenceIds: readonly string[]; readonly error: string },

@@ -28,8 +28,8 @@ export const cancelJobSequences = async (engine: Engine, passed: unknown): Promi
 
   return runSingleCall(engine, "cancelJobSequences", ctx, async (effects) => {
     const results = await engine.store.cancelSequences({ ctx, sequenceIds, error });
-    for (const { kind, job, wasRunning, cascaded } of results) {
-      if (kind !== "cancelled" || !job) continue;
+    for (const { job, changed, wasRunning, cascaded } of results) {
+      if (!changed || !job) continue;
       if (wasRunning) effects.ownershipLost(job.id);
       effects.observe("jobCancelled", () => jobEventData(job));
       announceFailure(effects, job, "cancelled", error);

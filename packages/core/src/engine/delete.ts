@@ -9,6 +9,7 @@ import {
   requirePlainObject,
 } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
+import { jobEventData } from "./observe.ts";
 import { runSingleCall, findContext } from "./transaction.ts";
 
 /** Removes whole trees of sequences. Process functions that are running learn of it through their signal. */
@@ -27,7 +28,10 @@ export const deleteJobSequences = async (
     if (result.dependantRootSequenceIds.length > 0) {
       throw new JobSequenceHasDependantsError(result.dependantRootSequenceIds);
     }
-    for (const { id, status } of result.deleted) if (status === "running") effects.ownershipLost(id);
+    for (const { status, ...job } of result.deleted) {
+      if (status === "running") effects.ownershipLost(job.id);
+      effects.observe("jobDeleted", () => ({ status, ...jobEventData(job) }));
+    }
     return { deletedJobs: result.deleted.length };
   });
 };

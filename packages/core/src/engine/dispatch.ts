@@ -9,6 +9,7 @@ import type {
 import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import { coalesceCreations } from "./coalesce-creations.ts";
+import { recogniseLostAnswer } from "./lost-answers.ts";
 import type { Observe } from "./observe.ts";
 import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
 
@@ -28,6 +29,12 @@ export interface DispatchOptions {
   readonly observe: Observe;
   readonly deadlineMs: number;
   readonly retry: StoreRetryOptions;
+}
+
+/** One try of a call in a transaction of its own; with an answer, it may have been committed. */
+interface Try {
+  answer: unknown;
+  isOver: boolean;
 }
 
 type CallArguments = StateCall<object> & Record<string, unknown>;
@@ -62,7 +69,8 @@ const storeCalls = [
 /**
  * The one way to the store. Every call has a deadline; one that fails for a passing reason is made again, unless it
  * belongs to a transaction, which is then lost as a whole. Repeating is safe: creations carry their ids, outcomes and
- * renewals their lease token, and a repeated claim asks for what its token already holds.
+ * renewals their lease token, a repeated claim asks for what its token already holds, and of the rest what has to
+ * recognise itself does (`recogniseLostAnswer`).
  */
 export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }: DispatchOptions): Store => {
   const { clock, random } = runtime;
@@ -75,16 +83,39 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
     return sleep(clock, longest * (0.5 + random() / 2));
   };
 
+  const invoke = (method: (typeof storeCalls)[number], args: unknown): Promise<unknown> =>
+    (adapter[method] as (args: unknown) => Promise<unknown>)(args);
+
+  const invokeInTransaction = (
+    method: (typeof storeCalls)[number],
+    args: CallArguments | undefined,
+    made: Try,
+  ): Promise<unknown> =>
+    adapter.runInTransaction(async (ctx) => {
+      // The deadline is for the call, too: a transaction that stays open holds up others.
+      const answer = await withDeadline(clock, method, deadlineMs, invoke(method, { ...args, ctx }));
+      // Nobody waits any more: let it roll back instead of committing unseen.
+      if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
+      made.answer = answer;
+      return answer;
+    });
+
   const call = async (
     method: (typeof storeCalls)[number],
     args: CallArguments | undefined,
   ): Promise<unknown> => {
-    const invoke = adapter[method] as (args: unknown) => Promise<unknown>;
+    const recognise = args?.ctx === undefined ? recogniseLostAnswer[method] : undefined;
+    let earlier: Try | undefined;
     for (let attempt = 1; ; attempt++) {
+      const current: Try = { answer: undefined, isOver: false };
       try {
         const repeated = attempt > 1 && method === "claimJobs" ? { ...args, retried: true } : args;
-        return await withDeadline(clock, method, deadlineMs, invoke.call(adapter, repeated));
+        const made = recognise ? invokeInTransaction(method, args, current) : invoke(method, repeated);
+        const answer = await withDeadline(clock, method, deadlineMs, made);
+        return earlier && recognise ? recognise(earlier.answer as never, answer as never) : answer;
       } catch (error) {
+        current.isOver = true;
+        if (current.answer !== undefined) earlier = current;
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
           return await recogniseOwnCreation(args?.["jobs"] as readonly NewJob[], error);
         }

@@ -1,6 +1,8 @@
-import type { RedriveResult } from "../contracts/state-adapter.ts";
+import type { JobPage, RedriveResult } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
+import { decodeCursor, encodeCursor } from "../model/cursor.ts";
 import { optionalInteger, requireArray, requireId, requirePlainObject } from "../model/option-checks.ts";
+import type { Effects } from "./effects.ts";
 import type { Engine } from "./engine.ts";
 import { parseJobFilter } from "./job-filter.ts";
 import { jobEventData } from "./observe.ts";
@@ -9,10 +11,18 @@ import { runSingleCall, findContext } from "./transaction.ts";
 export interface RedriveReport {
   readonly redriven: readonly { jobId: string; sequenceId: string; revivedJobIds: readonly string[] }[];
   readonly skipped: readonly { jobId: string; reason: Exclude<RedriveResult["kind"], "redriven"> }[];
+  readonly cursor: string | null;
+}
+
+interface Choice {
+  readonly jobIds: readonly string[];
+  /** Where the next call goes on; null when the filter has no more. */
+  readonly cursor: string | null;
 }
 
 const batchSize = 500;
-const knownOptions = { ids: true, filter: true, dryRun: true, limit: true } as const;
+const knownOptions = { ids: true, filter: true, dryRun: true, limit: true, cursor: true } as const;
+const cursorKind = "redriveJobs";
 
 /** Thrown to undo a dry run: it really does the work, so that its report is true, and then takes it back. */
 class DryRunFinished extends Error {}
@@ -27,10 +37,10 @@ export const redriveJobs = async (engine: Engine, passed: unknown): Promise<Redr
   const { dryRun = false } = options;
   if (typeof dryRun !== "boolean") throw new InvalidOptionError("dryRun", "must be true or false", dryRun);
 
-  const jobIds = await chooseJobs(engine, ctx, options);
-  if (!dryRun) return redriveInBatches(engine, ctx, jobIds);
+  const { jobIds, cursor } = await chooseJobs(engine, ctx, options);
+  if (!dryRun) return { ...(await redriveInBatches(engine, ctx, jobIds)), cursor };
 
-  let report: RedriveReport | undefined;
+  let report: Summary | undefined;
   try {
     await engine.store.runInTransaction(async (inner) => {
       report = summarise(await engine.store.redriveJobs({ ctx: inner, jobIds }));
@@ -39,26 +49,30 @@ export const redriveJobs = async (engine: Engine, passed: unknown): Promise<Redr
   } catch (error) {
     if (!(error instanceof DryRunFinished)) throw error;
   }
-  return report!;
+  return { ...report!, cursor };
 };
 
 const chooseJobs = async (
   engine: Engine,
   ctx: object | undefined,
   options: Record<string, unknown>,
-): Promise<string[]> => {
+): Promise<Choice> => {
   if (options["ids"] !== undefined) {
-    if (options["limit"] !== undefined)
-      throw new InvalidOptionError("limit", "goes with `filter`", options["limit"]);
+    for (const option of ["limit", "cursor"])
+      if (options[option] !== undefined)
+        throw new InvalidOptionError(option, "goes with `filter`", options[option]);
     const ids = requireArray(options["ids"], "ids", { maxLength: 100_000 });
-    return ids.map((id, index) => requireId(id, `ids[${index}]`));
+    return {
+      jobIds: [...new Set(ids.map((id, index) => requireId(id, `ids[${index}]`)))],
+      cursor: null,
+    };
   }
   const filter = parseJobFilter(requirePlainObject(options["filter"], "filter"), "filter.");
   const limit = optionalInteger(options["limit"], "limit", 10_000, { min: 1, max: 100_000 });
   const ids: string[] = [];
-  let after = null;
+  let after = decodeCursor(cursorKind, options["cursor"] ?? undefined);
   do {
-    const page = await engine.store.listJobs({
+    const page: JobPage = await engine.store.listJobs({
       ctx,
       filter: { ...filter, statuses: ["failed"] },
       order: "oldest",
@@ -68,40 +82,58 @@ const chooseJobs = async (
     for (const { id } of page.jobs) ids.push(id);
     after = page.next;
   } while (after && ids.length < limit);
-  return ids;
+  return { jobIds: ids, cursor: after && encodeCursor(cursorKind, after) };
 };
 
 const redriveInBatches = async (
   engine: Engine,
   ctx: object | undefined,
   jobIds: readonly string[],
-): Promise<RedriveReport> => {
+): Promise<Summary> => {
   const results: RedriveResult[] = [];
   for (let start = 0; start < jobIds.length; start += batchSize) {
     const batch = jobIds.slice(start, start + batchSize);
     await runSingleCall(engine, "redriveJobs", ctx, async (effects) => {
       const redriven = await engine.store.redriveJobs({ ctx, jobIds: batch });
-      for (const { kind, job } of redriven) {
-        if (kind !== "redriven" || !job) continue;
-        effects.observe("jobRedriven", () => jobEventData(job));
-        if (job.status === "pending") effects.jobScheduled(job.typeName);
-      }
+      announceRedrive(effects, redriven);
       results.push(...redriven);
     });
   }
   return summarise(results);
 };
 
-/** A job that was named and also revived by another one's redrive appears once, as redriven. */
-const summarise = (results: readonly RedriveResult[]): RedriveReport => {
-  const redriven = results.flatMap(({ kind, jobId, job, revived }) =>
-    kind === "redriven"
-      ? [{ jobId, sequenceId: job!.sequenceId, revivedJobIds: revived.map(({ id }) => id) }]
-      : [],
-  );
-  const alive = new Set(redriven.flatMap(({ jobId, revivedJobIds }) => [jobId, ...revivedJobIds]));
+/** One event for each job that is alive again, however many brought it back. */
+const announceRedrive = (effects: Effects, results: readonly RedriveResult[]): void => {
+  const chosen = new Set<string>();
+  for (const { kind, job } of results) {
+    if (kind !== "redriven" || !job) continue;
+    chosen.add(job.id);
+    effects.observe("jobRedriven", () => ({ revivedBy: null, ...jobEventData(job) }));
+    if (job.status === "pending") effects.jobScheduled(job.typeName);
+  }
+  for (const { jobId, revived } of results) {
+    for (const job of revived) {
+      if (chosen.has(job.id)) continue;
+      effects.observe("jobRedriven", () => ({ revivedBy: jobId, ...jobEventData(job) }));
+    }
+  }
+};
+
+type Summary = Omit<RedriveReport, "cursor">;
+
+/** A job that was chosen and also revived by another one's redrive appears once. */
+const summarise = (results: readonly RedriveResult[]): Summary => {
+  const chosen = new Set(results.filter(({ kind }) => kind === "redriven").map(({ jobId }) => jobId));
+  const redriven = results
+    .filter(({ kind }) => kind === "redriven")
+    .map(({ jobId, job, revived }) => ({
+      jobId,
+      sequenceId: job!.sequenceId,
+      revivedJobIds: revived.map(({ id }) => id).filter((id) => !chosen.has(id)),
+    }));
+  const revived = new Set(redriven.flatMap(({ revivedJobIds }) => revivedJobIds));
   const skipped = results.flatMap(({ kind, jobId }) =>
-    kind === "redriven" || alive.has(jobId) ? [] : [{ jobId, reason: kind }],
+    kind === "redriven" || revived.has(jobId) ? [] : [{ jobId, reason: kind }],
   );
   return { redriven, skipped };
 };

@@ -5,14 +5,21 @@ import { cancelled } from "./transitions.ts";
 
 const cancelSequence = (store: JobStore, sequenceId: string, error: string, now: number): CancelResult => {
   const record = store.current(sequenceId);
-  const unchanged = { sequenceId, job: record?.row ?? null, wasRunning: false, cascaded: [] };
+  const unchanged = { sequenceId, job: record?.row ?? null, changed: false, wasRunning: false, cascaded: [] };
   if (record === undefined) return { ...unchanged, kind: "not_found" };
   const { status, failureReason } = record.row;
   if (status === "completed") return { ...unchanged, kind: "already_completed" };
   if (status === "failed")
     return { ...unchanged, kind: failureReason === "cancelled" ? "cancelled" : "already_failed" };
   store.update(record, cancelled(record.row, error, now));
-  return { sequenceId, kind: "cancelled", job: record.row, wasRunning: status === "running", cascaded: [] };
+  return {
+    sequenceId,
+    kind: "cancelled",
+    job: record.row,
+    changed: true,
+    wasRunning: status === "running",
+    cascaded: [],
+  };
 };
 
 export const cancelSequences = (

@@ -42,6 +42,7 @@ const createLyingAdapter: NonNullable<SimulationOptions<unknown>["createStateAda
         sequenceId,
         kind: "cancelled",
         job: null,
+        changed: true,
         wasRunning: false,
         cascaded: [],
       }));

@@ -93,6 +93,7 @@ export const stories: Readonly<Record<string, Story>> = {
     await bench.advance(bench.worker, 1_000, { workerId: "w1" });
     await leasehold.cancelJobSequences({ ids: [unwanted.id] });
     await leasehold.redriveJobs({ ids: [broken.id] });
+    await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });
   },
   "an error after completion": async (adapter) => {
     const bench = await createObservedBench(adapter);

@@ -113,6 +113,29 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
       expect(jobs).toEqual([{ attempt: 1, lease_version: 1, output: "1" }]);
     });
 
+    it("a cancellation, a redrive and a deletion say what they did", async () => {
+      const { leasehold } = bench;
+      const { id } = await leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      const losing = async <T>(call: () => Promise<T>): Promise<T> => {
+        const lost = lose(what, commits);
+        const result = await call();
+        await lost;
+        return result;
+      };
+      expect(await losing(() => leasehold.cancelJobSequences({ ids: [id] }))).toEqual([
+        { id, outcome: "cancelled" },
+      ]);
+      expect(await bench.statuses()).toEqual({ failed: 1 });
+      expect(await losing(() => leasehold.redriveJobs({ ids: [id] }))).toMatchObject({
+        redriven: [{ jobId: id }],
+        skipped: [],
+      });
+      expect(await bench.statuses()).toEqual({ pending: 1 });
+      const removal = await losing(() => leasehold.deleteJobSequences({ rootSequenceIds: [id] }));
+      expect(removal).toEqual({ deletedJobs: 1 });
+      expect(await bench.statuses()).toEqual({});
+    });
+
     it("a completion and the user's write are both there, once", async () => {
       let runs = 0;
       // The reaper commits, too: only what follows the user's write is meant.

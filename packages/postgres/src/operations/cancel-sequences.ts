@@ -25,7 +25,7 @@ RETURNING ${jobColumns("j")}`;
 const withoutMark = ({ watched: _watched, ...job }: LockedJob): StateJob => job;
 
 const unchanged = (sequenceId: string, job: LockedJob | undefined): CancelResult => {
-  const result = { sequenceId, wasRunning: false, cascaded: [] };
+  const result = { sequenceId, changed: false, wasRunning: false, cascaded: [] };
   if (job === undefined) return { ...result, kind: "not_found", job: null };
   if (job.status === "completed") return { ...result, kind: "already_completed", job: withoutMark(job) };
   const kind = job.failureReason === "cancelled" ? "cancelled" : "already_failed";
@@ -60,6 +60,7 @@ export const cancelSequences = (
         sequenceId,
         kind: "cancelled",
         job,
+        changed: !again,
         wasRunning: !again && current.get(sequenceId)?.status === "running",
         cascaded: again ? [] : (ends.get(sequenceId)?.cascaded ?? []),
       };

@@ -65,7 +65,7 @@ export const createInterventions = (
 
   const cancel = (db: SqliteConnection, sequenceId: string, error: string, now: number): CancelResult => {
     const current = sequences.current(db, sequenceId);
-    const unchanged = { sequenceId, job: current ?? null, wasRunning: false, cascaded: none };
+    const unchanged = { sequenceId, job: current ?? null, changed: false, wasRunning: false, cascaded: none };
     if (current === undefined) return { ...unchanged, kind: "not_found" };
     const { id, status, failureReason, lastFailedAt } = current;
     if (status === "completed") return { ...unchanged, kind: "already_completed" };
@@ -74,7 +74,8 @@ export const createInterventions = (
     db.run(fail, [now, "cancelled", error, 0, lastFailedAt, id]);
     sequences.refreshLiveness(db, sequenceId);
     const job = sequences.find(db, id) ?? current;
-    return { sequenceId, kind: "cancelled", job, wasRunning: status === "running", cascaded: none };
+    const wasRunning = status === "running";
+    return { sequenceId, kind: "cancelled", job, changed: true, wasRunning, cascaded: none };
   };
 
   return {

@@ -38,7 +38,7 @@ export const reap = (
   return cascadeFailure(store, job.sequenceId, now);
 };
 
-export type Cancellation = Pick<CancelResult, "sequenceId" | "kind" | "wasRunning"> & {
+export type Cancellation = Pick<CancelResult, "sequenceId" | "kind" | "changed" | "wasRunning"> & {
   readonly job: ModelJob | null;
 };
 
@@ -51,11 +51,12 @@ export const cancel = (
 ): { readonly results: Cancellation[]; readonly cascaded: JobReference[] } => {
   const results = sequenceIds.map((sequenceId): Cancellation => {
     const job = currentJob(store, sequenceId);
-    if (job === undefined) return { sequenceId, kind: "not_found", wasRunning: false, job: null };
-    if (job.status === "completed") return { sequenceId, kind: "already_completed", wasRunning: false, job };
+    const unchanged = { sequenceId, changed: false, wasRunning: false };
+    if (job === undefined) return { ...unchanged, kind: "not_found", job: null };
+    if (job.status === "completed") return { ...unchanged, kind: "already_completed", job };
     if (job.status === "failed") {
       const kind = job.failureReason === "cancelled" ? "cancelled" : "already_failed";
-      return { sequenceId, kind, wasRunning: false, job };
+      return { ...unchanged, kind, job };
     }
     const wasRunning = job.status === "running";
     endLease(job, null);
@@ -63,7 +64,7 @@ export const cancel = (
     job.failedAt = now;
     job.failureReason = "cancelled";
     setError(job, error);
-    return { sequenceId, kind: "cancelled", wasRunning, job };
+    return { sequenceId, kind: "cancelled", changed: true, wasRunning, job };
   });
   const cascaded = results
     .filter(({ kind }) => kind === "cancelled")

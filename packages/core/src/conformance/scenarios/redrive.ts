@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { UnrecoverableJobError } from "../../errors.ts";
+import { InvalidOptionError, UnrecoverableJobError } from "../../errors.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import type { Scenario } from "../scenario.ts";
@@ -52,6 +52,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     assert.deepEqual(report, {
       redriven: [{ jobId: started.id, sequenceId: started.id, revivedJobIds: [] }],
       skipped: [],
+      cursor: null,
     });
     assert.equal((await completion(started)).output, "Ada");
     assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
@@ -85,25 +86,104 @@ export const describeRedrive: Scenario = ({ test }) => {
     assert.equal((await leasehold.getJob({ id: cancelled.id }))?.status, "failed");
   });
 
-  test("no more than the limit", jobTypes, async ({ leasehold, queue }) => {
-    const ids: string[] = [];
-    for (let n = 0; n < 3; n += 1) {
-      ids.push((await leasehold.startJobSequence({ typeName: "send", input: { to: "" } })).id);
-    }
-    await leasehold.cancelJobSequences({ ids });
+  test(
+    "no more than the limit, and the report says where to go on",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      const ids: string[] = [];
+      for (let n = 0; n < 3; n += 1) {
+        ids.push((await leasehold.startJobSequence({ typeName: "send", input: { to: "" } })).id);
+      }
+      await leasehold.cancelJobSequences({ ids });
 
-    const report = await leasehold.redriveJobs({ filter: { queue }, limit: 2 });
+      const report = await leasehold.redriveJobs({ filter: { queue }, limit: 2 });
 
-    assert.equal(report.redriven.length, 2);
-    const counts = await leasehold.countJobs({ queue });
+      assert.equal(report.redriven.length, 2);
+      const counts = await leasehold.countJobs({ queue });
+      assert.deepEqual(
+        new Map(counts.map(({ status, count }) => [status, count])),
+        new Map([
+          ["pending", 2],
+          ["failed", 1],
+        ]),
+      );
+      assert.ok(report.cursor);
+      const rest = await leasehold.redriveJobs({ filter: { queue }, limit: 2, cursor: report.cursor });
+      assert.deepEqual([rest.redriven.length, rest.cursor], [1, null]);
+      await assert.rejects(leasehold.redriveJobs({ ids, cursor: report.cursor }), InvalidOptionError);
+      await assert.rejects(leasehold.redriveJobs({ filter: { queue }, cursor: "?" }), InvalidOptionError);
+    },
+  );
+
+  test("going on gets past what cannot be redriven", jobTypes, async ({ leasehold, queue }) => {
+    const deduplication = { key: randomUUID() };
+    const start = (options: object = {}) =>
+      leasehold.startJobSequence({ typeName: "send", input: { to: "" }, ...options });
+    const replaced = await start({ deduplication });
+    const plain = await start();
+    await leasehold.cancelJobSequences({ ids: [replaced.id, plain.id] });
+    await start({ deduplication });
+    const first = await leasehold.redriveJobs({ filter: { queue }, limit: 1 });
+    assert.deepEqual(first.skipped, [{ jobId: replaced.id, reason: "duplicate_live" }]);
+    const second = await leasehold.redriveJobs({ filter: { queue }, limit: 1, cursor: first.cursor });
     assert.deepEqual(
-      new Map(counts.map(({ status, count }) => [status, count])),
-      new Map([
-        ["pending", 2],
-        ["failed", 1],
-      ]),
+      second.redriven.map(({ jobId }) => jobId),
+      [plain.id],
     );
   });
+
+  test(
+    "a job that is both chosen and revived counts once",
+    jobTypes,
+    async ({ leasehold, events, queue }) => {
+      const send = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
+      const digest = await leasehold.startJobSequence({ typeName: "digest", startBlockers: () => [send] });
+      const gather = await leasehold.startJobSequence({ typeName: "gather", startBlockers: () => [digest] });
+      const ids = [digest.id, send.id, send.id];
+      for (const choice of [{ ids }, { filter: { queue, typeName: ["send", "digest"] as const } }]) {
+        await leasehold.cancelJobSequences({ ids: [send.id] });
+        const { redriven, skipped } = await leasehold.redriveJobs(choice);
+        const alive = redriven.flatMap(({ jobId, revivedJobIds }) => [jobId, ...revivedJobIds]);
+        assert.deepEqual(alive.sort(), [send.id, digest.id, gather.id].sort());
+        assert.deepEqual(skipped, []);
+      }
+      assert.equal(events.all("jobRedriven").length, 6);
+    },
+  );
+
+  test(
+    "events of failures, redrives and deletions balance",
+    jobTypes,
+    async ({ leasehold, events, queue }) => {
+      const send = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
+      const digest = await leasehold.startJobSequence({ typeName: "digest", startBlockers: () => [send] });
+      const gather = await leasehold.startJobSequence({ typeName: "gather", startBlockers: () => [digest] });
+      const failed = (): number =>
+        events.all("jobFailed").length -
+        events.all("jobRedriven").length -
+        events.all("jobDeleted").filter(({ status }) => status === "failed").length;
+      const stored = async (): Promise<number> =>
+        (await leasehold.countJobs({ queue, status: "failed" })).reduce((sum, { count }) => sum + count, 0);
+
+      await leasehold.cancelJobSequences({ ids: [send.id, send.id] });
+      await leasehold.cancelJobSequences({ ids: [send.id] });
+      assert.deepEqual([failed(), await stored()], [3, 3]);
+      await leasehold.redriveJobs({ ids: [send.id] });
+      assert.deepEqual([failed(), await stored()], [0, 0]);
+      assert.deepEqual(
+        events.all("jobRedriven").map(({ id, revivedBy }) => [id, revivedBy]),
+        [
+          [send.id, null],
+          [digest.id, send.id],
+          [gather.id, send.id],
+        ],
+      );
+      await leasehold.cancelJobSequences({ ids: [digest.id] });
+      assert.deepEqual([failed(), await stored()], [2, 2]);
+      await leasehold.deleteJobSequences({ rootSequenceIds: [send.id, digest.id, gather.id] });
+      assert.deepEqual([failed(), await stored()], [0, 0]);
+    },
+  );
 
   test("it revives what had failed because of it", jobTypes, async (story) => {
     const { leasehold, completion, failure } = story;
@@ -175,6 +255,7 @@ export const describeRedrive: Scenario = ({ test }) => {
         { jobId: dependant.id, reason: "blocker_failed" },
         { jobId: replaced.id, reason: "duplicate_live" },
       ],
+      cursor: null,
     });
   });
 };

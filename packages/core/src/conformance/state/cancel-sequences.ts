@@ -24,6 +24,7 @@ export const describeCancelSequences = ({ test }: StateSuite): void => {
       sequenceId: job.sequenceId,
       kind: "cancelled",
       job: expected,
+      changed: true,
       wasRunning: false,
       cascaded: [],
     });
@@ -83,6 +84,7 @@ export const describeCancelSequences = ({ test }: StateSuite): void => {
       sequenceId: job.sequenceId,
       kind: "cancelled",
       job: before,
+      changed: false,
       wasRunning: false,
       cascaded: [],
     });
