@@ -120,6 +120,7 @@ const leaseholdOptions = {
   storeDeadlineMs: true,
   storeRetry: true,
   defaults: true,
+  createId: true,
   runtime: true,
 } satisfies Names<LeaseholdOptions<object, InProcessStateAdapter>>;
 
@@ -137,6 +138,7 @@ const jobTypeOptions = {
   timeoutMs: true,
   leaseMs: true,
   retention: true,
+  workerless: true,
 } satisfies Names<JobTypeOptions>;
 
 const handlerOptions = {

@@ -144,6 +144,7 @@ const settings = [
   "timeoutMs",
   "leaseMs",
   "retention",
+  "workerless",
 ];
 const page = ["limit", "cursor"];
 const pool = {
@@ -169,6 +170,7 @@ const objects: Record<string, OptionsObject> = {
       "storeDeadlineMs",
       "storeRetry",
       "defaults",
+      "createId",
       "runtime",
     ],
     pass: (options) => createLeasehold({ stateAdapter, jobTypes, ...options }),
@@ -178,7 +180,7 @@ const objects: Record<string, OptionsObject> = {
     pass: (storeRetry) => createLeasehold({ stateAdapter, jobTypes, storeRetry }),
   },
   defaults: {
-    names: ["retention"],
+    names: ["maxAttempts", "retry", "timeoutMs", "retention"],
     pass: (defaults) => createLeasehold({ stateAdapter, jobTypes, defaults }),
   },
   retention: {

@@ -29,7 +29,9 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     .createWorker()
     .implementJobType({
       typeName: "send-alert",
-      process: async ({ job }) => print(`Alert: ${job.input.text}`),
+      process: async ({ job }) => {
+        print(`Alert: ${job.input.text}`);
+      },
     })
     .implementJobType({
       typeName: "build-report",

@@ -16,7 +16,6 @@ import type {
   PageOptions,
 } from "./api/queries.ts";
 import type {
-  BulkJobTypeName,
   BulkStartOptions,
   StartArguments,
   StartedJobSequence,
@@ -64,8 +63,10 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     options: StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"],
   ): Promise<StartedJobSequence<TJobId, TDefs, TTypeName>>;
 
-  /** Starts many sequences in one call, all or none. Types with blockers have to be started one by one. */
-  startJobSequences<TItems extends readonly BulkStartOptions<TDefs, TJobId, BulkJobTypeName<TDefs>>[]>(
+  /** Starts many sequences, all or none: in one store call, unless some of them have blockers to be started. */
+  startJobSequences<
+    TItems extends readonly BulkStartOptions<TDefs, TTxContext, TJobId, JobTypeNames<TDefs>["external"]>[],
+  >(
     options: { readonly sequences: readonly [...TItems] } & TransactionOption<TTxContext>,
   ): Promise<StartedJobSequences<TJobId, TDefs, TItems>>;
 

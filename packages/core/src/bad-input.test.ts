@@ -10,6 +10,7 @@ type Untyped = Record<string, (...args: unknown[]) => unknown>;
 
 const jobTypes = defineJobTypes({
   work: { input: typeOnly<unknown>(), output: typeOnly<unknown>() },
+  wait: { blockers: ["work"] },
   step: { input: typeOnly<unknown>(), output: typeOnly<unknown>(), internal: true },
 });
 
@@ -81,6 +82,7 @@ type Case = readonly [
 ];
 
 const start = (extra: object): object => ({ typeName: "work", input: null, ...extra });
+const wait = (extra: object): object => ({ typeName: "wait", ...extra });
 const page: readonly Case[] = [
   ["limit", integers(1, 1_000), (limit) => [{ id, limit }]],
   ["cursor", ["garbage", 7, {}, "x".repeat(5_000)], (cursor) => [{ id, cursor }]],
@@ -123,9 +125,10 @@ const cases: Record<string, readonly Case[]> = {
       integers(1, Number.MAX_SAFE_INTEGER),
       (windowMs) => [start({ deduplication: { key: "k", windowMs } })],
     ],
-    ["startBlockers", notFunctions, (startBlockers) => [start({ startBlockers })]],
-    ["startBlockers", [undefined, {}, "text"], (returned) => [start({ startBlockers: () => returned })]],
-    ["startBlockers[0].id", [undefined, 7, ""], (value) => [start({ startBlockers: () => [{ id: value }] })]],
+    ["startBlockers", [undefined, ...notFunctions], (startBlockers) => [wait({ startBlockers })]],
+    ["startBlockers", [() => []], (startBlockers) => [start({ startBlockers })]],
+    ["startBlockers", [undefined, {}, "text", []], (returned) => [wait({ startBlockers: () => returned })]],
+    ["startBlockers[0].id", [undefined, 7, ""], (value) => [wait({ startBlockers: () => [{ id: value }] })]],
   ],
   startJobSequences: [
     ["options", [undefined, ...notObjects], (options) => [options]],

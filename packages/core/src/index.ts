@@ -132,7 +132,7 @@ export {
   type TypeOnly,
   typeOnly,
 } from "./model/job-types.ts";
-export type { LeaseholdDefaults } from "./model/defaults.ts";
+export { type LeaseholdDefaults, patientRetries } from "./model/defaults.ts";
 export type { RetentionOptions } from "./model/retention.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { ScheduleOptions } from "./model/schedule.ts";

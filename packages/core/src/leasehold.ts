@@ -4,7 +4,7 @@ import { createSystemRuntime, type Runtime } from "./clock.ts";
 import type { Log } from "./contracts/log.ts";
 import type { NotifyAdapter } from "./contracts/notify-adapter.ts";
 import type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
-import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
+import type { AnyStateAdapter, GetStateAdapterJobId } from "./contracts/state-adapter.ts";
 import { waitForJobSequenceCompletion } from "./engine/await.ts";
 import { cancelJobSequences } from "./engine/cancel.ts";
 import { completeJobSequence } from "./engine/complete-workerless.ts";
@@ -35,6 +35,7 @@ import {
   optionalInteger,
   readProperty,
   requireFunction,
+  requireId,
   requireNestedOptions,
   requireOptions,
 } from "./model/option-checks.ts";
@@ -62,6 +63,11 @@ export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> 
   readonly storeRetry?: Partial<StoreRetryOptions> | undefined;
   /** For all jobs, unless something else is said for a type or a job. */
   readonly defaults?: LeaseholdDefaults | undefined;
+  /**
+   * Makes the ids of jobs that are started or continued without one: 1 to 200 characters that the store's id type can
+   * hold, never the same twice. Ids that rise with time are cheapest to store. Default: UUIDv7.
+   */
+  readonly createId?: (() => GetStateAdapterJobId<TStateAdapter>) | undefined;
   /** Time, randomness and ids, for tests. */
   readonly runtime?: Runtime | undefined;
 }
@@ -124,6 +130,7 @@ const knownOptions: OptionNames<keyof LeaseholdOptions<unknown, AnyStateAdapter>
   storeDeadlineMs: true,
   storeRetry: true,
   defaults: true,
+  createId: true,
   runtime: true,
 };
 
@@ -170,8 +177,24 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       max: 2 ** 30,
     }),
     jobTypes,
+    defaults,
     retention: createRetention(defaults.retention, jobTypes.known),
+    createId: parseCreateId(options.createId, options.stateAdapter.idGenerator) ?? runtime.createId,
     scope: createAsyncScope(),
+  };
+};
+
+/** Ids that are made for us are checked here, where the option can be named; stores check what their id type needs. */
+const parseCreateId = (createId: unknown, idGenerator: unknown): (() => string) | undefined => {
+  const option = createId === undefined ? "stateAdapter.idGenerator" : "createId";
+  const given = createId ?? idGenerator;
+  if (given === undefined) return undefined;
+  const create = requireFunction<() => unknown>(given, option);
+  return () => {
+    const id = create();
+    // A mistakenly async function must not take the process down with an unhandled rejection.
+    if (id instanceof Promise) id.catch(() => undefined);
+    return requireId(id, `${option}()`);
   };
 };
 

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import pg from "pg";
 import postgres from "postgres";
 import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
@@ -324,6 +325,20 @@ describe("ids that are not UUIDs", () => {
     const [next] = await claim(adapter, { limit: 5 });
     expect(next!.id).toBe(follower);
     expect(await adapter.getBlockers({ jobIds: [follower] })).toMatchObject([[{ first: { id } }]]);
+  });
+
+  it("are made by createId, and one that does not fit the type is refused", async () => {
+    const idDefault = "(random() * 1e15)::bigint";
+    const options = { stateProvider: provider, schema, idType: "bigint", idDefault };
+    const stateAdapter = await createPgStateAdapter(options);
+    const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
+    let next = "9007199254740993";
+    const leasehold = await createLeasehold({ stateAdapter, jobTypes, createId: () => next });
+    expect((await leasehold.startJobSequence({ typeName: "work" })).id).toBe(next);
+    next = "seven";
+    await expect(leasehold.startJobSequence({ typeName: "work" })).rejects.toMatchObject({
+      code: "InvalidOption",
+    });
   });
 
   it("and one that does not fit the type is refused, or simply not found", async () => {

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InvalidOptionError } from "leasehold";
+import { createLeasehold, defineUnionJobTypes, InvalidOptionError } from "leasehold";
 import { describe, expect, it } from "vitest";
 import type { SqliteFileOptions } from "./options.ts";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
@@ -47,10 +47,12 @@ describe("options", () => {
     await destroy();
   });
 
-  it("hands its id generator on", async () => {
-    const idGenerator = (): `job-${number}` => "job-1";
-    const { adapter, destroy } = await createTestStore({ idGenerator });
-    expect(adapter.idGenerator).toBe(idGenerator);
+  it("has jobs get the ids that its id generator makes", async () => {
+    let last = 0;
+    const { adapter, destroy } = await createTestStore({ idGenerator: () => `job-${(last += 1)}` });
+    const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
+    const leasehold = await createLeasehold({ stateAdapter: adapter, jobTypes });
+    expect((await leasehold.startJobSequence({ typeName: "work" })).id).toBe("job-1");
     await destroy();
   });
 

@@ -14,7 +14,7 @@ interface CommonOptions<TJobId extends string> {
   readonly tablePrefix?: string | undefined;
   /** The SQL type of columns with job ids. Default: `TEXT`. */
   readonly idType?: string | undefined;
-  /** Makes job ids. Core has its own; see `SqliteStateAdapter.idGenerator` for how to have it use this one. */
+  /** Makes the ids of new jobs, unless `createLeasehold` has a `createId`. Default: UUIDv7. */
   readonly idGenerator?: (() => TJobId) | undefined;
   /** How to wait for a lock that another process holds. */
   readonly connectionRetryConfig?: Partial<ConnectionRetryConfig> | undefined;

@@ -37,8 +37,6 @@ export interface SqliteStateAdapter<
   migrate(): Promise<MigrationStatus>;
   /** What `migrate` has done and would do, with its SQL. */
   migrationStatus(): Promise<MigrationStatus>;
-  /** The option of this name, for `createLeasehold`'s `runtime.createId`. */
-  readonly idGenerator: (() => TJobId) | undefined;
 }
 
 // An open transaction that never ends must not keep a process from stopping.

@@ -80,6 +80,8 @@ export interface JobCountRow<TTypeName> {
 
 /** An answer to "why is this job not running?" */
 export type JobExplanation<TJobId extends string = string> = {
+  /** The job that is explained. For the id of a sequence that has gone on, the job it has come to. */
+  readonly jobId: TJobId;
   /** The answer as a sentence. */
   readonly summary: string;
 } & (

@@ -173,8 +173,32 @@ export type Bulk = [
   Expect<Equal<typeof many, (typeof page)[]>>,
 ];
 
-// @ts-expect-error types with blockers cannot be started in bulk
+const [third, report] = await union.startJobSequences({
+  sequences: [
+    { typeName: "cleanup" },
+    {
+      typeName: "report",
+      input: { title: "t" },
+      startBlockers: async ({ job }) => {
+        const title: string = job.input.title;
+        void title;
+        return [page, cleanup];
+      },
+    },
+  ],
+});
+export type BulkWithBlockers = [
+  Expect<Equal<(typeof third)["typeName"], "cleanup">>,
+  Expect<Equal<(typeof report)["typeName"], "report">>,
+];
+// @ts-expect-error the blockers are missing
 await union.startJobSequences({ sequences: [{ typeName: "report", input: { title: "t" } }] });
+await union.startJobSequences({
+  // @ts-expect-error one blocker is missing
+  sequences: [{ typeName: "report", input: { title: "t" }, startBlockers: async () => [page] }],
+});
+// @ts-expect-error a type without blockers
+await union.startJobSequences({ sequences: [{ typeName: "cleanup", startBlockers: () => [page] }] });
 // @ts-expect-error internal types cannot be started
 await union.startJobSequences({ sequences: [{ typeName: "index-page", input: { words: [] } }] });
 // @ts-expect-error the input of another type

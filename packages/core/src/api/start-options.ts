@@ -18,7 +18,7 @@ export interface JobOptions<TJobId> {
   readonly queue?: string | undefined;
   /** Higher runs first. Default: the job type's priority, else 0. */
   readonly priority?: number | undefined;
-  /** How often the job may run in all. The smallest of this, the type's and the worker's counts. */
+  /** How often the job may run in all. Overrides the handler's, the type's and the default; a worker may cap it. */
   readonly maxAttempts?: number | undefined;
   /** How long one attempt may take before its signal aborts. The smaller of this and the type's counts. */
   readonly timeoutMs?: number | undefined;
@@ -164,17 +164,17 @@ interface StartBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
   readonly detached?: boolean | undefined;
 }
 
-/** The types that can be started in bulk: those without blockers. */
-export type BulkJobTypeName<TDefs> = {
-  [K in ExternalJobTypeName<TDefs>]: HasBlockers<TDefs, K> extends true ? never : K;
-}[ExternalJobTypeName<TDefs>];
-
 /** One element of `startJobSequences({ sequences })`. */
 export type BulkStartOptions<
   TDefs,
+  TTxContext,
   TJobId extends string,
-  TTypeName extends BulkJobTypeName<TDefs>,
-> = TTypeName extends unknown ? StartBasics<TTypeName, TJobId> & InputOption<TDefs, TTypeName> : never;
+  TTypeName extends ExternalJobTypeName<TDefs>,
+> = TTypeName extends unknown
+  ? StartBasics<TTypeName, TJobId> &
+      InputOption<TDefs, TTypeName> &
+      StartBlockersOption<TDefs, TTxContext, TJobId, TTypeName>
+  : never;
 
 /** What `startJobSequence` returns for a job of this type. */
 export type StartedJobSequence<

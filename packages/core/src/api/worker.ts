@@ -18,7 +18,7 @@ export interface ImplementJobTypeOptions<
   readonly process: ProcessFunction<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
   /** Stands before the policy of the job type's definition. */
   readonly retry?: RetryPolicy | undefined;
-  /** How often a job may run in all. The smallest of the job's, the type's and the worker's counts. */
+  /** How often a job may run in all, unless its start says so. Overrides the type's and the default; a worker may cap it. */
   readonly maxAttempts?: number | undefined;
   /** How long one attempt may take. The smallest of the job's, the type's and this counts. */
   readonly timeoutMs?: number | undefined;

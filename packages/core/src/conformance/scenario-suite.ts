@@ -6,12 +6,14 @@ import { describeBlockerFailure } from "./scenarios/blocker-failure.ts";
 import { describeBlockers } from "./scenarios/blockers.ts";
 import { describeCancellation } from "./scenarios/cancellation.ts";
 import { describeContinuations } from "./scenarios/continuations.ts";
+import { describeDeclarations } from "./scenarios/declarations.ts";
 import { describeDeduplication } from "./scenarios/deduplication.ts";
 import { describeDeletion } from "./scenarios/deletion.ts";
 import { describeExplanations } from "./scenarios/explanations.ts";
 import { describeFamilyTrees } from "./scenarios/family-tree.ts";
 import { describeForgottenAwaits } from "./scenarios/forgotten-awaits.ts";
 import { describeHealth } from "./scenarios/health.ts";
+import { describeIds } from "./scenarios/ids.ts";
 import { describeLostLeases } from "./scenarios/lost-leases.ts";
 import { describeManyWorkers } from "./scenarios/many-workers.ts";
 import { describeMiddleware } from "./scenarios/middleware.ts";
@@ -42,6 +44,8 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   "simple handlers": describeSimpleHandlers,
   continuations: describeContinuations,
   blockers: describeBlockers,
+  "what job types declare": describeDeclarations,
+  ids: describeIds,
   "family trees": describeFamilyTrees,
   "failure of a blocker": describeBlockerFailure,
   "blocker cycles": describeBlockerCycles,

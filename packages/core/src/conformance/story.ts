@@ -6,6 +6,7 @@ import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { StateAdapter } from "../contracts/state-adapter.ts";
 import { JobSequenceFailedError } from "../errors.ts";
 import { createLeasehold } from "../leasehold.ts";
+import type { LeaseholdDefaults } from "../model/defaults.ts";
 import type { CompletedJobSequence } from "../model/entities.ts";
 import type { ExternalJobTypeName, JobSequenceOf } from "../model/job-type-navigation.ts";
 import type { JobTypes, RuntimeJobType } from "../model/job-types.ts";
@@ -45,6 +46,8 @@ export interface AppOptions {
   /** Replaces methods of the state adapter; each gets the adapter it stands in front of. */
   readonly store?: (adapter: StoryStateAdapter) => Partial<StoryStateAdapter>;
   readonly notifyAdapter?: NotifyAdapter;
+  readonly createId?: () => string;
+  readonly defaults?: LeaseholdDefaults;
 }
 
 export interface Story<TDefs> extends StoryApp<TDefs> {
@@ -84,11 +87,12 @@ export const tellStory = async <TDefs>(
   const stateAdapter: StoryStateAdapter = stores.stateAdapter;
   const workers: RunningWorker[] = [];
 
-  const open = async ({ store, notifyAdapter = stores.notifyAdapter }: AppOptions = {}): Promise<
+  const open = async ({ store, notifyAdapter = stores.notifyAdapter, ...options }: AppOptions = {}): Promise<
     StoryApp<TDefs>
   > => {
     const events = recordEvents();
     const leasehold = await createLeasehold({
+      ...options,
       stateAdapter: store ? replaceMethods(stateAdapter, store(stateAdapter)) : stateAdapter,
       notifyAdapter,
       jobTypes: inQueue(jobTypes, queue),

@@ -305,6 +305,9 @@ export interface StateAdapter<
   /** Never called: carries the id type for `GetStateAdapterJobId`. */
   readonly jobIdType?: TJobId;
 
+  /** Makes the ids of new jobs, where the adapter was given a way to. `createLeasehold({ createId })` overrides it. */
+  readonly idGenerator?: (() => TJobId) | undefined;
+
   /** Lends a context outside any transaction, for what cannot run inside one. */
   provideContext<T>(callback: (ctx: TContext) => Promise<T>): Promise<T>;
 

@@ -2,6 +2,7 @@ import type { CreatedStateJob, JobOutcome, NewJob } from "../contracts/state-ada
 import { InvalidOptionError, ProcessMisuseError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
+import type { RuntimeJobType } from "../model/job-types.ts";
 import { requireOptions } from "../model/option-checks.ts";
 import type { Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
@@ -38,10 +39,26 @@ export interface Completion {
 /** Encodes what a process function made, after its type's schema has seen it; at once where there is no schema. */
 export const encodeOutput = (engine: Engine, job: StateJob, output: unknown): string | Promise<string> => {
   const type = engine.jobTypes.get(job.typeName);
+  if (type.hasOutput === false) refuseOutput(type, job.typeName, output);
   if (!type.output) return encode(engine, output);
   return validateAgainstSchema(type, job.typeName, "output", output).then(({ value }) =>
     encode(engine, value),
   );
+};
+
+/** For a type that declares none. What it then promises to whoever waits for the sequence is checked at run time, too. */
+const refuseOutput = ({ continuesTo = [] }: RuntimeJobType, typeName: string, output: unknown): void => {
+  if (continuesTo.length > 0) {
+    const names = continuesTo.map((name) => `"${name}"`).join(" or ");
+    throw new ProcessMisuseError(
+      `Job type "${typeName}" has no output: its handler must return continueWith, to ${names}`,
+    );
+  }
+  if (output !== undefined && output !== null) {
+    throw new ProcessMisuseError(
+      `Job type "${typeName}" has no output, but its handler returned one. Declare it with \`output\`, or return nothing`,
+    );
+  }
 };
 
 const encode = ({ codec, maxPayloadBytes }: Engine, value: unknown): string =>
@@ -107,7 +124,7 @@ const createContinuation = async (
   const built = await buildNewJob(engine, request, job);
   const create = async ([next]: readonly NewJob[]): Promise<CreatedStateJob[]> => {
     if (request.startBlockers !== undefined)
-      return [await createWithBlockers(engine, ctx, effects, next!, request.startBlockers)];
+      return createWithBlockers(engine, ctx, effects, [next!], [request.startBlockers]);
     const [created] = await engine.store.createJobs({ ctx, jobs: [next!] });
     announceCreation(effects, created!.job);
     return [created!];

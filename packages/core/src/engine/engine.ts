@@ -1,6 +1,7 @@
 import type { AsyncScope } from "../async-scope.ts";
 import type { Runtime } from "../clock.ts";
 import type { Codec } from "../model/codec.ts";
+import type { ResolvedDefaults } from "../model/defaults.ts";
 import type { JobTypeRegistry } from "./job-type-registry.ts";
 import type { Store } from "./dispatch.ts";
 import type { Effects } from "./effects.ts";
@@ -16,6 +17,8 @@ export interface Scope {
   readonly origin?: { readonly jobId: string; readonly rootSequenceId: string };
   /** Collects hints until whoever opened the scope knows that the transaction has committed. */
   readonly effects?: Effects;
+  /** The types of the sequences that were started or found here, by id. */
+  readonly startedTypes?: Map<string, string>;
   /** The transaction that calls without a context of their own belong to. */
   readonly transaction?: object;
 }
@@ -33,6 +36,8 @@ export interface Engine {
   readonly maxPayloadBytes: number;
   readonly jobTypes: JobTypeRegistry;
   readonly retention: Retention;
+  readonly defaults: ResolvedDefaults;
+  readonly createId: () => string;
   readonly scope: AsyncScope<Scope>;
 }
 

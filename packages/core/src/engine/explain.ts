@@ -12,13 +12,34 @@ export type ExplanationView = Record<string, unknown> & { readonly state: string
 
 const when = (ms: number | null): string => (ms === null ? "an unknown time" : new Date(ms).toISOString());
 
-/** Answers "why is this job not running?" */
+/**
+ * Answers "why is this job not running?" The id of a sequence is that of its first job, and whoever asks with it means the
+ * sequence: once that has gone on, the answer is about the job it has come to.
+ */
 export const explainJob = async (engine: Engine, passed: unknown): Promise<ExplanationView> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await findContext(engine, "explainJob", options, viewFields);
   const id = requireId(options["id"], "id");
-  const job = await readJob(engine, ctx, id);
-  if (!job) throw new JobNotFoundError(id);
+  const asked = await readJob(engine, ctx, id);
+  if (!asked) throw new JobNotFoundError(id);
+  if (asked.continuedToId === null || asked.sequenceIndex > 0) return explain(engine, ctx, asked);
+  const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [id] });
+  const job = sequence?.current ?? asked;
+  const explanation = await explain(engine, ctx, job);
+  const summary = `The sequence has gone on to job ${job.id} (${job.typeName}). ${explanation.summary}`;
+  return { ...explanation, summary };
+};
+
+const explain = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<ExplanationView> => ({
+  jobId: job.id,
+  ...(await explainStatus(engine, ctx, job)),
+});
+
+const explainStatus = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+): Promise<ExplanationView> => {
   switch (job.status) {
     case "blocked":
       return explainBlocked(engine, ctx, job);
@@ -70,6 +91,10 @@ const explainPending = async (
 ): Promise<ExplanationView> => {
   const now = await engine.store.getTime({ ctx });
   if (job.scheduledAt <= now) {
+    if (engine.jobTypes.known.get(job.typeName)?.workerless) {
+      const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless.`;
+      return { state: "runnable", aheadInQueue: 0, summary };
+    }
     const aheadInQueue = (await engine.store.countAhead({ ctx, jobId: job.id })) ?? 0;
     return {
       state: "runnable",

@@ -2,10 +2,12 @@ import type { NewJob, NewJobDeduplication } from "../contracts/state-adapter.ts"
 import { InvalidOptionError, UnknownJobTypeError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
+import type { RuntimeJobType } from "../model/job-types.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import {
   type OptionNames,
   requireBoolean,
+  requireFunction,
   requireId,
   requireInteger,
   requireName,
@@ -17,7 +19,6 @@ import type { Engine } from "./engine.ts";
 import { validateAgainstSchema } from "./job-type-registry.ts";
 
 export const defaultQueue = "default";
-const defaultMaxAttempts = 4;
 
 /** What may be said about one job, whether it starts a sequence or continues one. Unchecked. */
 export interface JobRequest {
@@ -75,6 +76,22 @@ const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   };
 };
 
+const checkStartBlockers = (
+  typeName: string,
+  { blockers }: RuntimeJobType,
+  given: unknown,
+  option: string,
+): void => {
+  if (given !== undefined) {
+    requireFunction(given, option);
+    if (blockers?.length !== 0) return;
+    throw new InvalidOptionError(option, `must be left out: job type "${typeName}" has no blockers`);
+  }
+  if (blockers && blockers.length > 0) {
+    throw new InvalidOptionError(option, `is required: job type "${typeName}" has blockers`);
+  }
+};
+
 const smallest = (...values: (number | undefined)[]): number | undefined => {
   const given = values.filter((value) => value !== undefined);
   return given.length === 0 ? undefined : Math.min(...given);
@@ -88,15 +105,14 @@ export const buildNewJob = (
   engine: Engine,
   request: JobRequest,
   predecessor: StateJob | null,
+  path = "",
 ): NewJob | Promise<NewJob> => {
   const typeName = requireName(request.typeName, "typeName");
   const type = engine.jobTypes.get(typeName);
   if (!predecessor && type.internal) {
     throw new UnknownJobTypeError(typeName, "is internal: it can only be reached by continueWith");
   }
-  if (type.blockers && type.blockers.length > 0 && request.startBlockers === undefined) {
-    throw new InvalidOptionError("startBlockers", `is required: job type "${typeName}" has blockers`);
-  }
+  checkStartBlockers(typeName, type, request.startBlockers, `${path}startBlockers`);
   const integer = (
     option: "priority" | "maxAttempts" | "timeoutMs",
     min: number,
@@ -104,12 +120,11 @@ export const buildNewJob = (
   ): number | undefined =>
     request[option] === undefined ? undefined : requireInteger(request[option], option, { min, max });
 
-  const id = request.id === undefined ? engine.runtime.createId() : requireId(request.id, "id");
+  const id = request.id === undefined ? engine.createId() : requireId(request.id, "id");
   const queue =
     request.queue === undefined ? (type.queue ?? defaultQueue) : requireName(request.queue, "queue");
   const priority = integer("priority", -largestInt32, largestInt32) ?? type.priority ?? 0;
-  const maxAttempts =
-    smallest(integer("maxAttempts", 1, largestInt32), type.maxAttempts) ?? defaultMaxAttempts;
+  const maxAttempts = integer("maxAttempts", 1, largestInt32);
   const timeoutMs = smallest(integer("timeoutMs", 1, longestDurationMs), type.timeoutMs) ?? null;
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
@@ -138,7 +153,8 @@ export const buildNewJob = (
       maxBytes: engine.maxPayloadBytes,
     }),
     schedule,
-    maxAttempts,
+    maxAttempts: maxAttempts ?? type.maxAttempts ?? engine.defaults.maxAttempts,
+    maxAttemptsGiven: maxAttempts !== undefined,
     timeoutMs,
     leaseMs: type.leaseMs ?? null,
     onBlockerFailure: type.onBlockerFailure ?? "fail",

@@ -1,15 +1,9 @@
 import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
-import { InvalidOptionError } from "../errors.ts";
 import type { StateJob, StateSequence } from "../model/job.ts";
-import {
-  requireArray,
-  requireFunction,
-  requireId,
-  requireNestedOptions,
-  requirePlainObject,
-} from "../model/option-checks.ts";
+import { requireArray, requireId, requireNestedOptions, requirePlainObject } from "../model/option-checks.ts";
 import type { Effects } from "./effects.ts";
 import { type Engine, runInScope } from "./engine.ts";
+import { requireDeclaredBlockers, rememberTypes } from "./declared-blockers.ts";
 import { buildNewJob, type JobRequest, startOptions } from "./new-job.ts";
 import { jobEventData } from "./observe.ts";
 import { announceFailure } from "./outcome-effects.ts";
@@ -32,54 +26,47 @@ export const startJobSequence = async (engine: Engine, passed: unknown): Promise
   const ctx = await findContext(engine, "startJobSequence", options, startOptions);
   const request = options as unknown as JobRequest;
   const job = await buildNewJob(engine, request, null);
-  if (request.startBlockers === undefined) {
-    const [started] = await createTraced(engine, "startJobSequence", ctx, [job]);
-    return started!;
-  }
-  const startWithBlockers = ([job]: readonly NewJob[]): Promise<StartedSequence[]> =>
-    runAtomically(engine, "startJobSequence", ctx, async (inner, effects) => {
-      const created = await createWithBlockers(engine, inner, effects, job!, request.startBlockers);
-      return readSequences(engine, inner, [created]);
-    });
-  const trace = { operation: "startJobSequence", predecessor: null } as const;
-  const [started] = engine.tracer
-    ? await traceStart(engine.tracer, trace, [job], startWithBlockers)
-    : await startWithBlockers([job]);
+  const [started] = await startAll(engine, "startJobSequence", ctx, [job], [request.startBlockers]);
   return started!;
 };
 
-/** Starts many sequences, all or none, in one store call. */
+/** Starts many sequences, all or none: in one store call, unless there are blockers to be started with them. */
 export const startJobSequences = async (engine: Engine, passed: unknown): Promise<StartedSequence[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await findContext(engine, "startJobSequences", options, { sequences: true });
   const requests = requireArray(options["sequences"], "sequences", { maxLength: maxBulkStarts });
   const jobs: NewJob[] = [];
+  const callbacks: unknown[] = [];
   for (const [index, item] of requests.entries()) {
     const request = requireNestedOptions(item, `sequences[${index}]`, startOptions) as JobRequest;
-    if (request.startBlockers !== undefined) {
-      throw new InvalidOptionError(
-        `sequences[${index}].startBlockers`,
-        "cannot be used in bulk; start a job with blockers by startJobSequence",
-      );
-    }
-    const job = buildNewJob(engine, request, null);
+    const job = buildNewJob(engine, request, null, `sequences[${index}].`);
     jobs.push(job instanceof Promise ? await job : job);
+    callbacks.push(request.startBlockers);
   }
   if (jobs.length === 0) return [];
-  return createTraced(engine, "startJobSequences", ctx, jobs);
+  return startAll(engine, "startJobSequences", ctx, jobs, callbacks);
 };
 
-const createTraced = (
+/** `callbacks` are the `startBlockers` of the jobs, undefined for those without. */
+const startAll = async (
   engine: Engine,
   operation: "startJobSequence" | "startJobSequences",
   ctx: object | undefined,
   jobs: readonly NewJob[],
-): Promise<StartedSequence[]> =>
-  engine.tracer
-    ? traceStart(engine.tracer, { operation, predecessor: null }, jobs, (traced) =>
-        createInOneCall(engine, operation, ctx, traced),
-      )
-    : createInOneCall(engine, operation, ctx, jobs);
+  callbacks: readonly unknown[],
+): Promise<StartedSequence[]> => {
+  const start = (traced: readonly NewJob[]): Promise<StartedSequence[]> =>
+    callbacks.every((callback) => callback === undefined)
+      ? createInOneCall(engine, operation, ctx, traced)
+      : runAtomically(engine, operation, ctx, async (inner, effects) =>
+          readSequences(engine, inner, await createWithBlockers(engine, inner, effects, traced, callbacks)),
+        );
+  const started = engine.tracer
+    ? await traceStart(engine.tracer, { operation, predecessor: null }, jobs, start)
+    : await start(jobs);
+  rememberTypes(engine, started);
+  return started;
+};
 
 const createInOneCall = (
   engine: Engine,
@@ -109,32 +96,44 @@ const readSequences = async (
   }));
 };
 
-/** Creates a job, lets its blockers be started on its behalf, then ties it to them. Needs a transaction. */
+/** Creates jobs, lets their blockers be started on their behalf, then ties them to those. Needs a transaction. */
 export const createWithBlockers = async (
   engine: Engine,
   ctx: object,
   effects: Effects,
-  job: NewJob,
+  jobs: readonly NewJob[],
+  callbacks: readonly unknown[],
+): Promise<CreatedStateJob[]> => {
+  const results = await engine.store.createJobs({ ctx, jobs });
+  const created: CreatedStateJob[] = [];
+  for (const [index, result] of results.entries()) {
+    const { job, deduplicated } = recogniseOwnSequence(result, jobs[index]!);
+    const callback = deduplicated ? undefined : callbacks[index];
+    const tied = callback === undefined ? job : await startBlockersOf(engine, ctx, effects, job, callback);
+    if (!deduplicated) announceCreation(effects, tied);
+    created.push({ job: tied, deduplicated });
+  }
+  return created;
+};
+
+const startBlockersOf = async (
+  engine: Engine,
+  ctx: object,
+  effects: Effects,
+  job: StateJob,
   startBlockers: unknown,
-): Promise<CreatedStateJob> => {
-  requireFunction(startBlockers, "startBlockers");
-  const [result] = await engine.store.createJobs({ ctx, jobs: [job] });
-  const created = recogniseOwnSequence(result!, job);
-  if (created.deduplicated) return created;
+): Promise<StateJob> => {
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
-  const returned = await runInScope(engine, { origin, effects }, () =>
-    (startBlockers as (options: object) => unknown)({
-      ...ctx,
-      job: viewJobWithoutBlockers(engine, created.job),
-    }),
+  const startedTypes = new Map<string, string>();
+  const returned = await runInScope(engine, { origin, effects, startedTypes }, () =>
+    (startBlockers as (options: object) => unknown)({ ...ctx, job: viewJobWithoutBlockers(engine, job) }),
   );
   const blockerSequenceIds = requireArray(returned, "startBlockers", { maxLength: 10_000 }).map(
     (sequence, index) =>
       requireId(requirePlainObject(sequence, `startBlockers[${index}]`)["id"], `startBlockers[${index}].id`),
   );
-  const tied = await engine.store.addJobBlockers({ ctx, jobId: job.id, blockerSequenceIds });
-  announceCreation(effects, tied);
-  return { job: tied, deduplicated: false };
+  await requireDeclaredBlockers(engine, ctx, job.typeName, blockerSequenceIds, startedTypes);
+  return engine.store.addJobBlockers({ ctx, jobId: job.id, blockerSequenceIds });
 };
 
 /** A retried start with a deduplication key finds the sequence it made itself; that is no duplicate. */

@@ -7,6 +7,7 @@ import {
   type NumberLimits,
   readProperty,
   requireArray,
+  requireBoolean,
   requireInteger,
   requireName,
   requireNestedOptions,
@@ -27,6 +28,7 @@ const knownSettings: OptionNames<keyof JobTypeSettings> = {
   timeoutMs: true,
   leaseMs: true,
   retention: true,
+  workerless: true,
 };
 
 const knownOptions: OptionNames<keyof JobTypeOptions> = {
@@ -95,6 +97,7 @@ const readSettings = (entry: UncheckedOptions<keyof JobTypeOptions>, at: OptionP
     timeoutMs: integer("timeoutMs", durationLimits),
     leaseMs: integer("leaseMs", durationLimits),
     retention: optional(entry.retention, (given) => parseRetention(given, at("retention"))),
+    workerless: optional(entry.workerless, (given) => requireBoolean(given, at("workerless"))),
   };
 };
 
@@ -104,6 +107,7 @@ const readEntry = (name: string, value: unknown): RuntimeJobType => {
     ...readSettings(entry, at),
     input: optional(entry.input, (schema) => readSchema(schema, at("input"))),
     output: optional(entry.output, (schema) => readSchema(schema, at("output"))),
+    hasOutput: entry.output !== undefined,
     // Always there, unlike for types that exist for the compiler only: empty means none, not any.
     internal: readInternal(entry.internal, at("internal")),
     continuesTo: readNames(entry.continuesTo ?? [], at("continuesTo")),

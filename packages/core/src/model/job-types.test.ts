@@ -62,6 +62,7 @@ describe("defineJobTypes", () => {
       retry: { type: "fixed", delayMs: 5 },
       timeoutMs: 1_000,
       leaseMs: 2_000,
+      hasOutput: true,
     });
   });
 

@@ -31,7 +31,7 @@ export interface JobTypeSettings {
   readonly queue?: string;
   /** Higher runs first. Default: 0. */
   readonly priority?: number;
-  /** How often a job may run in all. The smallest of the job's, the type's and the worker's counts. Default: 4. */
+  /** How often a job may run in all, unless its start or its handler says so. Default: the instance's, else 4. */
   readonly maxAttempts?: number;
   readonly retry?: RetryPolicy;
   /** How long one attempt may take before its signal aborts. */
@@ -40,6 +40,11 @@ export interface JobTypeSettings {
   readonly leaseMs?: number;
   /** How long finished trees are kept whose root sequence is of this type. Default: `defaults.retention`. */
   readonly retention?: RetentionOptions;
+  /**
+   * Jobs of this type are completed from outside, by `completeJobSequence`: an approval, a webhook. No worker
+   * implements it, and `leasehold doctor` does not miss one. Default: false.
+   */
+  readonly workerless?: boolean;
 }
 
 /** One entry of `defineJobTypes`. */
@@ -67,6 +72,8 @@ export interface RuntimeJobType {
   /** Absent where nothing is validated: there is no input, or only its type is known. */
   readonly input?: StandardSchemaV1 | undefined;
   readonly output?: StandardSchemaV1 | undefined;
+  /** False where none is declared. */
+  readonly hasOutput?: boolean | undefined;
   readonly internal?: boolean | undefined;
   readonly continuesTo?: readonly string[] | undefined;
   readonly blockers?: readonly string[] | undefined;
@@ -78,6 +85,7 @@ export interface RuntimeJobType {
   readonly timeoutMs?: number | undefined;
   readonly leaseMs?: number | undefined;
   readonly retention?: RetentionOptions | undefined;
+  readonly workerless?: boolean | undefined;
 }
 
 /** The job types of an application: `TDefs` for the compiler, `definitions` for the engine. */

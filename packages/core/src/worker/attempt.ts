@@ -92,7 +92,7 @@ class Attempt implements RunningAttempt {
     this.held = held;
     this.handler = handler;
     this.onEnd = onEnd;
-    this.timeoutMs = effectiveTimeout(held, handler);
+    this.timeoutMs = effectiveTimeout(held, handler) ?? worker.engine.defaults.timeoutMs;
     this.startedAt = worker.engine.runtime.clock.monotonic();
   }
 

@@ -2,7 +2,7 @@ import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { ProcessMisuseError, RescheduleJobError, UnrecoverableJobError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import { isInstance } from "../model/option-checks.ts";
-import { defaultRetryPolicy, retryDelayMs, type RetryPolicy } from "../model/retry-policy.ts";
+import { retryDelayMs, type RetryPolicy } from "../model/retry-policy.ts";
 import { parseSchedule } from "../model/schedule.ts";
 import { toStoredErrorText } from "../model/stored-error.ts";
 import type { HeldJob } from "./held-jobs.ts";
@@ -13,13 +13,14 @@ const lease = ({ job, leaseToken }: HeldJob): { jobId: string; leaseToken: strin
   leaseToken,
 });
 
-/** The number of executions a job may have here: its own bound, its handler's and the operator's, whichever is least. */
-export const attemptLimit = ({ handlers, settings }: WorkerContext, job: StateJob): number =>
-  Math.min(
-    job.maxAttempts,
-    handlers.get(job.typeName)?.maxAttempts ?? Infinity,
-    settings.maxAttempts ?? Infinity,
-  );
+/**
+ * The number of executions a job may have here: what its start asked for, else its handler, else what its type or the
+ * instance said when it was started. The operator's limit caps all of them.
+ */
+export const attemptLimit = ({ handlers, settings }: WorkerContext, job: StateJob): number => {
+  const ofHandler = job.maxAttemptsGiven ? undefined : handlers.get(job.typeName)?.maxAttempts;
+  return Math.min(ofHandler ?? job.maxAttempts, settings.maxAttempts ?? Infinity);
+};
 
 export const completeOutcome = (worker: WorkerContext, held: HeldJob, output: string): JobOutcome => ({
   kind: "complete",
@@ -105,7 +106,7 @@ const failedAttemptOutcome = (worker: WorkerContext, held: HeldJob, error: unkno
     worker.handlers.get(job.typeName)?.retry ??
     worker.engine.jobTypes.get(job.typeName).retry ??
     worker.settings.retry ??
-    defaultRetryPolicy;
+    worker.engine.defaults.retry;
   const afterMs = Math.ceil(
     retryDelayMs(policy, { attempt: job.attempt, error }, worker.engine.runtime.random),
   );

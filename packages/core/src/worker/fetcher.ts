@@ -24,7 +24,7 @@ const untilRoomMs = 60_000;
 
 /** Claims what the consumer has room for; sleeps until a hint, the next job that is due, or the poll interval. */
 export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: ProcessGate): Fetcher => {
-  const { engine, settings, held } = worker;
+  const { engine, settings, held, maxAttempts } = worker;
   const { store, runtime } = engine;
   const { clock } = runtime;
   let queuesAsked = 0;
@@ -38,7 +38,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
     const { workerId, leaseMs } = settings;
     const leaseToken = runtime.createToken();
     const askedAt = clock.monotonic();
-    const jobs = await store.claimJobs({ workerId, leaseToken, leaseMs, requests, limit });
+    const jobs = await store.claimJobs({ workerId, leaseToken, leaseMs, requests, limit, maxAttempts });
     const durationMs = clock.monotonic() - askedAt;
     engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length, durationMs }));
     const claimed = jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt));
@@ -72,7 +72,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
       const jobs = await claim(requests, limit).finally(gate.drop);
       if (jobs.length > 0) outOfReach = 0;
       if (hinted || someRequestWasFilled(requests, jobs)) return 0;
-      dueIn = (await store.nextRunnableIn({ requests })) ?? Infinity;
+      dueIn = (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
     } finally {
       asking = false;
     }

@@ -9,7 +9,7 @@ const batchSize = 100;
 
 /** Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. */
 export const startReaper = (worker: WorkerContext): Loop => {
-  const { engine, settings } = worker;
+  const { engine, settings, maxAttempts } = worker;
   const { store, observe, notifier, runtime } = engine;
   const error = toStoredErrorText(
     Object.assign(new Error("The lease ran out before the worker reported an outcome."), {
@@ -18,7 +18,7 @@ export const startReaper = (worker: WorkerContext): Loop => {
   );
 
   const reapBatch = async (): Promise<number> => {
-    const reaped = await store.reapExpiredLeases({ limit: batchSize, error });
+    const reaped = await store.reapExpiredLeases({ limit: batchSize, error, maxAttempts });
     const effects = createEffects(notifier, observe);
     for (const { job, previouslyLeasedBy, cascaded } of reaped) {
       effects.observe("jobReaped", () => ({ previousWorkerId: previouslyLeasedBy, ...jobEventData(job) }));

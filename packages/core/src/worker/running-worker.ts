@@ -1,4 +1,5 @@
 import { sleep } from "../clock.ts";
+import type { MaxAttempts } from "../contracts/state-adapter.ts";
 import type { Engine } from "../engine/engine.ts";
 import { optionalInteger, requireOptions } from "../model/option-checks.ts";
 import { longestDurationMs } from "../model/limits.ts";
@@ -16,6 +17,14 @@ import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts
 // How long a stop goes on after the last handler has ended, if the deadline is over by then: time to write its result.
 const windUpMs = 2_000;
 
+/** For leases that run out, which the store decides on. Undefined where no handler has a say: it then need not look. */
+const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | undefined => {
+  const limited = [...handlers].flatMap(([typeName, { maxAttempts }]) =>
+    maxAttempts === undefined ? [] : [[typeName, maxAttempts] as const],
+  );
+  return limited.length === 0 ? undefined : Object.fromEntries(limited);
+};
+
 /**
  *   store ──claim──▶ fetcher ──▶ consumer (slots) ──outcome──▶ committer ──batched, fenced──▶ store
  *                       ▲ hint, poll        lease keeper renews everything held; reaper takes back what others lost
@@ -31,7 +40,7 @@ export const startWorker = async (
   const { workerId } = settings;
   const typeNames = [...handlers.keys()];
   const held = createHeldJobs(settings.leaseMs, gate, () => leaseKeeper.wake());
-  const worker: WorkerContext = { engine, settings, handlers, held };
+  const worker: WorkerContext = { engine, settings, handlers, held, maxAttempts: attemptsByType(handlers) };
 
   const committer = createCommitter(
     worker,

@@ -77,7 +77,9 @@ const parseImplementation = (engine: Engine, passed: unknown): [string, Implemen
   const options = requireOptions(passed, "implementJobType", implementationOptions);
   const { typeName, process, retry, maxAttempts, timeoutMs } = options;
   const name = requireName(typeName, "typeName");
-  engine.jobTypes.get(name);
+  if (engine.jobTypes.get(name).workerless) {
+    throw new InvalidOptionError("typeName", "must not be of a type that is marked as workerless", name);
+  }
   const integer = (value: unknown, option: string, max: number): number | undefined =>
     value === undefined ? undefined : requireInteger(value, option, { min: 1, max });
   return [

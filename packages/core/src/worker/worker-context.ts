@@ -1,3 +1,4 @@
+import type { MaxAttempts } from "../contracts/state-adapter.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { HeldJobs } from "./held-jobs.ts";
@@ -43,4 +44,6 @@ export interface WorkerContext {
   readonly settings: WorkerSettings;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly held: HeldJobs;
+  /** Of the handlers that have a say in it, by type; undefined where none has. */
+  readonly maxAttempts: MaxAttempts | undefined;
 }

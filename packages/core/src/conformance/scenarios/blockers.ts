@@ -56,6 +56,68 @@ const startShop = ({ leasehold, work }: Story<Definitions>) =>
   );
 
 export const describeBlockers: Scenario = ({ test }) => {
+  test("in bulk, jobs with blockers and without are started together", jobTypes, async (story) => {
+    const { leasehold, completion, queue } = story;
+    const price = (item: string) => leasehold.startJobSequence({ typeName: "price", input: { item } });
+    const stock = (item: string) => leasehold.startJobSequence({ typeName: "stock", input: { item } });
+    const deduplication = { key: queue };
+    const started = await leasehold.startJobSequences({
+      sequences: [
+        { typeName: "price", input: { item: "fig" } },
+        {
+          typeName: "offer",
+          deduplication,
+          startBlockers: async ({ job }) => {
+            assert.equal(job.typeName, "offer");
+            return [await price("apple"), await stock("apple")];
+          },
+        },
+        {
+          typeName: "offer",
+          deduplication,
+          startBlockers: () => assert.fail("it is a duplicate, so there is nothing to wait for"),
+        },
+        { typeName: "offer", startBlockers: async () => [await price("kiwi"), await stock("kiwi")] },
+      ],
+    });
+    const [fig, apple, duplicate, kiwi] = started;
+    assert.deepEqual(
+      started.map(({ status, deduplicated }) => [status, deduplicated]),
+      [
+        ["pending", false],
+        ["blocked", false],
+        ["blocked", true],
+        ["blocked", false],
+      ],
+    );
+    assert.equal(duplicate.id, apple.id);
+    const { jobs } = await leasehold.listJobs({ rootSequenceId: kiwi.id });
+    assert.deepEqual(jobs.map(({ typeName }) => typeName).sort(), ["offer", "price", "stock"]);
+    await startShop(story);
+    assert.equal((await completion(fig)).output.cents, 300);
+    assert.equal((await completion(apple)).output, "5 at 500");
+    assert.equal((await completion(kiwi)).output, "4 at 400");
+  });
+
+  test("in bulk, blockers that cannot be started leave nothing", jobTypes, async ({ leasehold, queue }) => {
+    await assert.rejects(
+      leasehold.startJobSequences({
+        sequences: [
+          { typeName: "price", input: { item: "fig" } },
+          {
+            typeName: "offer",
+            startBlockers: async () => {
+              await leasehold.startJobSequence({ typeName: "price", input: { item: "apple" } });
+              throw new Error("out of apples");
+            },
+          },
+        ],
+      }),
+      /out of apples/,
+    );
+    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+  });
+
   test("a job waits for sequences started with it and reads their outputs", jobTypes, async (story) => {
     const { leasehold, completion, events } = story;
     const started = await leasehold.startJobSequence({

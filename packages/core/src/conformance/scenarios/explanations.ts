@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { JobNotFoundError } from "../../errors.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { defineJobTypes, defineUnionJobTypes } from "../../model/job-types.ts";
 import { createGate } from "../gate.ts";
 import type { Scenario } from "../scenario.ts";
 import { claimAndVanish } from "../vanished-worker.ts";
@@ -10,6 +10,12 @@ const jobTypes = defineUnionJobTypes<{
   work: { input: null; output: null };
   wait: { input: null; output: null; blockers: [DefineBlocker<"work">, DefineBlocker<"work">] };
 }>();
+
+const stepJobTypes = defineJobTypes({
+  step: { continuesTo: ["next"] },
+  next: { internal: true },
+  approve: { workerless: true },
+});
 
 export const describeExplanations: Scenario = ({ test }) => {
   test("runnable, and how many come first", jobTypes, async ({ leasehold, queue }) => {
@@ -139,6 +145,46 @@ export const describeExplanations: Scenario = ({ test }) => {
     assert.ok(cascaded.state === "failed");
     assert.deepEqual([cascaded.failure.reason, cascaded.failure.blockerSequenceId], ["blocker_failed", id]);
     assert.ok(cascaded.summary.includes(id), cascaded.summary);
+  });
+
+  test("a sequence that has gone on, by the job it has come to", stepJobTypes, async (story) => {
+    const { leasehold, work, failure } = story;
+    const { id } = await leasehold.startJobSequence({ typeName: "step" });
+    const step = await leasehold.completeJobSequence({
+      id,
+      typeName: "step",
+      complete: async ({ job, complete }) => {
+        if (job.typeName !== "step") return;
+        await complete(job, ({ continueWith }) => continueWith({ typeName: "next", maxAttempts: 1 }));
+      },
+    });
+    const explanation = await leasehold.explainJob({ id });
+    assert.deepEqual([explanation.state, explanation.jobId], ["runnable", step.currentJobId]);
+    assert.match(explanation.summary, new RegExp(`gone on to job ${step.currentJobId} \\(next\\)`));
+    assert.deepEqual((await leasehold.explainJob({ id: step.currentJobId })).state, "runnable");
+
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "next",
+        process: async () => {
+          throw new Error("no");
+        },
+      }),
+    );
+    await failure({ id, typeName: "step" });
+    const failed = await leasehold.explainJob({ id });
+    assert.deepEqual([failed.state, failed.jobId], ["failed", step.currentJobId]);
+  });
+
+  test("a job of a workerless type waits for somebody outside", stepJobTypes, async ({ leasehold }) => {
+    const { id } = await leasehold.startJobSequence({ typeName: "approve" });
+    const { state, summary } = await leasehold.explainJob({ id });
+    assert.equal(state, "runnable");
+    assert.match(summary, /completed from outside/);
+    assert.throws(
+      () => leasehold.createWorker().implementJobType({ typeName: "approve", process: async () => null }),
+      /workerless/,
+    );
   });
 
   test("a job that does not exist is an error", jobTypes, async ({ leasehold }) => {

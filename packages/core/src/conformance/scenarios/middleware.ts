@@ -15,7 +15,7 @@ export const describeMiddleware: Scenario = ({ test }) => {
       steps.push(`${name} after`);
       return result;
     };
-    await work(
+    const worker = await work(
       leasehold
         .createWorker()
         .use(layer("outer"))
@@ -33,6 +33,8 @@ export const describeMiddleware: Scenario = ({ test }) => {
       await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }),
     );
     assert.equal(output, "Hello Ada");
+    // The sequence has completed before the layers have returned.
+    await worker.stop();
     assert.deepEqual(steps, ["outer before", "inner before", "handler", "inner after", "outer after"]);
   });
 

@@ -50,6 +50,57 @@ export const describePayloads: Scenario = ({ test }) => {
     },
   );
 
+  test("minus zero stays minus zero", jobTypes, async ({ leasehold, work, completion }) => {
+    const seen: unknown[] = [];
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "echo",
+        process: async ({ job }) => {
+          seen.push(job.input.value);
+          return { value: -0 };
+        },
+      }),
+    );
+    const started = await leasehold.startJobSequence({ typeName: "echo", input: { value: -0 } });
+    const { input, output } = await completion(started);
+    const job = await leasehold.getJob({ id: started.id, typeName: "echo" });
+    for (const value of [started.input.value, ...seen, input.value, output.value, job?.input.value]) {
+      assert.ok(Object.is(value, -0), `received ${String(value)}`);
+    }
+  });
+
+  test(
+    "a property that is undefined is left out, for whoever looks",
+    jobTypes,
+    async ({ leasehold, work, completion, queue }) => {
+      const seen: unknown[] = [];
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "echo",
+          process: async ({ job }) => {
+            seen.push(job.input);
+            return { value: { kept: null, left: undefined } };
+          },
+        }),
+      );
+      const start = (input: { value: unknown }) =>
+        leasehold.startJobSequence({
+          typeName: "echo",
+          input,
+          deduplication: { key: queue, strategy: "all" },
+        });
+      const started = await start({ value: { kept: null, left: undefined, list: [{ left: undefined }] } });
+      const again = await start({ value: { kept: null, list: [{}] } });
+      const { input, output } = await completion(started);
+      const job = await leasehold.getJob({ id: started.id, typeName: "echo" });
+      for (const read of [started.input, again.input, ...seen, input, job?.input]) {
+        assert.deepStrictEqual(read, { value: { kept: null, list: [{}] } });
+      }
+      assert.deepStrictEqual(output, { value: { kept: null } });
+      assert.equal(again.deduplicated, true);
+    },
+  );
+
   for (const [what, { value, path }] of Object.entries(unstorable)) {
     test(`${what} as input is refused before anything is written`, jobTypes, async ({ leasehold, queue }) => {
       await assert.rejects(

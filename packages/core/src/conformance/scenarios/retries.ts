@@ -3,14 +3,17 @@ import { UnrecoverableJobError } from "../../errors.ts";
 import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../model/job-types.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import type { Scenario } from "../scenario.ts";
+import { claimAndVanish } from "../vanished-worker.ts";
 
 const jobTypes = defineUnionJobTypes<{
   flaky: { input: null; output: string };
 }>();
 
 const limitedJobTypes = defineJobTypes({
-  flaky: { output: typeOnly<string>(), maxAttempts: 2, retry: { type: "fixed", delayMs: 0 } },
+  flaky: { output: typeOnly<string>(), maxAttempts: 3, retry: { type: "fixed", delayMs: 0 } },
 });
+
+type Limits = { readonly [TWho in "start" | "handler" | "type" | "defaults" | "worker"]?: number };
 
 const atOnce: RetryPolicy = { type: "fixed", delayMs: 0 };
 
@@ -112,49 +115,83 @@ export const describeRetries: Scenario = ({ test }) => {
     );
   }
 
-  for (const [who, limits] of Object.entries({
-    job: { job: 3, handler: 5, worker: 6 },
-    handler: { job: 5, handler: 2, worker: 6 },
-    worker: { job: 5, handler: 4, worker: 1 },
-  })) {
-    test(`the smallest bound wins: that of the ${who}`, jobTypes, async ({ leasehold, work, failure }) => {
-      await work(
-        leasehold.createWorker().implementJobType({
-          typeName: "flaky",
-          retry: atOnce,
-          maxAttempts: limits.handler,
-          process: async () => {
-            throw new Error("no");
-          },
-        }),
-        { maxAttempts: limits.worker },
-      );
-      const started = await leasehold.startJobSequence({ typeName: "flaky", maxAttempts: limits.job });
-      assert.equal((await failure(started)).reason, "attempts_exhausted");
-      const job = await leasehold.getJob({ id: started.id });
-      assert.equal(job?.attempt, Math.min(limits.job, limits.handler, limits.worker));
-    });
+  const limitedBy: Record<string, [limits: Limits, attempts: number]> = {
+    "its start": [{ start: 5, handler: 2, type: 3, defaults: 1 }, 5],
+    "its handler, where its start says nothing": [{ handler: 5, type: 3, defaults: 1 }, 5],
+    "its handler, to fewer than its type": [{ handler: 1, type: 3 }, 1],
+    "its type, where its handler says nothing either": [{ type: 3, defaults: 5 }, 3],
+    "the instance, where nobody else does": [{ defaults: 2 }, 2],
+    "four attempts, where nobody says anything": [{}, 4],
+    "its worker, whatever the others say": [{ start: 5, handler: 4, type: 3, worker: 2 }, 2],
+  };
+  for (const [who, [limits, attempts]] of Object.entries(limitedBy)) {
+    test(
+      `a job is limited by ${who}`,
+      limits.type === undefined ? jobTypes : limitedJobTypes,
+      async ({ openAnother }) => {
+        const { defaults } = limits;
+        const { leasehold, work, failure } = await openAnother(
+          defaults === undefined ? {} : { defaults: { maxAttempts: defaults } },
+        );
+        await work(
+          leasehold.createWorker().implementJobType({
+            typeName: "flaky",
+            retry: atOnce,
+            maxAttempts: limits.handler,
+            process: async () => {
+              throw new Error("no");
+            },
+          }),
+          { maxAttempts: limits.worker },
+        );
+        const started = await leasehold.startJobSequence({ typeName: "flaky", maxAttempts: limits.start });
+        assert.equal((await failure(started)).reason, "attempts_exhausted");
+        assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, attempts);
+      },
+    );
   }
 
-  test(
-    "the smallest bound wins: that of the job type",
-    limitedJobTypes,
-    async ({ leasehold, work, failure }) => {
-      await work(
-        leasehold.createWorker().implementJobType({
-          typeName: "flaky",
-          maxAttempts: 5,
-          process: async () => {
-            throw new Error("no");
-          },
-        }),
-      );
-      const started = await leasehold.startJobSequence({ typeName: "flaky", maxAttempts: 3 });
-      await failure(started);
-      const job = await leasehold.getJob({ id: started.id });
-      assert.deepEqual([job?.attempt, job?.maxAttempts], [2, 2]);
-    },
-  );
+  for (const [handler, outcome] of [
+    [5, "run again"],
+    [undefined, "fail"],
+  ] as const) {
+    test(
+      `a job whose worker vanishes at the last attempt of its type will ${outcome} by the word of its handler`,
+      limitedJobTypes,
+      async (story) => {
+        const { leasehold, work, completion, failure, stateAdapter, queue } = story;
+        const started = await leasehold.startJobSequence({ typeName: "flaky" });
+        for (let attempt = 1; attempt <= 3; attempt += 1)
+          await claimAndVanish(stateAdapter, { queue, typeName: "flaky", workerId: `lost-${attempt}` });
+        await work(
+          leasehold.createWorker().implementJobType({
+            typeName: "flaky",
+            maxAttempts: handler,
+            process: async ({ job }) => `attempt ${job.attempt}`,
+          }),
+          { reapIntervalMs: 10 },
+        );
+        if (handler === undefined) assert.equal((await failure(started)).reason, "attempts_exhausted");
+        else assert.equal((await completion(started)).output, "attempt 4");
+      },
+    );
+  }
+
+  test("the default of the instance spaces out retries", jobTypes, async ({ openAnother }) => {
+    const { leasehold, work, events } = await openAnother({
+      defaults: { retry: { type: "fixed", delayMs: 3_600_000 } },
+    });
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "flaky",
+        process: async () => {
+          throw new Error("no");
+        },
+      }),
+    );
+    await leasehold.startJobSequence({ typeName: "flaky" });
+    assert.equal((await events.first("jobAttemptFailed")).retryInMs, 3_600_000);
+  });
 
   test(
     "a job that used up its attempts elsewhere is not run by a stricter worker",

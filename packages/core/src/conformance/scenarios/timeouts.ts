@@ -46,6 +46,40 @@ export const describeTimeouts: Scenario = ({ test }) => {
     );
   });
 
+  test(
+    "a handler that hangs is ended by the default of the instance, where nobody else sets a limit",
+    jobTypes,
+    async ({ openAnother }) => {
+      const { leasehold, work, failure, events } = await openAnother({ defaults: { timeoutMs: 50 } });
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "slow",
+          process: async ({ signal }) => {
+            await aborted(signal);
+            return "done";
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence({
+        typeName: "slow",
+        input: { stuck: true },
+        maxAttempts: 1,
+      });
+      const { cause } = await failure(started);
+      assert.ok(cause instanceof Error && cause.name === "JobTimeoutError");
+      assert.equal(events.all("jobAttemptTimedOut")[0]?.timeoutMs, 50);
+
+      const patient = await leasehold.startJobSequence({
+        typeName: "slow",
+        input: { stuck: true },
+        timeoutMs: 90,
+        maxAttempts: 1,
+      });
+      await failure(patient);
+      assert.equal(events.all("jobAttemptTimedOut")[1]?.timeoutMs, 90);
+    },
+  );
+
   test("a result that comes too late is not taken", jobTypes, async ({ leasehold, work, failure }) => {
     await work(
       leasehold.createWorker().implementJobType({
