@@ -102,7 +102,8 @@ const applyMigration = async (
       sql: "SET LOCAL idle_in_transaction_session_timeout = 0",
       params: [],
     });
-    await provider.provideContext(run);
+    // Not by `provideContext`: `postgres` with `fetch_types: false` never hands out a connection it has to open for that.
+    await run(undefined);
   } else {
     // A step that changes a table needs it to itself for a moment. While it waits for that, everybody else waits behind
     // it: so it waits briefly, and tries again later.
