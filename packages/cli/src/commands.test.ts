@@ -171,3 +171,24 @@ describe("inspect", () => {
     expect(stderr.match(/deleted/g)).toHaveLength(1);
   });
 });
+
+describe("doctor", () => {
+  it("does not miss a worker for a type that people complete", async () => {
+    const { leasehold, folder } = store;
+    await leasehold.startJobSequence({ typeName: "approval", input: null });
+    const isMissed = async (): Promise<boolean> => {
+      const { stdout, code } = await run("doctor", "--stalled-after", "1ms");
+      expect(code).toBe(stdout.includes("✗") ? 5 : 0);
+      return stdout.includes("type approval");
+    };
+    expect(await isMissed()).toBe(true);
+    folder.write(
+      "leasehold.config.mjs",
+      `import { defineJobTypes, typeOnly } from "leasehold";
+       export default { jobTypes: defineJobTypes({
+         approval: { input: typeOnly(), output: typeOnly(), workerless: true },
+       }) };`,
+    );
+    expect(await isMissed()).toBe(false);
+  });
+});

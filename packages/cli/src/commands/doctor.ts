@@ -1,4 +1,5 @@
 import type { CommandContext } from "../command-context.ts";
+import type { FoundConfig } from "../config/find-config.ts";
 import { checkClock } from "../doctor/clock.ts";
 import { attempt, type Finding, type FindingStatus } from "../doctor/finding.ts";
 import { checkFailures, checkLeases, checkQueues, checkRetention } from "../doctor/jobs.ts";
@@ -8,6 +9,7 @@ import { checkSqlite } from "../doctor/sqlite.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import type { Output } from "../output/output.ts";
 import { hangingIndent, printable, wrap } from "../output/printable.ts";
+import { workerlessTypeNames } from "../store/job-type-names.ts";
 import type { Store } from "../store/store.ts";
 
 export interface DoctorOptions {
@@ -17,8 +19,13 @@ export interface DoctorOptions {
   readonly strict: boolean;
 }
 
-const examine = async (store: Store, options: DoctorOptions): Promise<Finding[]> => {
+const examine = async (
+  store: Store,
+  options: DoctorOptions,
+  found: FoundConfig | undefined,
+): Promise<Finding[]> => {
   const { database } = store;
+  const workerless = workerlessTypeNames(found?.config.jobTypes);
   const findings = [...(await attempt("clock", () => checkClock(store)))];
   const migrations = await attempt("migrations", () => checkMigrations(store));
   findings.push(...migrations);
@@ -28,7 +35,7 @@ const examine = async (store: Store, options: DoctorOptions): Promise<Finding[]>
   if (migrations.some(({ status }) => status === "problem")) return findings;
   findings.push(
     ...(await attempt("leases", () => checkLeases(store))),
-    ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter }))),
+    ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter, workerless }))),
     ...(await attempt("failures", () => checkFailures(store))),
     ...(await attempt("retention", () => checkRetention(store))),
   );
@@ -61,10 +68,10 @@ const show = (output: Output, findings: readonly Finding[]): void => {
 };
 
 export const doctor = async (context: CommandContext, options: DoctorOptions): Promise<ExitCode> =>
-  context.withStore({ migrated: false }, async (store) => {
+  context.withStore({ migrated: false }, async (store, found) => {
     const { output } = context;
     // What a check could not do is told in the driver's words.
-    const findings = (await examine(store, options)).map((finding) => ({
+    const findings = (await examine(store, options, found)).map((finding) => ({
       ...finding,
       summary: output.redact(finding.summary),
     }));

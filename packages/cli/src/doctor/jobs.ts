@@ -15,6 +15,8 @@ import { type Finding, ok, problem, warning } from "./finding.ts";
 export interface JobCheckOptions {
   /** A runnable job that has waited so long means that nobody serves its queue. */
   readonly stalledMs: number;
+  /** Types that are completed from outside: nobody is missing there, however long they wait. */
+  readonly workerless?: ReadonlySet<string>;
 }
 
 // Reapers look every few seconds; a lease that ended long before means that no worker is alive.
@@ -65,7 +67,7 @@ export const checkLeases = async ({ leasehold, stateAdapter }: Store): Promise<r
 
 export const checkQueues = async (
   { stateAdapter }: Store,
-  { stalledMs }: JobCheckOptions,
+  { stalledMs, workerless }: JobCheckOptions,
 ): Promise<readonly Finding[]> => {
   const now = await stateAdapter.getTime();
   const findings: Finding[] = [];
@@ -73,7 +75,7 @@ export const checkQueues = async (
   const served = new Set(recent.jobs.map(laneKey));
   for (const lane of await readBacklog(stateAdapter, {})) {
     const { queue, typeName, oldestRunnableAt: oldest, running } = lane;
-    if (oldest === null || now - oldest < stalledMs) continue;
+    if (oldest === null || now - oldest < stalledMs || workerless?.has(typeName) === true) continue;
     const [row] = countByQueue([lane], []);
     const count = formatNumber(row!, "pending");
     const what = `${count} ${count === "1" ? "job" : "jobs"} of type ${oneLine(typeName)} in queue ${oneLine(queue)}`;
@@ -83,7 +85,7 @@ export const checkQueues = async (
         ? problem(
             "queues",
             `${what}, runnable for ${since}: nothing of it runs, nothing has finished lately.`,
-            "No worker serves this queue and type, or it is a step that a person has to complete. Start a worker, or complete it.",
+            "No worker serves this queue and type: start one. If its jobs are completed by a person or another program, set `workerless: true` on the type in the config module's jobTypes.",
           )
         : warning(
             "queues",

@@ -99,7 +99,10 @@ export const renderInspection = (
   };
 
   section(
-    job.status === "failed" || job.status === "completed" ? "What became of it" : "Why it is where it is",
+    // The id of a sequence means the sequence, which may have gone on from its first job.
+    explanation.state === "failed" || explanation.state === "completed"
+      ? "What became of it"
+      : "Why it is where it is",
     lines(printable(explanation.summary)),
   );
   section(

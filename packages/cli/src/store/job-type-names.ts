@@ -1,11 +1,21 @@
 import type { LeaseholdConfig } from "../config/config.ts";
 import type { AnyLeasehold } from "./store.ts";
 
-/** The names that the config module's job types have at run time; none where they exist for the compiler only. */
-export const configuredTypeNames = (jobTypes: LeaseholdConfig["jobTypes"]): readonly string[] => {
+type ConfiguredTypes = LeaseholdConfig["jobTypes"];
+
+const definitionsOf = (jobTypes: ConfiguredTypes): ReadonlyMap<string, { readonly workerless?: unknown }> => {
   const definitions: unknown = (jobTypes as { readonly definitions?: unknown } | undefined)?.definitions;
-  return definitions instanceof Map ? [...(definitions as Map<string, unknown>).keys()] : [];
+  return definitions instanceof Map ? (definitions as ReturnType<typeof definitionsOf>) : new Map();
 };
+
+/** The names that the config module's job types have at run time; none where they exist for the compiler only. */
+export const configuredTypeNames = (jobTypes: ConfiguredTypes): readonly string[] => [
+  ...definitionsOf(jobTypes).keys(),
+];
+
+/** Types that are completed from outside, by a person or another program: no worker implements them. */
+export const workerlessTypeNames = (jobTypes: ConfiguredTypes): ReadonlySet<string> =>
+  new Set([...definitionsOf(jobTypes)].filter(([, type]) => type.workerless === true).map(([name]) => name));
 
 const sample = 500;
 
