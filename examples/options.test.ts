@@ -315,7 +315,7 @@ const objects: Record<string, OptionsObject> = {
   },
   countJobs: { names: filters, pass: (options) => api["countJobs"]!(options) },
   redriveJobs: {
-    names: ["ids", "filter", "dryRun", "limit"],
+    names: ["ids", "filter", "dryRun", "limit", "cursor", "schedule"],
     pass: (options) => api["redriveJobs"]!({ filter: {}, ...options }),
   },
   "the filter of redriveJobs": { names: filters, pass: (filter) => api["redriveJobs"]!({ filter }) },

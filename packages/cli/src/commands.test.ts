@@ -91,6 +91,17 @@ describe("failed redrive", () => {
     expect(await leasehold.countJobs({ status: "failed" })).toEqual([]);
   });
 
+  it("lets jobs wait until the time it is given", async () => {
+    const { leasehold, stateAdapter } = store;
+    const { id } = await leasehold.startJobSequence({ typeName: "a", input: null });
+    await leasehold.cancelJobSequences({ ids: [id] });
+    expect(await run("failed", "redrive", id, "--at", "2h", "--yes")).toMatchObject({ code: 0 });
+    const job = await leasehold.getJob({ id });
+    expect(job?.status).toBe("pending");
+    expect(job?.scheduledAt.getTime()).toBeGreaterThan((await stateAdapter.getTime()) + 7_100_000);
+    expect((await run("failed", "redrive", id, "--at", "soon", "--yes")).code).toBe(2);
+  });
+
   it("stops at no number of its own", async () => {
     const { leasehold, sql } = store;
     const count = 10_050;
@@ -184,10 +195,7 @@ describe("doctor", () => {
     expect(await isMissed()).toBe(true);
     folder.write(
       "leasehold.config.mjs",
-      `import { defineJobTypes, typeOnly } from "leasehold";
-       export default { jobTypes: defineJobTypes({
-         approval: { input: typeOnly(), output: typeOnly(), workerless: true },
-       }) };`,
+      `export default { jobTypes: { isOpen: false, definitions: new Map([["approval", { workerless: true }]]) } };`,
     );
     expect(await isMissed()).toBe(false);
   });

@@ -3,6 +3,7 @@ import {
   AdapterClosedError,
   InvalidOptionError,
   isolationLevels,
+  resolveSchedule,
   type StateAdapter,
 } from "leasehold/adapter";
 import { createBusyRetry } from "./busy-retry.ts";
@@ -171,7 +172,9 @@ export async function createSqliteStateAdapter(
     cancelSequences: (call) =>
       write("cancelSequences", call, (db, at) => operations.cancelSequences(db, call, at)),
     redriveJobs: (call) =>
-      write("redriveJobs", call, (db, at) => operations.redriveJobs(db, call.jobIds, at)),
+      write("redriveJobs", call, (db, at) =>
+        operations.redriveJobs(db, call.jobIds, resolveSchedule(call.schedule ?? { afterMs: 0 }, at)),
+      ),
     deleteSequences: (call) =>
       write("deleteSequences", call, (db) => operations.deleteSequences(db, call.rootSequenceIds)),
     pruneSequences: (call) => write("pruneSequences", call, (db) => operations.pruneSequences(db, call)),

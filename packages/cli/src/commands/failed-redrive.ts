@@ -18,6 +18,10 @@ const skipTexts: Readonly<Record<Report["skipped"][number]["reason"], string>> =
   duplicate_live: "has a successor with the same deduplication key that is not finished",
 };
 
+export interface RedriveChoice extends FailedChoice {
+  readonly at?: { readonly at: Date } | { readonly afterMs: number };
+}
+
 const mostListed = 50;
 
 interface Outcome extends Report {
@@ -29,14 +33,14 @@ interface Outcome extends Report {
 const redriveAll = async (
   leasehold: AnyLeasehold,
   pages: AsyncIterable<readonly AnyJob[]> | Iterable<readonly AnyJob[]>,
-  dryRun: boolean,
+  { dryRun, at }: { readonly dryRun: boolean; readonly at: RedriveChoice["at"] },
 ): Promise<Outcome> => {
   const redriven: Report["redriven"][number][] = [];
   const skipped: Report["skipped"][number][] = [];
   const examples: AnyJob[] = [];
   for await (const jobs of pages) {
     if (jobs.length === 0) continue;
-    const report = await leasehold.redriveJobs({ ids: jobs.map(({ id }) => id), dryRun });
+    const report = await leasehold.redriveJobs({ ids: jobs.map(({ id }) => id), dryRun, schedule: at });
     redriven.push(...report.redriven);
     skipped.push(...report.skipped);
     const alive = new Set(report.redriven.map(({ jobId }) => jobId));
@@ -78,7 +82,7 @@ const show = ({ output }: CommandContext, outcome: Outcome, dryRun: boolean): vo
 export const redriveFailed = async (
   context: CommandContext,
   ids: readonly string[],
-  choice: FailedChoice,
+  choice: RedriveChoice,
 ): Promise<ExitCode> => {
   const { filter, limit } = readChoice(ids, choice);
   return context.withStore({ hints: true }, async ({ leasehold }) => {
@@ -87,7 +91,7 @@ export const redriveFailed = async (
     const missing = found.missing.map((jobId) => ({ jobId, reason: "not_found" as const }));
     const redrive = async (dryRun: boolean): Promise<Outcome> => {
       const pages = filter === undefined ? [found.jobs] : eachPageOfFailed(leasehold, filter, limit);
-      const outcome = await redriveAll(leasehold, pages, dryRun);
+      const outcome = await redriveAll(leasehold, pages, { dryRun, at: choice.at });
       return { ...outcome, skipped: [...outcome.skipped, ...missing] };
     };
     const exitCode = missing.length > 0 ? exitCodes.notFound : exitCodes.done;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addFilterOptions } from "../options/job-filter.ts";
-import { parseInteger } from "../options/values.ts";
+import { parseInteger, parseSchedule } from "../options/values.ts";
 import type { Run } from "../program.ts";
 
 const addChoice = (command: Command): Command =>
@@ -36,11 +36,13 @@ export const addFailedCommands = (program: Command, run: Run): void => {
 
   addChoice(
     failed.command("redrive [ids...]").description("run failed jobs again, and what failed because of them"),
-  ).action((ids: string[], options) =>
-    run(async (context) =>
-      (await import("../commands/failed-redrive.ts")).redriveFailed(context, ids, options),
-    ),
-  );
+  )
+    .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
+    .action((ids: string[], options) =>
+      run(async (context) =>
+        (await import("../commands/failed-redrive.ts")).redriveFailed(context, ids, options),
+      ),
+    );
 
   addChoice(
     failed.command("delete [ids...]").description("delete failed jobs, each with the tree it belongs to"),

@@ -1,4 +1,5 @@
 import type { CancelResult, RedriveResult } from "../contracts/state-adapter.ts";
+import type { ScheduleOptions } from "../model/schedule.ts";
 import type { JobFilterOptions } from "./queries.ts";
 
 /** The argument of `waitForJobSequenceCompletion`. */
@@ -34,6 +35,8 @@ export type RedriveOptions<TDefs, TJobId extends string> = (
   readonly limit?: number | undefined;
   /** With `filter`: the `cursor` of the report before, to go on where that one met its limit. */
   readonly cursor?: string | null | undefined;
+  /** None of them runs before. Default: they run now. */
+  readonly schedule?: ScheduleOptions | undefined;
 };
 
 export interface RedriveReport<TJobId> {

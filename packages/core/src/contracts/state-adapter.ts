@@ -461,7 +461,13 @@ export interface StateAdapter<
    * that is still to come. `attempt` and `expiredLeases` start again at 0, `leaseVersion` goes on. Jobs that failed because of theirs, and of nothing else that is still
    * failed, return to blocked.
    */
-  redriveJobs(call: StateCall<TTxContext> & { readonly jobIds: readonly string[] }): Promise<RedriveResult[]>;
+  redriveJobs(
+    call: StateCall<TTxContext> & {
+      readonly jobIds: readonly string[];
+      /** None of them runs before. Absent: now. */
+      readonly schedule?: Schedule | undefined;
+    },
+  ): Promise<RedriveResult[]>;
 
   /** Removes whole trees of sequences. See `DeletionResult` for what prevents it. Ids that do not exist are ignored. */
   deleteSequences(

@@ -2,6 +2,7 @@ import type { JobPage, RedriveResult } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
 import { decodeCursor, encodeCursor } from "../model/cursor.ts";
 import { optionalInteger, requireArray, requireId, requirePlainObject } from "../model/option-checks.ts";
+import { parseSchedule, type Schedule } from "../model/schedule.ts";
 import type { Effects } from "./effects.ts";
 import type { Engine } from "./engine.ts";
 import { parseJobFilter } from "./job-filter.ts";
@@ -21,7 +22,14 @@ interface Choice {
 }
 
 const batchSize = 500;
-const knownOptions = { ids: true, filter: true, dryRun: true, limit: true, cursor: true } as const;
+const knownOptions = {
+  ids: true,
+  filter: true,
+  dryRun: true,
+  limit: true,
+  cursor: true,
+  schedule: true,
+} as const;
 const cursorKind = "redriveJobs";
 
 /** Thrown to undo a dry run: it really does the work, so that its report is true, and then takes it back. */
@@ -37,13 +45,14 @@ export const redriveJobs = async (engine: Engine, passed: unknown): Promise<Redr
   const { dryRun = false } = options;
   if (typeof dryRun !== "boolean") throw new InvalidOptionError("dryRun", "must be true or false", dryRun);
 
+  const schedule = options["schedule"] === undefined ? undefined : parseSchedule(options["schedule"]);
   const { jobIds, cursor } = await chooseJobs(engine, ctx, options);
-  if (!dryRun) return { ...(await redriveInBatches(engine, ctx, jobIds)), cursor };
+  if (!dryRun) return { ...(await redriveInBatches(engine, ctx, jobIds, schedule)), cursor };
 
   let report: Summary | undefined;
   try {
     await engine.store.runInTransaction(async (inner) => {
-      report = summarise(await engine.store.redriveJobs({ ctx: inner, jobIds }));
+      report = summarise(await engine.store.redriveJobs({ ctx: inner, jobIds, schedule }));
       throw new DryRunFinished();
     }, ctx);
   } catch (error) {
@@ -89,12 +98,13 @@ const redriveInBatches = async (
   engine: Engine,
   ctx: object | undefined,
   jobIds: readonly string[],
+  schedule: Schedule | undefined,
 ): Promise<Summary> => {
   const results: RedriveResult[] = [];
   for (let start = 0; start < jobIds.length; start += batchSize) {
     const batch = jobIds.slice(start, start + batchSize);
     await runSingleCall(engine, "redriveJobs", ctx, async (effects) => {
-      const redriven = await engine.store.redriveJobs({ ctx, jobIds: batch });
+      const redriven = await engine.store.redriveJobs({ ctx, jobIds: batch, schedule });
       announceRedrive(effects, redriven);
       results.push(...redriven);
     });

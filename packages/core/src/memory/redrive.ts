@@ -20,7 +20,7 @@ const wouldWaitForItself = (store: JobStore, record: JobRecord): boolean =>
   record.row.openBlockers > 0 && findCycle(store, record, record.blockerIds) !== undefined;
 
 /** The sequence is alive again: so are the jobs that only its failure had taken along, and theirs. */
-const reviveDependants = (store: JobStore, sequenceId: string, now: number): JobReference[] => {
+const reviveDependants = (store: JobStore, sequenceId: string, from: number): JobReference[] => {
   const references: JobReference[] = [];
   const revivedSequenceIds = [sequenceId];
   for (const revivedSequenceId of revivedSequenceIds) {
@@ -28,7 +28,7 @@ const reviveDependants = (store: JobStore, sequenceId: string, now: number): Job
       if (dependant.row.failureReason !== "blocker_failed") continue;
       if (hasFailedBlocker(store, dependant) || hasLiveDuplicate(store, dependant)) continue;
       if (wouldWaitForItself(store, dependant)) continue;
-      store.update(dependant, revived(dependant.row, now));
+      store.update(dependant, revived(dependant.row, from));
       references.push(referenceTo(dependant.row));
       revivedSequenceIds.push(dependant.row.sequenceId);
     }
@@ -39,17 +39,17 @@ const reviveDependants = (store: JobStore, sequenceId: string, now: number): Job
 const redrive = (
   store: JobStore,
   record: JobRecord,
-  now: number,
+  from: number,
 ): Pick<RedriveResult, "kind" | "revived"> => {
   // Alive by now: another job of this call brought it back.
   if (record.row.status !== "failed") return { kind: "redriven", revived: [] };
   if (hasLiveDuplicate(store, record)) return { kind: "duplicate_live", revived: [] };
   if (wouldWaitForItself(store, record)) return { kind: "blocker_cycle", revived: [] };
-  store.update(record, revived(record.row, now));
-  return { kind: "redriven", revived: reviveDependants(store, record.row.sequenceId, now) };
+  store.update(record, revived(record.row, from));
+  return { kind: "redriven", revived: reviveDependants(store, record.row.sequenceId, from) };
 };
 
-export const redriveJobs = (store: JobStore, jobIds: readonly string[], now: number): RedriveResult[] => {
+export const redriveJobs = (store: JobStore, jobIds: readonly string[], from: number): RedriveResult[] => {
   const decided = new Map<string, Pick<RedriveResult, "kind" | "revived">>();
   let undecided: JobRecord[] = [];
   for (const jobId of new Set(jobIds)) {
@@ -64,7 +64,7 @@ export const redriveJobs = (store: JobStore, jobIds: readonly string[], now: num
     before = undecided.length;
     undecided = undecided.filter((record) => {
       if (record.row.status === "failed" && isHeldBack(store, record)) return true;
-      decided.set(record.id, redrive(store, record, now));
+      decided.set(record.id, redrive(store, record, from));
       return false;
     });
   }

@@ -16,6 +16,7 @@ import { lockJob, renewLeases } from "./leases.ts";
 import { commitOutcomes } from "./outcomes.ts";
 import { countJobs, getBlockers, getSequence, listBlockedJobs, listJobs } from "./queries.ts";
 import { reapExpiredLeases } from "./reap.ts";
+import { immediately, resolveSchedule } from "../model/schedule.ts";
 import { redriveJobs } from "./redrive.ts";
 import { createCommittedView, createLiveView } from "./store-view.ts";
 import type { StoreView } from "./store-view.ts";
@@ -125,7 +126,10 @@ export const createInProcessStateAdapter = (
     reapExpiredLeases: (call) =>
       write("reapExpiredLeases", call, (now) => reapExpiredLeases(store, call, now)),
     cancelSequences: (call) => write("cancelSequences", call, (now) => cancelSequences(store, call, now)),
-    redriveJobs: (call) => write("redriveJobs", call, (now) => redriveJobs(store, call.jobIds, now)),
+    redriveJobs: (call) =>
+      write("redriveJobs", call, (now) =>
+        redriveJobs(store, call.jobIds, resolveSchedule(call.schedule ?? immediately, now)),
+      ),
     deleteSequences: (call) =>
       write("deleteSequences", call, () => deleteSequences(store, call.rootSequenceIds)),
     pruneSequences: (call) => write("pruneSequences", call, () => pruneSequences(store, call)),

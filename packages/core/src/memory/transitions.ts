@@ -137,10 +137,11 @@ export const withFewerBlockers = (row: StateJob, completedBlockers: number, now:
     : { ...row, openBlockers };
 };
 
-export const revived = (row: StateJob, now: number): StateJob => ({
+/** `from` is the earliest that it may run. */
+export const revived = (row: StateJob, from: number): StateJob => ({
   ...row,
   status: waiting(row),
-  scheduledAt: Math.max(row.scheduledAt, now),
+  scheduledAt: Math.max(row.scheduledAt, from),
   attempt: 0,
   expiredLeases: 0,
   failedAt: null,

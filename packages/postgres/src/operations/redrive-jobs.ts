@@ -1,4 +1,4 @@
-import { type JobReference, type RedriveResult, referenceTo } from "leasehold/adapter";
+import { type JobReference, type RedriveResult, referenceTo, type Schedule } from "leasehold/adapter";
 import { arrayLiteral } from "../array-literal.ts";
 import { nowSql } from "../clock.ts";
 import type { Call, Context, Database } from "../database.ts";
@@ -10,29 +10,38 @@ import { type LockedJob, lockJobs } from "./lock-jobs.ts";
 import { getJobs } from "./reads.ts";
 import { lockDependants, setKeysOpen } from "./spread-ends.ts";
 
-type InTransaction = Call & { readonly ctx: Context };
+type RedriveCall = Call & { readonly jobIds: readonly string[]; readonly schedule?: Schedule | undefined };
+type InTransaction = RedriveCall & { readonly ctx: Context };
 type Decision = Pick<RedriveResult, "kind" | "revived">;
 
 const reviveSql = ({ schema, job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
   status = (CASE WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
-  ready = j.open_blockers = 0 AND j.scheduled_at <= clock.now,
-  due_at = greatest(j.scheduled_at, clock.now),
-  scheduled_at = greatest(j.scheduled_at, clock.now),
+  ready = j.open_blockers = 0 AND greatest(j.scheduled_at, clock.earliest) <= clock.now,
+  due_at = greatest(j.scheduled_at, clock.earliest),
+  scheduled_at = greatest(j.scheduled_at, clock.earliest),
   attempt = 0,
   expired_leases = 0,
   finished_at = 0,
   failure_reason = NULL,
   failed_blocker_id = NULL,
   key_open = CASE WHEN j.deduplication_key IS NOT NULL THEN true END
-FROM (SELECT ${nowSql("$1")} AS now) AS clock WHERE j.id = ANY ($2::${idType}[])`;
+FROM (
+  SELECT now, greatest(now, $3::bigint, now + $4::bigint) AS earliest FROM (SELECT ${nowSql("$1")} AS now) AS present
+) AS clock WHERE j.id = ANY ($2::${idType}[])`;
 
 const revive = async (database: Database, call: InTransaction, jobs: readonly LockedJob[]): Promise<void> => {
   if (jobs.length === 0) return;
+  const { schedule } = call;
   await database.query(call.ctx, {
     name: "revive",
     sql: reviveSql,
-    params: [call.now ?? null, arrayLiteral(jobs.map(({ id }) => id))],
+    params: [
+      call.now ?? null,
+      arrayLiteral(jobs.map(({ id }) => id)),
+      schedule !== undefined && "at" in schedule ? schedule.at : null,
+      schedule !== undefined && "afterMs" in schedule ? schedule.afterMs : null,
+    ],
   });
   await setKeysOpen(database, { ctx: call.ctx, now: 0 }, jobs, true);
 };
@@ -117,10 +126,7 @@ const redrive = async (
 
 const isPlain = ({ watched, blockerCount }: LockedJob): boolean => !watched && blockerCount === 0;
 
-export const redriveJobs = (
-  database: Database,
-  call: Call & { readonly jobIds: readonly string[] },
-): Promise<RedriveResult[]> =>
+export const redriveJobs = (database: Database, call: RedriveCall): Promise<RedriveResult[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const inTransaction = { ...call, ctx };
     const { jobs } = await lockJobs(database, inTransaction, call.jobIds);

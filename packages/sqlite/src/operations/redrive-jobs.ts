@@ -7,7 +7,8 @@ import type { Sequences } from "./sequences.ts";
 
 type Decision = Pick<RedriveResult, "kind" | "revived">;
 
-export type RedriveJobs = (db: SqliteConnection, jobIds: readonly string[], now: number) => RedriveResult[];
+/** `from` is the earliest that they may run. */
+export type RedriveJobs = (db: SqliteConnection, jobIds: readonly string[], from: number) => RedriveResult[];
 
 export const prepareRedriveJobs = (
   { job, blocker, liveKeyIndex }: Tables,
@@ -31,20 +32,20 @@ export const prepareRedriveJobs = (
   const wouldWaitForItself = (db: SqliteConnection, { id, sequenceId, openBlockers }: StateJob): boolean =>
     openBlockers > 0 && blockers.findCycle(db, sequenceId, blockers.of(db, id)) !== undefined;
 
-  const bringBack = (db: SqliteConnection, { id, sequenceId }: StateJob, now: number): void => {
-    db.run(revive, [now, id]);
+  const bringBack = (db: SqliteConnection, { id, sequenceId }: StateJob, from: number): void => {
+    db.run(revive, [from, id]);
     sequences.refreshLiveness(db, sequenceId);
   };
 
   /** The sequence is alive again: so are the jobs that only its failure had taken along, and theirs. */
-  const reviveDependants = (db: SqliteConnection, sequenceId: string, now: number): JobReference[] => {
+  const reviveDependants = (db: SqliteConnection, sequenceId: string, from: number): JobReference[] => {
     const references: JobReference[] = [];
     const revivedSequenceIds = [sequenceId];
     for (const revivedSequenceId of revivedSequenceIds) {
       for (const dependant of queryJobs(db, takenAlong, [revivedSequenceId])) {
         if (blockers.hasFailed(db, dependant.id) || hasLiveDuplicate(db, dependant)) continue;
         if (wouldWaitForItself(db, dependant)) continue;
-        bringBack(db, dependant, now);
+        bringBack(db, dependant, from);
         references.push(referenceTo(dependant));
         revivedSequenceIds.push(dependant.sequenceId);
       }
@@ -52,14 +53,14 @@ export const prepareRedriveJobs = (
     return references;
   };
 
-  const redrive = (db: SqliteConnection, failed: StateJob, now: number): Decision => {
+  const redrive = (db: SqliteConnection, failed: StateJob, from: number): Decision => {
     if (hasLiveDuplicate(db, failed)) return { kind: "duplicate_live", revived: [] };
     if (wouldWaitForItself(db, failed)) return { kind: "blocker_cycle", revived: [] };
-    bringBack(db, failed, now);
-    return { kind: "redriven", revived: reviveDependants(db, failed.sequenceId, now) };
+    bringBack(db, failed, from);
+    return { kind: "redriven", revived: reviveDependants(db, failed.sequenceId, from) };
   };
 
-  return (db, jobIds, now) => {
+  return (db, jobIds, from) => {
     const decided = new Map<string, Decision>();
     let undecided: string[] = [];
     for (const jobId of new Set(jobIds)) {
@@ -78,7 +79,7 @@ export const prepareRedriveJobs = (
         if (found?.status !== "failed") decided.set(jobId, { kind: "redriven", revived: [] });
         // A job that waits whatever becomes of its blockers can wait again.
         else if (found.onBlockerFailure === "fail" && blockers.hasFailed(db, jobId)) return true;
-        else decided.set(jobId, redrive(db, found, now));
+        else decided.set(jobId, redrive(db, found, from));
         return false;
       });
     }

@@ -45,6 +45,29 @@ export const describeRedriveJobs = ({ test }: StateSuite): void => {
     assert.deepEqual([again.attempt, again.leaseVersion], [1, 4]);
   });
 
+  test("lets no job run before the time it is given", async (scenario) => {
+    const [atOnce, atMoment, afterDelay, past] = await scenario.startMany([{}, {}, {}, {}]);
+    assert.ok(atOnce && atMoment && afterDelay && past);
+    for (const job of [atOnce, atMoment, afterDelay, past])
+      await scenario.end(await scenario.run(job), failure);
+    const { adapter } = scenario;
+    await redrive(scenario, atOnce);
+    await adapter.redriveJobs({ jobIds: [atMoment.id], now: later, schedule: { at: later + 60_000 } });
+    await adapter.redriveJobs({ jobIds: [afterDelay.id], now: later, schedule: { afterMs: 60_000 } });
+    await adapter.redriveJobs({ jobIds: [past.id], now: later, schedule: { at: baseTime } });
+    const scheduledAt = async (job: { id: string }): Promise<number> =>
+      (await scenario.reload(job)).scheduledAt;
+    assert.equal(await scheduledAt(atMoment), later + 60_000);
+    assert.equal(await scheduledAt(afterDelay), later + 60_000);
+    assert.equal(await scheduledAt(past), later);
+    const claimedAt = async (now: number): Promise<string[]> => {
+      const jobs = await scenario.claim({ now, limit: 10 });
+      return jobs.map(({ id }) => id).sort();
+    };
+    assert.deepEqual(await claimedAt(later + 59_999), [atOnce.id, past.id].sort());
+    assert.deepEqual(await claimedAt(later + 60_000), [atMoment.id, afterDelay.id].sort());
+  });
+
   test("answers for each job, in order, and leaves alone what has not failed", async (scenario) => {
     const [pending, completed, failed] = await scenario.startMany([{}, {}, {}]);
     assert.ok(pending && completed && failed);
