@@ -39,7 +39,7 @@ import {
   requireNestedOptions,
   requireOptions,
 } from "./model/option-checks.ts";
-import { createProcessGate } from "./worker/process-gate.ts";
+import { processGateOf } from "./worker/process-gate.ts";
 import { createWorkerBuilder } from "./worker/worker-builder.ts";
 
 export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> {
@@ -77,7 +77,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   options: LeaseholdOptions<TDefs, TStateAdapter>,
 ): Promise<Leasehold<TDefs, TStateAdapter>> => {
   const engine = createEngine(options);
-  const gate = createProcessGate();
+  const gate = processGateOf(options.runtime);
   const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => {
     const view = viewSequence(engine, sequence);
     view["deduplicated"] = deduplicated;

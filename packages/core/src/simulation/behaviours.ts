@@ -127,6 +127,8 @@ export const behave = async (
     case "never":
       return never();
     case "poison":
+      // Some only after a while in which others have come to sit beside them.
+      if (ms % 2 === 1) await process.sleep(ms);
       process.crash();
       return never();
     case "block":

@@ -198,7 +198,7 @@ export const createConsumer = (
 
   /** How many more jobs could be taken on; 0 while asking for them is not worth a round trip. */
   const room = (): number => {
-    if (stopping || gate.isReserved) return 0;
+    if (stopping || !gate.mayClaim(worker)) return 0;
     // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
     if (buffered > ahead / 2 && runningJobs.size >= settings.concurrency) return 0;
     // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
@@ -216,12 +216,18 @@ export const createConsumer = (
 
   return {
     accept: (jobs) => {
+      // Nothing runs now if this is what the turn was for, so a suspect that the claim has brought may wait here.
+      gate.endTurn(worker);
+      let metSuspect = false;
       for (const job of jobs) {
         const refusal = refuse(job);
         if (refusal) commit(job, refusal);
         else if (stopping) giveBack(job);
-        else if (gate.isReserved) giveBack(job);
-        else if (isSuspect(job)) {
+        else if (gate.isReserved || metSuspect) giveBack(job);
+        else if (isSuspect(job) && !gate.isQuiet) {
+          metSuspect = true;
+          giveBack(job);
+        } else if (isSuspect(job)) {
           suspect = job;
           buffered += 1;
           gate.requestAlone();
@@ -230,6 +236,7 @@ export const createConsumer = (
           buffered += 1;
         }
       }
+      if (metSuspect) gate.requestTurn(worker);
       pump();
     },
     queuesWithRoom: () => {
@@ -262,6 +269,7 @@ export const createConsumer = (
       stopping = true;
       stopListening();
       giveBackBuffered();
+      gate.endTurn(worker);
       if (!suspect) return;
       giveBack(suspect);
       suspect = undefined;

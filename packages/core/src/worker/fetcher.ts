@@ -71,8 +71,16 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
     try {
       const jobs = await claim(requests, limit).finally(gate.drop);
       if (jobs.length > 0) outOfReach = 0;
+      if (!gate.mayClaim(worker)) {
+        queuesAsked = 0;
+        return untilRoomMs;
+      }
       if (hinted || someRequestWasFilled(requests, jobs)) return 0;
       dueIn = (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
+    } catch (error) {
+      // Others must not wait for a worker whose store does not answer.
+      gate.endTurn(worker);
+      throw error;
     } finally {
       asking = false;
     }

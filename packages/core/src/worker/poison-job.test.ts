@@ -10,7 +10,7 @@ import { wrapAdapter } from "../testing/wrap-adapter.ts";
 import { createDeferred } from "./deferred.ts";
 
 interface Types {
-  task: { input: { poison: boolean }; output: string };
+  task: { input: { poison: boolean; afterMs?: number }; output: string };
 }
 
 const jobTypes = defineUnionJobTypes<Types>();
@@ -41,6 +41,7 @@ const startProcess = async (
       process: async ({ job }) => {
         if (dead) return new Promise<never>(() => {});
         if (job.input.poison) {
+          await new Promise<void>((resolve) => shared.clock.setTimer(resolve, job.input.afterMs ?? 0));
           dead = true;
           onDeath();
           return new Promise<never>(() => {});
@@ -94,6 +95,88 @@ describe("a job that takes its process down", () => {
     });
     expect(await observer.countJobs({ status: "completed" })).toMatchObject([{ count: 199 }]);
     expect(crashes).toBe(4);
+  });
+
+  it("costs a bystander no attempt that never began, though another such job runs beside it", async () => {
+    const clock = createManualClock();
+    const stateAdapter = createInProcessStateAdapter({ clock });
+    const shared = { stateAdapter, clock };
+    const observer = await createLeasehold({
+      stateAdapter,
+      jobTypes,
+      runtime: createDeterministicRuntime({ seed: "observer", clock }),
+    });
+    const start = async (input: Types["task"]["input"], maxAttempts: number) =>
+      (await observer.startJobSequence({ typeName: "task", input, maxAttempts })).id;
+    // The first takes the good one's first attempt along. The second is running by the time that the good one, with one
+    // attempt left, is claimed again.
+    await start({ poison: true }, 1);
+    const good = await start({ poison: false }, 2);
+    let processes = 0;
+    const first = await startProcess(shared, `process ${++processes}`);
+    await clock.runUntil(first.died);
+    expect(await observer.getJob({ id: good })).toMatchObject({ status: "running", attempt: 1 });
+    const slowPoison = await start({ poison: true, afterMs: 5_000 }, 1);
+    const second = await startProcess(shared, `process ${++processes}`);
+    await clock.runUntil(second.died);
+    expect(await observer.getJob({ id: slowPoison })).toMatchObject({ status: "running" });
+    expect(await observer.getJob({ id: good })).toMatchObject({ status: "pending", attempt: 1 });
+
+    await startProcess(shared, `process ${++processes}`);
+    await clock.runUntil(async () => {
+      const open = await observer.countJobs({ status: ["pending", "running"] });
+      return open.length === 0;
+    });
+    expect(await observer.getJob({ id: good })).toMatchObject({ status: "completed", attempt: 2 });
+  });
+
+  it("gets its turn in a process that always has other work", async () => {
+    const bench = await createTestBench({ jobTypes });
+    const { leasehold, clock, stateAdapter } = bench;
+    const begun: number[] = [];
+    let beside = 0;
+    let running = 0;
+    const builder = leasehold.createWorker().implementJobType({
+      typeName: "task",
+      process: async ({ job }) => {
+        running += 1;
+        if (job.id === suspect.id) {
+          begun.push(clock.now());
+          beside = running - 1;
+        }
+        await new Promise<void>((resolve) => clock.setTimer(resolve, 50 + (job.priority === 1 ? 30 : 0)));
+        running -= 1;
+        return "done";
+      },
+    });
+    const suspect = await leasehold.startJobSequence({
+      typeName: "task",
+      input: { poison: false },
+      maxAttempts: 2,
+    });
+    const claim = { requests: [{ queue: "default", typeNames: null, limit: 1 }], limit: 1 };
+    await stateAdapter.claimJobs({ workerId: "vanished", leaseToken: "token", leaseMs: 500, ...claim });
+    // Two workers, so that the one that did not meet the suspect has to make room as well.
+    const workers = await clock.runUntil(
+      Promise.all([builder.start({ concurrency: 2 }), builder.start({ concurrency: 2 })]),
+    );
+    const from = clock.now();
+    // Ahead of the suspect in line, so that it is never the first to be claimed.
+    const feed = async (): Promise<void> => {
+      await leasehold.startJobSequences({
+        sequences: Array.from({ length: 2 }, (_, index) => ({
+          typeName: "task" as const,
+          input: { poison: false },
+          priority: index,
+        })),
+      });
+      if (begun.length === 0) clock.setTimer(() => void feed(), 60);
+    };
+    await feed();
+    await clock.runUntil(() => begun.length > 0, { maxMs: 60_000 });
+    expect(beside).toBe(0);
+    expect(begun[0]! - from).toBeLessThan(5_000);
+    await clock.runUntil(Promise.all(workers.map((worker) => worker.stop())));
   });
 
   it("does not begin alone while a claim of the same process is on its way to bring others", async () => {

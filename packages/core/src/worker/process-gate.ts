@@ -1,7 +1,12 @@
+import type { Runtime } from "../clock.ts";
+
 /**
  * Decides which jobs may be in this process together. A job suspected of taking its process down runs with nothing else
  * around it, not even jobs that merely wait their turn: whatever is held when the process dies loses an attempt. So the
  * next crash speaks for itself and costs no healthy neighbour anything.
+ *
+ * Nor may a suspect wait here while others run, for it has no attempt to lose. It is given back, and the worker that met
+ * it asks for its turn: the process fills up no further, empties, and that worker then claims before all others.
  */
 export interface ProcessGate {
   /** A lease is held, or about to be, from here on, by whichever worker of this process. */
@@ -12,7 +17,15 @@ export interface ProcessGate {
   /** Asks for the process to be emptied; nothing else may enter until the suspect has run. */
   requestAlone(): void;
   withdrawRequest(): void;
-  /** Whether a suspect is running or waiting: nothing else should be started, fetched or kept waiting. */
+  /** Asks for the process to be emptied, so that this worker can claim while nothing runs. */
+  requestTurn(worker: object): void;
+  /** The worker has claimed, could not, or stops. Answers whether it had asked for a turn. */
+  endTurn(worker: object): boolean;
+  /** Whether this worker may fetch jobs now. */
+  mayClaim(worker: object): boolean;
+  /** Whether nothing runs in this process. */
+  readonly isQuiet: boolean;
+  /** Whether a suspect is running, waiting or to be fetched: nothing else should be started or kept waiting. */
   readonly isReserved: boolean;
   /** Called when the process is to be emptied, and whenever somebody might get in who could not before. */
   onChange(listener: () => void): () => void;
@@ -20,6 +33,7 @@ export interface ProcessGate {
 
 export const createProcessGate = (): ProcessGate => {
   const listeners = new Set<() => void>();
+  const turns = new Set<object>();
   let held = 0;
   let running = 0;
   let aloneRunning = false;
@@ -38,10 +52,10 @@ export const createProcessGate = (): ProcessGate => {
       if (held === 0 && running === 0 && aloneRunning) {
         aloneRunning = false;
         changed();
-      } else if (held === 1 && aloneRequests > 0) changed();
+      } else if ((held === 1 && aloneRequests > 0) || (held === 0 && turns.size > 0)) changed();
     },
     tryEnter: (alone) => {
-      if (aloneRunning || (alone ? running > 0 || held > 1 : aloneRequests > 0)) return false;
+      if (aloneRunning || (alone ? running > 0 || held > 1 : aloneRequests + turns.size > 0)) return false;
       running += 1;
       aloneRunning = alone;
       return true;
@@ -50,7 +64,7 @@ export const createProcessGate = (): ProcessGate => {
       running -= 1;
       // Until its outcome is written, a crash would still cost the suspect its last attempt: the lease ends it, not this.
       if (alone && held === 0) aloneRunning = false;
-      if (alone || aloneRequests > 0) changed();
+      if (alone || aloneRequests > 0 || turns.size > 0) changed();
     },
     requestAlone: () => {
       aloneRequests += 1;
@@ -60,12 +74,39 @@ export const createProcessGate = (): ProcessGate => {
       aloneRequests -= 1;
       if (aloneRequests === 0) changed();
     },
+    requestTurn: (worker) => {
+      turns.add(worker);
+      changed();
+    },
+    endTurn: (worker) => {
+      if (!turns.delete(worker)) return false;
+      changed();
+      return true;
+    },
+    mayClaim: (worker) => {
+      if (aloneRunning || aloneRequests > 0) return false;
+      return turns.size === 0 || (turns.has(worker) && held === 0);
+    },
+    get isQuiet() {
+      return running === 0;
+    },
     get isReserved() {
-      return aloneRunning || aloneRequests > 0;
+      return aloneRunning || aloneRequests > 0 || turns.size > 0;
     },
     onChange: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
   };
+};
+
+const thisProcess = createProcessGate();
+const simulated = new WeakMap<Runtime, ProcessGate>();
+
+/** All Leasehold instances of a process share its fate and so its gate. A runtime of one's own stands for a process. */
+export const processGateOf = (runtime: Runtime | undefined): ProcessGate => {
+  if (runtime === undefined) return thisProcess;
+  const gate = simulated.get(runtime) ?? createProcessGate();
+  simulated.set(runtime, gate);
+  return gate;
 };
