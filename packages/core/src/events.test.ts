@@ -336,6 +336,8 @@ describe("events", () => {
     } finally {
       console.info = original;
     }
-    expect(lines).toEqual(["[leasehold] info Worker started workerId=w1 typeNames=quick"]);
+    expect(lines).toEqual([
+      expect.stringMatching(/^\d{4}-\S+Z \[leasehold\] info Worker started workerId=w1 typeNames=quick$/),
+    ]);
   });
 });

@@ -48,6 +48,7 @@ export type {
 } from "./api/worker.ts";
 export type { CancelTimer, Clock, Runtime } from "./clock.ts";
 export type { LeaseholdEventName, LeaseholdEvents } from "./contracts/events.ts";
+export { collapseRepeats } from "./contracts/collapse-repeats.ts";
 export {
   type ConsoleLogOptions,
   createConsoleLog,

@@ -1,4 +1,4 @@
-import type { Log, LogEntry, LogLevel } from "leasehold";
+import { collapseRepeats, type Log, type LogEntry, type LogLevel } from "leasehold";
 import { formatDuration, plural } from "./amounts.ts";
 import { ownFrames } from "./frames.ts";
 import type { Output } from "./output.ts";
@@ -89,7 +89,7 @@ export const createLog = (
   };
   const brake = createBrake((count) => print("info", `… and ${plural(count, "more job")} completed`));
 
-  return (entry) => {
+  const write: Log = (entry) => {
     const durationMs = stopwatch(entry);
     // For whoever watches a worker, that a job ran is news.
     const ran = entry.event === "jobAttemptCompleted";
@@ -132,4 +132,8 @@ export const createLog = (
           ];
     print(shownAt, text, fields.join(" "), errorLines.map((line) => `\n  ${printable(line)}`).join(""));
   };
+
+  // In an outage every call of every loop fails, again and again. Programs count for themselves.
+  const collapsed = collapseRepeats(write);
+  return (entry) => (output.json || entry.event.startsWith("job") ? write(entry) : collapsed(entry));
 };

@@ -1,4 +1,5 @@
 import { requireOneOf, requireOptions } from "../model/option-checks.ts";
+import { collapseRepeats } from "./collapse-repeats.ts";
 import type { LeaseholdEventName, LeaseholdEvents } from "./events.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -78,18 +79,32 @@ export interface ConsoleLogOptions {
   readonly level?: LogLevel;
 }
 
-/** A logger for development: one line an event, errors with their stack. */
+/** Said by another entry as well, which comes with it. */
+const isRepetition = (entry: LogEntry): boolean =>
+  entry.event === "jobSequenceFailed" ||
+  (entry.event === "jobAttemptFailed" && entry.data.retryInMs === null);
+
+const print: Log = (entry) => {
+  const fields = Object.entries(entry.data)
+    .filter(([key, value]) => key !== "error" && value !== null)
+    .map(([key, value]) => `${key}=${String(value)}`);
+  const { error } = entry.data as { readonly error?: unknown };
+  const text = error === undefined || error === null ? "" : `\n${errorText(error)}`;
+  const at = new Date().toISOString();
+  console[entry.level](`${at} [leasehold] ${entry.level} ${entry.message} ${fields.join(" ")}${text}`);
+};
+
+/**
+ * A logger for development: an entry for each event, errors with their stack. A failure is told once, though it is
+ * several events; warnings and errors that say the same are counted.
+ */
 export const createConsoleLog = (options: ConsoleLogOptions = {}): Log => {
   const { level = "info" } = requireOptions<keyof ConsoleLogOptions>(options, "createConsoleLog", {
     level: true,
   });
   const least = levelOrder.indexOf(requireOneOf(level, "level", levelOrder));
+  const write = collapseRepeats(print);
   return (entry) => {
-    if (levelOrder.indexOf(entry.level) < least) return;
-    const fields = Object.entries(entry.data)
-      .filter(([key, value]) => key !== "error" && value !== null)
-      .map(([key, value]) => `${key}=${String(value)}`);
-    const error = "error" in entry.data ? `\n${errorText(entry.data.error)}` : "";
-    console[entry.level](`[leasehold] ${entry.level} ${entry.message} ${fields.join(" ")}${error}`);
+    if (levelOrder.indexOf(entry.level) >= least && !isRepetition(entry)) write(entry);
   };
 };

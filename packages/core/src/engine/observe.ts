@@ -1,6 +1,7 @@
 import type { JobEventData, LeaseholdEventName, LeaseholdEvents } from "../contracts/events.ts";
 import { type Log, type LogEntry, loggedEvents } from "../contracts/log.ts";
 import type { ObservabilityAdapter } from "../contracts/observability-adapter.ts";
+import { errorWithoutData } from "../model/error-without-data.ts";
 import type { JobReference } from "../model/job.ts";
 import { readProperty } from "../model/option-checks.ts";
 
@@ -41,6 +42,13 @@ const report = (observability: ObservabilityAdapter, count: Function, values: ob
   }
 };
 
+const withoutErrorData = <T extends object>(values: T): T => {
+  const { error } = values as { error?: unknown };
+  if (error === undefined || error === null) return values;
+  const stripped = errorWithoutData(error);
+  return stripped === error ? values : { ...values, error: stripped };
+};
+
 /** Where nobody listens. */
 export const observeNothing: Observe = () => {};
 
@@ -54,7 +62,7 @@ export const createObserve = (
     const count = readProperty(observability, name);
     const line = log && !said.has(name) ? loggedEvents[name] : undefined;
     if (!count && !line) return;
-    const values = data();
+    const values = withoutErrorData(data());
     if (typeof count === "function") report(observability!, count, values);
     if (line) {
       if (line[2] === "once") said.add(name);

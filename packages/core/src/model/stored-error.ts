@@ -1,5 +1,7 @@
 /// <reference lib="es2024.string" />
 
+import { messageWithoutData } from "./error-without-data.ts";
+
 /** What is kept of something a handler threw. */
 export interface StoredError {
   name: string;
@@ -110,8 +112,9 @@ const cutStack = (stack: string, message: string): string => {
 
 const collect = (thrown: unknown, ancestors: readonly unknown[]): StoredError => {
   if (!isObject(thrown)) return { name: "NonErrorThrown", message: describe(thrown, fullLimits.message) };
-  const ownMessage = readText(thrown, "message");
-  if (ownMessage === undefined) return { name: "NonErrorThrown", message: describeFields(thrown) };
+  const fullMessage = readText(thrown, "message");
+  if (fullMessage === undefined) return { name: "NonErrorThrown", message: describeFields(thrown) };
+  const ownMessage = messageWithoutData(fullMessage);
 
   const errors = readErrors(thrown);
   const message =
@@ -121,7 +124,12 @@ const collect = (thrown: unknown, ancestors: readonly unknown[]): StoredError =>
     message: cut(message, fullLimits.message),
   };
   const stack = readText(thrown, "stack");
-  if (stack !== undefined) stored.stack = cutStack(stack, ownMessage);
+  if (stack !== undefined) {
+    stored.stack = cutStack(
+      ownMessage === fullMessage ? stack : stack.replace(fullMessage, () => ownMessage),
+      ownMessage,
+    );
+  }
   const code = read(thrown, "code");
   if (typeof code === "string" || typeof code === "number") stored.code = cut(String(code), fullLimits.name);
 
