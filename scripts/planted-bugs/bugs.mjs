@@ -259,11 +259,6 @@ plant("batches in any order deadlock", [
   "queue.take(settings.commitBatchSize).sort(byJobId)",
   "queue.take(settings.commitBatchSize)",
 ]);
-plant("suspect waits beside running jobs", [
-  "worker/consumer.js",
-  "else if (isSuspect(job) && !gate.isQuiet) {",
-  "else if (isSuspect(job) && !gate.isQuiet && false) {",
-]);
 plant("poison job takes its neighbours along", [
   "worker/consumer.js",
   "job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job)",
