@@ -31,7 +31,7 @@ export const poisonHarmsNobodyElse: Check = {
       const claim = claims.get(jobId);
       const death =
         claim && faultsOf(claim.process, claim.at, Infinity).find(({ until }) => until === Infinity);
-      return death && death.at - claim!.at;
+      return death && death.at - claim.at;
     };
     // The answer to the claim travels, and so does the release, which may have to wait for others to be written.
     const noticeMs = 2 * plan.latencyMs + 150;
