@@ -97,11 +97,13 @@ export const createAttemptTransactions = (
       const completion = await completeInTransaction(engine, ctx, effects, completionRequest(callback));
       doubt = { completion, effects };
     };
-    return persistence.run("complete", async () => {
-      if (doubt && (await tookEffect(doubt))) return;
+    const run = (): Promise<void> => runAtomically(engine, "complete", undefined, transaction, options);
+    const settleDoubt = async (open: Doubt): Promise<void> => {
+      if (await tookEffect(open)) return;
       doubt = undefined;
-      await runAtomically(engine, "complete", undefined, transaction, options);
-    });
+      await run();
+    };
+    return persistence.run("complete", () => (doubt ? settleDoubt(doubt) : run()));
   };
 
   const runPrepare = async (ctx: object, callback: unknown): Promise<unknown> => {

@@ -47,23 +47,34 @@ export const createPersistence = (worker: WorkerContext, held: HeldJob, guard: A
 
   const isTransient = (error: unknown): boolean => !isVerdict(error) && store.isTransientError(error);
 
-  return {
-    run: async (operation, transaction, isRepeatable = () => true) => {
-      for (let run = 1; ; run += 1) {
-        try {
-          return await transaction();
-        } catch (error) {
-          if (!isTransient(error)) throw error;
-          if (run >= mostTransactionRuns || !isRepeatable(error) || !isLeaseTrusted(held, clock)) {
-            transientFailure = { error };
-            throw error;
-          }
-          reportRepeated(observe, worker, held, { operation, run, error });
-          await pause(clock, pauseMs(run), guard);
-          guard.checkStillRunning();
-        }
+  const runAgain = async <T>(
+    operation: HandedOutCall,
+    transaction: () => Promise<T>,
+    isRepeatable: (error: unknown) => boolean,
+    firstError: unknown,
+  ): Promise<T> => {
+    let error = firstError;
+    for (let run = 1; isTransient(error); run += 1) {
+      if (run >= mostTransactionRuns || !isRepeatable(error) || !isLeaseTrusted(held, clock)) {
+        transientFailure = { error };
+        break;
       }
-    },
+      reportRepeated(observe, worker, held, { operation, run, error });
+      await pause(clock, pauseMs(run), guard);
+      guard.checkStillRunning();
+      try {
+        return await transaction();
+      } catch (nextError) {
+        error = nextError;
+      }
+    }
+    throw error;
+  };
+
+  return {
+    // No loop around the first run: every promise costs, and nearly all transactions succeed at once.
+    run: (operation, transaction, isRepeatable = () => true) =>
+      transaction().catch((error: unknown) => runAgain(operation, transaction, isRepeatable, error)),
     noteTransientFailure: (error) => {
       if (isTransient(error)) transientFailure = { error };
     },

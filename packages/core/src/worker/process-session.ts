@@ -1,4 +1,3 @@
-import type { TransactionOptions } from "../contracts/state-adapter.ts";
 import { type CompletionCallback, encodeOutput } from "../engine/complete.ts";
 import { parseTransactionOptions } from "../engine/transaction.ts";
 import {
@@ -128,7 +127,9 @@ export const createProcessSession = (
     return calls.follow("prepare", preparing);
   };
 
-  const completeWith = async (callback: CompletionCallback, options?: TransactionOptions): Promise<void> => {
+  const complete = async (callback: unknown, passedOptions?: unknown): Promise<object> => {
+    const run = requireFunction<CompletionCallback>(callback, "complete callback");
+    const options = parseTransactionOptions(engine, passedOptions, "complete");
     if (completing) throw new ProcessMisuseError("Complete can only be called once");
     if (open && options) {
       throw new ProcessMisuseError("The isolation level of an atomic attempt is set by prepare");
@@ -138,15 +139,10 @@ export const createProcessSession = (
     checkStillRunning();
     // Rejects with what `prepare` failed with: what it was to write is not there.
     if (preparing) await preparing;
-    await (open ? open.complete(callback) : transactions.complete(callback, options));
+    await (open ? open.complete(run) : transactions.complete(run, options));
     completed = true;
     // The lease is over as it should be. Whoever finds it gone has nothing to tell the process function.
     held.committing = true;
-  };
-
-  const complete = async (callback: unknown, options: unknown): Promise<object> => {
-    const run = requireFunction<CompletionCallback>(callback, "complete callback");
-    await completeWith(run, parseTransactionOptions(engine, options, "complete"));
     return completionMark;
   };
 
@@ -223,7 +219,7 @@ export const createProcessSession = (
         throw new InvalidOptionError("complete", "belongs to another job", returned);
       }
       if (!open) return encodeOutput(engine, job, returned);
-      await completeWith(() => returned);
+      await complete(() => returned);
       return undefined;
     },
     abandon: (thrown) => {
