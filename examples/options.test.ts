@@ -461,10 +461,10 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) => createOtelObservabilityAdapter().observeStore(stateAdapter, options)(),
   },
   createTestBench: {
-    names: ["jobTypes", "log", "codec"],
+    names: ["jobTypes", "log", "codec", "seed", "wrapStateAdapter", "context"],
     pass: (options) => createTestBench({ jobTypes, ...options }),
   },
-  createManualClock: { names: ["startAt"], pass: createManualClock },
+  createManualClock: { names: ["startAt", "beforeTimePasses"], pass: createManualClock },
   createDeterministicRuntime: {
     names: ["seed", "clock"],
     pass: (options) => createDeterministicRuntime({ seed: 1, ...options }),

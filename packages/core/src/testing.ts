@@ -30,8 +30,10 @@ export {
 export { recordCalls, type RecordedAdapter, type RecordedCall } from "./testing/record-calls.ts";
 export { createSeededRandom, type SeededRandom } from "./testing/seeded-random.ts";
 export {
+  type ContextOption,
   createTestBench,
   type StartableWorker,
+  type StoreOption,
   type TestBench,
   type TestBenchOptions,
 } from "./testing/test-bench.ts";

@@ -16,16 +16,16 @@ const readRegion = (file: string, region: string): string => {
   const pieces = lines.flatMap((line, start) => {
     if (line.trim() !== `// #region ${region}`) return [];
     const end = lines.findIndex((candidate, index) => index > start && candidate.trim() === "// #endregion");
-    return [dedent(lines.slice(start + 1, end))];
+    return [dedent(lines.slice(start + 1, end)).trim()];
   });
   return pieces.join("\n\n");
 };
 
 const snippet = /<!-- code of (\S+)#([a-z-]+) -->\n+```ts\n([\s\S]*?)\n```/g;
 
-describe("docs/postgres.md", () => {
+describe.each(["docs/postgres.md", "docs/testing.md"])("%s", (page) => {
   it("shows the code that runs", () => {
-    const text = read("docs/postgres.md");
+    const text = read(page);
     const snippets = [...text.matchAll(snippet)];
     expect(snippets).toHaveLength([...text.matchAll(/<!-- code of /g)].length);
     expect(snippets).not.toEqual([]);

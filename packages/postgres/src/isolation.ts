@@ -85,7 +85,7 @@ export const createIsolatedProvider = <
     }, parent);
 
   const executeAlone = async (statement: SqlStatement) => {
-    if ((defaultLevel ?? (await findDefaultLevel())) !== usual) {
+    if (statement.alone !== true && (defaultLevel ?? (await findDefaultLevel())) !== usual) {
       return begin((ctx) => provider.executeSql(ctx, statement), usual);
     }
     return provider.executeSql(undefined, statement).catch(doubtDefaultLevel);
@@ -98,6 +98,7 @@ export const createIsolatedProvider = <
     isInTransaction: (ctx) => provider.isInTransaction(ctx),
     executeSql: (ctx, statement) =>
       ctx === undefined ? executeAlone(statement) : provider.executeSql(ctx, statement),
+    hasSingleConnection: provider.hasSingleConnection === true,
     seesLatest: async (ctx) => {
       if (readCommitted.has(ctx) || provider.hasSingleConnection === true) return true;
       const sql = "SELECT current_setting('transaction_isolation') AS level";

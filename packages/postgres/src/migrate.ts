@@ -91,10 +91,14 @@ const applyMigration = async (
   migration: Migration,
   ctx: Context,
 ): Promise<void> => {
-  const run = async (own: Context): Promise<void> => {
-    for (const sql of migration.statements(tables)) await provider.executeSql(own, { sql, params: [] });
+  const run = async (own: Context, change = (sql: string) => sql): Promise<void> => {
+    for (const sql of migration.statements(tables))
+      await provider.executeSql(own, { sql: change(sql), params: [], alone: own === undefined });
   };
-  if (migration.outsideTransaction === true) {
+  if (migration.outsideTransaction === true && provider.hasSingleConnection === true) {
+    // There is no other connection to do it on, and nobody whom it could hold up.
+    await run(ctx, (sql) => sql.replace(" INDEX CONCURRENTLY ", " INDEX "));
+  } else if (migration.outsideTransaction === true) {
     // The transaction that holds the lock stays open meanwhile; the work itself happens on another connection. The
     // setting keeps it from being ended for its idleness, and as a statement without a snapshot it lets go of the last
     // one: `CREATE INDEX CONCURRENTLY` waits for all of those.

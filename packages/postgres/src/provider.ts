@@ -12,6 +12,8 @@ export interface SqlStatement {
    * under a name should do so.
    */
   readonly name?: string | undefined;
+  /** For the adapter itself: a statement that PostgreSQL refuses in a transaction. It then comes without a context. */
+  readonly alone?: boolean | undefined;
 }
 
 /**

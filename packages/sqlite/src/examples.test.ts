@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { main as drizzle } from "../examples/drizzle.ts";
 import { main as kysely } from "../examples/kysely.ts";
 import { main as quickstart } from "../examples/quickstart.ts";
+import { main as testBench } from "../examples/test-bench.ts";
 import { createTestFolder } from "./test-support/store.ts";
 
 it.each([
@@ -15,6 +16,12 @@ it.each([
   await main(join(folder, "shop.db"), (line) => lines.push(line));
   await rm(folder, { recursive: true });
   expect(lines).toEqual(["order-2: out of stock", "order-1: paid, receipt-1"]);
+});
+
+it("the example of a test bench", async () => {
+  const lines: string[] = [];
+  await testBench((line) => lines.push(line));
+  expect(lines).toEqual(['[{"status":"new"},{"status":"paid"}]']);
 });
 
 it("the example of the README", async () => {

@@ -14,6 +14,8 @@ const roundsBeforeGivingUp = 10;
 export interface ManualClockOptions {
   /** What `now()` answers at first; the start of 2030 unless given. */
   readonly startAt?: number;
+  /** Awaited whenever time would pass: for input and output that this clock knows nothing of. */
+  readonly beforeTimePasses?: () => Promise<void>;
 }
 
 export interface RunUntilOptions {
@@ -73,9 +75,11 @@ const goalOfPredicate = (predicate: () => boolean | Promise<boolean>): Goal<void
 const nextTurn = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve));
 
 export const createManualClock = (options: ManualClockOptions = {}): ManualClock => {
-  const { startAt = defaultStart } = requireOptions<keyof ManualClockOptions>(options, "createManualClock", {
-    startAt: true,
-  }) as ManualClockOptions;
+  const { startAt = defaultStart, beforeTimePasses } = requireOptions<keyof ManualClockOptions>(
+    options,
+    "createManualClock",
+    { startAt: true, beforeTimePasses: true },
+  ) as ManualClockOptions;
   const timers = createTimerQueue();
   let elapsed = 0;
   let wallOffset = startAt;
@@ -86,6 +90,10 @@ export const createManualClock = (options: ManualClockOptions = {}): ManualClock
   const settle = async (): Promise<void> => {
     for (let rounds = 0; rounds < mostStepsAtOnce; rounds += 1) {
       await nextTurn();
+      if (beforeTimePasses && pendingSoon === 0) {
+        await beforeTimePasses();
+        await nextTurn();
+      }
       if (pendingSoon === 0) return;
     }
     throw new Error("Callbacks passed to `soon` keep asking for more of them.");

@@ -1,31 +1,57 @@
 import type { Leasehold } from "../api.ts";
 import type { RunningWorker, WorkerStartOptions } from "../api/worker.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { AnyStateAdapter, StateAdapter } from "../contracts/state-adapter.ts";
+import { InvalidOptionError } from "../errors.ts";
 import { createLeasehold, type LeaseholdOptions } from "../leasehold.ts";
 import { createInProcessNotifyAdapter } from "../memory/notify-adapter.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "../memory/state-adapter.ts";
 import { createDeterministicRuntime } from "./deterministic-runtime.ts";
-import type { ManualClock } from "./manual-clock.ts";
+import { createManualClock, type ManualClock } from "./manual-clock.ts";
+import { createCallWatch, onClock } from "./store-on-clock.ts";
+import { withContext } from "./with-context.ts";
 
 /** Anything that can be started as a worker: what `createWorker().implementJobType(…)` returns. */
 export interface StartableWorker {
   start(options?: WorkerStartOptions): Promise<RunningWorker>;
 }
 
-export type TestBenchOptions<TDefs> = Omit<
-  LeaseholdOptions<TDefs, InProcessStateAdapter>,
+export type TestBenchOptions<TDefs, TStateAdapter extends AnyStateAdapter = InProcessStateAdapter> = Omit<
+  LeaseholdOptions<TDefs, TStateAdapter>,
   "stateAdapter" | "runtime"
 > & {
   /** Ids, tokens and jitter follow from it. Default: 1. */
   readonly seed?: number | string;
   /** Wraps the store, for instance in `withFaults`. */
-  readonly wrapStateAdapter?: (adapter: InProcessStateAdapter) => InProcessStateAdapter;
+  readonly wrapStateAdapter?: (adapter: TStateAdapter) => TStateAdapter;
 };
 
-/** Job types in memory and in a time of their own: a day of retries takes milliseconds, and every run is the same. */
-export interface TestBench<TDefs> {
-  readonly leasehold: Leasehold<TDefs, InProcessStateAdapter>;
-  readonly stateAdapter: InProcessStateAdapter;
+/** A store of your own instead of the in-process one, on the bench's clock. */
+export interface StoreOption<TStateAdapter extends AnyStateAdapter> {
+  /** Empty, and used by this bench alone. Closing it is up to you. */
+  readonly stateAdapter: TStateAdapter;
+  /**
+   * For how long, in real milliseconds, nothing must have happened before time passes on the clock: what handlers ask the
+   * database themselves, the clock does not see. 0, the default, will do for one that answers at once, like SQLite.
+   */
+  readonly quietMs?: number;
+  readonly context?: undefined;
+}
+
+/** The in-process store with a context of your own. */
+export interface ContextOption<TContext extends object> {
+  /**
+   * What handlers get from `prepare`, `complete` and `runInTransaction`, for instance a stand-in for a transaction of your
+   * database. What is done with it is not rolled back.
+   */
+  readonly context: TContext;
+  readonly stateAdapter?: undefined;
+}
+
+/** Job types in a time of their own: a day of retries takes milliseconds, and every run is the same. */
+export interface TestBench<TDefs, TStateAdapter extends AnyStateAdapter = InProcessStateAdapter> {
+  readonly leasehold: Leasehold<TDefs, TStateAdapter>;
+  readonly stateAdapter: TStateAdapter;
   readonly notifyAdapter: NotifyAdapter;
   readonly clock: ManualClock;
   /** Runs a worker until no job is runnable or running. Jobs scheduled for later, retries too, stay where they are. */
@@ -34,34 +60,69 @@ export interface TestBench<TDefs> {
   advance(worker: StartableWorker, ms: number, options?: WorkerStartOptions): Promise<void>;
 }
 
-export const createTestBench = async <TDefs>({
-  seed = 1,
-  wrapStateAdapter = (adapter) => adapter,
-  ...options
-}: TestBenchOptions<TDefs>): Promise<TestBench<TDefs>> => {
-  const runtime = createDeterministicRuntime({ seed });
-  const { clock } = runtime;
-  const store = createInProcessStateAdapter({ clock });
-  const stateAdapter = wrapStateAdapter(store);
+// Each poll of a store of one's own is a real question; hints and due times wake the worker without them.
+const calmly = { pollIntervalMs: 600_000, reapIntervalMs: 600_000 } as const satisfies WorkerStartOptions;
+
+const pageSize = 1_000;
+
+/** Whether no job is running, and none is pending that has fallen due. */
+const isIdle = async (store: AnyStateAdapter, clock: ManualClock): Promise<boolean> => {
+  let after = null;
+  do {
+    const { jobs, next }: Awaited<ReturnType<AnyStateAdapter["listJobs"]>> = await store.listJobs({
+      filter: { statuses: ["pending", "running"] },
+      order: "oldest",
+      limit: pageSize,
+      after,
+    });
+    if (jobs.some(({ status, scheduledAt }) => status === "running" || scheduledAt <= clock.now()))
+      return false;
+    after = next;
+  } while (after !== null);
+  return true;
+};
+
+interface AnyOptions extends TestBenchOptions<unknown, AnyStateAdapter> {
+  readonly stateAdapter?: AnyStateAdapter;
+  readonly context?: object;
+  readonly quietMs?: number;
+}
+
+export async function createTestBench<TDefs, TStateAdapter extends AnyStateAdapter>(
+  options: TestBenchOptions<TDefs, TStateAdapter> & StoreOption<TStateAdapter>,
+): Promise<TestBench<TDefs, TStateAdapter>>;
+export async function createTestBench<TDefs, TContext extends object>(
+  options: TestBenchOptions<TDefs, StateAdapter<TContext, TContext>> & ContextOption<TContext>,
+): Promise<TestBench<TDefs, StateAdapter<TContext, TContext>>>;
+export async function createTestBench<TDefs>(options: TestBenchOptions<TDefs>): Promise<TestBench<TDefs>>;
+export async function createTestBench(passed: object): Promise<TestBench<unknown, AnyStateAdapter>> {
+  const {
+    seed = 1,
+    wrapStateAdapter = (adapter) => adapter,
+    stateAdapter: given,
+    context,
+    quietMs = 0,
+    ...options
+  } = passed as AnyOptions;
+  if (given && context) throw new InvalidOptionError("context", "goes with the in-process store only");
+  const calls = createCallWatch(quietMs);
+  const clock = createManualClock(given ? { beforeTimePasses: calls.settled } : {});
+  const runtime = createDeterministicRuntime({ seed, clock });
+  const inProcess = createInProcessStateAdapter({ clock });
+  const store: AnyStateAdapter = given ?? (context ? withContext(inProcess, context) : inProcess);
+  const stateAdapter = wrapStateAdapter(given ? onClock(given, clock, calls) : store);
   const notifyAdapter = options.notifyAdapter ?? createInProcessNotifyAdapter();
   const leasehold = await createLeasehold({ ...options, stateAdapter, notifyAdapter, runtime });
 
-  const isIdle = async (): Promise<boolean> => {
-    const { jobs } = await store.listJobs({
-      filter: { statuses: ["pending", "running"] },
-      order: "oldest",
-      limit: Number.MAX_SAFE_INTEGER,
-      after: null,
-    });
-    return jobs.every(({ status, scheduledAt }) => status === "pending" && scheduledAt > clock.now());
-  };
+  const untilIdle = (): Promise<void> =>
+    clock.runUntil(() => calls.openTransactions === 0 && isIdle(store, clock));
 
   const withWorker = async (
     worker: StartableWorker,
     startOptions: WorkerStartOptions | undefined,
     use: () => Promise<void>,
   ): Promise<void> => {
-    const running = await clock.runUntil(worker.start(startOptions));
+    const running = await clock.runUntil(worker.start(given ? { ...calmly, ...startOptions } : startOptions));
     try {
       await use();
     } finally {
@@ -74,11 +135,11 @@ export const createTestBench = async <TDefs>({
     stateAdapter,
     notifyAdapter,
     clock,
-    drain: (worker, startOptions) => withWorker(worker, startOptions, () => clock.runUntil(isIdle)),
+    drain: (worker, startOptions) => withWorker(worker, startOptions, untilIdle),
     advance: (worker, ms, startOptions) =>
       withWorker(worker, startOptions, async () => {
         await clock.advanceBy(ms);
-        await clock.runUntil(isIdle);
+        await untilIdle();
       }),
   };
-};
+}

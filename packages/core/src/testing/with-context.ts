@@ -1,0 +1,51 @@
+import type { StateAdapter } from "../contracts/state-adapter.ts";
+import type { InProcessStateAdapter } from "../memory/state-adapter.ts";
+import type { InProcessContext } from "../memory/transactions.ts";
+import { readProperty } from "../model/option-checks.ts";
+import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
+
+/**
+ * The in-process store with contexts of another kind. It has one transaction at a time, so a context that carries the
+ * given values is that of the innermost one open.
+ */
+export const withContext = <TContext extends object>(
+  adapter: InProcessStateAdapter,
+  context: TContext,
+): StateAdapter<TContext, TContext> => {
+  const open: InProcessContext[] = [];
+  const keys = Object.keys(context);
+
+  const isOurs = (ctx: unknown): boolean =>
+    keys.length > 0 && keys.every((key) => readProperty(ctx, key) === readProperty(context, key));
+
+  /** Anything else is passed on as it is, and refused there. */
+  const translate = (ctx: unknown): unknown => (isOurs(ctx) ? (open.at(-1) ?? ctx) : ctx);
+
+  const wrap = (method: string, original: AnyMethod): AnyMethod => {
+    if (method === "isInTransaction") return (ctx) => original(translate(ctx));
+    if (method === "provideContext")
+      return (callback) => original(() => (callback as (ctx: TContext) => unknown)({ ...context }));
+    if (method === "runInTransaction")
+      return (callback, parent, options) =>
+        original(
+          async (ctx: InProcessContext) => {
+            open.push(ctx);
+            try {
+              return await (callback as (ctx: TContext) => Promise<unknown>)({ ...context });
+            } finally {
+              open.splice(open.indexOf(ctx), 1);
+            }
+          },
+          parent === undefined ? undefined : translate(parent),
+          options,
+        );
+    return (...args) => {
+      const [call, ...rest] = args;
+      const ctx = readProperty(call, "ctx");
+      return ctx === undefined
+        ? original(...args)
+        : original({ ...(call as object), ctx: translate(ctx) }, ...rest);
+    };
+  };
+  return wrapAdapter(adapter as object, wrap) as StateAdapter<TContext, TContext>;
+};

@@ -1,0 +1,68 @@
+import { PGlite, type Transaction } from "@electric-sql/pglite";
+import { defineUnionJobTypes } from "leasehold";
+import pg from "pg";
+import { describe, expect, inject, it } from "vitest";
+import type { PgStateProvider } from "./provider.ts";
+import { createPgPoolProvider, type PgContext } from "./providers/pg-pool.ts";
+import { createPGliteProvider, type PGliteContext } from "./providers/pglite.ts";
+import { createPgTestBench } from "./testing.ts";
+
+const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
+
+type Query = (sql: string, values?: unknown[]) => Promise<{ rows: unknown[] }>;
+
+/** Fails once, writes, and is completed an hour later. */
+const payAnHourLater = async (
+  stateProvider: PgStateProvider<object, object>,
+  queryIn: (ctx: object) => Query,
+  slowly = "SELECT 1",
+): Promise<void> => {
+  const bench = await createPgTestBench({ jobTypes, stateProvider });
+  const { leasehold, schema } = bench;
+  const run = (sql: string) => stateProvider.executeSql(undefined, { sql, params: [] });
+  await run(`CREATE TABLE ${schema}.payments (id text, attempt int)`);
+  const worker = leasehold.createWorker({ retry: { type: "fixed", delayMs: 3_600_000 } }).implementJobType({
+    typeName: "pay",
+    process: async ({ job, complete }) =>
+      complete(async (ctx) => {
+        const query = queryIn(ctx);
+        await query(slowly);
+        await query(`INSERT INTO ${schema}.payments VALUES ($1, $2)`, [job.input.order, job.attempt]);
+        if (job.attempt === 1) throw new Error("the bank is closed");
+        return "paid";
+      }),
+  });
+  const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
+  await bench.drain(worker);
+  expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  await bench.advance(worker, 3_600_000);
+  expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
+  expect(await run(`SELECT * FROM ${schema}.payments`)).toEqual([{ id: "o-1", attempt: 2 }]);
+  await bench.close();
+};
+
+describe("createPgTestBench", () => {
+  it("runs handlers on PGlite, in the bench's time", async () => {
+    const db = await PGlite.create();
+    const provider = createPGliteProvider({ db }) as unknown as PgStateProvider<object, object>;
+    await payAnHourLater(provider, (ctx) => {
+      const { tx } = ctx as PGliteContext<Transaction>;
+      return (sql, values) => tx.query(sql, values);
+    });
+    await db.close();
+  }, 60_000);
+
+  it("runs handlers on a server, in the bench's time", async () => {
+    const pool = new pg.Pool({ connectionString: inject("postgres18Url") });
+    const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
+    await payAnHourLater(
+      provider,
+      (ctx) => {
+        const { client } = ctx as PgContext<pg.PoolClient>;
+        return (sql, values) => client.query(sql, values);
+      },
+      "SELECT pg_sleep(0.02)::text",
+    );
+    await pool.end();
+  });
+});

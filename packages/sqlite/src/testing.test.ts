@@ -1,0 +1,61 @@
+import { Kysely, SqliteDialect } from "kysely";
+import { defineUnionJobTypes } from "leasehold";
+import Database from "libsql";
+import { expect, it } from "vitest";
+import { createKyselyStateProvider } from "./providers/kysely.ts";
+import { createSqliteTestBench } from "./testing.ts";
+
+const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
+
+it("runs handlers that write to tables of their own, in the bench's time", async () => {
+  const bench = await createSqliteTestBench({ jobTypes });
+  const { leasehold, stateAdapter, clock } = bench;
+  await stateAdapter.provideContext(async ({ client }) => {
+    client.exec("CREATE TABLE payments (id TEXT PRIMARY KEY, attempt INTEGER)");
+  });
+  const worker = leasehold.createWorker({ retry: { type: "fixed", delayMs: 3_600_000 } }).implementJobType({
+    typeName: "pay",
+    process: async ({ job, complete }) =>
+      complete(async ({ client }) => {
+        client.prepare("INSERT INTO payments VALUES (?, ?)").run(job.input.order, job.attempt);
+        if (job.attempt === 1) throw new Error("the bank is closed");
+        return "paid";
+      }),
+  });
+  const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
+  const before = clock.now();
+  await bench.drain(worker);
+  expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  await bench.advance(worker, 3_600_000);
+  const job = await leasehold.getJob({ id, typeName: "pay" });
+  expect(job).toMatchObject({ status: "completed", output: "paid", attempt: 2 });
+  expect(Number(job?.createdAt)).toBe(before);
+  const rows = await stateAdapter.provideContext(async ({ client }) =>
+    client.prepare("SELECT * FROM payments").all(),
+  );
+  expect(rows).toEqual([{ id: "o-1", attempt: 2 }]);
+  await bench.close();
+});
+
+it("takes a provider, so that handlers get their query builder", async () => {
+  const database = new Database(":memory:");
+  const db = new Kysely<{ payments: { id: string } }>({ dialect: new SqliteDialect({ database }) });
+  const bench = await createSqliteTestBench({
+    jobTypes,
+    stateProvider: createKyselyStateProvider({ db, database }),
+  });
+  await db.schema.createTable("payments").addColumn("id", "text").execute();
+  const worker = bench.leasehold.createWorker().implementJobType({
+    typeName: "pay",
+    process: async ({ job, complete }) =>
+      complete(async (ctx) => {
+        await ctx.db.insertInto("payments").values({ id: job.input.order }).execute();
+        return "paid";
+      }),
+  });
+  await bench.leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
+  await bench.drain(worker);
+  expect(await db.selectFrom("payments").selectAll().execute()).toEqual([{ id: "o-1" }]);
+  await bench.close();
+  database.close();
+});
