@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
+import { readServerCpu } from "../process-cpu.mjs";
 import { fillPostgres, fillSqlite, spanMs } from "./fill.mjs";
 import { measureReads } from "./reads.mjs";
 
@@ -33,6 +34,7 @@ const openPostgres = async () => {
       await pool.query("VACUUM ANALYZE leasehold.job");
       await pool.query("CHECKPOINT");
     },
+    serverCpu: () => readServerCpu(server.pid),
     // As autovacuum does after so many deletions, at a moment of its own choosing.
     tidy: () => pool.query("VACUUM leasehold.job"),
     size,
@@ -58,6 +60,7 @@ const openSqlite = async () => {
       db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       db.close();
     },
+    serverCpu: async () => 0,
     tidy: async () => {},
     size: async () => (await stat(file)).size,
     close: async () => {
@@ -72,12 +75,16 @@ const stores = { postgres: openPostgres, sqlite: openSqlite };
 const megabytes = (bytes) => `${Math.round(bytes / 1e6).toLocaleString("en")} MB`;
 
 /** Removes the oldest jobs, and says how fast. */
-const measurePruning = async (leasehold, jobs, prune) => {
+const measurePruning = async (leasehold, store, jobs, prune) => {
   const olderThanMs = Math.round(spanMs * (1 - Math.min(prune / jobs, 0.5)));
   const startedAt = performance.now();
+  const cpu = process.cpuUsage();
+  const serverCpu = await store.serverCpu();
   const { deletedJobs } = await leasehold.pruneJobSequences({ olderThanMs });
   const seconds = (performance.now() - startedAt) / 1_000;
-  return { deletedJobs, rate: deletedJobs / seconds };
+  const { user, system } = process.cpuUsage(cpu);
+  const microseconds = user + system + ((await store.serverCpu()) - serverCpu) * 1e6;
+  return { deletedJobs, rate: deletedJobs / seconds, cpuPerJob: microseconds / deletedJobs };
 };
 
 /** @param {{ store: string, jobs: number, prune: number, report: (line: string) => void }} options */
@@ -94,9 +101,9 @@ export const measureScale = async ({ store: name, jobs, prune, report }) => {
     for (const { what, ms } of await measureReads(leasehold, store))
       report(`${label}  ${what.padEnd(38)} ${ms.toFixed(1).padStart(9)} ms`);
     const before = await store.size();
-    const { deletedJobs, rate } = await measurePruning(leasehold, jobs, prune);
+    const { deletedJobs, rate, cpuPerJob } = await measurePruning(leasehold, store, jobs, prune);
     report(
-      `${label}  ${`prune ${deletedJobs.toLocaleString("en")}`.padEnd(38)} ${Math.round(rate).toLocaleString("en").padStart(9)} jobs/s`,
+      `${label}  ${`prune ${deletedJobs.toLocaleString("en")}`.padEnd(38)} ${Math.round(rate).toLocaleString("en").padStart(9)} jobs/s, ${cpuPerJob.toFixed(1)} µs of CPU each`,
     );
     // What was freed is used again: as many new jobs do not make the store larger.
     await store.tidy();

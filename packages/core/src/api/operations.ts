@@ -60,6 +60,6 @@ export interface PruneOptions {
   readonly olderThanMs: number;
   /** Default: only `"completed"` ones. */
   readonly statuses?: readonly ("completed" | "failed")[] | undefined;
-  /** How many trees go in one transaction. */
+  /** How many trees go in one transaction. Default: 2,000. */
   readonly batchSize?: number | undefined;
 }

@@ -48,7 +48,7 @@ export const pruneJobSequences = async (
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
   });
-  const limit = optionalInteger(options["batchSize"], "batchSize", 1_000, { min: 1, max: 100_000 });
+  const limit = optionalInteger(options["batchSize"], "batchSize", 2_000, { min: 1, max: 100_000 });
   const given = options["statuses"] === undefined ? ["completed"] : options["statuses"];
   const statuses = new Set(
     requireArray(given, "statuses", { maxLength: 2 }).map((status, index) =>

@@ -46,15 +46,20 @@ interface Tree {
 // A page is worth its round trips even when few trees may go: most of what is passed over stays for the next pass too.
 const smallestPage = 1_000;
 
-const columns = "id, root_sequence_id, sequence_type_name, status, finished_at, continued_to_id";
+const stateColumns = "id, status, finished_at, continued_to_id";
+const columns = `${stateColumns}, root_sequence_id, sequence_type_name`;
 
-const toTreeJob = (row: SqlRow): TreeJob => ({
-  id: row["id"] as string,
-  rootId: row["root_sequence_id"] as string,
-  typeName: row["sequence_type_name"] as string,
+const toFinishedJob = (row: SqlRow): FinishedJob & { readonly finishedAt: number } => ({
   status: row["status"] as JobStatus,
   finishedAt: Number(row["finished_at"]),
   isContinued: row["continued_to_id"] !== null,
+});
+
+const toTreeJob = (row: SqlRow): TreeJob => ({
+  ...toFinishedJob(row),
+  id: row["id"] as string,
+  rootId: row["root_sequence_id"] as string,
+  typeName: row["sequence_type_name"] as string,
 });
 
 /** False when another transaction is pruning alone. The lock ends with the transaction. */
@@ -77,7 +82,7 @@ const membersSql = ({ job, idType }: Tables): string => `
 SELECT ${columns} FROM ${job} WHERE root_sequence_id = ANY ($1::${idType}[]) AND root_sequence_id <> id`;
 
 const lockSql = ({ job, idType }: Tables): string => `
-SELECT ${columns} FROM ${job} WHERE id = ANY ($1::${idType}[]) FOR UPDATE SKIP LOCKED`;
+SELECT ${stateColumns} FROM ${job} WHERE id = ANY ($1::${idType}[]) FOR UPDATE SKIP LOCKED`;
 
 const dependenciesSql = ({ job, jobBlocker, idType }: Tables): string => `
 SELECT b.sequence_id, waiting.root_sequence_id FROM ${jobBlocker} AS b JOIN ${job} AS waiting ON waiting.id = b.job_id
@@ -128,7 +133,7 @@ const lockTrees = async (
 ): Promise<Tree[]> => {
   const ids = trees.flatMap(({ jobs }) => jobs.map(({ id }) => id)).sort();
   const rows = await query(ctx, { sql: lockSql(tables), params: [arrayLiteral(ids)] });
-  const locked = new Map(rows.map(toTreeJob).map((job) => [job.id, job]));
+  const locked = new Map(rows.map((row) => [row["id"] as string, toFinishedJob(row)]));
   return trees.filter(({ bounds, jobs }) =>
     jobs.every(({ id }) => {
       const job = locked.get(id);
