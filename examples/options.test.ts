@@ -461,7 +461,7 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) => createOtelObservabilityAdapter().observeStore(stateAdapter, options)(),
   },
   createTestBench: {
-    names: ["jobTypes", "log", "codec", "seed", "wrapStateAdapter", "context"],
+    names: ["jobTypes", "log", "codec"],
     pass: (options) => createTestBench({ jobTypes, ...options }),
   },
   createManualClock: { names: ["startAt", "beforeTimePasses"], pass: createManualClock },

@@ -31,15 +31,15 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   });
   const status = () =>
     bench.stateAdapter.provideContext(async ({ client }) =>
-      client.prepare("SELECT status FROM orders WHERE id = 'order-1'").get(),
+      client.prepare("SELECT status FROM orders").all(),
     );
 
   const worker = createShopWorker(bench.leasehold); // the application's own
   await bench.leasehold.startJobSequence({ typeName: "charge", input: { orderId: "order-1" } });
   await bench.drain(worker);
-  const afterFailure = await status(); // rolled back: { status: "new" }
+  const afterFailure = await status(); // rolled back: [{ status: "new" }]
   await bench.advance(worker, 3_600_000);
-  const afterRetry = await status(); // { status: "paid" }
+  const afterRetry = await status(); // [{ status: "paid" }]
   await bench.close();
   // #endregion
   print(JSON.stringify([afterFailure, afterRetry]));

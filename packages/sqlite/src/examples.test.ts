@@ -21,7 +21,7 @@ it.each([
 it("the example of a test bench", async () => {
   const lines: string[] = [];
   await testBench((line) => lines.push(line));
-  expect(lines).toEqual(['[{"status":"new"},{"status":"paid"}]']);
+  expect(lines).toEqual(['[[{"status":"new"}],[{"status":"paid"}]]']);
 });
 
 it("the example of the README", async () => {
