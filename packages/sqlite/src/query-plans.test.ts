@@ -25,17 +25,31 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The steps of every statement so far that go through a whole table or sort one. */
-const findScans = (): string[] => {
+interface Plan {
+  readonly sql: string;
+  readonly details: readonly string[];
+}
+
+/** How every statement so far is carried out. */
+const readPlans = (): Plan[] => {
   const database = new Database(file);
-  const scans = new Set<string>();
+  const plans: Plan[] = [];
   for (const sql of new Set(recording.statements)) {
     if (!/^\s*(SELECT|UPDATE|DELETE|INSERT)/.test(sql)) continue;
     const named = [...sql.matchAll(/\?(\d+)/g)].map(([, number]) => Number(number));
     const count = named.length > 0 ? Math.max(...named) : (sql.match(/\?/g) ?? []).length;
     const values = Array.from({ length: count }, () => null);
     const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).raw().all(values);
-    const details = (steps as unknown[][]).map((step) => String(step[3]));
+    plans.push({ sql, details: (steps as unknown[][]).map((step) => String(step[3])) });
+  }
+  database.close();
+  return plans;
+};
+
+/** The steps of every statement so far that go through a whole table or sort one. */
+const findScans = (): string[] => {
+  const scans = new Set<string>();
+  for (const { sql, details } of readPlans()) {
     for (const detail of details) {
       // Of what another step hands over, row by row, until there are enough.
       if (details.includes(detail.replace(/^SCAN /, "CO-ROUTINE "))) continue;
@@ -46,7 +60,6 @@ const findScans = (): string[] => {
       if (isScan) scans.add(`${detail}: ${sql.replaceAll(/\s+/g, " ").slice(0, 120)}`);
     }
   }
-  database.close();
   return [...scans];
 };
 
@@ -110,9 +123,21 @@ it("neither does a listing, in order or narrowed down", async () => {
     { sequenceId: "a" },
     { rootSequenceId: "a" },
     { createdFrom: 5 },
+    { deduplicationKeys: ["a"] },
+    { deduplicationKeys: ["a"], sequenceTypeNames: ["type"] },
   ] as const) {
     await list(filter);
   }
   await adapter.listJobs({ filter: { statuses: ["failed"] }, order: "oldest", limit: 10, after: null });
   expect(findScans()).toEqual([]);
+});
+
+it("jobs are found by the key and the type of their sequence, not in passing through all", async () => {
+  const filter = { deduplicationKeys: ["a"], sequenceTypeNames: ["type"] };
+  await list(filter);
+  await adapter.countJobs({ filter });
+  const ofJobs = readPlans().filter(({ sql }) => sql.includes("deduplication_key"));
+  expect(ofJobs).toHaveLength(2);
+  for (const { details } of ofJobs)
+    expect(details).toContainEqual(expect.stringContaining("USING INDEX leasehold_job_key"));
 });

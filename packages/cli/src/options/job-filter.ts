@@ -1,13 +1,14 @@
 import { type Command, Option } from "commander";
 import type { FailureReason, JobStatus } from "leasehold";
 import { failureReasons, jobStatuses } from "leasehold/adapter";
-import { collect, collectOneOf, parseMoment } from "./values.ts";
+import { collect, collectOneOf, collectWhole, parseMoment } from "./values.ts";
 
 export interface FilterOptions {
   readonly status?: readonly JobStatus[];
   readonly queue?: readonly string[];
   readonly type?: readonly string[];
   readonly sequenceType?: readonly string[];
+  readonly key?: readonly string[];
   readonly sequence?: string;
   readonly root?: string;
   readonly reason?: readonly FailureReason[];
@@ -32,6 +33,7 @@ export const addFilterOptions = (command: Command, { status }: { readonly status
     .addOption(
       new Option("--sequence-type <type>", "jobs of sequences that began with this type").argParser(collect),
     )
+    .addOption(new Option("--key <key>", "jobs started with this deduplication key").argParser(collectWhole))
     .option("--sequence <id>", "jobs of this sequence")
     .option("--root <id>", "jobs of the tree below this sequence")
     .addOption(
@@ -50,6 +52,7 @@ export interface JobFilter {
   readonly queue?: readonly string[] | undefined;
   readonly typeName?: readonly string[] | undefined;
   readonly sequenceTypeName?: readonly string[] | undefined;
+  readonly deduplicationKey?: readonly string[] | undefined;
   readonly sequenceId?: string | undefined;
   readonly rootSequenceId?: string | undefined;
   readonly failureReason?: readonly FailureReason[] | undefined;
@@ -66,6 +69,7 @@ export const toFilter = (options: FilterOptions): JobFilter => {
     queue: options.queue,
     typeName: options.type,
     sequenceTypeName: options.sequenceType,
+    deduplicationKey: options.key,
     sequenceId: options.sequence,
     rootSequenceId: options.root,
     failureReason: options.reason,

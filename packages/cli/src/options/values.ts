@@ -70,7 +70,10 @@ export const collect = (text: string, before: readonly string[] = []): string[] 
   ...text.split(",").filter((part) => part !== ""),
 ];
 
-/** The same, where only these will do. */
+/** For options that may be given several times, with values that may contain commas. */
+export const collectWhole = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
+/** The same as `collect`, where only these will do. */
 export const collectOneOf =
   <T extends string>(allowed: readonly T[]) =>
   (text: string, before: readonly T[] = []): T[] => {

@@ -86,6 +86,23 @@ export const describeCommands = (kind: StoreKind): void => {
       expect(after.stdout).toContain("changed my mind");
     });
 
+    it("finds jobs by their deduplication key, commas and all", async () => {
+      const { leasehold, json } = store;
+      const sequences = ["a,b", "a", "c"].map((key) => ({
+        typeName: "mail",
+        input: key,
+        deduplication: { key },
+      }));
+      await leasehold.startJobSequences({ sequences });
+      const inputs = async (...options: string[]): Promise<unknown[]> =>
+        (await json("list", "--order", "oldest", ...options)).value.jobs.map(
+          ({ input }: { input: unknown }) => input,
+        );
+      expect(await inputs("--key", "a,b")).toEqual(["a,b"]);
+      expect(await inputs("--key", "a", "--key", "c", "--sequence-type", "mail")).toEqual(["a", "c"]);
+      expect(await inputs("--key", "a", "--sequence-type", "other")).toEqual([]);
+    });
+
     it("lists, redrives and deletes failed jobs", async () => {
       const { leasehold, folder, json } = store;
       const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: null }));

@@ -19,6 +19,11 @@ export interface JobFilterOptions<
   readonly queue?: OneOrMany<string> | undefined;
   readonly typeName?: OneOrMany<TTypeName> | undefined;
   readonly sequenceTypeName?: OneOrMany<ExternalJobTypeName<TDefs>> | undefined;
+  /**
+   * As given when a sequence was started, so only the first job of a sequence has one. With `sequenceTypeName`, whose keys
+   * they are, the jobs are found at once.
+   */
+  readonly deduplicationKey?: OneOrMany<string> | undefined;
   readonly sequenceId?: TJobId | undefined;
   readonly rootSequenceId?: TJobId | undefined;
   readonly failureReason?: OneOrMany<FailureReason> | undefined;

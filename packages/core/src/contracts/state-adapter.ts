@@ -212,6 +212,8 @@ export interface JobFilter {
   readonly queues?: readonly string[] | undefined;
   readonly typeNames?: readonly string[] | undefined;
   readonly sequenceTypeNames?: readonly string[] | undefined;
+  /** Continuations have none. Together with `sequenceTypeNames` it must lead straight to the jobs. */
+  readonly deduplicationKeys?: readonly string[] | undefined;
   readonly sequenceId?: string | undefined;
   readonly rootSequenceId?: string | undefined;
   readonly failureReasons?: readonly FailureReason[] | undefined;

@@ -5,6 +5,7 @@ import {
   type OptionNames,
   requireArray,
   requireDate,
+  requireDeduplicationKey,
   requireId,
   requireName,
   requireOneOf,
@@ -33,6 +34,9 @@ const filterOptions = {
   queue: (value, option) => ({ queues: oneOrMany(value, option, requireName) }),
   typeName: (value, option) => ({ typeNames: oneOrMany(value, option, requireName) }),
   sequenceTypeName: (value, option) => ({ sequenceTypeNames: oneOrMany(value, option, requireName) }),
+  deduplicationKey: (value, option) => ({
+    deduplicationKeys: oneOrMany(value, option, requireDeduplicationKey),
+  }),
   sequenceId: (value, option) => ({ sequenceId: requireId(value, option) }),
   rootSequenceId: (value, option) => ({ rootSequenceId: requireId(value, option) }),
   failureReason: (value, option) => ({

@@ -7,6 +7,7 @@ import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import {
   type OptionNames,
   requireBoolean,
+  requireDeduplicationKey,
   requireFunction,
   requireId,
   requireInteger,
@@ -64,7 +65,7 @@ const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
     },
   );
   return {
-    key: requireName(key, "deduplication.key", { maxLength: 500 }),
+    key: requireDeduplicationKey(key, "deduplication.key"),
     strategy:
       strategy === undefined
         ? "completed"

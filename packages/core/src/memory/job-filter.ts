@@ -14,6 +14,7 @@ export const matches = (row: StateJob, filter: JobFilter): boolean =>
   isOneOf(filter.queues, row.queue) &&
   isOneOf(filter.typeNames, row.typeName) &&
   isOneOf(filter.sequenceTypeNames, row.sequenceTypeName) &&
+  isOneOf(filter.deduplicationKeys, row.deduplicationKey) &&
   isOneOf(filter.failureReasons, row.failureReason) &&
   (filter.sequenceId === undefined || filter.sequenceId === row.sequenceId) &&
   (filter.rootSequenceId === undefined || filter.rootSequenceId === row.rootSequenceId) &&

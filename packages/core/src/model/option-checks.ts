@@ -34,6 +34,9 @@ export const requireName = (value: unknown, option: string, { maxLength = 200 }:
   return value;
 };
 
+export const requireDeduplicationKey = (value: unknown, option: string): string =>
+  requireName(value, option, { maxLength: 500 });
+
 export const requireId = (value: unknown, option: string): string => requireName(value, option);
 
 export interface NumberLimits {

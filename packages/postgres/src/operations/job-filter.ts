@@ -36,6 +36,7 @@ export const filterConditions = (
   oneOf(filter.queues, "queue");
   oneOf(filter.typeNames, "type_name");
   oneOf(filter.sequenceTypeNames, "sequence_type_name");
+  oneOf(filter.deduplicationKeys, "deduplication_key");
   oneOf(filter.failureReasons, "failure_reason");
   // In the shape of the indexes: the first job of a sequence, like the root of a tree, is found by its own id.
   ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");

@@ -102,6 +102,21 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     expect((await listAll({ typeNames: ["none"] }, "oldest", 50)).jobs).toEqual([]);
   });
 
+  it("finds a job by its type and deduplication key without passing the others", async () => {
+    const deduplication = { key: "order 7", strategy: "completed", windowMs: null } as const;
+    const job = newJob({ id: idAt(begin + 50, 0), deduplication });
+    await fixture.adapter.createJobs({ jobs: [job], now: begin + 50 });
+    const filter = { deduplicationKeys: ["order 7"], sequenceTypeNames: [job.sequenceTypeName] };
+    let page: JobPage | undefined;
+    const read = await rowsRead(async () => {
+      page = await list(filter);
+      await fixture.adapter.countJobs({ filter });
+    });
+    expect(page?.jobs.map(({ id }) => id)).toEqual([job.id]);
+    expect(read).toBeLessThan(100);
+    await fixture.adapter.deleteSequences({ rootSequenceIds: [job.id] });
+  });
+
   it("neither repeats nor skips, in both orders, and starts where a time bound says", async () => {
     const filter = { createdFrom: begin + 10, createdBefore: begin + 1_100 };
     const { jobs } = await listAll(filter, "oldest", 7);

@@ -32,8 +32,16 @@ const listByCreation = async ({ query, tables, isId }: Database, call: ListCall)
 };
 
 /** Whether an index leads to the jobs of the filter, so that there are not many to sort. */
-const isNarrow = ({ ids, sequenceId, rootSequenceId, statuses }: JobFilter): boolean =>
+const isNarrow = ({
+  ids,
+  sequenceTypeNames,
+  deduplicationKeys,
+  sequenceId,
+  rootSequenceId,
+  statuses,
+}: JobFilter): boolean =>
   ids !== undefined ||
+  (sequenceTypeNames !== undefined && deduplicationKeys !== undefined) ||
   sequenceId !== undefined ||
   rootSequenceId !== undefined ||
   statuses?.length === 0 ||

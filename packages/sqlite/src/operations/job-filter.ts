@@ -38,6 +38,9 @@ export const toCondition = (filter: JobFilter): Condition => {
   addList("j.queue", filter.queues);
   addList("j.type_name", filter.typeNames);
   addList("j.sequence_type_name", filter.sequenceTypeNames);
+  addList("j.deduplication_key", filter.deduplicationKeys);
+  // True of every job with a key, and the condition of the index.
+  if (filter.deduplicationKeys !== undefined) add("j.deduplication_live IS NOT NULL");
   addList("j.failure_reason", filter.failureReasons);
   if (filter.sequenceId !== undefined) add(ofSequence, filter.sequenceId, filter.sequenceId);
   if (filter.rootSequenceId !== undefined) add(ofTree, filter.rootSequenceId, filter.rootSequenceId);

@@ -42,20 +42,25 @@ const isNarrow = ({ ids, sequenceId, rootSequenceId, statuses }: JobFilter): boo
   rootSequenceId !== undefined ||
   (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
 
+/** Whether the index of deduplication keys is the way to the jobs of the filter. */
+const isByKey = (filter: JobFilter): boolean =>
+  filter.deduplicationKeys !== undefined && filter.sequenceTypeNames !== undefined && !isNarrow(filter);
+
 export const createQueries = (tables: Tables, sequences: Sequences, blockers: Blockers): Queries => {
-  const { job, blocker, createdIndex, pendingIndex, runningIndex } = tables;
+  const { job, blocker, createdIndex, keyIndex, pendingIndex, runningIndex } = tables;
   const page = (
     db: SqliteConnection,
     condition: string,
     values: readonly SqliteValue[],
     order: "oldest" | "newest",
     { limit, after }: PageCall,
+    index = "",
   ): JobPage => {
     const [comparison, direction] = order === "oldest" ? [">", "ASC"] : ["<", "DESC"];
     // The plain bound on the time is what an index can use; the pair settles ties.
     const from =
       after === null ? "" : `AND j.created_at ${comparison}= ? AND (j.created_at, j.id) ${comparison} (?, ?)`;
-    const sql = `SELECT ${jobColumns("j")} FROM ${job} AS j WHERE ${condition} ${from}
+    const sql = `SELECT ${jobColumns("j")} FROM ${job} AS j ${index} WHERE ${condition} ${from}
       ORDER BY j.created_at ${direction}, j.id ${direction} LIMIT ?`;
     const position = after === null ? [] : [after.createdAt, after.createdAt, after.id];
     return toPage(queryJobs(db, sql, [...values, ...position, limit + 1]), limit);
@@ -109,6 +114,8 @@ export const createQueries = (tables: Tables, sequences: Sequences, blockers: Bl
     listJobs: (db, call) => {
       const { sql, values } = toCondition(call.filter);
       if (isNarrow(call.filter)) return page(db, sql, values, call.order, call);
+      // Named, or SQLite would rather walk through all jobs in the order of the page.
+      if (isByKey(call.filter)) return page(db, sql, values, call.order, call, `INDEXED BY ${keyIndex}`);
       return boundedPage(db, sql, values, call);
     },
     listBlockedJobs: (db, call) => page(db, inBlocked, [call.sequenceId], "oldest", call),

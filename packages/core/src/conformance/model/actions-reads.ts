@@ -37,6 +37,8 @@ const fits = (job: ModelJob, filter: JobFilter): boolean =>
   (filter.queues?.includes(job.queue) ?? true) &&
   (filter.typeNames?.includes(job.typeName) ?? true) &&
   (filter.sequenceTypeNames?.includes(job.sequenceTypeName) ?? true) &&
+  (filter.deduplicationKeys === undefined ||
+    (job.deduplicationKey !== null && filter.deduplicationKeys.includes(job.deduplicationKey))) &&
   (filter.sequenceId ?? job.sequenceId) === job.sequenceId &&
   (filter.rootSequenceId ?? job.rootSequenceId) === job.rootSequenceId &&
   (filter.failureReasons === undefined ||
@@ -52,6 +54,8 @@ const drawFilter = ({ model, now }: World, draw: Draw): JobFilter => {
     { queues: [queues[1], "nobody's queue"] },
     { typeNames: [typeNames[0]] },
     { sequenceTypeNames: [typeNames[1]] },
+    { deduplicationKeys: ["key-1"] },
+    { deduplicationKeys: ["key-1", "key-2"], sequenceTypeNames: [...typeNames] },
     { failureReasons: ["blocker_failed", "cancelled"] },
     { ids: draw.some([...model.jobs.keys()], 3) },
     { sequenceId: draw.pick([...sequenceIds(model), "00000000-0000-4000-8000-000000000000"]) },

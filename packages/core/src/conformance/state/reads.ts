@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { JobFilter } from "../../contracts/state-adapter.ts";
+import type { StateJob } from "../../model/job.ts";
 import { baseTime } from "../state-fixture.ts";
 import { completion, failure } from "../state-scenario.ts";
 import type { StateScenario } from "../state-scenario.ts";
@@ -159,6 +160,47 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     for (const [filter, expected] of cases) {
       assert.deepEqual(await inputsFor(scenario, filter), expected, JSON.stringify(filter));
     }
+  });
+
+  test("a filter by deduplication key finds what was started with it, also when it has finished", async (scenario) => {
+    const { queue, typeName } = scenario;
+    const withKey = (input: string, key: string, more = {}): Promise<StateJob> =>
+      scenario.start({ input, deduplication: { key, strategy: "completed", windowMs: null }, ...more });
+    await scenario.endWorkerless(await withKey("earlier", "one, and a comma"), completion);
+    const current = await withKey("current", "one, and a comma");
+    await withKey("other type", "one, and a comma", { typeName: `${typeName}-2` });
+    await withKey("other key", "two");
+    await scenario.start({ input: "no key" });
+    await scenario.continueSequence(await scenario.run(current), { input: "continued" });
+
+    const cases: [JobFilter, string[]][] = [
+      [{ deduplicationKeys: ["one, and a comma"] }, ["current", "earlier", "other type"]],
+      [{ deduplicationKeys: ["two", "none"] }, ["other key"]],
+      [{ deduplicationKeys: [] }, []],
+      [
+        { deduplicationKeys: ["one, and a comma", "two"], sequenceTypeNames: [typeName] },
+        ["current", "earlier", "other key"],
+      ],
+      [{ deduplicationKeys: ["two"], sequenceTypeNames: [`${typeName}-2`] }, []],
+      [{ deduplicationKeys: ["one, and a comma"], statuses: ["pending"] }, ["other type"]],
+      [{ deduplicationKeys: ["one, and a comma"], sequenceId: current.id }, ["current"]],
+    ];
+    for (const [filter, expected] of cases) {
+      assert.deepEqual(await inputsFor(scenario, filter), expected, JSON.stringify(filter));
+      const counts = await scenario.adapter.countJobs({ filter: { queues: [queue], ...filter } });
+      assert.equal(
+        counts.reduce((sum, { count }) => sum + count, 0),
+        expected.length,
+      );
+    }
+    const call = {
+      filter: { deduplicationKeys: ["one, and a comma", "two"], sequenceTypeNames: [typeName] },
+      order: "newest",
+      limit: 2,
+    } as const;
+    const first = await scenario.adapter.listJobs({ ...call, after: null });
+    const second = await scenario.adapter.listJobs({ ...call, after: first.next });
+    assert.deepEqual([first.jobs.length, second.jobs.length, second.next], [2, 1, null]);
   });
 
   test("a filter by sequence finds its continuations", async (scenario) => {
