@@ -66,6 +66,17 @@ const withOwnPool = async <T>(use: (own: PgStateProvider<never, never>) => Promi
 };
 
 describe("migrate", () => {
+  /** As the first version does it. */
+  const storeJob = (): Promise<unknown> =>
+    pool.query(
+      `INSERT INTO ${schema}.job (id, sequence_id, root_sequence_id, lane, created_at, due_at, scheduled_at,
+         sequence_created_at, status, priority, sequence_index, max_attempts, ready, queue, type_name,
+         sequence_type_name, input)
+       SELECT id, id, id, $1, 1, 1, 1, 1, 'pending', 0, 0, 4, true, 'default', 'work', 'work', 'null'
+       FROM gen_random_uuid() AS id`,
+      [laneNumber("default", "work")],
+    );
+
   it("says what is to be done, does it once, and can be asked again", async () => {
     const before = await migrationStatus(provider, tables, migrations);
     expect(before.applied).toEqual([]);
@@ -154,6 +165,7 @@ describe("migrate", () => {
     const sql = postgres(url, { max: 2, onnotice: () => {} });
     const throughAnother = createPostgresJsProvider({ sql });
     await migrate(provider, tables, migrations);
+    await storeJob();
     const version = migrations.length + 1;
     const outside: Migration = {
       version,
@@ -178,16 +190,27 @@ describe("migrate", () => {
     expect(rows).toEqual([{ valid: true }]);
   });
 
+  it("manages with a single connection where there are no jobs yet, and says what it needs where there are", async () => {
+    const single = new pg.Pool({ connectionString: url, max: 1 });
+    const throughOne = createPgPoolProvider({ pool: single });
+    await migrate(throughOne, tables, migrations);
+    expect((await migrationStatus(provider, tables, migrations)).pending).toEqual([]);
+    await storeJob();
+    const concurrently: Migration = {
+      version: migrations.length + 1,
+      name: "index without locking",
+      outsideTransaction: true,
+      statements: ({ job }) => [`CREATE INDEX CONCURRENTLY IF NOT EXISTS job_extra ON ${job} (created_at)`],
+    };
+    await expect(migrate(throughOne, tables, [...migrations, concurrently])).rejects.toThrow(
+      "allow its pool at least two",
+    );
+    await single.end();
+  });
+
   it("takes over jobs that the first version has stored", async () => {
     await migrate(provider, tables, migrations.slice(0, 1));
-    await pool.query(
-      `INSERT INTO ${schema}.job (id, sequence_id, root_sequence_id, lane, created_at, due_at, scheduled_at,
-         sequence_created_at, status, priority, sequence_index, max_attempts, ready, queue, type_name,
-         sequence_type_name, input)
-       SELECT id, id, id, $1, 1, 1, 1, 1, 'pending', 0, 0, 4, true, 'default', 'work', 'work', 'null'
-       FROM gen_random_uuid() AS id`,
-      [laneNumber("default", "work")],
-    );
+    await storeJob();
     const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
     const [job] = await claim(adapter, { limit: 5 });
     expect(job).toMatchObject({ attempt: 1, maxAttemptsGiven: true, lastFailedAt: null });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BaseStateAdapterContext } from "leasehold/adapter";
+import { type BaseStateAdapterContext, InvalidOptionError } from "leasehold/adapter";
 import type { Migration } from "./migrations/migration.ts";
 import type { PgStateProvider } from "./provider.ts";
 import type { Tables } from "./tables.ts";
@@ -85,6 +85,35 @@ const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context
 
 const lockTimeoutMs = 1_000;
 
+/** Whether an index can be built in the transaction: there are no jobs yet, or no other connection to hold up. */
+const holdsNobodyUp = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {
+  if (provider.hasSingleConnection === true) return true;
+  const [row] = await provider.executeSql(ctx, {
+    sql: `SELECT NOT EXISTS (SELECT FROM ${tables.job}) AS empty`,
+    params: [],
+  });
+  return row?.["empty"] === true;
+};
+
+const secondConnectionMs = 5_000;
+
+/** The lock keeps one connection. A pool that has no other would wait for itself for ever. */
+const assertSecondConnection = async (provider: AnyProvider): Promise<void> => {
+  const done = new AbortController();
+  const tooLate = async (): Promise<never> => {
+    await sleep(secondConnectionMs, undefined, { signal: done.signal });
+    throw new InvalidOptionError(
+      "stateProvider",
+      "must have a second connection to spare for this migration, and gave none within 5 s: allow its pool at least two",
+    );
+  };
+  try {
+    await Promise.race([provider.executeSql(undefined, { sql: "SELECT 1", params: [] }), tooLate()]);
+  } finally {
+    done.abort();
+  }
+};
+
 const applyMigration = async (
   provider: AnyProvider,
   tables: Tables,
@@ -95,10 +124,15 @@ const applyMigration = async (
     for (const sql of migration.statements(tables))
       await provider.executeSql(own, { sql: change(sql), params: [], alone: own === undefined });
   };
-  if (migration.outsideTransaction === true && provider.hasSingleConnection === true) {
-    // There is no other connection to do it on, and nobody whom it could hold up.
+  // A step that changes a table needs it to itself for a moment. While it waits for that, everybody else waits behind
+  // it: so it waits briefly, and tries again later.
+  const limitWaiting = (): Promise<unknown> =>
+    provider.executeSql(ctx, { sql: `SET LOCAL lock_timeout = '${lockTimeoutMs}ms'`, params: [] });
+  if (migration.outsideTransaction === true && (await holdsNobodyUp(provider, tables, ctx))) {
+    await limitWaiting();
     await run(ctx, (sql) => sql.replace(" INDEX CONCURRENTLY ", " INDEX "));
   } else if (migration.outsideTransaction === true) {
+    await assertSecondConnection(provider);
     // The transaction that holds the lock stays open meanwhile; the work itself happens on another connection. The
     // setting keeps it from being ended for its idleness, and as a statement without a snapshot it lets go of the last
     // one: `CREATE INDEX CONCURRENTLY` waits for all of those.
@@ -109,9 +143,7 @@ const applyMigration = async (
     // Not by `provideContext`: `postgres` with `fetch_types: false` never hands out a connection it has to open for that.
     await run(undefined);
   } else {
-    // A step that changes a table needs it to itself for a moment. While it waits for that, everybody else waits behind
-    // it: so it waits briefly, and tries again later.
-    await provider.executeSql(ctx, { sql: `SET LOCAL lock_timeout = '${lockTimeoutMs}ms'`, params: [] });
+    await limitWaiting();
     await run(ctx);
   }
   await provider.executeSql(ctx, {
