@@ -83,7 +83,7 @@ const detailedCounters: {
   jobDeleted: [
     "job.deleted",
     "{job}",
-    "Jobs deleted by hand, by the status they had",
+    "Jobs deleted by hand, and failed ones pruned, by the status they had",
     ({ queue, typeName, status }) => ({ queue, typeName, status }),
   ],
   jobSequenceFailed: [

@@ -47,7 +47,7 @@ export interface LeaseholdEvents {
   jobCancelled: JobEventData;
   /** A failed job is alive again. `revivedBy` is the job whose redrive brought it back, null for one chosen itself. */
   jobRedriven: JobEventData & { readonly revivedBy: string | null };
-  /** Deleted by `deleteJobSequences`, in whatever status. */
+  /** Deleted by `deleteJobSequences`, in whatever status, or pruned after it had failed. */
   jobDeleted: JobEventData & { readonly status: JobStatus };
   jobReaped: JobEventData & { readonly previousWorkerId: string | null };
   jobSequenceCompleted: JobEventData;

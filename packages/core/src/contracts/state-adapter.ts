@@ -202,6 +202,8 @@ export interface PruneRule {
 
 export interface PruneResult {
   readonly deletedJobs: number;
+  /** Those of them that had failed. */
+  readonly failedJobs: readonly JobReference[];
   /** Where the pass goes on, in the store's own words; null at its end. */
   readonly next: string | null;
 }

@@ -70,11 +70,18 @@ export const pruneJobSequences = async (
   return { deletedJobs };
 };
 
+/** Completed jobs go in great numbers and silently; a failed one less is a change that a count of them must follow. */
+export const announcePruned = ({ observe }: Engine, result: PruneResult | null): void => {
+  for (const job of result?.failedJobs ?? [])
+    observe("jobDeleted", () => ({ status: "failed", ...jobEventData(job) }));
+};
+
 const prunePass = async (engine: Engine, rule: PruneRule, limit: number): Promise<number> => {
   let deletedJobs = 0;
   let after: string | null = null;
   do {
     const result: PruneResult | null = await engine.store.pruneSequences({ rules: [rule], limit, after });
+    announcePruned(engine, result);
     deletedJobs += result?.deletedJobs ?? 0;
     after = result?.next ?? null;
   } while (after !== null);

@@ -64,5 +64,9 @@ export const pruneSequences = (store: JobStore, { rules, limit }: PruneCall): Pr
   }
   const records = trees.flat();
   for (const record of records) store.remove(record);
-  return { deletedJobs: records.length, next: trees.length >= limit ? "more" : null };
+  return {
+    deletedJobs: records.length,
+    failedJobs: records.filter(({ row }) => row.status === "failed").map(({ row }) => referenceTo(row)),
+    next: trees.length >= limit ? "more" : null,
+  };
 };

@@ -1,3 +1,4 @@
+import { announcePruned } from "../engine/delete.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
@@ -29,6 +30,7 @@ export const startPruner = (worker: WorkerContext): Loop | undefined => {
     if (after === null) rules = retention.rulesAt(await store.getTime());
     const startedAt = clock.monotonic();
     const result = await store.pruneSequences({ rules, limit: batchSize, after, alone: true });
+    announcePruned(engine, result);
     after = result?.next ?? null;
     return after === null ? rest() : Math.max(1, clock.monotonic() - startedAt);
   });

@@ -2,6 +2,7 @@ import {
   dropNeededTrees,
   type FinishedJob,
   isPastRetention,
+  type JobReference,
   type JobStatus,
   type PruneBounds,
   type PruneResult,
@@ -164,6 +165,29 @@ const dropNeeded = async (
   return trees.filter(({ root }) => going.has(root.id));
 };
 
+/** Most jobs that are pruned have completed, so what is told of failed ones is read for these alone. */
+const readFailed = async (
+  { query, tables: { job, idType } }: Database,
+  ctx: Context,
+  trees: readonly Tree[],
+): Promise<JobReference[]> => {
+  const failed = trees.flatMap(({ jobs }) => jobs).filter(({ status }) => status === "failed");
+  if (failed.length === 0) return [];
+  const rows = await query(ctx, {
+    sql: `SELECT id, type_name, queue, sequence_id, sequence_type_name, root_sequence_id FROM ${job}
+      WHERE id = ANY ($1::${idType}[])`,
+    params: [arrayLiteral(failed.map(({ id }) => id))],
+  });
+  return rows.map((row) => ({
+    id: row["id"] as string,
+    typeName: row["type_name"] as string,
+    queue: row["queue"] as string,
+    sequenceId: row["sequence_id"] as string,
+    sequenceTypeName: row["sequence_type_name"] as string,
+    rootSequenceId: row["root_sequence_id"] as string,
+  }));
+};
+
 const positionAfter = (
   before: Position,
   decided: readonly TreeJob[],
@@ -180,7 +204,7 @@ const positionAfter = (
 export const pruneSequences = (database: Database, call: PruneCall): Promise<PruneResult | null> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
     const rules = readPruneRules(call.rules);
-    if (rules.latest === null) return { deletedJobs: 0, next: null };
+    if (rules.latest === null) return { deletedJobs: 0, failedJobs: [], next: null };
     if (call.alone === true && !(await takeTurn(database, ctx))) return null;
     const after: Position = call.after === null ? { finishedAt: 1, passed: [] } : JSON.parse(call.after);
     const size = Math.max(call.limit, smallestPage);
@@ -193,9 +217,10 @@ export const pruneSequences = (database: Database, call: PruneCall): Promise<Pru
     const locked = chosen.length === 0 ? [] : await lockTrees(database, ctx, chosen);
     const going = locked.length === 0 ? [] : await dropNeeded(database, ctx, locked);
     const jobIds = going.flatMap(({ jobs }) => jobs.map(({ id }) => id));
+    const failedJobs = await readFailed(database, ctx, going);
     if (jobIds.length > 0) await deleteJobs(database, ctx, jobIds);
     const isLast = isWhole && page.length < size;
     const removed = new Set(going.map(({ root }) => root.id));
     const next = isLast ? null : JSON.stringify(positionAfter(after, decided, removed));
-    return { deletedJobs: jobIds.length, next };
+    return { deletedJobs: jobIds.length, failedJobs, next };
   });

@@ -127,7 +127,7 @@ it("only one worker at a time prunes alone, and nobody waits for a locked job", 
       expect(await adapter.pruneSequences({ ...call, ctx })).toMatchObject({ deletedJobs: 1 });
       expect(await adapter.pruneSequences(call)).toBeNull();
     });
-    expect(await adapter.pruneSequences(call)).toEqual({ deletedJobs: 0, next: null });
+    expect(await adapter.pruneSequences(call)).toEqual({ deletedJobs: 0, failedJobs: [], next: null });
   } finally {
     await destroy();
   }

@@ -2,6 +2,7 @@ import {
   dropNeededTrees,
   type FinishedJob,
   isPastRetention,
+  type JobReference,
   type JobStatus,
   type PruneBounds,
   type PruneResult,
@@ -87,6 +88,8 @@ export const createPruning = ({
   const findDependencies = `SELECT b.sequence_id, d.root_sequence_id FROM json_each(?) AS given
     CROSS JOIN ${blocker} AS b INDEXED BY ${blockerSequenceIndex} ON b.sequence_id = given.value
     CROSS JOIN ${job} AS d ON d.id = b.job_id`;
+  const findReferences = `SELECT id, type_name, queue, sequence_id, sequence_type_name, root_sequence_id FROM ${job}
+    WHERE seq IN (SELECT value FROM json_each(?))`;
   const removeJobs = `DELETE FROM ${job} WHERE seq IN (SELECT value FROM json_each(?))`;
   const removeBlockers = `DELETE FROM ${blocker} WHERE job_id IN (SELECT value FROM json_each(?))`;
 
@@ -125,10 +128,21 @@ export const createPruning = ({
     return trees.filter(({ root }) => going.has(root.id));
   };
 
+  /** Most jobs that are pruned have completed, so what is told of failed ones is read for these alone. */
+  const readFailed = (db: SqliteConnection, jobs: readonly TreeJob[]): JobReference[] => {
+    const failed = jobs.filter(({ status }) => status === "failed");
+    if (failed.length === 0) return [];
+    const rows = db.query(findReferences, [JSON.stringify(failed.map(({ seq }) => seq))]);
+    return (rows as readonly string[][]).map(
+      ([id, typeName, queue, sequenceId, sequenceTypeName, rootSequenceId]) =>
+        ({ id, typeName, queue, sequenceId, sequenceTypeName, rootSequenceId }) as JobReference,
+    );
+  };
+
   return {
     pruneSequences: (db, call) => {
       const rules = readPruneRules(call.rules);
-      if (rules.latest === null) return { deletedJobs: 0, next: null };
+      if (rules.latest === null) return { deletedJobs: 0, failedJobs: [], next: null };
       const after = (call.after === null ? [-1, -1] : JSON.parse(call.after)) as Position;
       const size = Math.max(call.limit, smallestPage);
       const page = read(db, findPage, [rules.latest, ...after, size]);
@@ -138,12 +152,13 @@ export const createPruning = ({
       const last = isWhole ? page.at(-1) : chosen.at(-1)?.root;
 
       const jobs = dropNeeded(db, chosen).flatMap((tree) => tree.jobs);
+      const failedJobs = readFailed(db, jobs);
       const waiting = jobs.filter(({ hasBlockers }) => hasBlockers).map(({ id }) => id);
       if (waiting.length > 0) db.run(removeBlockers, [JSON.stringify(waiting)]);
       if (jobs.length > 0) db.run(removeJobs, [JSON.stringify(jobs.map(({ seq }) => seq))]);
       const isLast = isWhole && page.length < size;
       const next = isLast || last === undefined ? null : JSON.stringify([last.createdAt, last.seq]);
-      return { deletedJobs: jobs.length, next };
+      return { deletedJobs: jobs.length, failedJobs, next };
     },
   };
 };

@@ -40,14 +40,14 @@ export const pruneAll = (
   store: ModelStore,
   finishedBefore: number,
   statuses: readonly ("completed" | "failed")[],
-): number => {
+): { readonly deleted: number; readonly failed: number } => {
   const isPrunable = (tree: readonly ModelJob[]): boolean =>
     tree.every(({ sequenceId }) => {
       const current = currentJob(store, sequenceId);
       const finishedAt = current?.completedAt ?? current?.failedAt ?? Number.POSITIVE_INFINITY;
       return finishedAt < finishedBefore && statuses.some((status) => status === current?.status);
     });
-  let pruned = 0;
+  let [deleted, failed] = [0, 0];
   for (;;) {
     const roots = allJobs(store).filter(({ id, rootSequenceId }) => id === rootSequenceId);
     const tree = roots
@@ -56,8 +56,9 @@ export const pruneAll = (
         (jobs) =>
           isPrunable(jobs) && dependantRootsOf(store, jobs).every((root) => root === jobs[0]!.rootSequenceId),
       );
-    if (tree === undefined) return pruned;
+    if (tree === undefined) return { deleted, failed };
     remove(store, tree);
-    pruned += tree.length;
+    deleted += tree.length;
+    failed += tree.filter(({ status }) => status === "failed").length;
   }
 };

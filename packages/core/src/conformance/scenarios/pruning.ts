@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { LeaseholdEvents } from "../../contracts/events.ts";
 import { createLeasehold } from "../../leasehold.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
@@ -12,7 +13,7 @@ const jobTypes = defineUnionJobTypes<{
 
 export const describePruning: Scenario = ({ testAlone }) => {
   testAlone("finished trees go, by age and status; the rest stays", jobTypes, async (story) => {
-    const { leasehold, work, completion, failure, stateAdapter, queue } = story;
+    const { leasehold, work, events, completion, failure, stateAdapter, queue } = story;
     await work(
       leasehold
         .createWorker()
@@ -53,23 +54,32 @@ export const describePruning: Scenario = ({ testAlone }) => {
     assert.deepEqual(await leasehold.pruneJobSequences({ olderThanMs: 0, statuses: ["failed"] }), {
       deletedJobs: 1,
     });
+    // So that failures less deletions are what is left.
+    assert.deepEqual(
+      events.all("jobDeleted").map(({ id, status, typeName }) => [id, status, typeName]),
+      [[failed.id, "failed", "part"]],
+    );
     assert.equal((await leasehold.getJob({ id: open.id }))?.status, "pending");
   });
 
   testAlone("workers remove what is past its retention, and nothing else", jobTypes, async (story) => {
     const { stateAdapter } = story;
+    const deletions: LeaseholdEvents["jobDeleted"][] = [];
     const leasehold = await createLeasehold({
       stateAdapter,
       jobTypes: defineUnionJobTypes<{
         short: { input: null; output: null };
         kept: { input: null; output: null };
         failing: { input: null; output: null };
-      }>({ kept: { retention: { completedMs: null } } }),
+        forgotten: { input: null; output: null };
+      }>({ kept: { retention: { completedMs: null } }, forgotten: { retention: { failedMs: 1 } } }),
+      observabilityAdapter: { jobDeleted: (data) => deletions.push(data) },
       defaults: { retention: { completedMs: 1 } },
     });
     const short = await leasehold.startJobSequence({ typeName: "short" });
     const kept = await leasehold.startJobSequence({ typeName: "kept" });
     const failing = await leasehold.startJobSequence({ typeName: "failing", maxAttempts: 1 });
+    const forgotten = await leasehold.startJobSequence({ typeName: "forgotten", maxAttempts: 1 });
     const open = await leasehold.startJobSequence({ typeName: "short", schedule: { afterMs: 3_600_000 } });
     const worker = await leasehold
       .createWorker()
@@ -81,6 +91,12 @@ export const describePruning: Scenario = ({ testAlone }) => {
           throw new Error("no");
         },
       })
+      .implementJobType({
+        typeName: "forgotten",
+        process: async () => {
+          throw new Error("no");
+        },
+      })
       .start({ pruneIntervalMs: 10, pollIntervalMs: 10 });
     const status = async ({ id }: { readonly id: string }): Promise<string | undefined> =>
       (await leasehold.getJob({ id }))?.status;
@@ -88,12 +104,17 @@ export const describePruning: Scenario = ({ testAlone }) => {
       await until(async () => (await status(kept)) === "completed", "the one is completed");
       await until(async () => (await status(failing)) === "failed", "the other has failed");
       await until(async () => (await status(short)) === undefined, "what is past its retention is gone");
+      await until(() => deletions.length > 0, "the failed one that went is announced");
       // One more pass, at the end of which the rest would be gone too.
       const second = await leasehold.startJobSequence({ typeName: "short" });
       await until(async () => (await status(second)) === undefined, "the second is gone");
       assert.deepEqual(
         [await status(kept), await status(failing), await status(open)],
         ["completed", "failed", "pending"],
+      );
+      assert.deepEqual(
+        deletions.map(({ id, status }) => [id, status]),
+        [[forgotten.id, "failed"]],
       );
     } finally {
       await worker.stop();

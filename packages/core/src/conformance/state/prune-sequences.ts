@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { PruneResult, PruneRule } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
+import { type JobReference, referenceTo, type StateJob } from "../../model/job.ts";
 import { baseTime } from "../state-fixture.ts";
 import { completion, failure } from "../state-scenario.ts";
 import type { StateScenario } from "../state-scenario.ts";
@@ -144,6 +144,27 @@ export const describePruneSequences = ({ testAlone: test }: StateSuite): void =>
     assert.equal(first?.deletedJobs, 2);
     assert.equal((await remaining(scenario)).length, 3);
     assert.equal((await scenario.adapter.pruneSequences({ ...call, after: first.next }))?.deletedJobs, 2);
+  });
+
+  test("tells which of the jobs it removed had failed", async (scenario) => {
+    const root = await scenario.start({ typeName: `${scenario.typeName}-2` });
+    const child = await scenario.start({ rootSequenceId: root.id, originId: root.id });
+    const [completed, failed, young] = await scenario.startMany([{}, {}, {}]);
+    assert.ok(completed && failed && young);
+    for (const job of [root, completed]) await scenario.endWorkerless(job, completion);
+    for (const job of [child, failed]) await scenario.endWorkerless(job, failure);
+    await scenario.endWorkerless(young, failure, baseTime + 2_000);
+    const rules = [
+      { sequenceTypeNames: null, completedBefore: baseTime + 1_000, failedBefore: baseTime + 1_000 },
+    ];
+    const call = { rules, limit: 100, after: null, now: baseTime + 5_000 };
+    const result = await scenario.adapter.pruneSequences(call);
+    assert.equal(result?.deletedJobs, 4);
+    const byId = (a: JobReference, b: JobReference): number => (a.id < b.id ? -1 : 1);
+    assert.deepEqual(
+      [...result.failedJobs].sort(byId),
+      [child, failed].map((job) => referenceTo(job)).sort(byId),
+    );
   });
 
   test("a rule is for the types of root sequences it names, another for all the rest", async (scenario) => {
