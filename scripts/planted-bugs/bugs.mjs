@@ -109,7 +109,7 @@ plant("redrive beside a live duplicate", [
 ]);
 plant("redrive forgets the cascade", [
   "memory/redrive.js",
-  "revived: reviveDependants(store, record.row.sequenceId, now)",
+  "revived: reviveDependants(store, record.row.sequenceId, from)",
   "revived: []",
 ]);
 plant("redrive starts the version again", [

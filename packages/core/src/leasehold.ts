@@ -77,7 +77,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   options: LeaseholdOptions<TDefs, TStateAdapter>,
 ): Promise<Leasehold<TDefs, TStateAdapter>> => {
   const engine = createEngine(options);
-  const gate = processGateOf(options.runtime);
+  const gate = processGateOf(options.runtime ?? undefined);
   const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => {
     const view = viewSequence(engine, sequence);
     view["deduplicated"] = deduplicated;

@@ -43,7 +43,8 @@ const startFleet = async (size: number, pollIntervalMs: number) => {
   const notifyErrors: string[] = [];
   const open = (notifyAdapter: NotifyAdapter) =>
     createLeasehold({
-      stateAdapter: store.adapter,
+      // A copy: instances with the same state adapter hint each other within the process, beside the broker.
+      stateAdapter: { ...store.adapter },
       notifyAdapter,
       jobTypes,
       observabilityAdapter: { notifyAdapterError: ({ operation }) => notifyErrors.push(operation) },
