@@ -126,6 +126,7 @@ const filters = [
   "queue",
   "typeName",
   "sequenceTypeName",
+  "deduplicationKey",
   "failureReason",
   "sequenceId",
   "rootSequenceId",
@@ -302,8 +303,12 @@ const objects: Record<string, OptionsObject> = {
   },
   explainJob: { names: ["id"], pass: (options) => api["explainJob"]!({ id: sequence.id, ...options }) },
   listJobs: {
-    names: [...filters, ...page, "order", "after"],
+    names: [...filters, ...page, "order", "after", "input"],
     pass: (options) => api["listJobs"]!(options),
+  },
+  "input of listJobs": {
+    names: ["path", "equals"],
+    pass: (input) => api["listJobs"]!({ input }),
   },
   listSequenceJobs: {
     names: ["id", ...page],

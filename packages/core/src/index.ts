@@ -24,6 +24,7 @@ export type {
 export type {
   JobCountRow,
   JobExplanation,
+  InputMatch,
   JobFilterOptions,
   JobListing,
   ListJobsOptions,

@@ -37,6 +37,12 @@ export interface JobFilterOptions<
   readonly finishedBefore?: Date | undefined;
 }
 
+export interface InputMatch {
+  /** From the outside in: names of properties, and places in arrays. */
+  readonly path: readonly (string | number)[];
+  readonly equals: string | number | boolean | null;
+}
+
 export interface PageOptions {
   /** Default: 50. */
   readonly limit?: number | undefined;
@@ -51,6 +57,12 @@ export interface ListJobsOptions<
   TStatus extends JobStatus,
 >
   extends JobFilterOptions<TDefs, TJobId, TTypeName, TStatus>, PageOptions {
+  /**
+   * Jobs whose input has this value in this place. It is a search through the jobs that the other filters leave, in the
+   * order of the list and a bounded number at a time: a page can be short, or empty, and have a cursor. Only with the
+   * default codec.
+   */
+  readonly input?: InputMatch | undefined;
   /** By creation. Default: `"newest"` first. */
   readonly order?: "newest" | "oldest" | undefined;
   /** Instead of a cursor: begins after this job, which must still be there. It need not fit the filter. */

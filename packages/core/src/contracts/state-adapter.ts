@@ -219,6 +219,8 @@ export interface JobFilter {
   readonly sequenceId?: string | undefined;
   readonly rootSequenceId?: string | undefined;
   readonly failureReasons?: readonly FailureReason[] | undefined;
+  /** The text of the input contains this, letter for letter. It need not be faster than a look at every job. */
+  readonly inputContains?: string | undefined;
   /** From this moment on. */
   readonly createdFrom?: number | undefined;
   /** Up to, not including, this moment. */

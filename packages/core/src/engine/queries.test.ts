@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { InvalidOptionError, JobNotFoundError } from "../errors.ts";
+import { jsonCodec } from "../model/codec.ts";
 import type { DefineContinuationInput, DefineContinuationOutput } from "../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import { createTestBench } from "../testing/test-bench.ts";
@@ -51,5 +52,27 @@ describe("queries", () => {
     await expect(leasehold.listJobs({ after: "e" })).rejects.toBeInstanceOf(JobNotFoundError);
     const { cursor } = await leasehold.listJobs({ limit: 1 });
     await expect(leasehold.listJobs({ after: "a", cursor })).rejects.toBeInstanceOf(InvalidOptionError);
+  });
+
+  it("refuse to search inputs for what cannot be found", async () => {
+    const { leasehold } = await createTestBench({ jobTypes });
+    const { leasehold: foreign } = await createTestBench({
+      jobTypes,
+      codec: { ...jsonCodec, name: "own" },
+    });
+    const list = (input: unknown, one: Pick<typeof leasehold, "listJobs"> = leasehold): Promise<unknown> =>
+      one.listJobs({ input: input as never });
+    for (const input of [
+      "42",
+      { path: "id", equals: 1 },
+      { path: [1.5], equals: 1 },
+      { path: ["id"], equals: {} },
+      { path: ["id"], equals: Number.NaN },
+      { path: ["id"] },
+      { path: ["id"], equal: 1 },
+    ]) {
+      await expect(list(input), JSON.stringify(input)).rejects.toBeInstanceOf(InvalidOptionError);
+    }
+    await expect(list({ path: ["id"], equals: 1 }, foreign)).rejects.toThrow(/codec is JSON/);
   });
 });

@@ -10,6 +10,7 @@ import {
   requirePlainObject,
 } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
+import { parseInputSearch } from "./input-search.ts";
 import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
 import { findContext } from "./transaction.ts";
 import { type JobView, type SequenceView, viewFields, viewJobs, viewSequence } from "./view.ts";
@@ -21,7 +22,7 @@ export interface JobListing {
 }
 
 const pageOptions = { limit: true, cursor: true } as const;
-const listOptions = { ...pageOptions, ...jobFilterOptions, order: true, after: true } as const;
+const listOptions = { ...pageOptions, ...jobFilterOptions, order: true, after: true, input: true } as const;
 const pageOfViewOptions = { ...viewFields, ...pageOptions } as const;
 const defaultPageSize = 50;
 const largestPage = 1_000;
@@ -100,15 +101,19 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
   const order =
     options["order"] === undefined ? "newest" : requireOneOf(options["order"], "order", ["newest", "oldest"]);
   const kind = `jobs-${order}`;
-  const filter = parseJobFilter(pickFilter(options));
+  const search = parseInputSearch(engine.codec, options["input"]);
+  const filter = { ...parseJobFilter(pickFilter(options)), ...(search && { inputContains: search.text }) };
   const { limit, after } = parsePage(kind, options);
   const start = await findPosition(engine, ctx, options);
-  let page = await engine.store.listJobs({ ctx, filter, order, limit, after: start ?? after });
+  const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
+    const page = await engine.store.listJobs({ ctx, filter, order, limit: most, after: from });
+    return search ? { ...page, jobs: page.jobs.filter(({ input }) => search.matches(input)) } : page;
+  };
+  let page = await look(limit, start ?? after);
   // A store looks at a bounded number of jobs at a time; a filter that few of them match is worth some more looks.
   for (let looks = 1; page.next !== null && page.jobs.length < limit && looks < mostLooks; looks += 1) {
     const { jobs, next } = page;
-    const more = { ctx, filter, order, limit: limit - jobs.length, after: next };
-    const rest = await engine.store.listJobs(more);
+    const rest = await look(limit - jobs.length, next);
     page = { jobs: [...jobs, ...rest.jobs], next: rest.next };
   }
   return viewPage(engine, ctx, kind, page);

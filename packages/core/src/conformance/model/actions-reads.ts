@@ -43,6 +43,7 @@ const fits = (job: ModelJob, filter: JobFilter): boolean =>
   (filter.rootSequenceId ?? job.rootSequenceId) === job.rootSequenceId &&
   (filter.failureReasons === undefined ||
     (job.failureReason !== null && filter.failureReasons.includes(job.failureReason))) &&
+  (filter.inputContains === undefined || job.input.includes(filter.inputContains)) &&
   isWithin(job.createdAt, filter.createdFrom, filter.createdBefore) &&
   isWithin(job.completedAt ?? job.failedAt, filter.finishedFrom, filter.finishedBefore);
 
@@ -56,6 +57,7 @@ const drawFilter = ({ model, now }: World, draw: Draw): JobFilter => {
     { sequenceTypeNames: [typeNames[1]] },
     { deduplicationKeys: ["key-1"] },
     { deduplicationKeys: ["key-1", "key-2"], sequenceTypeNames: [...typeNames] },
+    { inputContains: "1" },
     { failureReasons: ["blocker_failed", "cancelled"] },
     { ids: draw.some([...model.jobs.keys()], 3) },
     { sequenceId: draw.pick([...sequenceIds(model), "00000000-0000-4000-8000-000000000000"]) },

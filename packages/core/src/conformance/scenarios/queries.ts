@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { InvalidOptionError } from "../../errors.ts";
 import type {
   DefineBlocker,
@@ -17,6 +18,15 @@ interface Definitions {
 }
 
 const jobTypes = defineUnionJobTypes<Definitions>();
+
+interface SearchDefinitions {
+  look: {
+    input: { id?: string | number | null; tags?: string[]; inner?: { id: string | number } };
+    output: null;
+  };
+}
+
+const searchTypes = defineUnionJobTypes<SearchDefinitions>();
 
 const unknownId = "01890000-0000-7000-8000-000000000000";
 
@@ -51,6 +61,44 @@ const setScene = async ({ leasehold, work, events, completion, queue }: Story<De
 };
 
 export const describeQueries: Scenario = ({ test }) => {
+  test("jobs by a value inside their input", searchTypes, async ({ leasehold, queue }) => {
+    const inputs: SearchDefinitions["look"]["input"][] = [
+      { id: 4, tags: ["a", "b"] },
+      { id: 42, tags: [], inner: { id: "42" } },
+      { id: "42" },
+      { tags: ['"id":42'], inner: { id: 42 } },
+      { id: null, tags: ["b"] },
+      { id: -0 },
+      { id: 0 },
+    ];
+    const sequences = inputs.map((input) => ({ typeName: "look" as const, input }));
+    for (const sequence of sequences) await leasehold.startJobSequence(sequence);
+    const find = async (path: readonly (string | number)[], equals: string | number | boolean | null) => {
+      const found: number[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: {
+          readonly jobs: readonly { readonly input: unknown }[];
+          readonly cursor: string | null;
+        } = await leasehold.listJobs({ queue, input: { path, equals }, order: "oldest", limit: 1, cursor });
+        for (const { input } of page.jobs)
+          found.push(inputs.findIndex((one) => isDeepStrictEqual(one, input)));
+        cursor = page.cursor;
+      } while (cursor !== null);
+      return found;
+    };
+    assert.deepEqual(await find(["id"], 4), [0]);
+    assert.deepEqual(await find(["id"], 42), [1]);
+    assert.deepEqual(await find(["id"], "42"), [2]);
+    assert.deepEqual(await find(["inner", "id"], 42), [3]);
+    assert.deepEqual(await find(["id"], null), [4]);
+    assert.deepEqual(await find(["id"], -0), [5]);
+    assert.deepEqual(await find(["id"], 0), [6]);
+    assert.deepEqual(await find(["tags", 0], "b"), [4]);
+    assert.deepEqual(await find(["tags", "length"], 0), []);
+    assert.deepEqual(await find([], true), []);
+  });
+
   test("a job by its id, of whatever or of a given type", jobTypes, async ({ leasehold, queue }) => {
     const started = await leasehold.startJobSequence({
       typeName: "load",

@@ -203,6 +203,22 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     assert.deepEqual([first.jobs.length, second.jobs.length, second.next], [2, 1, null]);
   });
 
+  test("a filter by the text of the input takes every character as it is", async (scenario) => {
+    const inputs = ['{"a":"50%_\\\\ é😀 \'"}', '{"A":"50%"}', '{"a":5}', "not JSON: {"];
+    await scenario.startMany(inputs.map((input) => ({ input })));
+    const cases: [string, number[]][] = [
+      ['"a":', [0, 2]],
+      ["50%_", [0]],
+      ["\\\\ é😀 '", [0]],
+      ["5_", []],
+      ["{", [0, 1, 2, 3]],
+    ];
+    for (const [text, expected] of cases) {
+      const wanted = inputs.filter((_, index) => expected.includes(index)).sort();
+      assert.deepEqual(await inputsFor(scenario, { inputContains: text }), wanted, text);
+    }
+  });
+
   test("a filter by sequence finds its continuations", async (scenario) => {
     const first = await scenario.start({ input: "first" });
     await scenario.continueSequence(await scenario.run(first), { input: "second" });
