@@ -134,10 +134,17 @@ it("neither does a listing, in order or narrowed down", async () => {
 
 it("jobs are found by the key and the type of their sequence, not in passing through all", async () => {
   const filter = { deduplicationKeys: ["a"], sequenceTypeNames: ["type"] };
+  // As if each of five keys had been used for many of a hundred thousand jobs.
+  const database = new Database(file);
+  database.exec(`ANALYZE; INSERT INTO sqlite_stat1 VALUES
+    ('leasehold_job', 'leasehold_job_key', '100000 100000 20000 1'),
+    ('leasehold_job', 'leasehold_job_created', '100000 1 1')`);
+  database.close();
   await list(filter);
+  await adapter.listJobs({ filter, order: "oldest", limit: 10, after: null });
   await adapter.countJobs({ filter });
   const ofJobs = readPlans().filter(({ sql }) => sql.includes("deduplication_key"));
-  expect(ofJobs).toHaveLength(2);
+  expect(ofJobs).toHaveLength(3);
   for (const { details } of ofJobs)
     expect(details).toContainEqual(expect.stringContaining("USING INDEX leasehold_job_key"));
 });

@@ -98,6 +98,8 @@ export const createQueries = (tables: Tables, sequences: Sequences, blockers: Bl
       : { ...listed, next: { createdAt: last[0] as number, id: last[1] as string } };
   };
 
+  // Named: where statistics know of few keys, SQLite would rather go through all jobs.
+  const byKey = `INDEXED BY ${keyIndex}`;
   const inBlocked = `j.id IN (SELECT job_id FROM ${blocker} WHERE sequence_id = ?)`;
   const findPlace = `SELECT queue, priority, scheduled_at, seq FROM ${job} WHERE id = ? AND status = 'pending'`;
   // Those that would go first at the moment this one falls due, as far as that can be foreseen.
@@ -114,8 +116,7 @@ export const createQueries = (tables: Tables, sequences: Sequences, blockers: Bl
     listJobs: (db, call) => {
       const { sql, values } = toCondition(call.filter);
       if (isNarrow(call.filter)) return page(db, sql, values, call.order, call);
-      // Named, or SQLite would rather walk through all jobs in the order of the page.
-      if (isByKey(call.filter)) return page(db, sql, values, call.order, call, `INDEXED BY ${keyIndex}`);
+      if (isByKey(call.filter)) return page(db, sql, values, call.order, call, byKey);
       return boundedPage(db, sql, values, call);
     },
     listBlockedJobs: (db, call) => page(db, inBlocked, [call.sequenceId], "oldest", call),
@@ -127,8 +128,8 @@ export const createQueries = (tables: Tables, sequences: Sequences, blockers: Bl
       const { sql, values } = toCondition(filter);
       return db
         .query(
-          `SELECT j.queue, j.type_name, j.status, count(*) FROM ${job} AS j WHERE ${sql}
-           GROUP BY j.queue, j.type_name, j.status`,
+          `SELECT j.queue, j.type_name, j.status, count(*) FROM ${job} AS j ${isByKey(filter) ? byKey : ""}
+           WHERE ${sql} GROUP BY j.queue, j.type_name, j.status`,
           values,
         )
         .map(([queue, typeName, status, number]) => ({ queue, typeName, status, count: number }) as JobCount);
