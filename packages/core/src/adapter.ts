@@ -22,6 +22,7 @@ export {
   InvalidLeaseDurationError,
   InvalidOptionError,
   JobAlreadyExistsError,
+  JobAttemptEndedError,
   JobNotFoundError,
   LeaseholdError,
   StateNotInTransactionError,

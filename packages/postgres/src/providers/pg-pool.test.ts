@@ -1,3 +1,4 @@
+import { JobAttemptEndedError } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { createPgPoolProvider, type PgContext } from "./pg-pool.ts";
@@ -27,6 +28,18 @@ describe("createPgPoolProvider", () => {
     });
     for (const other of [undefined, null, 1, {}, { client: {} }, { client: null }])
       expect(await provider.isInTransaction(other)).toBe(false);
+  });
+
+  it("gives nobody the client of a handler that was given up on and may go on", async () => {
+    let kept: pg.PoolClient | undefined;
+    const givenUp = provider.runInTransaction(async ({ client }) => {
+      kept = client;
+      throw new JobAttemptEndedError("job-1", "timeout");
+    });
+    await expect(givenUp).rejects.toThrow(JobAttemptEndedError);
+    await expect(kept!.query("SELECT 1")).rejects.toThrow();
+    // Others go on with clients of their own.
+    await provider.runInTransaction(async ({ client }) => expect(client).not.toBe(kept));
   });
 
   it("knows a transaction that its user has begun", async () => {

@@ -1,4 +1,9 @@
-import { InvalidOptionError, requireOptions, type TransactionOptions } from "leasehold/adapter";
+import {
+  InvalidOptionError,
+  JobAttemptEndedError,
+  requireOptions,
+  type TransactionOptions,
+} from "leasehold/adapter";
 import { TransactionRolledBackError } from "../errors.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
 
@@ -108,6 +113,9 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
       await client.query({ text: "ROLLBACK", values: [] }).catch((failure: unknown) => {
         broken = failure instanceof Error ? failure : new Error(String(failure));
       });
+      // A handler that was given up on may still be at work with the client: what it does there must not become part of
+      // somebody else's transaction, so nobody else gets that client.
+      if (error instanceof JobAttemptEndedError) broken ??= error;
       throw error;
     } finally {
       inTransaction.delete(client);
