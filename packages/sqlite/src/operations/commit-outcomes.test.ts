@@ -1,3 +1,4 @@
+import type { StateJob } from "leasehold/adapter";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { claimAll, completion, newJob } from "../test-support/jobs.ts";
 import { createTestStore, type TestStore } from "../test-support/store.ts";
@@ -111,5 +112,39 @@ describe("a batch with one that is different", () => {
       ["pending", three!.leaseToken],
       ["completed", four!.leaseToken],
     ]);
+  });
+});
+
+// After a batch that did not fit, a while goes by before the one statement is tried again: so each of these comes first.
+describe("the first completion that a store gets", () => {
+  const start = async (): Promise<StateJob> => {
+    await store.adapter.createJobs({ jobs: [newJob()] });
+    const [job] = await claimAll(store.adapter);
+    return job!;
+  };
+
+  it("is refused when its lease is another's", async () => {
+    const job = await start();
+    const [result] = await store.adapter.commitOutcomes({
+      outcomes: [{ ...completion(job), leaseToken: "stale" }],
+    });
+    expect(result).toMatchObject({ kind: "refused", reason: "lease_mismatch" });
+    expect((await store.adapter.getJobs({ jobIds: [job.id] }))[0]?.status).toBe("running");
+  });
+
+  it("is refused when its lease has run out", async () => {
+    const job = await start();
+    const now = job.leasedUntil!;
+    const [result] = await store.adapter.commitOutcomes({ outcomes: [completion(job)], now });
+    expect(result).toMatchObject({ kind: "refused", reason: "lease_expired" });
+    expect((await store.adapter.getJobs({ jobIds: [job.id] }))[0]?.status).toBe("running");
+  });
+
+  it("is refused when the job has been cancelled", async () => {
+    const job = await start();
+    await store.adapter.cancelSequences({ sequenceIds: [job.sequenceId], error: "no" });
+    const [result] = await store.adapter.commitOutcomes({ outcomes: [completion(job)] });
+    expect(result).toMatchObject({ kind: "refused", reason: "not_running" });
+    expect((await store.adapter.getJobs({ jobIds: [job.id] }))[0]?.status).toBe("failed");
   });
 });
