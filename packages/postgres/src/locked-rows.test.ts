@@ -1,0 +1,110 @@
+import pg from "pg";
+import type { StateJob } from "leasehold/adapter";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import type { PgStateAdapter } from "./state-adapter.ts";
+import { createPgFixture, type Fixture } from "./testing/fixtures.ts";
+import { claim, completionOf, newJob } from "./testing/store-calls.ts";
+
+let fixture: Fixture;
+let adapter: PgStateAdapter;
+let other: pg.Client;
+
+beforeAll(async () => {
+  other = new pg.Client({ connectionString: inject("postgres18Url") });
+  await other.connect();
+});
+afterAll(() => other.end());
+
+// A store for each, so that a claim of every type meets no job of another test.
+beforeEach(async () => {
+  fixture = await createPgFixture(inject("postgres18Url"));
+  ({ adapter } = fixture);
+  return () => fixture.destroy();
+});
+
+const start = async (count: number, overrides: Parameters<typeof newJob>[0] = {}): Promise<StateJob[]> => {
+  const jobs = Array.from({ length: count }, () => newJob(overrides));
+  return (await adapter.createJobs({ jobs })).map(({ job }) => job);
+};
+
+/** Runs `work` while another transaction, which does not end before, has locked the row. */
+const whileLocked = async <T>({ id }: { readonly id: string }, work: () => Promise<T>): Promise<T> => {
+  await other.query("BEGIN");
+  try {
+    await other.query(`SELECT FROM ${fixture.schema}.job WHERE id = $1 FOR UPDATE`, [id]);
+    return await work();
+  } finally {
+    await other.query("ROLLBACK");
+  }
+};
+
+const idsOf = (jobs: readonly { readonly id: string }[]): string[] => jobs.map(({ id }) => id);
+
+describe("a row that another transaction has locked", () => {
+  const types = (...typeNames: readonly string[]) => ({
+    requests: [{ queue: "default", typeNames, limit: 10 }],
+    limit: 10,
+  });
+
+  it("is passed over by a claim of one type", async () => {
+    const [first, second] = await start(2, { typeName: "one" });
+    expect(idsOf(await whileLocked(first!, () => claim(adapter, types("one"))))).toEqual([second!.id]);
+    expect(idsOf(await claim(adapter, types("one")))).toEqual([first!.id]);
+  });
+
+  it("is passed over by a claim of several types", async () => {
+    const [first, second] = await start(2, { typeName: "one" });
+    const [third] = await start(1, { typeName: "two" });
+    const claimed = await whileLocked(first!, () => claim(adapter, types("one", "two")));
+    expect(idsOf(claimed).sort()).toEqual([second!.id, third!.id].sort());
+  });
+
+  it("is passed over when it falls due", async () => {
+    const [first, second] = await start(2, { typeName: "one", schedule: { afterMs: 1_000 } });
+    const now = second!.scheduledAt + 1;
+    const claimed = await whileLocked(first!, () => claim(adapter, { ...types("one"), now }));
+    expect(idsOf(claimed)).toEqual([second!.id]);
+  });
+
+  it("is passed over when its lease has run out", async () => {
+    await start(2, { typeName: "one" });
+    const [first, second] = await claim(adapter, { ...types("one"), leaseMs: 1_000 });
+    const now = second!.leasedUntil! + 1;
+    const claimed = await whileLocked(first!, () => claim(adapter, { ...types("one"), now }));
+    expect(idsOf(claimed)).toEqual([second!.id]);
+  });
+
+  it("is busy for a renewal, which renews the others", async () => {
+    await start(2, { typeName: "one" });
+    const jobs = await claim(adapter, types("one"));
+    const leases = jobs.map(({ id, leaseToken }) => ({
+      jobId: id,
+      leaseToken: leaseToken!,
+      leaseMs: 60_000,
+    }));
+    const results = await whileLocked(jobs[0]!, () => adapter.renewLeases({ leases }));
+    expect(results.map(({ kind }) => kind)).toEqual(["busy", "renewed"]);
+  });
+
+  it("is passed over by the reaper", async () => {
+    await start(2, { typeName: "one" });
+    const [first, second] = await claim(adapter, { ...types("one"), leaseMs: 1_000 });
+    const now = second!.leasedUntil! + 1;
+    const reaped = await whileLocked(first!, () =>
+      adapter.reapExpiredLeases({ limit: 10, error: "gone", now }),
+    );
+    expect(reaped.map(({ job }) => job.id)).toEqual([second!.id]);
+  });
+
+  it("is passed over by pruning", async () => {
+    await start(2, { typeName: "one" });
+    const jobs = await claim(adapter, types("one"));
+    await adapter.commitOutcomes({ outcomes: jobs.map(completionOf) });
+    const rules = [
+      { sequenceTypeNames: null, completedBefore: Number.MAX_SAFE_INTEGER, failedBefore: null },
+    ] as const;
+    const prune = () => adapter.pruneSequences({ rules, limit: 10, after: null });
+    expect(await whileLocked(jobs[0]!, prune)).toMatchObject({ deletedJobs: 1 });
+    expect(await prune()).toMatchObject({ deletedJobs: 1 });
+  });
+});

@@ -1,0 +1,367 @@
+// Every entry takes one guard, lock, order or limit out of a statement of the PostgreSQL store, or reverses it. `find` must
+// occur exactly once in the source file.
+
+/** @type {{ name: string, patches: { file: string, find: string, replace: string }[] }[]} */
+export const postgresBugs = [];
+
+const plantIn = (folder) => (file, bugs) => {
+  for (const [name, ...patches] of bugs) {
+    postgresBugs.push({
+      name,
+      patches: patches.map(([find, replace]) => ({ file: `${folder}/${file}`, find, replace })),
+    });
+  }
+};
+
+const plant = plantIn("packages/postgres/src/operations");
+
+plant("claim-jobs.ts", [
+  [
+    "a claim of one lane waits for locked jobs",
+    ["FROM allowance)\n    FOR NO KEY UPDATE SKIP LOCKED", "FROM allowance)\n    FOR NO KEY UPDATE"],
+  ],
+  [
+    "a claim of many lanes waits for locked jobs",
+    ["LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED", "LIMIT share.quota FOR NO KEY UPDATE"],
+  ],
+  ["a claim of one lane ignores the request's limit", ["least(size, ($5::int[])[($3::int[])[1]])", "size"]],
+  [
+    "a claim of one lane ignores the limit of the call",
+    ["least(size, ($5::int[])[($3::int[])[1]])", "least(size + 100, ($5::int[])[($3::int[])[1]])"],
+  ],
+  [
+    "a claim of many lanes ignores the limit of the call",
+    ["LIMIT (SELECT size FROM allowance)`;", "LIMIT (SELECT size + 100 FROM allowance)`;"],
+  ],
+  ["a claim of many lanes ignores the requests' limits", ["LIMIT asked.most", "LIMIT asked.most + 100"]],
+  ["lower priorities are claimed first", ['runOrder = "priority DESC,', 'runOrder = "priority ASC,']],
+  [
+    "the scheduled time does not count in the order",
+    ['"priority DESC, due_at, position"', '"priority DESC, position, due_at"'],
+  ],
+  [
+    "of jobs due at the same time the youngest is claimed first",
+    ['"priority DESC, due_at, position"', '"priority DESC, due_at, position DESC"'],
+  ],
+  [
+    "what has just fallen due is passed over by what is in line",
+    ["CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN", "CASE WHEN $9::boolean AND false THEN"],
+  ],
+  [
+    "jobs are claimed before their time",
+    ["AND lane = number AND due_at <= ${now}\n", "AND lane = number AND due_at <= ${now} + 1000\n"],
+    ["WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER", "WHERE ready AND lane = ${lane} ORDER"],
+    ["ORDER BY due_at LIMIT 1) <= ${now}\n) OR CASE", "ORDER BY due_at LIMIT 1) <= ${now} + 1000\n) OR CASE"],
+  ],
+  [
+    "claims wait for a job that falls due and is locked",
+    ["FOR NO KEY UPDATE SKIP LOCKED\n  ) AS pending", "FOR NO KEY UPDATE\n  ) AS pending"],
+  ],
+  [
+    "claims wait for a locked job whose lease has run out",
+    ["FOR NO KEY UPDATE SKIP LOCKED\n  ) AS expired", "FOR NO KEY UPDATE\n  ) AS expired"],
+  ],
+  ["a claim does not count as an attempt", ["attempt = j.attempt + 1,", "attempt = j.attempt,"]],
+  [
+    "a claim does not raise the version",
+    ["lease_version = j.lease_version + 1,", "lease_version = j.lease_version,"],
+  ],
+  ["an expired lease is not counted", ["CASE WHEN j.status = 'running' THEN 1 ELSE 0 END", "0"]],
+  ["a job's own lease time is ignored", ["coalesce(j.lease_ms, $6::bigint)", "$6::bigint"]],
+  ["a claimed job stays in line", ["  ready = false,\n  due_at = ${now} +", "  due_at = ${now} +"]],
+  ["a claim does not note its time", ["last_attempt_at = ${now}\n", "last_attempt_at = j.last_attempt_at\n"]],
+  [
+    "a repeated claim takes what others hold",
+    ["AND lease_token = $2 AND due_at", "AND $2::text IS NOT NULL AND due_at"],
+  ],
+  [
+    "a repeated claim returns jobs whose lease has run out",
+    ["AND lease_token = $2 AND due_at > ${now}\n", "AND lease_token = $2 AND ${now} > 0\n"],
+  ],
+  ["what a repeated claim holds does not count", ["call.limit - held.length", "call.limit"]],
+  [
+    "what a repeated claim holds does not count for its request",
+    ["if (index >= 0) free[index] = (free[index] ?? 0) - 1;", ""],
+  ],
+  [
+    "a repeated claim does not look for what it holds",
+    ["call.retried === true ? await", "call.retried === null ? await"],
+  ],
+]);
+
+plant("next-runnable-in.ts", [
+  [
+    "a job that runs out of attempts is announced as runnable",
+    ["AND attempt < max_attempts AND lane", "AND lane"],
+  ],
+  [
+    "the latest of the scheduled jobs is announced",
+    [
+      "AND j.lane = lane.number\n    ORDER BY due_at LIMIT 1",
+      "AND j.lane = lane.number\n    ORDER BY due_at DESC LIMIT 1",
+    ],
+  ],
+  [
+    "the end of the latest lease is announced",
+    [
+      "lane = ANY ($2::bigint[])\n    ORDER BY due_at LIMIT 1",
+      "lane = ANY ($2::bigint[])\n    ORDER BY due_at DESC LIMIT 1",
+    ],
+  ],
+]);
+
+plant("count-ahead.ts", [
+  ["jobs of other queues are counted as ahead", ["other.queue = j.queue AND ", ""]],
+  [
+    "jobs of lower priority are counted as ahead",
+    ["other.priority > j.priority", "other.priority <> j.priority"],
+  ],
+  ["jobs behind in line are counted as ahead", ["< (j.due_at, j.position)", "> (j.due_at, j.position)"]],
+]);
+
+plant("leases.ts", [
+  [
+    "a renewal does not check the token",
+    ["AND j.lease_token = lease.token AND j.due_at > ${now}", "AND j.due_at > ${now}"],
+    ["WHERE j.id = held.id AND j.lease_token = lease.token", "WHERE j.id = held.id"],
+  ],
+  [
+    "a renewal revives a lease that has run out",
+    ["AND j.lease_token = lease.token AND j.due_at > ${now}", "AND j.lease_token = lease.token"],
+  ],
+  [
+    "a renewal does not check the status",
+    [
+      "WHERE (j.status = 'running') IS TRUE AND j.lease_token = lease.token",
+      "WHERE j.lease_token = lease.token",
+    ],
+  ],
+  ["a renewal waits for locked jobs", ["FOR NO KEY UPDATE OF j SKIP LOCKED", "FOR NO KEY UPDATE OF j"]],
+  ["a renewal forgets the progress", ["coalesce(lease.progress, j.progress)", "lease.progress"]],
+  ["a job is looked at and not locked", ["WHERE id = $2 FOR NO KEY UPDATE`", "WHERE id = $2`"]],
+]);
+
+plant("apply-outcomes.ts", [
+  ["an outcome does not check the token", ["AND j.lease_token = o.token AND (j.due_at", "AND (j.due_at"]],
+  ["an outcome is taken after the lease has run out", ["AND (j.due_at > ${now} OR o.locked)", ""]],
+  ["an outcome does not check the status", ["AND (j.status = 'running') IS TRUE AND", "AND"]],
+  ["the end of a sequence that others wait for is not passed on", ["AND (NOT j.watched OR", "AND (true OR"]],
+  ["a released job has used an attempt", ["THEN j.attempt - 1 ELSE", "THEN j.attempt ELSE"]],
+  ["a retry does not wait", ["THEN least(${now} + o.run_after, 8640000000000000) END", "THEN ${now} END"]],
+  [
+    "a completed sequence keeps its key",
+    ["CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN false ELSE j.key_open END", "j.key_open"],
+  ],
+  [
+    "a completed job is not finished",
+    [
+      "  finished_at = ${now},\n  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN",
+      "  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN",
+    ],
+  ],
+  [
+    "a job that waits for blockers becomes pending by a retry",
+    ["WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending'", "WHEN false THEN 'blocked' ELSE 'pending'"],
+  ],
+  [
+    "outcomes are written in the order they come",
+    ["isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId)", "outcomes"],
+  ],
+]);
+
+plant("commit-outcomes.ts", [
+  [
+    "an outcome again is refused",
+    ['if (hasItsToken && job.status === statusAfter[outcome.kind]) return { kind: "repeated" };', ""],
+  ],
+  [
+    "a job that has ended can be completed from outside",
+    ['isTerminal(job.status) ? refuse("not_running", job) : undefined', "undefined"],
+  ],
+  [
+    "two outcomes of one job are taken in one go",
+    ["outcome.leaseToken === null || seen.has(outcome.jobId)", "outcome.leaseToken === null"],
+  ],
+  [
+    "a lock does not outlive the lease",
+    ['refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal', "refusal"],
+  ],
+  [
+    "what follows from a completion is left out",
+    [
+      'completed: jobsOf((outcome) => outcome.kind === "complete" && outcome.continuedToId === null)',
+      "completed: []",
+    ],
+  ],
+  [
+    "what follows from a failure is left out",
+    ['failed: jobsOf((outcome) => outcome.kind === "fail")', "failed: []"],
+  ],
+  [
+    "a continued sequence counts as completed",
+    ['outcome.kind === "complete" && outcome.continuedToId === null', 'outcome.kind === "complete"'],
+  ],
+]);
+
+plant("lock-jobs.ts", [
+  [
+    "jobs to be judged are not locked",
+    ["ORDER BY j.id FOR NO KEY UPDATE OF j\n      )", "ORDER BY j.id\n      )"],
+  ],
+]);
+
+plant("lock-current-jobs.ts", [
+  ["current jobs are not locked", ["ORDER BY j.id FOR NO KEY UPDATE OF j`", "ORDER BY j.id`"]],
+  [
+    "a sequence that has gone on meanwhile is locked at an earlier job",
+    [
+      "wanted = found.filter(({ continuedToId }) => continuedToId !== null).map(({ sequenceId }) => sequenceId);",
+      "wanted = [];",
+    ],
+  ],
+  [
+    "the first job speaks for a sequence",
+    ["ORDER BY sequence_index DESC LIMIT 1", "ORDER BY sequence_index LIMIT 1"],
+  ],
+]);
+
+plant("reap-expired-leases.ts", [
+  ["the reaper waits for locked jobs", ["FOR NO KEY UPDATE SKIP LOCKED", "FOR NO KEY UPDATE"]],
+  ["the reaper ignores its limit", ["LIMIT $2::int", "LIMIT $2::int + 100"]],
+  ["the reaper takes leases that hold", ["AND due_at <= ${now}\n", "AND ${now} > 0\n"]],
+  ["the holder of a reaped job can still report", ["  lease_token = NULL,\n", ""]],
+  [
+    "a reaped job loses its place",
+    ["THEN j.due_at ELSE j.scheduled_at END", "THEN ${now} ELSE j.scheduled_at END"],
+  ],
+  [
+    "a reaped job's failure is not passed on",
+    ["{ completed: [], failed },", "{ completed: [], failed: [] },"],
+  ],
+  [
+    "the reaper does not count the expired lease",
+    ["expired_leases = j.expired_leases + 1,", "expired_leases = j.expired_leases,"],
+  ],
+]);
+
+plant("cancel-sequences.ts", [
+  ["the holder of a cancelled job can still report", ["  lease_token = NULL,\n", ""]],
+  ["what has ended is cancelled too", ["filter(({ status }) => !isTerminal(status))", "filter(() => true)"]],
+  [
+    "a cancelled sequence keeps its key",
+    ["CASE WHEN j.key_open THEN false ELSE j.key_open END", "j.key_open"],
+  ],
+]);
+
+plant("redrive-jobs.ts", [
+  [
+    "a job is revived beside a failed blocker",
+    [
+      'if (job.onBlockerFailure === "fail" && (await hasFailedBlocker',
+      "if (false && (await hasFailedBlocker",
+    ],
+  ],
+  [
+    "a job is revived beside a live duplicate",
+    ["if (await hasLiveDuplicate(database, ctx, job)) return", "if (false) return"],
+  ],
+  [
+    "a revived job waits for itself",
+    ["if (await wouldWaitForItself(database, ctx, job)) return", "if (false) return"],
+  ],
+  ["a revived job has no attempts left", ["  attempt = 0,\n", ""]],
+  [
+    "a revived job runs before its time",
+    ["scheduled_at = greatest(j.scheduled_at, clock.now)", "scheduled_at = clock.now"],
+    ["due_at = greatest(j.scheduled_at, clock.now)", "due_at = clock.now"],
+    ["AND j.scheduled_at <= clock.now", ""],
+  ],
+  [
+    "what failed by itself is revived with its blocker",
+    ['if (job.failureReason !== "blocker_failed") continue;', 'if (job.status !== "failed") continue;'],
+  ],
+  [
+    "what depends on a revived job stays failed",
+    ["revived: await reviveDependants(database, call, job.sequenceId)", "revived: []"],
+  ],
+  [
+    "jobs that did not fail are revived",
+    ['else if (status !== "failed") decided', 'else if (status === "blocked") decided'],
+    ['filter(({ status }) => status === "failed")', 'filter(({ status }) => status !== "blocked")'],
+  ],
+  [
+    "a revived job does not take its key back",
+    ["CASE WHEN j.deduplication_key IS NOT NULL THEN true END", "j.key_open"],
+  ],
+]);
+
+plant("add-job-blockers.ts", [
+  [
+    "blockers do not know that they are waited for",
+    ["SET watched = true WHERE", "SET watched = watched WHERE"],
+  ],
+  ["jobs may wait for each other in a circle", ["if (cycle !== undefined) throw", "if (false) throw"]],
+  ["completed blockers are waited for", ['status !== "completed"', 'status !== "blocked"']],
+  [
+    "a job with a failed blocker waits for ever",
+    ['if (failedBlocker !== undefined && job.onBlockerFailure === "fail")', "if (false)"],
+  ],
+  [
+    "the order of blockers is lost",
+    ["blocker_index - 1, sequence_id FROM blocker", "1000 - blocker_index, sequence_id FROM blocker"],
+  ],
+]);
+
+plant("blocker-cycles.ts", [
+  ["circles are only seen among neighbours", ["found.push(waiting.sequenceId);", ""]],
+  ["jobs that no longer wait close a circle", ["AND j.status = 'blocked'", ""]],
+]);
+
+plant("deduplication.ts", [
+  ["keys are not locked", ["if (names.size === 0) return;", "return;"]],
+  [
+    "the window is ignored",
+    ["const within = windowMs === null ||", "const within = true || windowMs === null ||"],
+  ],
+  ["finished sequences count as duplicates", ['strategy === "all" || row["key_open"] === true', "true"]],
+  ["a duplicate in the same call is not seen", ["position < index &&", "position < 0 &&"]],
+]);
+
+plant("create-jobs.ts", [
+  [
+    "a taken id in a transaction is inserted all the same",
+    ["WHERE NOT EXISTS (SELECT FROM taken)", ""],
+    ['lookFirst ? isTaken : "false"', '"false"'],
+  ],
+  ["a place in a sequence is given twice", [">= job.sequenceIndex,", "> job.sequenceIndex,"]],
+  [
+    "a continuation does not know that its sequence is waited for",
+    ["watched: latest?.watched ?? first?.deduplication != null", "watched: false"],
+  ],
+  [
+    "a job for later is in line at once",
+    ["awaits_blockers IS NULL AND moment <= clock.now", "awaits_blockers IS NULL"],
+  ],
+  [
+    "a job that awaits blockers is pending",
+    ["CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END", "'pending'"],
+  ],
+  [
+    "portions of a long list commit by themselves",
+    [
+      "const storing = database.query(ctx, statement);",
+      "const storing = database.query(undefined, statement);",
+    ],
+  ],
+]);
+
+plant("reads.ts", [
+  [
+    "the order of blockers is not kept in reading",
+    ["ORDER BY job_id, blocker_index", "ORDER BY job_id, blocker_index DESC"],
+  ],
+  [
+    "dependants are listed from the newest",
+    ["ORDER BY j.created_at, j.id LIMIT $4::int", "ORDER BY j.created_at DESC, j.id DESC LIMIT $4::int"],
+  ],
+]);

@@ -1,0 +1,272 @@
+// Every entry takes one guard, order or limit out of a statement of the SQLite store, or reverses it. `find` must occur
+// exactly once in the source file.
+
+/** @type {{ name: string, patches: { file: string, find: string, replace: string }[] }[]} */
+export const sqliteBugs = [];
+
+const plantIn = (folder) => (file, bugs) => {
+  for (const [name, ...patches] of bugs) {
+    sqliteBugs.push({
+      name,
+      patches: patches.map(([find, replace]) => ({ file: `${folder}/${file}`, find, replace })),
+    });
+  }
+};
+
+const plant = plantIn("packages/sqlite/src/operations");
+
+plant("runnable.ts", [
+  ["lower priorities are claimed first", ["b.priority - a.priority ||", "a.priority - b.priority ||"]],
+  ["the scheduled time does not count in the order", ["a.at - b.at || a.seq - b.seq", "a.seq - b.seq"]],
+  [
+    "of jobs due at the same time the youngest is claimed first",
+    ["a.at - b.at || a.seq - b.seq", "a.at - b.at || b.seq - a.seq"],
+  ],
+  [
+    "jobs are claimed before their time",
+    ["AND scheduled_at <= ? ORDER BY", "AND scheduled_at <= ? + 1000 ORDER BY"],
+  ],
+  [
+    "the latest of a stretch are claimed",
+    ["ORDER BY scheduled_at, seq LIMIT ?)", "ORDER BY scheduled_at DESC, seq DESC LIMIT ?)"],
+  ],
+  [
+    "a claim ignores its limit",
+    [".sort(goesBefore).slice(0, limit)", ".sort(goesBefore)"],
+    ["now, limit - above]", "now, limit - above + 100]"],
+  ],
+  [
+    "exhausted jobs are claimed again",
+    ["WHERE status = 'running' AND attempt < max_attempts`", "WHERE status = 'running'`"],
+  ],
+  [
+    "leases that hold are taken",
+    ["AND leased_until <= ? AND ${ofLane}", "AND leased_until <= ? + 1000 AND ${ofLane}"],
+  ],
+  [
+    "expired leases of other queues are taken",
+    ["`queue = ? AND (? IS NULL", "`(queue = ? OR 1) AND (? IS NULL"],
+  ],
+  [
+    "expired leases of other types are taken",
+    ["type_name IN (SELECT value FROM json_each(?)))`", "? IS NOT NULL)`"],
+  ],
+  [
+    "only the highest priority is claimed",
+    [
+      "if (rows.length < limit - above) descend(type, level);\n          else levels.delete(type);",
+      "levels.delete(type);",
+    ],
+  ],
+  [
+    "the latest of the scheduled jobs is announced",
+    ["ORDER BY scheduled_at LIMIT 1`", "ORDER BY scheduled_at DESC LIMIT 1`"],
+  ],
+  [
+    "the end of the latest lease is announced",
+    ["ORDER BY leased_until LIMIT 1`", "ORDER BY leased_until DESC LIMIT 1`"],
+  ],
+  [
+    "only the highest priority is announced",
+    [
+      "for (; priority !== undefined; priority = priorityBelow(db, lane.queue, type, priority)) {",
+      "for (; priority !== undefined; priority = undefined) {",
+    ],
+  ],
+]);
+
+plant("claim-jobs.ts", [
+  ["a claim does not count as an attempt", ["attempt = attempt + 1", "attempt = attempt"]],
+  [
+    "a claim does not raise the version",
+    ["lease_version = lease_version + 1", "lease_version = lease_version"],
+  ],
+  [
+    "an expired lease is not counted",
+    ["expired_leases = expired_leases + (status = 'running')", "expired_leases = expired_leases"],
+  ],
+  ["a job's own lease time is ignored", ["leased_until = ? + coalesce(lease_ms, ?)", "leased_until = ? + ?"]],
+  [
+    "a repeated claim takes what others hold",
+    ["j.leased_until > ? AND j.lease_token = ?", "j.leased_until > ? AND ? IS NOT NULL"],
+  ],
+  [
+    "a repeated claim returns jobs whose lease has run out",
+    ["j.leased_until > ? AND j.lease_token = ?", "? IS NOT NULL AND j.lease_token = ?"],
+  ],
+  ["what a repeated claim holds does not count", ["call.limit - jobs.length", "call.limit"]],
+  [
+    "what a repeated claim holds does not count for its request",
+    ["if (index >= 0) free[index] = (free[index] ?? 0) - 1;", ""],
+  ],
+  [
+    "a repeated claim does not look for what it holds",
+    ["call.retried === true ?", "call.retried === null ?"],
+  ],
+  [
+    "a claim ignores the requests' limits",
+    ["Math.min(free[index] ?? 0, call.limit", "Math.min((free[index] ?? 0) + 100, call.limit"],
+  ],
+]);
+
+plant("leases.ts", [
+  ["a renewal forgets the progress", ["progress = coalesce(?, progress)", "progress = ?"]],
+  ["a renewal is not checked", ["if (refusal !== undefined) return refusal;", ""]],
+  [
+    "a lock is not checked",
+    ['findRefusal(state, leaseToken, now) ?? { kind: "locked" }', '{ kind: "locked" }'],
+  ],
+]);
+
+plant("plain-completions.ts", [
+  [
+    "a completion does not check the status",
+    ["AND j.status = 'running' AND j.lease_token", "AND j.lease_token"],
+  ],
+  ["a completion does not check the token", ["AND j.lease_token = ? AND", "AND ? IS NOT NULL AND"]],
+  ["a completion is taken after the lease has run out", ["AND j.leased_until > ?\n", "AND ? > 0\n"]],
+  [
+    "the completion of a sequence that others wait for is not passed on",
+    ["AND NOT EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)", ""],
+  ],
+  [
+    "a completed sequence keeps its key",
+    ["j.sequence_index = 0 AND j.deduplication_key IS NULL OR", "j.sequence_index = 0 OR"],
+  ],
+  [
+    "the key of a continued sequence stays",
+    ["AND f.deduplication_live IS NOT NULL))", "AND f.deduplication_live IS NOT NULL AND 0))"],
+  ],
+  ["a batch that fits in part is written in part", ['db.run("ROLLBACK TO leasehold_complete", []);', ""]],
+]);
+
+plant("commit-outcomes.ts", [
+  [
+    "an outcome again is refused",
+    ['if (hasItsToken && state.status === statusAfter[outcome.kind]) return { kind: "repeated" };', ""],
+  ],
+  [
+    "a job that has ended can be completed from outside",
+    ['isTerminal(state.status) ? refuse("not_running", state) : undefined', "undefined"],
+  ],
+  [
+    "a lock does not outlive the lease",
+    ['refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal', "refusal"],
+  ],
+  ["a released job has used an attempt", ["attempt = attempt - (status = 'running'), status", "status"]],
+  [
+    "a released job forgets when it is due",
+    ["scheduled_at = coalesce(?, scheduled_at), last_error", "scheduled_at = coalesce(?, 0), last_error"],
+  ],
+  [
+    "a failed attempt does not end a run of expired leases",
+    ["scheduled_at = ?, expired_leases = 0, last_error = ?", "scheduled_at = ?, last_error = ?"],
+  ],
+  [
+    "a job that waits for blockers becomes pending by a retry",
+    ['state.openBlockers > 0 ? "blocked" : "pending"', '"pending"'],
+  ],
+  ["what follows from a completion is left out", ["isSequenceCompleted ? cascade", "false ? cascade"]],
+  ["what follows from a failure is left out", ['outcome.kind === "fail" ? cascade', "false ? cascade"]],
+  [
+    "a continued sequence counts as completed",
+    ['outcome.kind === "complete" && outcome.continuedToId === null', 'outcome.kind === "complete"'],
+  ],
+  [
+    "the key of a sequence that has ended stays",
+    ["if (isTerminal(status) && state.mayBeKeyed) sequences", "if (false) sequences"],
+  ],
+  ["a batch does not see what it has changed itself", ["      states.clear();\n", ""]],
+]);
+
+plant("blockers.ts", [
+  ["the order of blockers is lost", ["ORDER BY position`", "ORDER BY position DESC`"]],
+  ["jobs that no longer wait close a circle", ["AND j.status = 'blocked'`", "`"]],
+  ["jobs may wait for each other in a circle", ["if (cycle !== undefined) throw", "if (false) throw"]],
+  [
+    "completed blockers are waited for",
+    ['if (status !== "completed") openBlockers += 1;', "openBlockers += 1;"],
+  ],
+  [
+    "a job with a failed blocker waits for ever",
+    ['if (failedBlockerId !== undefined && found.onBlockerFailure === "fail")', "if (false)"],
+  ],
+]);
+
+plant("cascade.ts", [
+  ["a blocker given twice counts once", ["Math.max(0, before - completed)", "Math.max(0, before - 1)"]],
+  [
+    "jobs that no longer wait are unblocked",
+    ['status === "blocked" && openBlockers === 0', "openBlockers === 0"],
+  ],
+  [
+    "jobs are unblocked one blocker early",
+    ['status === "blocked" && openBlockers === 0', 'status === "blocked" && openBlockers <= 1'],
+  ],
+  ["jobs that wait whatever happens fail with their blocker", ['|| row[9] === "wait"', ""]],
+  ["jobs that do not wait fail with their blocker", ['row[6] !== "blocked" || ', ""]],
+  ["a failure stops at the first level", ["failedSequenceIds.push(reference.sequenceId);", ""]],
+  ["a job failed by its blocker keeps its key", ["sequences.refreshLiveness(db, reference.sequenceId);", ""]],
+]);
+
+plant("interventions.ts", [
+  [
+    "the reaper takes leases that hold",
+    ["AND j.leased_until <= ? ORDER BY", "AND j.leased_until <= ? + 1000 ORDER BY"],
+  ],
+  [
+    "the reaper ignores its limit",
+    ["ORDER BY j.leased_until LIMIT ?`", "ORDER BY j.leased_until LIMIT ? + 100`"],
+  ],
+  ["a reaped job loses its place", ["scheduled_at = leased_until, lease_token = NULL", "lease_token = NULL"]],
+  [
+    "the holder of a reaped job can still report",
+    ["scheduled_at = leased_until, lease_token = NULL", "scheduled_at = leased_until"],
+  ],
+  [
+    "the holder of a cancelled job can still report",
+    ["expired_leases = expired_leases + ?, lease_token = NULL", "expired_leases = expired_leases + ?"],
+  ],
+  ["exhausted jobs are put back", ["if (expired.attempt < expired.maxAttempts) db", "if (true) db"]],
+  [
+    "what has completed is cancelled",
+    ['if (status === "completed") return { ...unchanged, kind: "already_completed" };', ""],
+  ],
+  [
+    "a cancellation is not passed on",
+    ["cascaded: cascade.failDependants(db, result.sequenceId, now)", "cascaded: none"],
+  ],
+]);
+
+plant("redrive-jobs.ts", [
+  [
+    "a job is revived beside a failed blocker",
+    ['else if (found.onBlockerFailure === "fail" && blockers.hasFailed(db, jobId)) return true;', ""],
+  ],
+  [
+    "a job is revived beside a live duplicate",
+    ["if (hasLiveDuplicate(db, failed)) return", "if (false) return"],
+  ],
+  ["a revived job waits for itself", ["if (wouldWaitForItself(db, failed)) return", "if (false) return"]],
+  [
+    "a revived job has no attempts left",
+    ["attempt = 0, expired_leases = 0, failed_at", "expired_leases = 0, failed_at"],
+  ],
+  ["a revived job runs before its time", ["scheduled_at = max(scheduled_at, ?)", "scheduled_at = ?"]],
+  [
+    "what failed by itself is revived with its blocker",
+    ["AND j.failure_reason = 'blocker_failed'", "AND j.status = 'failed'"],
+  ],
+  [
+    "what depends on a revived job stays failed",
+    ["revived: reviveDependants(db, failed.sequenceId, now)", "revived: []"],
+  ],
+]);
+
+plant("queries.ts", [
+  [
+    "pages begin again at their first job",
+    ["(j.created_at, j.id) ${comparison} (?, ?)`", "(j.created_at, j.id) ${comparison}= (?, ?)`"],
+  ],
+  ["jobs of other queues are counted as ahead", ["`j.queue = p.queue AND ${at}", "`${at}"]],
+]);

@@ -1,0 +1,42 @@
+// The bugs of each store, and the tests that are to notice them: the conformance kit first, then the store's own.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { postgresBugs } from "./postgres.mjs";
+import { sqliteBugs } from "./sqlite.mjs";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+export const stores = {
+  postgres: {
+    bugs: postgresBugs,
+    tests: [
+      "packages/postgres/src/conformance-pg.test.ts",
+      "packages/postgres/src/locked-rows.test.ts",
+      "packages/postgres/src/traps/contention.test.ts",
+      "packages/postgres/src/faults/ambiguous-commits.test.ts",
+      "packages/postgres/src/traps/plans.test.ts",
+    ],
+    // One server and one provider will do.
+    only: "PostgreSQL 18|^(?!PostgreSQL)",
+  },
+  sqlite: {
+    bugs: sqliteBugs,
+    tests: [
+      "packages/sqlite/src/state-adapter.test.ts",
+      "packages/sqlite/src/model.test.ts",
+      "packages/sqlite/src/operations/commit-outcomes.test.ts",
+      "packages/sqlite/src/scenarios.test.ts",
+      "packages/sqlite/src/nth-call.test.ts",
+      "packages/sqlite/src/query-plans.test.ts",
+    ],
+    only: "",
+  },
+};
+
+/** What is wrong with the patches of a bug; empty when all of them apply. */
+export const findStoreMisfits = ({ name, patches }) =>
+  patches.flatMap(({ file, find }) => {
+    const count = readFileSync(join(root, file), "utf8").split(find).length - 1;
+    return count === 1 ? [] : [`"${name}": ${file} has ${count} places with \`${find}\`, not 1`];
+  });

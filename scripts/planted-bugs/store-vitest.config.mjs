@@ -1,0 +1,31 @@
+// Runs the tests of a store with a bug in it: the patches are applied as the source is read, so nothing is copied.
+import { join } from "node:path";
+import { defineConfig } from "vitest/config";
+import { root, stores } from "./store-bugs.mjs";
+
+const { store, bug } = JSON.parse(process.env.LEASEHOLD_PLANTED_BUG);
+const { bugs, tests } = stores[store];
+const { patches } = bugs[bug];
+
+const plant = {
+  name: "plant-a-bug",
+  enforce: "pre",
+  transform: (code, id) => {
+    const own = patches.filter(({ file }) => join(root, file) === id.split("?")[0]);
+    if (own.length === 0) return undefined;
+    return own.reduce((changed, { find, replace }) => changed.replace(find, () => replace), code);
+  },
+};
+
+export default defineConfig({
+  root,
+  plugins: [plant],
+  ssr: { resolve: { conditions: ["@leasehold/source"] } },
+  test: {
+    testTimeout: 20_000,
+    bail: 1,
+    maxWorkers: 1,
+    include: tests,
+    globalSetup: store === "postgres" ? [join(root, "scripts/planted-bugs/given-servers.mjs")] : [],
+  },
+});
