@@ -45,7 +45,10 @@ plant("claim-jobs.ts", [
   ],
   [
     "what has just fallen due is passed over by what is in line",
-    ["CASE WHEN $9::boolean AND (${someAreDueSql(tables)}) THEN", "CASE WHEN $9::boolean AND false THEN"],
+    [
+      "CASE WHEN $9::boolean AND (${someAreDueSql(tables, attemptsLeft)}) THEN",
+      "CASE WHEN $9::boolean AND false THEN",
+    ],
   ],
   [
     "jobs are claimed before their time",
@@ -89,11 +92,22 @@ plant("claim-jobs.ts", [
   ],
 ]);
 
-plant("next-runnable-in.ts", [
+plant("attempts.ts", [
+  ["exhausted jobs are claimed again", [': "attempt < max_attempts";', ': "attempt > 0";']],
   [
-    "a job that runs out of attempts is announced as runnable",
-    ["AND attempt < max_attempts AND lane", "AND lane"],
+    "a handler's number of attempts is ignored for expired leases",
+    [
+      "THEN coalesce((${overrides}::int[])[array_position($2::bigint[], lane)], max_attempts) ELSE",
+      "THEN greatest((${overrides}::int[])[1] * 0, max_attempts) ELSE",
+    ],
   ],
+  [
+    "a handler's number of attempts overrides that of the start",
+    ["CASE WHEN max_attempts_given = false", "CASE WHEN max_attempts > 0"],
+  ],
+]);
+
+plant("next-runnable-in.ts", [
   [
     "the latest of the scheduled jobs is announced",
     [
@@ -147,7 +161,10 @@ plant("apply-outcomes.ts", [
   ["an outcome does not check the status", ["AND (j.status = 'running') IS TRUE AND", "AND"]],
   ["the end of a sequence that others wait for is not passed on", ["AND (NOT j.watched OR", "AND (true OR"]],
   ["a released job has used an attempt", ["THEN j.attempt - 1 ELSE", "THEN j.attempt ELSE"]],
-  ["a retry does not wait", ["THEN least(${now} + o.run_after, 8640000000000000) END", "THEN ${now} END"]],
+  [
+    "a retry does not wait",
+    ["least(${now} + o.run_after, 8640000000000000)", "least(${now} + o.run_after * 0, 8640000000000000)"],
+  ],
   [
     "a completed sequence keeps its key",
     ["CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN false ELSE j.key_open END", "j.key_open"],
@@ -189,13 +206,16 @@ plant("commit-outcomes.ts", [
   [
     "what follows from a completion is left out",
     [
-      'completed: jobsOf((outcome) => outcome.kind === "complete" && outcome.continuedToId === null)',
-      "completed: []",
+      '.filter((outcome) => outcome.kind === "complete" && outcome.continuedToId === null)',
+      '.filter((outcome) => outcome.kind === "complete" && outcome.continuedToId === "")',
     ],
   ],
   [
     "what follows from a failure is left out",
-    ['failed: jobsOf((outcome) => outcome.kind === "fail")', "failed: []"],
+    [
+      '.filter((outcome) => outcome.kind === "fail")',
+      '.filter((outcome) => outcome.kind === "fail" && outcome.jobId === "")',
+    ],
   ],
   [
     "a continued sequence counts as completed",
@@ -352,6 +372,28 @@ plant("create-jobs.ts", [
       "const storing = database.query(ctx, statement);",
       "const storing = database.query(undefined, statement);",
     ],
+  ],
+]);
+
+plant("delete-sequences.ts", [
+  ["what others wait for is deleted", ["if (dependants.length > 0)", "if (dependants.length < 0)"]],
+  ["a part of a tree is deleted", ["if (notRoots.length > 0) return", "if (notRoots.length < 0) return"]],
+]);
+
+plant("prune-sequences.ts", [
+  ["pruning waits for locked jobs", ["FOR UPDATE SKIP LOCKED`", "FOR UPDATE`"]],
+  ["pruning ignores its limit", ["prunable.slice(0, call.limit)", "prunable"]],
+  [
+    "pruning takes what others wait for",
+    ["return trees.filter(({ root }) => going.has(root.id));", "return [...trees];"],
+  ],
+  [
+    "pruning takes what has been revived meanwhile",
+    ["return job !== undefined && isPastRetention(bounds, job);", "return job !== undefined;"],
+  ],
+  [
+    "pruning looks at roots only",
+    ["if (!isPastRetention(tree.bounds, member)) trees.delete(member.rootId);", ""],
   ],
 ]);
 

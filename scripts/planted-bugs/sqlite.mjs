@@ -37,15 +37,18 @@ plant("runnable.ts", [
   ],
   [
     "exhausted jobs are claimed again",
-    ["WHERE status = 'running' AND attempt < max_attempts`", "WHERE status = 'running'`"],
+    ["AND attempt < ${maxAttempts}\n", "AND (attempt < ${maxAttempts} OR 1)\n"],
   ],
   [
     "leases that hold are taken",
-    ["AND leased_until <= ? AND ${ofLane}", "AND leased_until <= ? + 1000 AND ${ofLane}"],
+    [
+      "${running(maxAttempts)} AND leased_until <= ?`",
+      "${running(maxAttempts)} AND leased_until <= ? + 1000`",
+    ],
   ],
   [
     "expired leases of other queues are taken",
-    ["`queue = ? AND (? IS NULL", "`(queue = ? OR 1) AND (? IS NULL"],
+    ["AND queue = ? AND (? IS NULL", "AND (queue = ? OR 1) AND (? IS NULL"],
   ],
   [
     "expired leases of other types are taken",
@@ -185,11 +188,14 @@ plant("blockers.ts", [
   ["jobs may wait for each other in a circle", ["if (cycle !== undefined) throw", "if (false) throw"]],
   [
     "completed blockers are waited for",
-    ['if (status !== "completed") openBlockers += 1;', "openBlockers += 1;"],
+    ['if (current.status !== "completed") openBlockers += 1;', "openBlockers += 1;"],
   ],
   [
     "a job with a failed blocker waits for ever",
-    ['if (failedBlockerId !== undefined && found.onBlockerFailure === "fail")', "if (false)"],
+    [
+      'if (failedBlocker !== undefined && found.onBlockerFailure === "fail")',
+      "if (failedBlocker !== undefined && found.id === '')",
+    ],
   ],
 ]);
 
@@ -203,8 +209,8 @@ plant("cascade.ts", [
     "jobs are unblocked one blocker early",
     ['status === "blocked" && openBlockers === 0', 'status === "blocked" && openBlockers <= 1'],
   ],
-  ["jobs that wait whatever happens fail with their blocker", ['|| row[9] === "wait"', ""]],
-  ["jobs that do not wait fail with their blocker", ['row[6] !== "blocked" || ', ""]],
+  ["jobs that wait whatever happens fail with their blocker", [' && row[9] !== "wait"', ""]],
+  ["jobs that do not wait fail with their blocker", ['row[6] === "blocked" && ', ""]],
   ["a failure stops at the first level", ["failedSequenceIds.push(reference.sequenceId);", ""]],
   ["a job failed by its blocker keeps its key", ["sequences.refreshLiveness(db, reference.sequenceId);", ""]],
 ]);
@@ -218,16 +224,16 @@ plant("interventions.ts", [
     "the reaper ignores its limit",
     ["ORDER BY j.leased_until LIMIT ?`", "ORDER BY j.leased_until LIMIT ? + 100`"],
   ],
-  ["a reaped job loses its place", ["scheduled_at = leased_until, lease_token = NULL", "lease_token = NULL"]],
+  ["a reaped job loses its place", ["scheduled_at = leased_until, last_failed_at", "last_failed_at"]],
   [
     "the holder of a reaped job can still report",
-    ["scheduled_at = leased_until, lease_token = NULL", "scheduled_at = leased_until"],
+    ["last_failed_at = leased_until, lease_token = NULL,", "last_failed_at = leased_until,"],
   ],
   [
     "the holder of a cancelled job can still report",
-    ["expired_leases = expired_leases + ?, lease_token = NULL", "expired_leases = expired_leases + ?"],
+    ["last_failed_at = ?, lease_token = NULL,", "last_failed_at = ?,"],
   ],
-  ["exhausted jobs are put back", ["if (expired.attempt < expired.maxAttempts) db", "if (true) db"]],
+  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, maxAttempts)) db", "if (true) db"]],
   [
     "what has completed is cancelled",
     ['if (status === "completed") return { ...unchanged, kind: "already_completed" };', ""],
@@ -261,6 +267,11 @@ plant("redrive-jobs.ts", [
     "what depends on a revived job stays failed",
     ["revived: reviveDependants(db, failed.sequenceId, now)", "revived: []"],
   ],
+]);
+
+plant("deletion.ts", [
+  ["what others wait for is deleted", ["if (dependants.size > 0)", "if (dependants.size < 0)"]],
+  ["a part of a tree is deleted", ["if (notRoots.length > 0) return", "if (notRoots.length < 0) return"]],
 ]);
 
 plant("queries.ts", [
