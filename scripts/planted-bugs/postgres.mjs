@@ -292,9 +292,9 @@ plant("redrive-jobs.ts", [
   ["a revived job has no attempts left", ["  attempt = 0,\n", ""]],
   [
     "a revived job runs before its time",
-    ["scheduled_at = greatest(j.scheduled_at, clock.now)", "scheduled_at = clock.now"],
-    ["due_at = greatest(j.scheduled_at, clock.now)", "due_at = clock.now"],
-    ["AND j.scheduled_at <= clock.now", ""],
+    ["  scheduled_at = greatest(j.scheduled_at, clock.earliest),", "  scheduled_at = clock.earliest,"],
+    ["  due_at = greatest(j.scheduled_at, clock.earliest),", "  due_at = clock.earliest,"],
+    ["AND greatest(j.scheduled_at, clock.earliest) <= clock.now", "AND clock.earliest <= clock.now"],
   ],
   [
     "what failed by itself is revived with its blocker",

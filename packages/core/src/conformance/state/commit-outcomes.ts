@@ -139,6 +139,20 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     }
   });
 
+  test("workerless: a job that waits for blockers goes on waiting after a retry or a release", async ({
+    start,
+    startBlocked,
+    endWorkerless,
+    reload,
+  }) => {
+    for (const ending of [retryAfter(0), release]) {
+      const blocked = await startBlocked([await start()]);
+      await endWorkerless(blocked, ending, later);
+      const { status, openBlockers } = await reload(blocked);
+      assert.deepEqual({ status, openBlockers }, { status: "blocked", openBlockers: 1 });
+    }
+  });
+
   test("records each outcome of a batch by itself and answers in order", async (scenario) => {
     await scenario.startMany([{}, {}, {}, {}]);
     const [one, two, three, four] = await scenario.claim();
