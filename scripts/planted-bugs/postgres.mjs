@@ -1,19 +1,10 @@
 // Every entry takes one guard, lock, order or limit out of a statement of the PostgreSQL store, or reverses it. `find` must
 // occur exactly once in the source file.
 
-/** @type {{ name: string, patches: { file: string, find: string, replace: string }[] }[]} */
-export const postgresBugs = [];
+import { plantIn } from "./plant-in.mjs";
 
-const plantIn = (folder) => (file, bugs) => {
-  for (const [name, ...patches] of bugs) {
-    postgresBugs.push({
-      name,
-      patches: patches.map(([find, replace]) => ({ file: `${folder}/${file}`, find, replace })),
-    });
-  }
-};
-
-const plant = plantIn("packages/postgres/src/operations");
+const { bugs, plant } = plantIn("packages/postgres/src/operations");
+export const postgresBugs = bugs;
 
 plant("claim-jobs.ts", [
   [

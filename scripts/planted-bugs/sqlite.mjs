@@ -1,19 +1,10 @@
 // Every entry takes one guard, order or limit out of a statement of the SQLite store, or reverses it. `find` must occur
 // exactly once in the source file.
 
-/** @type {{ name: string, patches: { file: string, find: string, replace: string }[] }[]} */
-export const sqliteBugs = [];
+import { plantIn } from "./plant-in.mjs";
 
-const plantIn = (folder) => (file, bugs) => {
-  for (const [name, ...patches] of bugs) {
-    sqliteBugs.push({
-      name,
-      patches: patches.map(([find, replace]) => ({ file: `${folder}/${file}`, find, replace })),
-    });
-  }
-};
-
-const plant = plantIn("packages/sqlite/src/operations");
+const { bugs, plant } = plantIn("packages/sqlite/src/operations");
+export const sqliteBugs = bugs;
 
 plant("runnable.ts", [
   ["lower priorities are claimed first", ["b.priority - a.priority ||", "a.priority - b.priority ||"]],
