@@ -177,6 +177,25 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     );
   });
 
+  test("an outcome sees what an earlier one of its batch has done to other jobs", async (scenario) => {
+    const { adapter, start, startBlocked, run, reload } = scenario;
+    const blocker = await start();
+    const blocked = await startBlocked([blocker]);
+    const running = await run(blocker);
+    const [first, second] = await adapter.commitOutcomes({
+      outcomes: [outcomeOf(running, failure), { ...completion, jobId: blocked.id, leaseToken: null }],
+      now: later,
+    });
+    assert.equal(first?.kind, "applied");
+    assert.deepEqual(second, {
+      kind: "refused",
+      reason: "not_running",
+      status: "failed",
+      failureReason: "blocker_failed",
+    });
+    assert.equal((await reload(blocked)).status, "failed");
+  });
+
   test("takes a large batch", async ({ adapter, startMany, claim, reloadAll }) => {
     await startMany(Array.from({ length: 500 }, () => ({})));
     const running = await claim({ limit: 500 });
