@@ -1,11 +1,11 @@
 // Runs the tests of a store with a bug in it: the patches are applied as the source is read, so nothing is copied.
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
-import { root, stores } from "./store-bugs.mjs";
+import { noBug, root, stores } from "./store-bugs.mjs";
 
 const { store, bug } = JSON.parse(process.env.LEASEHOLD_PLANTED_BUG);
 const { bugs, tests } = stores[store];
-const { patches } = bugs[bug];
+const patches = bug === noBug ? [] : bugs[bug].patches;
 
 const plant = {
   name: "plant-a-bug",
