@@ -204,6 +204,17 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
     assert.deepEqual(idsOf(again).sort(), idsOf(first).sort());
   });
 
+  test("what a retried call holds counts against the limit of the call", async (scenario) => {
+    const other = `${scenario.queue}-2`;
+    await scenario.startMany([...many(4), ...many(4).map(() => ({ queue: other }))]);
+    const requests = [scenario.queue, other].map((queue) => ({ queue, typeNames: null, limit: 4 }));
+    const leaseToken = randomUUID();
+    const first = await claimRequests(scenario, requests, 3, { leaseToken });
+    assert.equal(first.length, 3);
+    const again = await claimRequests(scenario, requests, 3, { leaseToken, retried: true });
+    assert.deepEqual(idsOf(again).sort(), idsOf(first).sort());
+  });
+
   test("a retried call that had not been applied claims as usual", async ({ startMany, claim }) => {
     await startMany(many(2));
     assert.equal((await claim({ retried: true })).length, 2);
