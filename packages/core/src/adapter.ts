@@ -28,20 +28,20 @@ export {
   StateNotInTransactionError,
   TransactionSelfDeadlockError,
 } from "./errors.ts";
-export { BrokerTimeoutError, withDeadline } from "./hints/deadline.ts";
-export { createHintListeners, type HintListeners } from "./hints/hint-listeners.ts";
+export { BrokerTimeoutError, withDeadline } from "./notifications/deadline.ts";
+export { createHintListeners, type HintListeners } from "./notifications/listeners.ts";
 export {
   decodeIds,
   decodeScheduled,
   encodeIds,
   encodeScheduled,
   type ScheduledHint,
-} from "./hints/hint-messages.ts";
+} from "./notifications/messages.ts";
 export {
   createScheduledHints,
   type ScheduledHints,
   type ScheduledHintsOptions,
-} from "./hints/scheduled-hints.ts";
+} from "./notifications/counted-hints.ts";
 export { blockerErrorText } from "./model/blocker-error.ts";
 export type { PagePosition } from "./model/cursor.ts";
 export {

@@ -26,7 +26,7 @@ import { createTracer } from "./engine/trace.ts";
 import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
 import { type SequenceView, viewSequence } from "./engine/view.ts";
 import { InvalidOptionError } from "./errors.ts";
-import { hintChannels } from "./memory/hint-channels.ts";
+import { withOwnProcess } from "./memory/with-own-process.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
 import { type LeaseholdDefaults, parseDefaults } from "./model/defaults.ts";
 import type { JobTypes } from "./model/job-types.ts";
@@ -148,7 +148,7 @@ const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   if (options.notifyAdapter !== undefined) {
     requireMethods(options.notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
   }
-  const channels = hintChannels(options.stateAdapter, options.notifyAdapter);
+  const channels = withOwnProcess(options.stateAdapter, options.notifyAdapter);
   const codec = options.codec ?? jsonCodec;
   requireMethods(codec, "codec", ["encode", "decode"]);
   if (options.log !== undefined) requireFunction(options.log, "log");

@@ -1,6 +1,6 @@
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import { AdapterClosedError } from "../errors.ts";
-import { createHintListeners } from "../hints/hint-listeners.ts";
+import { createHintListeners } from "../notifications/listeners.ts";
 
 /** Rejecting is how a notification reports; by now every listener has had its turn. */
 const reportFailures = (failures: readonly unknown[]): void => {

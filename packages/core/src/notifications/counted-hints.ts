@@ -1,5 +1,5 @@
-import type { HintListeners } from "./hint-listeners.ts";
-import type { ScheduledHint } from "./hint-messages.ts";
+import type { HintListeners } from "./listeners.ts";
+import type { ScheduledHint } from "./messages.ts";
 import { withDeadline } from "./deadline.ts";
 
 export interface ScheduledHintsOptions {

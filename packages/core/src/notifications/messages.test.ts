@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeIds, decodeScheduled, encodeIds, encodeScheduled } from "./hint-messages.ts";
+import { decodeIds, decodeScheduled, encodeIds, encodeScheduled } from "./messages.ts";
 
 // Lone surrogates included.
 const codeUnit = fc.integer({ min: 0, max: 0xff_ff }).map((code) => String.fromCharCode(code));

@@ -8,7 +8,7 @@ const ownProcess = new WeakMap<object, NotifyAdapter>();
  * The ways that hints go. Within this process they always go at once, whatever becomes of those that travel: a slow
  * broker is no reason to wait for jobs that were started next door.
  */
-export const hintChannels = (
+export const withOwnProcess = (
   stateAdapter: object,
   notifyAdapter: NotifyAdapter | undefined,
 ): readonly NotifyAdapter[] => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { createHintListeners, type HintListeners } from "./hint-listeners.ts";
+import { createHintListeners, type HintListeners } from "./listeners.ts";
 
 let errors: unknown[];
 let listeners: HintListeners;

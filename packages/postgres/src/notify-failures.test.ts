@@ -1,13 +1,13 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { createPgNotifyAdapter } from "../notify-adapter.ts";
-import type { PgNotifyProvider } from "../notify-provider.ts";
-import { createPgNotifyProvider } from "../providers/pg-notify.ts";
-import { openBench } from "../testing/bench.ts";
-import { newSchemaName } from "../testing/fixtures.ts";
-import { claim } from "../testing/store-calls.ts";
-import { startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
-import { until } from "../testing/until.ts";
+import { createPgNotifyAdapter } from "./notify-adapter.ts";
+import type { PgNotifyProvider } from "./notify-provider.ts";
+import { createPgNotifyProvider } from "./providers/pg-notify.ts";
+import { openBench } from "./testing/bench.ts";
+import { newSchemaName } from "./testing/fixtures.ts";
+import { claim } from "./testing/store-calls.ts";
+import { startTcpProxy, type TcpProxy } from "./testing/tcp-proxy.ts";
+import { until } from "./testing/until.ts";
 
 const url = inject("postgres15Url");
 

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { BrokerTimeoutError } from "./deadline.ts";
-import { createHintListeners } from "./hint-listeners.ts";
-import type { ScheduledHint } from "./hint-messages.ts";
-import { createScheduledHints } from "./scheduled-hints.ts";
+import { createHintListeners } from "./listeners.ts";
+import type { ScheduledHint } from "./messages.ts";
+import { createScheduledHints } from "./counted-hints.ts";
 
 const hint = (count = 1, hintId = "hint"): ScheduledHint => ({ typeName: "type", count, hintId });
 
