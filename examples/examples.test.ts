@@ -18,7 +18,7 @@ import * as schemaValidation from "./schema-validation.ts";
 import * as sequence from "./sequence.ts";
 import * as simpleJob from "./simple-job.ts";
 import * as simulation from "./simulation.ts";
-import * as testBench from "./test-bench.ts";
+import * as testKit from "./test-kit.ts";
 import * as transaction from "./transaction.ts";
 import * as workerlessApproval from "./workerless-approval.ts";
 
@@ -53,8 +53,8 @@ const examples: Record<string, Expectation> = {
     main: jobTypeSettings.main,
     lines: ["Shipped from shelf 7 to Berlin"],
   },
-  "test-bench": {
-    main: testBench.main,
+  "test-kit": {
+    main: testKit.main,
     lines: ["After the first attempt: pending, attempt 1", "An hour later: completed, attempt 2"],
   },
   simulation: {

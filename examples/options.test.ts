@@ -33,12 +33,7 @@ import {
   rescheduleJob,
   stopOnSignals,
 } from "leasehold";
-import {
-  createDeterministicRuntime,
-  createManualClock,
-  createTestBench,
-  withFaults,
-} from "leasehold/testing";
+import { createDeterministicRuntime, createManualClock, createTestKit, withFaults } from "leasehold/testing";
 import { describe, expect, it } from "vitest";
 
 /*
@@ -94,10 +89,10 @@ interface HandlerTools {
 }
 const inHandler = async (use: (tools: HandlerTools) => unknown) => {
   let thrown: unknown;
-  const bench = await createTestBench({ jobTypes });
-  await bench.leasehold.startJobSequence({ typeName: "task", maxAttempts: 1 });
-  await bench.drain(
-    bench.leasehold.createWorker().implementJobType({
+  const kit = await createTestKit({ jobTypes });
+  await kit.leasehold.startJobSequence({ typeName: "task", maxAttempts: 1 });
+  await kit.drain(
+    kit.leasehold.createWorker().implementJobType({
       typeName: "task",
       process: async (tools) => {
         try {
@@ -465,9 +460,9 @@ const objects: Record<string, OptionsObject> = {
     names: ["maxAgeMs", "timeoutMs", "scanLimit"],
     pass: (options) => createOtelObservabilityAdapter().observeStore(stateAdapter, options)(),
   },
-  createTestBench: {
+  createTestKit: {
     names: ["jobTypes", "log", "codec"],
-    pass: (options) => createTestBench({ jobTypes, ...options }),
+    pass: (options) => createTestKit({ jobTypes, ...options }),
   },
   createManualClock: { names: ["startAt", "beforeTimePasses"], pass: createManualClock },
   createDeterministicRuntime: {

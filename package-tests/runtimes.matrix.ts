@@ -73,12 +73,12 @@ describe("TypeScript 5.9, further module resolutions", () => {
 });
 
 const body = `
-test("a job runs on the bench", async () => {
-  const bench = await createTestBench({ jobTypes: defineUnionJobTypes() });
-  const worker = bench.leasehold.createWorker().implementJobType({ typeName: "greet", process: async () => "hello" });
-  const { id } = await bench.leasehold.startJobSequence({ typeName: "greet", input: null });
-  await bench.drain(worker);
-  expect((await bench.leasehold.getJob({ id })).output).toBe("hello");
+test("a job runs on the kit", async () => {
+  const kit = await createTestKit({ jobTypes: defineUnionJobTypes() });
+  const worker = kit.leasehold.createWorker().implementJobType({ typeName: "greet", process: async () => "hello" });
+  const { id } = await kit.leasehold.startJobSequence({ typeName: "greet", input: null });
+  await kit.drain(worker);
+  expect((await kit.leasehold.getJob({ id })).output).toBe("hello");
 });
 
 test("a store opens", async () => {
@@ -87,12 +87,12 @@ test("a store opens", async () => {
 });`;
 const esm = `
 import { defineUnionJobTypes } from "leasehold";
-import { createTestBench } from "leasehold/testing";
+import { createTestKit } from "leasehold/testing";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
 ${body}`;
 const commonJs = `
 const { defineUnionJobTypes } = require("leasehold");
-const { createTestBench } = require("leasehold/testing");
+const { createTestKit } = require("leasehold/testing");
 const { createSqliteStateAdapter } = require("@leasehold/sqlite");
 ${body}`;
 

@@ -3,7 +3,7 @@ import type { FoundConfig } from "./config/find-config.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { Output } from "./output/output.ts";
 import type { GlobalOptions } from "./program.ts";
-import type { Store } from "./store/store.ts";
+import type { OpenedStore } from "./store/store.ts";
 
 export interface StoreNeeds {
   /** Tell workers at once of what this command starts, revives or cancels. */
@@ -26,7 +26,7 @@ export interface CommandContext {
   /** Opens the store, and closes it when the callback is done. */
   withStore<T>(
     needs: StoreNeeds,
-    callback: (store: Store, found: FoundConfig | undefined) => Promise<T>,
+    callback: (store: OpenedStore, found: FoundConfig | undefined) => Promise<T>,
   ): Promise<T>;
 }
 

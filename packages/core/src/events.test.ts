@@ -10,7 +10,7 @@ import type {
 import { defineUnionJobTypes } from "./model/job-types.ts";
 import { type FaultPlan, onNthCall } from "./testing/fault-plans.ts";
 import { withFaults } from "./testing/faults.ts";
-import { createTestBench } from "./testing/test-bench.ts";
+import { createTestKit } from "./testing/test-kit.ts";
 import { rescheduleJob } from "./worker/reschedule-job.ts";
 
 const jobTypes = defineUnionJobTypes<{
@@ -42,13 +42,13 @@ const createRecorder = () => {
 
 const createObservedBench = async (plan: FaultPlan = () => undefined) => {
   const recorder = createRecorder();
-  const bench = await createTestBench({
+  const kit = await createTestKit({
     jobTypes,
     observabilityAdapter: recorder.observabilityAdapter,
     wrapStateAdapter: (adapter) => withFaults(adapter, plan),
   });
   let rescheduled = false;
-  const worker = bench.leasehold
+  const worker = kit.leasehold
     .createWorker({ retry: { type: "fixed", delayMs: 10 } })
     .implementJobType({ typeName: "quick", process: async () => 1 })
     .implementJobType({
@@ -85,11 +85,11 @@ const createObservedBench = async (plan: FaultPlan = () => undefined) => {
       timeoutMs: 100,
       maxAttempts: 1,
       process: async () => {
-        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, 60_000));
+        await new Promise<void>((resolve) => kit.clock.setTimer(resolve, 60_000));
         return null;
       },
     });
-  return { ...bench, ...recorder, worker };
+  return { ...kit, ...recorder, worker };
 };
 
 /** Stories that between them make every event happen. */
@@ -98,8 +98,8 @@ const stories: Record<
   () => Promise<Pick<Awaited<ReturnType<typeof createObservedBench>>, "seen" | "of">>
 > = {
   "jobs that complete, wait, fail, are put off, cancelled and redriven": async () => {
-    const bench = await createObservedBench();
-    const { leasehold } = bench;
+    const kit = await createObservedBench();
+    const { leasehold } = kit;
     await leasehold.startJobSequence({ typeName: "chain" });
     await leasehold.startJobSequence({
       typeName: "waits",
@@ -109,43 +109,43 @@ const stories: Record<
     await leasehold.startJobSequence({ typeName: "later" });
     await leasehold.startJobSequence({ typeName: "slips" });
     const unwanted = await leasehold.startJobSequence({ typeName: "quick", schedule: { afterMs: 99_999 } });
-    await bench.stateAdapter.runInTransaction((ctx) =>
+    await kit.stateAdapter.runInTransaction((ctx) =>
       leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
     );
-    await bench.advance(bench.worker, 1_000);
+    await kit.advance(kit.worker, 1_000);
     await leasehold.cancelJobSequences({ ids: [unwanted.id] });
     await leasehold.redriveJobs({ ids: [broken.id] });
     await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });
-    return bench;
+    return kit;
   },
   "a handler that ignores its timeout": async () => {
-    const bench = await createObservedBench();
-    await bench.leasehold.startJobSequence({ typeName: "hangs" });
-    await bench.advance(bench.worker, 90_000, { abortGraceMs: 50, leaseMs: 30_000 });
-    return bench;
+    const kit = await createObservedBench();
+    await kit.leasehold.startJobSequence({ typeName: "hangs" });
+    await kit.advance(kit.worker, 90_000, { abortGraceMs: 50, leaseMs: 30_000 });
+    return kit;
   },
   "a worker cut off from its store": async () => {
     let cutOff = false;
-    const bench = await createObservedBench(({ method }) =>
+    const kit = await createObservedBench(({ method }) =>
       cutOff && method !== "claimJobs" && method !== "reapExpiredLeases"
         ? { kind: "fail_before" }
         : undefined,
     );
-    await bench.leasehold.startJobSequence({ typeName: "quick" });
+    await kit.leasehold.startJobSequence({ typeName: "quick" });
     cutOff = true;
-    const worker = await bench.clock.runUntil(bench.worker.start({ leaseMs: 1_000, reapIntervalMs: 100 }));
-    await bench.clock.advanceBy(3_000);
+    const worker = await kit.clock.runUntil(kit.worker.start({ leaseMs: 1_000, reapIntervalMs: 100 }));
+    await kit.clock.advanceBy(3_000);
     cutOff = false;
-    await bench.clock.advanceBy(3_000);
-    await bench.clock.runUntil(worker.stop());
-    return bench;
+    await kit.clock.advanceBy(3_000);
+    await kit.clock.runUntil(worker.stop());
+    return kit;
   },
   "a job completed and a job taken over while their handlers run": async () => {
     let heartbeats = true;
-    const bench = await createObservedBench(({ method }) =>
+    const kit = await createObservedBench(({ method }) =>
       !heartbeats && method === "renewLeases" ? { kind: "hang" } : undefined,
     );
-    const { leasehold, clock } = bench;
+    const { leasehold, clock } = kit;
     const builder = leasehold.createWorker().implementJobType({
       typeName: "quick",
       process: () => new Promise<number>((resolve) => clock.setTimer(() => resolve(1), 5_000)),
@@ -165,29 +165,29 @@ const stories: Record<
     await clock.advanceBy(8_000);
     heartbeats = true;
     await clock.runUntil(worker.stop({ deadlineMs: 0 }));
-    return bench;
+    return kit;
   },
   "an outcome whose lease has been given to another": async () => {
-    const bench = await createObservedBench(onNthCall("commitOutcomes", 1, { kind: "delay", ms: 5_000 }));
-    await bench.leasehold.startJobSequence({ typeName: "quick" });
-    await bench.advance(bench.worker, 10_000, { leaseMs: 300, reapIntervalMs: 100 });
-    return bench;
+    const kit = await createObservedBench(onNthCall("commitOutcomes", 1, { kind: "delay", ms: 5_000 }));
+    await kit.leasehold.startJobSequence({ typeName: "quick" });
+    await kit.advance(kit.worker, 10_000, { leaseMs: 300, reapIntervalMs: 100 });
+    return kit;
   },
   "a store that rolls back transactions of handlers": async () => {
     let deadlocks = 0;
-    const bench = await createObservedBench(({ method }) =>
+    const kit = await createObservedBench(({ method }) =>
       method === "lockJob" && (deadlocks += 1) < 8 ? { kind: "fail_before" } : undefined,
     );
-    await bench.leasehold.startJobSequence({ typeName: "chain" });
-    await bench.drain(bench.worker);
-    return bench;
+    await kit.leasehold.startJobSequence({ typeName: "chain" });
+    await kit.drain(kit.worker);
+    return kit;
   },
   "a transport that fails": async () => {
-    const bench = await createObservedBench();
-    await bench.notifyAdapter.close();
-    await bench.leasehold.startJobSequence({ typeName: "quick" });
-    await bench.clock.settle();
-    return bench;
+    const kit = await createObservedBench();
+    await kit.notifyAdapter.close();
+    await kit.leasehold.startJobSequence({ typeName: "quick" });
+    await kit.clock.settle();
+    return kit;
   },
 };
 
@@ -256,10 +256,10 @@ describe("events", () => {
   });
 
   it("tell of completions that handlers write themselves, and of jobs that fail as they are created", async () => {
-    const bench = await createObservedBench();
-    const { leasehold, of } = bench;
+    const kit = await createObservedBench();
+    const { leasehold, of } = kit;
     await leasehold.startJobSequence({ typeName: "chain" });
-    await bench.advance(bench.worker, 10);
+    await kit.advance(kit.worker, 10);
     expect(of("jobAttemptCompleted").map(({ typeName }) => typeName)).toEqual(["chain", "link"]);
     const blocker = await leasehold.startJobSequence({ typeName: "quick" });
     await leasehold.cancelJobSequences({ ids: [blocker.id] });
@@ -272,10 +272,10 @@ describe("events", () => {
   });
 
   it("tell of a lost lease once, and of a completion refused for it", async () => {
-    const bench = await createObservedBench(({ method }) =>
+    const kit = await createObservedBench(({ method }) =>
       method === "renewLeases" ? { kind: "hang" } : undefined,
     );
-    const { leasehold, of } = bench;
+    const { leasehold, of } = kit;
     await leasehold.startJobSequence({ typeName: "quick" });
     const worker = leasehold.createWorker().implementJobType({
       typeName: "quick",
@@ -290,14 +290,14 @@ describe("events", () => {
         return complete(async () => 1);
       },
     });
-    await bench.drain(worker);
+    await kit.drain(worker);
     expect(of("jobAttemptFenced")).toMatchObject([{ refusal: "not_running" }]);
     expect(of("jobAttemptAlreadyCompleted")).toHaveLength(1);
     expect(of("jobAttemptCompleted")).toEqual([]);
   });
 
   it("never disturb the work, whatever an observer throws", async () => {
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       log: () => {
         throw new Error("log");
@@ -308,12 +308,12 @@ describe("events", () => {
         },
       }),
     });
-    const { id } = await bench.leasehold.startJobSequence({ typeName: "quick" });
-    const worker = bench.leasehold
+    const { id } = await kit.leasehold.startJobSequence({ typeName: "quick" });
+    const worker = kit.leasehold
       .createWorker()
       .implementJobType({ typeName: "quick", process: async () => 1 });
-    await bench.drain(worker);
-    expect((await bench.leasehold.getJob({ id }))?.status).toBe("completed");
+    await kit.drain(worker);
+    expect((await kit.leasehold.getJob({ id }))?.status).toBe("completed");
   });
 
   it("reach the console in one line, without inputs", async () => {

@@ -6,7 +6,7 @@ import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memor
 import { defineJobTypes, typeOnly } from "./model/job-types.ts";
 import { watchGlobals } from "./testing/global-watch.ts";
 import { hostileValues, ThrownByCallback } from "./testing/hostile-values.ts";
-import { createTestBench } from "./testing/test-bench.ts";
+import { createTestKit } from "./testing/test-kit.ts";
 import { rescheduleJob } from "./worker/reschedule-job.ts";
 import { stopOnSignals } from "./worker/stop-on-signals.ts";
 
@@ -249,8 +249,8 @@ const otherFunctions: Record<string, () => Call[]> = {
       "runtime",
     ]);
   },
-  createTestBench: () => {
-    const create = createTestBench as unknown as (options: unknown) => unknown;
+  createTestKit: () => {
+    const create = createTestKit as unknown as (options: unknown) => unknown;
     const options = ["jobTypes", "codec", "log", "storeRetry", "maxPayloadBytes"];
     return withOptions(create, { jobTypes }, options).slice(1);
   },

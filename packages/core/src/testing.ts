@@ -31,12 +31,12 @@ export { recordCalls, type RecordedAdapter, type RecordedCall } from "./testing/
 export { createSeededRandom, type SeededRandom } from "./testing/seeded-random.ts";
 export {
   type ContextOption,
-  createTestBench,
+  createTestKit,
   type StartableWorker,
   type StoreOption,
-  type TestBench,
-  type TestBenchOptions,
-} from "./testing/test-bench.ts";
+  type TestKit,
+  type TestKitOptions,
+} from "./testing/test-kit.ts";
 export type { Violation } from "./simulation/check-history.ts";
 export { faultKinds, type FaultStrengths, type SimulationFault } from "./simulation/faults.ts";
 export type { HistoryEvent } from "./simulation/history.ts";

@@ -5,7 +5,7 @@ import { describe, expect, inject, it } from "vitest";
 import type { PgStateProvider } from "./provider.ts";
 import { createPgPoolProvider, type PgContext } from "./providers/pg-pool.ts";
 import { createPGliteProvider, type PGliteContext } from "./providers/pglite.ts";
-import { createPgTestBench } from "./testing.ts";
+import { createPgTestKit } from "./testing.ts";
 
 const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
 
@@ -17,8 +17,8 @@ const payAnHourLater = async (
   queryIn: (ctx: object) => Query,
   slowly = "SELECT 1",
 ): Promise<void> => {
-  const bench = await createPgTestBench({ jobTypes, stateProvider });
-  const { leasehold, schema } = bench;
+  const kit = await createPgTestKit({ jobTypes, stateProvider });
+  const { leasehold, schema } = kit;
   const run = (sql: string) => stateProvider.executeSql(undefined, { sql, params: [] });
   await run(`CREATE TABLE ${schema}.payments (id text, attempt int)`);
   const worker = leasehold.createWorker({ retry: { type: "fixed", delayMs: 3_600_000 } }).implementJobType({
@@ -33,16 +33,16 @@ const payAnHourLater = async (
       }),
   });
   const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
-  await bench.drain(worker);
+  await kit.drain(worker);
   expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
-  await bench.advance(worker, 3_600_000);
+  await kit.advance(worker, 3_600_000);
   expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
   expect(await run(`SELECT * FROM ${schema}.payments`)).toEqual([{ id: "o-1", attempt: 2 }]);
-  await bench.close();
+  await kit.close();
 };
 
-describe("createPgTestBench", () => {
-  it("runs handlers on PGlite, in the bench's time", async () => {
+describe("createPgTestKit", () => {
+  it("runs handlers on PGlite, in the kit's time", async () => {
     const db = await PGlite.create();
     const provider = createPGliteProvider({ db }) as unknown as PgStateProvider<object, object>;
     await payAnHourLater(provider, (ctx) => {
@@ -52,7 +52,7 @@ describe("createPgTestBench", () => {
     await db.close();
   }, 60_000);
 
-  it("runs handlers on a server, in the bench's time", async () => {
+  it("runs handlers on a server, in the kit's time", async () => {
     const pool = new pg.Pool({ connectionString: inject("postgres18Url") });
     const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
     await payAnHourLater(

@@ -1,26 +1,26 @@
 import type { BaseStateAdapterContext } from "leasehold/adapter";
-import { createTestBench, type TestBench, type TestBenchOptions } from "leasehold/testing";
+import { createTestKit, type TestKit, type TestKitOptions } from "leasehold/testing";
 import type { PgStateProvider } from "./provider.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "./state-adapter.ts";
 
-export type PgTestBenchOptions<
+export type PgTestKitOptions<
   TDefs,
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
-> = TestBenchOptions<TDefs, PgStateAdapter<TTxContext, TContext>> & {
+> = TestKitOptions<TDefs, PgStateAdapter<TTxContext, TContext>> & {
   /** The one your application has, over PGlite or over a database for tests. */
   readonly stateProvider: PgStateProvider<TTxContext, TContext>;
   /** Created now, and dropped by `close`. Default: a new name. */
   readonly schema?: string | undefined;
-  /** As for `createTestBench`. Default: 5. */
+  /** As for `createTestKit`. Default: 5. */
   readonly quietMs?: number;
 };
 
-export interface PgTestBench<
+export interface PgTestKit<
   TDefs,
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
-> extends TestBench<TDefs, PgStateAdapter<TTxContext, TContext>> {
+> extends TestKit<TDefs, PgStateAdapter<TTxContext, TContext>> {
   readonly schema: string;
   /** Closes the adapter and drops the schema of the jobs. The database itself is yours. */
   close(): Promise<void>;
@@ -28,8 +28,8 @@ export interface PgTestBench<
 
 const newSchemaName = (): string => `leasehold_test_${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
-/** A test bench over PostgreSQL: handlers read and write real tables, in the bench's time. */
-export const createPgTestBench = async <
+/** A test kit over PostgreSQL: handlers read and write real tables, in the kit's time. */
+export const createPgTestKit = async <
   TDefs,
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
@@ -38,15 +38,15 @@ export const createPgTestBench = async <
   schema = newSchemaName(),
   quietMs = 5,
   ...options
-}: PgTestBenchOptions<TDefs, TTxContext, TContext>): Promise<PgTestBench<TDefs, TTxContext, TContext>> => {
+}: PgTestKitOptions<TDefs, TTxContext, TContext>): Promise<PgTestKit<TDefs, TTxContext, TContext>> => {
   const stateAdapter = await createPgStateAdapter({ stateProvider, schema });
-  const bench = await createTestBench<TDefs, PgStateAdapter<TTxContext, TContext>>({
-    ...(options as TestBenchOptions<TDefs, PgStateAdapter<TTxContext, TContext>>),
+  const kit = await createTestKit<TDefs, PgStateAdapter<TTxContext, TContext>>({
+    ...(options as TestKitOptions<TDefs, PgStateAdapter<TTxContext, TContext>>),
     stateAdapter,
     quietMs,
   });
   return {
-    ...bench,
+    ...kit,
     schema,
     close: async () => {
       await stateAdapter.close();

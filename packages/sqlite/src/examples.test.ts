@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { main as drizzle } from "../examples/drizzle.ts";
 import { main as kysely } from "../examples/kysely.ts";
 import { main as quickstart } from "../examples/quickstart.ts";
-import { main as testBench } from "../examples/test-bench.ts";
+import { main as testKit } from "../examples/test-kit.ts";
 import { createTestFolder } from "./test-support/store.ts";
 
 it.each([
@@ -18,9 +18,9 @@ it.each([
   expect(lines).toEqual(["order-2: out of stock", "order-1: paid, receipt-1"]);
 });
 
-it("the example of a test bench", async () => {
+it("the example of a test kit", async () => {
   const lines: string[] = [];
-  await testBench((line) => lines.push(line));
+  await testKit((line) => lines.push(line));
   expect(lines).toEqual(['[[{"status":"new"}],[{"status":"paid"}]]']);
 });
 

@@ -3,13 +3,13 @@ import { defineUnionJobTypes } from "leasehold";
 import Database from "libsql";
 import { expect, it } from "vitest";
 import { createKyselyStateProvider } from "./providers/kysely.ts";
-import { createSqliteTestBench } from "./testing.ts";
+import { createSqliteTestKit } from "./testing.ts";
 
 const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
 
-it("runs handlers that write to tables of their own, in the bench's time", async () => {
-  const bench = await createSqliteTestBench({ jobTypes });
-  const { leasehold, stateAdapter, clock } = bench;
+it("runs handlers that write to tables of their own, in the kit's time", async () => {
+  const kit = await createSqliteTestKit({ jobTypes });
+  const { leasehold, stateAdapter, clock } = kit;
   await stateAdapter.provideContext(async ({ client }) => {
     client.exec("CREATE TABLE payments (id TEXT PRIMARY KEY, attempt INTEGER)");
   });
@@ -24,9 +24,9 @@ it("runs handlers that write to tables of their own, in the bench's time", async
   });
   const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
   const before = clock.now();
-  await bench.drain(worker);
+  await kit.drain(worker);
   expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
-  await bench.advance(worker, 3_600_000);
+  await kit.advance(worker, 3_600_000);
   const job = await leasehold.getJob({ id, typeName: "pay" });
   expect(job).toMatchObject({ status: "completed", output: "paid", attempt: 2 });
   expect(Number(job?.createdAt)).toBe(before);
@@ -34,18 +34,18 @@ it("runs handlers that write to tables of their own, in the bench's time", async
     client.prepare("SELECT * FROM payments").all(),
   );
   expect(rows).toEqual([{ id: "o-1", attempt: 2 }]);
-  await bench.close();
+  await kit.close();
 });
 
 it("takes a provider, so that handlers get their query builder", async () => {
   const database = new Database(":memory:");
   const db = new Kysely<{ payments: { id: string } }>({ dialect: new SqliteDialect({ database }) });
-  const bench = await createSqliteTestBench({
+  const kit = await createSqliteTestKit({
     jobTypes,
     stateProvider: createKyselyStateProvider({ db, database }),
   });
   await db.schema.createTable("payments").addColumn("id", "text").execute();
-  const worker = bench.leasehold.createWorker().implementJobType({
+  const worker = kit.leasehold.createWorker().implementJobType({
     typeName: "pay",
     process: async ({ job, complete }) =>
       complete(async (ctx) => {
@@ -53,9 +53,9 @@ it("takes a provider, so that handlers get their query builder", async () => {
         return "paid";
       }),
   });
-  await bench.leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
-  await bench.drain(worker);
+  await kit.leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
+  await kit.drain(worker);
   expect(await db.selectFrom("payments").selectAll().execute()).toEqual([{ id: "o-1" }]);
-  await bench.close();
+  await kit.close();
   database.close();
 });

@@ -1,10 +1,10 @@
-import type { TestBench, TestBenchOptions } from "leasehold/testing";
-import { createTestBench } from "leasehold/testing";
+import type { TestKit, TestKitOptions } from "leasehold/testing";
+import { createTestKit } from "leasehold/testing";
 import type { SqliteStateProvider } from "./provider.ts";
 import type { SqliteFileContext } from "./providers/file.ts";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
 
-export type SqliteTestBenchOptions<TDefs, TContext extends object> = TestBenchOptions<
+export type SqliteTestKitOptions<TDefs, TContext extends object> = TestKitOptions<
   TDefs,
   SqliteStateAdapter<TContext>
 > & {
@@ -12,21 +12,21 @@ export type SqliteTestBenchOptions<TDefs, TContext extends object> = TestBenchOp
   readonly stateProvider?: SqliteStateProvider<TContext> | undefined;
 };
 
-export interface SqliteTestBench<TDefs, TContext extends object> extends TestBench<
+export interface SqliteTestKit<TDefs, TContext extends object> extends TestKit<
   TDefs,
   SqliteStateAdapter<TContext>
 > {
   close(): Promise<void>;
 }
 
-/** A test bench over SQLite in memory: handlers read and write real tables, in the bench's time. */
-export const createSqliteTestBench = async <TDefs, TContext extends object = SqliteFileContext>({
+/** A test kit over SQLite in memory: handlers read and write real tables, in the kit's time. */
+export const createSqliteTestKit = async <TDefs, TContext extends object = SqliteFileContext>({
   stateProvider,
   ...options
-}: SqliteTestBenchOptions<TDefs, TContext>): Promise<SqliteTestBench<TDefs, TContext>> => {
+}: SqliteTestKitOptions<TDefs, TContext>): Promise<SqliteTestKit<TDefs, TContext>> => {
   const stateAdapter = (await (stateProvider
     ? createSqliteStateAdapter({ stateProvider })
     : createSqliteStateAdapter({ file: ":memory:" }))) as SqliteStateAdapter<TContext>;
-  const bench = await createTestBench<TDefs, SqliteStateAdapter<TContext>>({ ...options, stateAdapter });
-  return { ...bench, close: () => stateAdapter.close() };
+  const kit = await createTestKit<TDefs, SqliteStateAdapter<TContext>>({ ...options, stateAdapter });
+  return { ...kit, close: () => stateAdapter.close() };
 };

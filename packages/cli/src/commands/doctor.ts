@@ -10,7 +10,7 @@ import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import type { Output } from "../output/output.ts";
 import { hangingIndent, printable, wrap } from "../output/printable.ts";
 import { workerlessTypeNames } from "../store/job-type-names.ts";
-import type { Store } from "../store/store.ts";
+import type { OpenedStore } from "../store/store.ts";
 
 export interface DoctorOptions {
   readonly stalledAfter: number;
@@ -20,7 +20,7 @@ export interface DoctorOptions {
 }
 
 const examine = async (
-  store: Store,
+  store: OpenedStore,
   options: DoctorOptions,
   found: FoundConfig | undefined,
 ): Promise<Finding[]> => {

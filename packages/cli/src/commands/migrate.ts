@@ -2,9 +2,9 @@ import { CliError } from "../cli-error.ts";
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { plural } from "../output/amounts.ts";
-import type { Migrations, Store } from "../store/store.ts";
+import type { Migrations, OpenedStore } from "../store/store.ts";
 
-const migrationsOf = ({ migrations, label }: Store): Migrations => {
+const migrationsOf = ({ migrations, label }: OpenedStore): Migrations => {
   if (migrations !== undefined) return migrations;
   throw new CliError("NoMigrations", `The adapter of ${label} has no migrations.`);
 };

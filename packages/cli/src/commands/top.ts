@@ -4,7 +4,7 @@ import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { createLiveView } from "../live/live-view.ts";
 import { createSampler } from "../live/sampler.ts";
-import type { Store } from "../store/store.ts";
+import type { OpenedStore } from "../store/store.ts";
 
 export interface TopOptions {
   readonly queue?: readonly string[];
@@ -34,7 +34,7 @@ const untilStopped = (stopped: AbortController): (() => void) => {
   };
 };
 
-const showJson = (context: CommandContext, { stateAdapter }: Store, options: TopOptions) => {
+const showJson = (context: CommandContext, { stateAdapter }: OpenedStore, options: TopOptions) => {
   const sample = createSampler({ stateAdapter, queue: options.queue });
   return { update: async () => context.output.printJson(await sample()), end: () => {} };
 };

@@ -5,7 +5,7 @@ import type { FoundConfig } from "../config/find-config.ts";
 import { formatMoment } from "../output/amounts.ts";
 import { oneLine } from "../output/printable.ts";
 import { configuredTypeNames, recentNames } from "../store/job-type-names.ts";
-import type { AnyLeasehold, Store } from "../store/store.ts";
+import type { AnyLeasehold, OpenedStore } from "../store/store.ts";
 import type { Candidate, Wanted } from "./complete.ts";
 
 // Somebody waits with a finger on the key.
@@ -30,7 +30,7 @@ const idCandidates = async (
 };
 
 const look = async (
-  { leasehold }: Store,
+  { leasehold }: OpenedStore,
   found: FoundConfig | undefined,
   wanted: Wanted,
   start: string,

@@ -1,5 +1,5 @@
 import { formatDuration } from "../output/amounts.ts";
-import type { Store } from "../store/store.ts";
+import type { OpenedStore } from "../store/store.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 const tolerableMs = 2_000;
@@ -8,7 +8,7 @@ const tolerableMs = 2_000;
  * The store's clock decides, so a difference breaks nothing; but dates shown and schedules given here are by this
  * machine's clock.
  */
-export const checkClock = async ({ stateAdapter }: Store): Promise<readonly Finding[]> => {
+export const checkClock = async ({ stateAdapter }: OpenedStore): Promise<readonly Finding[]> => {
   const before = Date.now();
   const storeTime = await stateAdapter.getTime();
   const after = Date.now();

@@ -9,7 +9,7 @@ import {
   readRecent,
   sumNumbers,
 } from "../store/job-numbers.ts";
-import type { AnyLeasehold, Store } from "../store/store.ts";
+import type { AnyLeasehold, OpenedStore } from "../store/store.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 export interface JobCheckOptions {
@@ -44,7 +44,7 @@ const eachJob = async (
   }
 };
 
-export const checkLeases = async ({ leasehold, stateAdapter }: Store): Promise<readonly Finding[]> => {
+export const checkLeases = async ({ leasehold, stateAdapter }: OpenedStore): Promise<readonly Finding[]> => {
   const now = await stateAdapter.getTime();
   let running = 0;
   const stuck: AnyJob[] = [];
@@ -66,7 +66,7 @@ export const checkLeases = async ({ leasehold, stateAdapter }: Store): Promise<r
 };
 
 export const checkQueues = async (
-  { stateAdapter }: Store,
+  { stateAdapter }: OpenedStore,
   { stalledMs, workerless }: JobCheckOptions,
 ): Promise<readonly Finding[]> => {
   const now = await stateAdapter.getTime();
@@ -97,7 +97,10 @@ export const checkQueues = async (
   return findings.length > 0 ? findings : [ok("queues", "No queue has jobs that wait for long.")];
 };
 
-export const checkFailures = async ({ leasehold, stateAdapter }: Store): Promise<readonly Finding[]> => {
+export const checkFailures = async ({
+  leasehold,
+  stateAdapter,
+}: OpenedStore): Promise<readonly Finding[]> => {
   const now = await stateAdapter.getTime();
   const total = sumNumbers(countByQueue(await readBacklog(stateAdapter, {}), []));
   const failed = formatNumber(total, "failed");
@@ -118,7 +121,7 @@ export const checkFailures = async ({ leasehold, stateAdapter }: Store): Promise
 const manyJobs = 1_000_000;
 
 /** Whether somebody has forgotten to say how long finished jobs are kept. */
-export const checkRetention = async ({ database, leasehold }: Store): Promise<readonly Finding[]> => {
+export const checkRetention = async ({ database, leasehold }: OpenedStore): Promise<readonly Finding[]> => {
   if (database === undefined) return [];
   const kept = await database.estimateJobs(manyJobs + 1);
   const count = kept > manyJobs ? `More than ${formatCount(manyJobs)}` : `About ${formatCount(kept)}`;

@@ -1,8 +1,8 @@
 import { plural } from "../output/amounts.ts";
-import type { Database, Store } from "../store/store.ts";
+import type { Database, OpenedStore } from "../store/store.ts";
 import { type Finding, ok, problem } from "./finding.ts";
 
-export const checkMigrations = async ({ migrations }: Store): Promise<readonly Finding[]> => {
+export const checkMigrations = async ({ migrations }: OpenedStore): Promise<readonly Finding[]> => {
   if (migrations === undefined) return [];
   const { applied, pending } = await migrations.status();
   return pending.length === 0

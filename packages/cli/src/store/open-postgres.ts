@@ -2,7 +2,7 @@ import type pg from "pg";
 import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { createSettlingNotifyAdapter } from "./settling-notify-adapter.ts";
-import { type Database, migrationsOf, type OpenedStore, type OpenStoreOptions } from "./store.ts";
+import { type Database, migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
 import { labelOf } from "./store-url.ts";
 
 const loadPg = async (): Promise<typeof pg> => {
@@ -36,7 +36,7 @@ export const openPostgres = async ({
   channelPrefix,
   hints,
   connections,
-}: PostgresStoreOptions): Promise<OpenedStore> => {
+}: PostgresStoreOptions): Promise<StoreConnection> => {
   const { Pool } = await loadPg();
   const { createPgNotifyAdapter, createPgNotifyProvider, createPgPoolProvider, createPgStateAdapter } =
     await import("@leasehold/postgres");

@@ -2,7 +2,13 @@ import { existsSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { type Database, migrationsOf, type OpenedStore, type OpenStoreOptions, type Row } from "./store.ts";
+import {
+  type Database,
+  migrationsOf,
+  type StoreConnection,
+  type OpenStoreOptions,
+  type Row,
+} from "./store.ts";
 
 const checkFile = (path: string, create: boolean): void => {
   if (!existsSync(dirname(path))) {
@@ -38,7 +44,7 @@ export const openSqlite = async ({
   folder,
   tablePrefix,
   create,
-}: SqliteStoreOptions): Promise<OpenedStore> => {
+}: SqliteStoreOptions): Promise<StoreConnection> => {
   const path = resolve(folder, file);
   checkFile(path, create);
   const { createSqliteStateAdapter } = await import("@leasehold/sqlite");

@@ -5,7 +5,13 @@ import { exitCodes } from "../exit-codes.ts";
 import { openPostgres } from "./open-postgres.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import { createSettlingNotifyAdapter } from "./settling-notify-adapter.ts";
-import { finishStore, migrationsOf, type OpenedStore, type OpenStoreOptions, type Store } from "./store.ts";
+import {
+  finishStore,
+  migrationsOf,
+  type StoreConnection,
+  type OpenStoreOptions,
+  type OpenedStore,
+} from "./store.ts";
 import { parseStoreAddress } from "./store-url.ts";
 
 export interface StoreSources {
@@ -46,7 +52,7 @@ const chooseAddress = ({ cwd, env, store }: StoreSources, found: FoundConfig | u
 const openAdapters = async (
   open: Extract<Address, { open: unknown }>["open"],
   path: string,
-): Promise<OpenedStore> => {
+): Promise<StoreConnection> => {
   const made = await open();
   const { stateAdapter } = made ?? {};
   if (typeof stateAdapter?.claimJobs !== "function") {
@@ -68,7 +74,7 @@ const openAdapters = async (
   };
 };
 
-const requireMigrated = async (store: Store): Promise<void> => {
+const requireMigrated = async (store: OpenedStore): Promise<void> => {
   const status = await store.migrations?.status();
   if (status === undefined || status.pending.length === 0) return;
   const message =
@@ -86,7 +92,7 @@ export const openStore = async (
   sources: StoreSources,
   options: OpenStoreOptions & { readonly migrated: boolean },
   onAddress: (address: string) => void,
-): Promise<{ readonly store: Store; readonly found: FoundConfig | undefined }> => {
+): Promise<{ readonly store: OpenedStore; readonly found: FoundConfig | undefined }> => {
   const found = await findConfig(sources.cwd, sources.config);
   const config: LeaseholdConfig = {
     ...found?.config,
@@ -114,7 +120,7 @@ const openAddress = (
   address: Address,
   { schema, tablePrefix, channelPrefix }: LeaseholdConfig,
   options: OpenStoreOptions,
-): Promise<OpenedStore> => {
+): Promise<StoreConnection> => {
   if ("open" in address) return openAdapters(address.open, address.path);
   const parsed = parseStoreAddress(address.text, address.source);
   return parsed.kind === "sqlite"

@@ -44,7 +44,7 @@ export type Database =
       estimateJobs(limit: number): Promise<number>;
     };
 
-export interface Store {
+export interface OpenedStore {
   /** For people, without passwords. */
   readonly label: string;
   readonly stateAdapter: AnyStateAdapter;
@@ -57,7 +57,7 @@ export interface Store {
 }
 
 /** What a particular kind of store contributes; `finishStore` adds the rest. */
-export type OpenedStore = Omit<Store, "leasehold">;
+export type StoreConnection = Omit<OpenedStore, "leasehold">;
 
 export interface OpenStoreOptions {
   /** Hints tell idle workers of new jobs at once; reading commands need none. */
@@ -80,9 +80,9 @@ export interface FacadeOptions {
 const anyJobTypes = defineUnionJobTypes<AnyDefinitions>();
 
 export const finishStore = async (
-  opened: OpenedStore,
+  opened: StoreConnection,
   { jobTypes, codec, storeDeadlineMs }: FacadeOptions,
-): Promise<Store> => ({
+): Promise<OpenedStore> => ({
   ...opened,
   leasehold: await createLeasehold({
     stateAdapter: opened.stateAdapter,

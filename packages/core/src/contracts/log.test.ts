@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import { withFaults } from "../testing/faults.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { collapseRepeats } from "./collapse-repeats.ts";
 import { createConsoleLog, type LogEntry } from "./log.ts";
 
@@ -71,15 +71,15 @@ describe("the console log", () => {
   const jobTypes = defineUnionJobTypes<{ work: { input: { n: number }; output: null } }>();
 
   it("tells of one failed job in one entry, with its time and one stack", async () => {
-    const bench = await createTestBench({ jobTypes, log: createConsoleLog({ level: "warn" }) });
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const kit = await createTestKit({ jobTypes, log: createConsoleLog({ level: "warn" }) });
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async () => {
         throw new Error("out of stock");
       },
     });
-    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, maxAttempts: 1 });
-    await bench.drain(worker);
+    await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, maxAttempts: 1 });
+    await kit.drain(worker);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(
       /^\d{4}-\d\d-\d\dT\S+Z \[leasehold\] error Job failed for good .*reason=attempts_exhausted/,
@@ -89,21 +89,21 @@ describe("the console log", () => {
 
   it("stays short while the store is down", async () => {
     let down = false;
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       log: createConsoleLog(),
       wrapStateAdapter: (adapter) => withFaults(adapter, () => (down ? { kind: "fail_before" } : undefined)),
     });
-    const worker = await bench.clock.runUntil(
-      bench.leasehold
+    const worker = await kit.clock.runUntil(
+      kit.leasehold
         .createWorker()
         .implementJobType({ typeName: "work", process: async () => null })
         .start(),
     );
     down = true;
-    await bench.clock.advanceBy(25_000);
+    await kit.clock.advanceBy(25_000);
     down = false;
-    await bench.clock.runUntil(worker.stop());
+    await kit.clock.runUntil(worker.stop());
     expect(lines.length).toBeLessThan(15);
     expect(lines.join("\n")).not.toMatch(/^null$/m);
   });

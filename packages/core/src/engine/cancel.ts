@@ -3,8 +3,8 @@ import { requireArray, requireId, requireName, requirePlainObject } from "../mod
 import { toStoredErrorText } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 import { jobEventData } from "./observe.ts";
-import { announceCascade, announceFailure } from "./outcome-effects.ts";
-import { runSingleCall, findContext } from "./transaction.ts";
+import { announceCascade, announceFailure } from "./announce-outcome.ts";
+import { announceAfter, resolveTransaction } from "./transaction.ts";
 
 export interface CancelledSequence {
   readonly id: string;
@@ -17,7 +17,7 @@ export interface CancelledSequence {
  */
 export const cancelJobSequences = async (engine: Engine, passed: unknown): Promise<CancelledSequence[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "cancelJobSequences", options, { ids: true, reason: true });
+  const ctx = await resolveTransaction(engine, "cancelJobSequences", options, { ids: true, reason: true });
   const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });
   const sequenceIds = ids.map((id, index) => requireId(id, `ids[${index}]`));
   const reason =
@@ -26,14 +26,14 @@ export const cancelJobSequences = async (engine: Engine, passed: unknown): Promi
       : requireName(options["reason"], "reason", { maxLength: 2_000 });
   const error = toStoredErrorText(new JobCancelled(reason));
 
-  return runSingleCall(engine, "cancelJobSequences", ctx, async (effects) => {
+  return announceAfter(engine, "cancelJobSequences", ctx, async (afterCommit) => {
     const results = await engine.store.cancelSequences({ ctx, sequenceIds, error });
     for (const { job, changed, wasRunning, cascaded } of results) {
       if (!changed || !job) continue;
-      if (wasRunning) effects.ownershipLost(job.id);
-      effects.observe("jobCancelled", () => jobEventData(job));
-      announceFailure(effects, job, "cancelled", error);
-      announceCascade(effects, job, cascaded);
+      if (wasRunning) afterCommit.ownershipLost(job.id);
+      afterCommit.observe("jobCancelled", () => jobEventData(job));
+      announceFailure(afterCommit, job, "cancelled", error);
+      announceCascade(afterCommit, job, cascaded);
     }
     return results.map(({ sequenceId, kind }) => ({ id: sequenceId, outcome: kind }));
   });

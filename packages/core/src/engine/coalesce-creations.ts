@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
-import type { Store } from "./dispatch.ts";
+import type { StateStore } from "./dispatch.ts";
 
 interface Creation {
   readonly jobs: readonly NewJob[];
@@ -18,7 +18,7 @@ const mostJobsToJoin = 100;
  * Only calls without a transaction of their own can share one; and jobs with a deduplication key, which may have to wait
  * for each other, stay out of it.
  */
-export const coalesceCreations = (store: Store, clock: Clock): Store["createJobs"] => {
+export const coalesceCreations = (store: StateStore, clock: Clock): StateStore["createJobs"] => {
   let waiting: Creation[] = [];
   let sending = false;
 

@@ -9,7 +9,7 @@ import type { StateJob, StateSequence } from "../model/job.ts";
 import { requireFunction, requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
 import { completeInTransaction, type CompletionCallback } from "./complete.ts";
 import type { Engine } from "./engine.ts";
-import { runAtomically, findContext } from "./transaction.ts";
+import { runAtomically, resolveTransaction } from "./transaction.ts";
 import { type JobView, viewFields, viewJobs } from "./view.ts";
 
 const knownOptions = { ...viewFields, complete: true } as const;
@@ -20,12 +20,12 @@ const knownOptions = { ...viewFields, complete: true } as const;
  */
 export const completeJobSequence = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "completeJobSequence", options, knownOptions);
+  const ctx = await resolveTransaction(engine, "completeJobSequence", options, knownOptions);
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const callback = requireFunction(options["complete"], "complete");
 
-  return runAtomically(engine, "completeJobSequence", ctx, async (inner, effects) => {
+  return runAtomically(engine, "completeJobSequence", ctx, async (inner, afterCommit) => {
     const sequence = await engine.store.lockSequence({ ctx: inner, sequenceId: id });
     if (!sequence) throw new JobNotFoundError(id, "job sequence");
     if (sequence.first.typeName !== typeName) {
@@ -48,14 +48,14 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
       }
       if (job.status === "completed") throw new JobAlreadyCompletedError(job.id);
       if (job.status === "failed") throw new JobAlreadyFailedError(job.id, job.failureReason);
-      const { continuation } = await completeInTransaction(engine, inner, effects, {
+      const { continuation } = await completeInTransaction(engine, inner, afterCommit, {
         job,
         leaseToken: null,
         workerId: null,
         callback: completion as CompletionCallback,
       });
       // Its process function, if one is running somewhere, works in vain from here on.
-      if (job.status === "running") effects.ownershipLost(job.id);
+      if (job.status === "running") afterCommit.ownershipLost(job.id);
       current = continuation;
       const [after] = await engine.store.getJobs({ ctx: inner, jobIds: [continuation?.id ?? job.id] });
       const [view] = await viewJobs(engine, inner, [after!]);

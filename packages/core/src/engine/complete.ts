@@ -4,13 +4,13 @@ import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
 import type { RuntimeJobType } from "../model/job-types.ts";
 import { requireOptions } from "../model/option-checks.ts";
-import type { Effects } from "./effects.ts";
+import type { AfterCommit } from "./after-commit.ts";
 import { type Engine, runInScope } from "./engine.ts";
 import { validateAgainstSchema } from "./job-type-registry.ts";
 import { buildNewJob, continuationOptions, type JobRequest } from "./new-job.ts";
 import { refusalError } from "./refusal.ts";
 import { announceCreation, createWithBlockers } from "./start.ts";
-import { announceOutcome } from "./outcome-effects.ts";
+import { announceOutcome } from "./announce-outcome.ts";
 import { traceStart } from "./trace.ts";
 
 /** What a completion callback returns instead of an output when it continued the sequence. */
@@ -71,20 +71,20 @@ const encode = ({ codec, maxPayloadBytes }: Engine, value: unknown): string =>
 export const completeInTransaction = async (
   engine: Engine,
   ctx: object,
-  effects: Effects,
+  afterCommit: AfterCommit,
   { job, leaseToken, workerId, callback, checkStillWanted }: CompletionRequest,
 ): Promise<Completion> => {
   let continuing: Promise<Continuation> | undefined;
   const continueWith = (request: unknown): Promise<Continuation> => {
     if (continuing) throw new ProcessMisuseError("continueWith can only be called once");
-    continuing = createContinuation(engine, ctx, effects, job, request);
+    continuing = createContinuation(engine, ctx, afterCommit, job, request);
     // A callback that throws before awaiting this must not leave a rejection that nobody handles.
     continuing.catch(() => {});
     return continuing;
   };
 
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
-  const returned = await runInScope(engine, { origin, effects }, async () =>
+  const returned = await runInScope(engine, { origin, afterCommit }, async () =>
     callback({ ...ctx, continueWith }),
   );
   const continuation = continuing ? await continuing : undefined;
@@ -105,14 +105,14 @@ export const completeInTransaction = async (
   };
   const [result] = await engine.store.commitOutcomes({ ctx, outcomes: [outcome] });
   if (result!.kind === "refused") throw refusalError(job.id, result!);
-  if (result!.kind === "applied") announceOutcome(effects, job, outcome, result!);
+  if (result!.kind === "applied") announceOutcome(afterCommit, job, outcome, result!);
   return { outcome, continuation: continuation?.continuation ?? null };
 };
 
 const createContinuation = async (
   engine: Engine,
   ctx: object,
-  effects: Effects,
+  afterCommit: AfterCommit,
   job: StateJob,
   passed: unknown,
 ): Promise<Continuation> => {
@@ -124,9 +124,9 @@ const createContinuation = async (
   const built = await buildNewJob(engine, request, job);
   const create = async ([next]: readonly NewJob[]): Promise<CreatedStateJob[]> => {
     if (request.startBlockers !== undefined)
-      return createWithBlockers(engine, ctx, effects, [next!], [request.startBlockers]);
+      return createWithBlockers(engine, ctx, afterCommit, [next!], [request.startBlockers]);
     const [created] = await engine.store.createJobs({ ctx, jobs: [next!] });
-    announceCreation(effects, created!.job);
+    announceCreation(afterCommit, created!.job);
     return [created!];
   };
   const [continuation] = engine.tracer

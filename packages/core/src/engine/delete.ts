@@ -10,7 +10,7 @@ import {
 } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { jobEventData } from "./observe.ts";
-import { runSingleCall, findContext } from "./transaction.ts";
+import { announceAfter, resolveTransaction } from "./transaction.ts";
 
 /** Removes whole trees of sequences. Process functions that are running learn of it through their signal. */
 export const deleteJobSequences = async (
@@ -18,19 +18,19 @@ export const deleteJobSequences = async (
   passed: unknown,
 ): Promise<{ deletedJobs: number }> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "deleteJobSequences", options, { rootSequenceIds: true });
+  const ctx = await resolveTransaction(engine, "deleteJobSequences", options, { rootSequenceIds: true });
   const ids = requireArray(options["rootSequenceIds"], "rootSequenceIds", { maxLength: 100_000 });
   const rootSequenceIds = ids.map((id, index) => requireId(id, `rootSequenceIds[${index}]`));
 
-  return runSingleCall(engine, "deleteJobSequences", ctx, async (effects) => {
+  return announceAfter(engine, "deleteJobSequences", ctx, async (afterCommit) => {
     const result = await engine.store.deleteSequences({ ctx, rootSequenceIds });
     if (result.notRoots.length > 0) throw new JobSequenceNotRootError(result.notRoots);
     if (result.dependantRootSequenceIds.length > 0) {
       throw new JobSequenceHasDependantsError(result.dependantRootSequenceIds);
     }
     for (const { status, ...job } of result.deleted) {
-      if (status === "running") effects.ownershipLost(job.id);
-      effects.observe("jobDeleted", () => ({ status, ...jobEventData(job) }));
+      if (status === "running") afterCommit.ownershipLost(job.id);
+      afterCommit.observe("jobDeleted", () => ({ status, ...jobEventData(job) }));
     }
     return { deletedJobs: result.deleted.length };
   });
@@ -43,7 +43,7 @@ export const pruneJobSequences = async (
 ): Promise<{ deletedJobs: number }> => {
   const options = requirePlainObject(passed, "options");
   const known = { olderThanMs: true, statuses: true, batchSize: true } as const;
-  await findContext(engine, "pruneJobSequences", options, known);
+  await resolveTransaction(engine, "pruneJobSequences", options, known);
   const olderThanMs = requireInteger(options["olderThanMs"], "olderThanMs", {
     min: 0,
     max: Number.MAX_SAFE_INTEGER,

@@ -14,7 +14,7 @@ import type { Observe } from "./observe.ts";
 import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
 
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
-export type Store = StateAdapter;
+export type StateStore = StateAdapter;
 
 export interface StoreRetryOptions {
   /** Tries in all, the first included. */
@@ -64,7 +64,7 @@ const storeCalls = [
   "measureBacklog",
   "listRecentlyFinished",
   "countAhead",
-] as const satisfies readonly (keyof Store)[];
+] as const satisfies readonly (keyof StateStore)[];
 
 /**
  * The one way to the store. Every call has a deadline; one that fails for a passing reason is made again, unless it
@@ -72,7 +72,13 @@ const storeCalls = [
  * renewals their lease token, a repeated claim asks for what its token already holds, and of the rest what has to
  * recognise itself does (`recogniseLostAnswer`).
  */
-export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }: DispatchOptions): Store => {
+export const createDispatch = ({
+  adapter,
+  runtime,
+  observe,
+  deadlineMs,
+  retry,
+}: DispatchOptions): StateStore => {
   const { clock, random } = runtime;
 
   const isWorthRepeating = (error: unknown): boolean =>
@@ -117,7 +123,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
         current.isOver = true;
         if (current.answer !== undefined) earlier = current;
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
-          return await recogniseOwnCreation(args?.["jobs"] as readonly NewJob[], error);
+          return await matchRetriedCreate(args?.["jobs"] as readonly NewJob[], error);
         }
         const passing = isWorthRepeating(error);
         // What the contract has adapters throw is an answer, not a fault.
@@ -131,7 +137,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
   };
 
   /** Only one that never began is begun again: its callback is the caller's, and may have done things by then. */
-  const runInTransaction: Store["runInTransaction"] = async (callback, parent, options) => {
+  const runInTransaction: StateStore["runInTransaction"] = async (callback, parent, options) => {
     for (let attempt = 1; ; attempt++) {
       let began = false;
       const watched: typeof callback = (ctx) => {
@@ -159,7 +165,7 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
    * somebody else's that merely has the id does not. The first try was applied as a whole, so what it has not stored it
    * found to be duplicates, and asking for those alone gives the answer that was lost.
    */
-  const recogniseOwnCreation = async (
+  const matchRetriedCreate = async (
     jobs: readonly NewJob[],
     error: JobAlreadyExistsError,
   ): Promise<CreatedStateJob[]> => {
@@ -176,9 +182,9 @@ export const createDispatch = ({ adapter, runtime, observe, deadlineMs, retry }:
 
   const calls = Object.fromEntries(
     storeCalls.map((method) => [method, (args?: CallArguments) => call(method, args)]),
-  ) as unknown as Pick<Store, (typeof storeCalls)[number]>;
+  ) as unknown as Pick<StateStore, (typeof storeCalls)[number]>;
 
-  const store: Store = {
+  const store: StateStore = {
     ...calls,
     capabilities: adapter.capabilities,
     provideContext: (callback) => adapter.provideContext(callback),

@@ -3,8 +3,8 @@ import type { Runtime } from "../clock.ts";
 import type { Codec } from "../model/codec.ts";
 import type { ResolvedDefaults } from "../model/defaults.ts";
 import type { JobTypeRegistry } from "./job-type-registry.ts";
-import type { Store } from "./dispatch.ts";
-import type { Effects } from "./effects.ts";
+import type { StateStore } from "./dispatch.ts";
+import type { AfterCommit } from "./after-commit.ts";
 import type { Listening } from "./listening.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
@@ -16,7 +16,7 @@ export interface Scope {
   /** The job on whose behalf code runs: what it starts belongs to its tree. */
   readonly origin?: { readonly jobId: string; readonly rootSequenceId: string };
   /** Collects hints until whoever opened the scope knows that the transaction has committed. */
-  readonly effects?: Effects;
+  readonly afterCommit?: AfterCommit;
   /** The types of the sequences that were started or found here, by id. */
   readonly startedTypes?: Map<string, string>;
   /** The transaction that calls without a context of their own belong to. */
@@ -25,7 +25,7 @@ export interface Scope {
 
 /** What every use case needs. Plain and untyped towards job types: `leasehold.ts` puts the types on top. */
 export interface Engine {
-  readonly store: Store;
+  readonly store: StateStore;
   readonly notifier: Notifier;
   readonly listening: Listening;
   readonly observe: Observe;

@@ -4,7 +4,7 @@ import { requireId, requirePlainObject } from "../model/option-checks.ts";
 import { parseStoredError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 import { readJob } from "./queries.ts";
-import { findContext } from "./transaction.ts";
+import { resolveTransaction } from "./transaction.ts";
 import { viewFields, viewJobWithoutBlockers } from "./view.ts";
 
 /** See `JobExplanation` in api.ts for the shapes. */
@@ -18,7 +18,7 @@ const when = (ms: number | null): string => (ms === null ? "an unknown time" : n
  */
 export const explainJob = async (engine: Engine, passed: unknown): Promise<ExplanationView> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "explainJob", options, viewFields);
+  const ctx = await resolveTransaction(engine, "explainJob", options, viewFields);
   const id = requireId(options["id"], "id");
   const asked = await readJob(engine, ctx, id);
   if (!asked) throw new JobNotFoundError(id);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import type { DefineBlocker } from "../model/job-type-markers.ts";
 import { InjectedFaultError, withFaults } from "../testing/faults.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{
@@ -32,7 +32,7 @@ const createStory = async () => {
   let lost: "commit" | "reply" | null = null;
   const events = { jobRedriven: 0, jobFailed: 0, jobCancelled: 0, jobDeleted: 0 };
   const count = (name: keyof typeof events) => (): void => void (events[name] += 1);
-  const bench = await createTestBench({
+  const kit = await createTestKit({
     jobTypes,
     observabilityAdapter: {
       jobRedriven: count("jobRedriven"),
@@ -50,18 +50,18 @@ const createStory = async () => {
       return withFaults(lossy, () => undefined);
     },
   });
-  const { leasehold } = bench;
+  const { leasehold } = kit;
   const work = await leasehold.startJobSequence({ typeName: "work" });
   const waits = await leasehold.startJobSequence({ typeName: "waits", startBlockers: () => [work] });
   return {
-    ...bench,
+    ...kit,
     work,
     waits,
     events,
     cancel: () => leasehold.cancelJobSequences({ ids: [work.id] }),
     losing: async <T>(what: "commit" | "reply", call: () => Promise<T>): Promise<T> => {
       lost = what;
-      const result = await bench.clock.runUntil(call());
+      const result = await kit.clock.runUntil(call());
       expect(lost).toBe(null);
       return result;
     },

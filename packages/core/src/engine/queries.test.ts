@@ -3,7 +3,7 @@ import { InvalidOptionError, JobNotFoundError } from "../errors.ts";
 import { jsonCodec } from "../model/codec.ts";
 import type { DefineContinuationInput, DefineContinuationOutput } from "../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 
 const jobTypes = defineUnionJobTypes<{
   first: { input: null; output: DefineContinuationOutput<"second"> };
@@ -12,7 +12,7 @@ const jobTypes = defineUnionJobTypes<{
 
 describe("queries", () => {
   it("take a job or a sequence where they ask for an id", async () => {
-    const { leasehold } = await createTestBench({ jobTypes });
+    const { leasehold } = await createTestKit({ jobTypes });
     const started = await leasehold.startJobSequence({ typeName: "first" });
     const sequence = await leasehold.getJobSequence(started);
     const job = await leasehold.getJob(started);
@@ -25,7 +25,7 @@ describe("queries", () => {
   });
 
   it("list the jobs of a sequence in its order, whatever ids callers chose", async () => {
-    const { leasehold, drain } = await createTestBench({ jobTypes });
+    const { leasehold, drain } = await createTestKit({ jobTypes });
     const { id } = await leasehold.startJobSequence({ typeName: "first", id: "b" });
     const worker = leasehold
       .createWorker()
@@ -41,7 +41,7 @@ describe("queries", () => {
   });
 
   it("go on after a job, in either order", async () => {
-    const { leasehold } = await createTestBench({ jobTypes });
+    const { leasehold } = await createTestKit({ jobTypes });
     const sequences = ["a", "b", "c", "d"].map((id) => ({ typeName: "first" as const, id }));
     for (const sequence of sequences) await leasehold.startJobSequence(sequence);
     const idsAfter = async (after: string, order: "newest" | "oldest"): Promise<string[]> =>
@@ -55,8 +55,8 @@ describe("queries", () => {
   });
 
   it("refuse to search inputs for what cannot be found", async () => {
-    const { leasehold } = await createTestBench({ jobTypes });
-    const { leasehold: foreign } = await createTestBench({
+    const { leasehold } = await createTestKit({ jobTypes });
+    const { leasehold: foreign } = await createTestKit({
       jobTypes,
       codec: { ...jsonCodec, name: "own" },
     });

@@ -12,7 +12,7 @@ import {
 import type { Engine } from "./engine.ts";
 import { parseInputSearch } from "./input-search.ts";
 import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
-import { findContext } from "./transaction.ts";
+import { resolveTransaction } from "./transaction.ts";
 import { type JobView, type SequenceView, viewFields, viewJobs, viewSequence } from "./view.ts";
 
 export interface JobListing {
@@ -62,7 +62,7 @@ export const readJob = async (
 
 export const getJob = async (engine: Engine, passed: unknown): Promise<JobView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "getJob", options, viewFields);
+  const ctx = await resolveTransaction(engine, "getJob", options, viewFields);
   const job = await readJob(engine, ctx, requireId(options["id"], "id"));
   if (!job) return undefined;
   checkType(options["typeName"], job.typeName);
@@ -72,7 +72,7 @@ export const getJob = async (engine: Engine, passed: unknown): Promise<JobView |
 
 export const getJobSequence = async (engine: Engine, passed: unknown): Promise<SequenceView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "getJobSequence", options, viewFields);
+  const ctx = await resolveTransaction(engine, "getJobSequence", options, viewFields);
   const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [requireId(options["id"], "id")] });
   if (!sequence) return undefined;
   checkType(options["typeName"], sequence.first.typeName);
@@ -97,7 +97,7 @@ const findPosition = async (
 
 export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "listJobs", options, listOptions);
+  const ctx = await resolveTransaction(engine, "listJobs", options, listOptions);
   const order =
     options["order"] === undefined ? "newest" : requireOneOf(options["order"], "order", ["newest", "oldest"]);
   const kind = `jobs-${order}`;
@@ -122,7 +122,7 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
 /** The jobs of one sequence in the order they ran. */
 export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "listSequenceJobs", options, pageOfViewOptions);
+  const ctx = await resolveTransaction(engine, "listSequenceJobs", options, pageOfViewOptions);
   const filter = { sequenceId: requireId(options["id"], "id") };
   const page = await engine.store.listJobs({
     ctx,
@@ -137,14 +137,14 @@ export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise
 
 export const getJobBlockers = async (engine: Engine, passed: unknown): Promise<SequenceView[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "getJobBlockers", options, viewFields);
+  const ctx = await resolveTransaction(engine, "getJobBlockers", options, viewFields);
   const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
   return blockers!.map((sequence) => viewSequence(engine, sequence));
 };
 
 export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "listBlockedJobs", options, pageOfViewOptions);
+  const ctx = await resolveTransaction(engine, "listBlockedJobs", options, pageOfViewOptions);
   const sequenceId = requireId(options["id"], "id");
   const page = await engine.store.listBlockedJobs({ ctx, sequenceId, ...parsePage("blocked-jobs", options) });
   return viewPage(engine, ctx, "blocked-jobs", page);
@@ -152,7 +152,7 @@ export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<
 
 export const countJobs = async (engine: Engine, passed: unknown = {}): Promise<JobCount[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "countJobs", options, jobFilterOptions);
+  const ctx = await resolveTransaction(engine, "countJobs", options, jobFilterOptions);
   return engine.store.countJobs({ ctx, filter: parseJobFilter(pickFilter(options)) });
 };
 

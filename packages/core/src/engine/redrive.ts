@@ -3,11 +3,11 @@ import { InvalidOptionError } from "../errors.ts";
 import { decodeCursor, encodeCursor } from "../model/cursor.ts";
 import { optionalInteger, requireArray, requireId, requirePlainObject } from "../model/option-checks.ts";
 import { parseSchedule, type Schedule } from "../model/schedule.ts";
-import type { Effects } from "./effects.ts";
+import type { AfterCommit } from "./after-commit.ts";
 import type { Engine } from "./engine.ts";
 import { parseJobFilter } from "./job-filter.ts";
 import { jobEventData } from "./observe.ts";
-import { runSingleCall, findContext } from "./transaction.ts";
+import { announceAfter, resolveTransaction } from "./transaction.ts";
 
 export interface RedriveReport {
   readonly redriven: readonly { jobId: string; sequenceId: string; revivedJobIds: readonly string[] }[];
@@ -38,7 +38,7 @@ class DryRunFinished extends Error {}
 /** Revives failed jobs, by id or by filter, and what failed because of them. */
 export const redriveJobs = async (engine: Engine, passed: unknown): Promise<RedriveReport> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "redriveJobs", options, knownOptions);
+  const ctx = await resolveTransaction(engine, "redriveJobs", options, knownOptions);
   if ((options["ids"] === undefined) === (options["filter"] === undefined)) {
     throw new InvalidOptionError("ids", "or `filter` must be given, and not both", options["ids"]);
   }
@@ -103,9 +103,9 @@ const redriveInBatches = async (
   const results: RedriveResult[] = [];
   for (let start = 0; start < jobIds.length; start += batchSize) {
     const batch = jobIds.slice(start, start + batchSize);
-    await runSingleCall(engine, "redriveJobs", ctx, async (effects) => {
+    await announceAfter(engine, "redriveJobs", ctx, async (afterCommit) => {
       const redriven = await engine.store.redriveJobs({ ctx, jobIds: batch, schedule });
-      announceRedrive(effects, redriven);
+      announceRedrive(afterCommit, redriven);
       results.push(...redriven);
     });
   }
@@ -113,18 +113,18 @@ const redriveInBatches = async (
 };
 
 /** One event for each job that is alive again, however many brought it back. */
-const announceRedrive = (effects: Effects, results: readonly RedriveResult[]): void => {
+const announceRedrive = (afterCommit: AfterCommit, results: readonly RedriveResult[]): void => {
   const chosen = new Set<string>();
   for (const { kind, job } of results) {
     if (kind !== "redriven" || !job) continue;
     chosen.add(job.id);
-    effects.observe("jobRedriven", () => ({ revivedBy: null, ...jobEventData(job) }));
-    if (job.status === "pending") effects.jobScheduled(job.typeName);
+    afterCommit.observe("jobRedriven", () => ({ revivedBy: null, ...jobEventData(job) }));
+    if (job.status === "pending") afterCommit.jobScheduled(job.typeName);
   }
   for (const { jobId, revived } of results) {
     for (const job of revived) {
       if (chosen.has(job.id)) continue;
-      effects.observe("jobRedriven", () => ({ revivedBy: jobId, ...jobEventData(job) }));
+      afterCommit.observe("jobRedriven", () => ({ revivedBy: jobId, ...jobEventData(job) }));
     }
   }
 };

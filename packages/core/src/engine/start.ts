@@ -1,14 +1,14 @@
 import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
 import type { StateJob, StateSequence } from "../model/job.ts";
 import { requireArray, requireId, requireNestedOptions, requirePlainObject } from "../model/option-checks.ts";
-import type { Effects } from "./effects.ts";
+import type { AfterCommit } from "./after-commit.ts";
 import { type Engine, runInScope } from "./engine.ts";
 import { requireDeclaredBlockers, rememberTypes } from "./declared-blockers.ts";
 import { buildNewJob, type JobRequest, startOptions } from "./new-job.ts";
 import { jobEventData } from "./observe.ts";
-import { announceFailure } from "./outcome-effects.ts";
+import { announceFailure } from "./announce-outcome.ts";
 import { traceStart } from "./trace.ts";
-import { runAtomically, runSingleCall, findContext } from "./transaction.ts";
+import { runAtomically, announceAfter, resolveTransaction } from "./transaction.ts";
 import { viewJobWithoutBlockers } from "./view.ts";
 
 const maxBulkStarts = 100_000;
@@ -23,7 +23,7 @@ export interface StartedSequence {
 /** Starts one sequence, together with its blockers if its type has any. */
 export const startJobSequence = async (engine: Engine, passed: unknown): Promise<StartedSequence> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "startJobSequence", options, startOptions);
+  const ctx = await resolveTransaction(engine, "startJobSequence", options, startOptions);
   const request = options as unknown as JobRequest;
   const job = await buildNewJob(engine, request, null);
   const [started] = await startAll(engine, "startJobSequence", ctx, [job], [request.startBlockers]);
@@ -33,7 +33,7 @@ export const startJobSequence = async (engine: Engine, passed: unknown): Promise
 /** Starts many sequences, all or none: in one store call, unless there are blockers to be started with them. */
 export const startJobSequences = async (engine: Engine, passed: unknown): Promise<StartedSequence[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await findContext(engine, "startJobSequences", options, { sequences: true });
+  const ctx = await resolveTransaction(engine, "startJobSequences", options, { sequences: true });
   const requests = requireArray(options["sequences"], "sequences", { maxLength: maxBulkStarts });
   const jobs: NewJob[] = [];
   const callbacks: unknown[] = [];
@@ -58,8 +58,12 @@ const startAll = async (
   const start = (traced: readonly NewJob[]): Promise<StartedSequence[]> =>
     callbacks.every((callback) => callback === undefined)
       ? createInOneCall(engine, operation, ctx, traced)
-      : runAtomically(engine, operation, ctx, async (inner, effects) =>
-          readSequences(engine, inner, await createWithBlockers(engine, inner, effects, traced, callbacks)),
+      : runAtomically(engine, operation, ctx, async (inner, afterCommit) =>
+          readSequences(
+            engine,
+            inner,
+            await createWithBlockers(engine, inner, afterCommit, traced, callbacks),
+          ),
         );
   const started = engine.tracer
     ? await traceStart(engine.tracer, { operation, predecessor: null }, jobs, start)
@@ -74,10 +78,10 @@ const createInOneCall = (
   ctx: object | undefined,
   jobs: readonly NewJob[],
 ): Promise<StartedSequence[]> =>
-  runSingleCall(engine, operation, ctx, async (effects) => {
+  announceAfter(engine, operation, ctx, async (afterCommit) => {
     const results = await engine.store.createJobs({ ctx, jobs });
-    const created = results.map((result, index) => recogniseOwnSequence(result, jobs[index]!));
-    for (const { job, deduplicated } of created) if (!deduplicated) announceCreation(effects, job);
+    const created = results.map((result, index) => matchRetriedStart(result, jobs[index]!));
+    for (const { job, deduplicated } of created) if (!deduplicated) announceCreation(afterCommit, job);
     return readSequences(engine, ctx, created);
   });
 
@@ -100,17 +104,18 @@ const readSequences = async (
 export const createWithBlockers = async (
   engine: Engine,
   ctx: object,
-  effects: Effects,
+  afterCommit: AfterCommit,
   jobs: readonly NewJob[],
   callbacks: readonly unknown[],
 ): Promise<CreatedStateJob[]> => {
   const results = await engine.store.createJobs({ ctx, jobs });
   const created: CreatedStateJob[] = [];
   for (const [index, result] of results.entries()) {
-    const { job, deduplicated } = recogniseOwnSequence(result, jobs[index]!);
+    const { job, deduplicated } = matchRetriedStart(result, jobs[index]!);
     const callback = deduplicated ? undefined : callbacks[index];
-    const tied = callback === undefined ? job : await startBlockersOf(engine, ctx, effects, job, callback);
-    if (!deduplicated) announceCreation(effects, tied);
+    const tied =
+      callback === undefined ? job : await startBlockersOf(engine, ctx, afterCommit, job, callback);
+    if (!deduplicated) announceCreation(afterCommit, tied);
     created.push({ job: tied, deduplicated });
   }
   return created;
@@ -119,13 +124,13 @@ export const createWithBlockers = async (
 const startBlockersOf = async (
   engine: Engine,
   ctx: object,
-  effects: Effects,
+  afterCommit: AfterCommit,
   job: StateJob,
   startBlockers: unknown,
 ): Promise<StateJob> => {
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
   const startedTypes = new Map<string, string>();
-  const returned = await runInScope(engine, { origin, effects, startedTypes }, () =>
+  const returned = await runInScope(engine, { origin, afterCommit, startedTypes }, () =>
     (startBlockers as (options: object) => unknown)({ ...ctx, job: viewJobWithoutBlockers(engine, job) }),
   );
   const blockerSequenceIds = requireArray(returned, "startBlockers", { maxLength: 10_000 }).map(
@@ -137,19 +142,19 @@ const startBlockersOf = async (
 };
 
 /** A retried start with a deduplication key finds the sequence it made itself; that is no duplicate. */
-const recogniseOwnSequence = (result: CreatedStateJob, asked: NewJob): CreatedStateJob =>
+const matchRetriedStart = (result: CreatedStateJob, asked: NewJob): CreatedStateJob =>
   result.deduplicated && result.job.id === asked.id ? { job: result.job, deduplicated: false } : result;
 
-export const announceCreation = (effects: Effects, job: StateJob): void => {
-  effects.observe("jobCreated", () => ({
+export const announceCreation = (afterCommit: AfterCommit, job: StateJob): void => {
+  afterCommit.observe("jobCreated", () => ({
     scheduledAt: job.scheduledAt,
     originId: job.originId,
     ...jobEventData(job),
   }));
-  if (job.sequenceIndex === 0) effects.observe("jobSequenceCreated", () => jobEventData(job));
-  if (job.status === "blocked") effects.observe("jobBlocked", () => jobEventData(job));
+  if (job.sequenceIndex === 0) afterCommit.observe("jobSequenceCreated", () => jobEventData(job));
+  if (job.status === "blocked") afterCommit.observe("jobBlocked", () => jobEventData(job));
   // A woken worker that finds nothing runnable yet sleeps until this job is due; for a distant one a poll is soon enough.
   if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs)
-    effects.jobScheduled(job.typeName);
-  if (job.status === "failed") announceFailure(effects, job, job.failureReason!, job.lastError);
+    afterCommit.jobScheduled(job.typeName);
+  if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
 };

@@ -13,7 +13,7 @@ import type {
   DefineContinuationOutput,
 } from "../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { rescheduleJob } from "../worker/reschedule-job.ts";
 import { createTracer } from "./trace.ts";
 
@@ -59,11 +59,11 @@ const runWork = async (
   options: { timeoutMs?: number; maxAttempts?: number } = {},
 ) => {
   const traces = recordTraces();
-  const bench = await createTestBench({ jobTypes, observabilityAdapter: traces.adapter });
-  const { id } = await bench.leasehold.startJobSequence({ typeName: "work", ...options });
-  const worker = bench.leasehold.createWorker().implementJobType({ typeName: "work", process });
-  await bench.advance(worker, 60_000, { abortGraceMs: 10 });
-  return { ...traces, bench, id };
+  const kit = await createTestKit({ jobTypes, observabilityAdapter: traces.adapter });
+  const { id } = await kit.leasehold.startJobSequence({ typeName: "work", ...options });
+  const worker = kit.leasehold.createWorker().implementJobType({ typeName: "work", process });
+  await kit.advance(worker, 60_000, { abortGraceMs: 10 });
+  return { ...traces, kit, id };
 };
 
 describe("tracing", () => {
@@ -119,8 +119,8 @@ describe("tracing", () => {
 
   it("ends the attempt of a job that is completed by somebody else as lost", async () => {
     const traces = recordTraces();
-    const bench = await createTestBench({ jobTypes, observabilityAdapter: traces.adapter });
-    const { leasehold, clock } = bench;
+    const kit = await createTestKit({ jobTypes, observabilityAdapter: traces.adapter });
+    const { leasehold, clock } = kit;
     const started = await leasehold.startJobSequence({ typeName: "work" });
     const worker = await clock.runUntil(
       leasehold
@@ -150,8 +150,8 @@ describe("tracing", () => {
 
   it("ends the attempt of a worker that stops as released", async () => {
     const traces = recordTraces();
-    const bench = await createTestBench({ jobTypes, observabilityAdapter: traces.adapter });
-    const { leasehold, clock } = bench;
+    const kit = await createTestKit({ jobTypes, observabilityAdapter: traces.adapter });
+    const { leasehold, clock } = kit;
     await leasehold.startJobSequence({ typeName: "work" });
     const worker = await clock.runUntil(
       leasehold
@@ -168,8 +168,8 @@ describe("tracing", () => {
 
   it("tells of predecessors, blockers, batches and duplicates", async () => {
     const traces = recordTraces();
-    const bench = await createTestBench({ jobTypes, observabilityAdapter: traces.adapter });
-    const { leasehold } = bench;
+    const kit = await createTestKit({ jobTypes, observabilityAdapter: traces.adapter });
+    const { leasehold } = kit;
     await leasehold.startJobSequences({ sequences: [{ typeName: "work" }, { typeName: "work" }] });
     const deduplication = { key: "same" };
     await leasehold.startJobSequence({ typeName: "work", deduplication });
@@ -188,7 +188,7 @@ describe("tracing", () => {
         process: async ({ complete }) =>
           complete(async ({ continueWith }) => continueWith({ typeName: "link" })),
       });
-    await bench.drain(worker);
+    await kit.drain(worker);
     expect(traces.starts.map(({ operation, jobs, ending }) => [operation, jobs.length, ending])).toEqual([
       ["startJobSequences", 2, { deduplicated: 0 }],
       ["startJobSequence", 1, { deduplicated: 0 }],
@@ -208,9 +208,9 @@ describe("tracing", () => {
 
   it("records what a start failed with", async () => {
     const traces = recordTraces();
-    const bench = await createTestBench({ jobTypes, observabilityAdapter: traces.adapter });
-    const { id } = await bench.leasehold.startJobSequence({ typeName: "work" });
-    await expect(bench.leasehold.startJobSequence({ typeName: "work", id })).rejects.toThrow(id);
+    const kit = await createTestKit({ jobTypes, observabilityAdapter: traces.adapter });
+    const { id } = await kit.leasehold.startJobSequence({ typeName: "work" });
+    await expect(kit.leasehold.startJobSequence({ typeName: "work", id })).rejects.toThrow(id);
     expect(traces.starts[1]!.ending).toMatchObject({ error: { code: "JobAlreadyExists" } });
   });
 
@@ -257,16 +257,16 @@ describe("tracing", () => {
       { start: () => ({ ...parts, end: rejecting }), attempt: () => ({ ...parts, end: rejecting }) },
     ],
   ])("does not disturb the work when it %s", async (_name, tracing) => {
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       observabilityAdapter: { tracing: tracing as never },
     });
-    const { id } = await bench.leasehold.startJobSequence({ typeName: "work" });
+    const { id } = await kit.leasehold.startJobSequence({ typeName: "work" });
     let runs = 0;
-    await bench.drain(
-      bench.leasehold.createWorker().implementJobType({ typeName: "work", process: async () => ++runs }),
+    await kit.drain(
+      kit.leasehold.createWorker().implementJobType({ typeName: "work", process: async () => ++runs }),
     );
-    const [job] = await bench.stateAdapter.getJobs({ jobIds: [id] });
+    const [job] = await kit.stateAdapter.getJobs({ jobIds: [id] });
     expect(job).toMatchObject({ status: "completed", traceContext: null });
     expect(runs).toBe(1);
   });

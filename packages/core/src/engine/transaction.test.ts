@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 
 describe("the transaction around a call", () => {
   it("is not used by work left over from a callback once it has ended", async () => {
-    const { leasehold } = await createTestBench({ jobTypes });
+    const { leasehold } = await createTestKit({ jobTypes });
     let startLater: (() => Promise<unknown>) | undefined;
     let release: (() => void) | undefined;
     const leftOver = await leasehold.runInTransaction(async () => {
@@ -23,7 +23,7 @@ describe("the transaction around a call", () => {
   });
 
   it("takes calls along when it rolls back, though no context was passed", async () => {
-    const { leasehold } = await createTestBench({ jobTypes });
+    const { leasehold } = await createTestKit({ jobTypes });
     const failed = leasehold.runInTransaction(async () => {
       await leasehold.startJobSequence({ typeName: "work" });
       throw new Error("changed my mind");

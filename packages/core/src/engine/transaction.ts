@@ -4,7 +4,7 @@ import { InvalidOptionError, StateNotInTransactionError } from "../errors.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { closestName } from "../model/closest-name.ts";
 import { type OptionNames, requireOneOf, requireOptions, unknownOption } from "../model/option-checks.ts";
-import { createEffects, type Effects } from "./effects.ts";
+import { createAfterCommit, type AfterCommit } from "./after-commit.ts";
 import { type Engine, runInScope } from "./engine.ts";
 
 /** A timer or a promise left over from a callback whose transaction has ended stands on its own. */
@@ -18,7 +18,7 @@ const findSurroundingTransaction = async (engine: Engine): Promise<object | unde
  * in whose callback it is made. Anything that is no option counts as context, and what a provider's context consists of
  * is not known here; so a misspelt option is told by its name, or because it is not in a transaction.
  */
-export const findContext = async (
+export const resolveTransaction = async (
   engine: Engine,
   operation: string,
   passed: Record<string, unknown>,
@@ -57,31 +57,31 @@ const isLikeAnOption = (operation: string, key: string, known: OptionNames): boo
   return false;
 };
 
-/** Hands effects to whoever can tell when the surrounding transaction commits. */
-const settleInOuterTransaction = (engine: Engine, operation: string, effects: Effects): void => {
-  const outer = engine.scope.getStore()?.effects;
+/** Hands over to whoever can tell when the surrounding transaction commits. */
+const settleInOuterTransaction = (engine: Engine, operation: string, afterCommit: AfterCommit): void => {
+  const outer = engine.scope.getStore()?.afterCommit;
   if (outer) {
-    effects.moveTo(outer);
+    afterCommit.moveTo(outer);
     return;
   }
-  effects.releaseEvents();
-  if (effects.hasHints) engine.observe("notifyContextAbsence", () => ({ operation }));
+  afterCommit.publishEvents();
+  if (afterCommit.hasNotifications) engine.observe("notifyContextAbsence", () => ({ operation }));
 };
 
 /**
- * Runs one store call, in the caller's transaction if there is one. The call is atomic by itself, so nothing needs to
- * be opened around it.
+ * Runs one store call, in the caller's transaction if there is one, and announces what it did once that is committed. The
+ * call is atomic, so it needs no transaction around it.
  */
-export const runSingleCall = async <T>(
+export const announceAfter = async <T>(
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  call: (effects: Effects) => Promise<T>,
+  call: (afterCommit: AfterCommit) => Promise<T>,
 ): Promise<T> => {
-  const effects = createEffects(engine.notifier, engine.observe);
-  const result = await call(effects);
-  if (ctx) settleInOuterTransaction(engine, operation, effects);
-  else effects.release();
+  const afterCommit = createAfterCommit(engine.notifier, engine.observe);
+  const result = await call(afterCommit);
+  if (ctx) settleInOuterTransaction(engine, operation, afterCommit);
+  else afterCommit.publish();
   return result;
 };
 
@@ -93,17 +93,17 @@ export const runAtomically = async <T>(
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  calls: (ctx: object, effects: Effects) => Promise<T>,
+  calls: (ctx: object, afterCommit: AfterCommit) => Promise<T>,
   options?: TransactionOptions,
 ): Promise<T> => {
-  const effects = createEffects(engine.notifier, engine.observe);
+  const afterCommit = createAfterCommit(engine.notifier, engine.observe);
   const result = await engine.store.runInTransaction(
-    (inner) => runInScope(engine, { effects, transaction: inner }, () => calls(inner, effects)),
+    (inner) => runInScope(engine, { afterCommit, transaction: inner }, () => calls(inner, afterCommit)),
     ctx,
     options,
   );
-  if (ctx) settleInOuterTransaction(engine, operation, effects);
-  else effects.release();
+  if (ctx) settleInOuterTransaction(engine, operation, afterCommit);
+  else afterCommit.publish();
   return result;
 };
 
@@ -163,8 +163,8 @@ export const runUserTransaction = async <T>(
 
 /** `withNotify`: hints that arise inside are sent when the callback has succeeded, and dropped when it fails. */
 export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {
-  const effects = createEffects(engine.notifier, engine.observe);
-  const result = await runInScope(engine, { effects }, callback);
-  effects.release();
+  const afterCommit = createAfterCommit(engine.notifier, engine.observe);
+  const result = await runInScope(engine, { afterCommit }, callback);
+  afterCommit.publish();
   return result;
 };

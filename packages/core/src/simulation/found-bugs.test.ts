@@ -3,7 +3,7 @@ import type { DefineBlocker } from "../model/job-type-markers.ts";
 import { sleep } from "../clock.ts";
 import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../model/job-types.ts";
 import { withFaults } from "../testing/faults.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
 import { createProcessGate } from "../worker/process-gate.ts";
 
@@ -12,7 +12,7 @@ const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 // What the simulation has found in core, each as the smallest story that shows it.
 describe("bugs found by the simulation", () => {
   it("a start whose reply was lost does not hang when the lookup of its jobs is never answered", async () => {
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       storeDeadlineMs: 500,
       wrapStateAdapter: (adapter) =>
@@ -21,13 +21,13 @@ describe("bugs found by the simulation", () => {
           return method === "getJobs" && nth === 1 ? { kind: "hang" } : undefined;
         }),
     });
-    const started = await bench.clock.runUntil(bench.leasehold.startJobSequence({ typeName: "work" }));
+    const started = await kit.clock.runUntil(kit.leasehold.startJobSequence({ typeName: "work" }));
     expect(started).toMatchObject({ deduplicated: false });
-    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
   });
 
   it("a bulk start with a duplicate in it recognises itself after its reply was lost", async () => {
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) =>
         withFaults(adapter, ({ method, nth }) =>
@@ -35,17 +35,17 @@ describe("bugs found by the simulation", () => {
         ),
     });
     const deduplication = { key: "k" };
-    const first = await bench.leasehold.startJobSequence({ typeName: "work", deduplication });
+    const first = await kit.leasehold.startJobSequence({ typeName: "work", deduplication });
     const sequences = [{ typeName: "work" as const, deduplication }, { typeName: "work" as const }];
-    const started = await bench.clock.runUntil(bench.leasehold.startJobSequences({ sequences }));
+    const started = await kit.clock.runUntil(kit.leasehold.startJobSequences({ sequences }));
     expect(started).toMatchObject([{ id: first.id, deduplicated: true }, { deduplicated: false }]);
-    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 2 }]);
+    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 2 }]);
   });
 
   it("a process function does not begin after its attempt was given back, however late its blockers are read", async () => {
     let answer: () => void = () => undefined;
     const answered = new Promise<void>((resolve) => (answer = resolve));
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes: defineUnionJobTypes<{
         part: { input: null; output: null };
         whole: { input: null; output: null; blockers: [DefineBlocker<"part">] };
@@ -56,7 +56,7 @@ describe("bugs found by the simulation", () => {
         ),
       storeDeadlineMs: 60_000,
     });
-    const { leasehold, clock, stateAdapter } = bench;
+    const { leasehold, clock, stateAdapter } = kit;
     let executions = 0;
     const worker = leasehold
       .createWorker()
@@ -83,7 +83,7 @@ describe("bugs found by the simulation", () => {
 
   it("a short lease is kept although every renewal takes a third of it", async () => {
     let lost = 0;
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes: defineJobTypes({
         quick: { input: typeOnly<null>(), output: typeOnly<string>(), leaseMs: 250 },
       }),
@@ -93,14 +93,14 @@ describe("bugs found by the simulation", () => {
           method !== "renewLeases"
             ? original
             : async (call) => {
-                await sleep(bench.clock, 50);
+                await sleep(kit.clock, 50);
                 const renewed = await original(call);
-                await sleep(bench.clock, 50);
+                await sleep(kit.clock, 50);
                 return renewed;
               },
         ),
     });
-    const { leasehold, clock } = bench;
+    const { leasehold, clock } = kit;
     const worker = leasehold.createWorker().implementJobType({
       typeName: "quick",
       process: async ({ signal }) => {
@@ -109,7 +109,7 @@ describe("bugs found by the simulation", () => {
       },
     });
     const { id } = await leasehold.startJobSequence({ typeName: "quick", input: null });
-    await bench.drain(worker);
+    await kit.drain(worker);
     expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 1 });
     expect(lost).toBe(0);
   });

@@ -1,4 +1,4 @@
-import type { StartableWorker } from "../testing/test-bench.ts";
+import type { StartableWorker } from "../testing/test-kit.ts";
 import { behave } from "./behaviours.ts";
 import { type MixedDefinitions, mixedJobTypes, type MixedLeasehold } from "./mixed-job-types.ts";
 import { operate } from "./mixed-operations.ts";

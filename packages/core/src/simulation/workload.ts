@@ -4,7 +4,7 @@ import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
 import type { StateJob } from "../model/job.ts";
 import type { JobTypes } from "../model/job-types.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
-import type { StartableWorker } from "../testing/test-bench.ts";
+import type { StartableWorker } from "../testing/test-kit.ts";
 import type { SimulationFault } from "./faults.ts";
 import type { SimulationPlan } from "./plan.ts";
 

@@ -4,7 +4,7 @@ import {
   type CompletionCallback,
   type CompletionRequest,
 } from "../engine/complete.ts";
-import type { Effects } from "../engine/effects.ts";
+import type { AfterCommit } from "../engine/after-commit.ts";
 import { runInScope } from "../engine/engine.ts";
 import type { LeaseRefusal, TransactionOptions } from "../contracts/state-adapter.ts";
 import { refusalAbortReason, refusalError } from "../engine/refusal.ts";
@@ -20,7 +20,7 @@ import type { WorkerContext } from "./worker-context.ts";
 /** A completion that was asked to commit; until that is answered, nobody knows whether it has. */
 interface Doubt {
   readonly completion: Completion;
-  readonly effects: Effects;
+  readonly afterCommit: AfterCommit;
 }
 
 /** A transaction that `prepare({ mode: "atomic" })` opened and `complete` will end. */
@@ -69,7 +69,7 @@ export const createAttemptTransactions = (
    * Whether the completion took effect although its commit was not answered. The lock waits for the transaction if it
    * is still about to end; a job that can be locked has not been completed, and never will be by that transaction.
    */
-  const tookEffect = async ({ completion, effects }: Doubt): Promise<boolean> => {
+  const tookEffect = async ({ completion, afterCommit }: Doubt): Promise<boolean> => {
     const call = { jobId: job.id, leaseToken };
     const result = await engine.store.runInTransaction((ctx) => engine.store.lockJob({ ctx, ...call }));
     if (result.kind === "locked") return false;
@@ -77,7 +77,7 @@ export const createAttemptTransactions = (
     const outcomes = [{ ...completion.outcome, locked: false }];
     const [again] = result.status === "completed" ? await engine.store.commitOutcomes({ outcomes }) : [];
     if (again?.kind !== "repeated") throw loseOutcomeTo(result);
-    effects.release();
+    afterCommit.publish();
     return true;
   };
 
@@ -91,11 +91,11 @@ export const createAttemptTransactions = (
 
   const complete: AttemptTransactions["complete"] = (callback, options) => {
     let doubt: Doubt | undefined;
-    const transaction = async (ctx: object, effects: Effects): Promise<void> => {
+    const transaction = async (ctx: object, afterCommit: AfterCommit): Promise<void> => {
       await lock(ctx, loseOutcomeTo);
       guard.checkNotForsaken();
-      const completion = await completeInTransaction(engine, ctx, effects, completionRequest(callback));
-      doubt = { completion, effects };
+      const completion = await completeInTransaction(engine, ctx, afterCommit, completionRequest(callback));
+      doubt = { completion, afterCommit };
     };
     const run = (): Promise<void> => runAtomically(engine, "complete", undefined, transaction, options);
     const settleDoubt = async (open: Doubt): Promise<void> => {
@@ -139,12 +139,12 @@ export const createAttemptTransactions = (
     const ending = createDeferred<CompletionCallback>();
     let handedOut = false;
     let doubt: Doubt | undefined;
-    const transaction = async (ctx: object, effects: Effects): Promise<void> => {
+    const transaction = async (ctx: object, afterCommit: AfterCommit): Promise<void> => {
       const result = await runPrepare(ctx, callback);
       handedOut = true;
       prepared.resolve(result);
       const request = completionRequest(await ending.promise);
-      doubt = { completion: await completeInTransaction(engine, ctx, effects, request), effects };
+      doubt = { completion: await completeInTransaction(engine, ctx, afterCommit, request), afterCommit };
     };
     const done = persistence.run(
       "prepare",

@@ -1,7 +1,7 @@
 import { sleep } from "../clock.ts";
 import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state-adapter.ts";
-import { createEffects, type Effects } from "../engine/effects.ts";
-import { announceOutcome } from "../engine/outcome-effects.ts";
+import { createAfterCommit, type AfterCommit } from "../engine/after-commit.ts";
+import { announceOutcome } from "../engine/announce-outcome.ts";
 import { restoreError } from "../model/stored-error.ts";
 import { refusalAbortReason } from "../engine/refusal.ts";
 import { endLostSpan, endRecordedSpan } from "../engine/trace.ts";
@@ -59,22 +59,22 @@ export const createCommitter = (
   };
 
   const reportApplied = (
-    effects: Effects,
+    afterCommit: AfterCommit,
     { held, outcome }: Entry,
     result: OutcomeResult & { kind: "applied" },
   ) => {
     const data = () => attemptEventData(worker, held);
-    announceOutcome(effects, held.job, outcome, result, data);
+    announceOutcome(afterCommit, held.job, outcome, result, data);
     if (held.span) endRecordedSpan(held.span, outcome);
     if (outcome.kind === "complete") {
-      effects.observe("jobAttemptCompleted", data);
+      afterCommit.observe("jobAttemptCompleted", data);
       return;
     }
-    if (outcome.kind === "release" && outcome.schedule) effects.observe("jobAttemptRescheduled", data);
+    if (outcome.kind === "release" && outcome.schedule) afterCommit.observe("jobAttemptRescheduled", data);
     if (outcome.kind === "retry" || outcome.kind === "fail") {
       const retryInMs =
         outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
-      effects.observe("jobAttemptFailed", () => ({
+      afterCommit.observe("jobAttemptFailed", () => ({
         error: restoreError(outcome.error),
         retryInMs,
         ...data(),
@@ -84,24 +84,24 @@ export const createCommitter = (
     if (schedule && "afterMs" in schedule) onRunnableIn(schedule.afterMs);
   };
 
-  const reportRefused = (effects: Effects, { held }: Entry, refusal: LeaseRefusal): void => {
+  const reportRefused = (afterCommit: AfterCommit, { held }: Entry, refusal: LeaseRefusal): void => {
     if (held.span) endLostSpan(held.span, refusalAbortReason(refusal));
-    reportFenced(effects.observe, worker, held, refusal);
+    reportFenced(afterCommit.observe, worker, held, refusal);
     // It may be our own completion whose answer was lost, and with it the hint.
-    if (refusal.status === "completed") effects.sequenceFinished(held.job.sequenceId);
+    if (refusal.status === "completed") afterCommit.sequenceFinished(held.job.sequenceId);
   };
 
   const writeOnce = async (batch: readonly Entry[]): Promise<void> => {
     const askedAt = clock.monotonic();
     const results = await store.commitOutcomes({ outcomes: batch.map(({ outcome }) => outcome) });
     const answeredAt = clock.monotonic();
-    const effects = createEffects(engine.notifier, observe, { committed: true });
+    const afterCommit = createAfterCommit(engine.notifier, observe, { committed: true });
     for (let index = 0; index < batch.length; index++) {
       const entry = batch[index]!;
       const result = results[index]!;
-      if (result.kind === "applied") reportApplied(effects, entry, result);
+      if (result.kind === "applied") reportApplied(afterCommit, entry, result);
       if (result.kind === "repeated" && entry.held.span) endRecordedSpan(entry.held.span, entry.outcome);
-      if (result.kind === "refused") reportRefused(effects, entry, result);
+      if (result.kind === "refused") reportRefused(afterCommit, entry, result);
       finish(entry);
     }
     observe("commitBatch", () => ({
@@ -109,7 +109,7 @@ export const createCommitter = (
       size: batch.length,
       durationMs: answeredAt - askedAt,
     }));
-    effects.release();
+    afterCommit.publish();
   };
 
   /** Those whose lease is certainly over cannot be written any more; somebody else may have the job by now. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import { watchGlobals } from "../testing/global-watch.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: { n: number }; output: null } }>();
 const work = { typeName: "work", input: { n: 1 }, maxAttempts: 1 } as const;
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 describe("a promise that a handler forgets does not end the process", () => {
   it("progress of a cancelled job", async () => {
-    const { leasehold, drain } = await createTestBench({ jobTypes });
+    const { leasehold, drain } = await createTestKit({ jobTypes });
     const worker = leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async ({ job, reportProgress }) => {
@@ -37,7 +37,7 @@ describe("a promise that a handler forgets does not end the process", () => {
   });
 
   it("progress of a job that has timed out", async () => {
-    const { leasehold, clock, drain } = await createTestBench({ jobTypes });
+    const { leasehold, clock, drain } = await createTestKit({ jobTypes });
     const worker = leasehold.createWorker().implementJobType({
       typeName: "work",
       timeoutMs: 10,
@@ -51,7 +51,7 @@ describe("a promise that a handler forgets does not end the process", () => {
   });
 
   it("progress that cannot be stored", async () => {
-    const { leasehold, drain } = await createTestBench({ jobTypes });
+    const { leasehold, drain } = await createTestKit({ jobTypes });
     const worker = leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async ({ reportProgress }) => {
@@ -64,7 +64,7 @@ describe("a promise that a handler forgets does not end the process", () => {
   });
 
   it("whatever is called once the attempt is over", async () => {
-    const { leasehold, clock, drain } = await createTestBench({ jobTypes });
+    const { leasehold, clock, drain } = await createTestKit({ jobTypes });
     const worker = leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async (options) => {
@@ -83,7 +83,7 @@ describe("a promise that a handler forgets does not end the process", () => {
   });
 
   it("complete, prepare and next with wrong arguments or twice", async () => {
-    const { leasehold, drain } = await createTestBench({ jobTypes });
+    const { leasehold, drain } = await createTestKit({ jobTypes });
     const worker = leasehold
       .createWorker()
       .use(async (_context, next) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
@@ -10,7 +10,7 @@ const createBench = async () => {
   let locked = true;
   let claims = 0;
   let ran = 0;
-  const bench = await createTestBench({
+  const kit = await createTestKit({
     jobTypes,
     wrapStateAdapter: (adapter) =>
       wrapAdapter(adapter, (method, original) => {
@@ -22,8 +22,8 @@ const createBench = async () => {
         };
       }),
   });
-  const worker = await bench.clock.runUntil(
-    bench.leasehold
+  const worker = await kit.clock.runUntil(
+    kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -35,7 +35,7 @@ const createBench = async () => {
       .start({ pollIntervalMs: 1_000 }),
   );
   return {
-    ...bench,
+    ...kit,
     worker,
     unlock: () => (locked = false),
     get claims() {
@@ -49,32 +49,32 @@ const createBench = async () => {
 
 describe("a worker beside a due job whose row is locked for long", () => {
   it("asks ever more rarely, down to once per poll interval", async () => {
-    const bench = await createBench();
-    await bench.clock.advanceBy(60_000);
-    expect(bench.claims).toBeGreaterThanOrEqual(60);
+    const kit = await createBench();
+    await kit.clock.advanceBy(60_000);
+    expect(kit.claims).toBeGreaterThanOrEqual(60);
     // About ten on the way from one millisecond to a second.
-    expect(bench.claims).toBeLessThanOrEqual(75);
-    await bench.clock.runUntil(bench.worker.stop());
+    expect(kit.claims).toBeLessThanOrEqual(75);
+    await kit.clock.runUntil(kit.worker.stop());
   });
 
   it("hears hints at once all the same", async () => {
-    const bench = await createBench();
-    await bench.clock.advanceBy(60_000);
-    const from = bench.clock.now();
-    await bench.leasehold.startJobSequence({ typeName: "work" });
-    await bench.clock.runUntil(() => bench.ran === 1);
-    expect(bench.clock.now() - from).toBeLessThanOrEqual(10);
-    await bench.clock.runUntil(bench.worker.stop());
+    const kit = await createBench();
+    await kit.clock.advanceBy(60_000);
+    const from = kit.clock.now();
+    await kit.leasehold.startJobSequence({ typeName: "work" });
+    await kit.clock.runUntil(() => kit.ran === 1);
+    expect(kit.clock.now() - from).toBeLessThanOrEqual(10);
+    await kit.clock.runUntil(kit.worker.stop());
   });
 
   it("asks quickly again when jobs were to be had in between", async () => {
-    const bench = await createBench();
-    await bench.clock.advanceBy(60_000);
-    await bench.leasehold.startJobSequence({ typeName: "work" });
-    await bench.clock.runUntil(() => bench.ran === 1);
-    const before = bench.claims;
-    await bench.clock.advanceBy(100);
-    expect(bench.claims - before).toBeGreaterThanOrEqual(4);
-    await bench.clock.runUntil(bench.worker.stop());
+    const kit = await createBench();
+    await kit.clock.advanceBy(60_000);
+    await kit.leasehold.startJobSequence({ typeName: "work" });
+    await kit.clock.runUntil(() => kit.ran === 1);
+    const before = kit.claims;
+    await kit.clock.advanceBy(100);
+    expect(kit.claims - before).toBeGreaterThanOrEqual(4);
+    await kit.clock.runUntil(kit.worker.stop());
   });
 });

@@ -5,7 +5,7 @@ import { defineUnionJobTypes } from "../model/job-types.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { withFaults } from "../testing/faults.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
 import { createDeferred } from "./deferred.ts";
 
@@ -131,8 +131,8 @@ describe("a job that takes its process down", () => {
   });
 
   it("gets its turn in a process that always has other work", async () => {
-    const bench = await createTestBench({ jobTypes });
-    const { leasehold, clock, stateAdapter } = bench;
+    const kit = await createTestKit({ jobTypes });
+    const { leasehold, clock, stateAdapter } = kit;
     const begun: number[] = [];
     let beside = 0;
     let running = 0;
@@ -182,7 +182,7 @@ describe("a job that takes its process down", () => {
   it("does not begin alone while a claim of the same process is on its way to bring others", async () => {
     const claim = createDeferred<void>();
     let held = false;
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) =>
         wrapAdapter(adapter, (method, original) =>
@@ -194,7 +194,7 @@ describe("a job that takes its process down", () => {
               },
         ),
     });
-    const { leasehold, clock, stateAdapter } = bench;
+    const { leasehold, clock, stateAdapter } = kit;
     let begun = false;
     const builder = leasehold.createWorker().implementJobType({
       typeName: "task",

@@ -1,6 +1,6 @@
-import { createEffects } from "../engine/effects.ts";
+import { createAfterCommit } from "../engine/after-commit.ts";
 import { jobEventData } from "../engine/observe.ts";
-import { announceCascade, announceFailure } from "../engine/outcome-effects.ts";
+import { announceCascade, announceFailure } from "../engine/announce-outcome.ts";
 import { toStoredErrorText } from "../model/stored-error.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -19,15 +19,18 @@ export const startReaper = (worker: WorkerContext): Loop => {
 
   const reapBatch = async (): Promise<number> => {
     const reaped = await store.reapExpiredLeases({ limit: batchSize, error, maxAttempts });
-    const effects = createEffects(notifier, observe);
+    const afterCommit = createAfterCommit(notifier, observe);
     for (const { job, previouslyLeasedBy, cascaded } of reaped) {
-      effects.observe("jobReaped", () => ({ previousWorkerId: previouslyLeasedBy, ...jobEventData(job) }));
-      effects.ownershipLost(job.id);
-      if (job.status === "pending") effects.jobScheduled(job.typeName);
-      if (job.status === "failed") announceFailure(effects, job, job.failureReason!, job.lastError);
-      announceCascade(effects, job, cascaded);
+      afterCommit.observe("jobReaped", () => ({
+        previousWorkerId: previouslyLeasedBy,
+        ...jobEventData(job),
+      }));
+      afterCommit.ownershipLost(job.id);
+      if (job.status === "pending") afterCommit.jobScheduled(job.typeName);
+      if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
+      announceCascade(afterCommit, job, cascaded);
     }
-    effects.release();
+    afterCommit.publish();
     return reaped.length;
   };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { mostFreeClaims } from "./decide-outcome.ts";
 import { mostTransactionRuns } from "./persist.ts";
 
@@ -9,7 +9,7 @@ const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 class Deadlock extends Error {}
 
 const createBench = () =>
-  createTestBench({
+  createTestKit({
     jobTypes,
     wrapStateAdapter: (adapter) => ({
       ...adapter,

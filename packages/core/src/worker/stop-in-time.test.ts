@@ -6,7 +6,7 @@ import type { JobAbortReason } from "../model/entities.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import type { Fault } from "../testing/fault-plans.ts";
 import { withFaults } from "../testing/faults.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { createDeferred } from "./deferred.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
 
@@ -15,11 +15,11 @@ const jobTypes = defineUnionJobTypes<{ work: { input: { ms: number; deaf?: boole
 /** A worker on a store that can be made to go wrong, running jobs that take their time. */
 const createBench = async (inputs: readonly { ms: number; deaf?: boolean }[]) => {
   let fault: Fault | undefined;
-  const bench = await createTestBench({
+  const kit = await createTestKit({
     jobTypes,
     wrapStateAdapter: (adapter) => withFaults(adapter, () => fault),
   });
-  const { leasehold, clock } = bench;
+  const { leasehold, clock } = kit;
   const aborts: { reason: JobAbortReason | undefined; at: number }[] = [];
   let running = 0;
   const worker = await clock.runUntil(
@@ -45,15 +45,15 @@ const createBench = async (inputs: readonly { ms: number; deaf?: boolean }[]) =>
     const result = await clock.runUntil(worker.stop({ deadlineMs }), { maxMs: 600_000 });
     return { ...result, tookMs: clock.now() - from };
   };
-  return { ...bench, worker, stop, aborts, setFault: (next: Fault | undefined) => (fault = next) };
+  return { ...kit, worker, stop, aborts, setFault: (next: Fault | undefined) => (fault = next) };
 };
 
 describe("stop, while the store cannot be reached", () => {
   for (const fault of [{ kind: "fail_before" }, { kind: "hang" }] as const) {
     it(`says that results were not written, and is not clean (${fault.kind})`, async () => {
-      const bench = await createBench([{ ms: 100 }, { ms: 200 }]);
-      bench.setFault(fault);
-      const { tookMs, ...result } = await bench.stop(1_000);
+      const kit = await createBench([{ ms: 100 }, { ms: 200 }]);
+      kit.setFault(fault);
+      const { tookMs, ...result } = await kit.stop(1_000);
       expect(result).toEqual({
         clean: false,
         releasedJobs: 0,
@@ -62,65 +62,65 @@ describe("stop, while the store cannot be reached", () => {
         unwrittenResults: 2,
       });
       expect(tookMs).toBeLessThanOrEqual(2_200);
-      expect(bench.worker.health().state).toBe("stopped");
+      expect(kit.worker.health().state).toBe("stopped");
     });
 
     it(`reaches the handlers at the deadline and returns soon after (${fault.kind})`, async () => {
-      const bench = await createBench([{ ms: 60_000 }]);
-      const from = bench.clock.now();
-      bench.setFault(fault);
-      await bench.clock.advanceBy(500);
-      const { tookMs, ...result } = await bench.stop(1_000);
-      expect(bench.aborts).toEqual([{ reason: "shutdown", at: from + 1_500 }]);
+      const kit = await createBench([{ ms: 60_000 }]);
+      const from = kit.clock.now();
+      kit.setFault(fault);
+      await kit.clock.advanceBy(500);
+      const { tookMs, ...result } = await kit.stop(1_000);
+      expect(kit.aborts).toEqual([{ reason: "shutdown", at: from + 1_500 }]);
       expect(result).toMatchObject({ clean: false, abortedJobs: 1, unwrittenResults: 1 });
       expect(tookMs).toBeLessThanOrEqual(3_000);
     });
 
     it(`gives a handler that does not react its grace, and no more (${fault.kind})`, async () => {
-      const bench = await createBench([{ ms: 60_000, deaf: true }]);
-      bench.setFault(fault);
-      const { tookMs, ...result } = await bench.stop(1_000);
+      const kit = await createBench([{ ms: 60_000, deaf: true }]);
+      kit.setFault(fault);
+      const { tookMs, ...result } = await kit.stop(1_000);
       expect(result).toMatchObject({ clean: false, abandonedJobs: 1, unwrittenResults: 1 });
       expect(tookMs).toBeLessThanOrEqual(1_000 + 5_000 + 2_000);
     });
   }
 
   it("waits until the deadline for a store that comes back, and then is clean", async () => {
-    const bench = await createBench([{ ms: 100 }]);
-    bench.setFault({ kind: "fail_before" });
-    bench.clock.setTimer(() => bench.setFault(undefined), 5_000);
-    expect(await bench.stop(20_000)).toMatchObject({ clean: true, unwrittenResults: 0 });
-    expect(await bench.leasehold.countJobs({ status: "completed" })).toMatchObject([{ count: 1 }]);
+    const kit = await createBench([{ ms: 100 }]);
+    kit.setFault({ kind: "fail_before" });
+    kit.clock.setTimer(() => kit.setFault(undefined), 5_000);
+    expect(await kit.stop(20_000)).toMatchObject({ clean: true, unwrittenResults: 0 });
+    expect(await kit.leasehold.countJobs({ status: "completed" })).toMatchObject([{ count: 1 }]);
   });
 
   it("is not clean when a claim was left unanswered, for it may have taken jobs", async () => {
-    const bench = await createBench([]);
-    bench.setFault({ kind: "hang" });
-    await bench.clock.advanceBy(2_000);
-    const { clean, tookMs } = await bench.stop(1_000);
+    const kit = await createBench([]);
+    kit.setFault({ kind: "hang" });
+    await kit.clock.advanceBy(2_000);
+    const { clean, tookMs } = await kit.stop(1_000);
     expect(clean).toBe(false);
     expect(tookMs).toBeLessThanOrEqual(2_000);
   });
 
   it("does not count what was given up on before", async () => {
-    const bench = await createBench([{ ms: 100 }]);
-    bench.setFault({ kind: "fail_before" });
-    await bench.clock.runUntil(() => bench.worker.health().uncommittedResults === 1);
-    await bench.clock.runUntil(() => bench.worker.health().uncommittedResults === 0);
-    bench.setFault(undefined);
-    expect(await bench.stop(1_000)).toMatchObject({ clean: true, unwrittenResults: 0 });
+    const kit = await createBench([{ ms: 100 }]);
+    kit.setFault({ kind: "fail_before" });
+    await kit.clock.runUntil(() => kit.worker.health().uncommittedResults === 1);
+    await kit.clock.runUntil(() => kit.worker.health().uncommittedResults === 0);
+    kit.setFault(undefined);
+    expect(await kit.stop(1_000)).toMatchObject({ clean: true, unwrittenResults: 0 });
   });
 });
 
 describe("stop, while the transport of hints hangs", () => {
   it("does not wait for subscriptions and hints beyond its deadline", async () => {
     const hang = () => new Promise<never>(() => {});
-    const bench = await createTestBench({ jobTypes });
+    const kit = await createTestKit({ jobTypes });
     const listening = async () => hang;
-    const { leasehold, clock } = await createTestBench({
+    const { leasehold, clock } = await createTestKit({
       jobTypes,
       notifyAdapter: {
-        ...bench.notifyAdapter,
+        ...kit.notifyAdapter,
         notifyJobScheduled: hang,
         notifyJobSequenceCompleted: hang,
         listenJobScheduled: listening,
@@ -151,9 +151,9 @@ describe("stopOnSignals, while the store cannot be reached", () => {
   };
 
   it("exits with 1 soon after its deadline, and onStopped gets the sum of the results", async () => {
-    const bench = await createBench([{ ms: 100 }, { ms: 60_000 }]);
+    const kit = await createBench([{ ms: 100 }, { ms: 60_000 }]);
     const other: RunningWorker = {
-      ...bench.worker,
+      ...kit.worker,
       stop: async () => ({
         clean: true,
         releasedJobs: 3,
@@ -162,18 +162,18 @@ describe("stopOnSignals, while the store cannot be reached", () => {
         unwrittenResults: 0,
       }),
     };
-    bench.setFault({ kind: "hang" });
+    kit.setFault({ kind: "hang" });
     const { emitter, host, exited } = createHost();
     const results: StopResult[] = [];
-    stopOnSignals([bench.worker, other], {
+    stopOnSignals([kit.worker, other], {
       process: host,
       deadlineMs: 2_000,
       onStopped: (result) => void results.push(result),
     });
-    const from = bench.clock.now();
+    const from = kit.clock.now();
     emitter.emit("SIGTERM", "SIGTERM");
-    expect(await bench.clock.runUntil(exited)).toBe(1);
-    expect(bench.clock.now() - from).toBeLessThanOrEqual(4_000);
+    expect(await kit.clock.runUntil(exited)).toBe(1);
+    expect(kit.clock.now() - from).toBeLessThanOrEqual(4_000);
     expect(results).toEqual([
       { clean: false, releasedJobs: 3, abortedJobs: 1, abandonedJobs: 0, unwrittenResults: 2 },
     ]);

@@ -4,7 +4,7 @@ import type { LogEntry } from "../contracts/log.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import { type Fault, type FaultPlan, onNthCall } from "../testing/fault-plans.ts";
 import { InjectedFaultError, withFaults } from "../testing/faults.ts";
-import { createTestBench, type TestBench } from "../testing/test-bench.ts";
+import { createTestKit, type TestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
 
 interface Types {
@@ -16,13 +16,13 @@ const jobTypes = defineUnionJobTypes<Types>();
 const createBench = async (plan: FaultPlan, options: { storeDeadlineMs?: number } = {}) => {
   const events: LogEntry[] = [];
   const executions: number[] = [];
-  const bench: TestBench<Types> = await createTestBench({
+  const kit: TestKit<Types> = await createTestKit({
     jobTypes,
     log: (entry) => events.push(entry),
     wrapStateAdapter: (adapter) => withFaults(adapter, plan),
     ...options,
   });
-  const worker = bench.leasehold.createWorker().implementJobType({
+  const worker = kit.leasehold.createWorker().implementJobType({
     typeName: "work",
     process: async ({ job }) => {
       executions.push(job.input.n);
@@ -30,15 +30,15 @@ const createBench = async (plan: FaultPlan, options: { storeDeadlineMs?: number 
     },
   });
   const count = (name: LeaseholdEventName): number => events.filter(({ event }) => event === name).length;
-  return { ...bench, worker, executions, count };
+  return { ...kit, worker, executions, count };
 };
 
-const startTen = async ({ leasehold, clock }: Pick<TestBench<Types>, "leasehold" | "clock">) => {
+const startTen = async ({ leasehold, clock }: Pick<TestKit<Types>, "leasehold" | "clock">) => {
   const sequences = Array.from({ length: 10 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
   return clock.runUntil(leasehold.startJobSequences({ sequences }));
 };
 
-const expectAllCompleted = async ({ leasehold }: Pick<TestBench<Types>, "leasehold">, attempt: number) => {
+const expectAllCompleted = async ({ leasehold }: Pick<TestKit<Types>, "leasehold">, attempt: number) => {
   const { jobs } = await leasehold.listJobs({});
   expect(jobs.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => "completed"));
   expect(jobs.map((job) => job.attempt)).toEqual(Array.from({ length: 10 }, () => attempt));
@@ -58,76 +58,76 @@ describe("a worker whose store fails", () => {
   for (const [name, fault] of Object.entries(faults)) {
     for (const method of methods) {
       it(`runs every job once when the first ${method} ${name}`, async () => {
-        const bench = await createBench(onNthCall(method, 1, fault));
-        await startTen(bench);
-        await bench.drain(bench.worker);
-        await expectAllCompleted(bench, 1);
-        expect(inOrder(bench.executions)).toEqual(eachOnce);
+        const kit = await createBench(onNthCall(method, 1, fault));
+        await startTen(kit);
+        await kit.drain(kit.worker);
+        await expectAllCompleted(kit, 1);
+        expect(inOrder(kit.executions)).toEqual(eachOnce);
       });
     }
   }
 
   it("recovers the jobs of a claim whose reply was lost, without waiting for the lease", async () => {
-    const bench = await createBench(onNthCall("claimJobs", 1, { kind: "fail_after" }));
-    await startTen(bench);
-    const before = bench.clock.monotonic();
-    await bench.drain(bench.worker);
-    expect(bench.clock.monotonic() - before).toBeLessThan(1_000);
-    await expectAllCompleted(bench, 1);
+    const kit = await createBench(onNthCall("claimJobs", 1, { kind: "fail_after" }));
+    await startTen(kit);
+    const before = kit.clock.monotonic();
+    await kit.drain(kit.worker);
+    expect(kit.clock.monotonic() - before).toBeLessThan(1_000);
+    await expectAllCompleted(kit, 1);
   });
 
   it("takes the outcome whose reply was lost as written", async () => {
-    const bench = await createBench(onNthCall("commitOutcomes", 1, { kind: "fail_after" }));
-    await startTen(bench);
-    await bench.drain(bench.worker);
-    await expectAllCompleted(bench, 1);
-    expect(bench.count("jobAttemptFenced")).toBe(0);
+    const kit = await createBench(onNthCall("commitOutcomes", 1, { kind: "fail_after" }));
+    await startTen(kit);
+    await kit.drain(kit.worker);
+    await expectAllCompleted(kit, 1);
+    expect(kit.count("jobAttemptFenced")).toBe(0);
   });
 
   it("outlives a store that is down for longer than a lease", async () => {
     let down = false;
-    const bench = await createBench(() => (down ? { kind: "fail_before" } : undefined));
-    await startTen(bench);
+    const kit = await createBench(() => (down ? { kind: "fail_before" } : undefined));
+    await startTen(kit);
     down = true;
-    const worker = await bench.clock.runUntil(bench.worker.start());
-    await bench.clock.advanceBy(120_000);
-    expect(bench.executions).toEqual([]);
+    const worker = await kit.clock.runUntil(kit.worker.start());
+    await kit.clock.advanceBy(120_000);
+    expect(kit.executions).toEqual([]);
     expect(worker.health().healthy).toBe(false);
     down = false;
-    await bench.clock.runUntil(async () => bench.executions.length === 10);
-    await bench.clock.runUntil(worker.stop());
-    await expectAllCompleted(bench, 1);
+    await kit.clock.runUntil(async () => kit.executions.length === 10);
+    await kit.clock.runUntil(worker.stop());
+    await expectAllCompleted(kit, 1);
     expect(worker.health()).toMatchObject({ healthy: true, state: "stopped" });
   });
 
   it("gives up a result when the lease has run out before the store is back", async () => {
     let down = false;
-    const bench = await createBench(({ method }) =>
+    const kit = await createBench(({ method }) =>
       down && method !== "claimJobs" ? { kind: "fail_before" } : undefined,
     );
-    const worker = bench.leasehold
+    const worker = kit.leasehold
       .createWorker()
       .implementJobType({ typeName: "work", process: async () => 1 });
-    await startTen(bench);
+    await startTen(kit);
     down = true;
-    const running = await bench.clock.runUntil(worker.start({ leaseMs: 3_000 }));
-    await bench.clock.runUntil(() => bench.count("jobAttemptLeaseExpired") === 10);
+    const running = await kit.clock.runUntil(worker.start({ leaseMs: 3_000 }));
+    await kit.clock.runUntil(() => kit.count("jobAttemptLeaseExpired") === 10);
     down = false;
-    await bench.clock.runUntil(
-      async () => (await bench.leasehold.countJobs({ status: "completed" }))[0]?.count === 10,
+    await kit.clock.runUntil(
+      async () => (await kit.leasehold.countJobs({ status: "completed" }))[0]?.count === 10,
     );
-    await bench.clock.runUntil(running.stop());
-    const { jobs } = await bench.leasehold.listJobs({});
+    await kit.clock.runUntil(running.stop());
+    const { jobs } = await kit.leasehold.listJobs({});
     for (const job of jobs) expect(job.attempt).toBeGreaterThan(1);
   });
 });
 
 describe("a start whose reply was lost", () => {
   it("is recognised as its own on the second try", async () => {
-    const bench = await createBench(onNthCall("createJobs", 1, { kind: "fail_after" }));
+    const kit = await createBench(onNthCall("createJobs", 1, { kind: "fail_after" }));
     const id = "01900000-0000-7000-8000-000000000001";
-    const started = await bench.clock.runUntil(
-      bench.leasehold.startJobSequence({
+    const started = await kit.clock.runUntil(
+      kit.leasehold.startJobSequence({
         typeName: "work",
         input: { n: 1 },
         id,
@@ -135,35 +135,32 @@ describe("a start whose reply was lost", () => {
       }),
     );
     expect(started).toMatchObject({ id, deduplicated: false });
-    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
   });
 
   it("is not confused with another job of the same id", async () => {
-    const bench = await createBench(onNthCall("createJobs", 2, { kind: "fail_before" }));
+    const kit = await createBench(onNthCall("createJobs", 2, { kind: "fail_before" }));
     const id = "01900000-0000-7000-8000-000000000001";
-    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, id });
-    const second = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 2 }, id });
-    await expect(bench.clock.runUntil(second)).rejects.toMatchObject({ code: "JobAlreadyExists", ids: [id] });
+    await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, id });
+    const second = kit.leasehold.startJobSequence({ typeName: "work", input: { n: 2 }, id });
+    await expect(kit.clock.runUntil(second)).rejects.toMatchObject({ code: "JobAlreadyExists", ids: [id] });
   });
 
   it("fails after its tries with the store's own error", async () => {
-    const bench = await createBench(({ method }) =>
+    const kit = await createBench(({ method }) =>
       method === "createJobs" ? { kind: "fail_before" } : undefined,
     );
-    const start = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
-    await expect(bench.clock.runUntil(start)).rejects.toBeInstanceOf(InjectedFaultError);
-    expect(bench.count("stateAdapterError")).toBe(3);
+    const start = kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    await expect(kit.clock.runUntil(start)).rejects.toBeInstanceOf(InjectedFaultError);
+    expect(kit.count("stateAdapterError")).toBe(3);
   });
 
   it("fails with StoreCallTimeout when the store never answers", async () => {
-    const bench = await createBench(
-      ({ method }) => (method === "createJobs" ? { kind: "hang" } : undefined),
-      {
-        storeDeadlineMs: 500,
-      },
-    );
-    const start = bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
-    await expect(bench.clock.runUntil(start)).rejects.toMatchObject({
+    const kit = await createBench(({ method }) => (method === "createJobs" ? { kind: "hang" } : undefined), {
+      storeDeadlineMs: 500,
+    });
+    const start = kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    await expect(kit.clock.runUntil(start)).rejects.toMatchObject({
       code: "StoreCallTimeout",
       operation: "createJobs",
     });
@@ -172,7 +169,7 @@ describe("a start whose reply was lost", () => {
 
 describe("an outcome the store cannot take", () => {
   it("harms neither its neighbours nor the record of its failure", async () => {
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) =>
         wrapAdapter(adapter, (method, original) =>
@@ -187,15 +184,15 @@ describe("an outcome the store cannot take", () => {
               },
         ),
     });
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "work",
       maxAttempts: 1,
       process: async ({ job }) => job.input.n * 2,
     });
-    const sequences = await startTen(bench);
-    await bench.drain(worker);
+    const sequences = await startTen(kit);
+    await kit.drain(worker);
     const statuses = await Promise.all(
-      sequences.map(async ({ id }) => (await bench.leasehold.getJob({ id }))?.status),
+      sequences.map(async ({ id }) => (await kit.leasehold.getJob({ id }))?.status),
     );
     expect(statuses).toEqual(eachOnce.map((n) => (n === 3 ? "failed" : "completed")));
   });
@@ -203,26 +200,26 @@ describe("an outcome the store cannot take", () => {
 
 describe("a transaction that cannot be begun at first", () => {
   it("is begun again, because nothing of it has happened", async () => {
-    const bench = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_before" }));
+    const kit = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_before" }));
     let runs = 0;
-    const result = await bench.clock.runUntil(
-      bench.leasehold.runInTransaction(async () => {
+    const result = await kit.clock.runUntil(
+      kit.leasehold.runInTransaction(async () => {
         runs += 1;
-        await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+        await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
         return "done";
       }),
     );
     expect([result, runs]).toEqual(["done", 1]);
-    expect(await bench.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
   });
 
   it("is not run a second time when its end is in doubt", async () => {
-    const bench = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_after" }));
+    const kit = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_after" }));
     let runs = 0;
-    const outcome = bench.leasehold.runInTransaction(async () => {
+    const outcome = kit.leasehold.runInTransaction(async () => {
       runs += 1;
     });
-    await expect(bench.clock.runUntil(outcome)).rejects.toBeInstanceOf(InjectedFaultError);
+    await expect(kit.clock.runUntil(outcome)).rejects.toBeInstanceOf(InjectedFaultError);
     expect(runs).toBe(1);
   });
 });

@@ -5,7 +5,7 @@ import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../model/job-type
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { withFaults } from "../testing/faults.ts";
 import { recordCalls } from "../testing/record-calls.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 import { createDeferred } from "./deferred.ts";
 
 interface Types {
@@ -27,20 +27,20 @@ const untilAborted = (signal: AbortSignal, onAbort: () => void): Promise<never> 
 
 describe("leases", () => {
   it("are renewed for jobs that wait in the buffer, so that none runs twice", async () => {
-    const bench = await createTestBench({ jobTypes });
+    const kit = await createTestKit({ jobTypes });
     const executed: string[] = [];
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "slow",
       process: async ({ job }) => {
         executed.push(job.id);
         // The first dozen are quick, which talks the worker into a buffer; then each takes more than a lease.
         if (executed.length > 12)
-          await new Promise<void>((resolve) => bench.clock.setTimer(resolve, job.input.ms));
+          await new Promise<void>((resolve) => kit.clock.setTimer(resolve, job.input.ms));
         return null;
       },
     });
-    await bench.leasehold.startJobSequences({ sequences: Array.from({ length: count }, () => slow(2_500)) });
-    await bench.drain(worker, { concurrency: 2, prefetch: 50, leaseMs: 1_000 });
+    await kit.leasehold.startJobSequences({ sequences: Array.from({ length: count }, () => slow(2_500)) });
+    await kit.drain(worker, { concurrency: 2, prefetch: 50, leaseMs: 1_000 });
     expect(new Set(executed).size).toBe(count);
     expect(executed.length).toBe(count);
   });
@@ -50,7 +50,7 @@ describe("leases", () => {
     const log = ({ event }: LogEntry): void => {
       events.push(event);
     };
-    const { leasehold, clock, drain } = await createTestBench({ jobTypes, log });
+    const { leasehold, clock, drain } = await createTestKit({ jobTypes, log });
     let abortedMeanwhile: boolean | undefined;
     const worker = leasehold.createWorker().implementJobType({
       typeName: "slow",
@@ -70,7 +70,7 @@ describe("leases", () => {
   });
 
   it("of a job whose process function stops the worker before it returns is not given back", async () => {
-    const { leasehold, clock } = await createTestBench({ jobTypes });
+    const { leasehold, clock } = await createTestKit({ jobTypes });
     let stopping: Promise<unknown> | undefined;
     const worker = leasehold.createWorker().implementJobType({
       typeName: "slow",
@@ -94,24 +94,24 @@ describe("leases", () => {
     const types = defineJobTypes({
       brief: { input: typeOnly<null>(), output: typeOnly<null>(), leaseMs: 300 },
     });
-    const bench = await createTestBench({ jobTypes: types });
+    const kit = await createTestKit({ jobTypes: types });
     let executions = 0;
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "brief",
       process: async () => {
         executions += 1;
-        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, 5_000));
+        await new Promise<void>((resolve) => kit.clock.setTimer(resolve, 5_000));
         return null;
       },
     });
-    await bench.leasehold.startJobSequence({ typeName: "brief", input: null });
-    await bench.drain(worker, { leaseMs: 60_000, reapIntervalMs: 50 });
+    await kit.leasehold.startJobSequence({ typeName: "brief", input: null });
+    await kit.drain(worker, { leaseMs: 60_000, reapIntervalMs: 50 });
     expect(executions).toBe(1);
   });
 
   it("are renewed together, in one call", async () => {
     let calls: ReturnType<typeof recordCalls>["callsOf"] = () => [];
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) => {
         const recorded = recordCalls(adapter);
@@ -119,38 +119,38 @@ describe("leases", () => {
         return recorded.adapter;
       },
     });
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "slow",
       process: async ({ job }) => {
-        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, job.input.ms));
+        await new Promise<void>((resolve) => kit.clock.setTimer(resolve, job.input.ms));
         return null;
       },
     });
-    await bench.leasehold.startJobSequences({ sequences: Array.from({ length: 20 }, () => slow(25_000)) });
-    await bench.drain(worker, { concurrency: 20, leaseMs: 30_000 });
+    await kit.leasehold.startJobSequences({ sequences: Array.from({ length: 20 }, () => slow(25_000)) });
+    await kit.drain(worker, { concurrency: 20, leaseMs: 30_000 });
     const renewals = calls("renewLeases").map(({ args }) => (args[0] as { leases: unknown[] }).leases.length);
     expect(renewals).toEqual([20, 20]);
   });
 
   it("abort the process function when they cannot be renewed", async () => {
     const reasons: unknown[] = [];
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) =>
         withFaults(adapter, ({ method }) => (method === "renewLeases" ? { kind: "fail_before" } : undefined)),
     });
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "slow",
       maxAttempts: 1,
       process: ({ signal }) => untilAborted(signal, () => reasons.push(signal.reason)),
     });
-    await bench.leasehold.startJobSequence(slow(0));
-    await bench.drain(worker, { leaseMs: 1_000 });
+    await kit.leasehold.startJobSequence(slow(0));
+    await kit.drain(worker, { leaseMs: 1_000 });
     expect(reasons[0]).toBe("error");
   });
 
   it("do not depend on the clocks of workers", async () => {
-    const store = await createTestBench({ jobTypes });
+    const store = await createTestKit({ jobTypes });
     const workerClocks = [3_600_000, -3_600_000].map((ms, index) => {
       const runtime = createDeterministicRuntime({ seed: `worker ${index}`, clock: store.clock });
       return { ...runtime, clock: { ...store.clock, now: () => store.clock.now() + ms } };
@@ -184,7 +184,7 @@ describe("leases", () => {
   it("fence a worker from its own earlier attempt at the same job", async () => {
     const events: LogEntry[] = [];
     let paused = true;
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       log: (entry) => events.push(entry),
       wrapStateAdapter: (adapter) =>
@@ -194,7 +194,7 @@ describe("leases", () => {
     });
     const first = createDeferred<null>();
     const attempts: number[] = [];
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "slow",
       process: async ({ job }) => {
         attempts.push(job.attempt);
@@ -202,35 +202,35 @@ describe("leases", () => {
         return null;
       },
     });
-    const { id } = await bench.leasehold.startJobSequence(slow(0));
-    const running = await bench.clock.runUntil(
+    const { id } = await kit.leasehold.startJobSequence(slow(0));
+    const running = await kit.clock.runUntil(
       worker.start({ leaseMs: 1_000, reapIntervalMs: 200, abortGraceMs: 60_000 }),
     );
-    await bench.clock.runUntil(async () => (await bench.leasehold.getJob({ id }))?.status === "completed");
+    await kit.clock.runUntil(async () => (await kit.leasehold.getJob({ id }))?.status === "completed");
     paused = false;
     first.resolve(null);
-    await bench.clock.runUntil(running.stop());
+    await kit.clock.runUntil(running.stop());
     expect(attempts).toEqual([1, 2]);
-    expect(await bench.leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
+    expect(await kit.leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
   });
 });
 
 describe("a renewal that never answers", () => {
   it("does not keep the process function from learning in time that its lease is over", async () => {
     const abortedAt: number[] = [];
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) =>
         withFaults(adapter, ({ method }) => (method === "renewLeases" ? { kind: "hang" } : undefined)),
     });
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "slow",
       maxAttempts: 1,
-      process: ({ signal }) => untilAborted(signal, () => abortedAt.push(bench.clock.monotonic())),
+      process: ({ signal }) => untilAborted(signal, () => abortedAt.push(kit.clock.monotonic())),
     });
-    const startedAt = bench.clock.monotonic();
-    await bench.leasehold.startJobSequence({ ...slow(0), maxAttempts: 1 });
-    await bench.drain(worker, { leaseMs: 1_000 });
+    const startedAt = kit.clock.monotonic();
+    await kit.leasehold.startJobSequence({ ...slow(0), maxAttempts: 1 });
+    await kit.drain(worker, { leaseMs: 1_000 });
     expect(abortedAt[0]! - startedAt).toBeLessThanOrEqual(1_000);
   });
 });

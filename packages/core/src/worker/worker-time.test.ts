@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import { recordCalls } from "../testing/record-calls.ts";
-import { createTestBench } from "../testing/test-bench.ts";
+import { createTestKit } from "../testing/test-kit.ts";
 
 interface Types {
   work: { input: null; output: null };
@@ -13,7 +13,7 @@ const day = 24 * 3_600_000;
 describe("a worker in time", () => {
   it("runs a job that is due in 60 days on that day, and does not spin until then", async () => {
     let claims = (): number => 0;
-    const bench = await createTestBench({
+    const kit = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) => {
         const recorded = recordCalls(adapter);
@@ -22,101 +22,101 @@ describe("a worker in time", () => {
       },
     });
     const ranAt: number[] = [];
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async () => {
-        ranAt.push(bench.clock.now());
+        ranAt.push(kit.clock.now());
         return null;
       },
     });
-    const startedAt = bench.clock.now();
-    await bench.leasehold.startJobSequence({
+    const startedAt = kit.clock.now();
+    await kit.leasehold.startJobSequence({
       typeName: "work",
       input: null,
       schedule: { afterMs: 60 * day },
     });
     const options = { pollIntervalMs: 3_600_000, reapIntervalMs: day, leaseMs: day };
-    await bench.advance(worker, 60 * day, options);
+    await kit.advance(worker, 60 * day, options);
     expect(ranAt).toEqual([startedAt + 60 * day]);
     expect(claims()).toBeLessThan(60 * 24 + 10);
   });
 
   it("wakes for a job that comes due between two polls", async () => {
-    const bench = await createTestBench({ jobTypes });
+    const kit = await createTestKit({ jobTypes });
     const ranAt: number[] = [];
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async () => {
-        ranAt.push(bench.clock.now());
+        ranAt.push(kit.clock.now());
         return null;
       },
     });
-    const running = await bench.clock.runUntil(worker.start({ pollIntervalMs: 60_000 }));
-    await bench.clock.advanceBy(10);
-    const startedAt = bench.clock.now();
-    await bench.leasehold.startJobSequence({ typeName: "work", input: null, schedule: { afterMs: 250 } });
-    await bench.clock.runUntil(() => ranAt.length === 1);
+    const running = await kit.clock.runUntil(worker.start({ pollIntervalMs: 60_000 }));
+    await kit.clock.advanceBy(10);
+    const startedAt = kit.clock.now();
+    await kit.leasehold.startJobSequence({ typeName: "work", input: null, schedule: { afterMs: 250 } });
+    await kit.clock.runUntil(() => ranAt.length === 1);
     expect(ranAt).toEqual([startedAt + 250]);
-    await bench.clock.runUntil(running.stop());
+    await kit.clock.runUntil(running.stop());
   });
 
   it("goes on with a queue of low limit as soon as it has room, though another queue is idle", async () => {
-    const bench = await createTestBench({ jobTypes });
+    const kit = await createTestKit({ jobTypes });
     let executions = 0;
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async () => {
         executions += 1;
-        await new Promise<void>((resolve) => bench.clock.setTimer(resolve, 10));
+        await new Promise<void>((resolve) => kit.clock.setTimer(resolve, 10));
         return null;
       },
     });
     const sequences = Array.from({ length: 5 }, () => ({ typeName: "work" as const, queue: "narrow" }));
-    await bench.leasehold.startJobSequences({ sequences });
+    await kit.leasehold.startJobSequences({ sequences });
     const options = { queues: { narrow: 1, idle: 5 }, prefetch: 0, pollIntervalMs: 60_000 };
-    const running = await bench.clock.runUntil(worker.start(options));
-    const before = bench.clock.monotonic();
-    await bench.clock.runUntil(() => executions === 5);
-    expect(bench.clock.monotonic() - before).toBeLessThan(1_000);
-    await bench.clock.runUntil(running.stop());
+    const running = await kit.clock.runUntil(worker.start(options));
+    const before = kit.clock.monotonic();
+    await kit.clock.runUntil(() => executions === 5);
+    expect(kit.clock.monotonic() - before).toBeLessThan(1_000);
+    await kit.clock.runUntil(running.stop());
   });
 
   it("retries when the backoff is over, not at the next poll", async () => {
-    const bench = await createTestBench({ jobTypes });
+    const kit = await createTestKit({ jobTypes });
     const ranAt: number[] = [];
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "work",
       retry: { type: "fixed", delayMs: 700 },
       process: async () => {
-        ranAt.push(bench.clock.now());
+        ranAt.push(kit.clock.now());
         if (ranAt.length < 3) throw new Error("not yet");
         return null;
       },
     });
-    await bench.leasehold.startJobSequence({ typeName: "work", input: null });
-    const running = await bench.clock.runUntil(worker.start({ pollIntervalMs: 60_000 }));
-    await bench.clock.runUntil(() => ranAt.length === 3);
+    await kit.leasehold.startJobSequence({ typeName: "work", input: null });
+    const running = await kit.clock.runUntil(worker.start({ pollIntervalMs: 60_000 }));
+    await kit.clock.runUntil(() => ranAt.length === 3);
     expect(ranAt.map((at) => at - ranAt[0]!)).toEqual([0, 700, 1_400]);
-    await bench.clock.runUntil(running.stop());
+    await kit.clock.runUntil(running.stop());
   });
 
   it("completes a lone job at once, however large a batch could be", async () => {
-    const bench = await createTestBench({ jobTypes });
-    const worker = bench.leasehold
+    const kit = await createTestKit({ jobTypes });
+    const worker = kit.leasehold
       .createWorker()
       .implementJobType({ typeName: "work", process: async () => null });
-    const running = await bench.clock.runUntil(worker.start({ commitBatchSize: 500 }));
-    const { id } = await bench.leasehold.startJobSequence({ typeName: "work", input: null });
-    const before = bench.clock.monotonic();
-    await bench.clock.runUntil(async () => (await bench.leasehold.getJob({ id }))?.status === "completed");
-    expect(bench.clock.monotonic() - before).toBeLessThan(5);
-    await bench.clock.runUntil(running.stop());
+    const running = await kit.clock.runUntil(worker.start({ commitBatchSize: 500 }));
+    const { id } = await kit.leasehold.startJobSequence({ typeName: "work", input: null });
+    const before = kit.clock.monotonic();
+    await kit.clock.runUntil(async () => (await kit.leasehold.getJob({ id }))?.status === "completed");
+    expect(kit.clock.monotonic() - before).toBeLessThan(5);
+    await kit.clock.runUntil(running.stop());
   });
 
   it("leaves no timer behind, whatever its jobs did", async () => {
-    const bench = await createTestBench({ jobTypes });
+    const kit = await createTestKit({ jobTypes });
     let n = 0;
-    const worker = bench.leasehold.createWorker().implementJobType({
+    const worker = kit.leasehold.createWorker().implementJobType({
       typeName: "work",
       timeoutMs: 50,
       maxAttempts: 1,
@@ -128,11 +128,11 @@ describe("a worker in time", () => {
         return null;
       },
     });
-    await bench.leasehold.startJobSequences({
+    await kit.leasehold.startJobSequences({
       sequences: Array.from({ length: 300 }, () => ({ typeName: "work" as const, input: null })),
     });
-    await bench.drain(worker, { concurrency: 20 });
-    expect(bench.clock.pendingTimers).toBe(0);
-    expect(await bench.leasehold.countJobs({ status: "failed" })).toMatchObject([{ count: 200 }]);
+    await kit.drain(worker, { concurrency: 20 });
+    expect(kit.clock.pendingTimers).toBe(0);
+    expect(await kit.leasehold.countJobs({ status: "failed" })).toMatchObject([{ count: 200 }]);
   });
 });

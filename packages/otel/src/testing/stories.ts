@@ -5,7 +5,7 @@ import {
   defineUnionJobTypes,
   rescheduleJob,
 } from "leasehold";
-import { createTestBench, type FaultPlan, withFaults } from "leasehold/testing";
+import { createTestKit, type FaultPlan, withFaults } from "leasehold/testing";
 import type { ObservabilityAdapter } from "leasehold/adapter";
 
 export const jobTypes = defineUnionJobTypes<{
@@ -19,18 +19,18 @@ export const jobTypes = defineUnionJobTypes<{
   hangs: { input: null; output: null };
 }>();
 
-/** A bench with a worker that implements every type. */
+/** A kit with a worker that implements every type. */
 export const createObservedBench = async (
   observabilityAdapter: ObservabilityAdapter,
   plan: FaultPlan = () => undefined,
 ) => {
-  const bench = await createTestBench({
+  const kit = await createTestKit({
     jobTypes,
     observabilityAdapter,
     wrapStateAdapter: (adapter) => withFaults(adapter, plan),
   });
   let rescheduled = false;
-  const worker = bench.leasehold
+  const worker = kit.leasehold
     .createWorker({ retry: { type: "fixed", delayMs: 10 } })
     .implementJobType({ typeName: "quick", process: async () => 1 })
     .implementJobType({
@@ -67,9 +67,9 @@ export const createObservedBench = async (
       typeName: "hangs",
       timeoutMs: 100,
       maxAttempts: 1,
-      process: () => new Promise<null>((resolve) => bench.clock.setTimer(() => resolve(null), 60_000)),
+      process: () => new Promise<null>((resolve) => kit.clock.setTimer(() => resolve(null), 60_000)),
     });
-  return { ...bench, worker };
+  return { ...kit, worker };
 };
 
 type Story = (adapter: ObservabilityAdapter) => Promise<void>;
@@ -77,8 +77,8 @@ type Story = (adapter: ObservabilityAdapter) => Promise<void>;
 /** Between them they make everything happen that is measured. */
 export const stories: Readonly<Record<string, Story>> = {
   everyday: async (adapter) => {
-    const bench = await createObservedBench(adapter);
-    const { leasehold } = bench;
+    const kit = await createObservedBench(adapter);
+    const { leasehold } = kit;
     await leasehold.startJobSequence({ typeName: "chain" });
     await leasehold.startJobSequence({
       typeName: "waits",
@@ -87,54 +87,54 @@ export const stories: Readonly<Record<string, Story>> = {
     const broken = await leasehold.startJobSequence({ typeName: "breaks", maxAttempts: 2 });
     await leasehold.startJobSequence({ typeName: "later" });
     const unwanted = await leasehold.startJobSequence({ typeName: "quick", schedule: { afterMs: 99_999 } });
-    await bench.stateAdapter.runInTransaction((ctx) =>
+    await kit.stateAdapter.runInTransaction((ctx) =>
       leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
     );
-    await bench.advance(bench.worker, 1_000, { workerId: "w1" });
+    await kit.advance(kit.worker, 1_000, { workerId: "w1" });
     await leasehold.cancelJobSequences({ ids: [unwanted.id] });
     await leasehold.redriveJobs({ ids: [broken.id] });
     await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });
   },
   "an error after completion": async (adapter) => {
-    const bench = await createObservedBench(adapter);
-    await bench.leasehold.startJobSequence({ typeName: "slips" });
-    await bench.drain(bench.worker, { workerId: "w1" });
+    const kit = await createObservedBench(adapter);
+    await kit.leasehold.startJobSequence({ typeName: "slips" });
+    await kit.drain(kit.worker, { workerId: "w1" });
   },
   "rolled back": async (adapter) => {
     let locks = 0;
-    const bench = await createObservedBench(adapter, ({ method }) =>
+    const kit = await createObservedBench(adapter, ({ method }) =>
       method === "lockJob" && (locks += 1) < 8 ? { kind: "fail_before" } : undefined,
     );
-    await bench.leasehold.startJobSequence({ typeName: "chain" });
-    await bench.drain(bench.worker, { workerId: "w1" });
+    await kit.leasehold.startJobSequence({ typeName: "chain" });
+    await kit.drain(kit.worker, { workerId: "w1" });
   },
   timeout: async (adapter) => {
-    const bench = await createObservedBench(adapter);
-    await bench.leasehold.startJobSequence({ typeName: "hangs" });
-    await bench.advance(bench.worker, 90_000, { abortGraceMs: 50, workerId: "w1" });
+    const kit = await createObservedBench(adapter);
+    await kit.leasehold.startJobSequence({ typeName: "hangs" });
+    await kit.advance(kit.worker, 90_000, { abortGraceMs: 50, workerId: "w1" });
   },
   "cut off": async (adapter) => {
     let cutOff = false;
-    const bench = await createObservedBench(adapter, ({ method }) =>
+    const kit = await createObservedBench(adapter, ({ method }) =>
       cutOff && method !== "claimJobs" && method !== "reapExpiredLeases"
         ? { kind: "fail_before" }
         : undefined,
     );
-    await bench.leasehold.startJobSequence({ typeName: "quick" });
+    await kit.leasehold.startJobSequence({ typeName: "quick" });
     cutOff = true;
     const options = { leaseMs: 1_000, reapIntervalMs: 100, workerId: "w1" };
-    const worker = await bench.clock.runUntil(bench.worker.start(options));
-    await bench.clock.advanceBy(3_000);
+    const worker = await kit.clock.runUntil(kit.worker.start(options));
+    await kit.clock.advanceBy(3_000);
     cutOff = false;
-    await bench.clock.advanceBy(3_000);
-    await bench.clock.runUntil(worker.stop());
+    await kit.clock.advanceBy(3_000);
+    await kit.clock.runUntil(worker.stop());
   },
   "completed elsewhere": async (adapter) => {
     let heartbeats = true;
-    const bench = await createObservedBench(adapter, ({ method }) =>
+    const kit = await createObservedBench(adapter, ({ method }) =>
       !heartbeats && method === "renewLeases" ? { kind: "hang" } : undefined,
     );
-    const { leasehold, clock } = bench;
+    const { leasehold, clock } = kit;
     const builder = leasehold.createWorker().implementJobType({
       typeName: "quick",
       process: () => new Promise<number>((resolve) => clock.setTimer(() => resolve(1), 5_000)),
@@ -158,10 +158,10 @@ export const stories: Readonly<Record<string, Story>> = {
   },
   // One outcome is refused to the committer, the other to the transaction of `complete`.
   fenced: async (adapter) => {
-    const bench = await createObservedBench(adapter, ({ method }) =>
+    const kit = await createObservedBench(adapter, ({ method }) =>
       method === "renewLeases" ? { kind: "hang" } : undefined,
     );
-    const { leasehold } = bench;
+    const { leasehold } = kit;
     const worker = leasehold.createWorker().implementJobType({
       typeName: "quick",
       process: async ({ job, complete }) => {
@@ -171,13 +171,13 @@ export const stories: Readonly<Record<string, Story>> = {
     });
     await leasehold.startJobSequence({ typeName: "quick" });
     await leasehold.startJobSequence({ typeName: "quick", priority: 1 });
-    await bench.drain(worker, { workerId: "w1" });
+    await kit.drain(worker, { workerId: "w1" });
   },
   "no transport": async (adapter) => {
-    const bench = await createObservedBench(adapter);
-    await bench.notifyAdapter.close();
-    await bench.leasehold.startJobSequence({ typeName: "quick" });
-    await bench.clock.settle();
+    const kit = await createObservedBench(adapter);
+    await kit.notifyAdapter.close();
+    await kit.leasehold.startJobSequence({ typeName: "quick" });
+    await kit.clock.settle();
   },
 };
 

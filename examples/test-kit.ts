@@ -1,8 +1,8 @@
 // Testing handlers in a time of their own: a day of retries takes milliseconds.
 import { pathToFileURL } from "node:url";
 import { defineUnionJobTypes } from "leasehold";
-// #region bench
-import { createTestBench } from "leasehold/testing";
+// #region kit
+import { createTestKit } from "leasehold/testing";
 
 const jobTypes = defineUnionJobTypes<{
   "send-invoice": { input: { invoice: string }; output: string };
@@ -10,10 +10,10 @@ const jobTypes = defineUnionJobTypes<{
 // #endregion
 
 export const main = async (print: (line: string) => void): Promise<void> => {
-  // #region bench
-  const bench = await createTestBench({ jobTypes });
+  // #region kit
+  const kit = await createTestKit({ jobTypes });
   let mailServerIsUp = false;
-  const worker = bench.leasehold
+  const worker = kit.leasehold
     .createWorker({ retry: { type: "fixed", delayMs: 3_600_000 } })
     .implementJobType({
       typeName: "send-invoice",
@@ -23,16 +23,16 @@ export const main = async (print: (line: string) => void): Promise<void> => {
       },
     });
 
-  const { id } = await bench.leasehold.startJobSequence({
+  const { id } = await kit.leasehold.startJobSequence({
     typeName: "send-invoice",
     input: { invoice: "2030-7" },
   });
-  await bench.drain(worker); // runs what can run now: the first attempt fails
-  const waiting = await bench.leasehold.getJob({ id }); // pending again, attempt 1
+  await kit.drain(worker); // runs what can run now: the first attempt fails
+  const waiting = await kit.leasehold.getJob({ id }); // pending again, attempt 1
 
   mailServerIsUp = true;
-  await bench.advance(worker, 3_600_000); // an hour later the retry succeeds
-  const sent = await bench.leasehold.getJob({ id, typeName: "send-invoice" });
+  await kit.advance(worker, 3_600_000); // an hour later the retry succeeds
+  const sent = await kit.leasehold.getJob({ id, typeName: "send-invoice" });
   // #endregion
   print(`After the first attempt: ${waiting?.status}, attempt ${waiting?.attempt}`);
   print(`An hour later: ${sent?.status}, attempt ${sent?.attempt}`);

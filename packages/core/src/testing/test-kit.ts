@@ -16,7 +16,7 @@ export interface StartableWorker {
   start(options?: WorkerStartOptions): Promise<RunningWorker>;
 }
 
-export type TestBenchOptions<TDefs, TStateAdapter extends AnyStateAdapter = InProcessStateAdapter> = Omit<
+export type TestKitOptions<TDefs, TStateAdapter extends AnyStateAdapter = InProcessStateAdapter> = Omit<
   LeaseholdOptions<TDefs, TStateAdapter>,
   "stateAdapter" | "runtime"
 > & {
@@ -26,9 +26,9 @@ export type TestBenchOptions<TDefs, TStateAdapter extends AnyStateAdapter = InPr
   readonly wrapStateAdapter?: (adapter: TStateAdapter) => TStateAdapter;
 };
 
-/** A store of your own instead of the in-process one, on the bench's clock. */
+/** A store of your own instead of the in-process one, on the kit's clock. */
 export interface StoreOption<TStateAdapter extends AnyStateAdapter> {
-  /** Empty, and used by this bench alone. Closing it is up to you. */
+  /** Empty, and used by this kit alone. Closing it is up to you. */
   readonly stateAdapter: TStateAdapter;
   /**
    * For how long, in real milliseconds, nothing must have happened before time passes on the clock: what handlers ask the
@@ -49,7 +49,7 @@ export interface ContextOption<TContext extends object> {
 }
 
 /** Job types in a time of their own: a day of retries takes milliseconds, and every run is the same. */
-export interface TestBench<TDefs, TStateAdapter extends AnyStateAdapter = InProcessStateAdapter> {
+export interface TestKit<TDefs, TStateAdapter extends AnyStateAdapter = InProcessStateAdapter> {
   readonly leasehold: Leasehold<TDefs, TStateAdapter>;
   readonly stateAdapter: TStateAdapter;
   readonly notifyAdapter: NotifyAdapter;
@@ -82,20 +82,20 @@ const isIdle = async (store: AnyStateAdapter, clock: ManualClock): Promise<boole
   return true;
 };
 
-interface AnyOptions extends TestBenchOptions<unknown, AnyStateAdapter> {
+interface AnyOptions extends TestKitOptions<unknown, AnyStateAdapter> {
   readonly stateAdapter?: AnyStateAdapter;
   readonly context?: object;
   readonly quietMs?: number;
 }
 
-export async function createTestBench<TDefs, TStateAdapter extends AnyStateAdapter>(
-  options: TestBenchOptions<TDefs, TStateAdapter> & StoreOption<TStateAdapter>,
-): Promise<TestBench<TDefs, TStateAdapter>>;
-export async function createTestBench<TDefs, TContext extends object>(
-  options: TestBenchOptions<TDefs, StateAdapter<TContext, TContext>> & ContextOption<TContext>,
-): Promise<TestBench<TDefs, StateAdapter<TContext, TContext>>>;
-export async function createTestBench<TDefs>(options: TestBenchOptions<TDefs>): Promise<TestBench<TDefs>>;
-export async function createTestBench(passed: object): Promise<TestBench<unknown, AnyStateAdapter>> {
+export async function createTestKit<TDefs, TStateAdapter extends AnyStateAdapter>(
+  options: TestKitOptions<TDefs, TStateAdapter> & StoreOption<TStateAdapter>,
+): Promise<TestKit<TDefs, TStateAdapter>>;
+export async function createTestKit<TDefs, TContext extends object>(
+  options: TestKitOptions<TDefs, StateAdapter<TContext, TContext>> & ContextOption<TContext>,
+): Promise<TestKit<TDefs, StateAdapter<TContext, TContext>>>;
+export async function createTestKit<TDefs>(options: TestKitOptions<TDefs>): Promise<TestKit<TDefs>>;
+export async function createTestKit(passed: object): Promise<TestKit<unknown, AnyStateAdapter>> {
   const {
     seed = 1,
     wrapStateAdapter = (adapter) => adapter,

@@ -6,18 +6,18 @@ import { type Observe, observeNothing } from "./observe.ts";
  * What a transaction wants the world to know once it has committed: hints and events. They are buffered while it runs
  * and dropped with it on rollback.
  */
-export interface Effects {
+export interface AfterCommit {
   jobScheduled(typeName: string): void;
   sequenceFinished(sequenceId: string): void;
   ownershipLost(jobId: string): void;
   readonly observe: Observe;
-  /** Appends these effects to those of an outer scope, which then decides about them. */
-  moveTo(outer: Effects): void;
+  /** Moves everything to an outer scope, which then decides about it. */
+  moveTo(outer: AfterCommit): void;
   /** Sends everything, once. */
-  release(): void;
+  publish(): void;
   /** Reports the events alone: the hints cannot be sent because nobody knows when the transaction commits. */
-  releaseEvents(): void;
-  readonly hasHints: boolean;
+  publishEvents(): void;
+  readonly hasNotifications: boolean;
 }
 
 interface BufferedEvent {
@@ -26,11 +26,11 @@ interface BufferedEvent {
 }
 
 /** With `committed` there is nothing to wait for: events are reported at once, and only hints are gathered. */
-export const createEffects = (
+export const createAfterCommit = (
   notifier: Notifier,
   observe: Observe,
   { committed = false }: { readonly committed?: boolean } = {},
-): Effects => {
+): AfterCommit => {
   const scheduled = new Map<string, number>();
   const finished: string[] = [];
   const lost: string[] = [];
@@ -64,12 +64,12 @@ export const createEffects = (
       for (const jobId of lost) outer.ownershipLost(jobId);
       reportTo(outer.observe);
     },
-    release: () => {
+    publish: () => {
       reportTo(observe);
       notifier.send({ scheduled, finished, lost });
     },
-    releaseEvents: () => reportTo(observe),
-    get hasHints() {
+    publishEvents: () => reportTo(observe),
+    get hasNotifications() {
       return scheduled.size + finished.length + lost.length > 0;
     },
   };

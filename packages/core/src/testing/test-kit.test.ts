@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { LeaseholdApi } from "../api.ts";
 import type { WorkerBuilder } from "../api/worker.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
-import { createTestBench } from "./test-bench.ts";
+import { createTestKit } from "./test-kit.ts";
 
 interface Types {
   charge: { input: { order: string }; output: string };
@@ -31,28 +31,28 @@ const createWorker = (shop: Shop): WorkerBuilder<Types, { readonly trx: Transact
 it("runs handlers that use a context of the user's own", async () => {
   const rows: string[] = [];
   const trx: Transaction = { insert: async (row) => void rows.push(row) };
-  const bench = await createTestBench({ jobTypes, context: { trx } });
-  const worker = createWorker(bench.leasehold);
-  const { id } = await bench.leasehold.runInTransaction(async (ctx) => {
+  const kit = await createTestKit({ jobTypes, context: { trx } });
+  const worker = createWorker(kit.leasehold);
+  const { id } = await kit.leasehold.runInTransaction(async (ctx) => {
     await ctx.trx.insert("o-1 placed");
-    const nested = bench.leasehold.runInTransaction(async () => {
-      await bench.leasehold.startJobSequence({ trx, typeName: "charge", input: { order: "undone" } });
+    const nested = kit.leasehold.runInTransaction(async () => {
+      await kit.leasehold.startJobSequence({ trx, typeName: "charge", input: { order: "undone" } });
       throw new Error("undone");
     });
     await expect(nested).rejects.toThrow("undone");
-    return bench.leasehold.startJobSequence({ trx: ctx.trx, typeName: "charge", input: { order: "o-1" } });
+    return kit.leasehold.startJobSequence({ trx: ctx.trx, typeName: "charge", input: { order: "o-1" } });
   });
-  await bench.drain(worker);
-  expect(await bench.leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
-  await bench.advance(worker, 3_600_000);
-  expect(await bench.leasehold.getJob({ id })).toMatchObject({ status: "completed", output: "paid" });
+  await kit.drain(worker);
+  expect(await kit.leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  await kit.advance(worker, 3_600_000);
+  expect(await kit.leasehold.getJob({ id })).toMatchObject({ status: "completed", output: "paid" });
   expect(rows).toEqual(["o-1 placed", "read o-1", "o-1", "read o-1", "o-1"]);
-  expect((await bench.leasehold.listJobs({})).jobs).toHaveLength(1);
+  expect((await kit.leasehold.listJobs({})).jobs).toHaveLength(1);
 });
 
 it("knows its context outside a transaction for what it is", async () => {
   const trx: Transaction = { insert: async () => {} };
-  const { leasehold } = await createTestBench({ jobTypes, context: { trx } });
+  const { leasehold } = await createTestKit({ jobTypes, context: { trx } });
   const input = { order: "o-1" };
   const refused = { code: "StateNotInTransaction" };
   await expect(leasehold.startJobSequence({ trx, typeName: "charge", input })).rejects.toMatchObject(refused);
@@ -64,7 +64,7 @@ it("knows its context outside a transaction for what it is", async () => {
 });
 
 it("refuses a context beside a store, which has its own", async () => {
-  const { stateAdapter } = await createTestBench({ jobTypes });
+  const { stateAdapter } = await createTestKit({ jobTypes });
   const both = { jobTypes, stateAdapter, context: {} } as unknown as { jobTypes: typeof jobTypes };
-  await expect(createTestBench(both)).rejects.toMatchObject({ code: "InvalidOption", option: "context" });
+  await expect(createTestKit(both)).rejects.toMatchObject({ code: "InvalidOption", option: "context" });
 });

@@ -1,8 +1,8 @@
 // Testing a handler that writes to the database: real tables, in memory, in a time of their own.
 import { defineUnionJobTypes, type Leasehold } from "leasehold";
 import type { SqliteStateAdapter } from "@leasehold/sqlite";
-// #region bench
-import { createSqliteTestBench } from "@leasehold/sqlite/testing";
+// #region kit
+import { createSqliteTestKit } from "@leasehold/sqlite/testing";
 
 // #endregion
 interface Types {
@@ -23,24 +23,22 @@ const createShopWorker = (leasehold: Leasehold<Types, SqliteStateAdapter>) =>
   });
 
 export const main = async (print: (line: string) => void): Promise<void> => {
-  // #region bench
-  const bench = await createSqliteTestBench({ jobTypes });
-  await bench.stateAdapter.provideContext(async ({ client }) => {
+  // #region kit
+  const kit = await createSqliteTestKit({ jobTypes });
+  await kit.stateAdapter.provideContext(async ({ client }) => {
     client.exec("CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT)");
     client.exec("INSERT INTO orders VALUES ('order-1', 'new')");
   });
   const status = () =>
-    bench.stateAdapter.provideContext(async ({ client }) =>
-      client.prepare("SELECT status FROM orders").all(),
-    );
+    kit.stateAdapter.provideContext(async ({ client }) => client.prepare("SELECT status FROM orders").all());
 
-  const worker = createShopWorker(bench.leasehold); // the application's own
-  await bench.leasehold.startJobSequence({ typeName: "charge", input: { orderId: "order-1" } });
-  await bench.drain(worker);
+  const worker = createShopWorker(kit.leasehold); // the application's own
+  await kit.leasehold.startJobSequence({ typeName: "charge", input: { orderId: "order-1" } });
+  await kit.drain(worker);
   const afterFailure = await status(); // rolled back: [{ status: "new" }]
-  await bench.advance(worker, 3_600_000);
+  await kit.advance(worker, 3_600_000);
   const afterRetry = await status(); // [{ status: "paid" }]
-  await bench.close();
+  await kit.close();
   // #endregion
   print(JSON.stringify([afterFailure, afterRetry]));
 };
