@@ -39,7 +39,7 @@ import {
   requireNestedOptions,
   requireOptions,
 } from "./model/option-checks.ts";
-import { processGateOf } from "./worker/process-gate.ts";
+import { crashIsolationOf } from "./worker/crash-isolation.ts";
 import { createWorkerBuilder } from "./worker/worker-builder.ts";
 
 export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> {
@@ -77,7 +77,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   options: LeaseholdOptions<TDefs, TStateAdapter>,
 ): Promise<Leasehold<TDefs, TStateAdapter>> => {
   const engine = createEngine(options);
-  const gate = processGateOf(options.runtime ?? undefined);
+  const crashIsolation = crashIsolationOf(options.runtime ?? undefined);
   const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => {
     const view = viewSequence(engine, sequence);
     view["deduplicated"] = deduplicated;
@@ -112,7 +112,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     listBlockedJobs: (passed: unknown) => queries.listBlockedJobs(engine, passed),
     countJobs: (passed?: unknown) => queries.countJobs(engine, passed),
     explainJob: (passed: unknown) => explainJob(engine, passed),
-    createWorker: (passed?: unknown) => createWorkerBuilder(engine, gate, passed),
+    createWorker: (passed?: unknown) => createWorkerBuilder(engine, crashIsolation, passed),
   } satisfies Record<keyof Leasehold<TDefs, TStateAdapter>, unknown>;
 
   // The one cast: everything below this line is untyped and checked at run time, everything above it is typed.

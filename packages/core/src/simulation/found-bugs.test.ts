@@ -5,7 +5,7 @@ import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../model/job-type
 import { withFaults } from "../testing/faults.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
-import { createProcessGate } from "../worker/process-gate.ts";
+import { createCrashIsolation } from "../worker/crash-isolation.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 
@@ -115,19 +115,19 @@ describe("bugs found by the simulation", () => {
   });
 
   it("a suspect that has run stays alone until its outcome is written", () => {
-    const gate = createProcessGate();
-    gate.hold();
-    gate.requestAlone();
-    expect(gate.tryEnter(true)).toBe(true);
-    gate.withdrawRequest();
-    gate.leave(true);
+    const crashIsolation = createCrashIsolation();
+    crashIsolation.hold();
+    crashIsolation.requestAlone();
+    expect(crashIsolation.tryEnter(true)).toBe(true);
+    crashIsolation.withdrawRequest();
+    crashIsolation.leave(true);
     // A poisonous job that entered now would take the outcome, and with it the last attempt, down with the process.
-    expect(gate.tryEnter(false)).toBe(false);
+    expect(crashIsolation.tryEnter(false)).toBe(false);
     let changes = 0;
-    gate.onChange(() => (changes += 1));
-    gate.drop();
+    crashIsolation.onChange(() => (changes += 1));
+    crashIsolation.drop();
     expect(changes).toBe(1);
-    expect(gate.isReserved).toBe(false);
-    expect(gate.tryEnter(false)).toBe(true);
+    expect(crashIsolation.isReserved).toBe(false);
+    expect(crashIsolation.tryEnter(false)).toBe(true);
   });
 });

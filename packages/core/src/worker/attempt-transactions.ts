@@ -14,7 +14,7 @@ import { requireFunction } from "../model/option-checks.ts";
 import { reportFenced, reportRefusal } from "./attempt-events.ts";
 import { createDeferred } from "./deferred.ts";
 import { type HeldJob, loseLease } from "./held-jobs.ts";
-import type { AttemptGuard, Persistence } from "./persist.ts";
+import type { AttemptGuard, TransactionRetry } from "./retry-when-rolled-back.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** A completion that was asked to commit; until that is answered, nobody knows whether it has. */
@@ -44,7 +44,7 @@ export const createAttemptTransactions = (
   worker: WorkerContext,
   held: HeldJob,
   guard: AttemptGuard,
-  persistence: Persistence,
+  retry: TransactionRetry,
 ): AttemptTransactions => {
   const { engine, settings } = worker;
   const { job, leaseToken } = held;
@@ -103,7 +103,7 @@ export const createAttemptTransactions = (
       doubt = undefined;
       await run();
     };
-    return persistence.run("complete", () => (doubt ? settleDoubt(doubt) : run()));
+    return retry.run("complete", () => (doubt ? settleDoubt(doubt) : run()));
   };
 
   const runPrepare = async (ctx: object, callback: unknown): Promise<unknown> => {
@@ -126,7 +126,7 @@ export const createAttemptTransactions = (
       mayHaveCommitted = true;
       return result;
     };
-    return persistence.run(
+    return retry.run(
       "prepare",
       () => runAtomically(engine, "prepare", undefined, transaction, options),
       (error) => !mayHaveCommitted || engine.store.isRolledBackForOthers(error),
@@ -146,7 +146,7 @@ export const createAttemptTransactions = (
       const request = completionRequest(await ending.promise);
       doubt = { completion: await completeInTransaction(engine, ctx, afterCommit, request), afterCommit };
     };
-    const done = persistence.run(
+    const done = retry.run(
       "prepare",
       () => runAtomically(engine, "prepare", undefined, transaction, options),
       () => !handedOut,
@@ -159,8 +159,8 @@ export const createAttemptTransactions = (
         try {
           await done;
         } catch (error) {
-          const lost = persistence.transientFailure && doubt;
-          if (!lost || !(await persistence.run("complete", () => tookEffect(lost)))) throw error;
+          const lost = retry.transientFailure && doubt;
+          if (!lost || !(await retry.run("complete", () => tookEffect(lost)))) throw error;
         }
       },
       rollBack: (reason) => {

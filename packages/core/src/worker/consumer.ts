@@ -7,7 +7,7 @@ import { attemptLimit, failOutcome, releaseOutcome } from "./decide-outcome.ts";
 import { createFifo, type Fifo } from "./fifo.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import { createPrefetchEstimate } from "./prefetch.ts";
-import type { ProcessGate } from "./process-gate.ts";
+import type { CrashIsolation } from "./crash-isolation.ts";
 import type { QueueSettings, WorkerContext } from "./worker-context.ts";
 
 /** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
@@ -32,7 +32,7 @@ export interface Consumer {
 }
 
 export interface ConsumerOptions {
-  readonly gate: ProcessGate;
+  readonly crashIsolation: CrashIsolation;
   readonly commit: (held: HeldJob, outcome: JobOutcome) => void;
   /** How many outcomes wait to be written. */
   readonly uncommitted: () => number;
@@ -49,7 +49,7 @@ interface Lane {
 
 export const createConsumer = (
   worker: WorkerContext,
-  { gate, commit, uncommitted, onRoom }: ConsumerOptions,
+  { crashIsolation, commit, uncommitted, onRoom }: ConsumerOptions,
 ): Consumer => {
   const { engine, settings, handlers, held } = worker;
   const { clock } = engine.runtime;
@@ -90,7 +90,7 @@ export const createConsumer = (
     reportProcessing(job, -1);
     if (outcome) commit(job, outcome);
     else held.remove(job);
-    gate.leave(alone);
+    crashIsolation.leave(alone);
     if (runningJobs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
     pumpSoon();
   };
@@ -151,12 +151,12 @@ export const createConsumer = (
     const job = suspect;
     if (!job) return;
     const trusted = isLeaseTrusted(job, clock);
-    if (trusted && !gate.tryEnter(true)) return;
+    if (trusted && !crashIsolation.tryEnter(true)) return;
     suspect = undefined;
     buffered -= 1;
     if (trusted) start(job, laneOf.get(job.job.queue)!, true);
     else drop(job);
-    gate.withdrawRequest();
+    crashIsolation.withdrawRequest();
   };
 
   const pump = (): void => {
@@ -173,7 +173,7 @@ export const createConsumer = (
       }
       blockedLanes = 0;
       const trusted = isLeaseTrusted(job, clock);
-      if (trusted && !gate.tryEnter(false)) return;
+      if (trusted && !crashIsolation.tryEnter(false)) return;
       // Out of the buffer first: a process function may stop the worker before it even returns.
       lane.buffer.shift();
       buffered -= 1;
@@ -198,7 +198,7 @@ export const createConsumer = (
 
   /** How many more jobs could be taken on; 0 while asking for them is not worth a round trip. */
   const room = (): number => {
-    if (stopping || !gate.mayClaim(worker)) return 0;
+    if (stopping || !crashIsolation.mayClaim(worker)) return 0;
     // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
     if (buffered > ahead / 2 && runningJobs.size >= settings.concurrency) return 0;
     // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
@@ -208,8 +208,8 @@ export const createConsumer = (
 
   const laneRoom = (lane: Lane): number => lane.queue.concurrency - lane.running + ahead - lane.buffer.size;
 
-  const stopListening = gate.onChange(() => {
-    if (gate.isReserved) giveBackBuffered();
+  const stopListening = crashIsolation.onChange(() => {
+    if (crashIsolation.isReserved) giveBackBuffered();
     pump();
     onRoom();
   });
@@ -217,26 +217,26 @@ export const createConsumer = (
   return {
     accept: (jobs) => {
       // Nothing runs now if this is what the turn was for, so a suspect that the claim has brought may wait here.
-      gate.endTurn(worker);
+      crashIsolation.endTurn(worker);
       let metSuspect = false;
       for (const job of jobs) {
         const refusal = refuse(job);
         if (refusal) commit(job, refusal);
         else if (stopping) giveBack(job);
-        else if (gate.isReserved || metSuspect) giveBack(job);
-        else if (isSuspect(job) && !gate.isQuiet) {
+        else if (crashIsolation.isReserved || metSuspect) giveBack(job);
+        else if (isSuspect(job) && !crashIsolation.isQuiet) {
           metSuspect = true;
           giveBack(job);
         } else if (isSuspect(job)) {
           suspect = job;
           buffered += 1;
-          gate.requestAlone();
+          crashIsolation.requestAlone();
         } else {
           laneOf.get(job.job.queue)!.buffer.push(job);
           buffered += 1;
         }
       }
-      if (metSuspect) gate.requestTurn(worker);
+      if (metSuspect) crashIsolation.requestTurn(worker);
       pump();
     },
     queuesWithRoom: () => {
@@ -269,12 +269,12 @@ export const createConsumer = (
       stopping = true;
       stopListening();
       giveBackBuffered();
-      gate.endTurn(worker);
+      crashIsolation.endTurn(worker);
       if (!suspect) return;
       giveBack(suspect);
       suspect = undefined;
       buffered -= 1;
-      gate.withdrawRequest();
+      crashIsolation.withdrawRequest();
     },
     abortRunning: () => {
       const jobs = [...runningJobs];

@@ -5,7 +5,7 @@ import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
-import type { ProcessGate } from "./process-gate.ts";
+import type { CrashIsolation } from "./crash-isolation.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 export interface Fetcher extends Loop {
@@ -23,7 +23,11 @@ export interface Fetcher extends Loop {
 const untilRoomMs = 60_000;
 
 /** Claims what the consumer has room for; sleeps until a hint, the next job that is due, or the poll interval. */
-export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: ProcessGate): Fetcher => {
+export const startFetcher = (
+  worker: WorkerContext,
+  consumer: Consumer,
+  crashIsolation: CrashIsolation,
+): Fetcher => {
   const { engine, settings, held, maxAttempts } = worker;
   const { store, runtime } = engine;
   const { clock } = runtime;
@@ -67,11 +71,11 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
     let dueIn: number;
     asking = true;
     // What a claim on its way is about to bring counts as held already.
-    gate.hold();
+    crashIsolation.hold();
     try {
-      const jobs = await claim(requests, limit).finally(gate.drop);
+      const jobs = await claim(requests, limit).finally(crashIsolation.drop);
       if (jobs.length > 0) outOfReach = 0;
-      if (!gate.mayClaim(worker)) {
+      if (!crashIsolation.mayClaim(worker)) {
         queuesAsked = 0;
         return untilRoomMs;
       }
@@ -79,7 +83,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer, gate: Pr
       dueIn = (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
     } catch (error) {
       // Others must not wait for a worker whose store does not answer.
-      gate.endTurn(worker);
+      crashIsolation.endTurn(worker);
       throw error;
     } finally {
       asking = false;

@@ -3,7 +3,7 @@ import type { AttemptEventData } from "../contracts/events.ts";
 import type { AttemptSpan } from "../engine/trace.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
-import type { ProcessGate } from "./process-gate.ts";
+import type { CrashIsolation } from "./crash-isolation.ts";
 
 /** A job this worker holds a lease on: buffered, running, or waiting for its outcome to be written. */
 export interface HeldJob {
@@ -57,7 +57,7 @@ export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
 /** `onShorterLease` is called when the heartbeat has to quicken. */
 export const createHeldJobs = (
   workerLeaseMs: number,
-  gate: ProcessGate,
+  crashIsolation: CrashIsolation,
   onShorterLease: () => void,
 ): HeldJobs => {
   const byId = new Map<string, HeldJob>();
@@ -78,7 +78,7 @@ export const createHeldJobs = (
       // Our own expired lease on the same job: the store has just proved that it is over.
       const earlier = byId.get(job.id);
       if (earlier) loseLease(earlier, "taken_by_another_worker");
-      else gate.hold();
+      else crashIsolation.hold();
       byId.set(job.id, held);
       if (leaseMs < shortestLeaseMs) {
         shortestLeaseMs = leaseMs;
@@ -89,7 +89,7 @@ export const createHeldJobs = (
     remove: (held) => {
       if (byId.get(held.job.id) !== held) return;
       byId.delete(held.job.id);
-      gate.drop();
+      crashIsolation.drop();
     },
     get: (jobId) => byId.get(jobId),
     all: () => byId.values(),

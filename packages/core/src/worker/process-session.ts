@@ -13,7 +13,7 @@ import { createAttemptTransactions, type OpenTransaction } from "./attempt-trans
 import { createDeferred, type Deferred } from "./deferred.ts";
 import { createHandedOutCalls, handled, type HandedOutCall } from "./handed-out-calls.ts";
 import type { HeldJob } from "./held-jobs.ts";
-import { type AttemptGuard, createPersistence } from "./persist.ts";
+import { type AttemptGuard, createTransactionRetry } from "./retry-when-rolled-back.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 const latePrepare =
@@ -101,8 +101,8 @@ export const createProcessSession = (
   };
 
   const guard: AttemptGuard = { checkStillRunning, checkNotForsaken, whileOpen };
-  const persistence = createPersistence(worker, held, guard);
-  const transactions = createAttemptTransactions(worker, held, guard, persistence);
+  const retry = createTransactionRetry(worker, held, guard);
+  const transactions = createAttemptTransactions(worker, held, guard, retry);
 
   const prepareWith = async (options: unknown, callback: unknown): Promise<unknown> => {
     const { mode, isolationLevel } = requireOptions(options, "prepare", {
@@ -224,7 +224,7 @@ export const createProcessSession = (
     },
     abandon: (thrown) => {
       // In atomic mode whatever the handler does with the store belongs to the transaction.
-      if (open) persistence.noteTransientFailure(thrown);
+      if (open) retry.noteTransientFailure(thrown);
       return calls.open ? forsake(new JobAttemptEndedError(job.id, "its handler has thrown")) : undefined;
     },
     close,
@@ -235,7 +235,7 @@ export const createProcessSession = (
       return calls.failure;
     },
     get transientFailure() {
-      return persistence.transientFailure;
+      return retry.transientFailure;
     },
   };
 };

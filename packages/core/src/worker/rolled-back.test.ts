@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../model/job-types.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 import { mostFreeClaims } from "./decide-outcome.ts";
-import { mostTransactionRuns } from "./persist.ts";
+import { mostTransactionRuns } from "./retry-when-rolled-back.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 

@@ -11,7 +11,7 @@ import { createHeldJobs } from "./held-jobs.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { startPruner } from "./pruner.ts";
 import { startReaper } from "./reaper.ts";
-import type { ProcessGate } from "./process-gate.ts";
+import type { CrashIsolation } from "./crash-isolation.ts";
 import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts";
 
 // How long a stop goes on after the last handler has ended, if the deadline is over by then: time to write its result.
@@ -31,7 +31,7 @@ const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | u
  */
 export const startWorker = async (
   engine: Engine,
-  gate: ProcessGate,
+  crashIsolation: CrashIsolation,
   settings: WorkerSettings,
   handlers: ReadonlyMap<string, Handler>,
 ): Promise<RunningWorker> => {
@@ -39,7 +39,7 @@ export const startWorker = async (
   const { clock } = runtime;
   const { workerId } = settings;
   const typeNames = [...handlers.keys()];
-  const held = createHeldJobs(settings.leaseMs, gate, () => leaseKeeper.wake());
+  const held = createHeldJobs(settings.leaseMs, crashIsolation, () => leaseKeeper.wake());
   const worker: WorkerContext = { engine, settings, handlers, held, maxAttempts: attemptsByType(handlers) };
 
   const committer = createCommitter(
@@ -48,7 +48,7 @@ export const startWorker = async (
     () => fetcher.roomFreed(),
   );
   const consumer = createConsumer(worker, {
-    gate,
+    crashIsolation,
     commit: committer.add,
     uncommitted: () => committer.pending,
     onRoom: () => fetcher.roomFreed(),
@@ -56,7 +56,7 @@ export const startWorker = async (
   const leaseKeeper = startLeaseKeeper(worker);
   const reaper = startReaper(worker);
   const pruner = startPruner(worker);
-  const fetcher = startFetcher(worker, consumer, gate);
+  const fetcher = startFetcher(worker, consumer, crashIsolation);
 
   const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
   const subscriptions = await Promise.all([

@@ -11,7 +11,7 @@ import {
 } from "../model/option-checks.ts";
 import { parseRetryPolicy } from "../model/retry-policy.ts";
 import { composeMiddleware, type MiddlewareFunction } from "./middleware.ts";
-import type { ProcessGate } from "./process-gate.ts";
+import type { CrashIsolation } from "./crash-isolation.ts";
 import { startWorker } from "./running-worker.ts";
 import { parseWorkerSettings } from "./settings.ts";
 import type { Handler, ProcessFunction } from "./worker-context.ts";
@@ -29,7 +29,7 @@ interface Implementation extends Omit<Handler, "run"> {
 /** Collects handlers and middleware. A builder can start any number of workers. */
 export const createWorkerBuilder = (
   engine: Engine,
-  gate: ProcessGate,
+  crashIsolation: CrashIsolation,
   passed: unknown = {},
 ): UntypedWorkerBuilder => {
   const { retry } = requireOptions<keyof WorkerDefinitionOptions>(passed, "createWorker", { retry: true });
@@ -59,7 +59,7 @@ export const createWorkerBuilder = (
       for (const [typeName, { process, ...limits }] of implementations) {
         handlers.set(typeName, { ...limits, run: composeMiddleware(middleware, process) });
       }
-      return startWorker(engine, gate, settings, handlers);
+      return startWorker(engine, crashIsolation, settings, handlers);
     },
   };
   return builder;

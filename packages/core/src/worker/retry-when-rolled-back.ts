@@ -21,7 +21,7 @@ export interface AttemptGuard {
   whileOpen<T>(work: Promise<T>): Promise<T>;
 }
 
-export interface Persistence {
+export interface TransactionRetry {
   /** Runs the transaction again where it failed with a transient error, unless `isRepeatable` says no. */
   run<T>(
     operation: HandedOutCall,
@@ -37,7 +37,11 @@ export interface Persistence {
  * A deadlock, a serialisation failure, a lost connection: the store rolled back for reasons that are none of the
  * handler's, and asks for the transaction to be run again. That needs no new attempt while the lease is held.
  */
-export const createPersistence = (worker: WorkerContext, held: HeldJob, guard: AttemptGuard): Persistence => {
+export const createTransactionRetry = (
+  worker: WorkerContext,
+  held: HeldJob,
+  guard: AttemptGuard,
+): TransactionRetry => {
   const { store, observe, runtime } = worker.engine;
   const { clock, random } = runtime;
   let transientFailure: { readonly error: unknown } | undefined;

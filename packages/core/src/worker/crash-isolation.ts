@@ -8,7 +8,7 @@ import type { Runtime } from "../clock.ts";
  * Nor may a suspect wait here while others run, for it has no attempt to lose. It is given back, and the worker that met
  * it asks for its turn: the process fills up no further, empties, and that worker then claims before all others.
  */
-export interface ProcessGate {
+export interface CrashIsolation {
   /** A lease is held, or about to be, from here on, by whichever worker of this process. */
   hold(): void;
   drop(): void;
@@ -31,7 +31,7 @@ export interface ProcessGate {
   onChange(listener: () => void): () => void;
 }
 
-export const createProcessGate = (): ProcessGate => {
+export const createCrashIsolation = (): CrashIsolation => {
   const listeners = new Set<() => void>();
   const turns = new Set<object>();
   let held = 0;
@@ -100,13 +100,13 @@ export const createProcessGate = (): ProcessGate => {
   };
 };
 
-const thisProcess = createProcessGate();
-const simulated = new WeakMap<Runtime, ProcessGate>();
+const thisProcess = createCrashIsolation();
+const simulated = new WeakMap<Runtime, CrashIsolation>();
 
-/** All Leasehold instances of a process share its fate and so its gate. A runtime of one's own stands for a process. */
-export const processGateOf = (runtime: Runtime | undefined): ProcessGate => {
+/** All Leasehold instances of a process share its fate and so its crashIsolation. A runtime of one's own stands for a process. */
+export const crashIsolationOf = (runtime: Runtime | undefined): CrashIsolation => {
   if (runtime === undefined) return thisProcess;
-  const gate = simulated.get(runtime) ?? createProcessGate();
-  simulated.set(runtime, gate);
-  return gate;
+  const crashIsolation = simulated.get(runtime) ?? createCrashIsolation();
+  simulated.set(runtime, crashIsolation);
+  return crashIsolation;
 };
