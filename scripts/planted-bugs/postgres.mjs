@@ -3,10 +3,10 @@
 
 import { plantIn } from "./plant-in.mjs";
 
-const { bugs, plant } = plantIn("packages/postgres/src/operations");
+const { bugs, plant } = plantIn("packages/postgres/src");
 export const postgresBugs = bugs;
 
-plant("claim-jobs.ts", [
+plant("operations/claim-jobs.ts", [
   [
     "a claim of one lane waits for locked jobs",
     ["FROM allowance)\n    FOR NO KEY UPDATE SKIP LOCKED", "FROM allowance)\n    FOR NO KEY UPDATE"],
@@ -83,7 +83,7 @@ plant("claim-jobs.ts", [
   ],
 ]);
 
-plant("attempts.ts", [
+plant("runnable.ts", [
   ["exhausted jobs are claimed again", [': "attempt < max_attempts";', ': "attempt > 0";']],
   [
     "a handler's number of attempts is ignored for expired leases",
@@ -98,7 +98,7 @@ plant("attempts.ts", [
   ],
 ]);
 
-plant("next-runnable-in.ts", [
+plant("operations/next-runnable-in.ts", [
   [
     "the latest of the scheduled jobs is announced",
     [
@@ -115,7 +115,7 @@ plant("next-runnable-in.ts", [
   ],
 ]);
 
-plant("count-ahead.ts", [
+plant("operations/count-ahead.ts", [
   ["jobs of other queues are counted as ahead", ["other.queue = j.queue AND ", ""]],
   [
     "jobs of lower priority are counted as ahead",
@@ -124,7 +124,7 @@ plant("count-ahead.ts", [
   ["jobs behind in line are counted as ahead", ["< (j.due_at, j.position)", "> (j.due_at, j.position)"]],
 ]);
 
-plant("leases.ts", [
+plant("operations/renew-leases.ts", [
   [
     "a renewal does not check the token",
     ["AND j.lease_token = lease.token AND j.due_at > ${now}", "AND j.due_at > ${now}"],
@@ -143,10 +143,13 @@ plant("leases.ts", [
   ],
   ["a renewal waits for locked jobs", ["FOR NO KEY UPDATE OF j SKIP LOCKED", "FOR NO KEY UPDATE OF j"]],
   ["a renewal forgets the progress", ["coalesce(lease.progress, j.progress)", "lease.progress"]],
+]);
+
+plant("operations/lock-job.ts", [
   ["a job is looked at and not locked", ["WHERE id = $2 FOR NO KEY UPDATE`", "WHERE id = $2`"]],
 ]);
 
-plant("apply-outcomes.ts", [
+plant("operations/apply-outcomes.ts", [
   ["an outcome does not check the token", ["AND j.lease_token = o.token AND (j.due_at", "AND (j.due_at"]],
   ["an outcome is taken after the lease has run out", ["AND (j.due_at > ${now} OR o.locked)", ""]],
   ["an outcome does not check the status", ["AND (j.status = 'running') IS TRUE AND", "AND"]],
@@ -177,7 +180,7 @@ plant("apply-outcomes.ts", [
   ],
 ]);
 
-plant("commit-outcomes.ts", [
+plant("operations/commit-outcomes.ts", [
   [
     "an outcome again is refused",
     ['if (hasItsToken && job.status === statusAfter[outcome.kind]) return { kind: "repeated" };', ""],
@@ -236,7 +239,7 @@ plant("lock-current-jobs.ts", [
   ],
 ]);
 
-plant("reap-expired-leases.ts", [
+plant("operations/reap-expired-leases.ts", [
   ["the reaper waits for locked jobs", ["FOR NO KEY UPDATE SKIP LOCKED", "FOR NO KEY UPDATE"]],
   ["the reaper ignores its limit", ["LIMIT $2::int", "LIMIT $2::int + 100"]],
   ["the reaper takes leases that hold", ["AND due_at <= ${now}\n", "AND ${now} > 0\n"]],
@@ -255,7 +258,7 @@ plant("reap-expired-leases.ts", [
   ],
 ]);
 
-plant("cancel-sequences.ts", [
+plant("operations/cancel-sequences.ts", [
   ["the holder of a cancelled job can still report", ["  lease_token = NULL,\n", ""]],
   ["what has ended is cancelled too", ["filter(({ status }) => !isTerminal(status))", "filter(() => true)"]],
   [
@@ -264,7 +267,7 @@ plant("cancel-sequences.ts", [
   ],
 ]);
 
-plant("redrive-jobs.ts", [
+plant("operations/redrive-jobs.ts", [
   [
     "a job is revived beside a failed blocker",
     [
@@ -306,7 +309,7 @@ plant("redrive-jobs.ts", [
   ],
 ]);
 
-plant("add-job-blockers.ts", [
+plant("operations/add-job-blockers.ts", [
   [
     "blockers do not know that they are waited for",
     ["SET watched = true WHERE", "SET watched = watched WHERE"],
@@ -338,7 +341,7 @@ plant("deduplication.ts", [
   ["a duplicate in the same call is not seen", ["position < index &&", "position < 0 &&"]],
 ]);
 
-plant("create-jobs.ts", [
+plant("operations/create-jobs.ts", [
   [
     "a taken id in a transaction is inserted all the same",
     ["WHERE NOT EXISTS (SELECT FROM taken)", ""],
@@ -366,12 +369,12 @@ plant("create-jobs.ts", [
   ],
 ]);
 
-plant("delete-sequences.ts", [
+plant("operations/delete-sequences.ts", [
   ["what others wait for is deleted", ["if (dependants.length > 0)", "if (dependants.length < 0)"]],
   ["a part of a tree is deleted", ["if (notRoots.length > 0) return", "if (notRoots.length < 0) return"]],
 ]);
 
-plant("prune-sequences.ts", [
+plant("operations/prune-sequences.ts", [
   ["pruning waits for locked jobs", ["FOR UPDATE SKIP LOCKED`", "FOR UPDATE`"]],
   ["pruning ignores its limit", ["prunable.slice(0, call.limit)", "prunable"]],
   [
@@ -388,11 +391,14 @@ plant("prune-sequences.ts", [
   ],
 ]);
 
-plant("reads.ts", [
+plant("operations/get-blockers.ts", [
   [
     "the order of blockers is not kept in reading",
     ["ORDER BY job_id, blocker_index", "ORDER BY job_id, blocker_index DESC"],
   ],
+]);
+
+plant("operations/list-blocked-jobs.ts", [
   [
     "dependants are listed from the newest",
     ["ORDER BY j.created_at, j.id LIMIT $4::int", "ORDER BY j.created_at DESC, j.id DESC LIMIT $4::int"],

@@ -7,7 +7,7 @@ import {
 } from "leasehold/testing";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgFixture } from "./testing/fixtures.ts";
-import { createRoleWithDefault, type RoleWithDefault } from "./testing/roles.ts";
+import { createRoleWithDefault, type RoleWithDefault } from "./testing/role-with-default.ts";
 
 const runner = { describe, it, afterAll };
 const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("postgres18Url"));

@@ -5,7 +5,7 @@ import { createPgFixture, createPostgresJsFixture } from "./testing/fixtures.ts"
 
 const runner = { describe, it, afterAll };
 
-describe("trap 9: through PgBouncer in transaction mode", () => {
+describe("through PgBouncer in transaction mode", () => {
   describe("with pg", () => {
     const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("pgBouncerUrl"), false);
     stateAdapterConformance(runner, { create });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgNotifyAdapter } from "./notify-adapter.ts";
 import { createPostgresJsNotifyProvider } from "./providers/postgres-js-notify.ts";
 import { createPostgresJsFixture } from "./testing/fixtures.ts";
-import { createRoleWithDefault, type RoleWithDefault } from "./testing/roles.ts";
+import { createRoleWithDefault, type RoleWithDefault } from "./testing/role-with-default.ts";
 
 const runner = { describe, it, afterAll };
 const create = (): ReturnType<typeof createPostgresJsFixture> =>

@@ -9,7 +9,7 @@ import type { PgStateProvider, SqlRow } from "./provider.ts";
 import { createPgPoolProvider, type PgContext } from "./providers/pg-pool.ts";
 import { createPgStateAdapter } from "./state-adapter.ts";
 import { newSchemaName } from "./testing/fixtures.ts";
-import { createRoleWithDefault } from "./testing/roles.ts";
+import { createRoleWithDefault } from "./testing/role-with-default.ts";
 
 type Provider = PgStateProvider<PgContext<pg.PoolClient>, PgContext<pg.PoolClient>>;
 

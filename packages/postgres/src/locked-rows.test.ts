@@ -3,7 +3,7 @@ import type { StateJob } from "leasehold/adapter";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import type { PgStateAdapter } from "./state-adapter.ts";
 import { createPgFixture, type Fixture } from "./testing/fixtures.ts";
-import { claim, completionOf, newJob } from "./testing/store-calls.ts";
+import { claim, completionOf, newJob } from "./testing/test-jobs.ts";
 
 let fixture: Fixture;
 let adapter: PgStateAdapter;

@@ -9,14 +9,14 @@ import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { migrate, migrationStatus } from "./migrate.ts";
 import type { Migration } from "./migrations/migration.ts";
 import { migrations } from "./migrations/index.ts";
-import { laneNumber } from "./operations/lanes.ts";
+import { laneNumber } from "./queue-types.ts";
 import type { PgStateProvider } from "./provider.ts";
 import { createPgPoolProvider } from "./providers/pg-pool.ts";
 import { createPostgresJsProvider } from "./providers/postgres-js.ts";
 import { createPgStateAdapter } from "./state-adapter.ts";
 import { nameTables, type Tables } from "./tables.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "./testing/fixtures.ts";
-import { claim, completionOf, newJob } from "./testing/store-calls.ts";
+import { claim, completionOf, newJob } from "./testing/test-jobs.ts";
 import { until } from "./testing/until.ts";
 
 const url = inject("postgres18Url");
@@ -100,7 +100,7 @@ describe("migrate", () => {
     expect(await runs()).toEqual([1, 2, 3]);
   });
 
-  it("trap 35: lets eight adapters start at once on an empty schema, through pools of their own", async () => {
+  it("lets eight adapters start at once on an empty schema, through pools of their own", async () => {
     const create = (): Promise<unknown> =>
       withOwnPool(async (own) => {
         const adapter = await createPgStateAdapter({ stateProvider: own, schema });

@@ -9,7 +9,7 @@ import {
   type NotifyAdapter,
   requireOptions,
 } from "leasehold/adapter";
-import { quoteIdentifier } from "./identifiers.ts";
+import { quoteIdentifier } from "./sql/identifiers.ts";
 import { openListener } from "./listener.ts";
 import type { PgNotifyProvider } from "./notify-provider.ts";
 

@@ -3,15 +3,15 @@ import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { createPgNotifyAdapter } from "./notify-adapter.ts";
 import type { PgNotifyProvider } from "./notify-provider.ts";
 import { createPgNotifyProvider } from "./providers/pg-notify.ts";
-import { openBench } from "./testing/bench.ts";
+import { openKit } from "./testing/kit.ts";
 import { newSchemaName } from "./testing/fixtures.ts";
-import { claim } from "./testing/store-calls.ts";
+import { claim } from "./testing/test-jobs.ts";
 import { startTcpProxy, type TcpProxy } from "./testing/tcp-proxy.ts";
 import { until } from "./testing/until.ts";
 
 const url = inject("postgres15Url");
 
-describe("trap 7: notifications", () => {
+describe("notifications", () => {
   it("go through while another listener sits in a transaction", async () => {
     const pool = new pg.Pool({ connectionString: url });
     const channelPrefix = newSchemaName();
@@ -23,12 +23,12 @@ describe("trap 7: notifications", () => {
       notifyProvider: createPgNotifyProvider({ pool }),
       channelPrefix,
     });
-    const bench = await openBench({ url, leasehold: { notifyAdapter: adapter } });
+    const kit = await openKit({ url, leasehold: { notifyAdapter: adapter } });
     let heard = 0;
     await adapter.listenJobScheduled(null, () => (heard += 1));
-    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
     await until(() => heard > 0, "the hint has arrived");
-    await bench.close();
+    await kit.close();
     await adapter.close();
     await idle.end();
     await pool.end();
@@ -45,15 +45,15 @@ describe("trap 7: notifications", () => {
         subscribe: async () => ({ ping: () => Promise.resolve(), close: () => Promise.resolve() }),
       },
     });
-    const bench = await openBench({ url, leasehold: { notifyAdapter } });
+    const kit = await openKit({ url, leasehold: { notifyAdapter } });
     const before = performance.now();
-    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
     expect(performance.now() - before).toBeLessThan(1_000);
-    expect(await bench.statuses()).toEqual({ pending: 1 });
+    expect(await kit.statuses()).toEqual({ pending: 1 });
     // And whoever looks finds the job.
-    expect(await claim(bench.stateAdapter, { limit: 5 })).toHaveLength(1);
+    expect(await claim(kit.stateAdapter, { limit: 5 })).toHaveLength(1);
     await notifyAdapter.close();
-    await bench.close();
+    await kit.close();
   });
 
   it("hold a few bytes, however many jobs they speak of", async () => {
@@ -64,18 +64,18 @@ describe("trap 7: notifications", () => {
         subscribe: async () => ({ ping: () => Promise.resolve(), close: () => Promise.resolve() }),
       },
     });
-    const bench = await openBench({ url, leasehold: { notifyAdapter } });
+    const kit = await openKit({ url, leasehold: { notifyAdapter } });
     const sequences = Array.from({ length: 5_000 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
-    await bench.leasehold.startJobSequences({ sequences });
+    await kit.leasehold.startJobSequences({ sequences });
     await until(() => payloads.length > 0, "a hint was sent");
     expect(payloads).toHaveLength(1);
     expect(payloads[0]!.length).toBeLessThan(100);
     await notifyAdapter.close();
-    await bench.close();
+    await kit.close();
   });
 });
 
-describe("trap 8: a listening connection", () => {
+describe("a listening connection", () => {
   let proxy: TcpProxy;
   let pool: pg.Pool;
   beforeEach(async () => {

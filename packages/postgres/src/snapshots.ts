@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { arrayLiteral } from "./array-literal.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
 import type { Context, Database, Statement } from "./database.ts";
 import { StaleSnapshotError } from "./errors.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { JobAlreadyExistsError } from "leasehold";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { type Bench, type Driver, openBench } from "../testing/bench.ts";
+import { type Kit, type Driver, openKit } from "../testing/kit.ts";
 import { type RequestMatch, startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
 import { until } from "../testing/until.ts";
 
@@ -17,13 +17,13 @@ const commits: RequestMatch = (request) => /\bcommit\b/i.test(request);
 
 const workerOptions = { pollIntervalMs: 50, leaseMs: 3_000, reapIntervalMs: 500, concurrency: 5 };
 
-describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s", (driver) => {
+describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driver) => {
   let proxy: TcpProxy;
-  let bench: Bench;
+  let kit: Kit;
   beforeEach(async () => {
     const directUrl = inject("postgres18Url");
     proxy = await startTcpProxy(directUrl);
-    bench = await openBench({
+    kit = await openKit({
       url: proxy.url,
       directUrl,
       driver,
@@ -33,7 +33,7 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
     });
   });
   afterEach(async () => {
-    await bench.close();
+    await kit.close();
     await proxy.close();
   });
 
@@ -41,80 +41,80 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
   const lose = (what: "request" | "reply", matches: RequestMatch): Promise<void> =>
     what === "request" ? proxy.loseRequest(matches) : proxy.loseReply(matches);
 
-  const ledger = (): Promise<{ n: number }[]> => bench.rows("SELECT n FROM $schema.ledger ORDER BY n");
+  const ledger = (): Promise<{ n: number }[]> => kit.rows("SELECT n FROM $schema.ledger ORDER BY n");
 
   describe.each(["request", "reply"] as const)("when the %s is lost", (what) => {
     it("a start is made once, and the caller is told of it", async () => {
       const lost = lose(what, insertsJobs);
-      const started = await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      const started = await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
       await lost;
       expect(started).toMatchObject({ deduplicated: false });
-      expect(await bench.rows("SELECT id FROM $schema.job")).toEqual([{ id: started.id }]);
+      expect(await kit.rows("SELECT id FROM $schema.job")).toEqual([{ id: started.id }]);
     });
 
     it("so is a start of many", async () => {
       const lost = lose(what, insertsJobs);
       const sequences = Array.from({ length: 50 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
-      const started = await bench.leasehold.startJobSequences({ sequences });
+      const started = await kit.leasehold.startJobSequences({ sequences });
       await lost;
       expect(started).toHaveLength(50);
-      expect(await bench.statuses()).toEqual({ pending: 50 });
+      expect(await kit.statuses()).toEqual({ pending: 50 });
     });
 
     it("a start in the user's transaction is there with the user's write, or neither is", async () => {
       const lost = lose(what, commits);
       const id = randomUUID();
       const start = (): Promise<unknown> =>
-        bench.leasehold.runInTransaction(async (ctx) => {
-          await bench.writeIn(ctx)(`INSERT INTO ${bench.schema}.ledger VALUES (1, 1, $1, 0, 0)`, [id]);
-          await bench.leasehold.startJobSequence({ ...ctx, id, typeName: "work", input: { n: 1 } });
+        kit.leasehold.runInTransaction(async (ctx) => {
+          await kit.writeIn(ctx)(`INSERT INTO ${kit.schema}.ledger VALUES (1, 1, $1, 0, 0)`, [id]);
+          await kit.leasehold.startJobSequence({ ...ctx, id, typeName: "work", input: { n: 1 } });
         });
-      await expect(start()).rejects.toSatisfy((error) => bench.stateAdapter.isTransientError(error));
+      await expect(start()).rejects.toSatisfy((error) => kit.stateAdapter.isTransientError(error));
       await lost;
       const committed = what === "reply";
       expect(await ledger()).toHaveLength(committed ? 1 : 0);
-      expect(await bench.statuses()).toEqual(committed ? { pending: 1 } : {});
+      expect(await kit.statuses()).toEqual(committed ? { pending: 1 } : {});
       // The id makes it safe to try again, and says what had become of the first try.
       if (committed) await expect(start()).rejects.toBeInstanceOf(JobAlreadyExistsError);
       else await start();
       expect(await ledger()).toHaveLength(1);
-      expect(await bench.statuses()).toEqual({ pending: 1 });
+      expect(await kit.statuses()).toEqual({ pending: 1 });
     });
 
     it("a claim is found again by its token, and the job runs once", async () => {
-      await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
       const lost = lose(what, claims);
       let runs = 0;
-      const worker = await bench.leasehold
+      const worker = await kit.leasehold
         .createWorker()
         .implementJobType({ typeName: "work", process: async () => ++runs })
         .start(workerOptions);
       await lost;
-      await until(async () => (await bench.statuses())["completed"] === 1, "the job has completed");
+      await until(async () => (await kit.statuses())["completed"] === 1, "the job has completed");
       await worker.stop();
       expect(runs).toBe(1);
-      const jobs = await bench.rows("SELECT attempt, lease_version, expired_leases FROM $schema.job");
+      const jobs = await kit.rows("SELECT attempt, lease_version, expired_leases FROM $schema.job");
       expect(jobs).toEqual([{ attempt: 1, lease_version: 1, expired_leases: 0 }]);
     });
 
     it("an outcome is written once, without running the job again", async () => {
       const lost = lose(what, commitsOutcomes);
       let runs = 0;
-      const worker = await bench.leasehold
+      const worker = await kit.leasehold
         .createWorker()
         .implementJobType({ typeName: "work", process: async () => ++runs })
         .start(workerOptions);
-      await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
       await lost;
-      await until(async () => (await bench.statuses())["completed"] === 1, "the job has completed");
+      await until(async () => (await kit.statuses())["completed"] === 1, "the job has completed");
       await worker.stop();
       expect(runs).toBe(1);
-      const jobs = await bench.rows("SELECT attempt, lease_version, output FROM $schema.job");
+      const jobs = await kit.rows("SELECT attempt, lease_version, output FROM $schema.job");
       expect(jobs).toEqual([{ attempt: 1, lease_version: 1, output: "1" }]);
     });
 
     it("a cancellation, a redrive and a deletion say what they did", async () => {
-      const { leasehold } = bench;
+      const { leasehold } = kit;
       const { id } = await leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
       const losing = async <T>(call: () => Promise<T>): Promise<T> => {
         const lost = lose(what, commits);
@@ -125,38 +125,36 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
       expect(await losing(() => leasehold.cancelJobSequences({ ids: [id] }))).toEqual([
         { id, outcome: "cancelled" },
       ]);
-      expect(await bench.statuses()).toEqual({ failed: 1 });
+      expect(await kit.statuses()).toEqual({ failed: 1 });
       expect(await losing(() => leasehold.redriveJobs({ ids: [id] }))).toMatchObject({
         redriven: [{ jobId: id }],
         skipped: [],
       });
-      expect(await bench.statuses()).toEqual({ pending: 1 });
+      expect(await kit.statuses()).toEqual({ pending: 1 });
       const removal = await losing(() => leasehold.deleteJobSequences({ rootSequenceIds: [id] }));
       expect(removal).toEqual({ deletedJobs: 1 });
-      expect(await bench.statuses()).toEqual({});
+      expect(await kit.statuses()).toEqual({});
     });
 
     it("a completion and the user's write are both there, once", async () => {
       let runs = 0;
       // The reaper commits, too: only what follows the user's write is meant.
       const lost = lose(what, (request) => runs > 0 && commits(request));
-      const worker = await bench.leasehold
+      const worker = await kit.leasehold
         .createWorker({ retry: { type: "fixed", delayMs: 20 } })
         .implementJobType({
           typeName: "work",
           process: async ({ job, complete }) =>
             complete(async (ctx) => {
               runs += 1;
-              await bench.writeIn(ctx)(`INSERT INTO ${bench.schema}.ledger VALUES (1, 1, $1, 0, 0)`, [
-                job.id,
-              ]);
+              await kit.writeIn(ctx)(`INSERT INTO ${kit.schema}.ledger VALUES (1, 1, $1, 0, 0)`, [job.id]);
               return runs;
             }),
         })
         .start({ ...workerOptions, reapIntervalMs: 60_000 });
-      await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
       await lost;
-      await until(async () => (await bench.statuses())["completed"] === 1, "the job has completed");
+      await until(async () => (await kit.statuses())["completed"] === 1, "the job has completed");
       const { clean } = await worker.stop();
       expect(clean).toBe(true);
       expect(await ledger()).toEqual([{ n: 1 }]);
@@ -164,7 +162,7 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
       const expected = what === "reply" ? 1 : 2;
       expect(runs).toBe(expected);
       // And what was not is done again within the attempt.
-      const jobs = await bench.rows("SELECT status, attempt, output FROM $schema.job");
+      const jobs = await kit.rows("SELECT status, attempt, output FROM $schema.job");
       expect(jobs).toEqual([{ status: "completed", attempt: 1, output: String(expected) }]);
     });
   });
@@ -183,16 +181,16 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
         const lost = lose(left % 2 === 0 ? "request" : "reply", () => (seen += 1) % every === 0);
         void lost.then(storm);
       };
-      const worker = await bench.leasehold
+      const worker = await kit.leasehold
         .createWorker({ retry: { type: "fixed", delayMs: 10 } })
         .implementJobType({
           typeName: "work",
           process: async ({ job, complete }) =>
             complete(async (ctx) => {
               const params = [String(job.input.n), job.id, String(job.attempt)];
-              const sql = `INSERT INTO ${bench.schema}.ledger (n, job_id, attempt, lease_version)
+              const sql = `INSERT INTO ${kit.schema}.ledger (n, job_id, attempt, lease_version)
               VALUES ($1::text::int, $2, $3::text::int, 0)`;
-              await bench.writeIn(ctx)(sql, params);
+              await kit.writeIn(ctx)(sql, params);
               return job.input.n;
             }),
         })
@@ -203,9 +201,9 @@ describe.each<Driver>(["pg", "postgres"])("trap 3: an unknown outcome through %s
         // A lost connection costs no attempt; a lease that nobody could renew in time still does.
         maxAttempts: 10,
       }));
-      await bench.leasehold.startJobSequences({ sequences });
+      await kit.leasehold.startJobSequences({ sequences });
       storm();
-      await until(async () => (await bench.statuses())["completed"] === jobs, "all jobs have completed");
+      await until(async () => (await kit.statuses())["completed"] === jobs, "all jobs have completed");
       expect(left).toBe(0);
       expect((await ledger()).map(({ n }) => n)).toEqual(sequences.map(({ input }) => input.n));
       await worker.stop();

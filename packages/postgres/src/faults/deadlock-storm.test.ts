@@ -1,33 +1,33 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { type Bench, type Driver, openBench } from "../testing/bench.ts";
+import { type Kit, type Driver, openKit } from "../testing/kit.ts";
 import { until } from "../testing/until.ts";
 
 const jobs = 200;
 const accounts = 4;
 
 describe.each<Driver>(["pg", "postgres"])("a storm of deadlocks through %s", (driver) => {
-  let bench: Bench;
+  let kit: Kit;
   beforeEach(async () => {
-    bench = await openBench({ url: inject("postgres18Url"), driver, connections: 12 });
-    await bench.rows("CREATE TABLE $schema.account (id int PRIMARY KEY, balance int NOT NULL)");
-    await bench.rows(`INSERT INTO $schema.account SELECT id, 0 FROM generate_series(1, ${accounts}) AS id`);
+    kit = await openKit({ url: inject("postgres18Url"), driver, connections: 12 });
+    await kit.rows("CREATE TABLE $schema.account (id int PRIMARY KEY, balance int NOT NULL)");
+    await kit.rows(`INSERT INTO $schema.account SELECT id, 0 FROM generate_series(1, ${accounts}) AS id`);
   });
   afterEach(async () => {
-    await bench.close();
+    await kit.close();
   });
 
   const expectAllDoneOnce = async (): Promise<void> => {
     await until(async () => {
-      const { completed = 0, failed = 0 } = await bench.statuses();
+      const { completed = 0, failed = 0 } = await kit.statuses();
       return completed + failed === jobs;
     }, "all jobs have ended");
-    expect(await bench.statuses()).toEqual({ completed: jobs });
+    expect(await kit.statuses()).toEqual({ completed: jobs });
     // Every transfer was made once: a unit of each of two accounts.
-    expect(await bench.rows("SELECT sum(balance)::int AS total FROM $schema.account")).toEqual([
+    expect(await kit.rows("SELECT sum(balance)::int AS total FROM $schema.account")).toEqual([
       { total: 2 * jobs },
     ]);
-    expect(await bench.rows("SELECT DISTINCT attempt FROM $schema.job")).toEqual([{ attempt: 1 }]);
-    expect(bench.seen.jobAttemptFailed ?? []).toEqual([]);
+    expect(await kit.rows("SELECT DISTINCT attempt FROM $schema.job")).toEqual([{ attempt: 1 }]);
+    expect(kit.seen.jobAttemptFailed ?? []).toEqual([]);
   };
 
   /** Adds to two accounts; of the jobs that share a pair, half lock it the other way round. */
@@ -35,17 +35,17 @@ describe.each<Driver>(["pg", "postgres"])("a storm of deadlocks through %s", (dr
     const pair = [1 + (n % accounts), 1 + ((n + 1) % accounts)];
     if (Math.floor(n / accounts) % 2 === 0) pair.reverse();
     // The server looks for deadlocks at once instead of after a second.
-    await bench.writeIn(ctx)("SET LOCAL deadlock_timeout = '5ms'", []);
+    await kit.writeIn(ctx)("SET LOCAL deadlock_timeout = '5ms'", []);
     for (const account of pair) {
-      const sql = `UPDATE ${bench.schema}.account SET balance = balance + 1 WHERE id = $1::text::int`;
-      await bench.writeIn(ctx)(sql, [String(account)]);
+      const sql = `UPDATE ${kit.schema}.account SET balance = balance + 1 WHERE id = $1::text::int`;
+      await kit.writeIn(ctx)(sql, [String(account)]);
       // Time for the others to take the account that comes second here.
-      await bench.writeIn(ctx)("SELECT pg_sleep(0.002)", []);
+      await kit.writeIn(ctx)("SELECT pg_sleep(0.002)", []);
     }
   };
 
   const startAll = (): Promise<unknown> =>
-    bench.leasehold.startJobSequences({
+    kit.leasehold.startJobSequences({
       sequences: Array.from({ length: jobs }, (_, n) => ({
         typeName: "work" as const,
         input: { n },
@@ -55,7 +55,7 @@ describe.each<Driver>(["pg", "postgres"])("a storm of deadlocks through %s", (dr
 
   it("in complete costs no job an attempt", async () => {
     await startAll();
-    const worker = await bench.leasehold
+    const worker = await kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -68,12 +68,12 @@ describe.each<Driver>(["pg", "postgres"])("a storm of deadlocks through %s", (dr
       .start({ concurrency: 8, pollIntervalMs: 50 });
     await expectAllDoneOnce();
     await worker.stop();
-    expect(bench.seen.jobAttemptTransactionRepeated?.length).toBeGreaterThan(0);
+    expect(kit.seen.jobAttemptTransactionRepeated?.length).toBeGreaterThan(0);
   });
 
   it("in an atomic attempt costs no job an attempt", async () => {
     await startAll();
-    const worker = await bench.leasehold
+    const worker = await kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -85,6 +85,6 @@ describe.each<Driver>(["pg", "postgres"])("a storm of deadlocks through %s", (dr
       .start({ concurrency: 8, pollIntervalMs: 50 });
     await expectAllDoneOnce();
     await worker.stop();
-    expect(bench.seen.jobAttemptTransactionRepeated?.length).toBeGreaterThan(0);
+    expect(kit.seen.jobAttemptTransactionRepeated?.length).toBeGreaterThan(0);
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { PgStateProvider } from "../provider.ts";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
-import type { JobTypes } from "../testing/bench.ts";
+import type { JobTypes } from "../testing/kit.ts";
 import { createFaultyProvider } from "../testing/faulty-provider.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { until } from "../testing/until.ts";
@@ -74,7 +74,7 @@ const inGroups = async <T>(
   for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(run));
 };
 
-describe("trap 11: what a failover does to any call of a worker", () => {
+describe("what a failover does to any call of a worker", () => {
   const codes = ["57P01", "57P02", "57P03", "25006", "53300", "53100", "40001", "40P01", "55P03"];
 
   it.each(codes)("%s at each of its calls leaves the work done once", { timeout: 60_000 }, async (code) => {
@@ -107,7 +107,7 @@ describe("trap 11: what a failover does to any call of a worker", () => {
   });
 });
 
-describe("trap 15: calls that are never answered", () => {
+describe("calls that are never answered", () => {
   const silences: ((reason: Error) => void)[] = [];
   const never = (): Promise<never> =>
     new Promise((_resolve, reject) => {

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { type Bench, openBench } from "../testing/bench.ts";
+import { type Kit, openKit } from "../testing/kit.ts";
 import { startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
 import { until } from "../testing/until.ts";
 
 describe("connections whose other end is gone without a word", () => {
   let proxy: TcpProxy;
-  let bench: Bench;
+  let kit: Kit;
   beforeEach(async () => {
     proxy = await startTcpProxy(inject("postgres18Url"));
-    bench = await openBench({
+    kit = await openKit({
       url: proxy.url,
       directUrl: inject("postgres18Url"),
       connections: 4,
@@ -18,12 +18,12 @@ describe("connections whose other end is gone without a word", () => {
     });
   });
   afterEach(async () => {
-    await bench.close();
+    await kit.close();
     await proxy.close();
   });
 
   it("are given up, again and again, and the work goes on", { timeout: 60_000 }, async () => {
-    const worker = await bench.leasehold
+    const worker = await kit.leasehold
       .createWorker({ retry: { type: "fixed", delayMs: 10 } })
       .implementJobType({
         typeName: "work",
@@ -42,8 +42,8 @@ describe("connections whose other end is gone without a word", () => {
         input: { n },
         maxAttempts: 50,
       }));
-      await bench.leasehold.startJobSequences({ sequences });
-      await until(async () => (await bench.statuses())["completed"] === 4 * round, "all jobs are done");
+      await kit.leasehold.startJobSequences({ sequences });
+      await until(async () => (await kit.statuses())["completed"] === 4 * round, "all jobs are done");
       expect(performance.now() - mended).toBeLessThan(15_000);
     }
     expect(await worker.stop()).toMatchObject({ clean: true });

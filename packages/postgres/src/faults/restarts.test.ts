@@ -3,7 +3,7 @@ import { type PostgresServer, startPostgres } from "@leasehold/test-servers";
 import type { RunningWorker } from "leasehold";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, openBench } from "../testing/bench.ts";
+import { type Kit, openKit } from "../testing/kit.ts";
 import { until } from "../testing/until.ts";
 
 const workerOptions = { pollIntervalMs: 100, leaseMs: 3_000, reapIntervalMs: 500, concurrency: 10 };
@@ -34,29 +34,29 @@ const takeAllConnections = async (): Promise<pg.Client[]> => {
 // Through `pg` only: `postgres` 3.4 can end the process, or keep a connection that never answers, when one is lost at the
 // wrong moment (see its provider).
 describe("a worker", () => {
-  let bench: Bench;
+  let kit: Kit;
   let started: number;
   const runs = new Map<string, number>();
   let finished: number;
 
   beforeEach(async () => {
-    bench = await openBench({ url: server.url });
+    kit = await openKit({ url: server.url });
     started = 0;
     runs.clear();
     finished = 0;
   });
-  afterEach(() => bench.close());
+  afterEach(() => kit.close());
 
   const start = async (count: number): Promise<void> => {
     const sequences = Array.from({ length: count }, () => ({
       typeName: "work" as const,
       input: { n: started++ },
     }));
-    await bench.leasehold.startJobSequences({ sequences });
+    await kit.leasehold.startJobSequences({ sequences });
   };
 
   const startWorker = (jobMs: number): Promise<RunningWorker> =>
-    bench.leasehold
+    kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -71,15 +71,15 @@ describe("a worker", () => {
 
   /** How long after this moment the store first took a completion again. */
   const recoveryFrom = async (moment: number): Promise<number> => {
-    const before = (await bench.statuses())["completed"] ?? 0;
-    await until(async () => ((await bench.statuses())["completed"] ?? 0) > before, "work goes on");
+    const before = (await kit.statuses())["completed"] ?? 0;
+    await until(async () => ((await kit.statuses())["completed"] ?? 0) > before, "work goes on");
     return performance.now() - moment;
   };
 
   const expectAllDone = async (): Promise<void> => {
-    await until(async () => (await bench.statuses())["completed"] === started, "all jobs have completed");
+    await until(async () => (await kit.statuses())["completed"] === started, "all jobs have completed");
     // Nothing ran more often than expired leases and lost attempts explain.
-    const jobs = await bench.rows<{ id: string; attempt: number; lease_version: number }>(
+    const jobs = await kit.rows<{ id: string; attempt: number; lease_version: number }>(
       "SELECT id, attempt, lease_version FROM $schema.job",
     );
     for (const { id, attempt, lease_version } of jobs) {
@@ -108,7 +108,7 @@ describe("a worker", () => {
     const worker = await startWorker(10);
     for (let round = 1; round <= 10; round += 1) {
       const ended = performance.now();
-      await bench.rows(
+      await kit.rows(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
           WHERE datname = current_database() AND pid <> pg_backend_pid()`,
       );
@@ -122,7 +122,7 @@ describe("a worker", () => {
     await start(50);
     // All of them, the worker's own pool included: whoever else wants one is told 53300.
     const hoarders = await takeAllConnections();
-    await bench.rows(
+    await kit.rows(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL ($1)`,
       [hoarders.map((client) => (client as unknown as { processID: number }).processID)],
@@ -145,14 +145,14 @@ describe("a worker", () => {
     const worker = await startWorker(20);
     await until(() => finished > 20, "some jobs are done");
     const setReadOnly = async (value: string): Promise<void> => {
-      await bench.rows(`ALTER SYSTEM SET default_transaction_read_only = ${value}`);
-      await bench.rows("SELECT pg_reload_conf()");
+      await kit.rows(`ALTER SYSTEM SET default_transaction_read_only = ${value}`);
+      await kit.rows("SELECT pg_reload_conf()");
     };
     await setReadOnly("on");
     await until(() => !worker.health().healthy, "the worker says that it is not well");
     expect(worker.health().problems.join()).toMatch(/read-only transaction/);
     await expect(
-      bench.leasehold.startJobSequence({ typeName: "work", input: { n: -1 } }),
+      kit.leasehold.startJobSequence({ typeName: "work", input: { n: -1 } }),
     ).rejects.toMatchObject({ code: "25006" });
 
     await setReadOnly("off");

@@ -1,13 +1,13 @@
 import { BlockerCycleError, blockerErrorText, JobNotFoundError, type StateJob } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { clockCte, now } from "../clock.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Context, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
-import { findCycle } from "./blocker-cycles.ts";
-import { lockCurrentJobs } from "./lock-current-jobs.ts";
-import { lockJobs } from "./lock-jobs.ts";
-import { getJobs } from "./reads.ts";
-import { failByBlocker, failDependants } from "./spread-ends.ts";
+import { findCycle } from "../blocker-cycles.ts";
+import { lockCurrentJobs } from "../lock-current-jobs.ts";
+import { lockJobs } from "../lock-jobs.ts";
+import { getJobs } from "./get-jobs.ts";
+import { failByBlocker, failDependants } from "../dependants.ts";
 
 // The watched mark is an update, not only a lock: an outcome that waits for the row must see that it has changed.
 const tieSql = ({ schema, job, jobBlocker, idType }: Tables): string => `

@@ -1,7 +1,7 @@
 import type { JobOutcome } from "leasehold/adapter";
-import { clockCte, now, nowSql } from "../clock.ts";
+import { clockCte, now, nowSql } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
-import { defineRows } from "../rows-parameter.ts";
+import { defineRows } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 
 /**

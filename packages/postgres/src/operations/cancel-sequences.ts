@@ -1,12 +1,12 @@
 import { type CancelResult, isTerminal, type StateJob } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { nowSql } from "../clock.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { nowSql } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-row.ts";
+import { jobColumns, toStateJob } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
-import { lockCurrentJobs } from "./lock-current-jobs.ts";
-import type { LockedJob } from "./lock-jobs.ts";
-import { spreadEnds } from "./spread-ends.ts";
+import { lockCurrentJobs } from "../lock-current-jobs.ts";
+import type { LockedJob } from "../lock-jobs.ts";
+import { spreadEnds } from "../dependants.ts";
 
 // The token goes with the lease: what the holder reports later is refused, not taken for a repetition.
 const cancelSql = ({ job, idType }: Tables): string => `

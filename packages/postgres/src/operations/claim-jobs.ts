@@ -1,12 +1,12 @@
 import { assertLeaseDuration, type ClaimRequest, type MaxAttempts, type StateJob } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { clockCte, now } from "../clock.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
-import { claimedColumns, jobColumns, toClaimedJob, toStateJob } from "../job-row.ts";
+import { claimedColumns, jobColumns, toClaimedJob, toStateJob } from "../job-columns.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
-import { attemptsLeftSql, maxAttemptsOf } from "./attempts.ts";
-import { type Lane, lanesOf } from "./lanes.ts";
+import { attemptsLeftSql, maxAttemptsOf } from "../runnable.ts";
+import { type Lane, lanesOf } from "../queue-types.ts";
 
 export interface ClaimCall extends Call {
   readonly workerId: string;

@@ -9,8 +9,8 @@ import {
 } from "leasehold/adapter";
 import type { Call, Context, Database } from "../database.ts";
 import { applyOutcomes } from "./apply-outcomes.ts";
-import { type LockedJob, lockJobs } from "./lock-jobs.ts";
-import { type Ends, spreadEnds } from "./spread-ends.ts";
+import { type LockedJob, lockJobs } from "../lock-jobs.ts";
+import { type Ends, spreadEnds } from "../dependants.ts";
 
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
   complete: "completed",

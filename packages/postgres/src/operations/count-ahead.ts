@@ -1,4 +1,4 @@
-import { clockCte, now } from "../clock.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 
 /** Counts the jobs that would go first at the moment this one falls due, as far as that can be foreseen. */

@@ -6,15 +6,15 @@ import {
   JobNotFoundError,
   type NewJob,
 } from "leasehold/adapter";
-import { clockCte, now } from "../clock.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Context, Database, Statement } from "../database.ts";
-import { defineRows } from "../rows-parameter.ts";
+import { defineRows } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
-import { findDuplicates, lockDeduplicationKeys } from "./deduplication.ts";
-import { laneNumber } from "./lanes.ts";
-import { lockCurrentJobs } from "./lock-current-jobs.ts";
-import { getJobs } from "./reads.ts";
+import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
+import { laneNumber } from "../queue-types.ts";
+import { lockCurrentJobs } from "../lock-current-jobs.ts";
+import { getJobs } from "./get-jobs.ts";
 
 const uniqueViolation = "23505";
 

@@ -1,7 +1,7 @@
 import { type DeletionResult, referenceTo } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
 import type { Call, Context, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-row.ts";
+import { jobColumns, toStateJob } from "../job-columns.ts";
 import type { SqlRow } from "../provider.ts";
 import { assertSeesAll } from "../snapshots.ts";
 import type { Tables } from "../tables.ts";

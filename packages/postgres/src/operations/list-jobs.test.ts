@@ -3,7 +3,7 @@ import type { JobFilter, JobPage, StateJob } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
-import { newJob } from "../testing/store-calls.ts";
+import { newJob } from "../testing/test-jobs.ts";
 
 /** As Leasehold makes them. */
 const idAt = (ms: number, n: number): string => {

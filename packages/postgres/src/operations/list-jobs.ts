@@ -1,9 +1,9 @@
 import type { JobFilter, JobPage, PagePosition, StateJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-row.ts";
-import { byIndexOnly } from "./index-plans.ts";
-import { filterConditions } from "./job-filter.ts";
-import { type PageCall, toPage } from "./reads.ts";
+import { jobColumns, toStateJob } from "../job-columns.ts";
+import { byIndexOnly } from "../sql/index-only.ts";
+import { filterConditions } from "../job-filter.ts";
+import { type PageCall, toPage } from "../page.ts";
 
 interface ListCall extends PageCall {
   readonly filter: JobFilter;

@@ -1,7 +1,7 @@
 import type { StateSequence } from "leasehold/adapter";
 import type { Call, Context, Database } from "../database.ts";
-import { lockCurrentJobs } from "./lock-current-jobs.ts";
-import { getJobs } from "./reads.ts";
+import { lockCurrentJobs } from "../lock-current-jobs.ts";
+import { getJobs } from "./get-jobs.ts";
 
 export const lockSequence = async (
   database: Database,

@@ -1,10 +1,10 @@
 import type { ClaimRequest, MaxAttempts } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { clockCte, now } from "../clock.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
-import { attemptsLeftSql, maxAttemptsOf } from "./attempts.ts";
-import { lanesOf } from "./lanes.ts";
+import { attemptsLeftSql, maxAttemptsOf } from "../runnable.ts";
+import { lanesOf } from "../queue-types.ts";
 
 // Each part asks for the first of an index, in its order, so that there is only one way to answer.
 const nextSql = ({ job }: Tables, overridden: boolean): string => `

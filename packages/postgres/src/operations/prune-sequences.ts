@@ -10,12 +10,12 @@ import {
   type PruneRules,
   readPruneRules,
 } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
 import type { Call, Context, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 import { deleteJobs } from "./delete-sequences.ts";
-import { byIndexOnly } from "./index-plans.ts";
+import { byIndexOnly } from "../sql/index-only.ts";
 
 interface PruneCall extends Call {
   readonly rules: readonly PruneRule[];

@@ -1,10 +1,10 @@
 import type { MaxAttempts, ReapedJob } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { clockCte, now } from "../clock.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
-import { lockedColumns, toLockedJob } from "./lock-jobs.ts";
-import { spreadEnds } from "./spread-ends.ts";
+import { lockedColumns, toLockedJob } from "../lock-jobs.ts";
+import { spreadEnds } from "../dependants.ts";
 
 // Overrides of `max_attempts` are two lists, of types and of numbers.
 const reapSql = ({ schema, job }: Tables): string => `

@@ -1,14 +1,14 @@
 import { type JobReference, type RedriveResult, referenceTo, type Schedule } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { nowSql } from "../clock.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { nowSql } from "../sql/clock.ts";
 import type { Call, Context, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
-import { findCycle } from "./blocker-cycles.ts";
-import { lockKeys } from "./deduplication.ts";
-import { currentJobIdSql } from "./lock-current-jobs.ts";
-import { type LockedJob, lockJobs } from "./lock-jobs.ts";
-import { getJobs } from "./reads.ts";
-import { lockDependants, setKeysOpen } from "./spread-ends.ts";
+import { findCycle } from "../blocker-cycles.ts";
+import { lockKeys } from "../deduplication.ts";
+import { currentJobIdSql } from "../lock-current-jobs.ts";
+import { type LockedJob, lockJobs } from "../lock-jobs.ts";
+import { getJobs } from "./get-jobs.ts";
+import { lockDependants, setKeysOpen } from "../dependants.ts";
 
 type RedriveCall = Call & { readonly jobIds: readonly string[]; readonly schedule?: Schedule | undefined };
 type InTransaction = RedriveCall & { readonly ctx: Context };

@@ -1,30 +1,16 @@
 import {
   assertLeaseDuration,
-  type FailureReason,
   findRefusal,
   type HeldLease,
-  type JobStatus,
-  type LeaseState,
-  type LockResult,
   refuse,
   type RenewalResult,
 } from "leasehold/adapter";
-import { arrayLiteral, unnestParameters } from "../array-literal.ts";
-import { clockCte, now, nowSql } from "../clock.ts";
-import type { Call, Context, Database } from "../database.ts";
+import type { Call, Database } from "../database.ts";
+import { leaseColumns, toLeaseState } from "../lease-state.ts";
 import type { SqlRow } from "../provider.ts";
+import { arrayLiteral, unnestParameters } from "../sql/array-literal.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Tables } from "../tables.ts";
-
-const factsOf = (row: SqlRow): LeaseState | undefined => {
-  const status = row["status"] as JobStatus | null;
-  if (status === null) return undefined;
-  return {
-    status,
-    leaseToken: row["lease_token"] as string | null,
-    leasedUntil: status === "running" ? Number(row["due_at"]) : null,
-    failureReason: row["failure_reason"] as FailureReason | null,
-  };
-};
 
 export interface Renewal extends HeldLease {
   readonly leaseMs: number;
@@ -49,16 +35,16 @@ renewed AS (
   WHERE j.id = held.id AND j.lease_token = lease.token
   RETURNING j.id, j.due_at, lease.ordinal
 )
-SELECT ${now} AS now, renewed.due_at AS renewed_until, j.status, j.lease_token, j.due_at, j.failure_reason
+SELECT ${now} AS now, renewed.due_at AS renewed_until, ${leaseColumns("j")}
 FROM lease LEFT JOIN renewed ON renewed.ordinal = lease.ordinal LEFT JOIN ${job} AS j ON j.id = lease.id
 ORDER BY lease.ordinal`;
 
 const toRenewal = (row: SqlRow | undefined, leaseToken: string): RenewalResult => {
   if (row === undefined) return refuse("not_found", undefined);
   if (row["renewed_until"] !== null) return { kind: "renewed", leasedUntil: Number(row["renewed_until"]) };
-  const facts = factsOf(row);
-  if (facts === undefined) return refuse("not_found", undefined);
-  return findRefusal(facts, leaseToken, Number(row["now"])) ?? { kind: "busy" };
+  const state = toLeaseState(row);
+  if (state === undefined) return refuse("not_found", undefined);
+  return findRefusal(state, leaseToken, Number(row["now"])) ?? { kind: "busy" };
 };
 
 export const renewLeases = async (
@@ -81,20 +67,4 @@ export const renewLeases = async (
   });
   const rowOf = new Map(leases.map((lease, index) => [lease, rows[index]]));
   return call.leases.map((lease) => toRenewal(rowOf.get(lease), lease.leaseToken));
-};
-
-export const lockJob = async (
-  { query, tables, isId }: Database,
-  call: Call & { readonly ctx: Context } & HeldLease,
-): Promise<LockResult> => {
-  if (!isId(call.jobId)) return refuse("not_found", undefined);
-  const [row] = await query(call.ctx, {
-    name: "lock_job",
-    sql: () => `SELECT ${nowSql("$1")} AS now, status, lease_token, due_at, failure_reason FROM ${tables.job}
-      WHERE id = $2 FOR NO KEY UPDATE`,
-    params: [call.now ?? null, call.jobId],
-  });
-  const facts = row && factsOf(row);
-  if (facts === undefined) return refuse("not_found", undefined);
-  return findRefusal(facts, call.leaseToken, Number(row!["now"])) ?? { kind: "locked" };
 };

@@ -1,6 +1,6 @@
-import { arrayLiteral } from "../array-literal.ts";
-import type { Context, Database } from "../database.ts";
-import type { Tables } from "../tables.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import type { Context, Database } from "./database.ts";
+import type { Tables } from "./tables.ts";
 import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
 
 /** The id of the latest job of the sequence whose id the expression gives; null when there is no such sequence. */

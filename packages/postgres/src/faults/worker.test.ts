@@ -2,22 +2,22 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Runtime } from "leasehold";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { type Bench, openBench } from "../testing/bench.ts";
-import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+import { type Kit, openKit } from "../testing/kit.ts";
+import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 import { until } from "../testing/until.ts";
 
-let bench: Bench;
+let kit: Kit;
 beforeEach(async () => {
-  bench = await openBench({ url: inject("postgres15Url") });
+  kit = await openKit({ url: inject("postgres15Url") });
 });
-afterEach(() => bench.close());
+afterEach(() => kit.close());
 
 const start = (count: number): Promise<unknown> =>
-  bench.leasehold.startJobSequences({
+  kit.leasehold.startJobSequences({
     sequences: Array.from({ length: count }, (_, n) => ({ typeName: "work" as const, input: { n } })),
   });
 const allCompleted = (count: number): Promise<void> =>
-  until(async () => (await bench.statuses())["completed"] === count, "all jobs have completed");
+  until(async () => (await kit.statuses())["completed"] === count, "all jobs have completed");
 
 /** A process whose clock is wrong by so much. */
 const wrongBy = (offsetMs: number): Runtime => ({
@@ -37,15 +37,15 @@ const wrongBy = (offsetMs: number): Runtime => ({
   createToken: randomUUID,
 });
 
-describe("trap 4: workers whose clocks are an hour slow and an hour fast", () => {
+describe("workers whose clocks are an hour slow and an hour fast", () => {
   it("never take a job from each other while its lease is kept", async () => {
     const runs = new Map<string, number>();
     const hourMs = 3_600_000;
     const others = await Promise.all(
       [-hourMs, hourMs].map((offset) =>
-        openBench({
+        openKit({
           url: inject("postgres15Url"),
-          schema: bench.schema,
+          schema: kit.schema,
           leasehold: { runtime: wrongBy(offset) },
         }),
       ),
@@ -69,7 +69,7 @@ describe("trap 4: workers whose clocks are an hour slow and an hour fast", () =>
     await allCompleted(30);
     await Promise.all(workers.map((worker) => worker.stop()));
     expect([...runs.values()]).toEqual(Array.from({ length: 30 }, () => 1));
-    expect(await bench.rows("SELECT FROM $schema.job WHERE expired_leases > 0 OR lease_version > 1")).toEqual(
+    expect(await kit.rows("SELECT FROM $schema.job WHERE expired_leases > 0 OR lease_version > 1")).toEqual(
       [],
     );
     for (const other of others) await other.stateAdapter.close();
@@ -78,9 +78,9 @@ describe("trap 4: workers whose clocks are an hour slow and an hour fast", () =>
   });
 });
 
-describe("trap 6: handlers that take long", () => {
+describe("handlers that take long", () => {
   it("keep no transaction open meanwhile", async () => {
-    const worker = await bench.leasehold
+    const worker = await kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -95,14 +95,14 @@ describe("trap 6: handlers that take long", () => {
     let oldestMs = 0;
     let looks = 0;
     await until(async () => {
-      const [row] = await bench.rows<{ ms: number | null }>(
+      const [row] = await kit.rows<{ ms: number | null }>(
         `SELECT max(extract(epoch FROM clock_timestamp() - xact_start) * 1000)::float AS ms
-          FROM pg_stat_activity WHERE application_name = 'bench' AND query LIKE '%' || $1 || '%'`,
-        [bench.schema],
+          FROM pg_stat_activity WHERE application_name = 'kit' AND query LIKE '%' || $1 || '%'`,
+        [kit.schema],
       );
       oldestMs = Math.max(oldestMs, row?.ms ?? 0);
       looks += 1;
-      return (await bench.statuses())["completed"] === 10;
+      return (await kit.statuses())["completed"] === 10;
     }, "all jobs have completed");
     await worker.stop();
     expect(looks).toBeGreaterThan(50);
@@ -110,7 +110,7 @@ describe("trap 6: handlers that take long", () => {
   });
 });
 
-describe("trap 16: an error whose text PostgreSQL cannot store", () => {
+describe("an error whose text PostgreSQL cannot store", () => {
   const hostile = {
     "NUL and half a character": () => new Error("\0 and \uD800"),
     "a cause that is itself": () => {
@@ -129,7 +129,7 @@ describe("trap 16: an error whose text PostgreSQL cannot store", () => {
   };
 
   it.each(Object.entries(hostile))("fails its job all the same: %s", async (_name, create) => {
-    const worker = await bench.leasehold
+    const worker = await kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -138,33 +138,33 @@ describe("trap 16: an error whose text PostgreSQL cannot store", () => {
         },
       })
       .start({ pollIntervalMs: 20 });
-    await bench.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, maxAttempts: 1 });
-    await until(async () => (await bench.statuses())["failed"] === 1, "the job has failed");
+    await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, maxAttempts: 1 });
+    await until(async () => (await kit.statuses())["failed"] === 1, "the job has failed");
     await worker.stop();
-    const [job] = await bench.rows<{ last_error: string }>("SELECT last_error FROM $schema.job");
+    const [job] = await kit.rows<{ last_error: string }>("SELECT last_error FROM $schema.job");
     expect(job!.last_error.length).toBeGreaterThan(0);
     expect(job!.last_error.length).toBeLessThan(100_000);
   });
 
   it("and a store that is handed such a text itself refuses it with a lasting error", async () => {
-    await bench.stateAdapter.createJobs({ jobs: [newJob()] });
-    const [job] = await claim(bench.stateAdapter, { limit: 1 });
+    await kit.stateAdapter.createJobs({ jobs: [newJob()] });
+    const [job] = await claim(kit.stateAdapter, { limit: 1 });
     const outcome = {
       ...completionOf(job!),
       kind: "fail" as const,
       reason: "unrecoverable" as const,
       error: "\0",
     };
-    const attempt = bench.stateAdapter.commitOutcomes({ outcomes: [outcome] });
-    await expect(attempt).rejects.toSatisfy((error) => !bench.stateAdapter.isTransientError(error));
-    expect(await bench.statuses()).toEqual({ running: 1 });
+    const attempt = kit.stateAdapter.commitOutcomes({ outcomes: [outcome] });
+    await expect(attempt).rejects.toSatisfy((error) => !kit.stateAdapter.isTransientError(error));
+    expect(await kit.statuses()).toEqual({ running: 1 });
   });
 });
 
-describe("trap 37: jobs that wait in a worker's buffer", () => {
+describe("jobs that wait in a worker's buffer", () => {
   it("keep their leases, and none runs twice", async () => {
     const runs = new Map<string, number>();
-    const worker = await bench.leasehold
+    const worker = await kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -179,14 +179,14 @@ describe("trap 37: jobs that wait in a worker's buffer", () => {
     await allCompleted(40);
     await worker.stop();
     expect([...runs.values()].every((count) => count === 1)).toBe(true);
-    expect(await bench.rows("SELECT FROM $schema.job WHERE lease_version > 1")).toEqual([]);
+    expect(await kit.rows("SELECT FROM $schema.job WHERE lease_version > 1")).toEqual([]);
   });
 });
 
-describe("trap 38: a result that nobody joins", () => {
+describe("a result that nobody joins", () => {
   it("is written at once, not when a batch is full", async () => {
     let finishedAt = 0;
-    const worker = await bench.leasehold
+    const worker = await kit.leasehold
       .createWorker()
       .implementJobType({
         typeName: "work",
@@ -198,7 +198,7 @@ describe("trap 38: a result that nobody joins", () => {
       .start({ commitBatchSize: 100, pollIntervalMs: 20 });
     await start(1);
     await allCompleted(1);
-    const [job] = await bench.rows<{ finished_at: string }>("SELECT finished_at FROM $schema.job");
+    const [job] = await kit.rows<{ finished_at: string }>("SELECT finished_at FROM $schema.job");
     // The server's clock is this machine's.
     expect(Number(job!.finished_at) - finishedAt).toBeLessThan(500);
     await worker.stop();

@@ -5,12 +5,12 @@ import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { createPageCounter } from "../testing/page-counter.ts";
-import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 import { until } from "../testing/until.ts";
 
 const url = inject("postgres15Url");
 
-it("trap 5: claims stay cheap while somebody's old transaction keeps dead rows from being removed", async () => {
+it("claims stay cheap while somebody's old transaction keeps dead rows from being removed", async () => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: url, max: 1 });
   const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;

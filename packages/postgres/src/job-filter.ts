@@ -1,7 +1,7 @@
 import type { JobFilter } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import type { SqlStatement } from "../provider.ts";
-import type { Tables } from "../tables.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import type { SqlStatement } from "./provider.ts";
+import type { Tables } from "./tables.ts";
 
 type Param = SqlStatement["params"][number];
 

@@ -1,5 +1,5 @@
-import { arrayLiteral } from "../array-literal.ts";
-import type { Context, Database } from "../database.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import type { Context, Database } from "./database.ts";
 import type { LockedJob } from "./lock-jobs.ts";
 
 interface Waiting {

@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { type PostgresServer, startPostgres } from "@leasehold/test-servers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Bench, openBench } from "../testing/bench.ts";
-import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+import { type Kit, openKit } from "../testing/kit.ts";
+import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 
 // A server that nobody else writes to: its log tells what a job has cost.
 let server: PostgresServer;
-let bench: Bench;
+let kit: Kit;
 beforeAll(async () => {
   server = await startPostgres({ settings: { autovacuum: "off" } });
-  bench = await openBench({ url: server.url });
+  kit = await openKit({ url: server.url });
 }, 60_000);
 afterAll(async () => {
-  await bench.close();
+  await kit.close();
   await server.stop();
 });
 
 const position = async (): Promise<string> =>
-  (await bench.rows<{ lsn: string }>("SELECT pg_current_wal_insert_lsn()::text AS lsn"))[0]!.lsn;
+  (await kit.rows<{ lsn: string }>("SELECT pg_current_wal_insert_lsn()::text AS lsn"))[0]!.lsn;
 const bytesSince = async (before: string): Promise<number> =>
   (
-    await bench.rows<{ bytes: number }>("SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::int AS bytes", [
+    await kit.rows<{ bytes: number }>("SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::int AS bytes", [
       before,
     ])
   )[0]!.bytes;
@@ -29,7 +29,7 @@ it("a large input is not written again when its job is claimed, renewed and comp
   // What does not compress, or the test would say nothing.
   const input = JSON.stringify(Array.from({ length: 14_000 }, () => randomUUID()));
   expect(input.length).toBeGreaterThan(500_000);
-  const { stateAdapter } = bench;
+  const { stateAdapter } = kit;
   const beforeStart = await position();
   await stateAdapter.createJobs({ jobs: [newJob({ input })] });
   expect(await bytesSince(beforeStart)).toBeGreaterThan(400_000);

@@ -1,9 +1,9 @@
 import { InvalidOptionError } from "leasehold/adapter";
 import { describe, expect, it } from "vitest";
-import { createPgNotifyAdapter } from "./notify-adapter.ts";
-import type { PgNotifyProvider } from "./notify-provider.ts";
-import type { PgStateProvider } from "./provider.ts";
-import { createPgStateAdapter } from "./state-adapter.ts";
+import { createPgNotifyAdapter } from "../notify-adapter.ts";
+import type { PgNotifyProvider } from "../notify-provider.ts";
+import type { PgStateProvider } from "../provider.ts";
+import { createPgStateAdapter } from "../state-adapter.ts";
 
 const characters = [
   "\"'`;,.-+*/\\()[]{}<>=!?@#$%^&|~: \t\n\r\0",
@@ -59,7 +59,7 @@ const stateProvider: PgStateProvider<object, object> = {
 };
 const notifyProvider: PgNotifyProvider = { publish: untouchable, subscribe: untouchable };
 
-describe("trap 30: names that come from outside", () => {
+describe("names that come from outside", () => {
   it("are at least 200 in this test", () => {
     expect(hostileNames.length).toBeGreaterThanOrEqual(200);
   });

@@ -6,7 +6,7 @@ import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { multiplyJobs } from "../testing/multiply-jobs.ts";
-import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 
 const rules: PruneRule[] = [{ sequenceTypeNames: null, completedBefore: 3_000, failedBefore: null }];
 

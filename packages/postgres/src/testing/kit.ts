@@ -22,7 +22,7 @@ export interface JobTypes {
   work: { input: { n: number }; output: number };
 }
 
-export interface BenchOptions {
+export interface KitOptions {
   /** Where the jobs go through; a proxy, for instance. */
   readonly url: string;
   /** The server itself, for looking and for cleaning up. Default: the same. */
@@ -48,7 +48,7 @@ interface OpenDriver {
   end(): Promise<void>;
 }
 
-export interface Bench {
+export interface Kit {
   readonly leasehold: Leasehold<JobTypes, PgStateAdapter>;
   readonly stateAdapter: PgStateAdapter;
   readonly schema: string;
@@ -69,12 +69,12 @@ const openDriver = ({
   connections = 10,
   prepareStatements = true,
   queryTimeoutMs,
-}: BenchOptions): OpenDriver => {
+}: KitOptions): OpenDriver => {
   if (driver === "pg") {
     const pool = new pg.Pool({
       connectionString: url,
       max: connections,
-      application_name: "bench",
+      application_name: "kit",
       ...(queryTimeoutMs === undefined ? {} : { query_timeout: queryTimeoutMs }),
     });
     const provider = createPgPoolProvider({ pool, prepareStatements }) as unknown as PgStateProvider<
@@ -110,7 +110,7 @@ const openDriver = ({
  * Leasehold in a schema of its own, reached through whatever is to break, with a table `ledger` of the user's beside it
  * that is read directly: it tells what really happened.
  */
-export const openBench = async (options: BenchOptions): Promise<Bench> => {
+export const openKit = async (options: KitOptions): Promise<Kit> => {
   const { url, directUrl = url, schema = newSchemaName() } = options;
   const direct = new pg.Pool({ connectionString: directUrl, max: 2 });
   direct.on("error", () => {});
@@ -131,7 +131,7 @@ export const openBench = async (options: BenchOptions): Promise<Bench> => {
     ...options.leasehold,
   });
 
-  const rows: Bench["rows"] = async (sql, params = []) => {
+  const rows: Kit["rows"] = async (sql, params = []) => {
     const result = await direct.query(sql.replaceAll("$schema", schema), [...params]);
     return result.rows as never[];
   };

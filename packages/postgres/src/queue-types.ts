@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ClaimRequest } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import type { Call, Database } from "../database.ts";
-import type { Tables } from "../tables.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import type { Call, Database } from "./database.ts";
+import type { Tables } from "./tables.ts";
 
 /** The jobs of one type in one queue: they stand in one line. */
 export interface Lane {

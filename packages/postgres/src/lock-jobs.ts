@@ -1,9 +1,9 @@
 import type { StateJob } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { clockCte, now } from "../clock.ts";
-import type { Call, Context, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-row.ts";
-import type { SqlRow } from "../provider.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import { clockCte, now } from "./sql/clock.ts";
+import type { Call, Context, Database } from "./database.ts";
+import { jobColumns, toStateJob } from "./job-columns.ts";
+import type { SqlRow } from "./provider.ts";
 
 export interface LockedJob extends StateJob {
   /** The end of its sequence concerns other rows: jobs that wait for it, or the key on its first job. */

@@ -1,6 +1,6 @@
 import type { MaxAttempts } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import type { Lane } from "./lanes.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import type { Lane } from "./queue-types.ts";
 
 /**
  * Whether a job whose lease has run out may be claimed again. Overrides are a list beside the list of lanes in `$2`;

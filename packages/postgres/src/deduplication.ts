@@ -1,11 +1,11 @@
 import type { NewJob, NewJobDeduplication, StateJob } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import { clockCte, now } from "../clock.ts";
-import type { Call, Context, Database } from "../database.ts";
-import { isReadCommitted } from "../isolation.ts";
-import { jobColumns, toStateJob } from "../job-row.ts";
-import { assertSeesAll } from "../snapshots.ts";
-import type { Tables } from "../tables.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import { clockCte, now } from "./sql/clock.ts";
+import type { Call, Context, Database } from "./database.ts";
+import { isReadCommitted } from "./isolation.ts";
+import { jobColumns, toStateJob } from "./job-columns.ts";
+import { assertSeesAll } from "./snapshots.ts";
+import type { Tables } from "./tables.ts";
 
 interface Keyed {
   readonly sequenceTypeName: string;

@@ -1,8 +1,8 @@
 import { blockerErrorText, type JobReference, referenceTo } from "leasehold/adapter";
-import { arrayLiteral } from "../array-literal.ts";
-import type { Context, Database } from "../database.ts";
-import { assertSeesAll } from "../snapshots.ts";
-import type { Tables } from "../tables.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import type { Context, Database } from "./database.ts";
+import { assertSeesAll } from "./snapshots.ts";
+import type { Tables } from "./tables.ts";
 import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
 
 // What the end of a sequence does to others. All of it happens in the transaction that ends the sequence, with the rows

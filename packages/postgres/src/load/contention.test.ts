@@ -4,7 +4,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { PgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
-import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 
 const shuffled = <T>(items: readonly T[]): T[] =>
   items
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.destroy());
 
-describe("trap 10: batches that overlap", () => {
+describe("batches that overlap", () => {
   it("from 8 writers in any order neither fail nor lose an outcome", async () => {
     const rounds = 10;
     const started = await adapter.createJobs({ jobs: Array.from({ length: 200 }, () => newJob()) });
@@ -94,7 +94,7 @@ describe("trap 10: batches that overlap", () => {
   });
 });
 
-describe("trap 29: the last two blockers of a job", () => {
+describe("the last two blockers of a job", () => {
   it("finish at the same moment a thousand times, and every job is freed", async () => {
     const diamonds = 1_000;
     const together = 100;
@@ -146,7 +146,7 @@ describe("trap 29: the last two blockers of a job", () => {
   }, 60_000);
 });
 
-describe("trap 14: rows that cannot be had", () => {
+describe("rows that cannot be had", () => {
   it("do not keep the reaper from those behind them", async () => {
     const { adapter: own, schema, destroy } = await createPgFixture(inject("postgres18Url"));
     const locker = new pg.Client({ connectionString: inject("postgres18Url") });
@@ -199,7 +199,7 @@ describe("trap 14: rows that cannot be had", () => {
   }, 60_000);
 });
 
-describe("trap 13: the number of a job", () => {
+describe("the number of a job", () => {
   it.each([2n ** 31n, 2n ** 53n, 2n ** 62n])("may be beyond %s, and the order is kept", async (start) => {
     const { adapter: own, schema, destroy } = await createPgFixture(inject("postgres15Url"));
     const pool = new pg.Pool({ connectionString: inject("postgres15Url"), max: 1 });
@@ -220,7 +220,7 @@ describe("trap 13: the number of a job", () => {
   });
 });
 
-describe("trap 12: jobs whose transactions commit in another order than they began", () => {
+describe("jobs whose transactions commit in another order than they began", () => {
   it("are not skipped by a listing that has already gone past their number", async () => {
     const { adapter: own, destroy } = await createPgFixture(inject("postgres18Url"));
     try {
@@ -246,7 +246,7 @@ describe("trap 12: jobs whose transactions commit in another order than they beg
   });
 });
 
-describe("trap 2: a lease of the same worker's earlier attempt", () => {
+describe("a lease of the same worker's earlier attempt", () => {
   it("is refused by every call, and the newer attempt is not touched", async () => {
     const job = newJob({ typeName: "zombie" });
     await adapter.createJobs({ jobs: [job], now: 1_000 });

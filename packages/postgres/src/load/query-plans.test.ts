@@ -6,9 +6,9 @@ import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPageCounter, type PageCounter, type StatementPages } from "../testing/page-counter.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { multiplyJobs } from "../testing/multiply-jobs.ts";
-import { claim, completionOf, newJob } from "../testing/store-calls.ts";
+import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 
-describe("trap 1: a claim never takes more than it was asked for", () => {
+describe("a claim never takes more than it was asked for", () => {
   const withoutJoins = ["hashjoin", "mergejoin", "material"].map((kind) => `-c enable_${kind}=off`).join(" ");
 
   it.each(["postgres18Url", "postgres15Url"] as const)(
@@ -104,7 +104,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     await dropSchema(inject("postgres18Url"), schema);
   });
 
-  it("trap 36: foreign and deferred jobs do not stand in the way of a claim", async () => {
+  it("foreign and deferred jobs do not stand in the way of a claim", async () => {
     await adapter.createJobs({ jobs: [newJob()] });
     let claimed: StateJob[] = [];
     const found = await expensive(async () => {
@@ -117,7 +117,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     expect(await expensive(() => adapter.nextRunnableIn({ requests: several }))).toEqual([]);
   });
 
-  it("trap 36: nor in the way of one that asks for many types, or for all", async () => {
+  it("nor in the way of one that asks for many types, or for all", async () => {
     await adapter.createJobs({ jobs: [newJob({ typeName: "rest" }), newJob({ queue: "urgent" })] });
     let claimed: StateJob[] = [];
     const found = await expensive(async () => {
@@ -130,13 +130,13 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     expect(await expensive(() => claim(adapter, { limit: 5, requests: whole }), manyLanes)).toEqual([]);
   });
 
-  it("trap 39: claims read by index although their plans are older than the rows", async () => {
+  it("claims read by index although their plans are older than the rows", async () => {
     await adapter.createJobs({ jobs: [newJob(), newJob()] });
     expect(await expensive(() => claim(adapter, { limit: 1 }))).toEqual([]);
     expect(await expensive(() => claim(adapter, { limit: 5, requests: several }))).toEqual([]);
   });
 
-  it("trap 39: and once the table has been analysed, so does all the rest", async () => {
+  it("and once the table has been analysed, so does all the rest", async () => {
     // As autovacuum does at its next round: by count of rows, not by their share of the table.
     const [row] = (await pool.query(`SELECT reloptions FROM pg_class WHERE oid = '${schema}.job'::regclass`))
       .rows;
@@ -154,7 +154,7 @@ describe("a table through which many jobs have gone since it was last vacuumed",
     await dropSchema(inject("postgres18Url"), schema);
   });
 
-  it("trap 36: what they left in the indexes is passed over once, not at every claim", async () => {
+  it("what they left in the indexes is passed over once, not at every claim", async () => {
     const counter = createPageCounter(createPgPoolProvider({ pool }) as never, pool);
     const adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
     await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);

@@ -1,5 +1,5 @@
 import { arrayLiteral, plainArrayLiteral } from "./array-literal.ts";
-import type { SqlStatement } from "./provider.ts";
+import type { SqlStatement } from "../provider.ts";
 
 type Value = SqlStatement["params"][number];
 

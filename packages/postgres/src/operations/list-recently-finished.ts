@@ -1,0 +1,38 @@
+import type { RecentlyFinishedJob } from "leasehold/adapter";
+import type { Call, Database } from "../database.ts";
+import { byIndexOnly } from "../sql/index-only.ts";
+import type { Tables } from "../tables.ts";
+
+const columns = "queue, type_name, status, created_at, finished_at";
+
+/**
+ * The first jobs of trees stand in an index by the time they finished. Of others those are found that were created
+ * lately: ids made by Leasehold are in the order of creation.
+ */
+const recentSql = ({ job }: Tables): string => `
+SELECT ${columns} FROM (
+  (SELECT ${columns} FROM ${job} WHERE finished_at > 0 AND id = root_sequence_id AND finished_at >= $1::bigint
+    ORDER BY finished_at DESC LIMIT $2::int)
+  UNION ALL
+  SELECT ${columns} FROM (
+    SELECT ${columns}, id, root_sequence_id FROM ${job} ORDER BY id DESC LIMIT $2::int
+  ) AS newest WHERE id <> root_sequence_id AND finished_at >= greatest($1::bigint, 1)
+) AS found ORDER BY finished_at DESC LIMIT $2::int`;
+
+export const listRecentlyFinished = (
+  database: Database,
+  call: Call & { readonly from: number; readonly limit: number },
+): Promise<RecentlyFinishedJob[]> =>
+  byIndexOnly(database, call.ctx, async (ctx) => {
+    const rows = await database.query(ctx, {
+      sql: recentSql(database.tables),
+      params: [call.from, call.limit],
+    });
+    return rows.map((row) => ({
+      queue: row["queue"] as string,
+      typeName: row["type_name"] as string,
+      status: row["status"] as RecentlyFinishedJob["status"],
+      createdAt: Number(row["created_at"]),
+      finishedAt: Number(row["finished_at"]),
+    }));
+  });
