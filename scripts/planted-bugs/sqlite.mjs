@@ -3,7 +3,7 @@
 
 import { plantIn } from "./plant-in.mjs";
 
-const { bugs, plant } = plantIn("packages/sqlite/src/operations");
+const { bugs, plant } = plantIn("packages/sqlite/src");
 export const sqliteBugs = bugs;
 
 plant("runnable.ts", [
@@ -69,7 +69,7 @@ plant("runnable.ts", [
   ],
 ]);
 
-plant("claim-jobs.ts", [
+plant("operations/claim-jobs.ts", [
   ["a claim does not count as an attempt", ["attempt = attempt + 1", "attempt = attempt"]],
   [
     "a claim does not raise the version",
@@ -103,7 +103,7 @@ plant("claim-jobs.ts", [
   ],
 ]);
 
-plant("leases.ts", [
+plant("operations/renew-leases.ts", [
   ["a renewal forgets the progress", ["progress = coalesce(?, progress)", "progress = ?"]],
   ["a renewal is not checked", ["if (refusal !== undefined) return refusal;", ""]],
   [
@@ -112,7 +112,7 @@ plant("leases.ts", [
   ],
 ]);
 
-plant("plain-completions.ts", [
+plant("operations/plain-completions.ts", [
   // That it checks the status as well is for the index: only a running job has a `leased_until`.
   ["a completion does not check the token", ["AND j.lease_token = ? AND", "AND ? IS NOT NULL AND"]],
   ["a completion is taken after the lease has run out", ["AND j.leased_until > ?\n", "AND ? > 0\n"]],
@@ -131,7 +131,7 @@ plant("plain-completions.ts", [
   ["a batch that fits in part is written in part", ['db.run("ROLLBACK TO leasehold_complete", []);', ""]],
 ]);
 
-plant("commit-outcomes.ts", [
+plant("operations/commit-outcomes.ts", [
   [
     "an outcome again is refused",
     ['if (hasItsToken && state.status === statusAfter[outcome.kind]) return { kind: "repeated" };', ""],
@@ -157,8 +157,8 @@ plant("commit-outcomes.ts", [
     "a job that waits for blockers becomes pending by a retry",
     ['state.openBlockers > 0 ? "blocked" : "pending"', '"pending"'],
   ],
-  ["what follows from a completion is left out", ["isSequenceCompleted ? cascade", "false ? cascade"]],
-  ["what follows from a failure is left out", ['outcome.kind === "fail" ? cascade', "false ? cascade"]],
+  ["what follows from a completion is left out", ["isSequenceCompleted ? dependants", "false ? dependants"]],
+  ["what follows from a failure is left out", ['outcome.kind === "fail" ? dependants', "false ? dependants"]],
   [
     "a continued sequence counts as completed",
     ['outcome.kind === "complete" && outcome.continuedToId === null', 'outcome.kind === "complete"'],
@@ -170,7 +170,7 @@ plant("commit-outcomes.ts", [
   ["a batch does not see what it has changed itself", ["      states.clear();\n", ""]],
 ]);
 
-plant("blockers.ts", [
+plant("operations/add-job-blockers.ts", [
   ["the order of blockers is lost", ["ORDER BY position`", "ORDER BY position DESC`"]],
   ["jobs that no longer wait close a circle", ["AND j.status = 'blocked'`", "`"]],
   ["jobs may wait for each other in a circle", ["if (cycle !== undefined) throw", "if (false) throw"]],
@@ -187,7 +187,7 @@ plant("blockers.ts", [
   ],
 ]);
 
-plant("cascade.ts", [
+plant("dependants.ts", [
   ["a blocker given twice counts once", ["Math.max(0, before - completed)", "Math.max(0, before - 1)"]],
   [
     "jobs that no longer wait are unblocked",
@@ -203,7 +203,7 @@ plant("cascade.ts", [
   ["a job failed by its blocker keeps its key", ["sequences.refreshLiveness(db, reference.sequenceId);", ""]],
 ]);
 
-plant("interventions.ts", [
+plant("operations/cancel-sequences.ts", [
   [
     "the reaper takes leases that hold",
     ["AND j.leased_until <= ? ORDER BY", "AND j.leased_until <= ? + 1000 ORDER BY"],
@@ -228,11 +228,11 @@ plant("interventions.ts", [
   ],
   [
     "a cancellation is not passed on",
-    ["cascaded: cascade.failDependants(db, result.sequenceId, now)", "cascaded: none"],
+    ["cascaded: dependants.failDependants(db, result.sequenceId, now)", "cascaded: none"],
   ],
 ]);
 
-plant("redrive-jobs.ts", [
+plant("operations/redrive-jobs.ts", [
   [
     "a job is revived beside a failed blocker",
     ['else if (found.onBlockerFailure === "fail" && blockers.hasFailed(db, jobId)) return true;', ""],
@@ -257,12 +257,12 @@ plant("redrive-jobs.ts", [
   ],
 ]);
 
-plant("deletion.ts", [
+plant("operations/delete-sequences.ts", [
   ["what others wait for is deleted", ["if (dependants.size > 0)", "if (dependants.size < 0)"]],
   ["a part of a tree is deleted", ["if (notRoots.length > 0) return", "if (notRoots.length < 0) return"]],
 ]);
 
-plant("queries.ts", [
+plant("operations/list-jobs.ts", [
   [
     "pages begin again at their first job",
     ["(j.created_at, j.id) ${comparison} (?, ?)`", "(j.created_at, j.id) ${comparison}= (?, ?)`"],

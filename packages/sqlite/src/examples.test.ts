@@ -5,7 +5,7 @@ import { main as drizzle } from "../examples/drizzle.ts";
 import { main as kysely } from "../examples/kysely.ts";
 import { main as quickstart } from "../examples/quickstart.ts";
 import { main as testKit } from "../examples/test-kit.ts";
-import { createTestFolder } from "./test-support/store.ts";
+import { createTestFolder } from "./testing/store.ts";
 
 it.each([
   ["Drizzle", drizzle],

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { expect, it } from "vitest";
 import { createSqliteStateAdapter } from "./index.ts";
-import { createTestFolder } from "./test-support/store.ts";
+import { createTestFolder } from "./testing/store.ts";
 
 // On a quiet machine it is a few milliseconds. The bound leaves room for a busy one, and none for polling.
 const limitMs = 250;

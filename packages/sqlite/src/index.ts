@@ -1,6 +1,6 @@
-export type { ConnectionRetryConfig } from "./busy-retry.ts";
-export type { SqliteConnection, SqliteValue } from "./connection.ts";
-export type { AppliedMigration, MigrationStatus, PendingMigration } from "./migrations.ts";
+export type { ConnectionRetryConfig } from "./connection/busy-retry.ts";
+export type { SqliteConnection, SqliteValue } from "./connection/connection.ts";
+export type { AppliedMigration, MigrationStatus, PendingMigration } from "./migrate.ts";
 export type { SqliteFileOptions, SqliteProviderOptions } from "./options.ts";
 export type { HandleProviderOptions, SqliteStateProvider } from "./provider.ts";
 export {
@@ -17,4 +17,4 @@ export {
 } from "./providers/node-sqlite.ts";
 export { DriverUnavailableError, NetworkFileSystemError, SqliteBusyError } from "./sqlite-error.ts";
 export { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
-export type { SqliteTransaction, SqliteTransactionContext } from "./transactions.ts";
+export type { SqliteTransaction, SqliteTransactionContext } from "./connection/transactions.ts";

@@ -1,9 +1,9 @@
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { forkProcess, type ProcessMessage, type TestProcess } from "./test-support/processes.ts";
-import { readProcessLog } from "./test-support/process-log.ts";
-import { createTestStore, testDriver, type TestStore } from "./test-support/store.ts";
+import { forkProcess, type ProcessMessage, type TestProcess } from "./testing/processes.ts";
+import { readProcessLog } from "./testing/process-log.ts";
+import { createTestStore, testDriver, type TestStore } from "./testing/store.ts";
 
 // The long form, `scripts/kill-test.mjs`, sets these.
 const kills = Number(process.env["LEASEHOLD_SQLITE_KILLS"] ?? 3);

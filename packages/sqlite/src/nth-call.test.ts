@@ -1,6 +1,6 @@
 import { nthCallConformance } from "leasehold/testing";
 import { afterAll, describe, it } from "vitest";
-import { createTestStore } from "./test-support/store.ts";
+import { createTestStore } from "./testing/store.ts";
 
 nthCallConformance(
   { describe, it, afterAll },

@@ -4,7 +4,7 @@ import { createLeasehold, defineUnionJobTypes, InvalidOptionError } from "leaseh
 import { describe, expect, it } from "vitest";
 import type { SqliteFileOptions } from "./options.ts";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
-import { createTestStore } from "./test-support/store.ts";
+import { createTestStore } from "./testing/store.ts";
 
 const file = ":memory:";
 const bad: [string, object][] = [

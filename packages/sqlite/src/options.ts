@@ -5,7 +5,7 @@ import {
   requireNestedOptions,
   requireOptions,
 } from "leasehold/adapter";
-import type { ConnectionRetryConfig } from "./busy-retry.ts";
+import type { ConnectionRetryConfig } from "./connection/busy-retry.ts";
 import type { SqliteStateProvider } from "./provider.ts";
 import type { SqliteDriver } from "./providers/drivers.ts";
 

@@ -1,6 +1,6 @@
 import { InvalidOptionError, type OptionNames, requireOptions } from "leasehold/adapter";
-import type { SqliteConnection } from "./connection.ts";
-import { applySafeSettings } from "./settings.ts";
+import type { SqliteConnection } from "./connection/connection.ts";
+import { applySafeSettings } from "./connection/settings.ts";
 
 /**
  * How the adapter gets at a database, and what it hands to your code. Make one of a driver's handle with

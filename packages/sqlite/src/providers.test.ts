@@ -9,8 +9,8 @@ import { createBetterSqlite3StateProvider } from "./providers/better-sqlite3.ts"
 import { createNodeSqliteStateProvider, type NodeSqliteDatabase } from "./providers/node-sqlite.ts";
 import { DriverUnavailableError } from "./sqlite-error.ts";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
-import { claimAll, createGate, newJob } from "./test-support/jobs.ts";
-import { createTestFolder } from "./test-support/store.ts";
+import { claimAll, createGate, newJob } from "./testing/jobs.ts";
+import { createTestFolder } from "./testing/store.ts";
 
 describe("a database in memory, with one connection for everything", () => {
   stateAdapterConformance(

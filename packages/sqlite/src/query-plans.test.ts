@@ -4,9 +4,9 @@ import Database from "libsql";
 import type { JobFilter, StateJob } from "leasehold/adapter";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
-import { claimAll, completion, newJob } from "./test-support/jobs.ts";
-import { createRecordingProvider, type RecordingProvider } from "./test-support/recording.ts";
-import { createTestFolder } from "./test-support/store.ts";
+import { claimAll, completion, newJob } from "./testing/jobs.ts";
+import { createRecordingProvider, type RecordingProvider } from "./testing/recording.ts";
+import { createTestFolder } from "./testing/store.ts";
 
 let folder: string;
 let file: string;

@@ -1,7 +1,7 @@
 import { createInProcessNotifyAdapter } from "leasehold";
 import { scenarioConformance } from "leasehold/testing";
 import { afterAll, describe, it } from "vitest";
-import { createTestStore } from "./test-support/store.ts";
+import { createTestStore } from "./testing/store.ts";
 
 scenarioConformance(
   { describe, it, afterAll },

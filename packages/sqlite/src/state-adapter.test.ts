@@ -1,5 +1,5 @@
 import { stateAdapterConformance } from "leasehold/testing";
 import { afterAll, describe, it } from "vitest";
-import { createTestStore } from "./test-support/store.ts";
+import { createTestStore } from "./testing/store.ts";
 
 stateAdapterConformance({ describe, it, afterAll }, { create: () => createTestStore() });

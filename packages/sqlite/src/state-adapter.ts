@@ -6,9 +6,9 @@ import {
   resolveSchedule,
   type StateAdapter,
 } from "leasehold/adapter";
-import { createBusyRetry } from "./busy-retry.ts";
-import { type AfterCommit, createCheckpoints } from "./checkpoints.ts";
-import { createMigrations, type MigrationStatus } from "./migrations.ts";
+import { createBusyRetry } from "./connection/busy-retry.ts";
+import { type AfterCommit, createCheckpoints } from "./connection/checkpoints.ts";
+import { createMigrations, type MigrationStatus } from "./migrate.ts";
 import { createOperations } from "./operations.ts";
 import {
   type AnySqliteOptions,
@@ -25,10 +25,10 @@ import type { SqliteStateProvider } from "./provider.ts";
 import { sqliteDrivers } from "./providers/drivers.ts";
 import { openFile, type SqliteFileContext } from "./providers/file.ts";
 import { isTransient } from "./sqlite-error.ts";
-import { createStoreCalls } from "./store-calls.ts";
+import { createConnectionRunner } from "./connection/run-on-connection.ts";
 import { nameTables } from "./tables.ts";
-import { createTransactions, type SqliteTransactionContext } from "./transactions.ts";
-import { createTurns } from "./turns.ts";
+import { createTransactions, type SqliteTransactionContext } from "./connection/transactions.ts";
+import { createWriteQueue } from "./connection/group-commit.ts";
 
 export interface SqliteStateAdapter<
   TContext extends object = SqliteFileContext,
@@ -93,17 +93,17 @@ export async function createSqliteStateAdapter(
   }
 
   const onCommit = file === null ? noCheckpoints : createCheckpoints({ db: writer, file, maxWalBytes });
-  const turns = createTurns({ db: writer, retryBusy, onCommit });
-  const transactions = createTransactions({ db: writer, turns, retryBusy, onCommit });
+  const writeQueue = createWriteQueue({ db: writer, retryBusy, onCommit });
+  const transactions = createTransactions({ db: writer, writeQueue, retryBusy, onCommit });
   let closing: Promise<void> | undefined;
   const closedError = (): Error => new AdapterClosedError("SQLite state adapter");
   const assertUsable = (): void => {
     if (closing !== undefined) throw closedError();
   };
-  const { read, write, writeInTransaction } = createStoreCalls({
+  const { read, write, writeInTransaction } = createConnectionRunner({
     writer,
     reader,
-    turns,
+    writeQueue,
     transactions,
     retryBusy,
     assertUsable,
@@ -118,7 +118,7 @@ export async function createSqliteStateAdapter(
       signal: patience.signal,
       ref: false,
     });
-    await Promise.race([turns.end(closedError()), giveUp.catch(() => undefined)]);
+    await Promise.race([writeQueue.end(closedError()), giveUp.catch(() => undefined)]);
     patience.abort();
     provider.close();
   };

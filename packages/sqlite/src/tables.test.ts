@@ -2,8 +2,8 @@ import { InvalidOptionError } from "leasehold";
 import { describe, expect, it } from "vitest";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
 import { nameTables } from "./tables.ts";
-import { claimAll, newJob } from "./test-support/jobs.ts";
-import { createTestStore, testDriver } from "./test-support/store.ts";
+import { claimAll, newJob } from "./testing/jobs.ts";
+import { createTestStore, testDriver } from "./testing/store.ts";
 
 const ascii = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code));
 const hostile: unknown[] = [

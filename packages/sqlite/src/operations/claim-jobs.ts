@@ -1,8 +1,14 @@
 import { assertLeaseDuration, type ClaimRequest, type MaxAttempts, type StateJob } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
-import { claimedJobsColumn, type ClaimTerms, jobColumns, parseClaimedJobs, queryJobs } from "../rows.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
+import {
+  claimedJobsColumn,
+  type ClaimTerms,
+  jobColumns,
+  parseClaimedJobs,
+  queryJobs,
+} from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
-import { type Candidate, createRunnable } from "./runnable.ts";
+import { type Candidate, createRunnable } from "../runnable.ts";
 
 export interface ClaimCall {
   readonly workerId: string;

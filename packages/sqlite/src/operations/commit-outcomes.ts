@@ -10,11 +10,11 @@ import {
   refuse,
   resolveSchedule,
 } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
-import type { Cascade } from "./cascade.ts";
+import type { Dependants } from "../dependants.ts";
 import type { Completion, PlainCompletions } from "./plain-completions.ts";
-import type { Sequences } from "./sequences.ts";
+import type { Sequences } from "./get-jobs.ts";
 
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
   complete: "completed",
@@ -58,7 +58,7 @@ export type CommitOutcomes = (
 export const prepareCommitOutcomes = (
   { job, blocker }: Tables,
   sequences: Sequences,
-  cascade: Cascade,
+  dependants: Dependants,
   plain: PlainCompletions,
 ): CommitOutcomes => {
   const findStates = `SELECT json_group_array(json_array(j.id, j.seq, j.status, j.lease_token, j.leased_until, j.failure_reason,
@@ -148,8 +148,8 @@ export const prepareCommitOutcomes = (
       states.delete(outcome.jobId);
       if (!hasDependants) return appliedAlone(now);
       const isSequenceCompleted = outcome.kind === "complete" && outcome.continuedToId === null;
-      const unblocked = isSequenceCompleted ? cascade.unblockDependants(db, sequenceId, now) : nothing;
-      const cascaded = outcome.kind === "fail" ? cascade.failDependants(db, sequenceId, now) : nothing;
+      const unblocked = isSequenceCompleted ? dependants.unblockDependants(db, sequenceId, now) : nothing;
+      const cascaded = outcome.kind === "fail" ? dependants.failDependants(db, sequenceId, now) : nothing;
       // Any of the jobs this has touched may come later in the batch.
       states.clear();
       return { kind: "applied", at: now, unblocked, cascaded };

@@ -6,11 +6,11 @@ import {
   type NewJob,
   type StateJob,
 } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
-import { findJob, jobColumns } from "../rows.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
+import { findJob, jobColumns } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
 import { prepareInsertJobs } from "./insert-jobs.ts";
-import type { Sequences } from "./sequences.ts";
+import type { Sequences } from "./get-jobs.ts";
 
 export type CreateJobs = (db: SqliteConnection, jobs: readonly NewJob[], now: number) => CreatedStateJob[];
 

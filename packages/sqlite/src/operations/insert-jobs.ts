@@ -1,5 +1,5 @@
 import type { StateJob } from "leasehold/adapter";
-import type { SqliteConnection, SqliteValue } from "../connection.ts";
+import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
 
 type Columns = Readonly<Record<string, (job: StateJob) => SqliteValue>>;

@@ -1,5 +1,5 @@
 import type { JobOutcome } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
 
 export type Completion = Extract<JobOutcome, { readonly kind: "complete" }>;

@@ -1,9 +1,9 @@
 import { type JobReference, type RedriveResult, referenceTo, type StateJob } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
-import { jobColumns, queryJobs } from "../rows.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
+import { jobColumns, queryJobs } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
-import type { Blockers } from "./blockers.ts";
-import type { Sequences } from "./sequences.ts";
+import type { Blockers } from "./add-job-blockers.ts";
+import type { Sequences } from "./get-jobs.ts";
 
 type Decision = Pick<RedriveResult, "kind" | "revived">;
 

@@ -1,4 +1,4 @@
-import type { SqliteConnection } from "../connection.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import { type BetterSqlite3Database, connectBetterSqlite3 } from "./better-sqlite3.ts";
 import { DriverUnavailableError } from "../sqlite-error.ts";
 import { connectNodeSqlite, type NodeSqliteDatabase } from "./node-sqlite.ts";

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { InvalidOptionError } from "leasehold/adapter";
-import type { BusyRetry } from "../busy-retry.ts";
-import type { SqliteConnection } from "../connection.ts";
+import type { BusyRetry } from "../connection/busy-retry.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import { assertLocalFileSystem } from "../network-file-system.ts";
 import type { SqliteStateProvider } from "../provider.ts";
-import { applySafeSettings } from "../settings.ts";
+import { applySafeSettings } from "../connection/settings.ts";
 import { type DriverHandle, loadDriver, type SqliteClient, type SqliteDriver } from "./drivers.ts";
 
 export interface SqliteFileContext {

@@ -1,4 +1,4 @@
-import { createConnection, type SqliteConnection } from "../connection.ts";
+import { createConnection, type SqliteConnection } from "../connection/connection.ts";
 import { createHandleProvider, type HandleProviderOptions, type SqliteStateProvider } from "../provider.ts";
 
 /** As much of a prepared statement of `node:sqlite` as is used here. */

@@ -1,11 +1,11 @@
 import { blockerErrorText, type JobReference, type StateJob } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
-import { referenceColumns, toReference } from "../rows.ts";
-import type { Tables } from "../tables.ts";
-import type { Sequences } from "./sequences.ts";
+import type { SqliteConnection } from "./connection/connection.ts";
+import { referenceColumns, toReference } from "./job-columns.ts";
+import type { Tables } from "./tables.ts";
+import type { Sequences } from "./operations/get-jobs.ts";
 
 /** What the end of one sequence does to those that wait for it. */
-export interface Cascade {
+export interface Dependants {
   /** A sequence has completed. Returns the jobs that became pending. */
   unblockDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
   /** A sequence has failed. Returns the jobs that failed with it. */
@@ -14,7 +14,7 @@ export interface Cascade {
   failByBlocker(db: SqliteConnection, jobId: string, blocker: StateJob, now: number): void;
 }
 
-export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): Cascade => {
+export const createDependants = ({ job, blocker }: Tables, sequences: Sequences): Dependants => {
   // Two blockers of a job can turn out to be one sequence, by deduplication; then both are done.
   const findDependants = `SELECT ${referenceColumns("j")}, j.status, j.open_blockers, count(*), j.on_blocker_failure
     FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
@@ -27,7 +27,7 @@ export const createCascade = ({ job, blocker }: Tables, sequences: Sequences): C
     SET status = 'failed', failed_at = ?, failure_reason = 'blocker_failed', failed_blocker_id = ?, last_error = ?
     WHERE id = ?`;
 
-  const failByBlocker: Cascade["failByBlocker"] = (db, jobId, blocker, now) =>
+  const failByBlocker: Dependants["failByBlocker"] = (db, jobId, blocker, now) =>
     void db.run(fail, [now, blocker.sequenceId, blockerErrorText(blocker), jobId]);
 
   return {

@@ -1,7 +1,7 @@
 import { AdapterClosedError, StateNotInTransactionError, TransactionSelfDeadlockError } from "leasehold";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { claimAll, completion, createGate, newJob } from "./test-support/jobs.ts";
-import { createTestStore, type TestStore } from "./test-support/store.ts";
+import { claimAll, completion, createGate, newJob } from "../testing/jobs.ts";
+import { createTestStore, type TestStore } from "../testing/store.ts";
 
 let store: TestStore;
 beforeEach(async () => {

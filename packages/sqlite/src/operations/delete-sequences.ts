@@ -1,6 +1,6 @@
 import type { DeletionResult, JobStatus } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
-import { referenceColumns, toReference } from "../rows.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
+import { referenceColumns, toReference } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
 
 export interface Deletion {

@@ -1,5 +1,5 @@
 import type { LaneBacklog, RecentlyFinishedJob } from "leasehold/adapter";
-import type { SqliteConnection, SqliteValue } from "../connection.ts";
+import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
 
 export interface BacklogReads {

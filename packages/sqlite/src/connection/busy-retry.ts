@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isBusy, SqliteBusyError } from "./sqlite-error.ts";
+import { isBusy, SqliteBusyError } from "../sqlite-error.ts";
 
 /** How to wait for a lock that another process holds. The waiting is done by timers: it does not block this process. */
 export interface ConnectionRetryConfig {

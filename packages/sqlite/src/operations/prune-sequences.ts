@@ -10,7 +10,7 @@ import {
   type PruneRules,
   readPruneRules,
 } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
 
 export interface PruneCall {

@@ -1,9 +1,9 @@
-import type { BusyRetry } from "./busy-retry.ts";
-import type { SqliteConnection } from "./connection.ts";
+import type { BusyRetry } from "./connection/busy-retry.ts";
+import type { SqliteConnection } from "./connection/connection.ts";
 import { createJobTables } from "./migrations/0001-jobs.ts";
 import { addAttemptColumns } from "./migrations/0002-attempts.ts";
 import { indexBlockedJobs } from "./migrations/0003-blocked-jobs.ts";
-import { rollBackAfter } from "./roll-back.ts";
+import { rollBackAfter } from "./connection/roll-back.ts";
 import type { Tables } from "./tables.ts";
 
 export interface AppliedMigration {

@@ -6,11 +6,11 @@ import {
   type ReapedJob,
   type StateJob,
 } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
-import { jobColumns, queryJobs } from "../rows.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
+import { jobColumns, queryJobs } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
-import type { Cascade } from "./cascade.ts";
-import type { Sequences } from "./sequences.ts";
+import type { Dependants } from "../dependants.ts";
+import type { Sequences } from "./get-jobs.ts";
 
 // Both end a lease without a word from its holder. They take the token away, so that the holder's own outcome, coming
 // late, is refused and not mistaken for a repetition.
@@ -35,7 +35,7 @@ const none: readonly JobReference[] = [];
 export const createInterventions = (
   { job, runningIndex }: Tables,
   sequences: Sequences,
-  cascade: Cascade,
+  dependants: Dependants,
 ): Interventions => {
   const findExpired = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until <= ? ORDER BY j.leased_until LIMIT ?`;
@@ -58,7 +58,7 @@ export const createInterventions = (
     else {
       db.run(fail, [now, "attempts_exhausted", error, 1, leasedUntil, id]);
       sequences.refreshLiveness(db, sequenceId);
-      cascaded = cascade.failDependants(db, sequenceId, now);
+      cascaded = dependants.failDependants(db, sequenceId, now);
     }
     return { job: sequences.find(db, id) ?? expired, previouslyLeasedBy: leasedBy, cascaded };
   };
@@ -88,7 +88,7 @@ export const createInterventions = (
         .map((sequenceId) => cancel(db, sequenceId, error, now))
         .map((result) =>
           result.kind === "cancelled"
-            ? { ...result, cascaded: cascade.failDependants(db, result.sequenceId, now) }
+            ? { ...result, cascaded: dependants.failDependants(db, result.sequenceId, now) }
             : result,
         ),
   };

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
 import { createJobTables } from "./migrations/0001-jobs.ts";
 import { nameTables } from "./tables.ts";
-import { claimAll, completion, newJob } from "./test-support/jobs.ts";
-import { createTestFolder, openRaw, testDriver } from "./test-support/store.ts";
+import { claimAll, completion, newJob } from "./testing/jobs.ts";
+import { createTestFolder, openRaw, testDriver } from "./testing/store.ts";
 
 let folder: string;
 let file: string;
@@ -30,7 +30,7 @@ const open = (
 describe("migrations", () => {
   it("make this schema", async () => {
     await (await open()).close();
-    await expect(`${(await readSchema()).join(";\n\n")};\n`).toMatchFileSnapshot("./schema.snapshot.sql");
+    await expect(`${(await readSchema()).join(";\n\n")};\n`).toMatchFileSnapshot("./schema-snapshot.sql");
   });
 
   it("can be looked at before they are run", async () => {

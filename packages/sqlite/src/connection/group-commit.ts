@@ -9,7 +9,7 @@ import { rollBackAfter } from "./roll-back.ts";
  *   in order of arrival:   w w w H w w
  *   what happens:          [BEGIN w w w COMMIT] [H … release] [BEGIN w w COMMIT]
  */
-export interface Turns {
+export interface WriteQueue {
   /** Runs `action`, which must not wait for anything and may be run again, in a transaction. */
   write<T>(action: () => T): Promise<T>;
   /** Resolves when the connection is the caller's, with what gives it back. */
@@ -44,13 +44,13 @@ const longestGroupMs = 10;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-export interface TurnsOptions {
+export interface WriteQueueOptions {
   readonly db: SqliteConnection;
   readonly retryBusy: BusyRetry;
   readonly onCommit: () => void;
 }
 
-export const createTurns = ({ db, retryBusy, onCommit }: TurnsOptions): Turns => {
+export const createWriteQueue = ({ db, retryBusy, onCommit }: WriteQueueOptions): WriteQueue => {
   let waiting: (Write | Hold)[] = [];
   let served = 0;
   let held = false;

@@ -1,5 +1,5 @@
 import Database from "libsql";
-import type { SqliteConnection } from "../connection.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import type { SqliteStateProvider } from "../provider.ts";
 import { type BetterSqlite3Database, createBetterSqlite3StateProvider } from "../providers/better-sqlite3.ts";
 

@@ -1,6 +1,6 @@
 import type { ClaimRequest, MaxAttempts } from "leasehold/adapter";
-import type { SqliteConnection, SqliteValue } from "../connection.ts";
-import type { Tables } from "../tables.ts";
+import type { SqliteConnection, SqliteValue } from "./connection/connection.ts";
+import type { Tables } from "./tables.ts";
 
 /** A job that can be claimed, with its place in the order of claims. */
 export interface Candidate {

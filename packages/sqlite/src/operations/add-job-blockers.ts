@@ -1,8 +1,8 @@
 import { BlockerCycleError, JobNotFoundError, type StateJob } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
-import type { Cascade } from "./cascade.ts";
-import type { Sequences } from "./sequences.ts";
+import type { Dependants } from "../dependants.ts";
+import type { Sequences } from "./get-jobs.ts";
 
 export interface Blockers {
   addJobBlockers(
@@ -20,7 +20,7 @@ export interface Blockers {
 export const createBlockers = (
   { job, blocker }: Tables,
   sequences: Sequences,
-  cascade: Cascade,
+  dependants: Dependants,
 ): Blockers => {
   const list = `SELECT sequence_id FROM ${blocker} WHERE job_id = ? ORDER BY position`;
   const insert = `INSERT INTO ${blocker} (job_id, position, sequence_id) VALUES (?, ?, ?)`;
@@ -76,9 +76,9 @@ export const createBlockers = (
     const status = openBlockers > 0 ? "blocked" : "pending";
     db.run(setBlockers, [blockerSequenceIds.length, openBlockers, status, jobId]);
     if (failedBlocker !== undefined && found.onBlockerFailure === "fail") {
-      cascade.failByBlocker(db, jobId, failedBlocker, now);
+      dependants.failByBlocker(db, jobId, failedBlocker, now);
       sequences.refreshLiveness(db, sequenceId);
-      cascade.failDependants(db, sequenceId, now);
+      dependants.failDependants(db, sequenceId, now);
     }
     return sequences.find(db, jobId) ?? found;
   };

@@ -2,10 +2,10 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { JobAlreadyExistsError } from "leasehold";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
-import { newJob } from "./test-support/jobs.ts";
-import { createRecordingProvider, type RecordingProvider } from "./test-support/recording.ts";
-import { createTestFolder } from "./test-support/store.ts";
+import { createSqliteStateAdapter, type SqliteStateAdapter } from "../state-adapter.ts";
+import { newJob } from "../testing/jobs.ts";
+import { createRecordingProvider, type RecordingProvider } from "../testing/recording.ts";
+import { createTestFolder } from "../testing/store.ts";
 
 let folder: string;
 let recording: RecordingProvider;

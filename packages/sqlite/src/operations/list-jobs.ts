@@ -1,10 +1,10 @@
 import type { JobCount, JobFilter, JobPage, PagePosition, StateJob, StateSequence } from "leasehold/adapter";
-import type { SqliteConnection, SqliteValue } from "../connection.ts";
-import { jobColumns, queryJobs } from "../rows.ts";
+import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
+import { jobColumns, queryJobs } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
-import type { Blockers } from "./blockers.ts";
-import { toCondition } from "./job-filter.ts";
-import type { Sequences } from "./sequences.ts";
+import type { Blockers } from "./add-job-blockers.ts";
+import { toCondition } from "../job-filter.ts";
+import type { Sequences } from "./get-jobs.ts";
 
 export interface PageCall {
   readonly limit: number;

@@ -7,7 +7,7 @@ import {
   refuse,
   type RenewalResult,
 } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
 
 export interface Renewal extends HeldLease {

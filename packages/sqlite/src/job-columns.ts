@@ -1,5 +1,5 @@
 import type { FailureReason, JobReference, JobStatus, OnBlockerFailure, StateJob } from "leasehold/adapter";
-import type { SqliteConnection, SqliteValue } from "./connection.ts";
+import type { SqliteConnection, SqliteValue } from "./connection/connection.ts";
 
 // A row travels as one JSON text: crossing from the driver into JavaScript value by value costs several times as much.
 // The order of the columns here is the order of the positions in `toJob`.

@@ -1,6 +1,6 @@
 import type { StateJob, StateSequence } from "leasehold/adapter";
-import type { SqliteConnection } from "../connection.ts";
-import { findJob, jobColumns, parseJob } from "../rows.ts";
+import type { SqliteConnection } from "../connection/connection.ts";
+import { findJob, jobColumns, parseJob } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
 
 /** Looks jobs up by their own id or by their place in a sequence. */

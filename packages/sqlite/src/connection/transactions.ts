@@ -3,8 +3,8 @@ import { StateNotInTransactionError, TransactionSelfDeadlockError } from "leaseh
 import type { BusyRetry } from "./busy-retry.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { createMutex, type Mutex } from "./mutex.ts";
-import { isSqliteError } from "./sqlite-error.ts";
-import type { Turns } from "./turns.ts";
+import { isSqliteError } from "../sqlite-error.ts";
+import type { WriteQueue } from "./group-commit.ts";
 
 /** Stands for one open transaction or savepoint; what it is in is known only to the adapter that made it. */
 export interface SqliteTransaction {
@@ -20,7 +20,7 @@ export interface SqliteTransactionContext {
 interface Frame {
   readonly root: Frame | null;
   readonly parent: Frame | null;
-  /** Savepoints directly inside take turns, as there is one connection. */
+  /** Savepoints directly inside take writeQueue, as there is one connection. */
   readonly savepoints: Mutex;
   /** An error of the database's inside this transaction: what is left of it must not be committed. */
   spoiledBy: unknown;
@@ -45,12 +45,17 @@ export interface Transactions {
 
 export interface TransactionsOptions {
   readonly db: SqliteConnection;
-  readonly turns: Turns;
+  readonly writeQueue: WriteQueue;
   readonly retryBusy: BusyRetry;
   readonly onCommit: () => void;
 }
 
-export const createTransactions = ({ db, turns, retryBusy, onCommit }: TransactionsOptions): Transactions => {
+export const createTransactions = ({
+  db,
+  writeQueue,
+  retryBusy,
+  onCommit,
+}: TransactionsOptions): Transactions => {
   // From the transaction down to the innermost savepoint.
   const open: Frame[] = [];
   // Whoever has the connection: the open transaction, or what stands in its place outside of one.
@@ -163,7 +168,7 @@ export const createTransactions = ({ db, turns, retryBusy, onCommit }: Transacti
   };
 
   const runInHold = async <T>(assertUsable: () => void, work: () => Promise<T>): Promise<T> => {
-    const release = await turns.hold();
+    const release = await writeQueue.hold();
     try {
       assertUsable();
       return await work();

@@ -3,12 +3,12 @@ import type { BusyRetry } from "./busy-retry.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { rollBackAfter } from "./roll-back.ts";
 import type { Transactions } from "./transactions.ts";
-import type { Turns } from "./turns.ts";
+import type { WriteQueue } from "./group-commit.ts";
 
 type Call = StateCall<object>;
 
 /** The ways in which a method of the adapter can run on the database. `action` must not wait for anything. */
-export interface StoreCalls {
+export interface ConnectionRunner {
   /** In the caller's transaction if it has one, else in one of its own. */
   write<T>(operation: string, call: Call, action: (db: SqliteConnection, now: number) => T): Promise<T>;
   writeInTransaction<T>(
@@ -20,10 +20,10 @@ export interface StoreCalls {
   read<T>(operation: string, call: Call, action: (db: SqliteConnection, now: number) => T): Promise<T>;
 }
 
-export interface StoreCallsOptions {
+export interface ConnectionRunnerOptions {
   readonly writer: SqliteConnection;
   readonly reader: SqliteConnection | null;
-  readonly turns: Turns;
+  readonly writeQueue: WriteQueue;
   readonly transactions: Transactions;
   readonly retryBusy: BusyRetry;
   readonly assertUsable: () => void;
@@ -44,20 +44,20 @@ const readOnce = <T>(db: SqliteConnection, action: () => T): T => {
   return result;
 };
 
-export const createStoreCalls = (options: StoreCallsOptions): StoreCalls => {
-  const { writer, reader, turns, transactions, retryBusy, assertUsable } = options;
+export const createConnectionRunner = (options: ConnectionRunnerOptions): ConnectionRunner => {
+  const { writer, reader, writeQueue, transactions, retryBusy, assertUsable } = options;
   const timeOf = (call: Call): number => call.now ?? options.now();
 
-  const writeInTransaction: StoreCalls["writeInTransaction"] = async (operation, call, action) => {
+  const writeInTransaction: ConnectionRunner["writeInTransaction"] = async (operation, call, action) => {
     assertUsable();
     return transactions.inside(operation, call.ctx, () => action(writer, timeOf(call)));
   };
 
   const readAlone = async <T>(operation: string, action: (db: SqliteConnection) => T): Promise<T> => {
     if (reader !== null) return retryBusy(() => readOnce(reader, () => action(reader)));
-    if (!turns.isHeld()) return retryBusy(() => readOnce(writer, () => action(writer)));
+    if (!writeQueue.isHeld()) return retryBusy(() => readOnce(writer, () => action(writer)));
     transactions.assertNotInside(operation);
-    const release = await turns.hold();
+    const release = await writeQueue.hold();
     try {
       assertUsable();
       return await retryBusy(() => readOnce(writer, () => action(writer)));
@@ -72,7 +72,7 @@ export const createStoreCalls = (options: StoreCallsOptions): StoreCalls => {
       if (call.ctx !== undefined) return writeInTransaction(operation, call, action);
       assertUsable();
       transactions.assertNotInside(operation);
-      return turns.write(() => action(writer, timeOf(call)));
+      return writeQueue.write(() => action(writer, timeOf(call)));
     },
     read: async (operation, call, action) => {
       if (call.ctx !== undefined) return writeInTransaction(operation, call, action);

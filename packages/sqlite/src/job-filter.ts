@@ -1,5 +1,5 @@
 import { type JobFilter, type JobStatus, jobStatuses } from "leasehold/adapter";
-import type { SqliteValue } from "../connection.ts";
+import type { SqliteValue } from "./connection/connection.ts";
 
 export interface Condition {
   /** To stand after `WHERE`, for jobs under the alias `j`. */
