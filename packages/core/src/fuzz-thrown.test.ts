@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLeasehold, type LeaseholdOptions } from "./leasehold.ts";
+import type { LeaseholdOptions } from "./create-engine.ts";
+import { createLeasehold } from "./leasehold.ts";
 import { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
 import { jsonCodec } from "./model/codec.ts";

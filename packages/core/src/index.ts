@@ -1,4 +1,5 @@
-export { createLeasehold, type LeaseholdOptions } from "./leasehold.ts";
+export type { LeaseholdOptions } from "./create-engine.ts";
+export { createLeasehold } from "./leasehold.ts";
 export type { Leasehold, LeaseholdApi } from "./api.ts";
 export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
 export type {

@@ -1,76 +1,19 @@
-import { createAsyncScope } from "./async-scope.ts";
 import type { Leasehold } from "./api.ts";
-import { createSystemRuntime, type Runtime } from "./clock.ts";
-import type { Log } from "./contracts/log.ts";
-import type { NotifyAdapter } from "./contracts/notify-adapter.ts";
-import type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
-import type { AnyStateAdapter, GetStateAdapterJobId } from "./contracts/state-adapter.ts";
+import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
+import { createEngine, type LeaseholdOptions } from "./create-engine.ts";
 import { waitForJobSequenceCompletion } from "./engine/await.ts";
 import { cancelJobSequences } from "./engine/cancel.ts";
 import { completeJobSequence } from "./engine/complete-workerless.ts";
 import { deleteJobSequences, pruneJobSequences } from "./engine/delete.ts";
-import { createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
-import type { Engine } from "./engine/engine.ts";
 import { explainJob } from "./engine/explain.ts";
-
-import { createJobTypeRegistry } from "./engine/job-type-registry.ts";
-import { createListening } from "./engine/listening.ts";
-import { longestDurationMs } from "./model/limits.ts";
-import { createNotifier } from "./engine/notifier.ts";
-import { createObserve } from "./engine/observe.ts";
 import * as queries from "./engine/queries.ts";
-import { createRetention } from "./engine/retention.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
-import { createTracer } from "./engine/trace.ts";
 import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
 import { type SequenceView, viewSequence } from "./engine/view.ts";
-import { InvalidOptionError } from "./errors.ts";
-import { withOwnProcess } from "./memory/with-own-process.ts";
-import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
-import { type LeaseholdDefaults, parseDefaults } from "./model/defaults.ts";
-import type { JobTypes } from "./model/job-types.ts";
-import {
-  type OptionNames,
-  optionalInteger,
-  readProperty,
-  requireFunction,
-  requireId,
-  requireNestedOptions,
-  requireOptions,
-} from "./model/option-checks.ts";
+import { requireFunction } from "./model/option-checks.ts";
 import { crashIsolationOf } from "./worker/crash-isolation.ts";
 import { createWorkerBuilder } from "./worker/worker-builder.ts";
-
-export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> {
-  readonly stateAdapter: TStateAdapter;
-  /** From `defineUnionJobTypes` or `defineJobTypes`. */
-  readonly jobTypes: JobTypes<TDefs>;
-  /**
-   * Carries hints between processes. Default: none, and jobs started in other processes are found by polling. Within
-   * this process hints always go at once, between all that share the state adapter.
-   */
-  readonly notifyAdapter?: NotifyAdapter | undefined;
-  readonly observabilityAdapter?: ObservabilityAdapter | undefined;
-  readonly log?: Log | undefined;
-  /** Turns inputs and outputs into stored text. Default: JSON that refuses what it would change. */
-  readonly codec?: Codec | undefined;
-  /** Default: 1 MiB each for input, output and progress. */
-  readonly maxPayloadBytes?: number | undefined;
-  /** How long the store may take to answer one call. Default: 10 seconds. */
-  readonly storeDeadlineMs?: number | undefined;
-  /** How store calls that fail for a passing reason are repeated. */
-  readonly storeRetry?: Partial<StoreRetryOptions> | undefined;
-  /** For all jobs, unless something else is said for a type or a job. */
-  readonly defaults?: LeaseholdDefaults | undefined;
-  /**
-   * Makes the ids of jobs that are started or continued without one: 1 to 200 characters that the store's id type can
-   * hold, never the same twice. Ids that rise with time are cheapest to store. Default: UUIDv7.
-   */
-  readonly createId?: (() => GetStateAdapterJobId<TStateAdapter>) | undefined;
-  /** Time, randomness and ids, for tests. */
-  readonly runtime?: Runtime | undefined;
-}
 
 /** Connects job types to a store. The result starts, steers and reads jobs, and creates workers. */
 export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapter>(
@@ -117,103 +60,4 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
 
   // The one cast: everything below this line is untyped and checked at run time, everything above it is typed.
   return facade as unknown as Leasehold<TDefs, TStateAdapter>;
-};
-
-const knownOptions: OptionNames<keyof LeaseholdOptions<unknown, AnyStateAdapter>> = {
-  stateAdapter: true,
-  jobTypes: true,
-  notifyAdapter: true,
-  observabilityAdapter: true,
-  log: true,
-  codec: true,
-  maxPayloadBytes: true,
-  storeDeadlineMs: true,
-  storeRetry: true,
-  defaults: true,
-  createId: true,
-  runtime: true,
-};
-
-const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
-  passed: LeaseholdOptions<TDefs, TStateAdapter>,
-): Engine => {
-  const options = requireOptions(passed, "createLeasehold", knownOptions) as LeaseholdOptions<
-    TDefs,
-    TStateAdapter
-  >;
-  const runtime = options.runtime ?? createSystemRuntime();
-  requireMethods(runtime, "runtime", ["random", "createId", "createToken"]);
-  requireMethods(readProperty(runtime, "clock"), "runtime.clock", ["now", "monotonic", "setTimer", "soon"]);
-  requireMethods(options.stateAdapter, "stateAdapter", ["createJobs", "claimJobs", "commitOutcomes"]);
-  if (options.notifyAdapter !== undefined) {
-    requireMethods(options.notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
-  }
-  const channels = withOwnProcess(options.stateAdapter, options.notifyAdapter);
-  const codec = options.codec ?? jsonCodec;
-  requireMethods(codec, "codec", ["encode", "decode"]);
-  if (options.log !== undefined) requireFunction(options.log, "log");
-  const observe = createObserve(options.log, options.observabilityAdapter);
-  const jobTypes = createJobTypeRegistry(options.jobTypes);
-  const defaults = parseDefaults(options.defaults);
-  return {
-    store: createDispatch({
-      adapter: options.stateAdapter,
-      runtime,
-      observe,
-      deadlineMs: optionalInteger(options.storeDeadlineMs, "storeDeadlineMs", 10_000, {
-        min: 1,
-        max: longestDurationMs,
-      }),
-      retry: parseStoreRetry(options.storeRetry),
-    }),
-    notifier: createNotifier(channels, observe, runtime.clock),
-    listening: createListening(channels, observe, runtime),
-    observe,
-    tracer: createTracer(options.observabilityAdapter),
-    runtime,
-    codec,
-    maxPayloadBytes: optionalInteger(options.maxPayloadBytes, "maxPayloadBytes", defaultMaxPayloadBytes, {
-      min: 1,
-      max: 2 ** 30,
-    }),
-    jobTypes,
-    defaults,
-    retention: createRetention(defaults.retention, jobTypes.known),
-    createId: parseCreateId(options.createId, options.stateAdapter.idGenerator) ?? runtime.createId,
-    scope: createAsyncScope(),
-  };
-};
-
-/** Ids that are made for us are checked here, where the option can be named; stores check what their id type needs. */
-const parseCreateId = (createId: unknown, idGenerator: unknown): (() => string) | undefined => {
-  const option = createId === undefined ? "stateAdapter.idGenerator" : "createId";
-  const given = createId ?? idGenerator;
-  if (given === undefined) return undefined;
-  const create = requireFunction<() => unknown>(given, option);
-  return () => {
-    const id = create();
-    // A mistakenly async function must not take the process down with an unhandled rejection.
-    if (id instanceof Promise) id.catch(() => undefined);
-    return requireId(id, `${option}()`);
-  };
-};
-
-const parseStoreRetry = (value: unknown = {}): StoreRetryOptions => {
-  const options = requireNestedOptions<keyof StoreRetryOptions>(value, "storeRetry", {
-    maxAttempts: true,
-    initialDelayMs: true,
-    maxDelayMs: true,
-  });
-  const integer = (option: keyof StoreRetryOptions, fallback: number, min: number): number =>
-    optionalInteger(options[option], `storeRetry.${option}`, fallback, { min, max: longestDurationMs });
-  return {
-    maxAttempts: integer("maxAttempts", 3, 1),
-    initialDelayMs: integer("initialDelayMs", 50, 0),
-    maxDelayMs: integer("maxDelayMs", 1_000, 0),
-  };
-};
-
-const requireMethods = (value: unknown, option: string, methods: readonly string[]): void => {
-  const missing = methods.find((method) => typeof readProperty(value, method) !== "function");
-  if (missing !== undefined) throw new InvalidOptionError(option, `must have a method ${missing}`, value);
 };

@@ -1,6 +1,6 @@
 import type { LeaseholdEventName, LeaseholdEvents } from "../contracts/events.ts";
 import type { Notifier } from "./notifier.ts";
-import { type Observe, observeNothing } from "./observe.ts";
+import { isObserved, type Observe } from "./observe.ts";
 
 /**
  * What a transaction wants the world to know once it has committed: hints and events. They are buffered while it runs
@@ -53,7 +53,7 @@ export const createAfterCommit = (
       lost.push(jobId);
     },
     observe:
-      committed || observe === observeNothing
+      committed || !isObserved(observe)
         ? observe
         : (name, data) => {
             events.push({ name, data });

@@ -4,7 +4,7 @@ import type { FailureReason, JobReference, StateJob } from "../model/job.ts";
 import { blockerErrorText } from "../model/blocker-error.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { AfterCommit } from "./after-commit.ts";
-import { jobEventData, observeNothing } from "./observe.ts";
+import { isObserved, jobEventData } from "./observe.ts";
 
 type AppliedResult = Extract<OutcomeResult, { kind: "applied" }>;
 
@@ -18,7 +18,7 @@ export const announceOutcome = (
 ): void => {
   if (outcome.kind === "complete") {
     if (outcome.continuedToId === null) afterCommit.sequenceFinished(job.sequenceId);
-    if (afterCommit.observe !== observeNothing) reportCompletion(afterCommit, job, outcome, result, data);
+    if (isObserved(afterCommit.observe)) reportCompletion(afterCommit, job, outcome, result, data);
   }
   if (outcome.kind === "fail") {
     announceFailure(afterCommit, job, outcome.reason, outcome.error);

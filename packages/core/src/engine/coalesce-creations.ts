@@ -12,13 +12,13 @@ const mostJobsTogether = 1_000;
 const mostJobsToJoin = 100;
 
 /**
- * Starts that happen at the same time share a store call: while one is under way the others gather, and go together when
- * it is done. Each caller still waits for the commit of its own job, and one that cannot be stored fails alone.
+ * A store whose concurrent creations share calls: while one call is under way the others wait, and the next call takes
+ * them all. Each caller still waits for the commit of its own jobs, and a job that cannot be stored fails alone.
  *
- * Only calls without a transaction of their own can share one; and jobs with a deduplication key, which may have to wait
- * for each other, stay out of it.
+ * Calls inside a transaction are passed on as they are. So are jobs with a deduplication key, since they may have to wait
+ * for each other.
  */
-export const coalesceCreations = (store: StateStore, clock: Clock): StateStore["createJobs"] => {
+export const coalesceCreations = (store: StateStore, clock: Clock): StateStore => {
   let waiting: Creation[] = [];
   let sending = false;
 
@@ -65,7 +65,7 @@ export const coalesceCreations = (store: StateStore, clock: Clock): StateStore["
     sending = false;
   };
 
-  return (call) => {
+  const createJobs: StateStore["createJobs"] = (call) => {
     const { jobs, ctx, now } = call;
     const isAlone =
       ctx !== undefined ||
@@ -81,4 +81,6 @@ export const coalesceCreations = (store: StateStore, clock: Clock): StateStore["
       void sendAll();
     });
   };
+
+  return { ...store, createJobs };
 };

@@ -129,8 +129,7 @@ const createContinuation = async (
     announceCreation(afterCommit, created!.job);
     return [created!];
   };
-  const [continuation] = engine.tracer
-    ? await traceStart(engine.tracer, { operation: "continueWith", predecessor: job }, [built], create)
-    : await create([built]);
+  const data = { operation: "continueWith", predecessor: job } as const;
+  const [continuation] = await traceStart(engine.tracer, data, [built], create);
   return { continuation: continuation!.job };
 };

@@ -8,7 +8,6 @@ import type {
 } from "../contracts/state-adapter.ts";
 import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
-import { coalesceCreations } from "./coalesce-creations.ts";
 import { recogniseLostAnswer } from "./lost-answers.ts";
 import type { Observe } from "./observe.ts";
 import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
@@ -184,7 +183,7 @@ export const createDispatch = ({
     storeCalls.map((method) => [method, (args?: CallArguments) => call(method, args)]),
   ) as unknown as Pick<StateStore, (typeof storeCalls)[number]>;
 
-  const store: StateStore = {
+  return {
     ...calls,
     capabilities: adapter.capabilities,
     provideContext: (callback) => adapter.provideContext(callback),
@@ -194,7 +193,6 @@ export const createDispatch = ({
     isRolledBackForOthers: (error) => answerSafely(() => adapter.isRolledBackForOthers(error)),
     close: () => adapter.close(),
   };
-  return { ...store, createJobs: coalesceCreations(store, clock) };
 };
 
 /** About whatever user code may throw: what throws in its turn when it is looked at is nothing that is asked for. */

@@ -49,8 +49,10 @@ const withoutErrorData = <T extends object>(values: T): T => {
   return stripped === error ? values : { ...values, error: stripped };
 };
 
-/** Where nobody listens. */
-export const observeNothing: Observe = () => {};
+const observeNothing: Observe = () => {};
+
+/** False where nobody listens: then events need not even be prepared. */
+export const isObserved = (observe: Observe): boolean => observe !== observeNothing;
 
 export const createObserve = (
   log: Log | undefined,

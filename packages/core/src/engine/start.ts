@@ -65,9 +65,7 @@ const startAll = async (
             await createWithBlockers(engine, inner, afterCommit, traced, callbacks),
           ),
         );
-  const started = engine.tracer
-    ? await traceStart(engine.tracer, { operation, predecessor: null }, jobs, start)
-    : await start(jobs);
+  const started = await traceStart(engine.tracer, { operation, predecessor: null }, jobs, start);
   rememberTypes(engine, started);
   return started;
 };

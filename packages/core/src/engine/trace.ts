@@ -109,14 +109,14 @@ const readTraceContext = (trace: StartTrace): string | null => {
   return typeof text === "string" && storableTraceContext.test(text) ? text : null;
 };
 
-/** Creates jobs inside a span, and gives them its context. */
+/** Creates jobs inside a span and gives them its context; without a tracer it just creates them. */
 export const traceStart = async <T extends { readonly deduplicated: boolean }>(
-  tracer: Tracer,
+  tracer: Tracer | undefined,
   data: Pick<StartTraceData, "operation" | "predecessor">,
   jobs: readonly NewJob[],
   create: (jobs: readonly NewJob[]) => Promise<T[]>,
 ): Promise<T[]> => {
-  const trace = tracer.start({ ...data, jobs });
+  const trace = tracer?.start({ ...data, jobs });
   if (!trace) return create(jobs);
   const traceContext = readTraceContext(trace);
   try {

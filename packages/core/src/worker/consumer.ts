@@ -1,5 +1,5 @@
 import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
-import { observeNothing } from "../engine/observe.ts";
+import { isObserved } from "../engine/observe.ts";
 import { UnknownJobTypeError } from "../errors.ts";
 import { startAttempt } from "./attempt.ts";
 import { reportLostLease } from "./attempt-events.ts";
@@ -117,7 +117,7 @@ export const createConsumer = (
   };
 
   const reportProcessing = ({ job }: HeldJob, delta: 1 | -1): void => {
-    if (engine.observe === observeNothing) return;
+    if (!isObserved(engine.observe)) return;
     const { typeName } = job;
     const { workerId } = settings;
     engine.observe("jobTypeProcessingChange", () => ({ typeName, workerId, delta }));

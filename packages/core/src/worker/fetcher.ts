@@ -1,6 +1,6 @@
 import type { StateJob } from "../model/job.ts";
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
-import { observeNothing } from "../engine/observe.ts";
+import { isObserved } from "../engine/observe.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
 import type { HeldJob } from "./held-jobs.ts";
@@ -46,7 +46,7 @@ export const startFetcher = (
     const durationMs = clock.monotonic() - askedAt;
     engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length, durationMs }));
     const claimed = jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt));
-    if (engine.observe !== observeNothing) claimed.forEach(reportTimeInQueue);
+    if (isObserved(engine.observe)) claimed.forEach(reportTimeInQueue);
     consumer.accept(claimed);
     return jobs;
   };
