@@ -2,7 +2,7 @@ import { CliError } from "./cli-error.ts";
 import type { FoundConfig } from "./config/find-config.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { Output } from "./output/output.ts";
-import type { GlobalOptions } from "./program.ts";
+import type { GlobalOptions } from "./global-options.ts";
 import type { OpenedStore } from "./store/store.ts";
 
 export interface StoreNeeds {

@@ -6,7 +6,8 @@ import { describeUsageError } from "./output/describe-usage-error.ts";
 import { createOutput, type Output } from "./output/output.ts";
 import { printable } from "./output/printable.ts";
 import { createRedactor, type Redactor } from "./output/redact.ts";
-import { createProgram, type GlobalOptions } from "./program.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { createProgram } from "./program.ts";
 
 const createContext = (options: GlobalOptions, output: Output, redactor: Redactor): CommandContext => {
   const cwd = process.cwd();

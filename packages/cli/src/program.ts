@@ -1,25 +1,13 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import type { CommandContext } from "./command-context.ts";
-import type { ExitCode } from "./exit-codes.ts";
 import { addCompletionCommands } from "./program/completion-commands.ts";
 import { addFailedCommands } from "./program/failed-commands.ts";
 import { addJobCommands } from "./program/job-commands.ts";
 import { addOperatorCommands } from "./program/operator-commands.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import type { Run } from "./program/run.ts";
 import { addWorkerCommands } from "./program/worker-commands.ts";
 import { parseDuration } from "./options/values.ts";
-
-export interface GlobalOptions {
-  readonly store?: string;
-  readonly config?: string;
-  readonly schema?: string;
-  readonly tablePrefix?: string;
-  readonly timeout: number;
-  readonly json?: boolean;
-}
-
-/** Runs a command's work. What it needs is loaded only then, so that help and completion are quick. */
-export type Run = (work: (context: CommandContext) => Promise<ExitCode>) => Promise<void>;
 
 const version = (
   JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }

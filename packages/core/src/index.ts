@@ -126,15 +126,8 @@ export type {
   SequenceJobTypes,
   SequenceTypesReaching,
 } from "./model/job-type-navigation.ts";
-export {
-  defineJobTypes,
-  defineUnionJobTypes,
-  type JobTypeOptions,
-  type JobTypes,
-  type JobTypeSettings,
-  type TypeOnly,
-  typeOnly,
-} from "./model/job-types.ts";
+export { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./model/job-types.ts";
+export type { JobTypeOptions, JobTypeSettings, TypeOnly } from "./model/job-type-options.ts";
 export { type LeaseholdDefaults, patientRetries } from "./model/defaults.ts";
 export type { RetentionOptions } from "./model/retention.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";

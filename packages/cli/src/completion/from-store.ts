@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CommandContext } from "../command-context.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../global-options.ts";
 import type { FoundConfig } from "../config/find-config.ts";
 import { formatMoment } from "../output/amounts.ts";
 import { oneLine } from "../output/printable.ts";

@@ -1,7 +1,8 @@
 import { Argument, type Command } from "commander";
 import { filesWanted, shells } from "../completion/scripts.ts";
 import { exitCodes } from "../exit-codes.ts";
-import type { GlobalOptions, Run } from "../program.ts";
+import type { GlobalOptions } from "../global-options.ts";
+import type { Run } from "./run.ts";
 
 /** completion, and the hidden command that its scripts call. */
 export const addCompletionCommands = (program: Command, run: Run): void => {

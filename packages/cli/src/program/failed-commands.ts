@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addFilterOptions } from "../options/job-filter.ts";
 import { parseInteger, parseSchedule } from "../options/values.ts";
-import type { Run } from "../program.ts";
+import type { Run } from "./run.ts";
 
 const addChoice = (command: Command): Command =>
   addFilterOptions(command, { status: false })

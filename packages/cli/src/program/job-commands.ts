@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { addFilterOptions } from "../options/job-filter.ts";
 import { parseDuration, parseInput, parseInteger, parseSchedule } from "../options/values.ts";
-import type { Run } from "../program.ts";
+import type { Run } from "./run.ts";
 
 const largestPriority = 2 ** 31 - 1;
 

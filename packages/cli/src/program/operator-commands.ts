@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { collect, parseDuration, parseInteger } from "../options/values.ts";
-import type { Run } from "../program.ts";
+import type { Run } from "./run.ts";
 
 /** migrate, stats, top, prune, doctor, bench. */
 export const addOperatorCommands = (program: Command, run: Run): void => {

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { collect, parseDuration, parseInteger } from "../options/values.ts";
-import type { Run } from "../program.ts";
+import type { Run } from "./run.ts";
 
 /** worker run. */
 export const addWorkerCommands = (program: Command, run: Run): void => {

@@ -2,7 +2,7 @@ import type { CreatedStateJob, JobOutcome, NewJob } from "../contracts/state-ada
 import { InvalidOptionError, ProcessMisuseError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
-import type { RuntimeJobType } from "../model/job-types.ts";
+import type { RuntimeJobType } from "../model/job-type-options.ts";
 import { requireOptions } from "../model/option-checks.ts";
 import type { AfterCommit } from "./after-commit.ts";
 import { type Engine, runInScope } from "./engine.ts";

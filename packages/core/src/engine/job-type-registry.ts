@@ -4,7 +4,8 @@ import {
   SchemaValidationError,
   UnknownJobTypeError,
 } from "../errors.ts";
-import type { AnyJobTypes, RuntimeJobType } from "../model/job-types.ts";
+import type { RuntimeJobType } from "../model/job-type-options.ts";
+import type { AnyJobTypes } from "../model/job-types.ts";
 import { isInstance, readProperty } from "../model/option-checks.ts";
 
 /** What core knows at run time about job types. */

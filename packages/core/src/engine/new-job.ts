@@ -2,7 +2,7 @@ import type { NewJob, NewJobDeduplication } from "../contracts/state-adapter.ts"
 import { InvalidOptionError, UnknownJobTypeError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { StateJob } from "../model/job.ts";
-import type { RuntimeJobType } from "../model/job-types.ts";
+import type { RuntimeJobType } from "../model/job-type-options.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import {
   type OptionNames,
@@ -15,7 +15,7 @@ import {
   requireNestedOptions,
   requireOneOf,
 } from "../model/option-checks.ts";
-import { parseSchedule } from "../model/schedule.ts";
+import { parseSchedule } from "../model/parse-schedule.ts";
 import type { Engine } from "./engine.ts";
 import { validateAgainstSchema } from "./job-type-registry.ts";
 

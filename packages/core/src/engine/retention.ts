@@ -1,5 +1,5 @@
 import type { PruneRule } from "../contracts/state-adapter.ts";
-import type { RuntimeJobType } from "../model/job-types.ts";
+import type { RuntimeJobType } from "../model/job-type-options.ts";
 import type { RetentionOptions } from "../model/retention.ts";
 
 /** What workers remove in the background; the rules of a moment, or none at all where everything is kept. */

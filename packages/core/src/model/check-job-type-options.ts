@@ -1,6 +1,6 @@
 import { InvalidOptionError } from "../errors.ts";
 import type { OnBlockerFailure } from "./job.ts";
-import type { JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-types.ts";
+import type { JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-type-options.ts";
 import { largestInt32, longestDurationMs } from "./limits.ts";
 import {
   type OptionNames,

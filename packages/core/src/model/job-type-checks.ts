@@ -6,7 +6,7 @@ import type {
   DefineParsed,
   IsInternal,
 } from "./job-type-markers.ts";
-import type { JobTypeOptions, TypeOnly } from "./job-types.ts";
+import type { JobTypeOptions, TypeOnly } from "./job-type-options.ts";
 import type { JsonCompatible } from "./json-compatible.ts";
 import type { AnyStandardSchema, SchemaInput, SchemaOutput } from "./standard-schema.ts";
 

@@ -15,7 +15,7 @@ import { JobAttemptEndedError, JobTimeoutError } from "../errors.ts";
 import { decodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
-import type { RuntimeJobType } from "../model/job-types.ts";
+import type { RuntimeJobType } from "../model/job-type-options.ts";
 import { restoreError, toStoredErrorText } from "../model/stored-error.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import {

@@ -3,7 +3,7 @@ import { ProcessMisuseError, RescheduleJobError, UnrecoverableJobError } from ".
 import type { StateJob } from "../model/job.ts";
 import { isInstance } from "../model/option-checks.ts";
 import { retryDelayMs, type RetryPolicy } from "../model/retry-policy.ts";
-import { parseSchedule } from "../model/schedule.ts";
+import { parseSchedule } from "../model/parse-schedule.ts";
 import { toStoredErrorText } from "../model/stored-error.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
