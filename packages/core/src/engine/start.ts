@@ -66,7 +66,10 @@ const startAll = async (
           ),
         );
   const started = await traceStart(engine.tracer, { operation, predecessor: null }, jobs, start);
-  rememberTypes(engine, started);
+  rememberTypes(
+    engine,
+    started.map(({ sequence }) => sequence),
+  );
   return started;
 };
 
