@@ -4,6 +4,7 @@ export type * from "./contracts/events.ts";
 export type * from "./contracts/notify-adapter.ts";
 export type * from "./contracts/observability-adapter.ts";
 export type * from "./contracts/state-adapter.ts";
+export { requirePart } from "./contracts/optional-parts.ts";
 export { hasAttemptsLeft } from "./contracts/attempts.ts";
 export { createdStateJob } from "./contracts/created-job.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./contracts/lease-checks.ts";
@@ -26,6 +27,7 @@ export {
   JobNotFoundError,
   LeaseholdError,
   StateNotInTransactionError,
+  StorePartMissingError,
   TransactionSelfDeadlockError,
 } from "./errors.ts";
 export { BrokerTimeoutError, withDeadline } from "./notifications/deadline.ts";

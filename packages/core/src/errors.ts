@@ -218,6 +218,20 @@ export class AdapterClosedError extends LeaseholdError {
   }
 }
 
+/** The state adapter does not offer an optional part of its contract that the operation needs. */
+export class StorePartMissingError extends LeaseholdError {
+  readonly part: string;
+  readonly operation: string;
+  constructor(part: string, operation: string, offeredBy: readonly string[]) {
+    super(
+      "StorePartMissing",
+      `${operation} needs the part \`${part}\` of the state adapter, which this adapter does not offer. Adapters that do: ${offeredBy.join(", ")}.`,
+    );
+    this.part = part;
+    this.operation = operation;
+  }
+}
+
 /** A store call did not answer in time. Whether it took effect is unknown. */
 export class StoreCallTimeoutError extends LeaseholdError {
   readonly operation: string;

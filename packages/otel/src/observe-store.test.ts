@@ -129,4 +129,11 @@ describe("gauges from the store", () => {
     ]);
     expect(await telemetry.series("leasehold.store.jobs")).toHaveLength(1);
   });
+
+  it("are refused for a state adapter without statistics", () => {
+    const { statistics: _statistics, ...jobsOnly } = createInProcessStateAdapter();
+    expect(() => createTelemetry().adapter.observeStore(jobsOnly)).toThrow(
+      expect.objectContaining({ code: "StorePartMissing", operation: "observeStore" }),
+    );
+  });
 });

@@ -3,6 +3,7 @@ import {
   InvalidOptionError,
   type LeaseholdEventName,
   type ObservabilityAdapter,
+  requirePart,
 } from "leasehold/adapter";
 import { createAttemptTracing } from "./attempt-span.ts";
 import { createCounters } from "./counters.ts";
@@ -46,8 +47,9 @@ export const createOtelObservabilityAdapter = (
     ...mergeHandlers(counters, createHistograms(meter, metricPrefix), messaging?.events ?? {}),
     tracing: { start: messaging ? messaging.measureStarts(start) : start, attempt },
     observeStore: (stateAdapter, passed = {}) => {
-      if (typeof stateAdapter?.measureBacklog !== "function")
+      if (typeof stateAdapter?.getTime !== "function")
         throw new InvalidOptionError("stateAdapter", "must be a state adapter", stateAdapter);
+      requirePart(stateAdapter, "statistics", "observeStore");
       return gauges.observe(stateAdapter, checkObserveStoreOptions(passed));
     },
   };

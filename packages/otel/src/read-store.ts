@@ -1,4 +1,4 @@
-import type { AnyStateAdapter, JobCount, LaneBacklog } from "leasehold/adapter";
+import { type AnyStateAdapter, type JobCount, type LaneBacklog, requirePart } from "leasehold/adapter";
 
 /** What the store says of its jobs at one moment. */
 export interface StoreReading {
@@ -18,7 +18,7 @@ const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }
 /** Completed jobs are not counted: they are most of the table, and no backlog. */
 export const readStore = async (store: AnyStateAdapter, scanLimit: number): Promise<StoreReading> => {
   const now = await store.getTime();
-  const lanes = await store.measureBacklog({ cap: scanLimit });
+  const lanes = await requirePart(store, "statistics", "observeStore").measureBacklog({ cap: scanLimit });
   const oldestRunnableAgeMs = new Map<string, number>();
   const expiredLeases = new Map<string, number>();
   for (const { queue, oldestRunnableAt, expired } of lanes) {

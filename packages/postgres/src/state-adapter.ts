@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BaseStateAdapterContext, StateAdapter, StateCall } from "leasehold/adapter";
+import type { BaseStateAdapterContext, StateAdapter, StateCall, Statistics } from "leasehold/adapter";
 import {
   InvalidOptionError,
   isolationLevels,
@@ -75,6 +75,7 @@ export interface PgStateAdapter<
   TContext extends BaseStateAdapterContext = BaseStateAdapterContext,
   TJobId extends string = string,
 > extends StateAdapter<TTxContext, TContext, TJobId> {
+  readonly statistics: Statistics<TTxContext>;
   /** Brings the schema up to date. Safe from any number of processes at once. */
   migrate(): Promise<void>;
   /** What has been applied and what `migrate` would do. */
@@ -225,9 +226,12 @@ export const createPgStateAdapter = async <
     getBlockers: checked("getBlockers", (call) => getBlockers(database, call)),
     listBlockedJobs: checked("listBlockedJobs", (call) => listBlockedJobs(database, call)),
     countJobs: checked("countJobs", (call) => countJobs(database, call)),
-    measureBacklog: checked("measureBacklog", (call) => measureBacklog(database, call)),
-    listRecentlyFinished: checked("listRecentlyFinished", (call) => listRecentlyFinished(database, call)),
     countAhead: checked("countAhead", (call) => countAhead(database, call)),
+
+    statistics: {
+      measureBacklog: checked("measureBacklog", (call) => measureBacklog(database, call)),
+      listRecentlyFinished: checked("listRecentlyFinished", (call) => listRecentlyFinished(database, call)),
+    },
 
     close: async () => {
       closed = true;

@@ -99,7 +99,7 @@ it("no call of a worker or a starter goes through a whole table", async () => {
   await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: Date.now() + 100_000 });
   await adapter.cancelSequences({ sequenceIds: [first.id], error: "stopped" });
   await adapter.countAhead({ jobId: second.id });
-  await adapter.measureBacklog({ cap: 10 });
+  await adapter.statistics.measureBacklog({ cap: 10 });
   await adapter.getSequences({ sequenceIds: [first.id] });
   await adapter.getBlockers({ jobIds: [waiting.id] });
   await adapter.listBlockedJobs({ sequenceId: first.id, limit: 10, after: null });

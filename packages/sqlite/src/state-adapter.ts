@@ -5,6 +5,7 @@ import {
   isolationLevels,
   resolveSchedule,
   type StateAdapter,
+  type Statistics,
 } from "leasehold/adapter";
 import { createBusyRetry } from "./connection/busy-retry.ts";
 import { type AfterCommit, createCheckpoints } from "./connection/checkpoints.ts";
@@ -34,6 +35,7 @@ export interface SqliteStateAdapter<
   TContext extends object = SqliteFileContext,
   TJobId extends string = string,
 > extends StateAdapter<TContext & SqliteTransactionContext, TContext, TJobId> {
+  readonly statistics: Statistics<TContext & SqliteTransactionContext>;
   /** Brings the tables up to date. Safe to call again, and from several processes at once. */
   migrate(): Promise<MigrationStatus>;
   /** What `migrate` has done and would do, with its SQL. */
@@ -186,11 +188,14 @@ export async function createSqliteStateAdapter(
     getBlockers: (call) => read("getBlockers", call, (db) => operations.getBlockers(db, call.jobIds)),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (db) => operations.listBlockedJobs(db, call)),
     countJobs: (call) => read("countJobs", call, (db) => operations.countJobs(db, call.filter)),
-    measureBacklog: (call) =>
-      read("measureBacklog", call, (db, at) => operations.measureBacklog(db, call.cap, at)),
-    listRecentlyFinished: (call) =>
-      read("listRecentlyFinished", call, (db) => operations.listRecentlyFinished(db, call)),
     countAhead: (call) => read("countAhead", call, (db, at) => operations.countAhead(db, call.jobId, at)),
+
+    statistics: {
+      measureBacklog: (call) =>
+        read("measureBacklog", call, (db, at) => operations.measureBacklog(db, call.cap, at)),
+      listRecentlyFinished: (call) =>
+        read("listRecentlyFinished", call, (db) => operations.listRecentlyFinished(db, call)),
+    },
 
     close: () => (closing ??= close()),
   };

@@ -69,10 +69,12 @@ describe("sampling", () => {
     const job = { queue: "default", typeName: "mail", status: "completed", createdAt: at - 5_000 } as const;
     const fast = {
       ...stateAdapter,
-      measureBacklog: async () => [],
-      // 5,000 of them in the last half second.
-      listRecentlyFinished: async () =>
-        Array.from({ length: 5_000 }, (_, n) => ({ ...job, finishedAt: at - Math.floor(n / 10) })),
+      statistics: {
+        measureBacklog: async () => [],
+        // 5,000 of them in the last half second.
+        listRecentlyFinished: async () =>
+          Array.from({ length: 5_000 }, (_, n) => ({ ...job, finishedAt: at - Math.floor(n / 10) })),
+      },
     };
     const { perSecond } = await createSampler({ stateAdapter: fast, getTime: async () => at })();
     expect(Math.round(perSecond / 100)).toBe(100);

@@ -1,4 +1,9 @@
-import type { AnyStateAdapter, LaneBacklog, RecentlyFinishedJob } from "leasehold/adapter";
+import {
+  type AnyStateAdapter,
+  type LaneBacklog,
+  type RecentlyFinishedJob,
+  requirePart,
+} from "leasehold/adapter";
 import { formatCount } from "../output/amounts.ts";
 
 /** How many more there are hardly matters, and counting them is work for the store. */
@@ -47,7 +52,9 @@ export const readBacklog = async (
   stateAdapter: AnyStateAdapter,
   { queue }: QueueChoice,
 ): Promise<LaneBacklog[]> => {
-  const lanes = await stateAdapter.measureBacklog({ cap: countCap });
+  const lanes = await requirePart(stateAdapter, "statistics", "Counting jobs").measureBacklog({
+    cap: countCap,
+  });
   return lanes
     .filter((lane) => queue === undefined || queue.includes(lane.queue))
     .sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
@@ -91,7 +98,10 @@ export const readRecent = async (
   stateAdapter: AnyStateAdapter,
   { from, queue }: QueueChoice & { readonly from: number },
 ): Promise<Recent> => {
-  const jobs = await stateAdapter.listRecentlyFinished({ from, limit: sampleSize });
+  const jobs = await requirePart(stateAdapter, "statistics", "Measuring rates").listRecentlyFinished({
+    from,
+    limit: sampleSize,
+  });
   return {
     jobs: jobs.filter((job) => queue === undefined || queue.includes(job.queue)),
     isCut: jobs.length >= sampleSize,

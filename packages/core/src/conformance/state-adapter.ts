@@ -1,65 +1,37 @@
+import assert from "node:assert/strict";
+import { type PartName, partNames } from "../contracts/optional-parts.ts";
 import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture } from "./state-fixture.ts";
-import { defineStateSuite } from "./state-suite.ts";
-import type { StateSuite } from "./state-suite.ts";
-import { describeAddJobBlockers } from "./state/add-job-blockers.ts";
-import { describeAttempts } from "./state/attempts.ts";
-import { describeBacklog } from "./state/backlog.ts";
-import { describeCancelSequences } from "./state/cancel-sequences.ts";
-import { describeClaimJobs } from "./state/claim-jobs.ts";
-import { describeClaimOrder } from "./state/claim-order.ts";
-import { describeClose } from "./state/close.ts";
-import { describeCommitOutcomes } from "./state/commit-outcomes.ts";
-import { describeConcurrency } from "./state/concurrency.ts";
-import { describeCreateJobs } from "./state/create-jobs.ts";
-import { describeDeduplication } from "./state/deduplication.ts";
-import { describeDeleteSequences } from "./state/delete-sequences.ts";
-import { describeFailureCascade } from "./state/failure-cascade.ts";
-import { describeFencing } from "./state/fencing.ts";
-import { describeLockJob } from "./state/lock-job.ts";
-import { describeLockSequence } from "./state/lock-sequence.ts";
-import { describeNextRunnableIn } from "./state/next-runnable-in.ts";
-import { describePruneSequences } from "./state/prune-sequences.ts";
-import { describeReads } from "./state/reads.ts";
-import { describeReapExpiredLeases } from "./state/reap-expired-leases.ts";
-import { describeRedriveJobs } from "./state/redrive-jobs.ts";
-import { describeRenewLeases } from "./state/renew-leases.ts";
-import { describeTime } from "./state/time.ts";
-import { describeTransactions } from "./state/transactions.ts";
-import { describeUnblocking } from "./state/unblocking.ts";
+import { defineStateSuite, type StateSuites } from "./state-suite.ts";
+import { jobsSuites } from "./state/jobs/suites.ts";
+import { statisticsSuites } from "./state/statistics/suites.ts";
 
-const suites: Readonly<Record<string, (suite: StateSuite) => void>> = {
-  createJobs: describeCreateJobs,
-  deduplication: describeDeduplication,
-  addJobBlockers: describeAddJobBlockers,
-  claimJobs: describeClaimJobs,
-  "claim order": describeClaimOrder,
-  renewLeases: describeRenewLeases,
-  lockJob: describeLockJob,
-  lockSequence: describeLockSequence,
-  commitOutcomes: describeCommitOutcomes,
-  fencing: describeFencing,
-  unblocking: describeUnblocking,
-  "failure cascade": describeFailureCascade,
-  attempts: describeAttempts,
-  reapExpiredLeases: describeReapExpiredLeases,
-  cancelSequences: describeCancelSequences,
-  redriveJobs: describeRedriveJobs,
-  deleteSequences: describeDeleteSequences,
-  pruneSequences: describePruneSequences,
-  "measureBacklog and listRecentlyFinished": describeBacklog,
-  reads: describeReads,
-  nextRunnableIn: describeNextRunnableIn,
-  transactions: describeTransactions,
-  concurrency: describeConcurrency,
-  time: describeTime,
-  close: describeClose,
-};
+const optionalSuites: Readonly<Record<PartName, StateSuites>> = { statistics: statisticsSuites };
 
-/** Holds a state adapter to its contract. Every store passes all of it; what it may leave out, its capabilities say. */
+/**
+ * Holds a state adapter to its contract. Every store passes all of the jobs part, and of each optional part either all or
+ * nothing: a part that it leaves out has to be named in the fixture, with the reason.
+ */
 export const stateAdapterConformance = (runner: ConformanceRunner, fixture: StateAdapterFixture): void => {
   runner.describe("state adapter conformance", () => {
-    for (const [name, describeSuite] of Object.entries(suites))
-      defineStateSuite(runner, fixture, name, describeSuite);
+    const defineSuites = (suites: StateSuites): void => {
+      for (const [name, describeSuite] of Object.entries(suites))
+        defineStateSuite(runner, fixture, name, describeSuite);
+    };
+
+    defineSuites(jobsSuites);
+    for (const part of partNames) {
+      const reason = fixture.without?.[part];
+      if (reason === undefined) runner.describe(part, () => defineSuites(optionalSuites[part]));
+      else
+        runner.it(`${part}: skipped, the adapter does not offer it (${reason})`, async () => {
+          const { adapter, destroy } = await fixture.create();
+          try {
+            assert.equal(adapter[part], undefined, `The adapter offers ${part}: remove it from \`without\`.`);
+          } finally {
+            await destroy();
+          }
+        });
+    }
   });
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { AnyStateAdapter, NewJob } from "../contracts/state-adapter.ts";
+import type { AnyStateAdapter, NewJob, PartName } from "../contracts/state-adapter.ts";
 import { immediately } from "../model/schedule.ts";
 
 export interface StateAdapterUnderTest {
@@ -12,6 +12,8 @@ export interface StateAdapterUnderTest {
 export interface StateAdapterFixture {
   /** An adapter over an empty store of its own. */
   create(): Promise<StateAdapterUnderTest>;
+  /** The optional parts of the contract that the adapter does not offer, each with the reason. */
+  readonly without?: Readonly<Partial<Record<PartName, string>>> | undefined;
 }
 
 /** The `now` of every test that does not say otherwise: far from the real one, so that a store's own clock shows. */

@@ -15,6 +15,9 @@ export interface StateSuite {
   testAlone(name: string, test: StateTest, timeoutMs?: number): void;
 }
 
+/** The tests of a part, by what they are about. */
+export type StateSuites = Readonly<Record<string, (suite: StateSuite) => void>>;
+
 export const defineStateSuite = (
   runner: ConformanceRunner,
   fixture: StateAdapterFixture,

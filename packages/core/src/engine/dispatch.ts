@@ -1,8 +1,10 @@
 import { type Runtime, sleep } from "../clock.ts";
+import { partMethods, partNames } from "../contracts/optional-parts.ts";
 import type {
   AnyStateAdapter,
   CreatedStateJob,
   NewJob,
+  OptionalParts,
   StateAdapter,
   StateCall,
 } from "../contracts/state-adapter.ts";
@@ -60,8 +62,6 @@ const storeCalls = [
   "getBlockers",
   "listBlockedJobs",
   "countJobs",
-  "measureBacklog",
-  "listRecentlyFinished",
   "countAhead",
 ] as const satisfies readonly (keyof StateStore)[];
 
@@ -88,34 +88,35 @@ export const createDispatch = ({
     return sleep(clock, longest * (0.5 + random() / 2));
   };
 
-  const invoke = (method: (typeof storeCalls)[number], args: unknown): Promise<unknown> =>
-    (adapter[method] as (args: unknown) => Promise<unknown>)(args);
+  const invoke = (owner: object, method: string, args: unknown): Promise<unknown> =>
+    (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(args);
 
   const invokeInTransaction = (
-    method: (typeof storeCalls)[number],
+    owner: object,
+    method: string,
     args: CallArguments | undefined,
     made: Try,
   ): Promise<unknown> =>
     adapter.runInTransaction(async (ctx) => {
       // The deadline is for the call, too: a transaction that stays open holds up others.
-      const answer = await withDeadline(clock, method, deadlineMs, invoke(method, { ...args, ctx }));
+      const answer = await withDeadline(clock, method, deadlineMs, invoke(owner, method, { ...args, ctx }));
       // Nobody waits any more: let it roll back instead of committing unseen.
       if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
       made.answer = answer;
       return answer;
     });
 
-  const call = async (
-    method: (typeof storeCalls)[number],
-    args: CallArguments | undefined,
-  ): Promise<unknown> => {
+  /** `owner` is the adapter, or the part of it that has the method. */
+  const call = async (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
     const recognise = args?.ctx === undefined ? recogniseLostAnswer[method] : undefined;
     let earlier: Try | undefined;
     for (let attempt = 1; ; attempt++) {
       const current: Try = { answer: undefined, isOver: false };
       try {
         const repeated = attempt > 1 && method === "claimJobs" ? { ...args, retried: true } : args;
-        const made = recognise ? invokeInTransaction(method, args, current) : invoke(method, repeated);
+        const made = recognise
+          ? invokeInTransaction(owner, method, args, current)
+          : invoke(owner, method, repeated);
         const answer = await withDeadline(clock, method, deadlineMs, made);
         return earlier && recognise ? recognise(earlier.answer as never, answer as never) : answer;
       } catch (error) {
@@ -168,23 +169,37 @@ export const createDispatch = ({
     jobs: readonly NewJob[],
     error: JobAlreadyExistsError,
   ): Promise<CreatedStateJob[]> => {
-    const stored = (await call("getJobs", { jobIds: jobs.map(({ id }) => id) })) as (StateJob | undefined)[];
+    const stored = (await call(adapter, "getJobs", { jobIds: jobs.map(({ id }) => id) })) as (
+      | StateJob
+      | undefined
+    )[];
     const isForeign = (job: NewJob, found: StateJob | undefined): boolean =>
       found === undefined ? job.deduplication === null : !isSameJob(job, found);
     if (jobs.some((job, index) => isForeign(job, stored[index]))) throw error;
     const duplicates = jobs.filter((_job, index) => stored[index] === undefined);
     const answers =
-      duplicates.length === 0 ? [] : ((await call("createJobs", { jobs: duplicates })) as CreatedStateJob[]);
+      duplicates.length === 0
+        ? []
+        : ((await call(adapter, "createJobs", { jobs: duplicates })) as CreatedStateJob[]);
     let next = 0;
     return stored.map((job) => (job === undefined ? answers[next++]! : { job, deduplicated: false }));
   };
 
-  const calls = Object.fromEntries(
-    storeCalls.map((method) => [method, (args?: CallArguments) => call(method, args)]),
-  ) as unknown as Pick<StateStore, (typeof storeCalls)[number]>;
+  const callsOf = (owner: object, methods: readonly string[]): unknown =>
+    Object.fromEntries(
+      methods.map((method) => [method, (args?: CallArguments) => call(owner, method, args)]),
+    );
+
+  const parts = Object.fromEntries(
+    partNames.map((part) => {
+      const offered = adapter[part];
+      return [part, offered && callsOf(offered, Object.keys(partMethods[part]))];
+    }),
+  ) as OptionalParts<object>;
 
   return {
-    ...calls,
+    ...(callsOf(adapter, storeCalls) as Pick<StateStore, (typeof storeCalls)[number]>),
+    ...parts,
     capabilities: adapter.capabilities,
     provideContext: (callback) => adapter.provideContext(callback),
     runInTransaction,

@@ -1,6 +1,6 @@
 import { systemClock } from "../clock.ts";
 import type { Clock } from "../clock.ts";
-import type { StateAdapter, StateCall } from "../contracts/state-adapter.ts";
+import type { StateAdapter, StateCall, Statistics } from "../contracts/state-adapter.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
 import { requireOptions } from "../model/option-checks.ts";
@@ -23,7 +23,9 @@ import type { StoreView } from "./store-view.ts";
 import { createClient, createTransactions } from "./transactions.ts";
 import type { InProcessContext } from "./transactions.ts";
 
-export type InProcessStateAdapter = StateAdapter<InProcessContext, InProcessContext>;
+export interface InProcessStateAdapter extends StateAdapter<InProcessContext, InProcessContext> {
+  readonly statistics: Statistics<InProcessContext>;
+}
 
 export interface InProcessStateAdapterOptions {
   /** The store's clock; the system's by default. */
@@ -142,11 +144,14 @@ export const createInProcessStateAdapter = (
       read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (view) => listBlockedJobs(view, call)),
     countJobs: (call) => read("countJobs", call, (view) => countJobs(view, call.filter)),
-    measureBacklog: (call) =>
-      read("measureBacklog", call, (view, now) => measureBacklog(view, call.cap, now)),
-    listRecentlyFinished: (call) =>
-      read("listRecentlyFinished", call, (view) => listRecentlyFinished(view, call)),
     countAhead: (call) => read("countAhead", call, (view, now) => countAhead(view, call.jobId, now)),
+
+    statistics: {
+      measureBacklog: (call) =>
+        read("measureBacklog", call, (view, now) => measureBacklog(view, call.cap, now)),
+      listRecentlyFinished: (call) =>
+        read("listRecentlyFinished", call, (view) => listRecentlyFinished(view, call)),
+    },
 
     close: async () => {
       closed = true;

@@ -1,3 +1,5 @@
+import { partMethods } from "../contracts/optional-parts.ts";
+
 export type AnyMethod = (...args: unknown[]) => unknown;
 
 const methodNames = (adapter: object): Set<string> => {
@@ -13,7 +15,7 @@ const methodNames = (adapter: object): Set<string> => {
 };
 
 /**
- * An adapter whose methods pass through `wrap`; what is not a method is read from the original each time. Works on
+ * An adapter whose methods, and those of its optional parts, pass through `wrap`; what is not a method is read from the original each time. Works on
  * object literals and on instances of classes, frozen or not, which neither a spread nor a Proxy would.
  */
 export const wrapAdapter = <TAdapter extends object>(
@@ -26,6 +28,8 @@ export const wrapAdapter = <TAdapter extends object>(
     const original = source[name];
     if (typeof original === "function") {
       wrapped[name] = wrap(name, (...args) => (original as AnyMethod).apply(adapter, args));
+    } else if (Object.hasOwn(partMethods, name) && typeof original === "object" && original !== null) {
+      wrapped[name] = wrapAdapter(original, wrap);
     } else {
       Object.defineProperty(wrapped, name, { enumerable: true, get: () => source[name] });
     }

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { requirePart } from "../../../contracts/optional-parts.ts";
+import type { LaneBacklog } from "../../../contracts/state-adapter.ts";
+import { baseTime } from "../../state-fixture.ts";
+import { completion, failure } from "../../state-scenario.ts";
+import type { StateScenario } from "../../state-scenario.ts";
+import type { StateSuite } from "../../state-suite.ts";
+
+const measure = async (
+  { adapter, queue }: StateScenario,
+  cap = 100,
+  now = baseTime,
+): Promise<LaneBacklog[]> => {
+  const { measureBacklog } = requirePart(adapter, "statistics", "The suite of measureBacklog");
+  const lanes = await measureBacklog({ cap, now });
+  return lanes.filter((lane) => lane.queue === queue).sort((a, b) => (a.typeName < b.typeName ? -1 : 1));
+};
+
+const nothing = {
+  runnable: 0,
+  later: 0,
+  running: 0,
+  expired: 0,
+  blocked: 0,
+  failed: 0,
+  oldestRunnableAt: null,
+};
+
+export const describeMeasureBacklog = ({ testAlone: test }: StateSuite): void => {
+  test("counts what has not completed, by queue and type", async (scenario) => {
+    const { queue, typeName } = scenario;
+    assert.deepEqual(await measure(scenario), []);
+    const lanes = { a: `${typeName}-a`, b: `${typeName}-b` };
+    const start = (type: string, overrides = {}, now = baseTime) =>
+      scenario.start({ typeName: type, sequenceTypeName: type, ...overrides }, now);
+    const first = await start(lanes.a, {}, baseTime - 500);
+    await start(lanes.a, { priority: 5 }, baseTime - 100);
+    await start(lanes.a, { schedule: { afterMs: 60_000 } });
+    await scenario.endWorkerless(await start(lanes.a), failure);
+    await scenario.endWorkerless(await start(lanes.a), completion);
+    await scenario.startBlocked([first], { typeName: lanes.b, sequenceTypeName: lanes.b });
+    await scenario.endWorkerless(await start("all-done"), completion);
+    assert.deepEqual(await measure(scenario), [
+      {
+        queue,
+        typeName: lanes.a,
+        ...nothing,
+        runnable: 2,
+        later: 1,
+        failed: 1,
+        oldestRunnableAt: baseTime - 500,
+      },
+      { queue, typeName: lanes.b, ...nothing, blocked: 1 },
+    ]);
+    const claimed = await scenario.claim({
+      typeNames: [lanes.a],
+      limit: 1,
+      leaseMs: 1_000,
+    });
+    assert.equal(claimed.length, 1);
+    assert.deepEqual((await measure(scenario))[0], {
+      queue,
+      typeName: lanes.a,
+      ...nothing,
+      runnable: 1,
+      later: 1,
+      running: 1,
+      failed: 1,
+      oldestRunnableAt: baseTime - 500,
+    });
+    const later = (await measure(scenario, 100, baseTime + 2_000))[0];
+    assert.deepEqual([later?.running, later?.expired], [1, 1]);
+    // What was for later comes due, whether or not anybody has claimed since.
+    const due = (await measure(scenario, 100, baseTime + 60_000))[0];
+    assert.deepEqual([due?.runnable, due?.later], [2, 0]);
+  });
+
+  test("counts up to the cap, and finds the oldest beyond it", async (scenario) => {
+    await scenario.startMany(Array.from({ length: 12 }, () => ({ priority: 7 })));
+    await scenario.startMany(Array.from({ length: 12 }, () => ({ schedule: { afterMs: 60_000 } })));
+    await scenario.start({ priority: -3 }, baseTime - 9_000);
+    const blocker = await scenario.start();
+    for (let n = 0; n < 6; n += 1) await scenario.startBlocked([blocker]);
+    const [lane] = await measure(scenario, 5);
+    assert.deepEqual(
+      [lane?.runnable, lane?.later, lane?.blocked, lane?.oldestRunnableAt],
+      [5, 5, 5, baseTime - 9_000],
+    );
+    assert.deepEqual(
+      (await measure(scenario, 1_000)).map(({ runnable, later, blocked }) => [runnable, later, blocked]),
+      [[14, 12, 6]],
+    );
+  });
+};

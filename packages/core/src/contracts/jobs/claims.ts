@@ -1,0 +1,69 @@
+import type { StateJob } from "../../model/job.ts";
+import type { StateCall } from "../state-call.ts";
+
+/**
+ * How many attempts jobs have, by type, where the job itself does not say (`maxAttemptsGiven` is false). Only own
+ * properties count. Decides what happens to a job whose lease has expired.
+ */
+export type MaxAttempts = Readonly<Record<string, number>>;
+
+/** Where to look for jobs. */
+export interface ClaimScope {
+  readonly queue: string;
+  /** Only these types; null for every type. */
+  readonly typeNames: readonly string[] | null;
+}
+
+export interface ClaimRequest extends ClaimScope {
+  readonly limit: number;
+}
+
+export interface ClaimCall {
+  readonly workerId: string;
+  readonly leaseToken: string;
+  readonly leaseMs: number;
+  readonly requests: readonly ClaimRequest[];
+  readonly limit: number;
+  /** An earlier call with this token may have been applied although its answer was lost. */
+  readonly retried?: boolean;
+  readonly maxAttempts?: MaxAttempts | undefined;
+}
+
+export interface NextRunnableCall {
+  readonly requests: readonly ClaimScope[];
+  readonly maxAttempts?: MaxAttempts | undefined;
+}
+
+export interface CountAheadCall {
+  readonly jobId: string;
+}
+
+/**
+ * What can run, and who runs it. The three methods must agree on which jobs are *runnable*:
+ * - a pending job whose `scheduledAt` has come;
+ * - a running job whose lease has expired and that has attempts left. It counts as scheduled for the moment its lease
+ *   ended. `maxAttempts` of the call overrides defaults in deciding whether attempts are left.
+ */
+export interface Claims<TTxContext> {
+  /**
+   * Takes runnable jobs: at most `limit` in all and at most `request.limit` for each request.
+   *
+   * Within a request: higher `priority` first, then earlier `scheduledAt`, then order of creation. Each job taken gets
+   * `leaseToken`, `leasedBy`, `leaseVersion` + 1, `attempt` + 1, and a lease of its own `leaseMs` or else the call's. A
+   * job taken from an expired lease also gets `expiredLeases` + 1, and the end of that lease as `scheduledAt` and
+   * `lastFailedAt`.
+   *
+   * Never waits: a job that another transaction has locked is skipped. With `retried`, the jobs that the token already
+   * holds are returned first and count against the limits.
+   */
+  claimJobs(call: StateCall<TTxContext> & ClaimCall): Promise<StateJob[]>;
+
+  /**
+   * How many milliseconds until `claimJobs` with these requests can find a job: 0 when it can now, null when no job is
+   * in sight. Agrees with `claimJobs` when nobody else is at work; under concurrency it is only a hint.
+   */
+  nextRunnableIn(call: StateCall<TTxContext> & NextRunnableCall): Promise<number | null>;
+
+  /** How many jobs of its queue would be claimed before this pending one; null when it is not pending. */
+  countAhead(call: StateCall<TTxContext> & CountAheadCall): Promise<number | null>;
+}

@@ -1,0 +1,24 @@
+import type { FailureReason, JobStatus } from "../../model/job.ts";
+
+/** All that is given must hold. */
+export interface JobFilter {
+  readonly ids?: readonly string[] | undefined;
+  readonly statuses?: readonly JobStatus[] | undefined;
+  readonly queues?: readonly string[] | undefined;
+  readonly typeNames?: readonly string[] | undefined;
+  readonly sequenceTypeNames?: readonly string[] | undefined;
+  /** Continuations have none. Together with `sequenceTypeNames` it must be found by an index. */
+  readonly deduplicationKeys?: readonly string[] | undefined;
+  readonly sequenceId?: string | undefined;
+  readonly rootSequenceId?: string | undefined;
+  readonly failureReasons?: readonly FailureReason[] | undefined;
+  /** The text of the input contains this, letter for letter. It need not be faster than looking at every job. */
+  readonly inputContains?: string | undefined;
+  /** At this moment or later. */
+  readonly createdFrom?: number | undefined;
+  /** Before this moment. */
+  readonly createdBefore?: number | undefined;
+  /** `completedAt` or `failedAt`. */
+  readonly finishedFrom?: number | undefined;
+  readonly finishedBefore?: number | undefined;
+}

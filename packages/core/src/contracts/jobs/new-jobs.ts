@@ -1,0 +1,72 @@
+import type { OnBlockerFailure, StateJob } from "../../model/job.ts";
+import type { Schedule } from "../../model/schedule.ts";
+import type { StateCall, StateCallInTransaction } from "../state-call.ts";
+
+export interface NewJob {
+  readonly id: string;
+  readonly typeName: string;
+  readonly sequenceId: string;
+  readonly sequenceTypeName: string;
+  readonly sequenceIndex: number;
+  /** As the first job of the sequence has it; null for the first job itself. */
+  readonly sequenceCreatedAt: number | null;
+  readonly rootSequenceId: string;
+  readonly originId: string | null;
+  readonly traceContext: string | null;
+  readonly queue: string;
+  readonly priority: number;
+  readonly input: string;
+  readonly schedule: Schedule;
+  readonly maxAttempts: number;
+  /** False when `maxAttempts` is only a default, which the `MaxAttempts` of a later call override. Default: true. */
+  readonly maxAttemptsGiven?: boolean;
+  readonly timeoutMs: number | null;
+  readonly leaseMs: number | null;
+  readonly onBlockerFailure: OnBlockerFailure;
+  /** Start as `blocked`: `addJobBlockers` follows in the same transaction. */
+  readonly awaitsBlockers: boolean;
+  readonly deduplication: NewJobDeduplication | null;
+}
+
+export interface NewJobDeduplication {
+  readonly key: string;
+  /** `completed`: only unfinished sequences count as duplicates. `all`: finished ones too. */
+  readonly strategy: "completed" | "all";
+  /** Only sequences created within this time count; null for no limit. */
+  readonly windowMs: number | null;
+}
+
+export interface CreatedStateJob {
+  /** The job as stored. If `deduplicated`, the first job of the sequence that existed already. */
+  readonly job: StateJob;
+  readonly deduplicated: boolean;
+}
+
+export interface CreateJobsCall {
+  readonly jobs: readonly NewJob[];
+}
+
+export interface AddJobBlockersCall {
+  readonly jobId: string;
+  readonly blockerSequenceIds: readonly string[];
+}
+
+export interface NewJobs<TTxContext> {
+  /**
+   * Stores all jobs or none. Throws `JobAlreadyExistsError` with all ids that exist already.
+   *
+   * Deduplication looks at sequences of the same type and key, and sees the earlier jobs of the same call. The store
+   * serialises calls with the same key: of any number of concurrent ones, exactly one creates the job.
+   */
+  createJobs(call: StateCall<TTxContext> & CreateJobsCall): Promise<CreatedStateJob[]>;
+
+  /**
+   * Gives a job created with `awaitsBlockers` the sequences it waits for, and decides its status: `pending` when all
+   * have completed; `failed` (`blocker_failed`) when one has failed and the job's `onBlockerFailure` is `fail`;
+   * otherwise `blocked`. Locks the current job of each sequence, so that none can finish unseen meanwhile.
+   *
+   * Throws `JobNotFoundError` for a sequence that does not exist. Throws `BlockerCycleError` when a blocker, directly or
+   * through the open blockers of blocked jobs, waits for this job's sequence.
+   */
+  addJobBlockers(call: StateCallInTransaction<TTxContext> & AddJobBlockersCall): Promise<StateJob>;
+}

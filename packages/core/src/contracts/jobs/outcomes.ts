@@ -1,0 +1,72 @@
+import type { FailureReason, JobReference } from "../../model/job.ts";
+import type { Schedule } from "../../model/schedule.ts";
+import type { StateCall } from "../state-call.ts";
+import type { LeaseRefusal } from "./leases.ts";
+
+interface OutcomeBase {
+  readonly jobId: string;
+  /** The token of the lease under which the attempt ran; null for workerless completion. */
+  readonly leaseToken: string | null;
+  /**
+   * This transaction has locked the job (`lockJob`, `lockSequence`), so the lease is not checked for expiry again: the
+   * row lock protects it until commit.
+   */
+  readonly locked?: boolean;
+}
+
+export type JobOutcome = OutcomeBase &
+  (
+    | {
+        readonly kind: "complete";
+        readonly output: string | null;
+        /** The continuation, already created in this transaction. */
+        readonly continuedToId: string | null;
+        readonly completedBy: string | null;
+      }
+    /** Back to pending; the attempt counts. */
+    | { readonly kind: "retry"; readonly schedule: Schedule; readonly error: string | null }
+    /**
+     * Back to pending as if the attempt had never been: `attempt` falls by one. Without a schedule the job keeps
+     * `scheduledAt`, and with it its place in line.
+     */
+    | { readonly kind: "release"; readonly schedule: Schedule | null; readonly error: string | null }
+    | { readonly kind: "fail"; readonly reason: FailureReason; readonly error: string | null }
+  );
+
+export type OutcomeResult =
+  | {
+      readonly kind: "applied";
+      /** The store's time of the change. */
+      readonly at: number;
+      /** Jobs that this made pending. */
+      readonly unblocked: readonly JobReference[];
+      /** Jobs that failed because this one did. */
+      readonly cascaded: readonly JobReference[];
+    }
+  /** This same outcome was applied before; nothing changed. */
+  | { readonly kind: "repeated" }
+  | LeaseRefusal;
+
+export interface CommitOutcomesCall {
+  readonly outcomes: readonly JobOutcome[];
+}
+
+export interface Outcomes<TTxContext> {
+  /**
+   * Records how attempts ended. Each outcome is fenced on its own: the job runs, the token is current, the lease has not
+   * expired (or this transaction has locked the job). A null token is workerless: any status that is not terminal will
+   * do. A refused outcome changes nothing and does not affect the others.
+   *
+   * The job keeps the token under which its attempt ended, so the same outcome again is `repeated`. An end that the
+   * holder did not report (workerless completion, cancel, reap) clears the token, so that a late report is refused.
+   *
+   * In the same atomic step:
+   * - when a sequence completes (its job completes without a continuation), the jobs it blocked have one open blocker
+   *   less. At none they become pending, scheduled for now unless they were scheduled for later;
+   * - when a sequence fails, blocked jobs whose `onBlockerFailure` is `fail` fail with `blocker_failed` and the error of
+   *   `blockerErrorText`, and so do the jobs that wait for those.
+   *
+   * A retry or a failure sets `expiredLeases` to 0 and `lastFailedAt` to now. Giving a job back keeps both.
+   */
+  commitOutcomes(call: StateCall<TTxContext> & CommitOutcomesCall): Promise<OutcomeResult[]>;
+}

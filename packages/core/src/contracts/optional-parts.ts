@@ -1,0 +1,40 @@
+import { StorePartMissingError } from "../errors.ts";
+import type { Statistics } from "./statistics.ts";
+
+/**
+ * The parts of the state adapter's contract that an adapter may leave out. A part is a property of the adapter: it is
+ * there with all its methods, or absent. Nobody asks for single methods.
+ *
+ * A new part is a contract file here, a line in each of these three declarations, and a folder of conformance tests.
+ */
+export interface OptionalParts<TTxContext> {
+  readonly statistics?: Statistics<TTxContext> | undefined;
+}
+
+export type PartName = keyof OptionalParts<object>;
+type Part<TPart extends PartName, TTxContext> = NonNullable<OptionalParts<TTxContext>[TPart]>;
+
+/** The methods of each part. Every one is a single store call. */
+export const partMethods: {
+  readonly [TPart in PartName]: Readonly<Record<keyof Part<TPart, object>, true>>;
+} = {
+  statistics: { measureBacklog: true, listRecentlyFinished: true },
+};
+
+export const partNames: readonly PartName[] = Object.keys(partMethods) as PartName[];
+
+/** The adapters of this repository that offer each part, for those who find it missing. */
+const offeredBy: Readonly<Record<PartName, readonly string[]>> = {
+  statistics: ["PostgreSQL", "SQLite", "in-process"],
+};
+
+/** The part, for an operation that cannot do without it. */
+export const requirePart = <TPart extends PartName, TTxContext>(
+  adapter: OptionalParts<TTxContext>,
+  part: TPart,
+  operation: string,
+): Part<TPart, TTxContext> => {
+  const offered: OptionalParts<TTxContext>[TPart] = adapter[part];
+  if (offered === undefined) throw new StorePartMissingError(part, operation, offeredBy[part]);
+  return offered;
+};
