@@ -152,7 +152,7 @@ plant("deletion of a tree leaves its continuations", [
 // The engine.
 
 plant("start confirmed before the commit", [
-  "engine/store-deadline.js",
+  "engine/transaction-deadlines.js",
   "return await callback(ctx);",
   "const value = await callback(ctx);\n            resolve(value);\n            return value;",
 ]);
@@ -175,11 +175,7 @@ plant("lookup of a lost start has no deadline", [
   'await call("getJobs", { jobIds',
   "await adapter.getJobs({ jobIds",
 ]);
-plant("store calls have no deadline", [
-  "engine/dispatch.js",
-  "await withDeadline(clock, method, deadlineMs, made)",
-  "await made",
-]);
+plant("store calls have no deadline", ["engine/dispatch.js", "await answerOf(method, made)", "await made"]);
 plant("repeated start taken for a duplicate id", [
   "engine/dispatch.js",
   "if (error instanceof JobAlreadyExistsError && attempt > 1)",

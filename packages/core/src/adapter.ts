@@ -1,5 +1,6 @@
 /** What an adapter may use: the contracts it implements, the model they speak of, and the errors they throw. */
 export type { CancelTimer, Clock } from "./clock.ts";
+export { withDeadline } from "./deadline.ts";
 export type * from "./contracts/events.ts";
 export type * from "./contracts/notify-adapter.ts";
 export type * from "./contracts/observability-adapter.ts";
@@ -20,6 +21,7 @@ export {
 export {
   AdapterClosedError,
   BlockerCycleError,
+  BrokerTimeoutError,
   InvalidLeaseDurationError,
   InvalidOptionError,
   JobAlreadyExistsError,
@@ -30,7 +32,6 @@ export {
   StorePartMissingError,
   TransactionSelfDeadlockError,
 } from "./errors.ts";
-export { BrokerTimeoutError, withDeadline } from "./notifications/deadline.ts";
 export { createHintListeners, type HintListeners } from "./notifications/listeners.ts";
 export {
   decodeIds,

@@ -58,27 +58,6 @@ export const createSystemRuntime = (): Runtime => ({
   createToken: randomUUID,
 });
 
-/** Settles like `call`, or rejects when that takes too long. A late answer is dropped; the call itself goes on. */
-export const settleWithin = <T>(
-  clock: Clock,
-  deadlineMs: number,
-  call: Promise<T>,
-  createError: () => Error,
-): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const cancel = clock.setTimer(() => reject(createError()), deadlineMs);
-    call.then(
-      (value) => {
-        cancel();
-        resolve(value);
-      },
-      (error: unknown) => {
-        cancel();
-        reject(error);
-      },
-    );
-  });
-
 /** Resolves after `delayMs`, or at once when `signal` aborts; never rejects. */
 export const sleep = (clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

@@ -254,6 +254,15 @@ export class NotifyCallTimeoutError extends LeaseholdError {
   }
 }
 
+/** A broker did not answer in time. */
+export class BrokerTimeoutError extends LeaseholdError {
+  readonly timeoutMs: number;
+  constructor(what: string, timeoutMs: number) {
+    super("BrokerTimeout", `${what} took longer than ${timeoutMs} ms.`);
+    this.timeoutMs = timeoutMs;
+  }
+}
+
 export class WaitForJobSequenceCompletionTimeoutError extends LeaseholdError {
   readonly sequenceId: string;
   readonly timeoutMs: number;

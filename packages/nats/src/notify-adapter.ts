@@ -1,5 +1,6 @@
 import {
   AdapterClosedError,
+  BrokerTimeoutError,
   createHintListeners,
   createScheduledHints,
   decodeIds,
@@ -26,7 +27,11 @@ const counterDeadlineMs = 1_000;
 const largestCountedHint = 32;
 
 const assertExpires = async (kv: NatsKv): Promise<void> => {
-  const { ttl } = await withDeadline(kv.status(), firstAnswerMs, "The bucket's status");
+  const { ttl } = await withDeadline(
+    kv.status(),
+    firstAnswerMs,
+    () => new BrokerTimeoutError("The bucket's status", firstAnswerMs),
+  );
   if (!(ttl > 0))
     throw new InvalidOptionError(
       "kv",
@@ -82,7 +87,11 @@ export const createNatsNotifyAdapter = async (options: NatsNotifyAdapterOptions)
   // Once the server has answered, it has the subscriptions again: whoever looks then misses nothing afterwards.
   const resume = (): void => void nc.flush().then(listeners.tellEveryone, onError);
   const connection = watchConnection(nc, resume, onError);
-  await withDeadline(nc.flush(), firstAnswerMs, "The first subscription to NATS").catch(onError);
+  await withDeadline(
+    nc.flush(),
+    firstAnswerMs,
+    () => new BrokerTimeoutError("The first subscription to NATS", firstAnswerMs),
+  ).catch(onError);
 
   const publish = (subject: string, message: string): void => {
     // The client would keep the message until it is connected again, when the hint is old.
@@ -95,7 +104,11 @@ export const createNatsNotifyAdapter = async (options: NatsNotifyAdapterOptions)
   const createCounter = async (count: number) => {
     if (!counts || !connection.connected || count > largestCountedHint) return undefined;
     try {
-      return await withDeadline(counts.create(count), counterDeadlineMs, "Creating a hint's counter");
+      return await withDeadline(
+        counts.create(count),
+        counterDeadlineMs,
+        () => new BrokerTimeoutError("Creating a hint's counter", counterDeadlineMs),
+      );
     } catch (error) {
       // Without JetStream the hint still goes out, to everyone.
       onError(error);

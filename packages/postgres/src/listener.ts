@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { withDeadline } from "leasehold/adapter";
+import { BrokerTimeoutError, withDeadline } from "leasehold/adapter";
 import type { PgNotifyProvider, PgSubscription } from "./notify-provider.ts";
 
 export interface ListenerOptions {
@@ -62,7 +62,11 @@ export const openListener = ({
     const subscribing = provider.subscribe(channels, { onMessage, onLost: (error) => lose(error) });
     let subscription: PgSubscription;
     try {
-      subscription = await withDeadline(subscribing, subscribeDeadlineMs, "LISTEN");
+      subscription = await withDeadline(
+        subscribing,
+        subscribeDeadlineMs,
+        () => new BrokerTimeoutError("LISTEN", subscribeDeadlineMs),
+      );
     } catch (error) {
       // One that comes too late is not wanted any more.
       subscribing.then((late) => late.close()).catch(() => {});
@@ -77,14 +81,22 @@ export const openListener = ({
         await Promise.race([pause(heartbeatMs), lost]);
         if (closing.signal.aborted) break;
         await Promise.race([
-          withDeadline(subscription.ping(), heartbeatMs, "The listening connection"),
+          withDeadline(
+            subscription.ping(),
+            heartbeatMs,
+            () => new BrokerTimeoutError("The listening connection", heartbeatMs),
+          ),
           lost,
         ]);
       }
     } finally {
       current = undefined;
       // Closing a connection whose other end is gone can take for ever.
-      await withDeadline(subscription.close(), heartbeatMs, "Closing").catch(() => {});
+      await withDeadline(
+        subscription.close(),
+        heartbeatMs,
+        () => new BrokerTimeoutError("Closing", heartbeatMs),
+      ).catch(() => {});
     }
   };
 

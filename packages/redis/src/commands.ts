@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { encodeScheduled, type ScheduledHint, withDeadline } from "leasehold/adapter";
+import { BrokerTimeoutError, encodeScheduled, type ScheduledHint, withDeadline } from "leasehold/adapter";
 import type { RedisNotifyProvider } from "./provider.ts";
 
 // A client that has lost its connection may keep a command for as long as that takes.
@@ -37,7 +37,11 @@ export interface RedisCommands {
  */
 export const createRedisCommands = (provider: RedisNotifyProvider, prefix: string): RedisCommands => {
   const evaluate = (script: string, key: string, args: readonly string[]): Promise<unknown> =>
-    withDeadline(provider.evaluate(script, `{${prefix}}:${key}`, args), commandDeadlineMs, "EVAL");
+    withDeadline(
+      provider.evaluate(script, `{${prefix}}:${key}`, args),
+      commandDeadlineMs,
+      () => new BrokerTimeoutError("EVAL", commandDeadlineMs),
+    );
   return {
     publish: async (channel, message) => {
       await evaluate(publishScript, "publish", [channel, message]);

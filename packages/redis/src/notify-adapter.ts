@@ -1,5 +1,6 @@
 import {
   AdapterClosedError,
+  BrokerTimeoutError,
   createHintListeners,
   createScheduledHints,
   decodeIds,
@@ -60,7 +61,11 @@ export const createRedisNotifyAdapter = async (
     onError,
   });
   try {
-    await withDeadline(subscription.active, firstSubscriptionMs, "The first subscription to Redis");
+    await withDeadline(
+      subscription.active,
+      firstSubscriptionMs,
+      () => new BrokerTimeoutError("The first subscription to Redis", firstSubscriptionMs),
+    );
   } catch (error) {
     onError(error);
   }

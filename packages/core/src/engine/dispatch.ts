@@ -8,11 +8,12 @@ import type {
   StateAdapter,
   StateCall,
 } from "../contracts/state-adapter.ts";
+import { withDeadline } from "../deadline.ts";
 import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import { recogniseLostAnswer } from "./lost-answers.ts";
 import type { Observe } from "./observe.ts";
-import { runTransactionWithDeadlines, withDeadline } from "./store-deadline.ts";
+import { runTransactionWithDeadlines } from "./transaction-deadlines.ts";
 
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
 export type StateStore = StateAdapter;
@@ -91,6 +92,9 @@ export const createDispatch = ({
   const invoke = (owner: object, method: string, args: unknown): Promise<unknown> =>
     (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(args);
 
+  const answerOf = (method: string, call: Promise<unknown>): Promise<unknown> =>
+    withDeadline(call, deadlineMs, () => new StoreCallTimeoutError(method, deadlineMs), clock);
+
   const invokeInTransaction = (
     owner: object,
     method: string,
@@ -99,7 +103,7 @@ export const createDispatch = ({
   ): Promise<unknown> =>
     adapter.runInTransaction(async (ctx) => {
       // The deadline is for the call, too: a transaction that stays open holds up others.
-      const answer = await withDeadline(clock, method, deadlineMs, invoke(owner, method, { ...args, ctx }));
+      const answer = await answerOf(method, invoke(owner, method, { ...args, ctx }));
       // Nobody waits any more: let it roll back instead of committing unseen.
       if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
       made.answer = answer;
@@ -117,7 +121,7 @@ export const createDispatch = ({
         const made = recognise
           ? invokeInTransaction(owner, method, args, current)
           : invoke(owner, method, repeated);
-        const answer = await withDeadline(clock, method, deadlineMs, made);
+        const answer = await answerOf(method, made);
         return earlier && recognise ? recognise(earlier.answer as never, answer as never) : answer;
       } catch (error) {
         current.isOver = true;

@@ -1,5 +1,6 @@
-import { type Runtime, settleWithin } from "../clock.ts";
+import type { Runtime } from "../clock.ts";
 import type { Dispose, NotifyAdapter } from "../contracts/notify-adapter.ts";
+import { withDeadline } from "../deadline.ts";
 import { NotifyCallTimeoutError } from "../errors.ts";
 import { notifyDeadlineMs } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
@@ -31,12 +32,8 @@ export const createListening = (
 ): Listening => {
   const attempt = async <T>(operation: string, call: () => Promise<T>): Promise<T | undefined> => {
     try {
-      return await settleWithin(
-        clock,
-        notifyDeadlineMs,
-        call(),
-        () => new NotifyCallTimeoutError(operation, notifyDeadlineMs),
-      );
+      const tooLate = () => new NotifyCallTimeoutError(operation, notifyDeadlineMs);
+      return await withDeadline(call(), notifyDeadlineMs, tooLate, clock);
     } catch (error) {
       observe("notifyAdapterError", () => ({ operation, error }));
       return undefined;

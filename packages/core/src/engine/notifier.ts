@@ -1,5 +1,6 @@
-import { type Clock, settleWithin, sleep } from "../clock.ts";
+import { type Clock, sleep } from "../clock.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import { withDeadline } from "../deadline.ts";
 import { NotifyCallTimeoutError } from "../errors.ts";
 import type { Observe } from "./observe.ts";
 
@@ -52,7 +53,7 @@ const createChannelNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
   const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
     try {
       const tooLate = () => new NotifyCallTimeoutError(operation, notifyDeadlineMs);
-      await settleWithin(clock, notifyDeadlineMs, send(), tooLate);
+      await withDeadline(send(), notifyDeadlineMs, tooLate, clock);
     } catch (error) {
       observe("notifyAdapterError", () => ({ operation, error }));
     }

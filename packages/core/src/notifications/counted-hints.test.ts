@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { BrokerTimeoutError } from "./deadline.ts";
+import { BrokerTimeoutError } from "../errors.ts";
 import { createHintListeners } from "./listeners.ts";
 import type { ScheduledHint } from "./messages.ts";
 import { createScheduledHints } from "./counted-hints.ts";

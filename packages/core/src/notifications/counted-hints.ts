@@ -1,6 +1,7 @@
+import { withDeadline } from "../deadline.ts";
+import { BrokerTimeoutError } from "../errors.ts";
 import type { HintListeners } from "./listeners.ts";
 import type { ScheduledHint } from "./messages.ts";
-import { withDeadline } from "./deadline.ts";
 
 export interface ScheduledHintsOptions {
   readonly listeners: HintListeners;
@@ -37,7 +38,11 @@ export const createScheduledHints = ({ listeners, take, onError }: ScheduledHint
     try {
       listeners.tellScheduled(
         typeName,
-        await withDeadline(take(hint, wanted), takeDeadlineMs, "Taking a hint"),
+        await withDeadline(
+          take(hint, wanted),
+          takeDeadlineMs,
+          () => new BrokerTimeoutError("Taking a hint", takeDeadlineMs),
+        ),
       );
     } catch (error) {
       // Nothing can be counted for now; looking once too often is better than not at all.

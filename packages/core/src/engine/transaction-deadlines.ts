@@ -1,14 +1,5 @@
-import { type Clock, settleWithin } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { StoreCallTimeoutError } from "../errors.ts";
-
-/** Settles like `call`, or rejects when the store has not answered in time. A late answer is dropped. */
-export const withDeadline = <T>(
-  clock: Clock,
-  operation: string,
-  deadlineMs: number,
-  call: Promise<T>,
-): Promise<T> =>
-  settleWithin(clock, deadlineMs, call, () => new StoreCallTimeoutError(operation, deadlineMs));
 
 /**
  * A transaction's own code may take as long as it likes, so the deadline watches only what the store does: opening the
