@@ -89,7 +89,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   if (options.notifyAdapter !== undefined) {
     requireMethods(options.notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
   }
-  const channels = withOwnProcess(options.stateAdapter, options.notifyAdapter);
+  const notifyAdapters = withOwnProcess(options.stateAdapter, options.notifyAdapter);
   const codec = options.codec ?? jsonCodec;
   requireMethods(codec, "codec", ["encode", "decode"]);
   if (options.log !== undefined) requireFunction(options.log, "log");
@@ -108,8 +108,8 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   });
   return {
     store: coalesceCreations(dispatch, runtime.clock),
-    notifier: createNotifier(channels, observe, runtime.clock),
-    listening: createListening(channels, observe, runtime),
+    notifier: createNotifier(notifyAdapters, observe, runtime.clock),
+    listening: createListening(notifyAdapters, observe, runtime),
     observe,
     tracer: createTracer(options.observabilityAdapter),
     runtime,

@@ -17,7 +17,7 @@ export const announceOutcome = (
   data: () => JobEventData = () => jobEventData(job),
 ): void => {
   if (outcome.kind === "complete") {
-    if (outcome.continuedToId === null) afterCommit.sequenceFinished(job.sequenceId);
+    if (outcome.continuedToId === null) afterCommit.notify("sequenceFinished", job.sequenceId);
     if (isObserved(afterCommit.observe)) reportCompletion(afterCommit, job, outcome, result, data);
   }
   if (outcome.kind === "fail") {
@@ -25,7 +25,7 @@ export const announceOutcome = (
     announceCascade(afterCommit, { ...job, lastError: outcome.error }, result.cascaded);
   }
   for (const unblocked of result.unblocked) {
-    afterCommit.jobScheduled(unblocked.typeName);
+    afterCommit.notify("jobScheduled", unblocked.typeName);
     afterCommit.observe("jobUnblocked", () => jobEventData(unblocked));
   }
 };
@@ -50,7 +50,7 @@ export const announceFailure = (
   reason: FailureReason,
   error: string | null,
 ): void => {
-  afterCommit.sequenceFinished(job.sequenceId);
+  afterCommit.notify("sequenceFinished", job.sequenceId);
   afterCommit.observe("jobFailed", () => ({ reason, error: restoreError(error), ...jobEventData(job) }));
   afterCommit.observe("jobSequenceFailed", () => ({ reason, ...jobEventData(job) }));
 };

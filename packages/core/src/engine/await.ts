@@ -58,7 +58,7 @@ export const waitForJobSequenceCompletion = async (
   let wake = new AbortController();
   const onWake = (): void => wake.abort();
   signal?.addEventListener("abort", onWake);
-  const listening = engine.listening.jobSequenceCompleted([id], onWake);
+  const listening = engine.listening.listen("sequenceFinished", [id], onWake);
   const subscribed = new AbortController();
   void listening.then(() => subscribed.abort());
   // A transport that is slow to subscribe must not hold up the answer.

@@ -30,7 +30,7 @@ export const cancelJobSequences = async (engine: Engine, passed: unknown): Promi
     const results = await engine.store.cancelSequences({ ctx, sequenceIds, error });
     for (const { job, changed, wasRunning, cascaded } of results) {
       if (!changed || !job) continue;
-      if (wasRunning) afterCommit.ownershipLost(job.id);
+      if (wasRunning) afterCommit.notify("ownershipLost", job.id);
       afterCommit.observe("jobCancelled", () => jobEventData(job));
       announceFailure(afterCommit, job, "cancelled", error);
       announceCascade(afterCommit, job, cascaded);

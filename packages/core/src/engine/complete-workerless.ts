@@ -55,7 +55,7 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
         callback: completion as CompletionCallback,
       });
       // Its process function, if one is running somewhere, works in vain from here on.
-      if (job.status === "running") afterCommit.ownershipLost(job.id);
+      if (job.status === "running") afterCommit.notify("ownershipLost", job.id);
       current = continuation;
       const [after] = await engine.store.getJobs({ ctx: inner, jobIds: [continuation?.id ?? job.id] });
       const [view] = await viewJobs(engine, inner, [after!]);

@@ -2,31 +2,29 @@ import type { Runtime } from "../clock.ts";
 import type { Dispose, NotifyAdapter } from "../contracts/notify-adapter.ts";
 import { withDeadline } from "../deadline.ts";
 import { NotifyCallTimeoutError } from "../errors.ts";
+import { notificationKinds, type NotificationKind } from "../notifications/kinds.ts";
 import { notifyDeadlineMs } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
 
 /**
- * Subscriptions to the hints of every channel. None rejects, and none takes for ever: a subscription that fails is
- * reported and tried again in the background, and polling does the work meanwhile.
+ * Subscriptions to the notifications of every adapter. None rejects, and none takes for ever: a subscription that
+ * fails is reported and tried again in the background, and polling does the work meanwhile.
  */
 export interface Listening {
-  jobScheduled(
-    typeNames: readonly string[] | null,
-    onScheduled: (typeName: string) => void,
-    wantsHint: () => boolean,
+  /** Calls back with every name of this kind, or with those given; `wantsHint` as in the contract. */
+  listen(
+    kind: NotificationKind,
+    names: readonly string[] | null,
+    onName: (name: string) => void,
+    wantsHint?: () => boolean,
   ): Promise<Dispose>;
-  jobSequenceCompleted(
-    sequenceIds: readonly string[],
-    onCompleted: (sequenceId: string) => void,
-  ): Promise<Dispose>;
-  jobOwnershipLost(onLost: (jobId: string) => void): Promise<Dispose>;
 }
 
 const firstRetryMs = 1_000;
 const longestRetryMs = 30_000;
 
 export const createListening = (
-  channels: readonly NotifyAdapter[],
+  adapters: readonly NotifyAdapter[],
   observe: Observe,
   { clock, random }: Runtime,
 ): Listening => {
@@ -40,7 +38,7 @@ export const createListening = (
     }
   };
 
-  const subscribe = async (operation: string, listen: () => Promise<Dispose>): Promise<Dispose> => {
+  const keepListening = async (operation: string, listen: () => Promise<Dispose>): Promise<Dispose> => {
     let ended = false;
     let end: Dispose | undefined;
     let cancelRetry: (() => void) | undefined;
@@ -64,26 +62,15 @@ export const createListening = (
     };
   };
 
-  const onAll = async (
-    operation: "listenJobScheduled" | "listenJobSequenceCompleted" | "listenJobOwnershipLost",
-    listen: (adapter: NotifyAdapter) => Promise<Dispose>,
-  ): Promise<Dispose> => {
-    const subscriptions = await Promise.all(
-      channels.map((adapter) => subscribe(operation, () => listen(adapter))),
-    );
-    return async () => {
-      await Promise.all(subscriptions.map((dispose) => dispose()));
-    };
-  };
-
   return {
-    jobScheduled: (typeNames, onScheduled, wantsHint) =>
-      onAll("listenJobScheduled", (adapter) => adapter.listenJobScheduled(typeNames, onScheduled, wantsHint)),
-    jobSequenceCompleted: (sequenceIds, onCompleted) =>
-      onAll("listenJobSequenceCompleted", (adapter) =>
-        adapter.listenJobSequenceCompleted(sequenceIds, onCompleted),
-      ),
-    jobOwnershipLost: (onLost) =>
-      onAll("listenJobOwnershipLost", (adapter) => adapter.listenJobOwnershipLost(onLost)),
+    listen: async (kind, names, onName, wantsHint) => {
+      const { listen, subscribe } = notificationKinds[kind];
+      const subscriptions = await Promise.all(
+        adapters.map((adapter) => keepListening(listen, () => subscribe(adapter, names, onName, wantsHint))),
+      );
+      return async () => {
+        await Promise.all(subscriptions.map((dispose) => dispose()));
+      };
+    },
   };
 };

@@ -2,37 +2,33 @@ import { type Clock, sleep } from "../clock.ts";
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import { withDeadline } from "../deadline.ts";
 import { NotifyCallTimeoutError } from "../errors.ts";
+import { createNotificationBatch, type NotificationBatch } from "../notifications/batch.ts";
+import { notificationKinds } from "../notifications/kinds.ts";
 import type { Observe } from "./observe.ts";
 
-export interface Hints {
-  readonly scheduled: ReadonlyMap<string, number>;
-  readonly finished: readonly string[];
-  readonly lost: readonly string[];
-}
-
-/** Sends hints in the background. A caller never waits for the transport and never fails because of it. */
+/** Sends notifications in the background. A caller never waits for an adapter and never fails because of one. */
 export interface Notifier {
-  send(hints: Hints): void;
-  /** Resolves when nothing is on its way any more. */
+  send(notifications: NotificationBatch): void;
+  /** Resolves when everything has been sent, or has failed. */
   settled(): Promise<void>;
 }
 
-/** A transport that hangs must not keep those who wait for it waiting for ever. */
+/** An adapter that hangs must not keep those who wait for it waiting for ever. */
 export const notifyDeadlineMs = 5_000;
 
-// Messages are merged for this long after one was sent. The first of a burst goes at once.
-const quietMs = 5;
+// What comes within this time of the last send is merged. The first notification of a burst goes out at once.
+const mergeMs = 5;
 
-/** Each channel at its own pace: none waits for another. */
+/** Each adapter at its own pace: none waits for another. */
 export const createNotifier = (
-  channels: readonly NotifyAdapter[],
+  adapters: readonly NotifyAdapter[],
   observe: Observe,
   clock: Clock,
 ): Notifier => {
-  const notifiers = channels.map((adapter) => createChannelNotifier(adapter, observe, clock));
+  const notifiers = adapters.map((adapter) => createAdapterNotifier(adapter, observe, clock));
   return {
-    send: (hints) => {
-      for (const notifier of notifiers) notifier.send(hints);
+    send: (notifications) => {
+      if (!notifications.isEmpty) for (const notifier of notifiers) notifier.send(notifications);
     },
     settled: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.settled()));
@@ -41,13 +37,11 @@ export const createNotifier = (
 };
 
 /**
- * One send is under way at a time, and after it comes a short pause; what arrives meanwhile is merged into the next, so
- * that a burst of starts costs a handful of messages and a slow transport cannot pile up work.
+ * One send is under way at a time, and a short pause follows it. What arrives meanwhile is merged into the next send:
+ * a burst of starts costs a handful of messages, and a slow adapter cannot pile up work.
  */
-const createChannelNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
-  let scheduled = new Map<string, number>();
-  let finished: string[] = [];
-  let lost: string[] = [];
+const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
+  let waiting = createNotificationBatch();
   let sending: Promise<void> | undefined;
 
   const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
@@ -59,39 +53,29 @@ const createChannelNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
     }
   };
 
-  const isEmpty = (): boolean => scheduled.size + finished.length + lost.length === 0;
+  const sendWaiting = async (): Promise<void> => {
+    const batch = waiting;
+    waiting = createNotificationBatch();
+    const attempts: Promise<void>[] = [];
+    for (const [kind, names] of batch.byKind) {
+      const { notify, sends } = notificationKinds[kind];
+      for (const send of sends(adapter, names)) attempts.push(attempt(notify, send));
+    }
+    await Promise.all(attempts);
+  };
 
   const sendAll = async (): Promise<void> => {
-    while (!isEmpty()) {
-      const batch = { scheduled, finished, lost };
-      scheduled = new Map();
-      finished = [];
-      lost = [];
-      const sends = [...batch.scheduled].map(([typeName, count]) =>
-        attempt("notifyJobScheduled", () => adapter.notifyJobScheduled(typeName, count)),
-      );
-      if (batch.finished.length > 0) {
-        sends.push(
-          attempt("notifyJobSequenceCompleted", () => adapter.notifyJobSequenceCompleted(batch.finished)),
-        );
-      }
-      if (batch.lost.length > 0) {
-        sends.push(attempt("notifyJobOwnershipLost", () => adapter.notifyJobOwnershipLost(batch.lost)));
-      }
-      await Promise.all(sends);
-      await sleep(clock, quietMs);
+    while (!waiting.isEmpty) {
+      await sendWaiting();
+      await sleep(clock, mergeMs);
     }
     sending = undefined;
   };
 
   return {
-    send: (hints) => {
-      for (const [typeName, count] of hints.scheduled) {
-        scheduled.set(typeName, (scheduled.get(typeName) ?? 0) + count);
-      }
-      for (const sequenceId of hints.finished) finished.push(sequenceId);
-      for (const jobId of hints.lost) lost.push(jobId);
-      if (!sending && !isEmpty()) sending = sendAll();
+    send: (notifications) => {
+      waiting.merge(notifications);
+      sending ??= sendAll();
     },
     settled: () => sending ?? Promise.resolve(),
   };

@@ -120,7 +120,7 @@ const announceRedrive = (afterCommit: AfterCommit, results: readonly RedriveResu
     if (kind !== "redriven" || !job) continue;
     chosen.add(job.id);
     afterCommit.observe("jobRedriven", () => ({ revivedBy: null, ...jobEventData(job) }));
-    if (job.status === "pending") afterCommit.jobScheduled(job.typeName);
+    if (job.status === "pending") afterCommit.notify("jobScheduled", job.typeName);
   }
   for (const { jobId, revived } of results) {
     for (const job of revived) {

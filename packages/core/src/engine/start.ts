@@ -156,6 +156,6 @@ export const announceCreation = (afterCommit: AfterCommit, job: StateJob): void 
   if (job.status === "blocked") afterCommit.observe("jobBlocked", () => jobEventData(job));
   // A woken worker that finds nothing runnable yet sleeps until this job is due; for a distant one a poll is soon enough.
   if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs)
-    afterCommit.jobScheduled(job.typeName);
+    afterCommit.notify("jobScheduled", job.typeName);
   if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
 };

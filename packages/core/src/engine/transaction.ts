@@ -65,7 +65,7 @@ const settleInOuterTransaction = (engine: Engine, operation: string, afterCommit
     return;
   }
   afterCommit.publishEvents();
-  if (afterCommit.hasNotifications) engine.observe("notifyContextAbsence", () => ({ operation }));
+  if (!afterCommit.notifications.isEmpty) engine.observe("notifyContextAbsence", () => ({ operation }));
 };
 
 /**

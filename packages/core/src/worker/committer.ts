@@ -88,7 +88,7 @@ export const createCommitter = (
     if (held.span) endLostSpan(held.span, refusalAbortReason(refusal));
     reportFenced(afterCommit.observe, worker, held, refusal);
     // It may be our own completion whose answer was lost, and with it the hint.
-    if (refusal.status === "completed") afterCommit.sequenceFinished(held.job.sequenceId);
+    if (refusal.status === "completed") afterCommit.notify("sequenceFinished", held.job.sequenceId);
   };
 
   const writeOnce = async (batch: readonly Entry[]): Promise<void> => {

@@ -25,8 +25,8 @@ export const startReaper = (worker: WorkerContext): Loop => {
         previousWorkerId: previouslyLeasedBy,
         ...jobEventData(job),
       }));
-      afterCommit.ownershipLost(job.id);
-      if (job.status === "pending") afterCommit.jobScheduled(job.typeName);
+      afterCommit.notify("ownershipLost", job.id);
+      if (job.status === "pending") afterCommit.notify("jobScheduled", job.typeName);
       if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
       announceCascade(afterCommit, job, cascaded);
     }

@@ -60,9 +60,9 @@ export const startWorker = async (
 
   const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
   const subscriptions = await Promise.all([
-    listening.jobScheduled(anyType ? null : typeNames, fetcher.hint, fetcher.wantsHint),
+    listening.listen("jobScheduled", anyType ? null : typeNames, fetcher.hint, fetcher.wantsHint),
     // The renewal that follows finds out what happened; a forged hint merely renews.
-    listening.jobOwnershipLost((jobId) => {
+    listening.listen("ownershipLost", null, (jobId) => {
       if (held.get(jobId)?.committing === false) leaseKeeper.wake();
     }),
   ]);
