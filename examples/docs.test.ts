@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
 import * as leasehold from "leasehold";
 import type {
   FailureReason,
@@ -19,19 +20,16 @@ import { describe, expect, it } from "vitest";
 const root = resolve(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-const pages = [
-  "README.md",
-  "CONTRIBUTING.md",
-  "examples/README.md",
-  "examples/quickstart-postgres/README.md",
-  "examples/quickstart-sqlite/README.md",
-  ...readdirSync(join(root, "packages"))
-    .map((name) => `packages/${name}/README.md`)
-    .filter((path) => existsSync(join(root, path))),
-  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".md"))
-    .map((path) => join("docs", path)),
-];
+/** Every page of the repository: not what is installed or built, and not the notes that changesets consume. */
+const findPages = (folder = ""): string[] =>
+  readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    if (/^(\.|node_modules$|dist$|tarballs$|bench-results$)/.test(entry.name)) return [];
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return findPages(path);
+    return entry.name.endsWith(".md") ? [path] : [];
+  });
+
+const pages = findPages();
 
 const dedent = (lines: readonly string[]): string[] => {
   const indents = lines.filter((line) => line.trim() !== "").map((line) => line.search(/\S/));
@@ -54,6 +52,34 @@ const readRegion = (file: string, region: string): string => {
 const taggedSnippet = /<!-- from (examples\/[a-z-]+\.ts)(?:#([a-z-]+))? -->\n+```ts\n([\s\S]*?)\n```/g;
 const tag = /<!-- from /g;
 
+const withoutCode = (text: string): string => text.replace(/^```[\s\S]*?^```/gm, "");
+
+/** The anchors GitHub gives to the headings of a page: lower case, no punctuation, numbered where they repeat. */
+const findAnchors = (text: string): Set<string> => {
+  const anchors = new Set<string>();
+  for (const [, heading] of withoutCode(text).matchAll(/^#{1,6} +(.+)$/gm)) {
+    const words = heading!.replace(/\]\([^)]*\)/g, "]").toLowerCase();
+    const anchor = words.replace(/[^\p{L}\p{N}_\- ]/gu, "").replaceAll(" ", "-");
+    let unique = anchor;
+    for (let copy = 1; anchors.has(unique); copy += 1) unique = `${anchor}-${copy}`;
+    anchors.add(unique);
+  }
+  return anchors;
+};
+
+const findBrokenLinks = (page: string): string[] => {
+  const text = withoutCode(read(page)).replace(/`[^`\n]*`/g, "");
+  const inline = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
+  const references = [...text.matchAll(/^\[[^\]]+\]: +(\S+)/gm)].map(([, link]) => link!);
+  return [...inline, ...references].filter((link) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [path = "", anchor] = link.split("#");
+    const target = path === "" ? page : join(dirname(page), path);
+    if (!existsSync(join(root, target))) return true;
+    return anchor !== undefined && target.endsWith(".md") && !findAnchors(read(target)).has(anchor);
+  });
+};
+
 describe("documentation", () => {
   it.each(pages)("%s shows the code that runs", (page) => {
     const text = read(page);
@@ -65,11 +91,34 @@ describe("documentation", () => {
     }
   });
 
-  it.each(pages)("%s links to files that exist", (page) => {
-    const targets = [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target!);
-    const missing = targets
-      .filter((target) => !/^[a-z]+:/.test(target))
-      .filter((target) => !existsSync(resolve(root, dirname(page), target)));
+  it.each(pages)("%s links to files and headings that exist", (page) => {
+    expect(findBrokenLinks(page)).toEqual([]);
+  });
+
+  it("notices links that lead nowhere", () => {
+    const folder = mkdtempSync(join(tmpdir(), "leasehold-links-"));
+    try {
+      const page = join(folder, "page.md");
+      writeFileSync(
+        page,
+        "# A `first` page, of two\n[1](#a-first-page-of-two) [2](page.md#a-first-page-of-two) [3](https://example.com/gone)\n[4](#second) [5](gone.md) [6](page.md#gone)\n\n[7]: missing.md\n",
+      );
+      expect(findBrokenLinks(relative(root, page))).toEqual([
+        "#second",
+        "gone.md",
+        "page.md#gone",
+        "missing.md",
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it("has an index that leads to every page in docs", () => {
+    const index = read("docs/README.md");
+    const missing = pages
+      .filter((page) => dirname(page) === "docs" && page !== "docs/README.md")
+      .filter((page) => !index.includes(`(${page.slice("docs/".length)}`));
     expect(missing).toEqual([]);
   });
 

@@ -20,6 +20,14 @@ import * as simpleJob from "./simple-job.ts";
 import * as simulation from "./simulation.ts";
 import * as testKit from "./test-kit.ts";
 import * as transaction from "./transaction.ts";
+import * as fanOut from "./fan-out.ts";
+import * as saga from "./saga.ts";
+import * as idempotencyKeys from "./idempotency-keys.ts";
+import * as tenants from "./tenants.ts";
+import * as recurringJob from "./recurring-job.ts";
+import * as pollAnApi from "./poll-an-api.ts";
+import * as oneAtATime from "./one-at-a-time.ts";
+import * as migrating from "./migrating.ts";
 import * as workerlessApproval from "./workerless-approval.ts";
 
 interface Expectation {
@@ -45,6 +53,52 @@ const inTemporaryFolder =
   };
 
 const examples: Record<string, Expectation> = {
+  migrating: { main: migrating.main, lines: ["message for ada@example.com"] },
+  "fan-out": {
+    main: fanOut.main,
+    lines: ["summer: 3 photos, 18000 bytes"],
+  },
+  saga: {
+    main: saga.main,
+    lines: [
+      "Booked: room for Ada",
+      "Cancelled: room for Charles: The card was declined.",
+      "Cancelled: room for Grace: The payment provider does not answer.",
+    ],
+  },
+  "idempotency-keys": {
+    main: idempotencyKeys.main,
+    lines: [
+      "transfer 1 to ada, at attempt 2",
+      "The same request again: deduplicated=true",
+      "Transfers made: 1",
+    ],
+  },
+  tenants: {
+    main: tenants.main,
+    lines: ["All 6 reports were sent.", "Globex waited for all of Acme's: false"],
+  },
+  "recurring-job": {
+    main: recurringJob.main,
+    lines: [
+      "Report of 2030-01-01T02:00:00.000Z",
+      "Report of 2030-01-01T03:00:00.000Z",
+      "Failed: 1",
+      "Waiting: 2030-01-01T04:00:00.000Z",
+    ],
+  },
+  "poll-an-api": {
+    main: pollAnApi.main,
+    lines: ["e-1: completed, attempts used: 1", "e-2: unrecoverable"],
+  },
+  "one-at-a-time": {
+    main: oneAtATime.main,
+    lines: [
+      "In order: ada 1, ada 2, ada 3, ada 4, ada 5",
+      "In order: grace 1, grace 2, grace 3, grace 4, grace 5",
+      "Two at once for one account: 0",
+    ],
+  },
   "first-program": {
     main: inTemporaryFolder(firstProgram.main),
     lines: ["Receipt sent to ada@example.com", "The order says: sent"],
