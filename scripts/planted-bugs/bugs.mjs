@@ -40,8 +40,8 @@ plant(
 );
 plant("claim whose reply was lost does not find its jobs again", [
   "memory/claim.js",
-  "call.retried === true ? findHeld",
-  "call.retried === null ? findHeld",
+  "call.isRepeat === true ? findHeld",
+  "call.isRepeat === null ? findHeld",
 ]);
 plant(
   "exhausted job claimed again",
@@ -89,8 +89,8 @@ plant("released job costs an attempt", [
 ]);
 plant("retry not counted", [
   "memory/transitions.js",
-  "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const released",
-  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const released",
+  "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const givenBack",
+  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const givenBack",
 ]);
 plant("deduplication race within one call", [
   "memory/create.js",

@@ -79,7 +79,7 @@ plant("operations/claim-jobs.ts", [
   ],
   [
     "a repeated claim does not look for what it holds",
-    ["call.retried === true ? await", "call.retried === null ? await"],
+    ["call.isRepeat === true ? await", "call.isRepeat === null ? await"],
   ],
 ]);
 
@@ -337,7 +337,7 @@ plant("deduplication.ts", [
     "the window is ignored",
     ["const within = windowMs === null ||", "const within = true || windowMs === null ||"],
   ],
-  ["finished sequences count as duplicates", ['strategy === "all" || row["key_open"] === true', "true"]],
+  ["finished sequences count as duplicates", ['scope === "all" || row["key_open"] === true', "true"]],
   ["a duplicate in the same call is not seen", ["position < index &&", "position < 0 &&"]],
 ]);
 

@@ -95,7 +95,7 @@ plant("operations/claim-jobs.ts", [
   ],
   [
     "a repeated claim does not look for what it holds",
-    ["call.retried === true ?", "call.retried === null ?"],
+    ["call.isRepeat === true ?", "call.isRepeat === null ?"],
   ],
   [
     "a claim ignores the requests' limits",

@@ -1,4 +1,4 @@
-import { type AnyStateAdapter, type JobCount, type LaneBacklog, requirePart } from "leasehold/adapter";
+import { type AnyStateAdapter, type JobCount, type TypeBacklog, requirePart } from "leasehold/adapter";
 
 /** What the store says of its jobs at one moment. */
 export interface StoreReading {
@@ -10,7 +10,7 @@ export interface StoreReading {
   readonly expiredLeases: ReadonlyMap<string, number>;
 }
 
-const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }: LaneBacklog): JobCount[] =>
+const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }: TypeBacklog): JobCount[] =>
   Object.entries({ blocked, pending: runnable + later, running, failed })
     .filter(([, count]) => count > 0)
     .map(([status, count]) => ({ queue, typeName, status, count }) as JobCount);

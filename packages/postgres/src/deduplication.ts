@@ -104,7 +104,7 @@ export const findDuplicates = async (
   });
   const duplicates = new Map<NewJob, StateJob | NewJob>();
   for (const [index, { job, deduplication }] of asked.entries()) {
-    const { key, strategy, windowMs } = deduplication;
+    const { key, scope, windowMs } = deduplication;
     const earlier = asked.find(
       (other, position) =>
         position < index &&
@@ -119,7 +119,7 @@ export const findDuplicates = async (
     }
     const [newest] = rows
       .filter((row) => Number(row["ordinal"]) === index + 1)
-      .filter((row) => strategy === "all" || row["key_open"] === true)
+      .filter((row) => scope === "all" || row["key_open"] === true)
       .sort(
         (a, b) =>
           Number(b["created_at"]) - Number(a["created_at"]) || Number(b["position"]) - Number(a["position"]),

@@ -67,10 +67,10 @@ const list = (filter: JobFilter): Promise<unknown> =>
   adapter.listJobs({ filter, order: "newest", limit: 10, after: { createdAt: 5, id: "a" } });
 
 it("no call of a worker or a starter goes through a whole table", async () => {
-  const deduplication = { key: "key", strategy: "completed", windowMs: null } as const;
+  const deduplication = { key: "key", scope: "unfinished", windowMs: null } as const;
   const [first, second, third] = [newJob(), newJob({ deduplication }), newJob({ priority: 3 })];
   await adapter.createJobs({ jobs: [first, second, third] });
-  await adapter.createJobs({ jobs: [newJob({ deduplication: { ...deduplication, strategy: "all" } })] });
+  await adapter.createJobs({ jobs: [newJob({ deduplication: { ...deduplication, scope: "all" } })] });
   const waiting = await adapter.runInTransaction(async (ctx): Promise<StateJob> => {
     const job = newJob({ awaitsBlockers: true });
     await adapter.createJobs({ jobs: [job], ctx });
@@ -79,7 +79,7 @@ it("no call of a worker or a starter goes through a whole table", async () => {
   const requests = [{ queue: "queue", typeNames: ["type", "other"], limit: 5 }];
   await adapter.nextRunnableIn({ requests: [...requests, { queue: "queue", typeNames: null }] });
   const [running, ...more] = await claimAll(adapter);
-  await adapter.claimJobs({ workerId: "w", leaseToken: "t", leaseMs: 1, requests, limit: 5, retried: true });
+  await adapter.claimJobs({ workerId: "w", leaseToken: "t", leaseMs: 1, requests, limit: 5, isRepeat: true });
   await adapter.renewLeases({
     leases: [{ jobId: running!.id, leaseToken: running!.leaseToken!, leaseMs: 9_000 }],
   });

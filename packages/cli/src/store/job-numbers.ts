@@ -1,6 +1,6 @@
 import {
   type AnyStateAdapter,
-  type LaneBacklog,
+  type TypeBacklog,
   type RecentlyFinishedJob,
   requirePart,
 } from "leasehold/adapter";
@@ -31,7 +31,7 @@ export interface QueueChoice {
 
 const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-const toNumbers = (lane: LaneBacklog): QueueNumbers => {
+const toNumbers = (lane: TypeBacklog): QueueNumbers => {
   const { queue, typeName, blocked, runnable, later, running, failed } = lane;
   const isCapped = {
     blocked: blocked >= countCap,
@@ -51,7 +51,7 @@ const toNumbers = (lane: LaneBacklog): QueueNumbers => {
 export const readBacklog = async (
   stateAdapter: AnyStateAdapter,
   { queue }: QueueChoice,
-): Promise<LaneBacklog[]> => {
+): Promise<TypeBacklog[]> => {
   const lanes = await requirePart(stateAdapter, "statistics", "Counting jobs").measureBacklog({
     cap: countCap,
   });
@@ -62,7 +62,7 @@ export const readBacklog = async (
 
 /** The same as numbers by status, with lanes of which jobs have finished lately and nothing is left. */
 export const countByQueue = (
-  backlog: readonly LaneBacklog[],
+  backlog: readonly TypeBacklog[],
   recent: readonly RecentlyFinishedJob[],
 ): QueueNumbers[] => {
   const rows = new Map(backlog.map((lane) => [laneKey(lane), toNumbers(lane)]));

@@ -18,7 +18,7 @@ export interface ClaimOptions {
   readonly workerId?: string;
   readonly queue?: string;
   readonly typeNames?: readonly string[] | null;
-  readonly retried?: boolean;
+  readonly isRepeat?: boolean;
 }
 
 type OmitEach<T, TKey extends PropertyKey> = T extends unknown ? Omit<T, TKey> : never;
@@ -71,7 +71,11 @@ export const retryAfter = (afterMs: number): Extract<Ending, { kind: "retry" }> 
   error: "try again",
 });
 
-export const release: Extract<Ending, { kind: "release" }> = { kind: "release", schedule: null, error: null };
+export const giveBack: Extract<Ending, { kind: "giveBack" }> = {
+  kind: "giveBack",
+  schedule: null,
+  error: null,
+};
 
 export const outcomeOf = (job: StateJob, ending: Ending): JobOutcome => ({
   ...ending,
@@ -102,7 +106,7 @@ export const createStateScenario = (adapter: AnyStateAdapter): StateScenario => 
       leaseMs: options.leaseMs ?? 30_000,
       requests: [{ queue: options.queue ?? queue, typeNames, limit }],
       limit,
-      retried: options.retried ?? false,
+      isRepeat: options.isRepeat ?? false,
       now: options.now ?? baseTime,
     });
 

@@ -1,7 +1,7 @@
 import type { StateCall } from "./state-call.ts";
 
 /** The jobs of one type in one queue that have not completed. Each number is counted up to a cap. */
-export interface LaneBacklog {
+export interface TypeBacklog {
   readonly queue: string;
   readonly typeName: string;
   /** Pending, and their time has come. */
@@ -42,7 +42,7 @@ export interface Statistics<TTxContext> {
    * are: a number that equals `cap` means that many or more. Of running and of failed jobs it looks at no more than ten
    * times `cap` in all, the failed ones that were created last. A type whose jobs have all completed is absent.
    */
-  measureBacklog(call: StateCall<TTxContext> & MeasureBacklogCall): Promise<LaneBacklog[]>;
+  measureBacklog(call: StateCall<TTxContext> & MeasureBacklogCall): Promise<TypeBacklog[]>;
 
   /**
    * Up to `limit` of the jobs that finished at `from` or later, the latest first. A sample: where finding all of them

@@ -117,7 +117,7 @@ export const createDispatch = ({
     for (let attempt = 1; ; attempt++) {
       const current: Try = { answer: undefined, isOver: false };
       try {
-        const repeated = attempt > 1 && method === "claimJobs" ? { ...args, retried: true } : args;
+        const repeated = attempt > 1 && method === "claimJobs" ? { ...args, isRepeat: true } : args;
         const made = recognise
           ? invokeInTransaction(owner, method, args, current)
           : invoke(owner, method, repeated);

@@ -55,7 +55,7 @@ export const startOptions: OptionNames<keyof JobRequest> = {
 
 const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   if (value === undefined) return null;
-  const { key, strategy, windowMs } = requireNestedOptions<keyof NewJobDeduplication>(
+  const { key, strategy, windowMs } = requireNestedOptions<"key" | "strategy" | "windowMs">(
     value,
     "deduplication",
     {
@@ -66,10 +66,11 @@ const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   );
   return {
     key: requireDeduplicationKey(key, "deduplication.key"),
-    strategy:
-      strategy === undefined
-        ? "completed"
-        : requireOneOf(strategy, "deduplication.strategy", ["completed", "all"]),
+    scope:
+      strategy === undefined ||
+      requireOneOf(strategy, "deduplication.strategy", ["completed", "all"]) === "completed"
+        ? "unfinished"
+        : "all",
     windowMs:
       windowMs === undefined
         ? null

@@ -88,7 +88,7 @@ export const endRecordedSpan = (span: AttemptSpan, outcome: JobOutcome | "comple
       return endSpan(span, "completed");
     case "retry":
       return endSpan(span, "retried", outcome.error);
-    case "release":
+    case "giveBack":
       return endSpan(span, outcome.schedule ? "rescheduled" : "released", outcome.error);
     case "fail":
       return endSpan(span, "failed", outcome.error, outcome.reason);

@@ -1,10 +1,10 @@
-import type { LaneBacklog, RecentlyFinishedJob } from "../contracts/state-adapter.ts";
+import type { TypeBacklog, RecentlyFinishedJob } from "../contracts/state-adapter.ts";
 import type { StoreView } from "./store-view.ts";
 
-type Counting = { -readonly [Key in keyof LaneBacklog]: LaneBacklog[Key] };
+type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 
 /** Goes through all jobs: they are in memory, and nothing is read for it. */
-export const measureBacklog = (view: StoreView, cap: number, now: number): LaneBacklog[] => {
+export const measureBacklog = (view: StoreView, cap: number, now: number): TypeBacklog[] => {
   const lanes = new Map<string, Counting>();
   const laneOf = (queue: string, typeName: string): Counting => {
     const key = `${queue.length} ${queue}${typeName}`;

@@ -14,7 +14,7 @@ export interface ClaimCall {
   readonly leaseMs: number;
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
-  readonly retried?: boolean;
+  readonly isRepeat?: boolean;
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
@@ -89,7 +89,7 @@ const findHeld = (store: JobStore, leaseToken: string, now: number): StateJob[] 
 export const claimJobs = (store: JobStore, call: ClaimCall, now: number): StateJob[] => {
   assertLeaseDuration(call.leaseMs);
   const { requests } = call;
-  const jobs = call.retried === true ? findHeld(store, call.leaseToken, now) : [];
+  const jobs = call.isRepeat === true ? findHeld(store, call.leaseToken, now) : [];
   const free = requests.map(({ limit }) => limit);
   for (const row of jobs) {
     const index = requests.findIndex(

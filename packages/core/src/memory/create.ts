@@ -30,11 +30,11 @@ const assertCreatable = (store: JobStore, jobs: readonly NewJob[]): void => {
 
 const findDuplicate = (store: JobStore, job: NewJob, now: number): StateJob | undefined => {
   if (job.deduplication === null) return undefined;
-  const { key, strategy, windowMs } = job.deduplication;
+  const { key, scope, windowMs } = job.deduplication;
   const earlier = store.deduplication.newest(
     job.sequenceTypeName,
     key,
-    strategy === "all" ? "all" : "live",
+    scope === "all" ? "all" : "live",
   )?.row;
   if (earlier === undefined || (windowMs !== null && earlier.createdAt <= now - windowMs)) return undefined;
   return earlier;

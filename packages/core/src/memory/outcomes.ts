@@ -3,12 +3,12 @@ import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state
 import { isTerminal, type JobReference, type JobStatus, type StateJob } from "../model/job.ts";
 import { failDependants, unblockDependants } from "./cascade.ts";
 import type { JobStore } from "./job-store.ts";
-import { completed, failed, released, retried } from "./transitions.ts";
+import { completed, failed, givenBack, retried } from "./transitions.ts";
 
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
   complete: "completed",
   retry: "pending",
-  release: "pending",
+  giveBack: "pending",
   fail: "failed",
 };
 
@@ -26,8 +26,8 @@ const after = (row: StateJob, outcome: JobOutcome, now: number): StateJob => {
       return completed(row, outcome, now);
     case "retry":
       return retried(row, outcome, now);
-    case "release":
-      return released(row, outcome, now);
+    case "giveBack":
+      return givenBack(row, outcome, now);
     case "fail":
       return failed(row, outcome, now);
   }

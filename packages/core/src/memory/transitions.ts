@@ -55,7 +55,7 @@ export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number)
   lastFailedAt: now,
 });
 
-export const released = (row: StateJob, outcome: OutcomeOf<"release">, now: number): StateJob => ({
+export const givenBack = (row: StateJob, outcome: OutcomeOf<"giveBack">, now: number): StateJob => ({
   ...row,
   status: waiting(row),
   scheduledAt: outcome.schedule === null ? row.scheduledAt : resolveSchedule(outcome.schedule, now),

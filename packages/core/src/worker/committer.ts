@@ -70,7 +70,7 @@ export const createCommitter = (
       afterCommit.observe("jobAttemptCompleted", data);
       return;
     }
-    if (outcome.kind === "release" && outcome.schedule) afterCommit.observe("jobAttemptRescheduled", data);
+    if (outcome.kind === "giveBack" && outcome.schedule) afterCommit.observe("jobAttemptRescheduled", data);
     if (outcome.kind === "retry" || outcome.kind === "fail") {
       const retryInMs =
         outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;

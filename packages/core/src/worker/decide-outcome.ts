@@ -32,7 +32,7 @@ export const completeOutcome = (worker: WorkerContext, held: HeldJob, output: st
 
 /** Back to the queue as if it had not been claimed. */
 export const releaseOutcome = (held: HeldJob): JobOutcome => ({
-  kind: "release",
+  kind: "giveBack",
   ...lease(held),
   schedule: null,
   error: null,
@@ -72,13 +72,13 @@ export const giveBackOutcome = (
   worker: WorkerContext,
   held: HeldJob,
   error: unknown,
-): (Extract<JobOutcome, { kind: "release" }> & { schedule: { afterMs: number } }) | undefined => {
+): (Extract<JobOutcome, { kind: "giveBack" }> & { schedule: { afterMs: number } }) | undefined => {
   const { leaseVersion, attempt } = held.job;
   const freeClaims = leaseVersion - attempt;
   if (freeClaims >= mostFreeClaims) return undefined;
   const { random } = worker.engine.runtime;
   const afterMs = Math.ceil(retryDelayMs(giveBackPolicy, { attempt: freeClaims + 1, error }, random));
-  return { kind: "release", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
+  return { kind: "giveBack", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
 };
 
 /** What becomes of a job whose attempt ended in `error`. */
@@ -114,7 +114,7 @@ const failedAttemptOutcome = (worker: WorkerContext, held: HeldJob, error: unkno
 };
 
 const rescheduleOutcome = (held: HeldJob, error: RescheduleJobError): JobOutcome => ({
-  kind: "release",
+  kind: "giveBack",
   ...lease(held),
   schedule: parseSchedule(error.schedule),
   error: error.cause === undefined ? null : toStoredErrorText(error.cause),

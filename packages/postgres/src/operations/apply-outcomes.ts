@@ -13,7 +13,7 @@ export type OutcomeCheck = "fenced" | "locked";
 // `IS TRUE` keeps the planner from the index of running jobs: rows are met by their ids, one after the other.
 const fenceSql = (now: string): string => `
   AND (j.status = 'running') IS TRUE AND j.lease_token = o.token AND (j.due_at > ${now} OR o.locked)
-  AND (NOT j.watched OR o.kind IN ('retry', 'release') OR o.continued_to_id IS NOT NULL)`;
+  AND (NOT j.watched OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
 
 // A batch of nothing but completions, by far the most common, needs none of the questions.
 const completionSql = (now: string): string => `
@@ -34,8 +34,8 @@ const anyOutcomeSql = ({ schema }: Tables, now: string): string => {
   status = (CASE WHEN o.kind = 'complete' THEN 'completed' WHEN o.kind = 'fail' THEN 'failed'
     WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
   ready = CASE WHEN o.kind IN ('complete', 'fail') OR j.open_blockers > 0 THEN false ELSE ${runAt} <= ${now} END,
-  due_at = CASE WHEN o.kind IN ('retry', 'release') THEN ${runAt} ELSE j.due_at END,
-  scheduled_at = CASE WHEN o.kind IN ('retry', 'release') THEN ${runAt} ELSE j.scheduled_at END,
+  due_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.due_at END,
+  scheduled_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.scheduled_at END,
   finished_at = CASE WHEN o.kind IN ('complete', 'fail') THEN ${now} ELSE 0 END,
   key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL AND o.kind IN ('complete', 'fail') THEN false
     ELSE j.key_open END,
@@ -43,17 +43,17 @@ const anyOutcomeSql = ({ schema }: Tables, now: string): string => {
   completed_by = CASE WHEN o.kind = 'complete' THEN o.completed_by ELSE j.completed_by END,
   continued_to_id = o.continued_to_id,
   failure_reason = o.reason,
-  last_error = CASE o.kind WHEN 'complete' THEN j.last_error WHEN 'release' THEN coalesce(o.error, j.last_error)
+  last_error = CASE o.kind WHEN 'complete' THEN j.last_error WHEN 'giveBack' THEN coalesce(o.error, j.last_error)
     ELSE o.error END,
   last_failed_at = CASE WHEN o.kind IN ('retry', 'fail') THEN ${now} ELSE j.last_failed_at END,
-  attempt = CASE WHEN o.kind = 'release' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
+  attempt = CASE WHEN o.kind = 'giveBack' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
   expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,
   lease_token = o.token,
   leased_by = NULL`;
 };
 
 const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly afterMs?: number } =>
-  (outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : null) ?? {};
+  (outcome.kind === "retry" || outcome.kind === "giveBack" ? outcome.schedule : null) ?? {};
 
 const outcomeRows = defineRows<JobOutcome>((idType) => [
   { name: "id", type: idType, read: ({ jobId }) => jobId },

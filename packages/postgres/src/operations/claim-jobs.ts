@@ -14,7 +14,7 @@ export interface ClaimCall extends Call {
   readonly leaseMs: number;
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
-  readonly retried?: boolean;
+  readonly isRepeat?: boolean;
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
@@ -241,7 +241,7 @@ const claimFromLanes = async (
 
 export const claimJobs = async (database: Database, call: ClaimCall): Promise<StateJob[]> => {
   assertLeaseDuration(call.leaseMs);
-  const held = call.retried === true ? await findHeld(database, call) : [];
+  const held = call.isRepeat === true ? await findHeld(database, call) : [];
   const limits = remainingLimits(call.requests, held);
   const limit = call.limit - held.length;
   const lanes = (await lanesOf(database, call, call.requests)).filter(

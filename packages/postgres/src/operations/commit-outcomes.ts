@@ -15,7 +15,7 @@ import { type Ends, spreadEnds } from "../dependants.ts";
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
   complete: "completed",
   retry: "pending",
-  release: "pending",
+  giveBack: "pending",
   fail: "failed",
 };
 

@@ -103,7 +103,7 @@ describe("a long list of jobs whose ids are in the order of time", () => {
   });
 
   it("finds a job by its type and deduplication key without passing the others", async () => {
-    const deduplication = { key: "order 7", strategy: "completed", windowMs: null } as const;
+    const deduplication = { key: "order 7", scope: "unfinished", windowMs: null } as const;
     const job = newJob({ id: idAt(begin + 50, 0), deduplication });
     await fixture.adapter.createJobs({ jobs: [job], now: begin + 50 });
     const filter = { deduplicationKeys: ["order 7"], sequenceTypeNames: [job.sequenceTypeName] };

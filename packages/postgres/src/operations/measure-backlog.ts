@@ -1,4 +1,4 @@
-import type { LaneBacklog } from "leasehold/adapter";
+import type { TypeBacklog } from "leasehold/adapter";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
@@ -80,9 +80,9 @@ FROM ${some("status = 'failed'", "ORDER BY created_at DESC, id DESC")} GROUP BY 
 };
 
 type Kind = "runnable" | "later" | "running" | "expired" | "blocked" | "failed";
-type Counting = { -readonly [Key in keyof LaneBacklog]: LaneBacklog[Key] };
+type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 
-const mergeRows = (rows: readonly SqlRow[], cap: number): LaneBacklog[] => {
+const mergeRows = (rows: readonly SqlRow[], cap: number): TypeBacklog[] => {
   const lanes = new Map<string, Counting>();
   for (const row of rows) {
     const [kind, queue, typeName] = [row["kind"] as Kind, row["queue"] as string, row["type_name"] as string];
@@ -102,7 +102,7 @@ const mergeRows = (rows: readonly SqlRow[], cap: number): LaneBacklog[] => {
 export const measureBacklog = (
   database: Database,
   call: Call & { readonly cap: number },
-): Promise<LaneBacklog[]> =>
+): Promise<TypeBacklog[]> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
     const rows = await database.query(ctx, {
       sql: backlogSql(database.tables),

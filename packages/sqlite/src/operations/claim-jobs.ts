@@ -16,7 +16,7 @@ export interface ClaimCall {
   readonly leaseMs: number;
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
-  readonly retried?: boolean;
+  readonly isRepeat?: boolean;
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
@@ -68,7 +68,7 @@ export const createClaims = (tables: Tables): Claims => {
   return {
     claimJobs: (db, call, now) => {
       assertLeaseDuration(call.leaseMs);
-      const jobs = call.retried === true ? queryJobs(db, findHeld, [now, call.leaseToken]) : [];
+      const jobs = call.isRepeat === true ? queryJobs(db, findHeld, [now, call.leaseToken]) : [];
       const free = call.requests.map(({ limit }) => limit);
       for (const held of jobs) {
         const index = call.requests.findIndex(

@@ -11,7 +11,7 @@ afterEach(() => store.destroy());
 
 // Most of a batch is written by one statement. What is not like the rest must come out as if it had been alone.
 describe("a batch with one that is different", () => {
-  const deduplication = { key: "key", strategy: "completed", windowMs: null } as const;
+  const deduplication = { key: "key", scope: "unfinished", windowMs: null } as const;
 
   it("of a sequence with a deduplication key", async () => {
     const { adapter } = store;

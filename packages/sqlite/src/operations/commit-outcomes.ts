@@ -19,7 +19,7 @@ import type { Sequences } from "./get-jobs.ts";
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
   complete: "completed",
   retry: "pending",
-  release: "pending",
+  giveBack: "pending",
   fail: "failed",
 };
 
@@ -72,7 +72,7 @@ export const prepareCommitOutcomes = (
   );
   const retry = set("status = ?, scheduled_at = ?, expired_leases = 0, last_error = ?, last_failed_at = ?");
   // Only a running job has an attempt to give back.
-  const release = set(
+  const giveBack = set(
     "attempt = attempt - (status = 'running'), status = ?, scheduled_at = coalesce(?, scheduled_at), last_error = coalesce(?, last_error)",
   );
   const fail = set(
@@ -110,9 +110,9 @@ export const prepareCommitOutcomes = (
       case "retry":
         db.run(retry, [waiting, resolveSchedule(outcome.schedule, now), outcome.error, now, leaseToken, seq]);
         return waiting;
-      case "release": {
+      case "giveBack": {
         const at = outcome.schedule === null ? null : resolveSchedule(outcome.schedule, now);
-        db.run(release, [waiting, at, outcome.error, leaseToken, seq]);
+        db.run(giveBack, [waiting, at, outcome.error, leaseToken, seq]);
         return waiting;
       }
       case "fail":

@@ -22,7 +22,7 @@ export const prepareCreateJobs = (tables: Tables, sequences: Sequences): CreateJ
     `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${index}
      WHERE j.sequence_type_name = ? AND j.deduplication_key = ? AND j.deduplication_live ${live}
      ORDER BY j.created_at DESC, j.seq DESC LIMIT 1`;
-  const newestOf = { all: newest(keyIndex, "IS NOT NULL"), completed: newest(liveKeyIndex, "= 1") };
+  const newestOf = { all: newest(keyIndex, "IS NOT NULL"), unfinished: newest(liveKeyIndex, "= 1") };
 
   // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
   const assertCreatable = (db: SqliteConnection, jobs: readonly NewJob[]): void => {
@@ -53,8 +53,8 @@ export const prepareCreateJobs = (tables: Tables, sequences: Sequences): CreateJ
 
   const findDuplicate = (db: SqliteConnection, wanted: NewJob, now: number): StateJob | undefined => {
     if (wanted.deduplication === null) return undefined;
-    const { key, strategy, windowMs } = wanted.deduplication;
-    const earlier = findJob(db, newestOf[strategy], [wanted.sequenceTypeName, key]);
+    const { key, scope, windowMs } = wanted.deduplication;
+    const earlier = findJob(db, newestOf[scope], [wanted.sequenceTypeName, key]);
     if (earlier === undefined || (windowMs !== null && earlier.createdAt <= now - windowMs)) return undefined;
     return earlier;
   };

@@ -1,16 +1,16 @@
-import type { LaneBacklog, RecentlyFinishedJob } from "leasehold/adapter";
+import type { TypeBacklog, RecentlyFinishedJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
 
 export interface BacklogReads {
-  measureBacklog(db: SqliteConnection, cap: number, now: number): LaneBacklog[];
+  measureBacklog(db: SqliteConnection, cap: number, now: number): TypeBacklog[];
   listRecentlyFinished(
     db: SqliteConnection,
     call: { readonly from: number; readonly limit: number },
   ): RecentlyFinishedJob[];
 }
 
-type Counting = { -readonly [Key in keyof LaneBacklog]: LaneBacklog[Key] };
+type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 type LaneName = readonly [queue: string, typeName: string];
 
 // Of running and failed jobs, which no index has by lane.

@@ -25,9 +25,9 @@ type ClaimCall = NonNullable<World["lastClaim"]>;
 const performClaim = async (world: World, call: ClaimCall, ctx: object | undefined): Promise<void> => {
   const { adapter, model, now } = world;
   world.note("claimJobs", call);
-  const { requests, limit, retried, maxAttempts } = call;
+  const { requests, limit, isRepeat, maxAttempts } = call;
   const held =
-    retried === true ? requests.flatMap((request) => heldBy(model, call.leaseToken, request, now)) : [];
+    isRepeat === true ? requests.flatMap((request) => heldBy(model, call.leaseToken, request, now)) : [];
   const offered = requests.map((request) => runnable(model, request, now, maxAttempts));
 
   const claimed = await adapter.claimJobs({ ...call, now, ctx });
@@ -77,7 +77,7 @@ export const claimSome: Action = async (world, draw, ctx) => {
 };
 
 export const claimAgain: Action = async (world, _draw, ctx) => {
-  if (world.lastClaim !== undefined) await performClaim(world, { ...world.lastClaim, retried: true }, ctx);
+  if (world.lastClaim !== undefined) await performClaim(world, { ...world.lastClaim, isRepeat: true }, ctx);
 };
 
 /** Leases of different jobs: mostly the latest of a job, sometimes an older one or one that never was. */

@@ -31,7 +31,7 @@ const drawOutcome = (
       return { ...lease, kind, reason: draw.pick(["unrecoverable", "attempts_exhausted"]), error };
     case "retry":
       return { ...lease, kind, schedule: drawSchedule(draw, now), error };
-    case "release":
+    case "giveBack":
       return { ...lease, kind, schedule: draw.pick([null, drawSchedule(draw, now)]), error };
   }
 };
@@ -65,9 +65,9 @@ const commit = async (
   }
 };
 
-const kinds: readonly Kind[] = ["complete", "retry", "fail", "release"];
+const kinds: readonly Kind[] = ["complete", "retry", "fail", "giveBack"];
 
-/** A retry told from a release after the fact is not in the contract, so a job back in the queue gets the same again. */
+/** The contract does not tell a retry from a job given back after the fact, so a job back in the queue gets the same again. */
 const drawKind = ({ model, lastEnding }: World, draw: Draw, { jobId, leaseToken }: HeldLease): Kind => {
   const job = model.jobs.get(jobId);
   const kind = draw.pick(kinds);

@@ -16,11 +16,11 @@ const deduplications: readonly (NewJobDeduplication | null)[] = [
   null,
   null,
   null,
-  { key: "key-1", strategy: "completed", windowMs: null },
-  { key: "key-1", strategy: "all", windowMs: null },
-  { key: "key-1", strategy: "all", windowMs: 3_000 },
-  { key: "key-1", strategy: "completed", windowMs: 1_000 },
-  { key: "key-2", strategy: "completed", windowMs: null },
+  { key: "key-1", scope: "unfinished", windowMs: null },
+  { key: "key-1", scope: "all", windowMs: null },
+  { key: "key-1", scope: "all", windowMs: 3_000 },
+  { key: "key-1", scope: "unfinished", windowMs: 1_000 },
+  { key: "key-2", scope: "unfinished", windowMs: null },
 ];
 
 export const drawSchedule = (draw: Draw, now: number): Schedule =>

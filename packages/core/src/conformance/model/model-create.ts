@@ -24,7 +24,7 @@ export const duplicatesOf = (store: ModelStore, job: NewJob, now: number): Model
       first.sequenceTypeName === job.sequenceTypeName &&
       first.deduplicationKey === deduplication.key &&
       (deduplication.windowMs === null || first.createdAt > now - deduplication.windowMs) &&
-      (deduplication.strategy === "all" || isLive(store, first)),
+      (deduplication.scope === "all" || isLive(store, first)),
   );
 };
 

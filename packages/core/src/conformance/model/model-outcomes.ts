@@ -4,7 +4,7 @@ import { momentOf } from "./model-create.ts";
 import { endLease, notRunning, refusalOf } from "./model-leases.ts";
 import { isOver, type ModelJob, type ModelStore, setError } from "./model-store.ts";
 
-const statusAfter = { complete: "completed", fail: "failed", retry: "pending", release: "pending" } as const;
+const statusAfter = { complete: "completed", fail: "failed", retry: "pending", giveBack: "pending" } as const;
 
 const isRepetition = (job: ModelJob | undefined, { kind, leaseToken }: JobOutcome): boolean =>
   job !== undefined &&
@@ -58,7 +58,7 @@ const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: numbe
       job.lastFailedAt = now;
       job.expiredLeases = 0;
       return applied(now);
-    case "release":
+    case "giveBack":
       if (outcome.schedule !== null) job.scheduledAt = momentOf(outcome.schedule, now);
       if (outcome.error !== null) setError(job, outcome.error);
       if (wasRunning) job.attempt -= 1;

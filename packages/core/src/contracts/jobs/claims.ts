@@ -25,7 +25,7 @@ export interface ClaimCall {
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
   /** An earlier call with this token may have been applied although its answer was lost. */
-  readonly retried?: boolean;
+  readonly isRepeat?: boolean;
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface Claims<TTxContext> {
    * job taken from an expired lease also gets `expiredLeases` + 1, and the end of that lease as `scheduledAt` and
    * `lastFailedAt`.
    *
-   * Never waits: a job that another transaction has locked is skipped. With `retried`, the jobs that the token already
+   * Never waits: a job that another transaction has locked is skipped. With `isRepeat`, the jobs that the token already
    * holds are returned first and count against the limits.
    */
   claimJobs(call: StateCall<TTxContext> & ClaimCall): Promise<StateJob[]>;

@@ -30,8 +30,8 @@ export interface NewJob {
 
 export interface NewJobDeduplication {
   readonly key: string;
-  /** `completed`: only unfinished sequences count as duplicates. `all`: finished ones too. */
-  readonly strategy: "completed" | "all";
+  /** `unfinished`: only unfinished sequences count as duplicates. `all`: finished ones too. */
+  readonly scope: "unfinished" | "all";
   /** Only sequences created within this time count; null for no limit. */
   readonly windowMs: number | null;
 }

@@ -26,11 +26,11 @@ export const duplicatesAreRefused: Check = {
       earlier: ReadonlySet<string>,
     ): void => {
       if (!job.deduplication || deduplicated || stored.id !== job.id) return;
-      const { strategy, windowMs, key } = job.deduplication;
+      const { scope, windowMs, key } = job.deduplication;
       const duplicate = others(stored).find(
         (other) =>
           !earlier.has(other.id) &&
-          (strategy === "all" || isLive(other.sequenceId)) &&
+          (scope === "all" || isLive(other.sequenceId)) &&
           (windowMs === null || other.createdAt > at - windowMs),
       );
       if (duplicate)

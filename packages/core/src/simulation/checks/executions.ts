@@ -83,7 +83,7 @@ export const executionsAreBounded: Check = {
     const expectedDelta = (before: StateJob, after: StateJob, step: StoreStep): number => {
       if (after.leaseVersion !== before.leaseVersion) return 1;
       if (step.method === "redriveJobs" && before.status === "failed") return -before.attempt;
-      return before.status === "running" && outcomeKind(step, after.id) === "release" ? -1 : 0;
+      return before.status === "running" && outcomeKind(step, after.id) === "giveBack" ? -1 : 0;
     };
 
     const onChanged = (before: StateJob, after: StateJob, step: StoreStep): void => {
@@ -93,9 +93,9 @@ export const executionsAreBounded: Check = {
       const expected = expectedDelta(before, after, step);
       if (delta !== expected)
         report(`${step.method} changed the attempt of ${short(after.id)} by ${delta}, not ${expected}`);
-      const isRelease = outcomeKind(step, after.id) === "release";
+      const isGivenBack = outcomeKind(step, after.id) === "giveBack";
       // Given back: the execution, if there was one, does not count.
-      if (isRelease && claim?.executed) counted.set(after.id, (counted.get(after.id) ?? 0) - 1);
+      if (isGivenBack && claim?.executed) counted.set(after.id, (counted.get(after.id) ?? 0) - 1);
     };
 
     const onStarted = (start: EventOf<"execution_started">): void => {

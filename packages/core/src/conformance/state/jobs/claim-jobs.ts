@@ -11,7 +11,7 @@ const claimRequests = (
   { adapter }: StateScenario,
   requests: readonly ClaimRequest[],
   limit: number,
-  more: { leaseToken?: string; retried?: boolean } = {},
+  more: { leaseToken?: string; isRepeat?: boolean } = {},
 ): Promise<StateJob[]> =>
   adapter.claimJobs({
     workerId: "worker-1",
@@ -180,47 +180,47 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
     assert.deepEqual(await reload(running), running);
   });
 
-  test("a retried call gets the jobs it took the first time, unchanged, and fills up", async ({
+  test("a repeated call gets the jobs it took the first time, unchanged, and fills up", async ({
     startMany,
     claim,
   }) => {
     await startMany(many(5));
     const leaseToken = randomUUID();
     const first = await claim({ leaseToken, limit: 3 });
-    const again = await claim({ leaseToken, limit: 4, retried: true, now: baseTime + 1 });
+    const again = await claim({ leaseToken, limit: 4, isRepeat: true, now: baseTime + 1 });
     assert.equal(again.length, 4);
     const byId = (a: StateJob, b: StateJob): number => (a.id < b.id ? -1 : 1);
     assert.deepEqual(again.slice(0, 3).sort(byId), first.sort(byId));
     assert.equal(again[3]?.attempt, 1);
   });
 
-  test("what a retried call holds counts against the limit of its request", async (scenario) => {
+  test("what a repeated call holds counts against the limit of its request", async (scenario) => {
     const other = `${scenario.queue}-2`;
     await scenario.startMany([...many(4), ...many(4).map(() => ({ queue: other }))]);
     const requests = [scenario.queue, other].map((queue) => ({ queue, typeNames: null, limit: 2 }));
     const leaseToken = randomUUID();
     const first = await claimRequests(scenario, requests, 100, { leaseToken });
-    const again = await claimRequests(scenario, requests, 100, { leaseToken, retried: true });
+    const again = await claimRequests(scenario, requests, 100, { leaseToken, isRepeat: true });
     assert.deepEqual(idsOf(again).sort(), idsOf(first).sort());
   });
 
-  test("what a retried call holds counts against the limit of the call", async (scenario) => {
+  test("what a repeated call holds counts against the limit of the call", async (scenario) => {
     const other = `${scenario.queue}-2`;
     await scenario.startMany([...many(4), ...many(4).map(() => ({ queue: other }))]);
     const requests = [scenario.queue, other].map((queue) => ({ queue, typeNames: null, limit: 4 }));
     const leaseToken = randomUUID();
     const first = await claimRequests(scenario, requests, 3, { leaseToken });
     assert.equal(first.length, 3);
-    const again = await claimRequests(scenario, requests, 3, { leaseToken, retried: true });
+    const again = await claimRequests(scenario, requests, 3, { leaseToken, isRepeat: true });
     assert.deepEqual(idsOf(again).sort(), idsOf(first).sort());
   });
 
-  test("a retried call that had not been applied claims as usual", async ({ startMany, claim }) => {
+  test("a repeated call that had not been applied claims as usual", async ({ startMany, claim }) => {
     await startMany(many(2));
-    assert.equal((await claim({ retried: true })).length, 2);
+    assert.equal((await claim({ isRepeat: true })).length, 2);
   });
 
-  test("a retried call gets neither what others hold nor what is finished", async ({
+  test("a repeated call gets neither what others hold nor what is finished", async ({
     startMany,
     claim,
     end,
@@ -231,14 +231,14 @@ export const describeClaimJobs = ({ test }: StateSuite): void => {
     assert.ok(held && finished);
     await claim({ limit: 1 });
     await end(finished, completion);
-    assert.deepEqual(await claim({ leaseToken, retried: true }), [held]);
+    assert.deepEqual(await claim({ leaseToken, isRepeat: true }), [held]);
   });
 
-  test("a retried call does not count a lease that has run out as held", async ({ start, claim }) => {
+  test("a repeated call does not count a lease that has run out as held", async ({ start, claim }) => {
     await start();
     const leaseToken = randomUUID();
     await claim({ leaseToken, leaseMs: 1_000 });
-    const again = await claim({ leaseToken, leaseMs: 1_000, retried: true, now: baseTime + 1_000 });
+    const again = await claim({ leaseToken, leaseMs: 1_000, isRepeat: true, now: baseTime + 1_000 });
     assert.deepEqual(
       again.map(({ attempt, leasedUntil }) => [attempt, leasedUntil]),
       [[2, baseTime + 2_000]],

@@ -170,7 +170,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
   test(
     "of concurrent starts with one deduplication key, exactly one creates",
     async (scenario) => {
-      const deduplication = { key: "key", strategy: "completed", windowMs: null } as const;
+      const deduplication = { key: "key", scope: "unfinished", windowMs: null } as const;
       const created = await Promise.all(
         times(50, () => {
           const jobs = [scenario.newJob({ deduplication })];

@@ -5,8 +5,8 @@ import { completion, failure } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
-const unfinished: NewJobDeduplication = { key: "key", strategy: "completed", windowMs: null };
-const ever: NewJobDeduplication = { key: "key", strategy: "all", windowMs: null };
+const unfinished: NewJobDeduplication = { key: "key", scope: "unfinished", windowMs: null };
+const ever: NewJobDeduplication = { key: "key", scope: "all", windowMs: null };
 
 const offer = async (
   { adapter, newJob }: StateScenario,
@@ -70,13 +70,13 @@ export const describeDeduplication = ({ test }: StateSuite): void => {
   });
 
   for (const ending of [completion, failure]) {
-    test(`with strategy "completed", a sequence that is over (${ending.kind}) is no duplicate`, async (scenario) => {
+    test(`with scope "unfinished", a sequence that is over (${ending.kind}) is no duplicate`, async (scenario) => {
       const { job } = await offer(scenario, unfinished);
       await scenario.endWorkerless(job, ending);
       assert.equal((await offer(scenario, unfinished)).deduplicated, false);
     });
 
-    test(`with strategy "all", a sequence that is over (${ending.kind}) is a duplicate`, async (scenario) => {
+    test(`with scope "all", a sequence that is over (${ending.kind}) is a duplicate`, async (scenario) => {
       const { job } = await offer(scenario, ever);
       await scenario.endWorkerless(job, ending);
       const again = await offer(scenario, ever);
@@ -120,9 +120,9 @@ export const describeDeduplication = ({ test }: StateSuite): void => {
     assert.equal((await offer(scenario, unfinished)).deduplicated, false);
   });
 
-  for (const strategy of ["completed", "all"] as const) {
-    test(`with strategy "${strategy}", only sequences younger than the window count`, async (scenario) => {
-      const deduplication = { key: "key", strategy, windowMs: 1_000 };
+  for (const scope of ["unfinished", "all"] as const) {
+    test(`with scope "${scope}", only sequences younger than the window count`, async (scenario) => {
+      const deduplication = { key: "key", scope, windowMs: 1_000 };
       const { job } = await offer(scenario, deduplication);
       const within = await offer(scenario, deduplication, { now: baseTime + 999 });
       assert.deepEqual([within.deduplicated, within.job.id], [true, job.id]);

@@ -165,7 +165,7 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
   test("a filter by deduplication key finds what was started with it, also when it has finished", async (scenario) => {
     const { queue, typeName } = scenario;
     const withKey = (input: string, key: string, more = {}): Promise<StateJob> =>
-      scenario.start({ input, deduplication: { key, strategy: "completed", windowMs: null }, ...more });
+      scenario.start({ input, deduplication: { key, scope: "unfinished", windowMs: null }, ...more });
     await scenario.endWorkerless(await withKey("earlier", "one, and a comma"), completion);
     const current = await withKey("current", "one, and a comma");
     await withKey("other type", "one, and a comma", { typeName: `${typeName}-2` });

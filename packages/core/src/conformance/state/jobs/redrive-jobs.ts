@@ -229,7 +229,7 @@ export const describeRedriveJobs = ({ test }: StateSuite): void => {
     assert.equal((await scenario.reload(waiting)).status, "failed");
   });
 
-  const keyed = { deduplication: { key: "key", strategy: "completed", windowMs: null } } as const;
+  const keyed = { deduplication: { key: "key", scope: "unfinished", windowMs: null } } as const;
 
   /** A failed sequence of a key, and an unfinished one that was started after it. */
   const failAndStartAgain = async (

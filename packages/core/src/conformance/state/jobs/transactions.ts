@@ -79,7 +79,7 @@ export const describeTransactions = ({ test }: StateSuite): void => {
 
   test("a job started in a transaction that fails never was", async (scenario) => {
     const { adapter, newJob, queue } = scenario;
-    const job = newJob({ deduplication: { key: "key", strategy: "all", windowMs: null } });
+    const job = newJob({ deduplication: { key: "key", scope: "all", windowMs: null } });
     await rollBack(scenario, (ctx) => adapter.createJobs({ jobs: [job], ctx, now: baseTime }));
     assert.deepEqual(await adapter.getJobs({ jobIds: [job.id] }), [undefined]);
     assert.deepEqual(await scenario.claim(), []);
@@ -163,7 +163,7 @@ export const describeTransactions = ({ test }: StateSuite): void => {
   test("a rolled back deletion brings everything back", async (scenario) => {
     const { adapter } = scenario;
     const root = await scenario.start({
-      deduplication: { key: "key", strategy: "completed", windowMs: null },
+      deduplication: { key: "key", scope: "unfinished", windowMs: null },
     });
     const child = await scenario.start({ rootSequenceId: root.id, originId: root.id });
     const waiting = await scenario.startBlocked([child], { rootSequenceId: root.id, originId: root.id });
@@ -173,7 +173,7 @@ export const describeTransactions = ({ test }: StateSuite): void => {
     });
     assert.deepEqual(await scenario.reloadAll([root, child, waiting]), [root, child, waiting]);
     const duplicate = scenario.newJob({
-      deduplication: { key: "key", strategy: "completed", windowMs: null },
+      deduplication: { key: "key", scope: "unfinished", windowMs: null },
     });
     assert.equal((await adapter.createJobs({ jobs: [duplicate], now: baseTime }))[0]?.deduplicated, true);
     await scenario.endWorkerless(child, completion);

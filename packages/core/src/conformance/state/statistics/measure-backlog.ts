@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { requirePart } from "../../../contracts/optional-parts.ts";
-import type { LaneBacklog } from "../../../contracts/state-adapter.ts";
+import type { TypeBacklog } from "../../../contracts/state-adapter.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";
@@ -10,7 +10,7 @@ const measure = async (
   { adapter, queue }: StateScenario,
   cap = 100,
   now = baseTime,
-): Promise<LaneBacklog[]> => {
+): Promise<TypeBacklog[]> => {
   const { measureBacklog } = requirePart(adapter, "statistics", "The suite of measureBacklog");
   const lanes = await measureBacklog({ cap, now });
   return lanes.filter((lane) => lane.queue === queue).sort((a, b) => (a.typeName < b.typeName ? -1 : 1));
