@@ -13,22 +13,22 @@ const plant = (name, ...patches) => {
 // The adapter.
 
 plant("token check dropped", [
-  "contracts/lease-checks.js",
+  "rules/lease-checks.js",
   "if (state.leaseToken !== leaseToken)",
   "if (false)",
 ]);
 plant("expiry ignored", [
-  "contracts/lease-checks.js",
+  "rules/lease-checks.js",
   "if (state.leasedUntil === null || state.leasedUntil <= now)",
   "if (false)",
 ]);
 plant("status not checked: outcomes of jobs that do not run are taken", [
-  "contracts/lease-checks.js",
+  "rules/lease-checks.js",
   'if (state.status !== "running")',
   "if (false)",
 ]);
 plant("version not raised", [
-  "memory/transitions.js",
+  "rules/transitions.js",
   "leaseVersion: row.leaseVersion + 1",
   "leaseVersion: row.leaseVersion",
 ]);
@@ -53,7 +53,7 @@ plant(
   ],
 );
 plant("unblocked job overtakes all that came after its start", [
-  "memory/transitions.js",
+  "rules/transitions.js",
   'status: "pending", scheduledAt: Math.max(row.scheduledAt, now) }',
   'status: "pending" }',
 ]);
@@ -83,12 +83,12 @@ plant("reaped failure does not reach the jobs that wait", [
   'row.status === "never" ?',
 ]);
 plant("released job costs an attempt", [
-  "memory/transitions.js",
+  "rules/transitions.js",
   'attempt: row.status === "running" ? row.attempt - 1 : row.attempt',
   "attempt: row.attempt",
 ]);
 plant("retry not counted", [
-  "memory/transitions.js",
+  "rules/transitions.js",
   "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const givenBack",
   "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const givenBack",
 ]);
@@ -113,7 +113,7 @@ plant("redrive forgets the cascade", [
   "revived: []",
 ]);
 plant("redrive starts the version again", [
-  "memory/transitions.js",
+  "rules/transitions.js",
   "attempt: 0,\n    expiredLeases: 0,\n    failedAt: null,",
   "attempt: 0,\n    leaseVersion: 0,\n    expiredLeases: 0,\n    failedAt: null,",
 ]);

@@ -6,9 +6,9 @@ export type * from "./contracts/notify-adapter.ts";
 export type * from "./contracts/observability-adapter.ts";
 export type * from "./contracts/state-adapter.ts";
 export { requirePart } from "./contracts/optional-parts.ts";
-export { hasAttemptsLeft } from "./contracts/attempts.ts";
-export { createdStateJob } from "./contracts/created-job.ts";
-export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./contracts/lease-checks.ts";
+export { hasAttemptsLeft } from "./rules/attempts.ts";
+export { createdStateJob } from "./rules/created-job.ts";
+export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rules/lease-checks.ts";
 export {
   dropNeededTrees,
   type FinishedJob,
@@ -17,7 +17,7 @@ export {
   type PruneRules,
   readPruneRules,
   type TreeDependency,
-} from "./contracts/prune-rules.ts";
+} from "./rules/prune-rules.ts";
 export {
   AdapterClosedError,
   BlockerCycleError,

@@ -1,6 +1,6 @@
 import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture, StateAdapterUnderTest } from "./state-fixture.ts";
-import { runAgainstModel } from "./model/run.ts";
+import { runAgainstModel } from "./oracle/run.ts";
 
 interface Arbitrary<T> {
   readonly generate: (...args: never[]) => { readonly value: T };

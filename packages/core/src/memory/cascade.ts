@@ -1,7 +1,7 @@
 import { type JobReference, referenceTo } from "../model/job.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
-import { failedByBlocker, withFewerBlockers } from "./transitions.ts";
+import { failedByBlocker, withFewerBlockers } from "../rules/transitions.ts";
 
 // What the end of one sequence does to those that wait for it. Lists of work instead of recursion: a chain may be
 // longer than the call stack.

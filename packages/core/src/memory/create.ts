@@ -1,4 +1,4 @@
-import { createdStateJob } from "../contracts/created-job.ts";
+import { createdStateJob } from "../rules/created-job.ts";
 import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
 import { JobAlreadyExistsError, JobNotFoundError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";

@@ -1,5 +1,5 @@
 import { referenceTo } from "../model/job.ts";
-import { isPastRetention, type PruneBounds, readPruneRules } from "../contracts/prune-rules.ts";
+import { isPastRetention, type PruneBounds, readPruneRules } from "../rules/prune-rules.ts";
 import type { DeletionResult, PruneResult, PruneRule } from "../contracts/state-adapter.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";

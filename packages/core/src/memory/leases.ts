@@ -1,5 +1,5 @@
 import type { HeldLease, LockResult, RenewalResult } from "../contracts/state-adapter.ts";
-import { assertLeaseDuration, findRefusal, refuse } from "../contracts/lease-checks.ts";
+import { assertLeaseDuration, findRefusal, refuse } from "../rules/lease-checks.ts";
 import type { JobStore } from "./job-store.ts";
 
 export interface Renewal extends HeldLease {

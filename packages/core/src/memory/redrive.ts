@@ -4,7 +4,7 @@ import { findCycle } from "./blockers.ts";
 import { hasFailedBlocker } from "./cascade.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
-import { revived } from "./transitions.ts";
+import { revived } from "../rules/transitions.ts";
 
 const hasLiveDuplicate = (store: JobStore, { row }: JobRecord): boolean => {
   const first = store.find(row.sequenceId);

@@ -1,10 +1,10 @@
-import { createdStateJob } from "../contracts/created-job.ts";
+import { createdStateJob } from "../rules/created-job.ts";
 import { describe, expect, it } from "vitest";
 import { baseTime, newJob } from "../conformance/state-fixture.ts";
 import type { JobRecord } from "./job-record.ts";
 import { createJobStore } from "./job-store.ts";
 import type { JobStore } from "./job-store.ts";
-import { claimed } from "./transitions.ts";
+import { claimed } from "../rules/transitions.ts";
 
 const insert = (store: JobStore, queue = "queue"): JobRecord =>
   store.insert(createdStateJob(newJob({ queue, typeName: "type" }), baseTime));

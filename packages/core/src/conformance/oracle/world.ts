@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AnyStateAdapter, HeldLease, JobOutcome } from "../../contracts/state-adapter.ts";
 import type { Draw } from "./draw.ts";
-import { copyStore, createModelStore, type ModelStore, restoreStore } from "./model-store.ts";
+import { copyStore, createModelStore, type ModelStore, restoreStore } from "./store.ts";
 
 /** The adapter, the model it is held against, and what the run so far has brought about. */
 export interface World {

@@ -1,8 +1,8 @@
 import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
-import { cascadeFailure, unblock } from "./model-cascade.ts";
-import { momentOf } from "./model-create.ts";
-import { endLease, notRunning, refusalOf } from "./model-leases.ts";
-import { isOver, type ModelJob, type ModelStore, setError } from "./model-store.ts";
+import { cascadeFailure, unblock } from "./cascade.ts";
+import { momentOf } from "./create.ts";
+import { endLease, notRunning, refusalOf } from "./leases.ts";
+import { isOver, type ModelJob, type ModelStore, setError } from "./store.ts";
 
 const statusAfter = { complete: "completed", fail: "failed", retry: "pending", giveBack: "pending" } as const;
 

@@ -1,8 +1,8 @@
 import type { CancelResult, MaxAttempts, RedriveResult } from "../../contracts/state-adapter.ts";
 import type { JobReference } from "../../model/job.ts";
-import { cascadeFailure } from "./model-cascade.ts";
-import { isLive, waitsFor } from "./model-create.ts";
-import { attemptsOf, endLease } from "./model-leases.ts";
+import { cascadeFailure } from "./cascade.ts";
+import { isLive, waitsFor } from "./create.ts";
+import { attemptsOf, endLease } from "./leases.ts";
 import {
   allJobs,
   blockersOf,
@@ -13,7 +13,7 @@ import {
   type ModelStore,
   referenceOf,
   setError,
-} from "./model-store.ts";
+} from "./store.ts";
 
 /** Takes a lease that has run out away from its holder. */
 export const reap = (

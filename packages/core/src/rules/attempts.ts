@@ -1,5 +1,5 @@
 import type { StateJob } from "../model/job.ts";
-import type { MaxAttempts } from "./state-adapter.ts";
+import type { MaxAttempts } from "../contracts/state-adapter.ts";
 
 /** Whether a job whose lease has run out may be claimed again, in the eyes of a call with these overrides. */
 export const hasAttemptsLeft = (

@@ -7,7 +7,7 @@ import { commitSome, commitWorkerless, completeSequence, lockAndEnd } from "./ac
 import { list } from "./actions-reads.ts";
 import { start, startBlocked, startExisting } from "./actions-start.ts";
 import { createDraw } from "./draw.ts";
-import { allJobs } from "./model-store.ts";
+import { allJobs } from "./store.ts";
 import { compareVisibleState } from "./visible-state.ts";
 import { type Action, createWorld, ExpectedRejection, inTransaction, type World } from "./world.ts";
 

@@ -6,7 +6,7 @@ import {
   type ModelJob,
   type ModelStore,
   referenceOf,
-} from "./model-store.ts";
+} from "./store.ts";
 
 const failedBlockersOf = (store: ModelStore, job: ModelJob): string[] =>
   blockersOf(store, job).filter((id) => isFailedSequence(store, id));

@@ -1,5 +1,5 @@
 import type { JobStatus } from "../model/job.ts";
-import type { PruneRule } from "./state-adapter.ts";
+import type { PruneRule } from "../contracts/state-adapter.ts";
 
 /** What decides whether a job lets its tree go. */
 export interface FinishedJob {

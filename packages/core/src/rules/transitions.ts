@@ -1,4 +1,4 @@
-import { hasAttemptsLeft } from "../contracts/attempts.ts";
+import { hasAttemptsLeft } from "./attempts.ts";
 import type { JobOutcome, MaxAttempts } from "../contracts/state-adapter.ts";
 import { blockerErrorText } from "../model/blocker-error.ts";
 import type { FailureReason, StateJob } from "../model/job.ts";

@@ -1,6 +1,6 @@
 import type { NewJob } from "../../contracts/state-adapter.ts";
 import type { Schedule } from "../../model/schedule.ts";
-import { cascadeFailure, failByBlocker } from "./model-cascade.ts";
+import { cascadeFailure, failByBlocker } from "./cascade.ts";
 import {
   allJobs,
   blockersOf,
@@ -9,7 +9,7 @@ import {
   isOver,
   type ModelJob,
   type ModelStore,
-} from "./model-store.ts";
+} from "./store.ts";
 
 export const momentOf = (schedule: Schedule, now: number): number =>
   "at" in schedule ? Math.max(schedule.at, now) : now + schedule.afterMs;

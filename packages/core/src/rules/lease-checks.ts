@@ -1,6 +1,6 @@
 import { InvalidLeaseDurationError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
-import type { LeaseRefusal } from "./state-adapter.ts";
+import type { LeaseRefusal } from "../contracts/state-adapter.ts";
 
 // Who may touch a job is the same question for every store; only where the answer is enforced differs.
 

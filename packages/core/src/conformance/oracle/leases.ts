@@ -1,5 +1,5 @@
 import type { ClaimRequest, LeaseRefusal, MaxAttempts } from "../../contracts/state-adapter.ts";
-import { allJobs, type ModelJob, type ModelStore } from "./model-store.ts";
+import { allJobs, type ModelJob, type ModelStore } from "./store.ts";
 
 export const hasRunOut = (job: ModelJob, now: number): boolean =>
   job.status === "running" && (job.leasedUntil ?? 0) <= now;

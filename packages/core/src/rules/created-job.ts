@@ -1,6 +1,6 @@
 import type { StateJob } from "../model/job.ts";
 import { resolveSchedule } from "../model/schedule.ts";
-import type { NewJob } from "./state-adapter.ts";
+import type { NewJob } from "../contracts/state-adapter.ts";
 
 /** The row that a new job becomes: all of it is known without asking the store. */
 export const createdStateJob = (job: NewJob, now: number): StateJob => ({

@@ -4,9 +4,9 @@ import { drawLeases } from "./actions-leases.ts";
 import { create, drawContinuation, drawSchedule, tieToBlockers } from "./actions-start.ts";
 import { assertSameSequence, assertSameSet } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { refusalOf } from "./model-leases.ts";
-import { commitOutcome } from "./model-outcomes.ts";
-import { allJobs, currentJob, sequenceIds } from "./model-store.ts";
+import { refusalOf } from "./leases.ts";
+import { commitOutcome } from "./outcomes.ts";
+import { allJobs, currentJob, sequenceIds } from "./store.ts";
 import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
 
 type Kind = JobOutcome["kind"];

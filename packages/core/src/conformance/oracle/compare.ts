@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { StateJob, StateSequence } from "../../model/job.ts";
-import { currentJob, type ModelJob, type ModelStore } from "./model-store.ts";
+import { currentJob, type ModelJob, type ModelStore } from "./store.ts";
 
 export const assertSameJob = (actual: StateJob | null | undefined, expected: ModelJob): void => {
   assert.ok(actual, `job ${expected.id} is missing`);

@@ -3,8 +3,8 @@ import type { JobCount } from "../../contracts/state-adapter.ts";
 import { byCreation, readAll } from "./actions-reads.ts";
 import { queues, typeNames } from "./actions-start.ts";
 import { assertSameJobs, assertSameSequence } from "./compare.ts";
-import { runnable, runnableIn } from "./model-leases.ts";
-import { allJobs, blockersOf, dependantsOf, type ModelStore, sequenceIds } from "./model-store.ts";
+import { runnable, runnableIn } from "./leases.ts";
+import { allJobs, blockersOf, dependantsOf, type ModelStore, sequenceIds } from "./store.ts";
 import type { World } from "./world.ts";
 
 const pageSize = 3;

@@ -5,7 +5,7 @@ import type { StateJob } from "../../model/job.ts";
 import { queues, typeNames } from "./actions-start.ts";
 import { assertSameJobs } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { allJobs, type ModelJob, sequenceIds } from "./model-store.ts";
+import { allJobs, type ModelJob, sequenceIds } from "./store.ts";
 import type { Action, World } from "./world.ts";
 
 export const byCreation = (a: ModelJob, b: ModelJob): number =>

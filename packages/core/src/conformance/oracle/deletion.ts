@@ -1,12 +1,5 @@
 import type { DeletionResult } from "../../contracts/state-adapter.ts";
-import {
-  allJobs,
-  currentJob,
-  dependantsOf,
-  type ModelJob,
-  type ModelStore,
-  referenceOf,
-} from "./model-store.ts";
+import { allJobs, currentJob, dependantsOf, type ModelJob, type ModelStore, referenceOf } from "./store.ts";
 
 const treeOf = (store: ModelStore, rootSequenceId: string): ModelJob[] =>
   allJobs(store).filter((job) => job.rootSequenceId === rootSequenceId);

@@ -3,9 +3,9 @@ import type { ClaimRequest, HeldLease, MaxAttempts } from "../../contracts/state
 import { queues, typeNames } from "./actions-start.ts";
 import { assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { claim, hasRunOut, heldBy, refusalOf, runnable } from "./model-leases.ts";
-import { reap } from "./model-interventions.ts";
-import { allJobs, type ModelJob } from "./model-store.ts";
+import { claim, hasRunOut, heldBy, refusalOf, runnable } from "./leases.ts";
+import { reap } from "./interventions.ts";
+import { allJobs, type ModelJob } from "./store.ts";
 import { assertSameSet } from "./compare.ts";
 import type { Action, World } from "./world.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import type { PruneResult } from "../../contracts/state-adapter.ts";
 import { assertSameJob, assertSameSet } from "./compare.ts";
-import { deleteTrees, pruneAll } from "./model-deletion.ts";
-import { cancel, redrive } from "./model-interventions.ts";
-import { allJobs, dependantsOf, type ModelJob, type ModelStore, sequenceIds } from "./model-store.ts";
+import { deleteTrees, pruneAll } from "./deletion.ts";
+import { cancel, redrive } from "./interventions.ts";
+import { allJobs, dependantsOf, type ModelJob, type ModelStore, sequenceIds } from "./store.ts";
 import type { Action } from "./world.ts";
 
 const finished: readonly (readonly ("completed" | "failed")[])[] = [

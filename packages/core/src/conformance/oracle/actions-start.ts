@@ -4,8 +4,8 @@ import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../.
 import type { Schedule } from "../../model/schedule.ts";
 import { assertRejects, assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { addBlockers, createJob, duplicatesOf, waitsFor } from "./model-create.ts";
-import { allJobs, sequenceIds } from "./model-store.ts";
+import { addBlockers, createJob, duplicatesOf, waitsFor } from "./create.ts";
+import { allJobs, sequenceIds } from "./store.ts";
 import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
 
 export const queues = ["queue-1", "queue-2"] as const;
