@@ -12,11 +12,7 @@ const plant = (name, ...patches) => {
 
 // The adapter.
 
-plant("token check dropped", [
-  "rules/lease-checks.js",
-  "if (state.leaseToken !== leaseToken)",
-  "if (false)",
-]);
+plant("token check dropped", ["rules/lease-checks.js", "if (state.leaseToken !== leaseToken)", "if (false)"]);
 plant("expiry ignored", [
   "rules/lease-checks.js",
   "if (state.leasedUntil === null || state.leasedUntil <= now)",
