@@ -354,7 +354,7 @@ plant("operations/create-jobs.ts", [
   ],
   [
     "a job for later is in line at once",
-    ["awaits_blockers IS NULL AND moment <= clock.now", "awaits_blockers IS NULL"],
+    ["awaits_blockers IS NULL AND moment <= created_at", "awaits_blockers IS NULL"],
   ],
   [
     "a job that awaits blockers is pending",

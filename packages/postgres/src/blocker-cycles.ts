@@ -1,4 +1,5 @@
 import { arrayLiteral } from "./sql/array-literal.ts";
+import { text } from "./sql/row-values.ts";
 import type { Context, Database } from "./database.ts";
 import type { LockedJob } from "./lock-jobs.ts";
 
@@ -22,8 +23,8 @@ const findWaiting = async (
     params: [arrayLiteral(sequenceIds)],
   });
   return rows.map((row) => ({
-    sequenceId: row["sequence_id"] as string,
-    waitsFor: row["waits_for"] as string,
+    sequenceId: text(row["sequence_id"]),
+    waitsFor: text(row["waits_for"]),
   }));
 };
 

@@ -1,5 +1,6 @@
 import { blockerErrorText, type JobReference, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "./sql/array-literal.ts";
+import { textList } from "./sql/row-values.ts";
 import type { Context, Database } from "./database.ts";
 import { assertSeesAll } from "./snapshots.ts";
 import type { Tables } from "./tables.ts";
@@ -54,7 +55,7 @@ export const lockDependants = async (
   });
   return rows.map((row) => ({
     job: toLockedJob(row),
-    blockerIds: JSON.parse(row["blocker_ids"] as string) as string[],
+    blockerIds: textList(row["blocker_ids"]),
   }));
 };
 

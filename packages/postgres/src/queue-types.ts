@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ClaimRequest } from "leasehold/adapter";
 import { arrayLiteral } from "./sql/array-literal.ts";
+import { text } from "./sql/row-values.ts";
 import type { Call, Database } from "./database.ts";
 import type { Tables } from "./tables.ts";
 
@@ -65,8 +66,8 @@ export const lanesOf = async (
       params: [arrayLiteral(whole)],
     });
     for (const row of rows) {
-      const queue = row["queue"] as string;
-      found.set(queue, [...(found.get(queue) ?? []), row["type_name"] as string]);
+      const queue = text(row["queue"]);
+      found.set(queue, [...(found.get(queue) ?? []), text(row["type_name"])]);
     }
   }
   return requests.flatMap(({ queue, typeNames }, index) =>

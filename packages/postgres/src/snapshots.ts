@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { arrayLiteral } from "./sql/array-literal.ts";
+import { text } from "./sql/row-values.ts";
 import type { Context, Database, Statement } from "./database.ts";
 import { StaleSnapshotError } from "./errors.ts";
 
@@ -16,7 +17,7 @@ const readOutside = async (database: Database, statement: Statement): Promise<st
   );
   try {
     const rows = await Promise.race([database.query(undefined, statement), giveUp]);
-    return rows.map((row) => row["id"] as string);
+    return rows.map((row) => text(row["id"]));
   } finally {
     patience.abort();
   }

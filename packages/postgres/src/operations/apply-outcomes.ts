@@ -1,6 +1,7 @@
 import type { JobOutcome } from "leasehold/adapter";
 import { clockCte, now, nowSql } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
+import { textList } from "../sql/row-values.ts";
 import { defineRows } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 
@@ -139,6 +140,6 @@ export const applyOutcomes = async (
     params: [call.now ?? null, ...(single ? [] : [sorted.length]), ...outcomeRows(idType).params(sorted)],
   });
   if (row === undefined) return { at: Number.NaN, applied: new Set() };
-  const some = row["some"] as string | null;
-  return { at: Number(row["now"]), applied: some === null ? null : new Set(JSON.parse(some) as string[]) };
+  const some = row["some"];
+  return { at: Number(row["now"]), applied: some === null ? null : new Set(textList(some)) };
 };

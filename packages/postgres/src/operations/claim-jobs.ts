@@ -2,7 +2,7 @@ import { assertLeaseDuration, type ClaimRequest, type MaxAttempts, type StateJob
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
-import { claimedColumns, jobColumns, toClaimedJob, toStateJob } from "../job-columns.ts";
+import { claimedColumns, createClaimedJobReader, jobColumns, toStateJob } from "../job-columns.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 import { attemptsLeftSql, maxAttemptsOf } from "../runnable.ts";
@@ -236,7 +236,12 @@ const claimFromLanes = async (
     });
     if (promoted.length > 0) rows = await claim(false);
   }
-  return inTurn(rows).map((row) => toClaimedJob(row, lanes[Number(row["place"]) - 1]!, call));
+  const readers: ((row: SqlRow) => StateJob)[] = [];
+  return inTurn(rows).map((row) => {
+    const place = Number(row["place"]) - 1;
+    const read = (readers[place] ??= createClaimedJobReader(lanes[place]!, call));
+    return read(row);
+  });
 };
 
 export const claimJobs = async (database: Database, call: ClaimCall): Promise<StateJob[]> => {

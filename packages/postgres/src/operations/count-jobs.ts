@@ -1,6 +1,9 @@
-import type { JobCount, JobFilter, JobStatus } from "leasehold/adapter";
+import type { JobCount, JobFilter } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
+import { pickColumns } from "../job-columns.ts";
 import { filterConditions } from "../job-filter.ts";
+
+const grouped = pickColumns("queue", "typeName", "status");
 
 export const countJobs = async (
   { query, tables, isId }: Database,
@@ -8,14 +11,9 @@ export const countJobs = async (
 ): Promise<JobCount[]> => {
   const { conditions, params } = filterConditions(tables, isId, call.filter);
   const rows = await query(call.ctx, {
-    sql: `SELECT queue, type_name, status, count(*) AS count FROM ${tables.job} AS j
-      WHERE ${conditions.join(" AND ")} GROUP BY queue, type_name, status`,
+    sql: `SELECT ${grouped.select("j")}, count(*) AS count FROM ${tables.job} AS j
+      WHERE ${conditions.join(" AND ")} GROUP BY ${grouped.select("j")}`,
     params,
   });
-  return rows.map((row) => ({
-    queue: row["queue"] as string,
-    typeName: row["type_name"] as string,
-    status: row["status"] as JobStatus,
-    count: Number(row["count"]),
-  }));
+  return rows.map((row) => ({ ...grouped.read(row), count: Number(row["count"]) }));
 };

@@ -8,10 +8,12 @@ import {
 } from "leasehold/adapter";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Context, Database, Statement } from "../database.ts";
+import { text } from "../sql/row-values.ts";
 import { defineRows } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
+import { insertedColumns, insertedValues } from "../job-columns.ts";
 import { laneNumber } from "../queue-types.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
@@ -27,29 +29,8 @@ interface Insertion extends NewJob {
 const portionSize = 1_000;
 
 const newRows = defineRows<Insertion>((idType) => [
-  { name: "id", type: idType, read: ({ id }) => id },
-  // What repeats another column need not travel.
-  {
-    name: "sequence_id",
-    type: idType,
-    read: (job) => (job.sequenceId === job.id ? null : job.sequenceId),
-  },
-  {
-    name: "root_sequence_id",
-    type: idType,
-    read: (job) => (job.rootSequenceId === job.id ? null : job.rootSequenceId),
-  },
-  { name: "origin_id", type: idType, read: (job) => job.originId },
-  { name: "type_name", type: "text", required: true, read: (job) => job.typeName },
-  {
-    name: "sequence_type_name",
-    type: "text",
-    read: (job) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
-  },
-  { name: "queue", type: "text", required: true, read: (job) => job.queue },
+  ...insertedColumns(idType),
   { name: "lane", type: "bigint", required: true, read: (job) => laneNumber(job.queue, job.typeName) },
-  { name: "sequence_index", type: "int", read: (job) => job.sequenceIndex || null },
-  { name: "sequence_created_at", type: "bigint", read: (job) => job.sequenceCreatedAt },
   {
     name: "run_at",
     type: "bigint",
@@ -60,47 +41,37 @@ const newRows = defineRows<Insertion>((idType) => [
     type: "bigint",
     read: ({ schedule }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
   },
-  { name: "priority", type: "int", required: true, read: (job) => job.priority },
-  { name: "max_attempts", type: "int", required: true, read: (job) => job.maxAttempts },
-  {
-    name: "max_attempts_given",
-    type: "boolean",
-    required: true,
-    read: ({ maxAttemptsGiven = true }) => maxAttemptsGiven,
-  },
-  { name: "timeout_ms", type: "bigint", read: (job) => job.timeoutMs },
-  { name: "lease_ms", type: "bigint", read: (job) => job.leaseMs },
   { name: "awaits_blockers", type: "boolean", read: (job) => job.awaitsBlockers || null },
-  { name: "waits_regardless", type: "boolean", read: (job) => job.onBlockerFailure === "wait" || null },
   { name: "watched", type: "boolean", read: ({ watched }) => watched || null },
-  { name: "deduplication_key", type: "text", read: (job) => job.deduplication?.key ?? null },
-  { name: "trace_context", type: "text", read: (job) => job.traceContext },
-  { name: "input", type: "text", read: (job) => job.input },
 ]);
 
+/** What each column is to hold: what the job brings along, and what follows from it and from the time. */
+const newValues = ({ schema }: Tables): Record<string, string> => ({
+  ...insertedValues,
+  lane: "lane",
+  created_at: "created_at",
+  scheduled_at: "moment",
+  due_at: "moment",
+  ready: "awaits_blockers IS NULL AND moment <= created_at",
+  status: `(CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status`,
+  watched: "coalesce(watched, false)",
+  key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
+});
+
 /** In a transaction a conflict would spoil everything, so there the ids are looked up first. */
-const insertSql = ({ schema, job, idType }: Tables, single: boolean, lookFirst: boolean): string => {
+const insertSql = (tables: Tables, single: boolean, lookFirst: boolean): string => {
+  const { job, idType } = tables;
   const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
+  const values = newValues(tables);
   return `
 WITH ${clockCte("$1")},
 taken AS MATERIALIZED (SELECT id FROM ${job} WHERE ${lookFirst ? isTaken : "false"}),
 inserted AS (
-  INSERT INTO ${job} (
-    id, sequence_id, root_sequence_id, origin_id, type_name, sequence_type_name, queue, lane, sequence_index, created_at,
-    sequence_created_at, scheduled_at, due_at, ready, status, priority, max_attempts, timeout_ms, lease_ms,
-    waits_regardless, watched, deduplication_key, key_open, trace_context, input, max_attempts_given
-  )
-  SELECT
-    id, coalesce(sequence_id, id), coalesce(root_sequence_id, id), origin_id, type_name,
-    coalesce(sequence_type_name, type_name), queue, lane, coalesce(sequence_index, 0), clock.now,
-    coalesce(sequence_created_at, clock.now), moment, moment, awaits_blockers IS NULL AND moment <= clock.now,
-    (CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
-    priority, max_attempts, timeout_ms, lease_ms, coalesce(waits_regardless, false), coalesce(watched, false),
-    deduplication_key, CASE WHEN deduplication_key IS NOT NULL THEN true END, trace_context, input,
-    nullif(max_attempts_given, true)
+  INSERT INTO ${job} (${Object.keys(values).join(", ")})
+  SELECT ${Object.values(values).join(", ")}
   FROM clock CROSS JOIN ${newRows(idType).source("new", 2, single)}
   CROSS JOIN LATERAL (
-    SELECT greatest(
+    SELECT clock.now AS created_at, greatest(
       clock.now, coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000))
     ) AS moment
   ) AS schedule
@@ -129,7 +100,7 @@ const insert = async (
   insertions: readonly Insertion[],
 ): Promise<number> => {
   const rows = await database.query(ctx, insertStatement(database, given, insertions, ctx !== undefined));
-  const taken = rows.flatMap((row) => (row["taken"] === null ? [] : [row["taken"] as string]));
+  const taken = rows.filter((row) => row["taken"] !== null).map((row) => text(row["taken"]));
   if (taken.length > 0) throw new JobAlreadyExistsError(taken);
   return Number(rows[0]?.["now"]);
 };

@@ -1,5 +1,6 @@
 import { type DeletionResult, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
+import { text } from "../sql/row-values.ts";
 import type { Call, Context, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-columns.ts";
 import type { SqlRow } from "../provider.ts";
@@ -10,7 +11,7 @@ import type { Tables } from "../tables.ts";
 const inTreesSql = (roots: string, alias: string): string =>
   `(${alias}.id = ANY (${roots}) OR (${alias}.root_sequence_id = ANY (${roots}) AND ${alias}.root_sequence_id <> ${alias}.id))`;
 
-const idsOf = (rows: readonly SqlRow[], column: string): string[] => rows.map((row) => row[column] as string);
+const idsOf = (rows: readonly SqlRow[], column: string): string[] => rows.map((row) => text(row[column]));
 
 const dependantsSql = ({ job, jobBlocker, idType }: Tables): string => `
 SELECT DISTINCT b.job_id AS id FROM ${job} AS blocker JOIN ${jobBlocker} AS b ON b.sequence_id = blocker.id

@@ -1,6 +1,7 @@
 import type { StateSequence } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { arrayLiteral } from "../sql/array-literal.ts";
+import { text } from "../sql/row-values.ts";
 import { getSequences } from "./get-sequences.ts";
 
 export const getBlockers = async (
@@ -14,7 +15,7 @@ export const getBlockers = async (
       ORDER BY job_id, blocker_index`,
     params: [arrayLiteral(call.jobIds.filter(isId))],
   });
-  const sequenceIds = rows.map((row) => row["sequence_id"] as string);
+  const sequenceIds = rows.map((row) => text(row["sequence_id"]));
   const sequences = sequenceIds.length === 0 ? [] : await getSequences(database, { ...call, sequenceIds });
   return call.jobIds.map((jobId) =>
     rows.flatMap((row, index) => (row["job_id"] === jobId && sequences[index] ? [sequences[index]] : [])),

@@ -2,6 +2,7 @@ import type { JobFilter, JobPage, PagePosition, StateJob } from "leasehold/adapt
 import type { Call, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-columns.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
+import { text } from "../sql/row-values.ts";
 import { filterConditions } from "../job-filter.ts";
 import { type PageCall, toPage } from "../page.ts";
 
@@ -73,7 +74,7 @@ const hasTimeOrderedIds = async ({ query, tables }: Database, call: Call): Promi
   });
   if (row === undefined || row["first"] === null) return false;
   const latest = Number(row["now"]) + clockToleranceMs;
-  return (row["first"] as string) >= idOfMoment(earliest) && (row["last"] as string) <= idOfMoment(latest);
+  return text(row["first"]) >= idOfMoment(earliest) && text(row["last"]) <= idOfMoment(latest);
 };
 
 // Looked at in one call at most, and so in one statement.
@@ -121,7 +122,7 @@ const listByKey = async (database: Database, call: ListCall): Promise<JobPage> =
     const count = Number(first?.["looked_at"]);
     lookedAt += count;
     if (count < size) return false;
-    position = { createdAt: Number(first?.["last_created_at"]), id: first?.["last_id"] as string };
+    position = { createdAt: Number(first?.["last_created_at"]), id: text(first?.["last_id"]) };
     return true;
   };
 

@@ -1,6 +1,7 @@
 import type { RecentlyFinishedJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
+import { text } from "../sql/row-values.ts";
 import type { Tables } from "../tables.ts";
 
 const columns = "queue, type_name, status, created_at, finished_at";
@@ -29,8 +30,8 @@ export const listRecentlyFinished = (
       params: [call.from, call.limit],
     });
     return rows.map((row) => ({
-      queue: row["queue"] as string,
-      typeName: row["type_name"] as string,
+      queue: text(row["queue"]),
+      typeName: text(row["type_name"]),
       status: row["status"] as RecentlyFinishedJob["status"],
       createdAt: Number(row["created_at"]),
       finishedAt: Number(row["finished_at"]),

@@ -4,6 +4,7 @@ import type { Call, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
+import { text } from "../sql/row-values.ts";
 
 // Of running and failed jobs, which no index has by lane.
 const mostCaps = 10;
@@ -85,7 +86,7 @@ type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 const mergeRows = (rows: readonly SqlRow[], cap: number): TypeBacklog[] => {
   const lanes = new Map<string, Counting>();
   for (const row of rows) {
-    const [kind, queue, typeName] = [row["kind"] as Kind, row["queue"] as string, row["type_name"] as string];
+    const [kind, queue, typeName] = [row["kind"] as Kind, text(row["queue"]), text(row["type_name"])];
     const count = Number(row["count"]);
     if (count === 0) continue;
     const key = JSON.stringify([queue, typeName]);

@@ -3,7 +3,6 @@ import {
   type FinishedJob,
   isPastRetention,
   type JobReference,
-  type JobStatus,
   type PruneBounds,
   type PruneResult,
   type PruneRule,
@@ -11,7 +10,9 @@ import {
   readPruneRules,
 } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
+import { jobStatus, text } from "../sql/row-values.ts";
 import type { Call, Context, Database } from "../database.ts";
+import { referenceColumns } from "../job-columns.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 import { deleteJobs } from "./delete-sequences.ts";
@@ -51,16 +52,16 @@ const stateColumns = "id, status, finished_at, continued_to_id";
 const columns = `${stateColumns}, root_sequence_id, sequence_type_name`;
 
 const toFinishedJob = (row: SqlRow): FinishedJob & { readonly finishedAt: number } => ({
-  status: row["status"] as JobStatus,
+  status: jobStatus(row["status"]),
   finishedAt: Number(row["finished_at"]),
   isContinued: row["continued_to_id"] !== null,
 });
 
 const toTreeJob = (row: SqlRow): TreeJob => ({
   ...toFinishedJob(row),
-  id: row["id"] as string,
-  rootId: row["root_sequence_id"] as string,
-  typeName: row["sequence_type_name"] as string,
+  id: text(row["id"]),
+  rootId: text(row["root_sequence_id"]),
+  typeName: text(row["sequence_type_name"]),
 });
 
 /** False when another transaction is pruning alone. The lock ends with the transaction. */
@@ -134,7 +135,7 @@ const lockTrees = async (
 ): Promise<Tree[]> => {
   const ids = trees.flatMap(({ jobs }) => jobs.map(({ id }) => id)).sort();
   const rows = await query(ctx, { sql: lockSql(tables), params: [arrayLiteral(ids)] });
-  const locked = new Map(rows.map((row) => [row["id"] as string, toFinishedJob(row)]));
+  const locked = new Map(rows.map((row) => [text(row["id"]), toFinishedJob(row)]));
   return trees.filter(({ bounds, jobs }) =>
     jobs.every(({ id }) => {
       const job = locked.get(id);
@@ -155,8 +156,8 @@ const dropNeeded = async (
     params: [arrayLiteral([...rootOf.keys()])],
   });
   const dependencies = rows.map((row) => ({
-    rootId: rootOf.get(row["sequence_id"] as string)!,
-    dependantRootId: row["root_sequence_id"] as string,
+    rootId: rootOf.get(text(row["sequence_id"]))!,
+    dependantRootId: text(row["root_sequence_id"]),
   }));
   const going = dropNeededTrees(
     trees.map(({ root }) => root.id),
@@ -174,18 +175,10 @@ const readFailed = async (
   const failed = trees.flatMap(({ jobs }) => jobs).filter(({ status }) => status === "failed");
   if (failed.length === 0) return [];
   const rows = await query(ctx, {
-    sql: `SELECT id, type_name, queue, sequence_id, sequence_type_name, root_sequence_id FROM ${job}
-      WHERE id = ANY ($1::${idType}[])`,
+    sql: `SELECT ${referenceColumns.select("j")} FROM ${job} AS j WHERE j.id = ANY ($1::${idType}[])`,
     params: [arrayLiteral(failed.map(({ id }) => id))],
   });
-  return rows.map((row) => ({
-    id: row["id"] as string,
-    typeName: row["type_name"] as string,
-    queue: row["queue"] as string,
-    sequenceId: row["sequence_id"] as string,
-    sequenceTypeName: row["sequence_type_name"] as string,
-    rootSequenceId: row["root_sequence_id"] as string,
-  }));
+  return rows.map(referenceColumns.read);
 };
 
 const positionAfter = (

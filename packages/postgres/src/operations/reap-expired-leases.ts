@@ -1,5 +1,6 @@
 import type { MaxAttempts, ReapedJob } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
+import { textOrNull } from "../sql/row-values.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
@@ -52,7 +53,7 @@ export const reapExpiredLeases = (
     });
     const reaped = rows.map((row) => ({
       job: toLockedJob(row),
-      previouslyLeasedBy: row["previously_leased_by"] as string | null,
+      previouslyLeasedBy: textOrNull(row["previously_leased_by"]),
     }));
     const failed = reaped.map(({ job }) => job).filter(({ status }) => status === "failed");
     const ends = await spreadEnds(

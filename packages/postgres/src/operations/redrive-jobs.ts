@@ -1,5 +1,6 @@
 import { type JobReference, type RedriveResult, referenceTo, type Schedule } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
+import { text } from "../sql/row-values.ts";
 import { nowSql } from "../sql/clock.ts";
 import type { Call, Context, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
@@ -80,7 +81,7 @@ const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJ
     sql: `SELECT sequence_id FROM ${database.tables.jobBlocker} WHERE job_id = $1`,
     params: [job.id],
   });
-  const blockerIds = rows.map((row) => row["sequence_id"] as string);
+  const blockerIds = rows.map((row) => text(row["sequence_id"]));
   return (await findCycle(database, ctx, job, blockerIds)) !== undefined;
 };
 
