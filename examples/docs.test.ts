@@ -207,9 +207,11 @@ const otherWorkerOptions = {
 
 const methods = {
   startJobSequence: true,
+  start: true,
   startJobSequences: true,
   completeJobSequence: true,
   waitForJobSequenceCompletion: true,
+  waitFor: true,
   cancelJobSequences: true,
   redriveJobs: true,
   deleteJobSequences: true,
@@ -219,12 +221,15 @@ const methods = {
   getJob: true,
   getJobSequence: true,
   listJobs: true,
+  listJobSequences: true,
   listSequenceJobs: true,
   getJobBlockers: true,
   listBlockedJobs: true,
   countJobs: true,
   explainJob: true,
   createWorker: true,
+  getTime: true,
+  close: true,
 } satisfies Names<LeaseholdApi<object, object, string>>;
 
 const failureReasons = {

@@ -301,6 +301,24 @@ const objects: Record<string, OptionsObject> = {
     names: [...filters, ...page, "order", "after", "input"],
     pass: (options) => api["listJobs"]!(options),
   },
+  listJobSequences: {
+    names: [
+      ...page,
+      "typeName",
+      "status",
+      "rootsOnly",
+      "rootSequenceId",
+      "createdFrom",
+      "createdBefore",
+      "order",
+    ],
+    pass: (options) => api["listJobSequences"]!(options),
+  },
+  getTime: { names: [], pass: (options) => api["getTime"]!(options) },
+  close: {
+    names: ["deadlineMs"],
+    pass: async (options) => (await createLeasehold({ stateAdapter, jobTypes })).close(options),
+  },
   "input of listJobs": {
     names: ["path", "equals"],
     pass: (input) => api["listJobs"]!({ input }),

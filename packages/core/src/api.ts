@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
 import type {
   CancelledJobSequence,
@@ -11,7 +12,10 @@ import type {
   JobExplanation,
   JobFilterOptions,
   JobListing,
+  JobSequenceListing,
   ListedJob,
+  ListedJobSequence,
+  ListJobSequencesOptions,
   ListJobsOptions,
   PageOptions,
 } from "./api/queries.ts";
@@ -22,14 +26,14 @@ import type {
   StartedJobSequences,
 } from "./api/start-options.ts";
 import type { TransactionOption } from "./api/transaction-context.ts";
-import type { WorkerBuilder, WorkerDefinitionOptions } from "./api/worker.ts";
+import type { StopOptions, WorkerBuilder, WorkerDefinitionOptions } from "./api/worker.ts";
 import type {
   AnyStateAdapter,
   GetStateAdapterJobId,
   GetStateAdapterTxContext,
 } from "./contracts/state-adapter.ts";
 import type { TransactionOptions } from "./contracts/state-adapter.ts";
-import type { CompletedJobSequence } from "./model/entities.ts";
+import type { CompletedJobSequence, JobSequenceStatus } from "./model/entities.ts";
 import type { JobStatus } from "./model/job.ts";
 import type { JobTypeName } from "./model/job-type-markers.ts";
 import type {
@@ -63,6 +67,9 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     options: StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"],
   ): Promise<StartedJobSequence<TJobId, TDefs, TTypeName>>;
 
+  /** Short for `startJobSequence`. */
+  start: LeaseholdApi<TDefs, TTxContext, TJobId>["startJobSequence"];
+
   /** Starts many sequences, all or none: in one store call, unless some of them have blockers to be started. */
   startJobSequences<
     TItems extends readonly BulkStartOptions<TDefs, TTxContext, TJobId, JobTypeNames<TDefs>["external"]>[],
@@ -82,6 +89,9 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   waitForJobSequenceCompletion<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: WaitOptions<TJobId, TTypeName>,
   ): Promise<CompletedJobSequence<JobSequenceOf<TJobId, TDefs, TTypeName>>>;
+
+  /** Short for `waitForJobSequenceCompletion`. */
+  waitFor: LeaseholdApi<TDefs, TTxContext, TJobId>["waitForJobSequenceCompletion"];
 
   /** Fails the current job of each sequence with `cancelled`; a running one is aborted. */
   cancelJobSequences(
@@ -135,6 +145,14 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     options?: ListJobsOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
   ): Promise<JobListing<ListedJob<TDefs, TJobId, TTypeName, TStatus>>>;
 
+  /** One page of sequences, typed by the `typeName` and `status` asked for. */
+  listJobSequences<
+    TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>,
+    TStatus extends JobSequenceStatus = JobSequenceStatus,
+  >(
+    options?: ListJobSequencesOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
+  ): Promise<JobSequenceListing<ListedJobSequence<TDefs, TJobId, TTypeName, TStatus>>>;
+
   /** The jobs of one sequence in the order they ran. */
   listSequenceJobs<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
     options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & PageOptions &
@@ -163,4 +181,20 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
 
   /** Defines a worker: add handlers with `implementJobType`, then `start` it. */
   createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** The present by the store's clock, the one that schedules, leases and timestamps go by. */
+  getTime(options?: TransactionOption<TTxContext>): Promise<Date>;
+
+  /**
+   * Ends the use of this Leasehold: stops its workers as `stop` does, then sends the notifications that are still to be
+   * sent. Calls that come later, and `waitFor…` calls that still wait, fail with `LeaseholdClosedError`. May be called
+   * again.
+   *
+   * The adapters stay open, since others may share them: close those you created afterwards, and after them the pool or
+   * the connection that you gave them.
+   */
+  close(options?: StopOptions): Promise<void>;
+
+  /** `close`, for `await using leasehold = await createLeasehold(…)`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }

@@ -8,6 +8,7 @@ import { coalesceCreations } from "./engine/coalesce-creations.ts";
 import { createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
 import type { Engine } from "./engine/engine.ts";
 import { createJobTypeRegistry } from "./engine/job-type-registry.ts";
+import { createLifecycle } from "./engine/lifecycle.ts";
 import { createListening } from "./engine/listening.ts";
 import { createNotifier } from "./engine/notifier.ts";
 import { createObserve } from "./engine/observe.ts";
@@ -106,9 +107,11 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     }),
     retry: parseStoreRetry(options.storeRetry),
   });
+  const notifier = createNotifier(notifyAdapters, observe, runtime.clock);
   return {
     store: coalesceCreations(dispatch, runtime.clock),
-    notifier: createNotifier(notifyAdapters, observe, runtime.clock),
+    notifier,
+    lifecycle: createLifecycle(notifier),
     listening: createListening(notifyAdapters, observe, runtime),
     observe,
     tracer: createTracer(options.observabilityAdapter),

@@ -40,6 +40,15 @@ export class InvalidOptionError extends LeaseholdError {
   }
 }
 
+/** A call came after `close`. Nothing was written. */
+export class LeaseholdClosedError extends LeaseholdError {
+  readonly operation: string;
+  constructor(operation: string) {
+    super("LeaseholdClosed", `\`${operation}\` was called after this Leasehold had been closed.`);
+    this.operation = operation;
+  }
+}
+
 export class InvalidLeaseDurationError extends LeaseholdError {
   readonly leaseMs: unknown;
   constructor(leaseMs: unknown) {

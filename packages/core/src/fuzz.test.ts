@@ -155,19 +155,23 @@ const method = (name: string) => (passed: unknown) => facade[name]!(passed);
 const filterOptions = ["status", "queue", "typeName", "failureReason", "createdFrom", "finishedBefore", "id"];
 const page = ["id", "limit", "cursor"];
 
+const startOptions = [
+  "typeName",
+  "input",
+  "id",
+  "queue",
+  "priority",
+  "maxAttempts",
+  "timeoutMs",
+  "schedule",
+  "deduplication",
+];
+const waitOptions = ["id", "typeName", "timeoutMs", "pollIntervalMs", "signal"];
+
 const functions: Record<string, () => Call[]> = {
+  start: () => withOptions(method("start"), { typeName: "work", input: null }, startOptions),
   startJobSequence: () => [
-    ...withOptions(method("startJobSequence"), { typeName: "work", input: null }, [
-      "typeName",
-      "input",
-      "id",
-      "queue",
-      "priority",
-      "maxAttempts",
-      "timeoutMs",
-      "schedule",
-      "deduplication",
-    ]),
+    ...withOptions(method("startJobSequence"), { typeName: "work", input: null }, startOptions),
     asCallback((value) => facade["startJobSequence"]!({ typeName: "work", startBlockers: value })),
     (value) => facade["startJobSequence"]!({ typeName: "work", startBlockers: () => [value] }),
     (value) => facade["startJobSequence"]!({ typeName: "work", startBlockers: () => [{ id: value }] }),
@@ -188,14 +192,9 @@ const functions: Record<string, () => Call[]> = {
       "typeName",
       "complete",
     ]),
+  waitFor: () => withOptions(method("waitFor"), { id, typeName: "work" }, waitOptions),
   waitForJobSequenceCompletion: () =>
-    withOptions(method("waitForJobSequenceCompletion"), { id, typeName: "work" }, [
-      "id",
-      "typeName",
-      "timeoutMs",
-      "pollIntervalMs",
-      "signal",
-    ]),
+    withOptions(method("waitForJobSequenceCompletion"), { id, typeName: "work" }, waitOptions),
   cancelJobSequences: () => [
     ...withOptions(method("cancelJobSequences"), { ids: [id] }, ["ids", "reason"]),
     (value) => facade["cancelJobSequences"]!({ ids: [id, value] }),
@@ -222,6 +221,26 @@ const functions: Record<string, () => Call[]> = {
   getJob: () => withOptions(method("getJob"), { id }, ["id", "typeName"]),
   getJobSequence: () => withOptions(method("getJobSequence"), { id }, ["id", "typeName"]),
   listJobs: () => withOptions(method("listJobs"), {}, [...filterOptions, ...page, "order"]),
+  listJobSequences: () =>
+    withOptions(method("listJobSequences"), {}, [
+      "status",
+      "typeName",
+      "rootsOnly",
+      "rootSequenceId",
+      "createdFrom",
+      "createdBefore",
+      "limit",
+      "cursor",
+      "order",
+    ]),
+  getTime: () => [method("getTime")],
+  close: () => {
+    const close = async (options: unknown): Promise<unknown> => {
+      const opened = (await createLeasehold({ stateAdapter: store, jobTypes })) as unknown as Untyped;
+      return opened["close"]!(options);
+    };
+    return withOptions(close, {}, ["deadlineMs"]);
+  },
   listSequenceJobs: () => withOptions(method("listSequenceJobs"), { id }, [...page, "typeName"]),
   getJobBlockers: () => withOptions(method("getJobBlockers"), { id }, ["id"]),
   listBlockedJobs: () => withOptions(method("listBlockedJobs"), { id }, page),

@@ -28,6 +28,8 @@ export type {
   InputMatch,
   JobFilterOptions,
   JobListing,
+  JobSequenceListing,
+  ListJobSequencesOptions,
   ListJobsOptions,
   PageOptions,
 } from "./api/queries.ts";
@@ -108,7 +110,13 @@ export type {
   TypedAbortSignal,
 } from "./model/entities.ts";
 export type { IsolationLevel } from "./model/isolation-levels.ts";
-export type { FailureReason, JobStatus, OnBlockerFailure } from "./model/job.ts";
+export {
+  type FailureReason,
+  failureReasons,
+  type JobStatus,
+  jobStatuses,
+  type OnBlockerFailure,
+} from "./model/job.ts";
 export type {
   DefineBlocker,
   DefineContinuationInput,

@@ -1,4 +1,4 @@
-import type { Leasehold } from "./api.ts";
+import type { Leasehold, LeaseholdApi } from "./api.ts";
 import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
 import { createEngine, type LeaseholdOptions } from "./create-engine.ts";
 import { waitForJobSequenceCompletion } from "./engine/await.ts";
@@ -6,14 +6,31 @@ import { cancelJobSequences } from "./engine/cancel.ts";
 import { completeJobSequence } from "./engine/complete-workerless.ts";
 import { deleteJobSequences, pruneJobSequences } from "./engine/delete.ts";
 import { explainJob } from "./engine/explain.ts";
+import { listJobSequences } from "./engine/list-sequences.ts";
 import * as queries from "./engine/queries.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
 import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
-import { type SequenceView, viewSequence } from "./engine/view.ts";
+import { type StartedSequenceView, viewCompleted, viewSequence, viewStarted } from "./engine/view.ts";
+import type { DefineBlocker, DefineContinuationOutput } from "./model/job-type-markers.ts";
 import { requireFunction } from "./model/option-checks.ts";
 import { crashIsolationOf } from "./worker/crash-isolation.ts";
 import { createWorkerBuilder } from "./worker/worker-builder.ts";
+
+interface AnyDefinition {
+  readonly input: unknown;
+  // Any value, or a continuation; `unknown` would swallow the latter.
+  readonly output: DefineContinuationOutput<string> | {} | null | undefined;
+  readonly blockers: readonly DefineBlocker<string>[];
+}
+type AnyDefinitions = Record<string, AnyDefinition>;
+
+/** The same methods with the same results, called with anything. */
+type Untyped<TApi> = {
+  readonly [K in keyof TApi]: TApi[K] extends (...passed: never) => infer TResult
+    ? (...passed: readonly unknown[]) => TResult
+    : never;
+};
 
 /** Connects job types to a store. The result starts, steers and reads jobs, and creates workers. */
 export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapter>(
@@ -21,19 +38,21 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
 ): Promise<Leasehold<TDefs, TStateAdapter>> => {
   const engine = createEngine(options);
   const crashIsolation = crashIsolationOf(options.runtime ?? undefined);
-  const viewStarted = ({ sequence, deduplicated }: StartedSequence): SequenceView => {
-    const view = viewSequence(engine, sequence);
-    view["deduplicated"] = deduplicated;
-    return view;
-  };
+  const view = ({ sequence, deduplicated }: StartedSequence): StartedSequenceView =>
+    viewStarted(engine, sequence, deduplicated);
+
+  const start = async (passed: unknown) => view(await startJobSequence(engine, passed));
+  const waitFor = async (passed: unknown) =>
+    viewCompleted(engine, await waitForJobSequenceCompletion(engine, passed));
 
   const facade = {
-    startJobSequence: async (passed: unknown) => viewStarted(await startJobSequence(engine, passed)),
-    startJobSequences: async (passed: unknown) => (await startJobSequences(engine, passed)).map(viewStarted),
+    startJobSequence: start,
+    start,
+    startJobSequences: async (passed: unknown) => (await startJobSequences(engine, passed)).map(view),
     completeJobSequence: async (passed: unknown) =>
       viewSequence(engine, await completeJobSequence(engine, passed)),
-    waitForJobSequenceCompletion: async (passed: unknown) =>
-      viewSequence(engine, await waitForJobSequenceCompletion(engine, passed)),
+    waitForJobSequenceCompletion: waitFor,
+    waitFor,
     cancelJobSequences: (passed: unknown) => cancelJobSequences(engine, passed),
     redriveJobs: (passed: unknown) => redriveJobs(engine, passed),
     deleteJobSequences: (passed: unknown) => deleteJobSequences(engine, passed),
@@ -50,14 +69,18 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     getJob: (passed: unknown) => queries.getJob(engine, passed),
     getJobSequence: (passed: unknown) => queries.getJobSequence(engine, passed),
     listJobs: (passed?: unknown) => queries.listJobs(engine, passed),
+    listJobSequences: (passed?: unknown) => listJobSequences(engine, passed),
     listSequenceJobs: (passed: unknown) => queries.listSequenceJobs(engine, passed),
     getJobBlockers: (passed: unknown) => queries.getJobBlockers(engine, passed),
     listBlockedJobs: (passed: unknown) => queries.listBlockedJobs(engine, passed),
     countJobs: (passed?: unknown) => queries.countJobs(engine, passed),
     explainJob: (passed: unknown) => explainJob(engine, passed),
+    getTime: (passed?: unknown) => queries.getTime(engine, passed),
+    close: (passed?: unknown) => engine.lifecycle.close(passed),
+    [Symbol.asyncDispose]: () => engine.lifecycle.close(),
     createWorker: (passed?: unknown) => createWorkerBuilder(engine, crashIsolation, passed),
-  } satisfies Record<keyof Leasehold<TDefs, TStateAdapter>, unknown>;
+  } satisfies Untyped<LeaseholdApi<AnyDefinitions, object, string>>;
 
-  // The one cast: everything below this line is untyped and checked at run time, everything above it is typed.
+  // The one cast: the engine checks arguments at run time, and here they get their types.
   return facade as unknown as Leasehold<TDefs, TStateAdapter>;
 };

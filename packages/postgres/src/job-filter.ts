@@ -41,6 +41,8 @@ export const filterConditions = (
   // In the shape of the indexes: the first job of a sequence, like the root of a tree, is found by its own id.
   ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");
   ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");
+  if (filter.firstOf === "sequence") conditions.push("j.sequence_id = j.id");
+  if (filter.firstOf === "tree") conditions.push("j.root_sequence_id = j.id");
   add(filter.inputContains, (text) => `strpos(j.input, ${text}::text) > 0`);
   within(filter.createdFrom, filter.createdBefore, "created_at");
   within(filter.finishedFrom, filter.finishedBefore, "finished_at");

@@ -44,6 +44,8 @@ export const toCondition = (filter: JobFilter): Condition => {
   addList("j.failure_reason", filter.failureReasons);
   if (filter.sequenceId !== undefined) add(ofSequence, filter.sequenceId, filter.sequenceId);
   if (filter.rootSequenceId !== undefined) add(ofTree, filter.rootSequenceId, filter.rootSequenceId);
+  if (filter.firstOf === "sequence") add("j.sequence_id = j.id");
+  if (filter.firstOf === "tree") add("j.root_sequence_id = j.id");
   if (filter.inputContains !== undefined) add("instr(j.input, ?) > 0", filter.inputContains);
   addBound("j.created_at >= ?", filter.createdFrom);
   addBound("j.created_at < ?", filter.createdBefore);

@@ -1,7 +1,7 @@
 import type { AnyJobSequence, JobFailure, JobSequenceStatus } from "../model/entities.ts";
 import type { FailureReason, JobStatus } from "../model/job.ts";
 import type { JobTypeName } from "../model/job-type-markers.ts";
-import type { ExternalJobTypeName, JobOf } from "../model/job-type-navigation.ts";
+import type { ExternalJobTypeName, JobOf, JobSequenceOf } from "../model/job-type-navigation.ts";
 import type { StoredError } from "../model/stored-error.ts";
 
 /** A filter takes one value or several, any of which may match. */
@@ -77,6 +77,51 @@ export interface JobListing<TJob> {
    */
   readonly cursor: string | null;
 }
+
+/** The argument of `listJobSequences`. Every filter given must match. */
+export interface ListJobSequencesOptions<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends ExternalJobTypeName<TDefs>,
+  TStatus extends JobSequenceStatus,
+> extends PageOptions {
+  /** The type of the first job. */
+  readonly typeName?: OneOrMany<TTypeName> | undefined;
+  /** The status of the current job, which is that of the sequence. */
+  readonly status?: OneOrMany<TStatus> | undefined;
+  /** Only sequences at the top of a tree: not those that a job started, nor blockers. Default: false. */
+  readonly rootsOnly?: boolean | undefined;
+  /** The sequences of one tree. */
+  readonly rootSequenceId?: TJobId | undefined;
+  /** Started at this moment or later. */
+  readonly createdFrom?: Date | undefined;
+  /** Started before this moment. */
+  readonly createdBefore?: Date | undefined;
+  /** By creation of the first job; with `status`, by creation of the current job. Default: `"newest"` first. */
+  readonly order?: "newest" | "oldest" | undefined;
+}
+
+export interface JobSequenceListing<TSequence> {
+  readonly sequences: readonly TSequence[];
+  /** For the next page; null on the last. A page can be short, or empty, and still have one; see `JobListing`. */
+  readonly cursor: string | null;
+}
+
+/** The sequences a listing can hold: those whose status is, or may be, one of those asked for. */
+export type ListedJobSequence<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends ExternalJobTypeName<TDefs>,
+  TStatus extends JobSequenceStatus,
+> = JobSequenceStatus extends TStatus
+  ? JobSequenceOf<TJobId, TDefs, TTypeName>
+  : WithStatus<JobSequenceOf<TJobId, TDefs, TTypeName>, TStatus>;
+
+type WithStatus<TSequence, TStatus> = TSequence extends { readonly status: infer TOwn }
+  ? [TOwn & TStatus] extends [never]
+    ? never
+    : TSequence
+  : never;
 
 /** The jobs a listing can hold. Without a filter on `status` nothing is taken apart, which spares the compiler work. */
 export type ListedJob<

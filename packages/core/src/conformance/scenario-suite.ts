@@ -5,6 +5,7 @@ import { describeBlockerCycles } from "./scenarios/blocker-cycles.ts";
 import { describeBlockerFailure } from "./scenarios/blocker-failure.ts";
 import { describeBlockers } from "./scenarios/blockers.ts";
 import { describeCancellation } from "./scenarios/cancellation.ts";
+import { describeClosing } from "./scenarios/closing.ts";
 import { describeContinuations } from "./scenarios/continuations.ts";
 import { describeDeclarations } from "./scenarios/declarations.ts";
 import { describeDeduplication } from "./scenarios/deduplication.ts";
@@ -42,6 +43,7 @@ import { describeWorkerlessCompletion } from "./scenarios/workerless-completion.
 const scenarios: Readonly<Record<string, Scenario>> = {
   starting: describeStarting,
   "simple handlers": describeSimpleHandlers,
+  closing: describeClosing,
   continuations: describeContinuations,
   blockers: describeBlockers,
   "what job types declare": describeDeclarations,

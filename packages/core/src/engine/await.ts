@@ -57,7 +57,8 @@ export const waitForJobSequenceCompletion = async (
   const deadline = clock.monotonic() + timeoutMs;
   let wake = new AbortController();
   const onWake = (): void => wake.abort();
-  signal?.addEventListener("abort", onWake);
+  const { closed } = engine.lifecycle;
+  for (const ending of [signal, closed]) ending?.addEventListener("abort", onWake);
   const listening = engine.listening.listen("sequenceFinished", [id], onWake);
   const subscribed = new AbortController();
   void listening.then(() => subscribed.abort());
@@ -68,6 +69,7 @@ export const waitForJobSequenceCompletion = async (
     for (;;) {
       wake = new AbortController();
       signal?.throwIfAborted();
+      engine.lifecycle.requireOpen("waitForJobSequenceCompletion");
       try {
         const finished = await readFinished(engine, id, typeName);
         if (finished) return finished;
@@ -85,7 +87,7 @@ export const waitForJobSequenceCompletion = async (
       await sleep(clock, Math.min(pollIntervalMs, remaining), wake.signal);
     }
   } finally {
-    signal?.removeEventListener("abort", onWake);
+    for (const ending of [signal, closed]) ending?.removeEventListener("abort", onWake);
     void listening.then((dispose) => dispose());
   }
 };

@@ -1,4 +1,4 @@
-import type { CancelResult } from "../contracts/state-adapter.ts";
+import type { CancelledJobSequence } from "../api/operations.ts";
 import { requireArray, requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
 import { toStoredErrorText } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
@@ -6,16 +6,14 @@ import { jobEventData } from "./observe.ts";
 import { announceCascade, announceFailure } from "./announce-outcome.ts";
 import { announceAfter, resolveTransaction } from "./transaction.ts";
 
-export interface CancelledSequence {
-  readonly id: string;
-  readonly outcome: CancelResult["kind"];
-}
-
 /**
  * Ends sequences at once. A job that is running loses its lease in the same moment: nothing it still does is recorded,
  * and its process function learns of it through its signal, by hint or at the next heartbeat.
  */
-export const cancelJobSequences = async (engine: Engine, passed: unknown): Promise<CancelledSequence[]> => {
+export const cancelJobSequences = async (
+  engine: Engine,
+  passed: unknown,
+): Promise<CancelledJobSequence<string>[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "cancelJobSequences", options, { ids: true, reason: true });
   const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });

@@ -5,6 +5,7 @@ import type { ResolvedDefaults } from "../model/defaults.ts";
 import type { JobTypeRegistry } from "./job-type-registry.ts";
 import type { StateStore } from "./dispatch.ts";
 import type { AfterCommit } from "./after-commit.ts";
+import type { Lifecycle } from "./lifecycle.ts";
 import type { Listening } from "./listening.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
@@ -28,6 +29,7 @@ export interface Engine {
   readonly store: StateStore;
   readonly notifier: Notifier;
   readonly listening: Listening;
+  readonly lifecycle: Lifecycle;
   readonly observe: Observe;
   /** Undefined where nobody traces. */
   readonly tracer: Tracer | undefined;

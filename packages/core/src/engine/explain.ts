@@ -1,3 +1,4 @@
+import type { JobExplanation } from "../api/queries.ts";
 import { JobNotFoundError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import { requireId, requirePlainObject } from "../model/option-checks.ts";
@@ -5,10 +6,11 @@ import { parseStoredError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 import { readJob } from "./queries.ts";
 import { resolveTransaction } from "./transaction.ts";
-import { viewFields, viewJobWithoutBlockers } from "./view.ts";
+import { viewFailure, viewFields } from "./view.ts";
 
-/** See `JobExplanation` in api.ts for the shapes. */
-export type ExplanationView = Record<string, unknown> & { readonly state: string; readonly summary: string };
+/** Without the id of the job. */
+type Answer = DistributiveOmit<JobExplanation, "jobId">;
+type DistributiveOmit<T, TKey extends PropertyKey> = T extends unknown ? Omit<T, TKey> : never;
 
 const when = (ms: number | null): string => (ms === null ? "an unknown time" : new Date(ms).toISOString());
 
@@ -16,7 +18,7 @@ const when = (ms: number | null): string => (ms === null ? "an unknown time" : n
  * Answers "why is this job not running?" The id of a sequence is that of its first job, and whoever asks with it means the
  * sequence: once that has gone on, the answer is about the job it has come to.
  */
-export const explainJob = async (engine: Engine, passed: unknown): Promise<ExplanationView> => {
+export const explainJob = async (engine: Engine, passed: unknown): Promise<JobExplanation> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "explainJob", options, viewFields);
   const id = requireId(options["id"], "id");
@@ -30,16 +32,12 @@ export const explainJob = async (engine: Engine, passed: unknown): Promise<Expla
   return { ...explanation, summary };
 };
 
-const explain = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<ExplanationView> => ({
+const explain = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<JobExplanation> => ({
   jobId: job.id,
   ...(await explainStatus(engine, ctx, job)),
 });
 
-const explainStatus = async (
-  engine: Engine,
-  ctx: object | undefined,
-  job: StateJob,
-): Promise<ExplanationView> => {
+const explainStatus = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
   switch (job.status) {
     case "blocked":
       return explainBlocked(engine, ctx, job);
@@ -55,27 +53,22 @@ const explainStatus = async (
         summary: `It was completed at ${when(job.completedAt)} by ${job.completedBy ?? "a call outside any worker"}.`,
       };
     case "failed": {
-      const { failure } = viewJobWithoutBlockers(engine, job);
       const because =
         job.failureReason === "blocker_failed" ? ` because sequence ${job.failedBlockerId} failed` : "";
       return {
         state: "failed",
-        failure,
+        failure: viewFailure(job),
         summary: `It failed at ${when(job.failedAt)} (${job.failureReason})${because}. Redrive it to run it again.`,
       };
     }
   }
 };
 
-const explainBlocked = async (
-  engine: Engine,
-  ctx: object | undefined,
-  job: StateJob,
-): Promise<ExplanationView> => {
+const explainBlocked = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
   const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [job.id] });
-  const open = blockers!
-    .filter(({ current }) => current.status !== "completed")
-    .map(({ first, current }) => ({ id: first.id, typeName: first.typeName, status: current.status }));
+  const open = blockers!.flatMap(({ first, current: { status } }) =>
+    status === "completed" ? [] : [{ id: first.id, typeName: first.typeName, status }],
+  );
   const named = open.map(({ id, typeName, status }) => `${typeName} ${id} (${status})`).join(", ");
   return {
     state: "blocked",
@@ -84,11 +77,7 @@ const explainBlocked = async (
   };
 };
 
-const explainPending = async (
-  engine: Engine,
-  ctx: object | undefined,
-  job: StateJob,
-): Promise<ExplanationView> => {
+const explainPending = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
   const now = await engine.store.getTime({ ctx });
   if (job.scheduledAt <= now) {
     if (engine.jobTypes.known.get(job.typeName)?.workerless) {
@@ -119,18 +108,18 @@ const explainPending = async (
   };
 };
 
-const explainRunning = (job: StateJob, now: number): ExplanationView =>
+const explainRunning = (job: StateJob, now: number): Answer =>
   job.leasedUntil! > now
     ? {
         state: "running",
-        leasedBy: job.leasedBy,
+        leasedBy: job.leasedBy!,
         leasedUntil: new Date(job.leasedUntil!),
         attempt: job.attempt,
         summary: `Attempt ${job.attempt} runs on worker ${job.leasedBy}, leased until ${when(job.leasedUntil)}.`,
       }
     : {
         state: "lease_expired",
-        leasedBy: job.leasedBy,
+        leasedBy: job.leasedBy!,
         since: new Date(job.leasedUntil!),
         summary: `The lease of worker ${job.leasedBy} ran out at ${when(job.leasedUntil)}; the next claim or the reaper takes it from there.`,
       };

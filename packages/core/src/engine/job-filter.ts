@@ -61,3 +61,7 @@ export const parseJobFilter = (passed: Record<string, unknown>, prefix = ""): Jo
   }
   return filter;
 };
+
+/** The filters among the options of a call. */
+export const pickJobFilter = (options: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(filterOptions, key)));

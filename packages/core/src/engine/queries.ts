@@ -1,47 +1,25 @@
-import type { JobCount, JobPage } from "../contracts/state-adapter.ts";
+import type { JobCountRow, JobListing } from "../api/queries.ts";
+import type { JobPage } from "../contracts/state-adapter.ts";
 import { InvalidOptionError, JobNotFoundError } from "../errors.ts";
-import { decodeCursor, encodeCursor, type PagePosition } from "../model/cursor.ts";
+import { encodeCursor, type PagePosition } from "../model/cursor.ts";
 import type { StateJob } from "../model/job.ts";
-import {
-  optionalInteger,
-  requireId,
-  requireName,
-  requireOneOf,
-  requirePlainObject,
-} from "../model/option-checks.ts";
+import { requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { parseInputSearch } from "./input-search.ts";
-import { jobFilterOptions, parseJobFilter } from "./job-filter.ts";
+import { jobFilterOptions, parseJobFilter, pickJobFilter } from "./job-filter.ts";
+import { fillPage, pageOptions, parseOrder, parsePage } from "./pages.ts";
 import { resolveTransaction } from "./transaction.ts";
 import { type JobView, type SequenceView, viewFields, viewJobs, viewSequence } from "./view.ts";
 
-export interface JobListing {
-  readonly jobs: JobView[];
-  /** For the next page; null on the last. */
-  readonly cursor: string | null;
-}
-
-const pageOptions = { limit: true, cursor: true } as const;
 const listOptions = { ...pageOptions, ...jobFilterOptions, order: true, after: true, input: true } as const;
 const pageOfViewOptions = { ...viewFields, ...pageOptions } as const;
-const defaultPageSize = 50;
-const largestPage = 1_000;
-const mostLooks = 4;
-
-const parsePage = (
-  kind: string,
-  options: Record<string, unknown>,
-): { limit: number; after: PagePosition | null } => ({
-  limit: optionalInteger(options["limit"], "limit", defaultPageSize, { min: 1, max: largestPage }),
-  after: decodeCursor(kind, options["cursor"] ?? undefined),
-});
 
 const viewPage = async (
   engine: Engine,
   ctx: object | undefined,
   kind: string,
   page: JobPage,
-): Promise<JobListing> => ({
+): Promise<JobListing<JobView>> => ({
   jobs: await viewJobs(engine, ctx, page.jobs),
   cursor: page.next && encodeCursor(kind, page.next),
 });
@@ -95,32 +73,25 @@ const findPosition = async (
   return { createdAt: job.createdAt, id: job.id };
 };
 
-export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing> => {
+export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing<JobView>> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "listJobs", options, listOptions);
-  const order =
-    options["order"] === undefined ? "newest" : requireOneOf(options["order"], "order", ["newest", "oldest"]);
+  const order = parseOrder(options["order"]);
   const kind = `jobs-${order}`;
   const search = parseInputSearch(engine.codec, options["input"]);
-  const filter = { ...parseJobFilter(pickFilter(options)), ...(search && { inputContains: search.text }) };
+  const filter = { ...parseJobFilter(pickJobFilter(options)), ...(search && { inputContains: search.text }) };
   const { limit, after } = parsePage(kind, options);
   const start = await findPosition(engine, ctx, options);
   const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
     const page = await engine.store.listJobs({ ctx, filter, order, limit: most, after: from });
     return search ? { ...page, jobs: page.jobs.filter(({ input }) => search.matches(input)) } : page;
   };
-  let page = await look(limit, start ?? after);
-  // A store looks at a bounded number of jobs at a time; a filter that few of them match is worth some more looks.
-  for (let looks = 1; page.next !== null && page.jobs.length < limit && looks < mostLooks; looks += 1) {
-    const { jobs, next } = page;
-    const rest = await look(limit - jobs.length, next);
-    page = { jobs: [...jobs, ...rest.jobs], next: rest.next };
-  }
+  const page = await fillPage(limit, start ?? after, look);
   return viewPage(engine, ctx, kind, page);
 };
 
 /** The jobs of one sequence in the order they ran. */
-export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
+export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing<JobView>> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "listSequenceJobs", options, pageOfViewOptions);
   const filter = { sequenceId: requireId(options["id"], "id") };
@@ -142,7 +113,7 @@ export const getJobBlockers = async (engine: Engine, passed: unknown): Promise<S
   return blockers!.map((sequence) => viewSequence(engine, sequence));
 };
 
-export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing> => {
+export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing<JobView>> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "listBlockedJobs", options, pageOfViewOptions);
   const sequenceId = requireId(options["id"], "id");
@@ -150,11 +121,17 @@ export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<
   return viewPage(engine, ctx, "blocked-jobs", page);
 };
 
-export const countJobs = async (engine: Engine, passed: unknown = {}): Promise<JobCount[]> => {
+export const countJobs = async (
+  engine: Engine,
+  passed: unknown = {},
+): Promise<readonly JobCountRow<string>[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "countJobs", options, jobFilterOptions);
-  return engine.store.countJobs({ ctx, filter: parseJobFilter(pickFilter(options)) });
+  return engine.store.countJobs({ ctx, filter: parseJobFilter(pickJobFilter(options)) });
 };
 
-const pickFilter = (options: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(jobFilterOptions, key)));
+export const getTime = async (engine: Engine, passed: unknown = {}): Promise<Date> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "getTime", options, {});
+  return new Date(await engine.store.getTime({ ctx }));
+};

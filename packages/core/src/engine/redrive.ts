@@ -1,3 +1,4 @@
+import type { RedriveReport } from "../api/operations.ts";
 import type { JobPage, RedriveResult } from "../contracts/state-adapter.ts";
 import { InvalidOptionError } from "../errors.ts";
 import { decodeCursor, encodeCursor } from "../model/cursor.ts";
@@ -9,12 +10,6 @@ import type { Engine } from "./engine.ts";
 import { parseJobFilter } from "./job-filter.ts";
 import { jobEventData } from "./observe.ts";
 import { announceAfter, resolveTransaction } from "./transaction.ts";
-
-export interface RedriveReport {
-  readonly redriven: readonly { jobId: string; sequenceId: string; revivedJobIds: readonly string[] }[];
-  readonly skipped: readonly { jobId: string; reason: Exclude<RedriveResult["kind"], "redriven"> }[];
-  readonly cursor: string | null;
-}
 
 interface Choice {
   readonly jobIds: readonly string[];
@@ -37,7 +32,7 @@ const cursorKind = "redriveJobs";
 class DryRunFinished extends Error {}
 
 /** Revives failed jobs, by id or by filter, and what failed because of them. */
-export const redriveJobs = async (engine: Engine, passed: unknown): Promise<RedriveReport> => {
+export const redriveJobs = async (engine: Engine, passed: unknown): Promise<RedriveReport<string>> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "redriveJobs", options, knownOptions);
   if ((options["ids"] === undefined) === (options["filter"] === undefined)) {
@@ -130,7 +125,7 @@ const announceRedrive = (afterCommit: AfterCommit, results: readonly RedriveResu
   }
 };
 
-type Summary = Omit<RedriveReport, "cursor">;
+type Summary = Omit<RedriveReport<string>, "cursor">;
 
 /** A job that was chosen and also revived by another one's redrive appears once. */
 const summarise = (results: readonly RedriveResult[]): Summary => {

@@ -24,6 +24,7 @@ export const resolveTransaction = async (
   passed: Record<string, unknown>,
   known: OptionNames,
 ): Promise<object | undefined> => {
+  engine.lifecycle.requireOpen(operation);
   const keys = Object.keys(passed).filter((key) => !Object.hasOwn(known, key));
   if (keys.length === 0) return findSurroundingTransaction(engine);
   const isInTransaction = async (names: readonly string[]): Promise<boolean> =>
@@ -141,6 +142,7 @@ export const runUserTransaction = async <T>(
   callback: (ctx: object) => Promise<T>,
   options?: TransactionOptions,
 ): Promise<T> => {
+  engine.lifecycle.requireOpen("runInTransaction");
   const outer = engine.scope.getStore()?.transaction;
   if (outer && options) {
     throw new InvalidOptionError(

@@ -1,18 +1,29 @@
 import { decodePayload } from "../model/codec.ts";
+import type {
+  AnyJob,
+  AnyJobSequence,
+  CompletedJobSequence,
+  JobFailure,
+  JobWithoutBlockers,
+} from "../model/entities.ts";
 import type { StateJob, StateSequence } from "../model/job.ts";
 import type { OptionNames } from "../model/option-checks.ts";
 import { parseStoredError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 
-/**
+/*
  * What users see of stored jobs: payloads decoded, times as dates, and by status only the fields that mean something.
- * The shapes are those of model/entities.ts, without their type parameters.
+ * The fields are set one by one, so each view is cast to its shape at the end.
  */
-export type JobView = Record<string, unknown> & { readonly id: string; readonly status: StateJob["status"] };
-export type SequenceView = JobView;
+export type JobView = AnyJob;
+export type SequenceView = AnyJobSequence;
+export type StartedSequenceView = SequenceView & { readonly deduplicated: boolean };
+
+type Fields = Record<string, unknown>;
+type FieldOf<TView> = TView extends unknown ? keyof TView & string : never;
 
 /** What views consist of: a job or sequence can itself be passed wherever its id is asked for. */
-export const viewFields: OptionNames = {
+export const viewFields: OptionNames<FieldOf<JobView | StartedSequenceView>> = {
   id: true,
   status: true,
   typeName: true,
@@ -51,10 +62,10 @@ const date = (ms: number | null): Date | null => (ms === null ? null : new Date(
 const decode = (engine: Engine, text: string | null, path: string): unknown =>
   text === null ? null : decodePayload(engine.codec, text, path);
 
-const viewFailure = (job: StateJob): object => ({
-  reason: job.failureReason,
+export const viewFailure = (job: StateJob): JobFailure<string> => ({
+  reason: job.failureReason!,
   error: parseStoredError(job.lastError),
-  at: date(job.failedAt),
+  at: new Date(job.failedAt!),
   attempt: job.attempt,
   blockerSequenceId: job.failedBlockerId,
 });
@@ -63,7 +74,7 @@ const viewOutput = (engine: Engine, job: StateJob): unknown =>
   job.continuedToId === null ? decode(engine, job.output, "output") : undefined;
 
 /** Adds what the status gives a meaning to. By assignment: spreading into the literal would cost every job a copy. */
-const addStatusFields = (engine: Engine, job: StateJob, view: Record<string, unknown>): void => {
+const addStatusFields = (engine: Engine, job: StateJob, view: Fields): void => {
   switch (job.status) {
     case "running":
       view["leasedBy"] = job.leasedBy;
@@ -83,13 +94,13 @@ const addStatusFields = (engine: Engine, job: StateJob, view: Record<string, unk
   }
 };
 
-/** `input` stands in for the stored one where a schema has turned it into something else. */
-export const viewJobWithoutBlockers = (
+/** `input` replaces the stored one where a schema has turned it into something else. */
+const jobFields = (
   engine: Engine,
   job: StateJob,
   input: unknown = decode(engine, job.input, "input"),
-): JobView => {
-  const view: JobView = {
+): Fields => {
+  const view: Fields = {
     id: job.id,
     status: job.status,
     typeName: job.typeName,
@@ -115,8 +126,11 @@ export const viewJobWithoutBlockers = (
   return view;
 };
 
-export const viewSequence = (engine: Engine, { first, current }: StateSequence): SequenceView => {
-  const view: SequenceView = {
+export const viewJobWithoutBlockers = (engine: Engine, job: StateJob): JobWithoutBlockers<JobView> =>
+  jobFields(engine, job) as unknown as JobWithoutBlockers<JobView>;
+
+const sequenceFields = (engine: Engine, { first, current }: StateSequence): Fields => {
+  const view: Fields = {
     id: first.id,
     typeName: first.typeName,
     rootSequenceId: first.rootSequenceId,
@@ -135,15 +149,31 @@ export const viewSequence = (engine: Engine, { first, current }: StateSequence):
   return view;
 };
 
+export const viewSequence = (engine: Engine, sequence: StateSequence): SequenceView =>
+  sequenceFields(engine, sequence) as unknown as SequenceView;
+
+export const viewCompleted = (engine: Engine, sequence: StateSequence): CompletedJobSequence<SequenceView> =>
+  sequenceFields(engine, sequence) as unknown as CompletedJobSequence<SequenceView>;
+
+export const viewStarted = (
+  engine: Engine,
+  sequence: StateSequence,
+  deduplicated: boolean,
+): StartedSequenceView => {
+  const view = sequenceFields(engine, sequence);
+  view["deduplicated"] = deduplicated;
+  return view as unknown as StartedSequenceView;
+};
+
 export const viewJob = (
   engine: Engine,
   job: StateJob,
   blockers: readonly StateSequence[],
   input?: unknown,
 ): JobView => {
-  const view = viewJobWithoutBlockers(engine, job, input);
+  const view = jobFields(engine, job, input);
   view["blockers"] = blockers.map((sequence) => viewSequence(engine, sequence));
-  return view;
+  return view as unknown as JobView;
 };
 
 /** Jobs together with the sequences they waited for, which are read only for jobs that have any. */

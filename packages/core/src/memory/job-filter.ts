@@ -18,6 +18,8 @@ export const matches = (row: StateJob, filter: JobFilter): boolean =>
   isOneOf(filter.failureReasons, row.failureReason) &&
   (filter.sequenceId === undefined || filter.sequenceId === row.sequenceId) &&
   (filter.rootSequenceId === undefined || filter.rootSequenceId === row.rootSequenceId) &&
+  (filter.firstOf !== "sequence" || row.id === row.sequenceId) &&
+  (filter.firstOf !== "tree" || row.id === row.rootSequenceId) &&
   (filter.inputContains === undefined || row.input.includes(filter.inputContains)) &&
   isWithin(filter.createdFrom, filter.createdBefore, row.createdAt) &&
   isWithin(filter.finishedFrom, filter.finishedBefore, row.completedAt ?? row.failedAt);

@@ -59,7 +59,7 @@ export const createWorkerBuilder = (
       for (const [typeName, { process, ...limits }] of implementations) {
         handlers.set(typeName, { ...limits, run: composeMiddleware(middleware, process) });
       }
-      return startWorker(engine, crashIsolation, settings, handlers);
+      return engine.lifecycle.startWorker(() => startWorker(engine, crashIsolation, settings, handlers));
     },
   };
   return builder;

@@ -41,6 +41,8 @@ const fits = (job: ModelJob, filter: JobFilter): boolean =>
     (job.deduplicationKey !== null && filter.deduplicationKeys.includes(job.deduplicationKey))) &&
   (filter.sequenceId ?? job.sequenceId) === job.sequenceId &&
   (filter.rootSequenceId ?? job.rootSequenceId) === job.rootSequenceId &&
+  (filter.firstOf !== "sequence" || job.sequenceIndex === 0) &&
+  (filter.firstOf !== "tree" || job.rootSequenceId === job.id) &&
   (filter.failureReasons === undefined ||
     (job.failureReason !== null && filter.failureReasons.includes(job.failureReason))) &&
   (filter.inputContains === undefined || job.input.includes(filter.inputContains)) &&
@@ -62,6 +64,8 @@ const drawFilter = ({ model, now }: World, draw: Draw): JobFilter => {
     { ids: draw.some([...model.jobs.keys()], 3) },
     { sequenceId: draw.pick([...sequenceIds(model), "00000000-0000-4000-8000-000000000000"]) },
     { rootSequenceId: draw.pick([...sequenceIds(model), "00000000-0000-4000-8000-000000000000"]) },
+    { firstOf: "sequence" },
+    { firstOf: "tree" },
     { createdFrom: now - 3_000, createdBefore: now },
     { finishedFrom: now - 3_000 },
     { finishedBefore: now },

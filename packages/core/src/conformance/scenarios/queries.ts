@@ -258,6 +258,60 @@ export const describeQueries: Scenario = ({ test }) => {
     assert.deepEqual([second.jobs.length, second.jobs[0]?.typeName, second.cursor], [1, "store", null]);
   });
 
+  test("sequences by every filter", jobTypes, async (story) => {
+    const { leasehold } = story;
+    const before = await leasehold.getTime();
+    const { completed, continued, continuation, pending, blocked, failed } = await setScene(story);
+    const child = await leasehold.runInTransaction(async () =>
+      leasehold.startJobSequence({
+        typeName: "report",
+        startBlockers: async () => [await leasehold.startJobSequence({ typeName: "load", input: { n: 4 } })],
+      }),
+    );
+    const [blocker] = await leasehold.getJobBlockers({ id: child.id });
+    const all = [completed, continued, pending, blocked, failed, child, blocker!];
+    const inScene = new Set(all.map(({ id }) => id));
+    type Filter = NonNullable<Parameters<typeof leasehold.listJobSequences>[0]>;
+    const list = async (filter: Filter) => {
+      const found: { readonly id: string; readonly currentJobId: string; readonly status: string }[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: Awaited<ReturnType<typeof leasehold.listJobSequences>> = await leasehold.listJobSequences(
+          { createdFrom: before, ...filter, limit: 2, cursor },
+        );
+        found.push(...page.sequences);
+        cursor = page.cursor;
+      } while (cursor !== null);
+      return found.filter(({ id }) => inScene.has(id));
+    };
+    const expect = async (filter: Filter, expected: readonly { readonly id: string }[]): Promise<void> => {
+      const ids = (sequences: readonly { readonly id: string }[]) => sequences.map(({ id }) => id).sort();
+      assert.deepEqual(ids(await list(filter)), ids(expected), JSON.stringify(filter));
+    };
+
+    await expect({}, all);
+    await expect({ rootsOnly: true }, [completed, continued, pending, blocked, failed, child]);
+    await expect({ typeName: "transform" }, [continued]);
+    await expect({ typeName: ["transform", "report"] }, [continued, blocked, child]);
+    await expect({ rootSequenceId: child.id }, [child, blocker!]);
+    await expect({ createdBefore: before }, []);
+    await expect({ status: "failed" }, [failed]);
+    await expect({ status: "completed" }, [completed]);
+    await expect({ status: ["pending", "completed"] }, [completed, continued, pending, blocker!]);
+    await expect({ status: "pending", rootsOnly: true }, [continued, pending]);
+    await expect({ status: "pending", typeName: "load" }, [pending, blocker!]);
+    await expect({ status: "blocked", createdBefore: before }, []);
+    await expect({ status: [] }, []);
+
+    const [first] = await list({ typeName: "transform" });
+    assert.deepEqual([first?.currentJobId, first?.status], [continuation.id, "pending"]);
+    const newest = await list({});
+    const oldest = await list({ order: "oldest" });
+    assert.deepEqual(newest.toReversed(), oldest);
+    const { cursor } = await leasehold.listJobSequences({ limit: 1 });
+    await assert.rejects(leasehold.listJobSequences({ status: "pending", cursor }), InvalidOptionError);
+  });
+
   test("blockers and blocked jobs", jobTypes, async (story) => {
     const { leasehold } = story;
     const { pending, blocked, completed } = await setScene(story);

@@ -11,6 +11,8 @@ export interface JobFilter {
   readonly deduplicationKeys?: readonly string[] | undefined;
   readonly sequenceId?: string | undefined;
   readonly rootSequenceId?: string | undefined;
+  /** Only the first job of each sequence, or of each tree. It need not be faster than a look at every job. */
+  readonly firstOf?: "sequence" | "tree" | undefined;
   readonly failureReasons?: readonly FailureReason[] | undefined;
   /** The text of the input contains this, letter for letter. It need not be faster than looking at every job. */
   readonly inputContains?: string | undefined;

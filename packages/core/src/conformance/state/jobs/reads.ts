@@ -147,6 +147,8 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
       [{ ids: [] }, []],
       [{ sequenceId: root.id }, ["root"]],
       [{ rootSequenceId: root.id }, ["child", "root"]],
+      [{ queues, firstOf: "sequence" }, ["broken", "child", "done", "root"]],
+      [{ queues, firstOf: "tree" }, ["broken", "done", "root"]],
       [{ failureReasons: ["unrecoverable"] }, ["broken"]],
       [{ failureReasons: ["cancelled"] }, []],
       [{ queues, createdFrom: baseTime + 10 }, ["broken", "child", "done"]],
