@@ -28,14 +28,14 @@ plant("version not raised", [
   "leaseVersion: row.leaseVersion + 1",
   "leaseVersion: row.leaseVersion",
 ]);
-plant("claim exceeds its limit", ["memory/claim.js", "taken < limit", "taken <= limit"]);
+plant("claim exceeds its limit", ["memory/operations/claim-jobs.js", "taken < limit", "taken <= limit"]);
 plant(
   "claim takes jobs before their time",
   ["memory/timed-queue.js", "if (current && entry.at > now)", "if (current && entry.at > now + 100)"],
   ["memory/timed-queue.js", "if (current && entry.at <= now)", "if (current && entry.at <= now + 100)"],
 );
 plant("claim whose reply was lost does not find its jobs again", [
-  "memory/claim.js",
+  "memory/operations/claim-jobs.js",
   "call.isRepeat === true ? findHeld",
   "call.isRepeat === null ? findHeld",
 ]);
@@ -43,7 +43,7 @@ plant(
   "exhausted job claimed again",
   ["memory/runnable-index.js", "if (row.attempt < row.maxAttempts || !row.maxAttemptsGiven)", "if (true)"],
   [
-    "memory/claim.js",
+    "memory/operations/claim-jobs.js",
     "hasAttemptsLeft(entry.record.row, maxAttempts))\n            return entry",
     "true)\n            return entry",
   ],
@@ -54,27 +54,27 @@ plant("unblocked job overtakes all that came after its start", [
   'status: "pending" }',
 ]);
 plant("completion not idempotent", [
-  "memory/outcomes.js",
+  "memory/operations/commit-outcomes.js",
   "if (hasItsToken && row.status === statusAfter[outcome.kind])",
   "if (false)",
 ]);
 plant("unblock lost when two blockers finish together", [
-  "memory/outcomes.js",
+  "memory/operations/commit-outcomes.js",
   "unblocked: sequenceCompleted ?",
   "unblocked: sequenceCompleted && store.lastUnblockAt !== now && (store.lastUnblockAt = now) ?",
 ]);
 plant("blocker that runs does not count as open", [
-  "memory/blockers.js",
+  "memory/operations/add-job-blockers.js",
   'if (current.row.status !== "completed")',
   'if (current.row.status === "pending" || current.row.status === "blocked")',
 ]);
 plant("failure does not reach the jobs that wait", [
-  "memory/outcomes.js",
+  "memory/operations/commit-outcomes.js",
   'outcome.kind === "fail" ?',
   'outcome.kind === "never" ?',
 ]);
 plant("reaped failure does not reach the jobs that wait", [
-  "memory/reap.js",
+  "memory/operations/reap-expired-leases.js",
   'row.status === "failed" ?',
   'row.status === "never" ?',
 ]);
@@ -89,7 +89,7 @@ plant("retry not counted", [
   "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n});\nexport const givenBack",
 ]);
 plant("deduplication race within one call", [
-  "memory/create.js",
+  "memory/operations/create-jobs.js",
   "return jobs.map((job) => {\n        const duplicate = findDuplicate(store, job, now);",
   "const duplicates = jobs.map((job) => findDuplicate(store, job, now));\n    return jobs.map((job, index) => {\n        const duplicate = duplicates[index];",
 ]);
@@ -99,12 +99,12 @@ plant("deduplication forgets sequences that went on", [
   "last === first && !isTerminal(last.row.status)",
 ]);
 plant("redrive beside a live duplicate", [
-  "memory/redrive.js",
+  "memory/operations/redrive-jobs.js",
   "if (hasLiveDuplicate(store, record))",
   "if (false)",
 ]);
 plant("redrive forgets the cascade", [
-  "memory/redrive.js",
+  "memory/operations/redrive-jobs.js",
   "revived: reviveDependants(store, record.row.sequenceId, from)",
   "revived: []",
 ]);
@@ -125,7 +125,7 @@ plant("rollback leaves a claim", [
 ]);
 plant("priority ignored", ["memory/timed-queue.js", "if (a.priority !== b.priority)", "if (false)"]);
 plant("heartbeat of a lost lease revives it", [
-  "memory/leases.js",
+  "memory/operations/renew-leases.js",
   "if (refusal !== undefined)\n            return refusal;\n        const leasedUntil",
   'if (refusal !== undefined && refusal.reason !== "lease_expired")\n            return refusal;\n        const leasedUntil',
 ]);
@@ -135,12 +135,12 @@ plant("leases reaped too early", [
   "if (current && entry.at > now + 200)",
 ]);
 plant("cancel lost on a running job", [
-  "memory/cancel.js",
+  "memory/operations/cancel-sequences.js",
   "store.update(record, cancelled(record.row, error, now));",
   'if (status !== "running") store.update(record, cancelled(record.row, error, now));',
 ]);
 plant("deletion of a tree leaves its continuations", [
-  "memory/deletion.js",
+  "memory/operations/delete-sequences.js",
   "const deleted = trees.flat().map((record) => {",
   "const deleted = trees.flat().filter((record) => record.row.sequenceIndex === 0).map((record) => {",
 ]);
@@ -159,7 +159,7 @@ plant(
     "const [created] = await engine.store.createJobs({ ctx, jobs: [next] });",
     "const [created] = await engine.store.createJobs({ ctx, jobs: [next, { ...next, id: engine.runtime.createId() }] });",
   ],
-  ["memory/create.js", "if (positions.has(position) ||", "if ("],
+  ["memory/operations/create-jobs.js", "if (positions.has(position) ||", "if ("],
 );
 plant("lock of a lost lease ignored", [
   "worker/attempt-transactions.js",

@@ -1,6 +1,6 @@
 import { isTerminal, type StateJob } from "../model/job.ts";
-import { createDeduplicationIndex } from "./deduplication-index.ts";
-import type { DeduplicationIndex } from "./deduplication-index.ts";
+import { createDeduplicationIndex } from "./deduplication.ts";
+import type { DeduplicationIndex } from "./deduplication.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { Journal } from "./journal.ts";
 import { createRunnableIndex } from "./runnable-index.ts";

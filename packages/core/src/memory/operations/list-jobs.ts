@@ -1,10 +1,10 @@
-import type { JobCount, JobFilter, JobPage } from "../contracts/state-adapter.ts";
-import type { PagePosition } from "../model/cursor.ts";
-import type { StateJob, StateSequence } from "../model/job.ts";
-import { createHeap } from "./heap.ts";
-import type { StoredJob } from "./job-record.ts";
-import { matches } from "./job-filter.ts";
-import type { StoreView } from "./store-view.ts";
+import type { JobCount, JobFilter, JobPage } from "../../contracts/state-adapter.ts";
+import type { PagePosition } from "../../model/cursor.ts";
+import type { StateJob, StateSequence } from "../../model/job.ts";
+import { createHeap } from "../heap.ts";
+import type { StoredJob } from "../job-record.ts";
+import { matches } from "../job-filter.ts";
+import type { StoreView } from "../store-view.ts";
 
 export const getSequence = (view: StoreView, sequenceId: string): StateSequence | undefined => {
   const current = view.current(sequenceId)?.row;

@@ -1,9 +1,9 @@
-import { findRefusal, refuse } from "../rules/lease-checks.ts";
-import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state-adapter.ts";
-import { isTerminal, type JobReference, type JobStatus, type StateJob } from "../model/job.ts";
-import { failDependants, unblockDependants } from "./cascade.ts";
-import type { JobStore } from "./job-store.ts";
-import { completed, failed, givenBack, retried } from "../rules/transitions.ts";
+import { findRefusal, refuse } from "../../rules/lease-checks.ts";
+import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../../contracts/state-adapter.ts";
+import { isTerminal, type JobReference, type JobStatus, type StateJob } from "../../model/job.ts";
+import { failDependants, unblockDependants } from "../dependants.ts";
+import type { JobStore } from "../job-store.ts";
+import { completed, failed, givenBack, retried } from "../../rules/transitions.ts";
 
 const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
   complete: "completed",

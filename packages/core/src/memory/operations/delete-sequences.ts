@@ -1,8 +1,8 @@
-import { referenceTo } from "../model/job.ts";
-import { isPastRetention, type PruneBounds, readPruneRules } from "../rules/prune-rules.ts";
-import type { DeletionResult, PruneResult, PruneRule } from "../contracts/state-adapter.ts";
-import type { JobRecord } from "./job-record.ts";
-import type { JobStore } from "./job-store.ts";
+import { referenceTo } from "../../model/job.ts";
+import { isPastRetention, type PruneBounds, readPruneRules } from "../../rules/prune-rules.ts";
+import type { DeletionResult, PruneResult, PruneRule } from "../../contracts/state-adapter.ts";
+import type { JobRecord } from "../job-record.ts";
+import type { JobStore } from "../job-store.ts";
 
 /** The roots outside `rootSequenceIds` with a job, finished or not, that was given a sequence of this tree as blocker. */
 function* findDependantRoots(

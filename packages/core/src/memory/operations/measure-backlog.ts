@@ -1,5 +1,5 @@
-import type { TypeBacklog, RecentlyFinishedJob } from "../contracts/state-adapter.ts";
-import type { StoreView } from "./store-view.ts";
+import type { TypeBacklog, RecentlyFinishedJob } from "../../contracts/state-adapter.ts";
+import type { StoreView } from "../store-view.ts";
 
 type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 

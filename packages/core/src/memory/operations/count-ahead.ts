@@ -1,5 +1,5 @@
-import type { StoredJob } from "./job-record.ts";
-import type { StoreView } from "./store-view.ts";
+import type { StoredJob } from "../job-record.ts";
+import type { StoreView } from "../store-view.ts";
 
 /** From when on the job can be claimed; undefined when it cannot, or not before its lease runs out some day. */
 const runnableFrom = ({ row }: StoredJob, now: number): number | undefined => {

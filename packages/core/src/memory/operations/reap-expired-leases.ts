@@ -1,7 +1,7 @@
-import type { MaxAttempts, ReapedJob } from "../contracts/state-adapter.ts";
-import { failDependants } from "./cascade.ts";
-import type { JobStore } from "./job-store.ts";
-import { reaped } from "../rules/transitions.ts";
+import type { MaxAttempts, ReapedJob } from "../../contracts/state-adapter.ts";
+import { failDependants } from "../dependants.ts";
+import type { JobStore } from "../job-store.ts";
+import { reaped } from "../../rules/transitions.ts";
 
 export const reapExpiredLeases = (
   store: JobStore,

@@ -1,9 +1,9 @@
-import { BlockerCycleError, JobNotFoundError } from "../errors.ts";
-import type { StateJob } from "../model/job.ts";
-import { failDependants, isFailedSequence } from "./cascade.ts";
-import type { JobRecord } from "./job-record.ts";
-import type { JobStore } from "./job-store.ts";
-import { failedByBlocker, withBlockers } from "../rules/transitions.ts";
+import { BlockerCycleError, JobNotFoundError } from "../../errors.ts";
+import type { StateJob } from "../../model/job.ts";
+import { failDependants, isFailedSequence } from "../dependants.ts";
+import type { JobRecord } from "../job-record.ts";
+import type { JobStore } from "../job-store.ts";
+import { failedByBlocker, withBlockers } from "../../rules/transitions.ts";
 
 /**
  * Walks from the job's sequence up through whoever waits for it; meeting one of the blockers, it returns the way there.

@@ -1,10 +1,10 @@
-import { type JobReference, referenceTo } from "../model/job.ts";
-import type { RedriveResult } from "../contracts/state-adapter.ts";
-import { findCycle } from "./blockers.ts";
-import { hasFailedBlocker } from "./cascade.ts";
-import type { JobRecord } from "./job-record.ts";
-import type { JobStore } from "./job-store.ts";
-import { revived } from "../rules/transitions.ts";
+import { type JobReference, referenceTo } from "../../model/job.ts";
+import type { RedriveResult } from "../../contracts/state-adapter.ts";
+import { findCycle } from "./add-job-blockers.ts";
+import { hasFailedBlocker } from "../dependants.ts";
+import type { JobRecord } from "../job-record.ts";
+import type { JobStore } from "../job-store.ts";
+import { revived } from "../../rules/transitions.ts";
 
 const hasLiveDuplicate = (store: JobStore, { row }: JobRecord): boolean => {
   const first = store.find(row.sequenceId);

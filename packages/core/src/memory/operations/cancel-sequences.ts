@@ -1,7 +1,7 @@
-import type { CancelResult } from "../contracts/state-adapter.ts";
-import { failDependants } from "./cascade.ts";
-import type { JobStore } from "./job-store.ts";
-import { cancelled } from "../rules/transitions.ts";
+import type { CancelResult } from "../../contracts/state-adapter.ts";
+import { failDependants } from "../dependants.ts";
+import type { JobStore } from "../job-store.ts";
+import { cancelled } from "../../rules/transitions.ts";
 
 const cancelSequence = (store: JobStore, sequenceId: string, error: string, now: number): CancelResult => {
   const record = store.current(sequenceId);

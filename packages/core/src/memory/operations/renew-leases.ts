@@ -1,6 +1,6 @@
-import type { HeldLease, LockResult, RenewalResult } from "../contracts/state-adapter.ts";
-import { assertLeaseDuration, findRefusal, refuse } from "../rules/lease-checks.ts";
-import type { JobStore } from "./job-store.ts";
+import type { HeldLease, LockResult, RenewalResult } from "../../contracts/state-adapter.ts";
+import { assertLeaseDuration, findRefusal, refuse } from "../../rules/lease-checks.ts";
+import type { JobStore } from "../job-store.ts";
 
 export interface Renewal extends HeldLease {
   readonly leaseMs: number;

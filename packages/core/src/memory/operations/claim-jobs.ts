@@ -1,12 +1,12 @@
-import { hasAttemptsLeft } from "../rules/attempts.ts";
-import { assertLeaseDuration } from "../rules/lease-checks.ts";
-import type { ClaimRequest, MaxAttempts } from "../contracts/state-adapter.ts";
-import type { StateJob } from "../model/job.ts";
-import { createHeap } from "./heap.ts";
-import type { JobRecord, Lane, RunnableEntry } from "./job-record.ts";
-import type { JobStore } from "./job-store.ts";
-import { runsBefore } from "./timed-queue.ts";
-import { claimed } from "../rules/transitions.ts";
+import { hasAttemptsLeft } from "../../rules/attempts.ts";
+import { assertLeaseDuration } from "../../rules/lease-checks.ts";
+import type { ClaimRequest, MaxAttempts } from "../../contracts/state-adapter.ts";
+import type { StateJob } from "../../model/job.ts";
+import { createHeap } from "../heap.ts";
+import type { JobRecord, Lane, RunnableEntry } from "../job-record.ts";
+import type { JobStore } from "../job-store.ts";
+import { runsBefore } from "../timed-queue.ts";
+import { claimed } from "../../rules/transitions.ts";
 
 export interface ClaimCall {
   readonly workerId: string;

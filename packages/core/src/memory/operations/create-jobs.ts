@@ -1,8 +1,8 @@
-import { createdStateJob } from "../rules/created-job.ts";
-import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
-import { JobAlreadyExistsError, JobNotFoundError } from "../errors.ts";
-import type { StateJob } from "../model/job.ts";
-import type { JobStore } from "./job-store.ts";
+import { createdStateJob } from "../../rules/created-job.ts";
+import type { CreatedStateJob, NewJob } from "../../contracts/state-adapter.ts";
+import { JobAlreadyExistsError, JobNotFoundError } from "../../errors.ts";
+import type { StateJob } from "../../model/job.ts";
+import type { JobStore } from "../job-store.ts";
 
 // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
 const assertCreatable = (store: JobStore, jobs: readonly NewJob[]): void => {
