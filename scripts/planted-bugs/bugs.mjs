@@ -28,7 +28,7 @@ plant("version not raised", [
   "leaseVersion: row.leaseVersion + 1",
   "leaseVersion: row.leaseVersion",
 ]);
-plant("claim exceeds its limit", ["memory/operations/claim-jobs.js", "taken < limit", "taken <= limit"]);
+plant("claim exceeds its limit", ["memory/runnable.js", "taken < limit", "taken <= limit"]);
 plant(
   "claim takes jobs before their time",
   ["memory/timed-queue.js", "if (current && entry.at > now)", "if (current && entry.at > now + 100)"],
@@ -36,17 +36,13 @@ plant(
 );
 plant("claim whose reply was lost does not find its jobs again", [
   "memory/operations/claim-jobs.js",
-  "call.isRepeat === true ? findHeld",
-  "call.isRepeat === null ? findHeld",
+  "call.isRepeat === true ? findClaimedByToken",
+  "call.isRepeat === null ? findClaimedByToken",
 ]);
 plant(
   "exhausted job claimed again",
   ["memory/runnable-index.js", "if (row.attempt < row.maxAttempts || !row.maxAttemptsGiven)", "if (true)"],
-  [
-    "memory/operations/claim-jobs.js",
-    "hasAttemptsLeft(entry.record.row, maxAttempts))\n            return entry",
-    "true)\n            return entry",
-  ],
+  ["memory/runnable.js", "if (entry === undefined || isRunnable(entry, search))", "if (true)"],
 );
 plant("unblocked job overtakes all that came after its start", [
   "rules/transitions.js",
@@ -54,14 +50,14 @@ plant("unblocked job overtakes all that came after its start", [
   'status: "pending" }',
 ]);
 plant("completion not idempotent", [
-  "memory/operations/commit-outcomes.js",
-  "if (hasItsToken && row.status === statusAfter[outcome.kind])",
+  "rules/outcomes.js",
+  "if (state.leaseToken === leaseToken && state.status === statusAfter[outcome.kind])",
   "if (false)",
 ]);
 plant("unblock lost when two blockers finish together", [
   "memory/operations/commit-outcomes.js",
-  "unblocked: sequenceCompleted ?",
-  "unblocked: sequenceCompleted && store.lastUnblockAt !== now && (store.lastUnblockAt = now) ?",
+  "unblocked: completesSequence(outcome) ?",
+  "unblocked: completesSequence(outcome) && store.lastUnblockAt !== now && (store.lastUnblockAt = now) ?",
 ]);
 plant("blocker that runs does not count as open", [
   "memory/operations/add-job-blockers.js",
@@ -137,7 +133,7 @@ plant("leases reaped too early", [
 plant("cancel lost on a running job", [
   "memory/operations/cancel-sequences.js",
   "store.update(record, cancelled(record.row, error, now));",
-  'if (status !== "running") store.update(record, cancelled(record.row, error, now));',
+  "if (!wasRunning) store.update(record, cancelled(record.row, error, now));",
 ]);
 plant("deletion of a tree leaves its continuations", [
   "memory/operations/delete-sequences.js",
@@ -168,7 +164,7 @@ plant("lock of a lost lease ignored", [
 ]);
 plant("lookup of a lost start has no deadline", [
   "engine/dispatch.js",
-  'await call("getJobs", { jobIds',
+  'await call(adapter, "getJobs", { jobIds',
   "await adapter.getJobs({ jobIds",
 ]);
 plant("store calls have no deadline", ["engine/dispatch.js", "await answerOf(method, made)", "await made"]);

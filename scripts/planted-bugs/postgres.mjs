@@ -74,10 +74,6 @@ plant("operations/claim-jobs.ts", [
   ],
   ["what a repeated claim holds does not count", ["call.limit - held.length", "call.limit"]],
   [
-    "what a repeated claim holds does not count for its request",
-    ["if (index >= 0) free[index] = (free[index] ?? 0) - 1;", ""],
-  ],
-  [
     "a repeated claim does not look for what it holds",
     ["call.isRepeat === true ? await", "call.isRepeat === null ? await"],
   ],
@@ -182,26 +178,14 @@ plant("operations/apply-outcomes.ts", [
 
 plant("operations/commit-outcomes.ts", [
   [
-    "an outcome again is refused",
-    ['if (hasItsToken && job.status === statusAfter[outcome.kind]) return { kind: "repeated" };', ""],
-  ],
-  [
-    "a job that has ended can be completed from outside",
-    ['isTerminal(job.status) ? refuse("not_running", job) : undefined', "undefined"],
-  ],
-  [
     "two outcomes of one job are taken in one go",
     ["outcome.leaseToken === null || seen.has(outcome.jobId)", "outcome.leaseToken === null"],
   ],
   [
-    "a lock does not outlive the lease",
-    ['refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal', "refusal"],
-  ],
-  [
     "what follows from a completion is left out",
     [
-      '.filter((outcome) => outcome.kind === "complete" && outcome.continuedToId === null)',
-      '.filter((outcome) => outcome.kind === "complete" && outcome.continuedToId === "")',
+      ".filter(completesSequence)",
+      '.filter((outcome) => completesSequence(outcome) && outcome.jobId === "")',
     ],
   ],
   [
@@ -210,10 +194,6 @@ plant("operations/commit-outcomes.ts", [
       '.filter((outcome) => outcome.kind === "fail")',
       '.filter((outcome) => outcome.kind === "fail" && outcome.jobId === "")',
     ],
-  ],
-  [
-    "a continued sequence counts as completed",
-    ['outcome.kind === "complete" && outcome.continuedToId === null', 'outcome.kind === "complete"'],
   ],
 ]);
 

@@ -90,16 +90,12 @@ plant("operations/claim-jobs.ts", [
   ],
   ["what a repeated claim holds does not count", ["call.limit - jobs.length", "call.limit"]],
   [
-    "what a repeated claim holds does not count for its request",
-    ["if (index >= 0) free[index] = (free[index] ?? 0) - 1;", ""],
-  ],
-  [
     "a repeated claim does not look for what it holds",
     ["call.isRepeat === true ?", "call.isRepeat === null ?"],
   ],
   [
     "a claim ignores the requests' limits",
-    ["Math.min(free[index] ?? 0, call.limit", "Math.min((free[index] ?? 0) + 100, call.limit"],
+    ["Math.min(limits[index]!, call.limit", "Math.min(limits[index]! + 100, call.limit"],
   ],
 ]);
 
@@ -132,18 +128,6 @@ plant("operations/plain-completions.ts", [
 ]);
 
 plant("operations/commit-outcomes.ts", [
-  [
-    "an outcome again is refused",
-    ['if (hasItsToken && state.status === statusAfter[outcome.kind]) return { kind: "repeated" };', ""],
-  ],
-  [
-    "a job that has ended can be completed from outside",
-    ['isTerminal(state.status) ? refuse("not_running", state) : undefined', "undefined"],
-  ],
-  [
-    "a lock does not outlive the lease",
-    ['refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal', "refusal"],
-  ],
   ["a released job has used an attempt", ["attempt = attempt - (status = 'running'), status", "status"]],
   [
     "a released job forgets when it is due",
@@ -157,12 +141,11 @@ plant("operations/commit-outcomes.ts", [
     "a job that waits for blockers becomes pending by a retry",
     ['state.openBlockers > 0 ? "blocked" : "pending"', '"pending"'],
   ],
-  ["what follows from a completion is left out", ["isSequenceCompleted ? dependants", "false ? dependants"]],
-  ["what follows from a failure is left out", ['outcome.kind === "fail" ? dependants', "false ? dependants"]],
   [
-    "a continued sequence counts as completed",
-    ['outcome.kind === "complete" && outcome.continuedToId === null', 'outcome.kind === "complete"'],
+    "what follows from a completion is left out",
+    ["const unblocked = completesSequence(outcome)\n", "const unblocked = false\n"],
   ],
+  ["what follows from a failure is left out", ['outcome.kind === "fail" ? dependants', "false ? dependants"]],
   [
     "the key of a sequence that has ended stays",
     ["if (isTerminal(status) && state.mayBeKeyed) sequences", "if (false) sequences"],
@@ -222,10 +205,6 @@ plant("operations/cancel-sequences.ts", [
     ["last_failed_at = ?, lease_token = NULL,", "last_failed_at = ?,"],
   ],
   ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, maxAttempts)) db", "if (true) db"]],
-  [
-    "what has completed is cancelled",
-    ['if (status === "completed") return { ...unchanged, kind: "already_completed" };', ""],
-  ],
   [
     "a cancellation is not passed on",
     ["cascaded: dependants.failDependants(db, result.sequenceId, now)", "cascaded: none"],

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { postgresBugs } from "./postgres.mjs";
+import { ruleBugs } from "./rules.mjs";
 import { sqliteBugs } from "./sqlite.mjs";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -22,7 +23,7 @@ export const stores = {
     only: "PostgreSQL 18|^(?!PostgreSQL)",
   },
   sqlite: {
-    bugs: sqliteBugs,
+    bugs: [...sqliteBugs, ...ruleBugs],
     tests: [
       "packages/sqlite/src/state-adapter.test.ts",
       "packages/sqlite/src/model.test.ts",

@@ -7,6 +7,9 @@ export type * from "./contracts/observability-adapter.ts";
 export type * from "./contracts/state-adapter.ts";
 export { requirePart } from "./contracts/optional-parts.ts";
 export { hasAttemptsLeft } from "./rules/attempts.ts";
+export { judgeCancellation } from "./rules/cancellation.ts";
+export { remainingLimits } from "./rules/claim-limits.ts";
+export { completesSequence, judgeOutcome, type OutcomeRejection } from "./rules/outcomes.ts";
 export { createdStateJob } from "./rules/created-job.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rules/lease-checks.ts";
 export {

@@ -41,3 +41,43 @@ export const isFailedSequence = (store: JobStore, sequenceId: string): boolean =
 
 export const hasFailedBlocker = (store: JobStore, record: JobRecord): boolean =>
   record.blockerIds.some((sequenceId) => isFailedSequence(store, sequenceId));
+
+/**
+ * Walks from the job's sequence up through whoever waits for it; meeting one of the blockers, it returns the way there.
+ * This direction because nobody waits yet for the sequence of a new job, which is nearly always the case.
+ */
+export const findCycle = (
+  store: JobStore,
+  { row }: JobRecord,
+  blockerIds: readonly string[],
+): string[] | undefined => {
+  const blockers = new Set(blockerIds);
+  const waitsFor = new Map<string, string | null>([[row.sequenceId, null]]);
+  for (const sequenceId of waitsFor.keys()) {
+    if (blockers.has(sequenceId)) {
+      const path: string[] = [];
+      for (let step: string | null = sequenceId; step !== null; step = waitsFor.get(step) ?? null)
+        path.push(step);
+      return path;
+    }
+    for (const dependant of store.dependants(sequenceId)) {
+      const { status, sequenceId: waiting } = dependant.row;
+      if (status === "blocked" && !waitsFor.has(waiting)) waitsFor.set(waiting, sequenceId);
+    }
+  }
+  return undefined;
+};
+
+/** The roots outside `rootSequenceIds` with a job, finished or not, that was given a sequence of this tree as blocker. */
+export function* findDependantRoots(
+  store: JobStore,
+  tree: readonly JobRecord[],
+  rootSequenceIds: ReadonlySet<string>,
+): Iterable<string> {
+  for (const { row } of tree) {
+    if (row.sequenceIndex > 0) continue;
+    for (const { row: dependant } of store.dependants(row.sequenceId)) {
+      if (!rootSequenceIds.has(dependant.rootSequenceId)) yield dependant.rootSequenceId;
+    }
+  }
+}

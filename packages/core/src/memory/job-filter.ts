@@ -1,5 +1,7 @@
 import type { JobFilter } from "../contracts/state-adapter.ts";
 import type { StateJob } from "../model/job.ts";
+import type { StoredJob } from "./job-record.ts";
+import type { StoreView } from "./store-view.ts";
 
 const isOneOf = <T>(wanted: readonly T[] | undefined, value: T | null): boolean =>
   wanted === undefined || (value !== null && wanted.includes(value));
@@ -8,7 +10,7 @@ const isWithin = (from: number | undefined, before: number | undefined, moment: 
   (from === undefined && before === undefined) ||
   (moment !== null && (from === undefined || moment >= from) && (before === undefined || moment < before));
 
-export const matches = (row: StateJob, filter: JobFilter): boolean =>
+const matches = (row: StateJob, filter: JobFilter): boolean =>
   isOneOf(filter.ids, row.id) &&
   isOneOf(filter.statuses, row.status) &&
   isOneOf(filter.queues, row.queue) &&
@@ -23,3 +25,20 @@ export const matches = (row: StateJob, filter: JobFilter): boolean =>
   (filter.inputContains === undefined || row.input.includes(filter.inputContains)) &&
   isWithin(filter.createdFrom, filter.createdBefore, row.createdAt) &&
   isWithin(filter.finishedFrom, filter.finishedBefore, row.completedAt ?? row.failedAt);
+
+/** The jobs a filter could match, without going through all where it names something narrower. */
+const candidates = function* (view: StoreView, filter: JobFilter): Iterable<StoredJob> {
+  if (filter.ids !== undefined) {
+    for (const id of new Set(filter.ids)) {
+      const job = view.find(id);
+      if (job !== undefined) yield job;
+    }
+  } else if (filter.sequenceId !== undefined) yield* view.members(filter.sequenceId);
+  else if (filter.rootSequenceId !== undefined) yield* view.tree(filter.rootSequenceId);
+  else yield* view.jobs();
+};
+
+/** The jobs that a filter matches. */
+export function* filtered(view: StoreView, filter: JobFilter): Iterable<StoredJob> {
+  for (const job of candidates(view, filter)) if (matches(job.row, filter)) yield job;
+}

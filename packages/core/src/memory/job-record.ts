@@ -15,7 +15,7 @@ export interface JobRecord extends StoredJob {
   readonly id: string;
   row: StateJob;
   blockerIds: readonly string[];
-  lane: Lane;
+  queueType: QueueType;
   /** The only valid entry of this job in the runnable index; others that still lie in a heap are stale. */
   entry: RunnableEntry | null;
 }
@@ -25,8 +25,8 @@ export interface RunnableEntry extends TimedEntry {
   readonly record: JobRecord;
 }
 
-/** The jobs of one type in one queue. A claim touches only the lanes it asks for, however full the others are. */
-export interface Lane {
+/** The jobs of one type in one queue. A claim touches only those it asks for, however full the others are. */
+export interface QueueType {
   readonly queue: string;
   readonly typeName: string;
   readonly pending: TimedQueue<RunnableEntry>;

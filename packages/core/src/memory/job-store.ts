@@ -79,7 +79,7 @@ export const createJobStore = (): JobStore => {
       record.row = after;
       if (before === null) {
         records.set(record.id, record);
-        record.lane = runnable.open(after.queue, after.typeName);
+        record.queueType = runnable.open(after.queue, after.typeName);
         sequences.add(record);
         if (after.sequenceIndex === 0) deduplication.add(record);
       }
@@ -129,8 +129,8 @@ export const createJobStore = (): JobStore => {
     records: () => records.values(),
 
     insert: (row) => {
-      const lane = runnable.open(row.queue, row.typeName);
-      const record: JobRecord = { id: row.id, order: created, row, blockerIds: none, lane, entry: null };
+      const queueType = runnable.open(row.queue, row.typeName);
+      const record: JobRecord = { id: row.id, order: created, row, blockerIds: none, queueType, entry: null };
       created += 1;
       replace(record, null, row);
       return record;

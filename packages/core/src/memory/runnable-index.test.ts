@@ -57,6 +57,6 @@ describe("the index keeps no more than the live jobs need", () => {
     const records = Array.from({ length: 5_000 }, (_, index) => insert(store, `queue-${index % 500}`));
     for (const record of records) store.remove(record);
     expect(store.runnable.size()).toBe(0);
-    expect(store.runnable.lanes("queue-1", null)).toEqual([]);
+    expect(store.runnable.queueTypes("queue-1", null)).toEqual([]);
   });
 });

@@ -4,17 +4,23 @@ import type { StateAdapter, StateCall, Statistics } from "../contracts/state-ada
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
 import { requireOptions } from "../model/option-checks.ts";
-import { listRecentlyFinished, measureBacklog } from "./operations/measure-backlog.ts";
+import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
+import { measureBacklog } from "./operations/measure-backlog.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
 import { cancelSequences } from "./operations/cancel-sequences.ts";
-import { claimJobs, nextRunnableIn } from "./operations/claim-jobs.ts";
+import { claimJobs } from "./operations/claim-jobs.ts";
+import { nextRunnableIn } from "./operations/next-runnable-in.ts";
 import { countAhead } from "./operations/count-ahead.ts";
 import { createJobs } from "./operations/create-jobs.ts";
-import { deleteSequences, pruneSequences } from "./operations/delete-sequences.ts";
+import { deleteSequences } from "./operations/delete-sequences.ts";
+import { pruneSequences } from "./operations/prune-sequences.ts";
 import { createJobStore } from "./job-store.ts";
-import { lockJob, renewLeases } from "./operations/renew-leases.ts";
+import { lockJob } from "./operations/lock-job.ts";
+import { renewLeases } from "./operations/renew-leases.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
-import { countJobs, getBlockers, getSequence, listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
+import { countJobs } from "./operations/count-jobs.ts";
+import { getBlockers, getSequence } from "./operations/get-sequences.ts";
+import { listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { immediately, resolveSchedule } from "../model/schedule.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
@@ -132,8 +138,7 @@ export const createInProcessStateAdapter = (
       write("redriveJobs", call, (now) =>
         redriveJobs(store, call.jobIds, resolveSchedule(call.schedule ?? immediately, now)),
       ),
-    deleteSequences: (call) =>
-      write("deleteSequences", call, () => deleteSequences(store, call.rootSequenceIds)),
+    deleteSequences: (call) => write("deleteSequences", call, () => deleteSequences(store, call)),
     pruneSequences: (call) => write("pruneSequences", call, () => pruneSequences(store, call)),
 
     getJobs: (call) => read("getJobs", call, (view) => call.jobIds.map((id) => view.find(id)?.row)),

@@ -16,9 +16,9 @@ export interface StoreView {
 }
 
 function* activeJobs(store: JobStore, queue: string): Iterable<StoredJob & { readonly id: string }> {
-  for (const lane of store.runnable.lanes(queue, null)) {
-    for (const { record } of lane.pending.entries()) yield record;
-    for (const { record } of lane.leased.entries()) yield record;
+  for (const queueType of store.runnable.queueTypes(queue, null)) {
+    for (const { record } of queueType.pending.entries()) yield record;
+    for (const { record } of queueType.leased.entries()) yield record;
   }
 }
 

@@ -8,10 +8,7 @@ const covers = ({ queue, typeNames }: ClaimScope, job: StateJob): boolean =>
  * What is left of the limit of each request of a repeated claim. A job that its token holds counts against the first
  * request that covers it and has room. The limit of the call is the caller's to reduce.
  */
-export const remainingLimits = (
-  requests: readonly ClaimRequest[],
-  held: readonly StateJob[],
-): number[] => {
+export const remainingLimits = (requests: readonly ClaimRequest[], held: readonly StateJob[]): number[] => {
   const free = requests.map(({ limit }) => limit);
   for (const job of held) {
     const index = requests.findIndex((request, position) => covers(request, job) && free[position]! > 0);

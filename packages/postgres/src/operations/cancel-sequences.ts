@@ -1,4 +1,4 @@
-import { type CancelResult, isTerminal, type StateJob } from "leasehold/adapter";
+import { type CancelResult, isTerminal, judgeCancellation, type StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { nowSql } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
@@ -24,13 +24,8 @@ RETURNING ${jobColumns("j")}`;
 
 const withoutMark = ({ watched: _watched, ...job }: LockedJob): StateJob => job;
 
-const unchanged = (sequenceId: string, job: LockedJob | undefined): CancelResult => {
-  const result = { sequenceId, changed: false, wasRunning: false, cascaded: [] };
-  if (job === undefined) return { ...result, kind: "not_found", job: null };
-  if (job.status === "completed") return { ...result, kind: "already_completed", job: withoutMark(job) };
-  const kind = job.failureReason === "cancelled" ? "cancelled" : "already_failed";
-  return { ...result, kind, job: withoutMark(job) };
-};
+const unchanged = (sequenceId: string, job: LockedJob | undefined): CancelResult =>
+  judgeCancellation(sequenceId, job && withoutMark(job))!;
 
 export const cancelSequences = (
   database: Database,

@@ -1,4 +1,9 @@
-import { assertLeaseDuration, type ClaimRequest, type MaxAttempts, type StateJob } from "leasehold/adapter";
+import {
+  assertLeaseDuration,
+  type ClaimCall as ClaimJobsCall,
+  remainingLimits,
+  type StateJob,
+} from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
@@ -8,15 +13,7 @@ import type { Tables } from "../tables.ts";
 import { attemptsLeftSql, maxAttemptsOf } from "../runnable.ts";
 import { type Lane, lanesOf } from "../queue-types.ts";
 
-export interface ClaimCall extends Call {
-  readonly workerId: string;
-  readonly leaseToken: string;
-  readonly leaseMs: number;
-  readonly requests: readonly ClaimRequest[];
-  readonly limit: number;
-  readonly isRepeat?: boolean;
-  readonly maxAttempts?: MaxAttempts | undefined;
-}
+export type ClaimCall = Call & ClaimJobsCall;
 
 const runOrder = "priority DESC, due_at, position";
 
@@ -171,19 +168,6 @@ ORDER BY priority DESC, position`;
 const findHeld = async ({ query, tables }: Database, call: ClaimCall): Promise<StateJob[]> => {
   const rows = await query(call.ctx, { sql: heldSql(tables), params: [call.now ?? null, call.leaseToken] });
   return rows.map(toStateJob);
-};
-
-const covers = ({ queue, typeNames }: ClaimRequest, job: StateJob): boolean =>
-  queue === job.queue && (typeNames === null || typeNames.includes(job.typeName));
-
-/** What is left of each request's limit when the jobs held already count against it. */
-const remainingLimits = (requests: readonly ClaimRequest[], held: readonly StateJob[]): number[] => {
-  const free = requests.map(({ limit }) => limit);
-  for (const job of held) {
-    const index = requests.findIndex((request, at) => covers(request, job) && (free[at] ?? 0) > 0);
-    if (index >= 0) free[index] = (free[index] ?? 0) - 1;
-  }
-  return free;
 };
 
 const overlap = (lanes: readonly Lane[]): boolean =>

@@ -1,40 +1,8 @@
-import {
-  findRefusal,
-  isTerminal,
-  type JobOutcome,
-  type JobStatus,
-  type LeaseRefusal,
-  type OutcomeResult,
-  refuse,
-} from "leasehold/adapter";
+import { completesSequence, type JobOutcome, judgeOutcome, type OutcomeResult } from "leasehold/adapter";
 import type { Call, Context, Database } from "../database.ts";
 import { applyOutcomes } from "./apply-outcomes.ts";
-import { type LockedJob, lockJobs } from "../lock-jobs.ts";
+import { lockJobs } from "../lock-jobs.ts";
 import { type Ends, spreadEnds } from "../dependants.ts";
-
-const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
-  complete: "completed",
-  retry: "pending",
-  giveBack: "pending",
-  fail: "failed",
-};
-
-const findOutcomeRefusal = (job: LockedJob, outcome: JobOutcome, at: number): LeaseRefusal | undefined => {
-  if (outcome.leaseToken === null) return isTerminal(job.status) ? refuse("not_running", job) : undefined;
-  const refusal = findRefusal(job, outcome.leaseToken, at);
-  return refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal;
-};
-
-const judge = (
-  job: LockedJob | undefined,
-  outcome: JobOutcome,
-  at: number,
-): LeaseRefusal | { readonly kind: "repeated" } | undefined => {
-  if (job === undefined) return refuse("not_found", undefined);
-  const hasItsToken = outcome.leaseToken !== null && job.leaseToken === outcome.leaseToken;
-  if (hasItsToken && job.status === statusAfter[outcome.kind]) return { kind: "repeated" };
-  return findOutcomeRefusal(job, outcome, at);
-};
 
 const applied = (at: number, { unblocked, cascaded }: Ends): OutcomeResult => ({
   kind: "applied",
@@ -56,15 +24,13 @@ const commitLocked = async (
     call,
     outcomes.map(({ jobId }) => jobId),
   );
-  const verdicts = outcomes.map((outcome) => judge(jobs.get(outcome.jobId), outcome, at));
+  const verdicts = outcomes.map((outcome) => judgeOutcome(jobs.get(outcome.jobId), outcome, at));
   const accepted = outcomes.filter((_outcome, index) => verdicts[index] === undefined);
   if (accepted.length === 0) return verdicts.map((verdict) => verdict!);
   const timed = { ctx: call.ctx, now: at };
   await applyOutcomes(database, timed, accepted, "locked");
   const ends = await spreadEnds(database, timed, {
-    completed: accepted
-      .filter((outcome) => outcome.kind === "complete" && outcome.continuedToId === null)
-      .map(({ jobId }) => jobs.get(jobId)!),
+    completed: accepted.filter(completesSequence).map(({ jobId }) => jobs.get(jobId)!),
     failed: accepted
       .filter((outcome) => outcome.kind === "fail")
       .map(({ jobId, error }) => ({ ...jobs.get(jobId)!, lastError: error })),

@@ -1,8 +1,10 @@
 import {
+  type CancelCall,
   type CancelResult,
   hasAttemptsLeft,
   type JobReference,
-  type MaxAttempts,
+  judgeCancellation,
+  type ReapCall,
   type ReapedJob,
   type StateJob,
 } from "leasehold/adapter";
@@ -15,19 +17,9 @@ import type { Sequences } from "./get-jobs.ts";
 // Both end a lease without a word from its holder. They take the token away, so that the holder's own outcome, coming
 // late, is refused and not mistaken for a repetition.
 
-interface ReapCall {
-  readonly limit: number;
-  readonly error: string;
-  readonly maxAttempts?: MaxAttempts | undefined;
-}
-
 export interface Interventions {
   reapExpiredLeases(db: SqliteConnection, call: ReapCall, now: number): ReapedJob[];
-  cancelSequences(
-    db: SqliteConnection,
-    call: { readonly sequenceIds: readonly string[]; readonly error: string },
-    now: number,
-  ): CancelResult[];
+  cancelSequences(db: SqliteConnection, call: CancelCall, now: number): CancelResult[];
 }
 
 const none: readonly JobReference[] = [];
@@ -65,12 +57,9 @@ export const createInterventions = (
 
   const cancel = (db: SqliteConnection, sequenceId: string, error: string, now: number): CancelResult => {
     const current = sequences.current(db, sequenceId);
-    const unchanged = { sequenceId, job: current ?? null, changed: false, wasRunning: false, cascaded: none };
-    if (current === undefined) return { ...unchanged, kind: "not_found" };
-    const { id, status, failureReason, lastFailedAt } = current;
-    if (status === "completed") return { ...unchanged, kind: "already_completed" };
-    if (status === "failed")
-      return { ...unchanged, kind: failureReason === "cancelled" ? "cancelled" : "already_failed" };
+    const unchanged = judgeCancellation(sequenceId, current);
+    if (current === undefined || unchanged !== undefined) return unchanged!;
+    const { id, status, lastFailedAt } = current;
     db.run(fail, [now, "cancelled", error, 0, lastFailedAt, id]);
     sequences.refreshLiveness(db, sequenceId);
     const job = sequences.find(db, id) ?? current;

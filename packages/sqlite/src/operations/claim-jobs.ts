@@ -1,4 +1,10 @@
-import { assertLeaseDuration, type ClaimRequest, type MaxAttempts, type StateJob } from "leasehold/adapter";
+import {
+  assertLeaseDuration,
+  type ClaimCall,
+  type NextRunnableCall,
+  remainingLimits,
+  type StateJob,
+} from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import {
   claimedJobsColumn,
@@ -10,30 +16,10 @@ import {
 import type { Tables } from "../tables.ts";
 import { type Candidate, createRunnable } from "../runnable.ts";
 
-export interface ClaimCall {
-  readonly workerId: string;
-  readonly leaseToken: string;
-  readonly leaseMs: number;
-  readonly requests: readonly ClaimRequest[];
-  readonly limit: number;
-  readonly isRepeat?: boolean;
-  readonly maxAttempts?: MaxAttempts | undefined;
-}
-
 export interface Claims {
   claimJobs(db: SqliteConnection, call: ClaimCall, now: number): StateJob[];
-  nextRunnableIn(
-    db: SqliteConnection,
-    call: {
-      readonly requests: readonly Omit<ClaimRequest, "limit">[];
-      readonly maxAttempts?: MaxAttempts | undefined;
-    },
-    now: number,
-  ): number | null;
+  nextRunnableIn(db: SqliteConnection, call: NextRunnableCall, now: number): number | null;
 }
-
-const covers = ({ queue, typeNames }: ClaimRequest, job: StateJob): boolean =>
-  queue === job.queue && (typeNames === null || typeNames.includes(job.typeName));
 
 // The text of all of them has to fit into a string, however large their inputs are.
 const jobsPerText = 32;
@@ -69,15 +55,9 @@ export const createClaims = (tables: Tables): Claims => {
     claimJobs: (db, call, now) => {
       assertLeaseDuration(call.leaseMs);
       const jobs = call.isRepeat === true ? queryJobs(db, findHeld, [now, call.leaseToken]) : [];
-      const free = call.requests.map(({ limit }) => limit);
-      for (const held of jobs) {
-        const index = call.requests.findIndex(
-          (request, position) => covers(request, held) && (free[position] ?? 0) > 0,
-        );
-        if (index >= 0) free[index] = (free[index] ?? 0) - 1;
-      }
+      const limits = remainingLimits(call.requests, jobs);
       for (const [index, request] of call.requests.entries()) {
-        const limit = Math.min(free[index] ?? 0, call.limit - jobs.length);
+        const limit = Math.min(limits[index]!, call.limit - jobs.length);
         const { workerId, leaseToken, leaseMs } = call;
         const terms = { queue: request.queue, workerId, leaseToken, leaseMs, now };
         jobs.push(

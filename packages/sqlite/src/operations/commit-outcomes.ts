@@ -1,13 +1,12 @@
 import {
-  findRefusal,
+  completesSequence,
   isTerminal,
   type JobOutcome,
   type JobReference,
   type JobStatus,
-  type LeaseRefusal,
+  judgeOutcome,
   type LeaseState,
   type OutcomeResult,
-  refuse,
   resolveSchedule,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
@@ -15,13 +14,6 @@ import type { Tables } from "../tables.ts";
 import type { Dependants } from "../dependants.ts";
 import type { Completion, PlainCompletions } from "./plain-completions.ts";
 import type { Sequences } from "./get-jobs.ts";
-
-const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
-  complete: "completed",
-  retry: "pending",
-  giveBack: "pending",
-  fail: "failed",
-};
 
 const nothing: readonly JobReference[] = [];
 
@@ -42,12 +34,6 @@ interface JobState extends LeaseState {
   /** Whether anything was ever blocked by its sequence. */
   readonly hasDependants: boolean;
 }
-
-const findOutcomeRefusal = (state: JobState, outcome: JobOutcome, now: number): LeaseRefusal | undefined => {
-  if (outcome.leaseToken === null) return isTerminal(state.status) ? refuse("not_running", state) : undefined;
-  const refusal = findRefusal(state, outcome.leaseToken, now);
-  return refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal;
-};
 
 export type CommitOutcomes = (
   db: SqliteConnection,
@@ -147,8 +133,9 @@ export const prepareCommitOutcomes = (
       if (isTerminal(status) && state.mayBeKeyed) sequences.refreshLiveness(db, sequenceId);
       states.delete(outcome.jobId);
       if (!hasDependants) return appliedAlone(now);
-      const isSequenceCompleted = outcome.kind === "complete" && outcome.continuedToId === null;
-      const unblocked = isSequenceCompleted ? dependants.unblockDependants(db, sequenceId, now) : nothing;
+      const unblocked = completesSequence(outcome)
+        ? dependants.unblockDependants(db, sequenceId, now)
+        : nothing;
       const cascaded = outcome.kind === "fail" ? dependants.failDependants(db, sequenceId, now) : nothing;
       // Any of the jobs this has touched may come later in the batch.
       states.clear();
@@ -156,12 +143,9 @@ export const prepareCommitOutcomes = (
     };
 
     const results = outcomes.map((outcome): OutcomeResult => {
-      const { jobId, leaseToken } = outcome;
+      const { jobId } = outcome;
       const state = states.get(jobId) ?? loadStates(db, [jobId]).get(jobId);
-      if (state === undefined) return refuse("not_found", undefined);
-      const hasItsToken = leaseToken !== null && state.leaseToken === leaseToken;
-      if (hasItsToken && state.status === statusAfter[outcome.kind]) return { kind: "repeated" };
-      return findOutcomeRefusal(state, outcome, now) ?? apply(outcome, state);
+      return judgeOutcome(state, outcome, now) ?? apply(outcome, state!);
     });
     writePlainOnes();
     return results;

@@ -1,24 +1,11 @@
-import { findRefusal, refuse } from "../../rules/lease-checks.ts";
-import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../../contracts/state-adapter.ts";
-import { isTerminal, type JobReference, type JobStatus, type StateJob } from "../../model/job.ts";
+import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import type { JobReference, StateJob } from "../../model/job.ts";
+import { completesSequence, judgeOutcome } from "../../rules/outcomes.ts";
+import { completed, failed, givenBack, retried } from "../../rules/transitions.ts";
 import { failDependants, unblockDependants } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
-import { completed, failed, givenBack, retried } from "../../rules/transitions.ts";
-
-const statusAfter: Record<JobOutcome["kind"], JobStatus> = {
-  complete: "completed",
-  retry: "pending",
-  giveBack: "pending",
-  fail: "failed",
-};
 
 const nothing: readonly JobReference[] = [];
-
-const findOutcomeRefusal = (row: StateJob, outcome: JobOutcome, now: number): LeaseRefusal | undefined => {
-  if (outcome.leaseToken === null) return isTerminal(row.status) ? refuse("not_running", row) : undefined;
-  const refusal = findRefusal(row, outcome.leaseToken, now);
-  return refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal;
-};
 
 const after = (row: StateJob, outcome: JobOutcome, now: number): StateJob => {
   switch (outcome.kind) {
@@ -35,20 +22,16 @@ const after = (row: StateJob, outcome: JobOutcome, now: number): StateJob => {
 
 const commitOutcome = (store: JobStore, outcome: JobOutcome, now: number): OutcomeResult => {
   const record = store.find(outcome.jobId);
-  if (record === undefined) return refuse("not_found", undefined);
-  const { row } = record;
-  const hasItsToken = outcome.leaseToken !== null && row.leaseToken === outcome.leaseToken;
-  if (hasItsToken && row.status === statusAfter[outcome.kind]) return { kind: "repeated" };
-  const refusal = findOutcomeRefusal(row, outcome, now);
-  if (refusal !== undefined) return refusal;
+  const rejection = judgeOutcome(record?.row, outcome, now);
+  if (record === undefined || rejection !== undefined) return rejection!;
 
-  store.update(record, after(row, outcome, now));
-  const sequenceCompleted = outcome.kind === "complete" && outcome.continuedToId === null;
+  const { sequenceId } = record.row;
+  store.update(record, after(record.row, outcome, now));
   return {
     kind: "applied",
     at: now,
-    unblocked: sequenceCompleted ? unblockDependants(store, row.sequenceId, now) : nothing,
-    cascaded: outcome.kind === "fail" ? failDependants(store, row.sequenceId, now) : nothing,
+    unblocked: completesSequence(outcome) ? unblockDependants(store, sequenceId, now) : nothing,
+    cascaded: outcome.kind === "fail" ? failDependants(store, sequenceId, now) : nothing,
   };
 };
 

@@ -1,13 +1,9 @@
-import type { MaxAttempts, ReapedJob } from "../../contracts/state-adapter.ts";
+import type { ReapCall, ReapedJob } from "../../contracts/state-adapter.ts";
 import { failDependants } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
 import { reaped } from "../../rules/transitions.ts";
 
-export const reapExpiredLeases = (
-  store: JobStore,
-  call: { readonly limit: number; readonly error: string; readonly maxAttempts?: MaxAttempts | undefined },
-  now: number,
-): ReapedJob[] => {
+export const reapExpiredLeases = (store: JobStore, call: ReapCall, now: number): ReapedJob[] => {
   const jobs: ReapedJob[] = [];
   while (jobs.length < call.limit) {
     const record = store.runnable.takeExpired(now);

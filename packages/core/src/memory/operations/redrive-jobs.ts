@@ -1,7 +1,6 @@
 import { type JobReference, referenceTo } from "../../model/job.ts";
 import type { RedriveResult } from "../../contracts/state-adapter.ts";
-import { findCycle } from "./add-job-blockers.ts";
-import { hasFailedBlocker } from "../dependants.ts";
+import { findCycle, hasFailedBlocker } from "../dependants.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { revived } from "../../rules/transitions.ts";
