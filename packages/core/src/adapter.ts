@@ -3,6 +3,7 @@ export type { CancelTimer, Clock } from "./clock.ts";
 export { withDeadline } from "./deadline.ts";
 export type * from "./contracts/events.ts";
 export type * from "./contracts/notify-adapter.ts";
+export type * from "./contracts/notify-transport.ts";
 export type * from "./contracts/observability-adapter.ts";
 export type * from "./contracts/state-adapter.ts";
 export { requirePart } from "./contracts/optional-parts.ts";
@@ -35,19 +36,7 @@ export {
   StorePartMissingError,
   TransactionSelfDeadlockError,
 } from "./errors.ts";
-export { createHintListeners, type HintListeners } from "./notifications/listeners.ts";
-export {
-  decodeIds,
-  decodeScheduled,
-  encodeIds,
-  encodeScheduled,
-  type ScheduledHint,
-} from "./notifications/messages.ts";
-export {
-  createScheduledHints,
-  type ScheduledHints,
-  type ScheduledHintsOptions,
-} from "./notifications/counted-hints.ts";
+export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notifications/notify-adapter.ts";
 export { blockerErrorText } from "./model/blocker-error.ts";
 export type { PagePosition } from "./model/cursor.ts";
 export {

@@ -1,16 +1,14 @@
 import { randomUUID } from "node:crypto";
+import type { HintCounter, HintCounting } from "leasehold/adapter";
 import type { NatsKv } from "./client.ts";
-import type { ScheduledHint } from "leasehold/adapter";
 
-/** Counters that say how many listeners may still take a hint. */
+/** Counters that say how many listeners may still act on a message. */
 export interface HintCounts {
-  /** A new counter; what a hint has to carry of it. */
-  create(count: number): Promise<{ readonly hintId: string; readonly revision: number }>;
-  /** Takes up to `wanted`; how many it got. */
-  take(hint: ScheduledHint, wanted: number): Promise<number>;
+  create(count: number): Promise<HintCounter>;
+  readonly take: HintCounting["take"];
 }
 
-interface Counter {
+interface CounterState {
   readonly left: number;
   readonly revision: number;
 }
@@ -25,7 +23,7 @@ const isConflict = (error: unknown): boolean => {
 };
 
 export const createHintCounts = (kv: NatsKv): HintCounts => {
-  const read = async (hintId: string): Promise<Counter | undefined> => {
+  const read = async (hintId: string): Promise<CounterState | undefined> => {
     const entry = await kv.get(hintId);
     return entry?.operation === "PUT"
       ? { left: Number(entry.string()), revision: entry.revision }
@@ -47,15 +45,14 @@ export const createHintCounts = (kv: NatsKv): HintCounts => {
       const hintId = randomUUID();
       return { hintId, revision: await kv.create(hintId, String(count)) };
     },
-    take: async ({ hintId, count, revision }, wanted) => {
-      if (hintId === undefined) return 0;
-      // Most hints are still untouched when they arrive: then no read is needed. Every conflict is someone else's
-      // success, and successes are limited by the count, so this ends.
-      let counter = revision === undefined ? await read(hintId) : { left: count, revision };
-      while (counter && counter.left > 0) {
-        const taken = Math.min(counter.left, wanted);
-        if (await write(hintId, counter.left - taken, counter.revision)) return taken;
-        counter = await read(hintId);
+    take: async ({ hintId, revision }, count, wanted) => {
+      // Most counters are still untouched when their message arrives: then no read is needed. Every conflict is
+      // someone else's success, and successes are limited by the count, so this ends.
+      let state = revision === undefined ? await read(hintId) : { left: count, revision };
+      while (state && state.left > 0) {
+        const taken = Math.min(state.left, wanted);
+        if (await write(hintId, state.left - taken, state.revision)) return taken;
+        state = await read(hintId);
       }
       return 0;
     },

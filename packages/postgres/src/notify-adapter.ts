@@ -1,17 +1,12 @@
 import {
-  AdapterClosedError,
-  createHintListeners,
-  decodeIds,
-  decodeScheduled,
-  encodeIds,
-  encodeScheduled,
+  createNotifyAdapter,
   InvalidOptionError,
   type NotifyAdapter,
   requireOptions,
 } from "leasehold/adapter";
 import { quoteIdentifier } from "./sql/identifiers.ts";
-import { openListener } from "./listener.ts";
 import type { PgNotifyProvider } from "./notify-provider.ts";
+import { createPgTransport } from "./notify-transport.ts";
 
 export interface PgNotifyAdapterOptions {
   readonly notifyProvider: PgNotifyProvider;
@@ -23,9 +18,6 @@ export interface PgNotifyAdapterOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-// PostgreSQL refuses payloads of 8,000 bytes and more.
-const largestPayloadBytes = 7_900;
-
 const checkHeartbeat = (heartbeatMs: unknown): number => {
   if (typeof heartbeatMs !== "number" || !(heartbeatMs >= 10 && heartbeatMs <= 2 ** 31 - 1)) {
     throw new InvalidOptionError("heartbeatMs", "must be a number of milliseconds, at least 10", heartbeatMs);
@@ -34,8 +26,11 @@ const checkHeartbeat = (heartbeatMs: unknown): number => {
 };
 
 /**
- * Carries hints by LISTEN/NOTIFY. PostgreSQL tells every session that listens, so the count of a hint holds within a
- * process, not across processes. After a loss the adapter listens again and has everyone look once.
+ * Carries notifications by LISTEN/NOTIFY. As many idle workers look for jobs in each process as there are jobs. After a
+ * lost connection the adapter listens again and has everyone look once.
+ *
+ * Resolves once it listens, or after two seconds without PostgreSQL; it then listens as soon as the server can be
+ * reached. Only an invalid option rejects.
  */
 export const createPgNotifyAdapter = async (options: PgNotifyAdapterOptions): Promise<NotifyAdapter> => {
   const {
@@ -57,60 +52,11 @@ export const createPgNotifyAdapter = async (options: PgNotifyAdapterOptions): Pr
     );
   }
   quoteIdentifier(channelPrefix, "channelPrefix");
-  const scheduledChannel = `${channelPrefix}_scheduled`;
-  const completedChannel = `${channelPrefix}_completed`;
-  const lostChannel = `${channelPrefix}_lost`;
-  const listeners = createHintListeners(onError);
-
-  const hear = (channel: string, payload: string): void => {
-    if (channel === scheduledChannel) {
-      const hint = decodeScheduled(payload);
-      if (hint) listeners.tellScheduled(hint.typeName, hint.count);
-    } else if (channel === completedChannel) {
-      if (listeners.awaitCompletions) for (const id of decodeIds(payload)) listeners.tellCompleted(id);
-    } else if (channel === lostChannel) {
-      for (const id of decodeIds(payload)) listeners.tellLost(id);
-    }
-  };
-
-  const listener = openListener({
-    provider: notifyProvider,
-    channels: [scheduledChannel, completedChannel, lostChannel],
+  const transport = createPgTransport({
+    notifyProvider,
+    channelPrefix,
     heartbeatMs: checkHeartbeat(heartbeatMs),
-    onMessage: hear,
-    onListening: () => listeners.tellEveryone(),
     onError,
   });
-
-  let closed = false;
-  const assertUsable = (): void => {
-    if (closed) throw new AdapterClosedError("PostgreSQL notify adapter");
-  };
-  const publish = async (channel: string, payloads: readonly string[]): Promise<void> => {
-    assertUsable();
-    if (payloads.length > 0) await notifyProvider.publish(channel, payloads);
-  };
-  const subscribe = async (add: () => () => void): Promise<() => Promise<void>> => {
-    assertUsable();
-    const remove = add();
-    await listener.started;
-    return async () => remove();
-  };
-
-  return {
-    notifyJobScheduled: (typeName, count) =>
-      publish(scheduledChannel, [encodeScheduled({ typeName, count })]),
-    listenJobScheduled: (typeNames, onScheduled, wantsHint) =>
-      subscribe(() => listeners.addScheduled(typeNames, onScheduled, wantsHint)),
-    notifyJobSequenceCompleted: (ids) => publish(completedChannel, encodeIds(ids, largestPayloadBytes)),
-    listenJobSequenceCompleted: (ids, onCompleted) =>
-      subscribe(() => listeners.addCompleted(ids, onCompleted)),
-    notifyJobOwnershipLost: (ids) => publish(lostChannel, encodeIds(ids, largestPayloadBytes)),
-    listenJobOwnershipLost: (onLost) => subscribe(() => listeners.addLost(onLost)),
-    close: async () => {
-      closed = true;
-      listeners.clear();
-      await listener.close();
-    },
-  };
+  return createNotifyAdapter(transport, { onError });
 };

@@ -3,8 +3,8 @@ import { type RedisServer, startRedis } from "@leasehold/test-servers";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { createRedisCommands, type RedisCommands } from "./commands.ts";
-import { decodeScheduled, type ScheduledHint } from "leasehold/adapter";
+import type { HintCounter, HintCounting } from "leasehold/adapter";
+import { createRedisCommands } from "./commands.ts";
 import { createRedisNotifyAdapter } from "./notify-adapter.ts";
 import type { RedisNotifyProvider } from "./provider.ts";
 import { createIoredisNotifyProvider } from "./providers/ioredis.ts";
@@ -23,24 +23,27 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Commands under a prefix of their own, and the hint that a listener would hear. */
-const announce = async (
+/** A counter under a prefix of its own, as a listener would hear of it. */
+const publishCounted = async (
   count: number,
-): Promise<{ commands: RedisCommands; hint: ScheduledHint; key: string }> => {
+): Promise<{ take: (wanted: number, counter?: HintCounter) => Promise<number>; key: string }> => {
   const prefix = `test-${randomUUID()}`;
   const subscriber = redis.duplicate();
   onTestFinished(() => subscriber.disconnect());
   await subscriber.subscribe(prefix);
   const heard = new Promise<string>((resolve) => void subscriber.once("message", (_, text) => resolve(text)));
-  const commands = createRedisCommands(createIoredisNotifyProvider(redis), prefix);
-  await commands.announce(prefix, "type", count);
-  const hint = decodeScheduled(await heard)!;
-  return { commands, hint, key: `{${prefix}}:hint:${hint.hintId}` };
+  const counting: HintCounting = createRedisCommands(createIoredisNotifyProvider(redis), prefix).counting;
+  await counting.publish(prefix, count, (counter) => counter!.hintId);
+  const hintId = await heard;
+  return {
+    take: (wanted, counter = { hintId }) => counting.take(counter, count, wanted),
+    key: `{${prefix}}:hint:${hintId}`,
+  };
 };
 
 describe("hint counts in Redis", () => {
   it("a counter expires", async () => {
-    const { key } = await announce(3);
+    const { key } = await publishCounted(3);
     expect(await redis.get(key)).toBe("3");
     const ttl = await redis.pttl(key);
     expect(ttl).toBeGreaterThan(5_000);
@@ -48,29 +51,29 @@ describe("hint counts in Redis", () => {
   });
 
   it("still expires when something was taken, and is gone when all was", async () => {
-    const { commands, hint, key } = await announce(3);
-    expect(await commands.take(hint, 2)).toBe(2);
+    const { take, key } = await publishCounted(3);
+    expect(await take(2)).toBe(2);
     expect(await redis.get(key)).toBe("1");
     expect(await redis.pttl(key)).toBeGreaterThan(0);
-    expect(await commands.take(hint, 2)).toBe(1);
+    expect(await take(2)).toBe(1);
     expect(await redis.exists(key)).toBe(0);
-    expect(await commands.take(hint, 1)).toBe(0);
+    expect(await take(1)).toBe(0);
   });
 
   it("100 who take at the same time share exactly the count", async () => {
-    const { commands, hint } = await announce(30);
-    const taken = await Promise.all(Array.from({ length: 100 }, () => commands.take(hint, 1)));
+    const { take } = await publishCounted(30);
+    const taken = await Promise.all(Array.from({ length: 100 }, () => take(1)));
     expect(taken.filter((one) => one === 1)).toHaveLength(30);
     expect(taken.filter((one) => one === 0)).toHaveLength(70);
   });
 
   it("a forged hint finds no counter, or one that makes no sense", async () => {
-    const { commands, hint, key } = await announce(1);
-    expect(await commands.take({ ...hint, hintId: randomUUID() }, 5)).toBe(0);
+    const { take, key } = await publishCounted(1);
+    expect(await take(5, { hintId: randomUUID() })).toBe(0);
     await redis.set(key, "many");
-    expect(await commands.take(hint, 5)).toBe(0);
+    expect(await take(5)).toBe(0);
     await redis.set(key, "-5");
-    expect(await commands.take(hint, 5)).toBe(0);
+    expect(await take(5)).toBe(0);
   });
 
   const prefixed: readonly (readonly [string, () => Promise<RedisNotifyProvider>])[] = [

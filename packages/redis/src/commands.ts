@@ -1,17 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { BrokerTimeoutError, encodeScheduled, type ScheduledHint, withDeadline } from "leasehold/adapter";
+import { BrokerTimeoutError, type HintCounting, withDeadline } from "leasehold/adapter";
 import type { RedisNotifyProvider } from "./provider.ts";
 
 // A client that has lost its connection may keep a command for as long as that takes.
 const commandDeadlineMs = 1_000;
+const tooLate = (): Error => new BrokerTimeoutError("EVAL", commandDeadlineMs);
 
-/** How long a counter outlives its hint. Who hears of it later than that finds none, and polls. */
+/** How long a counter outlives its message. Whoever hears of it later finds none, and polls. */
 const counterTtlMs = 10_000;
 
 const publishScript = "return redis.call('PUBLISH', ARGV[1], ARGV[2])";
 
 // The counter exists before anyone hears of it.
-const announceScript = `
+const publishCountedScript = `
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return redis.call('PUBLISH', ARGV[3], ARGV[4])`;
 
@@ -24,41 +25,29 @@ return taken`;
 
 export interface RedisCommands {
   publish(channel: string, message: string): Promise<void>;
-  /** Publishes a hint with a counter that says how many listeners may take it. */
-  announce(channel: string, typeName: string, count: number): Promise<void>;
-  /** Takes up to `wanted` from the hint's counter; how many it got. */
-  take(hint: ScheduledHint, wanted: number): Promise<number>;
+  readonly counting: HintCounting;
 }
 
 /**
- * Everything goes through scripts whose key has the prefix as its hash tag, so that a cluster sends it through one
- * node, in order; a plain PUBLISH would go through any. It costs that node nothing more: every node of a cluster passes
- * on every message anyway.
+ * Everything goes through scripts whose key has the prefix as its hash tag. A cluster then sends it through one node,
+ * in order; a plain PUBLISH would go through any node. It costs that node nothing more, because every node of a
+ * cluster passes on every message anyway.
  */
 export const createRedisCommands = (provider: RedisNotifyProvider, prefix: string): RedisCommands => {
   const evaluate = (script: string, key: string, args: readonly string[]): Promise<unknown> =>
-    withDeadline(
-      provider.evaluate(script, `{${prefix}}:${key}`, args),
-      commandDeadlineMs,
-      () => new BrokerTimeoutError("EVAL", commandDeadlineMs),
-    );
+    withDeadline(provider.evaluate(script, `{${prefix}}:${key}`, args), commandDeadlineMs, tooLate);
   return {
     publish: async (channel, message) => {
       await evaluate(publishScript, "publish", [channel, message]);
     },
-    announce: async (channel, typeName, count) => {
-      const hintId = randomUUID();
-      const message = encodeScheduled({ typeName, count, hintId });
-      await evaluate(announceScript, `hint:${hintId}`, [
-        String(count),
-        String(counterTtlMs),
-        channel,
-        message,
-      ]);
-    },
-    take: async ({ hintId }, wanted) => {
-      if (hintId === undefined) return 0;
-      return Number(await evaluate(takeScript, `hint:${hintId}`, [String(wanted)]));
+    counting: {
+      publish: async (channel, count, encode) => {
+        const hintId = randomUUID();
+        const args = [String(count), String(counterTtlMs), channel, encode({ hintId })];
+        await evaluate(publishCountedScript, `hint:${hintId}`, args);
+      },
+      take: async ({ hintId }, _count, wanted) =>
+        Number(await evaluate(takeScript, `hint:${hintId}`, [String(wanted)])),
     },
   };
 };

@@ -1,12 +1,12 @@
 import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
 import { createInProcessNotifyAdapter } from "./notify-adapter.ts";
 
-/** Whoever shares a state adapter shares its jobs, and so is within earshot. */
+/** Whoever shares a state adapter shares its jobs, and so hears of them. */
 const ownProcess = new WeakMap<object, NotifyAdapter>();
 
 /**
- * The ways that hints go. Within this process they always go at once, whatever becomes of those that travel: a slow
- * broker is no reason to wait for jobs that were started next door.
+ * The adapters that notifications go through. Within this process they always go at once, whatever becomes of those
+ * that travel: a slow broker must not delay jobs that were started in the same process.
  */
 export const withOwnProcess = (
   stateAdapter: object,

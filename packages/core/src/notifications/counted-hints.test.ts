@@ -1,21 +1,22 @@
 import { describe, expect, it, vi } from "vitest";
 import { BrokerTimeoutError } from "../errors.ts";
-import { createHintListeners } from "./listeners.ts";
-import type { ScheduledHint } from "./messages.ts";
-import { createScheduledHints } from "./counted-hints.ts";
+import type { HintCounting } from "../contracts/notify-transport.ts";
+import { createCountedHints } from "./counted-hints.ts";
+import { createNotificationListeners } from "./listeners.ts";
+import type { CountedMessage } from "./messages.ts";
 
-const hint = (count = 1, hintId = "hint"): ScheduledHint => ({ typeName: "type", count, hintId });
+const hint = (count = 1): CountedMessage => ({ name: "type", count, counter: { hintId: "hint" } });
 
-const setUp = (take: ((hint: ScheduledHint, wanted: number) => Promise<number>) | undefined) => {
+const setUp = (take: HintCounting["take"] | undefined) => {
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
-  const listeners = createHintListeners(onError);
-  return { errors, listeners, hints: createScheduledHints({ listeners, take, onError }) };
+  const listeners = createNotificationListeners(onError);
+  return { errors, listeners, hints: createCountedHints({ listeners, take, onError }) };
 };
 
 const settle = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-describe("scheduled hints", () => {
+describe("counted hints", () => {
   it("an idle worker takes one of two hints that come together", async () => {
     const take = vi.fn(async () => 1);
     const { hints, listeners } = setUp(take);
@@ -23,9 +24,9 @@ describe("scheduled hints", () => {
     const heard = vi.fn(() => {
       idle = false;
     });
-    listeners.addScheduled(["type"], heard, () => idle);
-    hints.arrived(hint());
-    hints.arrived(hint());
+    listeners.add("jobScheduled", ["type"], heard, () => idle);
+    hints.arrived("jobScheduled", hint());
+    hints.arrived("jobScheduled", hint());
     await settle();
     expect(take).toHaveBeenCalledTimes(1);
     expect(heard).toHaveBeenCalledTimes(1);
@@ -33,16 +34,16 @@ describe("scheduled hints", () => {
 
   it("asks for no more than it can use, and for nothing when nobody wants it", async () => {
     const wants: number[] = [];
-    const { hints, listeners } = setUp(async (_hint, wanted) => {
+    const { hints, listeners } = setUp(async (_counter, _count, wanted) => {
       wants.push(wanted);
       return wanted;
     });
-    hints.arrived(hint(5));
+    hints.arrived("jobScheduled", hint(5));
     await settle();
     expect(wants).toEqual([]);
-    for (let times = 0; times < 3; times += 1) listeners.addScheduled(["type"], () => undefined);
-    hints.arrived(hint(5));
-    hints.arrived(hint(2));
+    for (let times = 0; times < 3; times += 1) listeners.add("jobScheduled", ["type"], () => undefined);
+    hints.arrived("jobScheduled", hint(5));
+    hints.arrived("jobScheduled", hint(2));
     await settle();
     expect(wants).toEqual([3, 2]);
   });
@@ -50,22 +51,22 @@ describe("scheduled hints", () => {
   it("calls as many as it got", async () => {
     const { hints, listeners } = setUp(async () => 2);
     const heard = vi.fn();
-    for (let times = 0; times < 4; times += 1) listeners.addScheduled(["type"], heard);
-    hints.arrived(hint(4));
+    for (let times = 0; times < 4; times += 1) listeners.add("jobScheduled", ["type"], heard);
+    hints.arrived("jobScheduled", hint(4));
     await settle();
     expect(heard).toHaveBeenCalledTimes(2);
   });
 
   it.each([
-    ["a hint without a counter", async () => 0, { typeName: "type", count: 1 }],
-    ["a counter that cannot be asked", undefined, hint()],
-  ])("%s wakes everyone", async (_label, take, arriving) => {
+    ["a message without a counter", async () => 0, { name: "type", count: 3 }],
+    ["a counter that cannot be asked", undefined, hint(3)],
+  ])("%s wakes as many here as it says", async (_label, take, arriving) => {
     const { hints, listeners } = setUp(take);
     const heard = vi.fn();
-    for (let times = 0; times < 4; times += 1) listeners.addScheduled(["type"], heard);
-    hints.arrived(arriving);
+    for (let times = 0; times < 4; times += 1) listeners.add("jobScheduled", ["type"], heard);
+    hints.arrived("jobScheduled", arriving);
     await settle();
-    expect(heard).toHaveBeenCalledTimes(4);
+    expect(heard).toHaveBeenCalledTimes(3);
   });
 
   it("when counting fails, everyone looks once and the failure is reported", async () => {
@@ -75,8 +76,8 @@ describe("scheduled hints", () => {
     });
     const { hints, listeners, errors } = setUp(take);
     const heard = vi.fn();
-    for (let times = 0; times < 4; times += 1) listeners.addScheduled(["type"], heard);
-    for (let times = 0; times < 10; times += 1) hints.arrived(hint());
+    for (let times = 0; times < 4; times += 1) listeners.add("jobScheduled", ["type"], heard);
+    for (let times = 0; times < 10; times += 1) hints.arrived("jobScheduled", hint());
     await settle();
     expect(heard).toHaveBeenCalledTimes(4);
     expect(take).toHaveBeenCalledTimes(1);
@@ -88,8 +89,8 @@ describe("scheduled hints", () => {
     try {
       const { hints, listeners, errors } = setUp(() => new Promise(() => undefined));
       const heard = vi.fn();
-      listeners.addScheduled(["type"], heard);
-      hints.arrived(hint());
+      listeners.add("jobScheduled", ["type"], heard);
+      hints.arrived("jobScheduled", hint());
       await vi.advanceTimersByTimeAsync(5_000);
       expect(heard).toHaveBeenCalledTimes(1);
       expect(errors).toEqual([expect.any(BrokerTimeoutError)]);
@@ -108,8 +109,8 @@ describe("scheduled hints", () => {
         }),
     );
     const { hints, listeners } = setUp(take);
-    listeners.addScheduled(["type"], () => undefined);
-    for (let times = 0; times < 100_000; times += 1) hints.arrived(hint());
+    listeners.add("jobScheduled", ["type"], () => undefined);
+    for (let times = 0; times < 100_000; times += 1) hints.arrived("jobScheduled", hint());
     while (take.mock.results.length < 1_001) {
       answer(0);
       await settle();
@@ -122,9 +123,9 @@ describe("scheduled hints", () => {
   it("drops what waits when it is cleared", async () => {
     const take = vi.fn(async () => 0);
     const { hints, listeners } = setUp(take);
-    listeners.addScheduled(["type"], () => undefined);
-    hints.arrived(hint());
-    hints.arrived(hint());
+    listeners.add("jobScheduled", ["type"], () => undefined);
+    hints.arrived("jobScheduled", hint());
+    hints.arrived("jobScheduled", hint());
     hints.clear();
     await settle();
     expect(take).toHaveBeenCalledTimes(1);

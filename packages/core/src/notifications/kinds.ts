@@ -1,8 +1,15 @@
 import type { Dispose, NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { ChannelName } from "../contracts/notify-transport.ts";
 
 export type NotificationKind = "jobScheduled" | "sequenceFinished" | "ownershipLost";
 
 interface NotificationRules {
+  /** Released names never change: processes of two versions hear each other. */
+  readonly channel: ChannelName;
+  /** Whether a name comes with a count, and that many listeners hear it. Otherwise all of them do. */
+  readonly isCounted: boolean;
+  /** What those hear who may have missed something: one of their names, each of them, or nothing. */
+  readonly afterGap: "one name" | "each name" | "nothing";
   /** The methods of a notify adapter that send and hear it. */
   readonly notify: keyof NotifyAdapter;
   readonly listen: keyof NotifyAdapter;
@@ -16,10 +23,16 @@ interface NotificationRules {
   ) => Promise<Dispose>;
 }
 
-/** Everything in which the kinds of notification differ. */
+/**
+ * Everything in which the kinds of notification differ. Another kind is one more entry here, and its two methods in
+ * the contract and in `adapter-methods.ts`. No transport has to know of it.
+ */
 export const notificationKinds: Readonly<Record<NotificationKind, NotificationRules>> = {
   /** Names job types, each as often as there are jobs. */
   jobScheduled: {
+    channel: { short: "sched", long: "scheduled" },
+    isCounted: true,
+    afterGap: "one name",
     notify: "notifyJobScheduled",
     listen: "listenJobScheduled",
     sends: (adapter, types) =>
@@ -34,6 +47,9 @@ export const notificationKinds: Readonly<Record<NotificationKind, NotificationRu
   },
   /** Names sequences, completed or failed. */
   sequenceFinished: {
+    channel: { short: "seqc", long: "completed" },
+    isCounted: false,
+    afterGap: "each name",
     notify: "notifyJobSequenceCompleted",
     listen: "listenJobSequenceCompleted",
     sends: (adapter, ids) => [() => adapter.notifyJobSequenceCompleted([...ids.keys()])],
@@ -41,9 +57,17 @@ export const notificationKinds: Readonly<Record<NotificationKind, NotificationRu
   },
   /** Names jobs that their holders have lost. */
   ownershipLost: {
+    channel: { short: "owls", long: "lost" },
+    isCounted: false,
+    // The next heartbeat finds out.
+    afterGap: "nothing",
     notify: "notifyJobOwnershipLost",
     listen: "listenJobOwnershipLost",
     sends: (adapter, ids) => [() => adapter.notifyJobOwnershipLost([...ids.keys()])],
     subscribe: (adapter, _ids, onLost) => adapter.listenJobOwnershipLost(onLost),
   },
 };
+
+export const allNotificationKinds: readonly NotificationKind[] = Object.keys(
+  notificationKinds,
+) as NotificationKind[];

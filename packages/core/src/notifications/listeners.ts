@@ -1,58 +1,54 @@
-interface ScheduledListener {
-  readonly typeNames: ReadonlySet<string> | null;
-  readonly onScheduled: (typeName: string) => void;
-  readonly wantsHint: () => boolean;
-}
+import { allNotificationKinds, type NotificationKind, notificationKinds } from "./kinds.ts";
 
-/** Wrapped, so that the same function may subscribe twice and each subscription ends by itself. */
-interface IdListener {
-  readonly call: (id: string) => void;
+interface Listener {
+  readonly kind: NotificationKind;
+  /** Null for every name. */
+  readonly names: ReadonlySet<string> | null;
+  readonly onName: (name: string) => void;
+  readonly wantsHint: () => boolean;
+  /** Whoever was called longest ago, or never, has the lowest. */
+  turn: number;
 }
 
 type Remove = () => void;
 
-/** Who listens within this process. A listener that throws is reported and keeps nobody else from hearing. */
-export interface HintListeners {
-  addScheduled(
-    typeNames: readonly string[] | null,
-    onScheduled: (typeName: string) => void,
+/** Who listens within this process. A listener that throws is reported, and the others still hear. */
+export interface NotificationListeners {
+  add(
+    kind: NotificationKind,
+    names: readonly string[] | null,
+    onName: (name: string) => void,
     wantsHint?: () => boolean,
   ): Remove;
-  addCompleted(sequenceIds: readonly string[], onCompleted: (sequenceId: string) => void): Remove;
-  addLost(onLost: (jobId: string) => void): Remove;
-  /** Whether anybody waits for the end of a sequence; if not, there is no need to look at whose end was announced. */
-  readonly awaitCompletions: boolean;
-  /** How many listeners of the type would take a hint now. */
-  wanting(typeName: string): number;
-  /** Calls at most `limit` listeners of the type that want a hint, those first that have waited longest for one. */
-  tellScheduled(typeName: string, limit: number): void;
-  tellCompleted(sequenceId: string): void;
-  tellLost(jobId: string): void;
-  /**
-   * Hints may have been missed: whoever waits for a job or a sequence looks once. Lost ownership needs nothing, the
-   * next heartbeat finds it.
-   */
+  /** Whether anybody listens for this kind. If not, its messages need not be read. */
+  has(kind: NotificationKind): boolean;
+  /** How many listeners of the name would take a hint now. */
+  wanting(kind: NotificationKind, name: string): number;
+  /** Calls at most `limit` listeners of the name that want a hint. Those who have waited longest come first. */
+  tell(kind: NotificationKind, name: string, limit?: number): void;
+  /** Notifications may have been missed: everyone who waits looks, as the table of kinds says. */
   tellEveryone(): void;
   clear(): void;
 }
 
 const always = (): boolean => true;
 
-export const createHintListeners = (onError: (error: unknown) => void): HintListeners => {
-  // In the order in which they are due for a hint: whoever gets one goes to the end.
-  const scheduled = new Set<ScheduledListener>();
-  const completed = new Map<string, Set<IdListener>>();
-  const lost = new Set<IdListener>();
+/** The listeners of one kind, found by name: there may be thousands that each wait for one sequence. */
+interface Register {
+  readonly all: Set<Listener>;
+  readonly byName: Map<string, Set<Listener>>;
+  readonly ofEveryName: Set<Listener>;
+}
 
-  const guarded = (call: () => void): void => {
-    try {
-      call();
-    } catch (error) {
-      onError(error);
-    }
-  };
+const createRegister = (): Register => ({ all: new Set(), byName: new Map(), ofEveryName: new Set() });
 
-  const wants = ({ wantsHint }: ScheduledListener): boolean => {
+export const createNotificationListeners = (onError: (error: unknown) => void): NotificationListeners => {
+  const registers = Object.fromEntries(
+    allNotificationKinds.map((kind) => [kind, createRegister()]),
+  ) as Record<NotificationKind, Register>;
+  let turns = 0;
+
+  const wants = ({ wantsHint }: Listener): boolean => {
     try {
       return wantsHint();
     } catch (error) {
@@ -61,80 +57,78 @@ export const createHintListeners = (onError: (error: unknown) => void): HintList
     }
   };
 
-  const matches = ({ typeNames }: ScheduledListener, typeName: string): boolean =>
-    typeNames === null || typeNames.has(typeName);
-
-  const hint = (listener: ScheduledListener, typeName: string): void => {
-    scheduled.delete(listener);
-    scheduled.add(listener);
-    guarded(() => listener.onScheduled(typeName));
-  };
-
-  const tell = (listeners: Set<IdListener> | undefined, id: string): void => {
-    for (const listener of Array.from(listeners ?? [])) {
-      // An earlier callback may have ended this subscription.
-      if (listeners?.has(listener)) guarded(() => listener.call(id));
+  const call = (listener: Listener, name: string): void => {
+    listener.turn = turns += 1;
+    try {
+      listener.onName(name);
+    } catch (error) {
+      onError(error);
     }
   };
 
-  const removeCompleted = (id: string, listener: IdListener): void => {
-    const listeners = completed.get(id);
-    listeners?.delete(listener);
-    if (listeners?.size === 0) completed.delete(id);
+  /** A copy: callbacks add and remove listeners. */
+  const listenersOf = (kind: NotificationKind, name: string): Listener[] => {
+    const { byName, ofEveryName } = registers[kind];
+    return [...(byName.get(name) ?? []), ...ofEveryName];
+  };
+
+  const remove = (listener: Listener): void => {
+    const { all, byName, ofEveryName } = registers[listener.kind];
+    all.delete(listener);
+    ofEveryName.delete(listener);
+    for (const name of listener.names ?? []) {
+      const others = byName.get(name);
+      others?.delete(listener);
+      if (others?.size === 0) byName.delete(name);
+    }
   };
 
   return {
-    addScheduled: (typeNames, onScheduled, wantsHint = always) => {
-      const listener = { typeNames: typeNames && new Set(typeNames), onScheduled, wantsHint };
-      scheduled.add(listener);
-      return () => scheduled.delete(listener);
-    },
-    addCompleted: (sequenceIds, onCompleted) => {
-      const ids = new Set(sequenceIds);
-      const listener: IdListener = { call: onCompleted };
-      for (const id of ids) completed.set(id, (completed.get(id) ?? new Set()).add(listener));
-      return () => {
-        for (const id of ids) removeCompleted(id, listener);
+    add: (kind, names, onName, wantsHint = always) => {
+      const { all, byName, ofEveryName } = registers[kind];
+      const listener: Listener = {
+        kind,
+        names: names && new Set(names),
+        onName,
+        wantsHint,
+        turn: (turns += 1),
       };
+      all.add(listener);
+      if (!listener.names) ofEveryName.add(listener);
+      for (const name of listener.names ?? []) {
+        byName.set(name, (byName.get(name) ?? new Set()).add(listener));
+      }
+      return () => remove(listener);
     },
-    addLost: (onLost) => {
-      const listener: IdListener = { call: onLost };
-      lost.add(listener);
-      return () => lost.delete(listener);
-    },
-    get awaitCompletions() {
-      return completed.size > 0;
-    },
-    wanting: (typeName) => {
-      let count = 0;
-      for (const listener of scheduled) if (matches(listener, typeName) && wants(listener)) count += 1;
-      return count;
-    },
-    tellScheduled: (typeName, limit) => {
+    has: (kind) => registers[kind].all.size > 0,
+    wanting: (kind, name) => listenersOf(kind, name).filter(wants).length,
+    tell: (kind, name, limit = Infinity) => {
+      const { all } = registers[kind];
       let remaining = limit;
-      // A copy, because a hinted listener is moved to the end, where it would be met again.
-      for (const listener of Array.from(scheduled)) {
-        if (remaining <= 0) break;
-        if (!matches(listener, typeName) || !scheduled.has(listener) || !wants(listener)) continue;
+      for (const listener of listenersOf(kind, name).sort((a, b) => a.turn - b.turn)) {
+        if (remaining <= 0) return;
+        // An earlier callback may have ended this subscription.
+        if (!all.has(listener) || !wants(listener)) continue;
         remaining -= 1;
-        hint(listener, typeName);
+        call(listener, name);
       }
     },
-    tellCompleted: (sequenceId) => tell(completed.get(sequenceId), sequenceId),
-    tellLost: (jobId) => tell(lost, jobId),
     tellEveryone: () => {
-      for (const listener of Array.from(scheduled)) {
-        // For a listener of every type, any name says as much.
-        const [typeName] = listener.typeNames ?? [""];
-        if (typeName !== undefined && scheduled.has(listener) && wants(listener)) hint(listener, typeName);
+      for (const kind of allNotificationKinds) {
+        const { afterGap } = notificationKinds[kind];
+        if (afterGap === "nothing") continue;
+        const { all } = registers[kind];
+        for (const listener of Array.from(all)) {
+          // To a listener of every name, any name says as much.
+          const names = listener.names ? [...listener.names] : [""];
+          for (const name of afterGap === "one name" ? names.slice(0, 1) : names) {
+            if (all.has(listener) && wants(listener)) call(listener, name);
+          }
+        }
       }
-      for (const id of Array.from(completed.keys())) tell(completed.get(id), id);
     },
     clear: () => {
-      scheduled.clear();
-      for (const listeners of completed.values()) listeners.clear();
-      completed.clear();
-      lost.clear();
+      for (const kind of allNotificationKinds) for (const listener of registers[kind].all) remove(listener);
     },
   };
 };

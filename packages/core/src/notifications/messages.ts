@@ -1,48 +1,57 @@
-/** `count` jobs of a type became runnable. */
-export interface ScheduledHint {
-  readonly typeName: string;
+import type { HintCounter } from "../contracts/notify-transport.ts";
+
+/**
+ * The two formats of messages, of a name with its count and of a list of names. They are released: a new version reads
+ * what older ones send, and the other way round. Unknown properties are ignored.
+ *
+ *   {"type":"mail","count":3,"hint":"…","revision":7}     hint and revision only with a counter
+ *   {"ids":["…","…"]}
+ */
+export interface CountedMessage {
+  readonly name: string;
   readonly count: number;
-  /** Names the counter that says how many listeners may still take it; absent where the transport cannot count. */
-  readonly hintId?: string;
-  /** The counter's revision when the hint was sent, where the counter has revisions. */
-  readonly revision?: number;
+  /** Says how many listeners may still act on it; absent where the transport cannot count. */
+  readonly counter?: HintCounter;
 }
 
-/** Transports limit a message; many ids go out in several. */
-const largestMessageBytes = 32_768;
+/** Transports limit a message, so many names go out in several. */
+export const largestMessageBytes = 32_768;
 const longestName = 200;
 const hintIdShape = /^[A-Za-z0-9-]{1,64}$/;
 
-export const encodeScheduled = ({ typeName, count, hintId, revision }: ScheduledHint): string =>
-  JSON.stringify({ type: typeName, count, hint: hintId, revision });
+export const encodeCounted = ({ name, count, counter }: CountedMessage): string =>
+  JSON.stringify({ type: name, count, hint: counter?.hintId, revision: counter?.revision });
 
-/** About as few messages as the limit allows, each of at least one id. */
-export const encodeIds = (ids: readonly string[], largestBytes: number = largestMessageBytes): string[] => {
+/** About as few messages as the limit allows, each of at least one name. */
+export const encodeNames = (
+  names: readonly string[],
+  largestBytes: number = largestMessageBytes,
+): string[] => {
   const messages: string[] = [];
   let begin = 0;
   let length = 0;
   const flush = (end: number): void => {
-    if (end > begin) messages.push(...encodeAsNeeded(ids.slice(begin, end), largestBytes));
+    if (end > begin) messages.push(...encodeAsNeeded(names.slice(begin, end), largestBytes));
     begin = end;
     length = 0;
   };
-  for (let index = 0; index < ids.length; index++) {
-    const added = ids[index]!.length + '"",'.length;
+  for (let index = 0; index < names.length; index++) {
+    const added = names[index]!.length + '"",'.length;
     if (length + added > largestBytes - '{"ids":[]}'.length) flush(index);
     length += added;
   }
-  flush(ids.length);
+  flush(names.length);
   return messages;
 };
 
-/** Characters that take more than one byte make a message longer than it was reckoned; it is then cut in half. */
-const encodeAsNeeded = (ids: readonly string[], largestBytes: number): string[] => {
-  const message = JSON.stringify({ ids });
-  if (ids.length === 1 || Buffer.byteLength(message) <= largestBytes) return [message];
-  const middle = ids.length >> 1;
+/** Characters that take several bytes make a message longer than estimated. It is then cut in half. */
+const encodeAsNeeded = (names: readonly string[], largestBytes: number): string[] => {
+  const message = JSON.stringify({ ids: names });
+  if (names.length === 1 || Buffer.byteLength(message) <= largestBytes) return [message];
+  const middle = names.length >> 1;
   return [
-    ...encodeAsNeeded(ids.slice(0, middle), largestBytes),
-    ...encodeAsNeeded(ids.slice(middle), largestBytes),
+    ...encodeAsNeeded(names.slice(0, middle), largestBytes),
+    ...encodeAsNeeded(names.slice(middle), largestBytes),
   ];
 };
 
@@ -53,7 +62,7 @@ const parse = (message: string): Partial<Record<string, unknown>> => {
     const value: unknown = JSON.parse(message);
     return typeof value === "object" && value !== null ? value : {};
   } catch {
-    // Anyone may publish to the channel; what is no hint is nothing.
+    // Anyone may publish to the channel. What is not ours is ignored.
     return {};
   }
 };
@@ -64,19 +73,19 @@ const isName = (value: unknown): value is string =>
 const isPositiveInteger = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) > 0;
 
-/** Undefined for anything that is no hint. */
-export const decodeScheduled = (message: string): ScheduledHint | undefined => {
+/** Undefined for anything else. */
+export const decodeCounted = (message: string): CountedMessage | undefined => {
   const { type, count, hint, revision } = parse(message);
   if (!isName(type) || !isPositiveInteger(count)) return undefined;
-  if (hint === undefined) return { typeName: type, count };
+  if (hint === undefined) return { name: type, count };
   if (typeof hint !== "string" || !hintIdShape.test(hint)) return undefined;
-  if (revision === undefined) return { typeName: type, count, hintId: hint };
+  if (revision === undefined) return { name: type, count, counter: { hintId: hint } };
   if (!isPositiveInteger(revision)) return undefined;
-  return { typeName: type, count, hintId: hint, revision };
+  return { name: type, count, counter: { hintId: hint, revision } };
 };
 
-/** Empty for anything that is no list of ids. */
-export const decodeIds = (message: string): string[] => {
+/** Empty for anything else. */
+export const decodeNames = (message: string): string[] => {
   const { ids } = parse(message);
   return Array.isArray(ids) ? ids.filter(isName) : [];
 };
