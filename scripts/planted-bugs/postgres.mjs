@@ -8,52 +8,29 @@ export const postgresBugs = bugs;
 
 plant("operations/claim-jobs.ts", [
   [
-    "a claim of one lane waits for locked jobs",
+    "a claim of one type waits for locked jobs",
     ["FROM allowance)\n    FOR NO KEY UPDATE SKIP LOCKED", "FROM allowance)\n    FOR NO KEY UPDATE"],
   ],
   [
-    "a claim of many lanes waits for locked jobs",
+    "a claim of many types waits for locked jobs",
     ["LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED", "LIMIT share.quota FOR NO KEY UPDATE"],
   ],
-  ["a claim of one lane ignores the request's limit", ["least(size, ($5::int[])[($3::int[])[1]])", "size"]],
+  ["a claim of one type ignores the request's limit", ["least(size, ($5::int[])[($3::int[])[1]])", "size"]],
   [
-    "a claim of one lane ignores the limit of the call",
+    "a claim of one type ignores the limit of the call",
     ["least(size, ($5::int[])[($3::int[])[1]])", "least(size + 100, ($5::int[])[($3::int[])[1]])"],
   ],
   [
-    "a claim of many lanes ignores the limit of the call",
+    "a claim of many types ignores the limit of the call",
     ["LIMIT (SELECT size FROM allowance)`;", "LIMIT (SELECT size + 100 FROM allowance)`;"],
   ],
-  ["a claim of many lanes ignores the requests' limits", ["LIMIT asked.most", "LIMIT asked.most + 100"]],
-  ["lower priorities are claimed first", ['runOrder = "priority DESC,', 'runOrder = "priority ASC,']],
-  [
-    "the scheduled time does not count in the order",
-    ['"priority DESC, due_at, position"', '"priority DESC, position, due_at"'],
-  ],
-  [
-    "of jobs due at the same time the youngest is claimed first",
-    ['"priority DESC, due_at, position"', '"priority DESC, due_at, position DESC"'],
-  ],
+  ["a claim of many types ignores the requests' limits", ["LIMIT asked.most", "LIMIT asked.most + 100"]],
   [
     "what has just fallen due is passed over by what is in line",
     [
       "CASE WHEN $9::boolean AND (${someAreDueSql(tables, attemptsLeft)}) THEN",
       "CASE WHEN $9::boolean AND false THEN",
     ],
-  ],
-  [
-    "jobs are claimed before their time",
-    ["AND lane = number AND due_at <= ${now}\n", "AND lane = number AND due_at <= ${now} + 1000\n"],
-    ["WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER", "WHERE ready AND lane = ${lane} ORDER"],
-    ["ORDER BY due_at LIMIT 1) <= ${now}\n) OR CASE", "ORDER BY due_at LIMIT 1) <= ${now} + 1000\n) OR CASE"],
-  ],
-  [
-    "claims wait for a job that falls due and is locked",
-    ["FOR NO KEY UPDATE SKIP LOCKED\n  ) AS pending", "FOR NO KEY UPDATE\n  ) AS pending"],
-  ],
-  [
-    "claims wait for a locked job whose lease has run out",
-    ["FOR NO KEY UPDATE SKIP LOCKED\n  ) AS expired", "FOR NO KEY UPDATE\n  ) AS expired"],
   ],
   ["a claim does not count as an attempt", ["attempt = j.attempt + 1,", "attempt = j.attempt,"]],
   [
@@ -79,34 +56,63 @@ plant("operations/claim-jobs.ts", [
   ],
 ]);
 
+plant("promotion.ts", [
+  [
+    "jobs are claimed before their time",
+    ['${deferredSql("number")} AND ${isDue}\n', '${deferredSql("number")} AND j.due_at <= ${now} + 1000\n'],
+    [
+      "ORDER BY j.due_at LIMIT 1) <= ${now}\n) OR CASE",
+      "ORDER BY j.due_at LIMIT 1) <= ${now} + 1000\n) OR CASE",
+    ],
+    ["`j.ready AND j.lane = ${lane} AND ${isDue}`", "`j.ready AND j.lane = ${lane}`", "runnable.ts"],
+  ],
+  [
+    "claims wait for a job that falls due and is locked",
+    ["FOR NO KEY UPDATE SKIP LOCKED\n  ) AS pending", "FOR NO KEY UPDATE\n  ) AS pending"],
+  ],
+  [
+    "claims wait for a locked job whose lease has run out",
+    ["FOR NO KEY UPDATE SKIP LOCKED\n  ) AS expired", "FOR NO KEY UPDATE\n  ) AS expired"],
+  ],
+]);
+
 plant("runnable.ts", [
-  ["exhausted jobs are claimed again", [': "attempt < max_attempts";', ': "attempt > 0";']],
+  ["lower priorities are claimed first", ['runOrder = "priority DESC,', 'runOrder = "priority ASC,']],
+  [
+    "the scheduled time does not count in the order",
+    ['"priority DESC, due_at, position"', '"priority DESC, position, due_at"'],
+  ],
+  [
+    "of jobs due at the same time the youngest is claimed first",
+    ['"priority DESC, due_at, position"', '"priority DESC, due_at, position DESC"'],
+  ],
+  [
+    "exhausted jobs are claimed again",
+    ["? `${job}.attempt < ${job}.max_attempts`", "? `${job}.attempt > 0`"],
+  ],
   [
     "a handler's number of attempts is ignored for expired leases",
     [
-      "THEN coalesce((${overrides}::int[])[array_position($2::bigint[], lane)], max_attempts) ELSE",
-      "THEN greatest((${overrides}::int[])[1] * 0, max_attempts) ELSE",
+      'attemptsLeftSql("j", `(${parameter}::int[])[array_position($2::bigint[], j.lane)]`)',
+      'attemptsLeftSql("j", `greatest((${parameter}::int[])[1] * 0, j.max_attempts)`)',
     ],
   ],
   [
     "a handler's number of attempts overrides that of the start",
-    ["CASE WHEN max_attempts_given = false", "CASE WHEN max_attempts > 0"],
+    ["CASE WHEN ${job}.max_attempts_given = false", "CASE WHEN ${job}.max_attempts > 0"],
   ],
 ]);
 
 plant("operations/next-runnable-in.ts", [
   [
     "the latest of the scheduled jobs is announced",
-    [
-      "AND j.lane = lane.number\n    ORDER BY due_at LIMIT 1",
-      "AND j.lane = lane.number\n    ORDER BY due_at DESC LIMIT 1",
-    ],
+    ["ORDER BY j.due_at LIMIT 1) FROM queue_type", "ORDER BY j.due_at DESC LIMIT 1) FROM queue_type"],
   ],
   [
     "the end of the latest lease is announced",
     [
-      "lane = ANY ($2::bigint[])\n    ORDER BY due_at LIMIT 1",
-      "lane = ANY ($2::bigint[])\n    ORDER BY due_at DESC LIMIT 1",
+      "WHERE ${leasedSql(attemptsLeft)}\n    ORDER BY j.due_at LIMIT 1",
+      "WHERE ${leasedSql(attemptsLeft)}\n    ORDER BY j.due_at DESC LIMIT 1",
     ],
   ],
 ]);
@@ -115,9 +121,12 @@ plant("operations/count-ahead.ts", [
   ["jobs of other queues are counted as ahead", ["other.queue = j.queue AND ", ""]],
   [
     "jobs of lower priority are counted as ahead",
-    ["other.priority > j.priority", "other.priority <> j.priority"],
+    ["${job}.priority > ${other}.priority", "${job}.priority <> ${other}.priority", "runnable.ts"],
   ],
-  ["jobs behind in line are counted as ahead", ["< (j.due_at, j.position)", "> (j.due_at, j.position)"]],
+  [
+    "jobs behind in line are counted as ahead",
+    ["< (${other}.due_at, ${other}.position)", "> (${other}.due_at, ${other}.position)", "runnable.ts"],
+  ],
 ]);
 
 plant("operations/renew-leases.ts", [
@@ -222,7 +231,7 @@ plant("lock-current-jobs.ts", [
 plant("operations/reap-expired-leases.ts", [
   ["the reaper waits for locked jobs", ["FOR NO KEY UPDATE SKIP LOCKED", "FOR NO KEY UPDATE"]],
   ["the reaper ignores its limit", ["LIMIT $2::int", "LIMIT $2::int + 100"]],
-  ["the reaper takes leases that hold", ["AND due_at <= ${now}\n", "AND ${now} > 0\n"]],
+  ["the reaper takes leases that hold", ["WHERE ${isExpired}\n", "WHERE j.status = 'running'\n"]],
   ["the holder of a reaped job can still report", ["  lease_token = NULL,\n", ""]],
   [
     "a reaped job loses its place",

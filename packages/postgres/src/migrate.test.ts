@@ -9,7 +9,7 @@ import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { migrate, migrationStatus } from "./migrate.ts";
 import type { Migration } from "./migrations/migration.ts";
 import { migrations } from "./migrations/index.ts";
-import { laneNumber } from "./queue-types.ts";
+import { queueTypeNumber } from "./queue-types.ts";
 import type { PgStateProvider } from "./provider.ts";
 import { createPgPoolProvider } from "./providers/pg-pool.ts";
 import { createPostgresJsProvider } from "./providers/postgres-js.ts";
@@ -74,7 +74,7 @@ describe("migrate", () => {
          sequence_type_name, input)
        SELECT id, id, id, $1, 1, 1, 1, 1, 'pending', 0, 0, 4, true, 'default', 'work', 'work', 'null'
        FROM gen_random_uuid() AS id`,
-      [laneNumber("default", "work")],
+      [queueTypeNumber("default", "work")],
     );
 
   it("says what is to be done, does it once, and can be asked again", async () => {

@@ -1,21 +1,85 @@
 import type { MaxAttempts } from "leasehold/adapter";
 import { arrayLiteral } from "./sql/array-literal.ts";
-import type { Lane } from "./queue-types.ts";
+import { now } from "./sql/clock.ts";
+
+// Which jobs can be claimed. A job is runnable when it
+//
+//   - is pending, and its time has come, or
+//   - is running, its lease has expired, and it has attempts left.
+//
+// That time, and the end of that lease, is `due_at`. The column `ready` marks the jobs that are in line: one index has
+// those of each queue and type in the order in which they run. Jobs for later are not in line, and running jobs are not;
+// they are put in line when somebody notices that their time has come (promotion.ts). So there are three places to look:
+//
+//   in line    ready                    index job_ready (lane, priority DESC, due_at, position)
+//   deferred   pending and not ready    index job_deferred (lane, due_at)
+//   leased     running                  index job_running (due_at)
+//
+// Every statement that asks for runnable jobs takes its conditions from this file. Whatever else is to keep a job from
+// running, such as a limit or a pause, belongs here. The conditions are about a job `j` unless another name is given.
+
+/** The order in which the jobs of one queue and type run. */
+export const runOrder = "priority DESC, due_at, position";
+
+/** Whether one job runs before another when both are runnable. */
+export const runsBeforeSql = (job: string, other: string): string =>
+  `(${job}.priority > ${other}.priority
+    OR (${job}.priority = ${other}.priority AND (${job}.due_at, ${job}.position) < (${other}.due_at, ${other}.position)))`;
+
+export const isDue: string = `j.due_at <= ${now}`;
+
+/** In line, of one queue and type. What is in line is due, except for a caller whose clock is behind. */
+export const inLineSql = (lane: string): string => `j.ready AND j.lane = ${lane} AND ${isDue}`;
+
+export const isDeferred = "j.status = 'pending' AND NOT j.ready";
+
+/** Of one queue and type, and runnable as soon as it is due. */
+export const deferredSql = (lane: string): string => `${isDeferred} AND j.lane = ${lane}`;
+
+/** Of the queues and types in `$2`, and runnable as soon as the lease has expired. */
+export const leasedSql = (attemptsLeft: string): string =>
+  `j.status = 'running' AND ${attemptsLeft} AND j.lane = ANY ($2::bigint[])`;
+
+export const isExpired: string = `j.status = 'running' AND ${isDue}`;
+
+/** The whole rule, for a statement that reads a table and not an index. Pending jobs may fall due until the moment. */
+export const runnableSql = (job: string, moment: string): string =>
+  `((${job}.status = 'pending' AND ${job}.due_at <= ${moment})
+    OR (${job}.status = 'running' AND ${job}.due_at <= ${now} AND ${attemptsLeftSql(job)}))`;
 
 /**
- * Whether a job whose lease has run out may be claimed again. Overrides are a list beside the list of lanes in `$2`;
- * without any the statement is the plain one.
+ * Whether a job whose lease has expired may be claimed again. A handler may have its own number of attempts for its type,
+ * which counts unless the start asked for one: `override` finds it, null where there is none.
  */
-export const attemptsLeftSql = (overridden: boolean, overrides: string): string =>
-  overridden
-    ? `attempt < CASE WHEN max_attempts_given = false
-        THEN coalesce((${overrides}::int[])[array_position($2::bigint[], lane)], max_attempts) ELSE max_attempts END`
-    : "attempt < max_attempts";
+export const attemptsLeftSql = (job: string, override?: string): string =>
+  override === undefined
+    ? `${job}.attempt < ${job}.max_attempts`
+    : `${job}.attempt < CASE WHEN ${job}.max_attempts_given = false
+        THEN coalesce(${override}, ${job}.max_attempts) ELSE ${job}.max_attempts END`;
 
-/** The parameter that goes with it: none unless the overrides concern one of the lanes. */
-export const maxAttemptsOf = (lanes: readonly Lane[], overrides: MaxAttempts = {}): [string] | [] => {
-  const limits = lanes.map(({ typeName }) =>
-    Object.hasOwn(overrides, typeName) ? overrides[typeName]! : null,
+/** The numbers of attempts that handlers have, for a statement with a list of queues and types in `$2`. */
+export interface AttemptOverrides {
+  /** One list beside that of `$2`, if any of those types has a number. The statement is another one then. */
+  readonly params: readonly string[];
+  /** Tells the two statements apart. */
+  readonly suffix: string;
+  /** The condition, with the list as this parameter. */
+  attemptsLeft(parameter: string): string;
+}
+
+export const readAttemptOverrides = (
+  queueTypes: readonly { readonly typeName: string }[],
+  maxAttempts: MaxAttempts = {},
+): AttemptOverrides => {
+  const overrides = queueTypes.map(({ typeName }) =>
+    Object.hasOwn(maxAttempts, typeName) ? (maxAttempts[typeName] ?? null) : null,
   );
-  return limits.some((limit) => limit !== null) ? [arrayLiteral(limits)] : [];
+  if (overrides.every((override) => override === null))
+    return { params: [], suffix: "", attemptsLeft: () => attemptsLeftSql("j") };
+  return {
+    params: [arrayLiteral(overrides)],
+    suffix: "_overridden",
+    attemptsLeft: (parameter) =>
+      attemptsLeftSql("j", `(${parameter}::int[])[array_position($2::bigint[], j.lane)]`),
+  };
 };

@@ -1,61 +1,66 @@
-import {
-  assertLeaseDuration,
-  type ClaimCall as ClaimJobsCall,
-  remainingLimits,
-  type StateJob,
-} from "leasehold/adapter";
-import { arrayLiteral } from "../sql/array-literal.ts";
-import { clockCte, now } from "../sql/clock.ts";
+import { assertLeaseDuration, type ClaimCall, remainingLimits, type StateJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { claimedColumns, createClaimedJobReader, jobColumns, toStateJob } from "../job-columns.ts";
+import { promoteDueJobs, someAreDueSql } from "../promotion.ts";
 import type { SqlRow } from "../provider.ts";
+import { findQueueTypes, type QueueType } from "../queue-types.ts";
+import { inLineSql, readAttemptOverrides, runOrder } from "../runnable.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { clockCte, now } from "../sql/clock.ts";
 import type { Tables } from "../tables.ts";
-import { attemptsLeftSql, maxAttemptsOf } from "../runnable.ts";
-import { type Lane, lanesOf } from "../queue-types.ts";
 
-export type ClaimCall = Call & ClaimJobsCall;
+// A claim is one statement:
+//
+//   clock       one present for the whole statement
+//   allowance   how many jobs to take: none if jobs are due that are not yet in line
+//   picked      where in the table the jobs are, in the order in which they are to run; locked
+//   UPDATE      makes them running, and returns them
+//
+// With one queue and type, `picked` is the head of its line. With several, it is found in steps, of which only the last
+// locks anything:
+//
+//   queue_type  the queues and types asked for, and the request of each
+//   portion     how far to look into each line at first
+//   glance      the heads of the lines, as far as that
+//   seen        how many of those would be taken from each line
+//   used_up     the lines of which all that was looked at would be taken: they may have more
+//   candidate   the same heads, but of lines that are used up as many as could be wanted at all
+//   share       how many to take from each line
+//   picked      as many from each line, passing over what others have locked
+//
+// If it takes nothing, due jobs are put in line, and if there were any the claim is made again, this time without looking
+// for more of them:
+//
+//   claim ── jobs ──▶ done
+//     └── none ──▶ promote ── none ──▶ done
+//                     └── some ──▶ claim ──▶ done
 
-const runOrder = "priority DESC, due_at, position";
+type ClaimJobsCall = Call & ClaimCall;
 
 /**
- * Whether jobs of the lanes have fallen due that are not yet marked as ready. The questions are to the head of an index,
- * which is read in order: entries of jobs long finished, which it meets there, are marked as dead on the way. Of the
- * running ones only the very first is looked at, whatever its lane: asked for more, the planner would fetch and sort all
- * that the index has, the dead ones again at every claim.
+ * The jobs in line, in order.
+ *
+ * The planner estimates how many jobs fulfil the conditions. With conditions that the index does not have it would expect
+ * next to none, and sort those few: wrong where there are a million. So there is nothing here that the index does not have.
  */
-const someAreDueSql = ({ job }: Tables, attemptsLeft: string): string => `EXISTS (
-  SELECT FROM unnest($2::bigint[]) AS number
-  WHERE (SELECT due_at FROM ${job} WHERE status = 'pending' AND NOT ready AND lane = number
-    ORDER BY due_at LIMIT 1) <= ${now}
-) OR CASE WHEN (SELECT due_at FROM ${job} WHERE status = 'running' ORDER BY due_at LIMIT 1) <= ${now}
-  THEN EXISTS (
-    SELECT FROM ${job}
-    WHERE status = 'running' AND due_at <= ${now} AND NOT ready AND ${attemptsLeft} AND lane = ANY ($2::bigint[])
-  )
-END`;
+const lineSql = ({ job }: Tables, columns: string, lane: string): string => `
+  SELECT ${columns} FROM ${job} AS j WHERE ${inLineSql(lane)} ORDER BY ${runOrder}`;
 
-// The condition is all that the index knows. With more, the planner would expect next to nothing and sort it.
-const runnableSql = ({ job }: Tables, columns: string, lane: string): string => `
-  SELECT ${columns} FROM ${job} WHERE ready AND lane = ${lane} AND due_at <= ${now} ORDER BY ${runOrder}`;
-
-// Nothing is taken while jobs that have fallen due are not yet in line.
 const allowanceSql = (tables: Tables, attemptsLeft: string): string =>
   `allowance AS MATERIALIZED (
   SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables, attemptsLeft)}) THEN 0 ELSE $4::int END AS size
 )`;
 
-/** One lane: its index, read in order, is the line; rows are locked as they are taken. */
-const pickFromOneLane = (tables: Tables, attemptsLeft: string): string => `
-${allowanceSql(tables, attemptsLeft)},
+const pickFromOneLine = (tables: Tables): string => `
 picked AS MATERIALIZED (
-  SELECT ctid, 1 AS place FROM (
-    ${runnableSql(tables, "ctid", "($2::bigint[])[1]")}
+  SELECT ctid FROM (
+    ${lineSql(tables, "ctid", "($2::bigint[])[1]")}
     LIMIT (SELECT least(size, ($5::int[])[($3::int[])[1]]) FROM allowance)
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
 )`;
 
-/** Of rows that are in sight, those to take: of each request the first in line, and the requests in turn. */
+/** Of the jobs looked at, those to take: of each request the first in line, and the requests in their order. */
 const takenSql = (rows: string): string => `
   SELECT first.* FROM unnest($5::int[]) WITH ORDINALITY AS asked (most, request)
   CROSS JOIN LATERAL (
@@ -63,22 +68,15 @@ const takenSql = (rows: string): string => `
   ) AS first
   ORDER BY request, ${runOrder} LIMIT (SELECT size FROM allowance)`;
 
-/**
- * Many lanes: how many jobs to take from each is seen without locks; then as many are locked in each lane. A job that
- * somebody else has locked is passed over for the next in its lane.
- *
- * A glance at the heads of the lanes mostly shows enough: it goes as far as lanes that fill evenly hardly ever differ. A
- * lane of which all that was seen is wanted may have more to give; of such, as much is read as could be wanted at all.
- */
-const pickFromManyLanes = (tables: Tables, attemptsLeft: string): string => {
-  const line = "priority, due_at, position";
+/** The first look goes a little further than an even share: lines that fill evenly hardly ever differ by more. */
+const pickFromManyLines = (tables: Tables): string => {
+  const orderColumns = "priority, due_at, position";
   const headsSql = (condition: string, size: string): string => `
-  SELECT place, request, head.* FROM lane CROSS JOIN LATERAL (
-    ${runnableSql(tables, line, "lane.number")} LIMIT ${size}
+  SELECT place, request, head.* FROM queue_type CROSS JOIN LATERAL (
+    ${lineSql(tables, orderColumns, "queue_type.number")} LIMIT ${size}
   ) AS head WHERE ${condition}`;
   return `
-${allowanceSql(tables, attemptsLeft)},
-lane AS MATERIALIZED (
+queue_type AS MATERIALIZED (
   SELECT * FROM unnest($2::bigint[], $3::int[]) WITH ORDINALITY AS t (number, request, place)
 ),
 portion AS MATERIALIZED (
@@ -92,7 +90,7 @@ used_up AS MATERIALIZED (SELECT place FROM seen WHERE quota = (SELECT size FROM 
 candidate AS (
   SELECT * FROM glance WHERE place <> ALL (ARRAY(SELECT place FROM used_up))
   UNION ALL
-  ${headsSql("place = ANY (ARRAY(SELECT place FROM used_up))", "($5::int[])[lane.request]")}
+  ${headsSql("place = ANY (ARRAY(SELECT place FROM used_up))", "($5::int[])[queue_type.request]")}
 ),
 share AS MATERIALIZED (
   SELECT * FROM seen WHERE NOT EXISTS (SELECT FROM used_up)
@@ -102,19 +100,33 @@ share AS MATERIALIZED (
 ),
 picked AS MATERIALIZED (
   SELECT runnable.ctid, share.place FROM share
-  CROSS JOIN LATERAL (${runnableSql(tables, `ctid, ${line}`, "($2::bigint[])[share.place]")}
+  CROSS JOIN LATERAL (${lineSql(tables, `ctid, ${orderColumns}`, "($2::bigint[])[share.place]")}
     LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
   ORDER BY ($3::int[])[share.place], ${runOrder}
 )`;
 };
 
-// Rows that are locked stay where they are, so they can be found again by their place in the table: no index is needed.
-// They come as arrays, because the planner takes those for short; of a query with a limit it does not know it would expect
-// a share of the table, and read all of it. It expects ten, and of those, by a limit it does not know, one: for ten it
-// would rather read a table that was small when the plan was made, and keep doing so when it has grown.
-const claimSql = (tables: Tables, single: boolean, overridden: boolean): string => `
+/**
+ * The jobs picked, as a table of places in the table of jobs. Rows that are locked stay where they are, so they can be
+ * found again by `ctid`, without an index.
+ *
+ * The planner does not know the limits of `picked`, and expects a good part of the table: it would read all of it. An array
+ * counts as ten rows; even for ten it would read a table that was small when the plan was made, and keep that plan when the
+ * table has grown. With a limit that it does not know it expects one row of those ten, and goes by `ctid`.
+ */
+const takenPlacesSql = (single: boolean): string => {
+  const columns = single ? ["ctid"] : ["ctid", "place"];
+  const arrays = columns.map((column) => `ARRAY(SELECT ${column} FROM picked)`);
+  return `(
+  SELECT * FROM unnest(${arrays.join(", ")}) WITH ORDINALITY
+  LIMIT (SELECT 2147483647)
+) AS taken (${columns.join(", ")}, turn)`;
+};
+
+const claimSql = (tables: Tables, single: boolean, attemptsLeft: string): string => `
 WITH ${clockCte("$1")},
-${(single ? pickFromOneLane : pickFromManyLanes)(tables, attemptsLeftSql(overridden, "$10"))}
+${allowanceSql(tables, attemptsLeft)},
+${single ? pickFromOneLine(tables) : pickFromManyLines(tables)}
 UPDATE ${tables.job} AS j SET
   status = 'running',
   ready = false,
@@ -127,36 +139,9 @@ UPDATE ${tables.job} AS j SET
   last_failed_at = CASE WHEN j.status = 'running' THEN j.due_at ELSE j.last_failed_at END,
   scheduled_at = CASE WHEN j.status = 'running' THEN j.due_at ELSE j.scheduled_at END,
   last_attempt_at = ${now}
-FROM (
-  SELECT * FROM unnest(ARRAY(SELECT ctid FROM picked), ARRAY(SELECT place FROM picked)) WITH ORDINALITY
-  LIMIT (SELECT 2147483647)
-) AS taken (ctid, place, turn)
+FROM ${takenPlacesSql(single)}
 WHERE j.ctid = taken.ctid
-RETURNING taken.turn::int, taken.place, ${claimedColumns("j")}`;
-
-// How many jobs of a lane are marked at once, so that a flood of them falling due does not hold up the claim.
-const promotionLimit = 1_000;
-
-/**
- * Marks jobs as ready that have fallen due: pending ones whose time has come, running ones whose lease has run out. It
- * happens before anything is claimed, so that they take their places in line.
- */
-const promoteSql = ({ job }: Tables, overridden: boolean): string => `
-WITH ${clockCte("$1")},
-due AS MATERIALIZED (
-  SELECT pending.id FROM unnest($2::bigint[]) AS number CROSS JOIN LATERAL (
-    SELECT id FROM ${job} WHERE status = 'pending' AND NOT ready AND lane = number AND due_at <= ${now}
-    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
-  ) AS pending
-  UNION ALL
-  SELECT expired.id FROM (
-    SELECT id FROM ${job}
-    WHERE status = 'running' AND NOT ready AND due_at <= ${now} AND ${attemptsLeftSql(overridden, "$3")}
-      AND lane = ANY ($2::bigint[])
-    ORDER BY due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
-  ) AS expired
-)
-UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due)) RETURNING 1 AS promoted`;
+RETURNING taken.turn::int, ${single ? "" : "taken.place, "}${claimedColumns("j")}`;
 
 const heldSql = ({ job }: Tables): string => `
 WITH ${clockCte("$1")}
@@ -164,88 +149,84 @@ SELECT ${jobColumns("j")} FROM ${job} AS j
 WHERE status = 'running' AND lease_token = $2 AND due_at > ${now}
 ORDER BY priority DESC, position`;
 
-/** The jobs that an earlier call with this token took; a lease that has run out since is no longer held. */
-const findHeld = async ({ query, tables }: Database, call: ClaimCall): Promise<StateJob[]> => {
+/** The jobs that an earlier call with this token took; one whose lease has expired since is no longer held. */
+const findClaimedByToken = async ({ query, tables }: Database, call: ClaimJobsCall): Promise<StateJob[]> => {
   const rows = await query(call.ctx, { sql: heldSql(tables), params: [call.now ?? null, call.leaseToken] });
   return rows.map(toStateJob);
 };
 
-const overlap = (lanes: readonly Lane[]): boolean =>
-  new Set(lanes.map(({ number }) => number)).size < lanes.length;
+const overlap = (queueTypes: readonly QueueType[]): boolean =>
+  new Set(queueTypes.map(({ number }) => number)).size < queueTypes.length;
 
-/** They come in the order in which they were picked, unless the planner has found another way to meet them. */
-const inTurn = (rows: readonly SqlRow[]): readonly SqlRow[] => {
-  const isInTurn = rows.every(
-    (row, index) => index === 0 || Number(rows[index - 1]!["turn"]) < Number(row["turn"]),
-  );
-  return isInTurn ? rows : [...rows].sort((a, b) => Number(a["turn"]) - Number(b["turn"]));
+/** The update returns rows in the order in which they were picked, unless the planner has chosen another way to meet them. */
+const inClaimOrder = (rows: readonly SqlRow[]): readonly SqlRow[] => {
+  let last = 0;
+  for (const row of rows) {
+    const turn = Number(row["turn"]);
+    if (turn < last) return [...rows].sort((a, b) => Number(a["turn"]) - Number(b["turn"]));
+    last = turn;
+  }
+  return rows;
 };
 
-const claimFromLanes = async (
+const createReader = (queueTypes: readonly QueueType[], call: ClaimJobsCall): ((row: SqlRow) => StateJob) => {
+  const readers = queueTypes.map((queueType) => {
+    let reader: ((row: SqlRow) => StateJob) | undefined;
+    return (row: SqlRow) => (reader ??= createClaimedJobReader(queueType, call))(row);
+  });
+  return (row) => readers[Number(row["place"] ?? 1) - 1]!(row);
+};
+
+const claimFrom = async (
   database: Database,
-  call: ClaimCall,
-  lanes: readonly Lane[],
+  call: ClaimJobsCall,
+  queueTypes: readonly QueueType[],
   limits: readonly number[],
   limit: number,
 ): Promise<StateJob[]> => {
-  if (lanes.length === 0 || limit <= 0) return [];
-  const single = lanes.length === 1;
-  const numbers = arrayLiteral(lanes.map(({ number }) => number));
-  const maxAttempts = maxAttemptsOf(lanes, call.maxAttempts);
-  const overridden = maxAttempts.length > 0;
-  const suffix = overridden ? "_overridden" : "";
-  const params = [
-    call.now ?? null,
-    numbers,
-    arrayLiteral(lanes.map(({ request }) => request)),
-    limit,
-    arrayLiteral(limits),
-    call.leaseMs,
-    call.leaseToken,
-    call.workerId,
-  ];
-  /** With `inOrder`, nothing is taken while jobs that have fallen due are not yet in line. */
-  const claim = (inOrder: boolean): Promise<readonly SqlRow[]> =>
+  if (queueTypes.length === 0 || limit <= 0) return [];
+  const single = queueTypes.length === 1;
+  const numbers = arrayLiteral(queueTypes.map(({ number }) => number));
+  const overrides = readAttemptOverrides(queueTypes, call.maxAttempts);
+  const claim = (unlessSomeAreDue: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
-      name: `claim_${single ? "one_lane" : "many_lanes"}${suffix}`,
-      sql: (tables) => claimSql(tables, single, overridden),
-      params: [...params, inOrder, ...maxAttempts],
+      name: `claim_${single ? "one" : "many"}${overrides.suffix}`,
+      sql: (tables) => claimSql(tables, single, overrides.attemptsLeft("$10")),
+      params: [
+        call.now ?? null,
+        numbers,
+        arrayLiteral(queueTypes.map(({ request }) => request)),
+        limit,
+        arrayLiteral(limits),
+        call.leaseMs,
+        call.leaseToken,
+        call.workerId,
+        unlessSomeAreDue,
+        ...overrides.params,
+      ],
     });
   let rows = await claim(true);
-  if (rows.length === 0) {
-    const promoted = await database.query(call.ctx, {
-      name: `promote${suffix}`,
-      sql: (tables) => promoteSql(tables, overridden),
-      params: [call.now ?? null, numbers, ...maxAttempts],
-    });
-    if (promoted.length > 0) rows = await claim(false);
-  }
-  const readers: ((row: SqlRow) => StateJob)[] = [];
-  return inTurn(rows).map((row) => {
-    const place = Number(row["place"]) - 1;
-    const read = (readers[place] ??= createClaimedJobReader(lanes[place]!, call));
-    return read(row);
-  });
+  if (rows.length === 0 && (await promoteDueJobs(database, call, numbers, overrides)))
+    rows = await claim(false);
+  return inClaimOrder(rows).map(createReader(queueTypes, call));
 };
 
-export const claimJobs = async (database: Database, call: ClaimCall): Promise<StateJob[]> => {
+export const claimJobs = async (database: Database, call: ClaimJobsCall): Promise<StateJob[]> => {
   assertLeaseDuration(call.leaseMs);
-  const held = call.isRepeat === true ? await findHeld(database, call) : [];
+  const held = call.isRepeat === true ? await findClaimedByToken(database, call) : [];
   const limits = remainingLimits(call.requests, held);
   const limit = call.limit - held.length;
-  const lanes = (await lanesOf(database, call, call.requests)).filter(
-    ({ request }) => limits[request - 1]! > 0,
-  );
-  if (!overlap(lanes)) return [...held, ...(await claimFromLanes(database, call, lanes, limits, limit))];
+  const found = await findQueueTypes(database, call, call.requests);
+  const queueTypes = found.filter(({ request }) => (limits[request - 1] ?? 0) > 0);
+  if (!overlap(queueTypes)) return [...held, ...(await claimFrom(database, call, queueTypes, limits, limit))];
 
-  // The same line twice: one request after the other, so that the second sees what the first has taken.
+  // The same queue and type twice: one request after the other, so that the second sees what the first has taken.
   return database.atomically(call.ctx, async (ctx) => {
     const claimed: StateJob[] = [];
-    for (const request of new Set(lanes.map((lane) => lane.request))) {
-      const own = lanes.filter((lane) => lane.request === request);
-      claimed.push(
-        ...(await claimFromLanes(database, { ...call, ctx }, own, limits, limit - claimed.length)),
-      );
+    for (const request of new Set(queueTypes.map((queueType) => queueType.request))) {
+      const own = queueTypes.filter((queueType) => queueType.request === request);
+      const left = limit - claimed.length;
+      claimed.push(...(await claimFrom(database, { ...call, ctx }, own, limits, left)));
     }
     return [...held, ...claimed];
   });

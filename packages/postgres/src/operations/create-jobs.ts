@@ -14,7 +14,7 @@ import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
 import { insertedColumns, insertedValues } from "../job-columns.ts";
-import { laneNumber } from "../queue-types.ts";
+import { queueTypeNumber } from "../queue-types.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
 
@@ -30,7 +30,7 @@ const portionSize = 1_000;
 
 const newRows = defineRows<Insertion>((idType) => [
   ...insertedColumns(idType),
-  { name: "lane", type: "bigint", required: true, read: (job) => laneNumber(job.queue, job.typeName) },
+  { name: "lane", type: "bigint", required: true, read: (job) => queueTypeNumber(job.queue, job.typeName) },
   {
     name: "run_at",
     type: "bigint",

@@ -1,32 +1,26 @@
-import type { TypeBacklog } from "leasehold/adapter";
-import { clockCte, now } from "../sql/clock.ts";
+import type { MeasureBacklogCall, TypeBacklog } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
-import type { Tables } from "../tables.ts";
+import { leapSql } from "../queue-types.ts";
+import { deferredSql, isDeferred, isDue, isExpired } from "../runnable.ts";
+import { clockCte } from "../sql/clock.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
 import { text } from "../sql/row-values.ts";
+import type { Tables } from "../tables.ts";
 
-// Of running and failed jobs, which no index has by lane.
+// No index has running and failed jobs by queue and type: so many times the cap is looked at, of all of them.
 const mostCaps = 10;
-// A lane with more priorities than this is not searched for its oldest job any further.
+// A queue and type with more priorities than this is not searched for its oldest job any further.
 const mostStretches = 1_000;
 
-/** Leaps from lane to lane of an index that begins with it. */
-const leaps = ({ job }: Tables, name: string, condition: string): string => {
-  const next = (after: string): string =>
-    `(SELECT j.lane, j.queue, j.type_name FROM ${job} AS j WHERE ${condition} ${after} ORDER BY j.lane LIMIT 1)`;
-  return `${name} AS (
-    ${next("")}
-    UNION ALL
-    SELECT found.* FROM ${name} CROSS JOIN LATERAL ${next(`AND j.lane > ${name}.lane`)} AS found
-  )`;
-};
-
-/** Likewise from priority to priority, each of which is a stretch of the index in the order of time. */
-const stretches = ({ job }: Tables): string => {
+/**
+ * The first job in line of each queue, type and priority. The jobs of one priority are a stretch of the index in the order
+ * of time, so the first of each stretch are enough to find the oldest; the query leaps from one to the next.
+ */
+const stretchesSql = ({ job }: Tables): string => {
   const first = (rank: number, after: string, order: string): string =>
     `(SELECT ${rank} AS rank, j.lane, j.queue, j.type_name, j.priority, j.due_at FROM ${job} AS j
-      WHERE ready ${after} ORDER BY ${order} LIMIT 1)`;
+      WHERE j.ready ${after} ORDER BY ${order} LIMIT 1)`;
   const wholeOrder = "j.lane, j.priority DESC, j.due_at, j.position";
   return `stretch AS (
     ${first(0, "", wholeOrder)}
@@ -45,65 +39,72 @@ const backlogSql = (tables: Tables): string => {
   const capped = (condition: string): string =>
     `(SELECT count(*) FROM (SELECT FROM ${job} AS j WHERE ${condition} LIMIT $2::int) AS counted)`;
   const some = (condition: string, order: string): string =>
-    `(SELECT queue, type_name, due_at FROM ${job} WHERE ${condition} ${order} LIMIT $2::int * ${mostCaps}) AS looked_at`;
-  const deferred = "j.status = 'pending' AND NOT j.ready";
+    `(SELECT queue, type_name, due_at FROM ${job} AS j WHERE ${condition} ${order} LIMIT $2::int * ${mostCaps}) AS looked_at`;
   return `
-WITH RECURSIVE ${clockCte("$1")}, ${stretches(tables)},
-${leaps(tables, "deferred_lane", "status = 'pending' AND NOT ready")},
-${leaps(tables, "blocked_lane", "status = 'blocked'")},
-ready_lane AS (
+WITH RECURSIVE ${clockCte("$1")}, ${stretchesSql(tables)},
+${leapSql(tables, "deferred", isDeferred)},
+${leapSql(tables, "blocked", "j.status = 'blocked'")},
+in_line AS (
   SELECT lane, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM stretch LIMIT ${mostStretches}) AS s
   GROUP BY lane, queue, type_name
 )
 SELECT 'runnable' AS kind, queue, type_name, pending.count, CASE WHEN pending.count > 0 THEN oldest END AS oldest
-FROM ready_lane CROSS JOIN LATERAL (
+FROM in_line CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE status = 'pending') AS count
-  FROM (SELECT j.status FROM ${job} AS j WHERE j.ready AND j.lane = ready_lane.lane LIMIT $2::int) AS first
+  FROM (SELECT j.status FROM ${job} AS j WHERE j.ready AND j.lane = in_line.lane LIMIT $2::int) AS first
 ) AS pending
 UNION ALL
-SELECT 'runnable', queue, type_name, ${capped(`${deferred} AND j.lane = d.lane AND j.due_at <= ${now}`)},
-  (SELECT j.due_at FROM ${job} AS j WHERE ${deferred} AND j.lane = d.lane AND j.due_at <= ${now} ORDER BY j.due_at LIMIT 1)
-FROM deferred_lane AS d
+SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND ${isDue}`)},
+  (SELECT j.due_at FROM ${job} AS j WHERE ${deferredSql("deferred.lane")} AND ${isDue} ORDER BY j.due_at LIMIT 1)
+FROM deferred
 UNION ALL
-SELECT 'later', queue, type_name, ${capped(`${deferred} AND j.lane = d.lane AND j.due_at > ${now}`)}, NULL
-FROM deferred_lane AS d
+SELECT 'later', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND NOT ${isDue}`)}, NULL
+FROM deferred
 UNION ALL
-SELECT 'blocked', queue, type_name, ${capped("j.status = 'blocked' AND j.lane = b.lane")}, NULL
-FROM blocked_lane AS b
+SELECT 'blocked', queue, type_name, ${capped("j.status = 'blocked' AND j.lane = blocked.lane")}, NULL
+FROM blocked
 UNION ALL
-SELECT 'running', queue, type_name, count(*), NULL FROM ${some("status = 'running'", "")} GROUP BY queue, type_name
+SELECT 'running', queue, type_name, count(*), NULL FROM ${some("j.status = 'running'", "")} GROUP BY queue, type_name
 UNION ALL
 SELECT 'expired', queue, type_name, count(*), NULL
-FROM ${some(`status = 'running' AND due_at <= ${now}`, "ORDER BY due_at")} GROUP BY queue, type_name
+FROM ${some(isExpired, "ORDER BY j.due_at")} GROUP BY queue, type_name
 UNION ALL
 SELECT 'failed', queue, type_name, count(*), NULL
-FROM ${some("status = 'failed'", "ORDER BY created_at DESC, id DESC")} GROUP BY queue, type_name`;
+FROM ${some("j.status = 'failed'", "ORDER BY j.created_at DESC, j.id DESC")} GROUP BY queue, type_name`;
 };
 
-type Kind = "runnable" | "later" | "running" | "expired" | "blocked" | "failed";
+const nothing = {
+  runnable: 0,
+  later: 0,
+  running: 0,
+  expired: 0,
+  blocked: 0,
+  failed: 0,
+  oldestRunnableAt: null,
+};
+
+type Kind = Exclude<keyof typeof nothing, "oldestRunnableAt">;
+
 type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 
 const mergeRows = (rows: readonly SqlRow[], cap: number): TypeBacklog[] => {
-  const lanes = new Map<string, Counting>();
+  const backlogs = new Map<string, Counting>();
   for (const row of rows) {
-    const [kind, queue, typeName] = [row["kind"] as Kind, text(row["queue"]), text(row["type_name"])];
+    const kind = row["kind"] as Kind;
+    const [queue, typeName] = [text(row["queue"]), text(row["type_name"])];
     const count = Number(row["count"]);
     if (count === 0) continue;
     const key = JSON.stringify([queue, typeName]);
-    const none = { runnable: 0, later: 0, running: 0, expired: 0, blocked: 0, failed: 0 };
-    const lane = lanes.get(key) ?? { queue, typeName, ...none, oldestRunnableAt: null };
-    lanes.set(key, lane);
-    lane[kind] = Math.min(cap, lane[kind] + count);
+    const backlog = backlogs.get(key) ?? { queue, typeName, ...nothing };
+    backlogs.set(key, backlog);
+    backlog[kind] = Math.min(cap, backlog[kind] + count);
     if (row["oldest"] !== null)
-      lane.oldestRunnableAt = Math.min(lane.oldestRunnableAt ?? Infinity, Number(row["oldest"]));
+      backlog.oldestRunnableAt = Math.min(backlog.oldestRunnableAt ?? Infinity, Number(row["oldest"]));
   }
-  return [...lanes.values()];
+  return [...backlogs.values()];
 };
 
-export const measureBacklog = (
-  database: Database,
-  call: Call & { readonly cap: number },
-): Promise<TypeBacklog[]> =>
+export const measureBacklog = (database: Database, call: Call & MeasureBacklogCall): Promise<TypeBacklog[]> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
     const rows = await database.query(ctx, {
       sql: backlogSql(database.tables),

@@ -1,8 +1,9 @@
-import type { MaxAttempts, ReapedJob } from "leasehold/adapter";
+import type { ReapCall, ReapedJob } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { textOrNull } from "../sql/row-values.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
+import { attemptsLeftSql, isExpired } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
 import { lockedColumns, toLockedJob } from "../lock-jobs.ts";
 import { spreadEnds } from "../dependants.ts";
@@ -11,10 +12,9 @@ import { spreadEnds } from "../dependants.ts";
 const reapSql = ({ schema, job }: Tables): string => `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
-  SELECT id, leased_by, attempt < CASE WHEN max_attempts_given = false
-    THEN coalesce(($5::int[])[array_position($4::text[], type_name)], max_attempts) ELSE max_attempts END AS may_retry
-  FROM ${job} WHERE status = 'running' AND due_at <= ${now}
-  ORDER BY due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
+  SELECT j.id, j.leased_by, ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
+  FROM ${job} AS j WHERE ${isExpired}
+  ORDER BY j.due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE ${job} AS j SET
   lease_token = NULL,
@@ -31,14 +31,7 @@ UPDATE ${job} AS j SET
 FROM expired WHERE j.id = expired.id
 RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, ${now} AS now`;
 
-export const reapExpiredLeases = (
-  database: Database,
-  call: Call & {
-    readonly limit: number;
-    readonly error: string;
-    readonly maxAttempts?: MaxAttempts | undefined;
-  },
-): Promise<ReapedJob[]> =>
+export const reapExpiredLeases = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const rows = await database.query(ctx, {
       name: "reap",

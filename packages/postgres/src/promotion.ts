@@ -1,0 +1,56 @@
+import type { Call, Database } from "./database.ts";
+import { type AttemptOverrides, deferredSql, isDue, leasedSql } from "./runnable.ts";
+import { clockCte, now } from "./sql/clock.ts";
+import type { Tables } from "./tables.ts";
+
+// Jobs whose time has come are put in line: pending ones that were for later, and running ones whose lease has expired.
+// A claim looks first whether there are any, so that nothing that is in line overtakes them.
+
+/**
+ * Whether jobs of the queues and types in `$2` are due and not yet in line.
+ *
+ * An index still has entries of jobs that finished long ago. A scan in the order of the index marks those as dead when it
+ * meets them, and the next scan skips them. The planner, if it expects more than one row, may fetch all entries and sort
+ * them: such a scan marks nothing, and would meet the dead entries again at every claim. So each question is for the first
+ * row of an index. Of the running jobs only the very first is looked at, whatever its queue and type, before the question
+ * proper is asked.
+ */
+export const someAreDueSql = ({ job }: Tables, attemptsLeft: string): string => `EXISTS (
+  SELECT FROM unnest($2::bigint[]) AS number
+  WHERE (SELECT j.due_at FROM ${job} AS j WHERE ${deferredSql("number")} ORDER BY j.due_at LIMIT 1) <= ${now}
+) OR CASE WHEN (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= ${now}
+  THEN EXISTS (SELECT FROM ${job} AS j WHERE ${leasedSql(attemptsLeft)} AND ${isDue} AND NOT j.ready)
+END`;
+
+// How many jobs of a queue and type are put in line at once, so that a flood of due jobs does not hold up the claim.
+const promotionLimit = 1_000;
+
+const promoteSql = ({ job }: Tables, attemptsLeft: string): string => `
+WITH ${clockCte("$1")},
+due AS MATERIALIZED (
+  SELECT pending.id FROM unnest($2::bigint[]) AS number CROSS JOIN LATERAL (
+    SELECT j.id FROM ${job} AS j WHERE ${deferredSql("number")} AND ${isDue}
+    ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+  ) AS pending
+  UNION ALL
+  SELECT expired.id FROM (
+    SELECT j.id FROM ${job} AS j WHERE ${leasedSql(attemptsLeft)} AND ${isDue} AND NOT j.ready
+    ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+  ) AS expired
+)
+UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due)) RETURNING 1 AS promoted`;
+
+/** Puts jobs in line that are due; false if there were none. */
+export const promoteDueJobs = async (
+  database: Database,
+  call: Call,
+  numbers: string,
+  { params, suffix, attemptsLeft }: AttemptOverrides,
+): Promise<boolean> => {
+  const promoted = await database.query(call.ctx, {
+    name: `promote${suffix}`,
+    sql: (tables) => promoteSql(tables, attemptsLeft("$3")),
+    params: [call.now ?? null, numbers, ...params],
+  });
+  return promoted.length > 0;
+};
