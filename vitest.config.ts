@@ -22,6 +22,7 @@ export default defineConfig({
       packageProject("redis"),
       packageProject("nats"),
       packageProject("otel"),
+      packageProject("mongodb-test-server"),
       project("examples", "examples/**/*.test.ts"),
       project("packages", "package-tests/*.test.ts"),
     ],
