@@ -50,11 +50,15 @@ export const createIsolatedProvider = <
     throw error;
   };
 
-  const begin = async <T>(
+  const begin = <T>(callback: (ctx: TTxContext) => Promise<T>, isolationLevel: IsolationLevel): Promise<T> =>
+    provider.setsIsolationLevel === true
+      ? provider.runInTransaction(callback, { isolationLevel })
+      : beginAndSetLevel(callback, isolationLevel);
+
+  const beginAndSetLevel = async <T>(
     callback: (ctx: TTxContext) => Promise<T>,
     isolationLevel: IsolationLevel,
   ): Promise<T> => {
-    if (provider.setsIsolationLevel === true) return provider.runInTransaction(callback, { isolationLevel });
     if ((defaultLevel ?? (await findDefaultLevel())) === isolationLevel) {
       return provider
         .runInTransaction(callback)

@@ -181,7 +181,8 @@ export const createPgStateAdapter = async <
     ) =>
     async (call: TCall): Promise<T> => {
       if (ctxRequired || call.ctx !== undefined) await database.assertInTransaction(operation, call.ctx);
-      return database.open(() => perform(call));
+      else database.assertOpen();
+      return perform(call);
     };
 
   const getTime = checked("getTime", async (call: StateCall<TTxContext>) => {
@@ -195,13 +196,16 @@ export const createPgStateAdapter = async <
     migrate: migrateNow,
     migrationStatus: () => migrationStatus(provider, tables, migrations),
 
-    provideContext: (callback) => database.open(() => provider.provideContext(callback)),
-    runInTransaction: (callback, parent, transactionOptions) =>
-      database.open(async () => {
-        if (parent === undefined) return provider.runInTransaction(callback, transactionOptions);
-        await database.assertInTransaction("runInTransaction", parent);
-        return runInSavepoint(callback, parent);
-      }),
+    provideContext: async (callback) => {
+      database.assertOpen();
+      return provider.provideContext(callback);
+    },
+    runInTransaction: async (callback, parent, transactionOptions) => {
+      database.assertOpen();
+      if (parent === undefined) return provider.runInTransaction(callback, transactionOptions);
+      await database.assertInTransaction("runInTransaction", parent);
+      return runInSavepoint(callback, parent);
+    },
     isInTransaction: (ctx) => provider.isInTransaction(ctx),
     isTransientError,
     isRolledBackForOthers: (error) => isRolledBackForOthers(error) || error instanceof StaleSnapshotError,

@@ -85,7 +85,7 @@ export const createAttemptTransactions = (
     job,
     leaseToken,
     workerId: settings.workerId,
-    callback: (options) => guard.whileOpen(Promise.resolve(callback(options))),
+    callback: (options) => guard.whileOpen(callback(options)),
     checkStillWanted: guard.checkStillRunning,
   });
 

@@ -165,13 +165,12 @@ class Attempt implements RunningAttempt {
       this.settle({ kind: "threw", error });
       return;
     }
-    if (typeof output === "string") this.settle({ kind: "returned", output });
-    else {
-      Promise.resolve(output).then(
+    if (typeof output === "object") {
+      output.then(
         (encoded) => this.settle({ kind: "returned", output: encoded }),
         (error: unknown) => this.settle({ kind: "threw", error }),
       );
-    }
+    } else this.settle({ kind: "returned", output });
   }
 
   /** The process function has thrown: what it left open is rolled back first, unless that has committed already. */

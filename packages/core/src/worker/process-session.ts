@@ -10,7 +10,6 @@ import { encodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import { requireFunction, requireOneOf, requireOptions } from "../model/option-checks.ts";
 import { createAttemptTransactions, type OpenTransaction } from "./attempt-transactions.ts";
-import { createDeferred, type Deferred } from "./deferred.ts";
 import { createHandedOutCalls, handled, type HandedOutCall } from "./handed-out-calls.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { type AttemptGuard, createTransactionRetry } from "./retry-when-rolled-back.ts";
@@ -46,10 +45,10 @@ export interface ProcessSession {
   /** The process function has returned its promise: without `prepare` by now, staged mode is settled. */
   endSynchronousPart(): void;
   /**
-   * Turns what the process function returned into the output to commit; undefined when it is committed already. Throws
+   * Turns what the process function returned into the output to commit; undefined when it is committed already. Fails
    * when `prepare` or `complete` is still open or has failed: what they wrote is not there.
    */
-  finish(returned: unknown): Promise<string | undefined>;
+  finish(returned: unknown): string | undefined | Promise<string | undefined>;
   /** The process function has thrown. Resolves when no call is open any more; undefined when none is. */
   abandon(thrown: unknown): Promise<void> | undefined;
   /** The attempt is over: rolls back whatever is still open. */
@@ -75,7 +74,8 @@ export const createProcessSession = (
   let completing = false;
   let completed = false;
   let open: OpenTransaction | undefined;
-  let closed: Deferred<never> | undefined;
+  /** Rejects what is waited for, settled or not. */
+  const waiting: ((reason: unknown) => void)[] = [];
   let isClosed = false;
   /** Set when the process function has settled before its calls: their transactions must not commit. */
   let forsaken: LeaseholdError | undefined;
@@ -95,10 +95,11 @@ export const createProcessSession = (
   };
 
   /** Rejects when the attempt ends, so that a callback that never settles does not keep its transaction open. */
-  const whileOpen = <T>(work: Promise<T>): Promise<T> => {
-    closed ??= createDeferred();
-    return Promise.race([work, closed.promise]);
-  };
+  const whileOpen = <T>(work: T | Promise<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      waiting.push(reject);
+      Promise.resolve(work).then(resolve, reject);
+    });
 
   const guard: AttemptGuard = { checkStillRunning, checkNotForsaken, whileOpen };
   const retry = createTransactionRetry(worker, held, guard);
@@ -172,13 +173,11 @@ export const createProcessSession = (
   const close = (): void => {
     isClosed = true;
     // Once completed, nobody waits; and an error costs its stack.
-    if (completed || (!open && !closed)) return;
+    if (completed || (!open && waiting.length === 0)) return;
     const reason =
       forsaken ?? new JobAttemptEndedError(job.id, getAbortReason() ?? "its process function has settled");
     open?.rollBack(reason);
-    // Whoever waits for it handles the rejection; that nobody waits any more is no error.
-    closed?.promise.catch(() => {});
-    closed?.reject(reason);
+    for (const reject of waiting) reject(reason);
   };
 
   /**
@@ -192,6 +191,15 @@ export const createProcessSession = (
     cancel();
   };
 
+  const refuseOpenCall = async (call: HandedOutCall): Promise<never> => {
+    const misuse = new ProcessMisuseError(
+      `The handler ended while \`${call}\` was still running. ${whatToWrite[call]}`,
+    );
+    await forsake(misuse);
+    // Even if it is committed by now: the mistake is to be seen.
+    throw misuse;
+  };
+
   return {
     prepare: () => {
       if (autoSetup) throw new ProcessMisuseError(latePrepare);
@@ -203,24 +211,15 @@ export const createProcessSession = (
     endSynchronousPart: () => {
       autoSetup ||= !prepareRead;
     },
-    finish: async (returned) => {
-      const { open: openCall } = calls;
-      if (openCall) {
-        const misuse = new ProcessMisuseError(
-          `The handler ended while \`${openCall}\` was still running. ${whatToWrite[openCall]}`,
-        );
-        await forsake(misuse);
-        // Even if it is committed by now: the mistake is to be seen.
-        throw misuse;
-      }
+    finish: (returned) => {
+      if (calls.open) return refuseOpenCall(calls.open);
       if (completed) return undefined;
       if (calls.failure) throw calls.failure.error;
       if (returned === completionMark) {
         throw new InvalidOptionError("complete", "belongs to another job", returned);
       }
       if (!open) return encodeOutput(engine, job, returned);
-      await complete(() => returned);
-      return undefined;
+      return complete(() => returned).then(() => undefined);
     },
     abandon: (thrown) => {
       // In atomic mode whatever the handler does with the store belongs to the transaction.

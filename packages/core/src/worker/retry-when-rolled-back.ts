@@ -18,7 +18,7 @@ export interface AttemptGuard {
   /** Throws when the handler has settled before its calls: their transactions must not commit. */
   checkNotForsaken(): void;
   /** Rejects when the attempt ends, so that a callback that never settles does not keep its transaction open. */
-  whileOpen<T>(work: Promise<T>): Promise<T>;
+  whileOpen<T>(work: T | Promise<T>): Promise<T>;
 }
 
 export interface TransactionRetry {

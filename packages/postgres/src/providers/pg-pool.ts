@@ -55,6 +55,8 @@ export interface PgPoolProviderOptions<TPool extends PgPoolLike> {
 
 const ignore = (): void => {};
 
+const rowsOf = <TRow>({ rows }: { readonly rows: TRow[] }): TRow[] => rows;
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
@@ -145,9 +147,6 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
         return false;
       }
     },
-    executeSql: async (ctx, statement) => {
-      const { rows } = await (ctx?.client ?? pool).query(toQuery(statement));
-      return rows;
-    },
+    executeSql: (ctx, statement) => (ctx?.client ?? pool).query(toQuery(statement)).then(rowsOf),
   };
 };
