@@ -28,7 +28,13 @@ it("keeps a failed job that is redriven while pruning is about to lock it", asyn
   const [job] = await claim(adapter, { limit: 1 });
   await adapter.commitOutcomes({
     outcomes: [
-      { kind: "fail", jobId: job!.id, leaseToken: job!.leaseToken, reason: "attempts_exhausted", error: null },
+      {
+        kind: "fail",
+        jobId: job!.id,
+        leaseToken: job!.leaseToken,
+        reason: "attempts_exhausted",
+        error: null,
+      },
     ],
   });
   const rules = [
