@@ -40,6 +40,12 @@ export const redriveJobs = async (engine: Engine, passed: unknown): Promise<Redr
   }
   const { dryRun = false } = options;
   if (typeof dryRun !== "boolean") throw new InvalidOptionError("dryRun", "must be true or false", dryRun);
+  if (dryRun && ctx && !engine.store.capabilities.savepoints) {
+    throw new InvalidOptionError(
+      "dryRun",
+      "cannot be used inside a transaction on this store: it has no savepoints, so nothing could be undone alone",
+    );
+  }
 
   const schedule = options["schedule"] === undefined ? undefined : parseSchedule(options["schedule"]);
   const { jobIds, cursor } = await chooseJobs(engine, ctx, options);

@@ -87,8 +87,9 @@ export const announceAfter = async <T>(
 };
 
 /**
- * Runs several store calls as one: in a transaction of their own, or in a savepoint of the caller's, so that a failure
- * halfway leaves nothing behind even if the caller catches it and commits.
+ * Runs several store calls as one: in a transaction of their own, or nested in the caller's, so that a failure halfway
+ * leaves nothing behind even if the caller catches it. With savepoints the caller's transaction then goes on; without
+ * them it is lost as a whole.
  */
 export const runAtomically = async <T>(
   engine: Engine,

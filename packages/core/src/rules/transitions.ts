@@ -4,7 +4,23 @@ import { blockerErrorText } from "../model/blocker-error.ts";
 import type { FailureReason, StateJob } from "../model/job.ts";
 import { resolveSchedule } from "../model/schedule.ts";
 
-// Each function makes the next row of a job from the one before; which of them may be used when is not decided here.
+// The states of a job. Each arrow is a function here that makes the next row from the one before; whether it may be used
+// is decided by whoever calls it.
+//
+//                      created ─┬─ without blockers ──▶ pending
+//                               └─ with blockers ─────▶ blocked
+//
+//   blocked ── withBlockers, withFewerBlockers: none is open any more ──▶ pending
+//   pending, running (lease expired) ── claimed ──▶ running
+//   running ── retried, givenBack, reaped (attempts left) ──▶ pending
+//   running ── completed ──▶ completed
+//   running ── failed, reaped (no attempts left) ──▶ failed
+//   blocked ── failedByBlocker ──▶ failed
+//   blocked, pending, running ── cancelled ──▶ failed
+//   failed ── revived ──▶ pending
+//
+// Wherever it says pending, a job with open blockers becomes blocked instead. Without a worker, `completed`, `failed`,
+// `retried` and `givenBack` also apply to jobs that are blocked or pending.
 
 type OutcomeOf<TKind extends JobOutcome["kind"]> = Extract<JobOutcome, { kind: TKind }>;
 
@@ -24,7 +40,7 @@ export const claimed = (
   leaseVersion: row.leaseVersion + 1,
   leasedBy: lease.workerId,
   leasedUntil: now + (row.leaseMs ?? lease.leaseMs),
-  // A running job can be claimed only when its lease has run out.
+  // A running job can be claimed only when its lease has expired.
   expiredLeases: row.status === "running" ? row.expiredLeases + 1 : row.expiredLeases,
   lastFailedAt: row.status === "running" ? row.leasedUntil : row.lastFailedAt,
   scheduledAt: row.status === "running" ? (row.leasedUntil ?? row.scheduledAt) : row.scheduledAt,
@@ -91,8 +107,8 @@ const failure = (
   failureReason,
 });
 
-// The next two end a lease without a word from its holder. They take the token away, so that the holder's own outcome,
-// coming late, is refused and not mistaken for a repetition.
+// The next two end a lease without its holder. They clear the token, so that a late outcome of the holder is refused and not
+// mistaken for a repetition.
 
 export const cancelled = (row: StateJob, error: string, now: number): StateJob => ({
   ...withoutLease(row, null),

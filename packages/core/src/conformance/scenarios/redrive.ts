@@ -224,6 +224,23 @@ export const describeRedrive: Scenario = ({ test }) => {
     ]);
   });
 
+  test(
+    "a dry run inside a transaction changes nothing, or is refused where it could not be undone alone",
+    jobTypes,
+    async ({ leasehold, stateAdapter }) => {
+      const send = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
+      await leasehold.cancelJobSequences({ ids: [send.id] });
+      await leasehold.runInTransaction(async () => {
+        const rehearsal = leasehold.redriveJobs({ ids: [send.id], dryRun: true });
+        if (stateAdapter.capabilities.savepoints) assert.equal((await rehearsal).redriven.length, 1);
+        else await assert.rejects(rehearsal, { code: "InvalidOption", option: "dryRun" });
+        // Refused before anything was tried, so the transaction goes on.
+        assert.equal((await leasehold.getJob({ id: send.id }))?.status, "failed");
+      });
+      assert.equal((await leasehold.getJob({ id: send.id }))?.status, "failed");
+    },
+  );
+
   test("what cannot be redriven is skipped, with the reason", jobTypes, async ({ leasehold }) => {
     const deduplication = { key: randomUUID() };
     const pending = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });

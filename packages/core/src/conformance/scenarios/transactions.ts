@@ -211,27 +211,31 @@ export const describeTransactions: Scenario = ({ test }) => {
   });
 
   test(
-    "so does a transaction inside it, which can fail alone",
+    "so does a transaction inside it, which fails alone with savepoints, and else takes the outer one with it",
     jobTypes,
-    async ({ leasehold, stateAdapter, queue }) => {
-      // Without savepoints the failure of the inner one spoils the outer.
-      if (!stateAdapter.capabilities.savepoints) return;
-      await leasehold.runInTransaction(async () => {
+    async ({ leasehold, stateAdapter, events, queue }) => {
+      const { savepoints } = stateAdapter.capabilities;
+      const outer = leasehold.runInTransaction(async () => {
         await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
         const inner = leasehold.runInTransaction(async (ctx) => {
           await leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Nobody" } });
           throw new Error("rolled back");
         });
         await assert.rejects(inner, /rolled back/);
+        if (!savepoints) return;
         await leasehold.runInTransaction(() =>
           leasehold.startJobSequence({ typeName: "greet", input: { name: "Bob" } }),
         );
       });
+      if (savepoints) await outer;
+      else await assert.rejects(outer, (error) => !(error instanceof assert.AssertionError));
       const { jobs } = await leasehold.listJobs({ queue, typeName: "greet", order: "oldest" });
+      const names = savepoints ? ["Ada", "Bob"] : [];
       assert.deepEqual(
         jobs.map(({ input }) => input.name),
-        ["Ada", "Bob"],
+        names,
       );
+      assert.equal(events.all("jobCreated").length, names.length);
     },
   );
 

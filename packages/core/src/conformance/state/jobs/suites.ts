@@ -20,6 +20,7 @@ import { describeReads } from "./reads.ts";
 import { describeReapExpiredLeases } from "./reap-expired-leases.ts";
 import { describeRedriveJobs } from "./redrive-jobs.ts";
 import { describeRenewLeases } from "./renew-leases.ts";
+import { describeRunnable } from "./runnable.ts";
 import { describeTime } from "./time.ts";
 import { describeTransactions } from "./transactions.ts";
 import { describeUnblocking } from "./unblocking.ts";
@@ -46,6 +47,7 @@ export const jobsSuites: StateSuites = {
   pruneSequences: describePruneSequences,
   reads: describeReads,
   nextRunnableIn: describeNextRunnableIn,
+  "what is runnable": describeRunnable,
   transactions: describeTransactions,
   concurrency: describeConcurrency,
   time: describeTime,
