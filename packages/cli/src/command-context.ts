@@ -6,8 +6,8 @@ import type { GlobalOptions } from "./global-options.ts";
 import type { OpenedStore } from "./store/store.ts";
 
 export interface StoreNeeds {
-  /** Tell workers at once of what this command starts, revives or cancels. */
-  readonly hints?: boolean;
+  /** Notify workers at once of what this command starts, revives or cancels. */
+  readonly notifies?: boolean;
   /** Make the database if it is not there. */
   readonly create?: boolean;
   /** How many connections a worker needs. Default: few. */

@@ -17,11 +17,11 @@ const createContext = (options: GlobalOptions, output: Output, redactor: Redacto
     cwd,
     env,
     withStore: async (needs, callback) => {
-      const { hints = false, create = false, migrated = true, connections } = needs;
+      const { notifies = false, create = false, migrated = true, connections } = needs;
       const { openStore } = await import("./store/open-store.ts");
       const { store, found } = await openStore(
         { ...options, ...needs.options, cwd, env },
-        { hints, create, migrated, connections, storeDeadlineMs: options.timeout },
+        { notifies, create, migrated, connections, storeDeadlineMs: options.timeout },
         redactor.addAddress,
       );
       try {

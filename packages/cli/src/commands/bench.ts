@@ -126,7 +126,7 @@ const deleteBatch = 1_000;
 
 /** Starts and runs jobs of a type and queue of their own in this very store, and deletes them again. */
 export const bench = async (context: CommandContext, options: BenchOptions): Promise<ExitCode> =>
-  context.withStore({ hints: true }, async ({ leasehold, label }) => {
+  context.withStore({ notifies: true }, async ({ leasehold, label }) => {
     const { output } = context;
     await confirm(output, `Run ${formatCount(options.jobs)} jobs through ${label}, and delete them again?`, {
       yes: options.yes,

@@ -39,7 +39,7 @@ export const cancel = async (
   ids: readonly string[],
   { reason, dryRun, yes }: CancelOptions,
 ): Promise<ExitCode> =>
-  context.withStore({ hints: true }, async ({ leasehold }) => {
+  context.withStore({ notifies: true }, async ({ leasehold }) => {
     const { output } = context;
     const { jobs, missing } = await findJobs(leasehold, ids);
     const sequenceIds = [...new Set(jobs.map((job) => job.sequenceId))];

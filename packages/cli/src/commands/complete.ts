@@ -15,7 +15,7 @@ export const complete = async (
   id: string,
   { output: result, yes }: CompleteOptions,
 ): Promise<ExitCode> =>
-  context.withStore({ hints: true }, async ({ leasehold }) => {
+  context.withStore({ notifies: true }, async ({ leasehold }) => {
     const { output } = context;
     const chosen = await requireJob(leasehold, id);
     await confirm(output, `Complete ${oneLine(chosen.typeName)} ${chosen.id}, which is ${chosen.status}?`, {

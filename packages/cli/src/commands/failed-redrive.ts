@@ -85,7 +85,7 @@ export const redriveFailed = async (
   choice: RedriveChoice,
 ): Promise<ExitCode> => {
   const { filter, limit } = readChoice(ids, choice);
-  return context.withStore({ hints: true }, async ({ leasehold }) => {
+  return context.withStore({ notifies: true }, async ({ leasehold }) => {
     const { output } = context;
     const found = await findJobs(leasehold, ids);
     const missing = found.missing.map((jobId) => ({ jobId, reason: "not_found" as const }));

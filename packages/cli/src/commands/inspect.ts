@@ -15,13 +15,13 @@ export const inspect = async (
   id: string,
   { stack }: InspectOptions,
 ): Promise<ExitCode> =>
-  context.withStore({}, async ({ leasehold, stateAdapter }) => {
+  context.withStore({}, async ({ leasehold }) => {
     const { output } = context;
     const job = await requireJob(leasehold, id);
     const explanation = await leasehold.explainJob({ id: job.id });
     const sequence = await leasehold.listSequenceJobs({ id: job.sequenceId, limit: mostRelated });
     const dependants = await leasehold.listBlockedJobs({ id: job.sequenceId, limit: mostRelated });
-    const now = await stateAdapter.getTime();
+    const now = (await leasehold.getTime()).getTime();
     const inspection = {
       job,
       explanation,

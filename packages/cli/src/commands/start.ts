@@ -46,7 +46,7 @@ export const start = async (
   typeName: string,
   options: StartOptions,
 ): Promise<ExitCode> =>
-  context.withStore({ hints: true }, async ({ leasehold }, found) => {
+  context.withStore({ notifies: true }, async ({ leasehold }, found) => {
     const { output } = context;
     const isNewType = await isUnknownType(leasehold, typeName, found);
     const {

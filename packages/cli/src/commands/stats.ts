@@ -10,7 +10,7 @@ import {
   countByQueue,
   countedStatuses,
   formatNumber,
-  laneKey,
+  queueTypeKey,
   readBacklog,
   readRecent,
   type StatusNumbers,
@@ -70,13 +70,13 @@ export const stats = async (
   context: CommandContext,
   { queue, window: windowMs }: StatsOptions,
 ): Promise<ExitCode> =>
-  context.withStore({}, async ({ stateAdapter, label }) => {
+  context.withStore({}, async ({ leasehold, stateAdapter, label }) => {
     const { output } = context;
-    const from = (await stateAdapter.getTime()) - windowMs;
+    const from = (await leasehold.getTime()).getTime() - windowMs;
     const recent = await readRecent(stateAdapter, { from, queue });
     const rows = countByQueue(await readBacklog(stateAdapter, { queue }), recent.jobs).map((row) => ({
       ...row,
-      lately: countLately(recent.jobs.filter((job) => laneKey(job) === laneKey(row))),
+      lately: countLately(recent.jobs.filter((job) => queueTypeKey(job) === queueTypeKey(row))),
     }));
     const total = { ...sumNumbers(rows), lately: countLately(recent.jobs) };
     if (output.json) {

@@ -51,15 +51,16 @@ export const top = async (context: CommandContext, options: TopOptions): Promise
           title: `leasehold top  ${store.label}`,
         });
     let failingSince: number | undefined;
-    // A server that is restarted meanwhile is no reason to end.
+    // A server that restarts is no reason to end.
     const look = async (): Promise<void> => {
       try {
         await view.update(footer);
         failingSince = undefined;
       } catch (error) {
-        const passing = store.stateAdapter.isTransientError(error) || error instanceof StoreCallTimeoutError;
+        const isTransient =
+          store.stateAdapter.isTransientError(error) || error instanceof StoreCallTimeoutError;
         failingSince ??= performance.now();
-        if (!passing || performance.now() - failingSince > patienceMs) throw error;
+        if (!isTransient || performance.now() - failingSince > patienceMs) throw error;
       }
     };
     const stopped = new AbortController();

@@ -54,7 +54,7 @@ const parseQueues = (
   );
 };
 
-// A handler may hold a connection for as long as it runs; claims, renewals, results and hints must not wait for it.
+// A handler may hold a connection for as long as it runs; claims, renewals, results and notifications must not wait for it.
 const connectionsBeside = 4;
 const mostConnections = 100;
 const defaultConcurrency = 10;
@@ -68,7 +68,7 @@ export const workerRun = async (
   options: WorkerRunOptions,
 ): Promise<ExitCode> =>
   context.withStore(
-    { hints: true, connections: connectionsFor(options.concurrency) },
+    { notifies: true, connections: connectionsFor(options.concurrency) },
     async ({ stateAdapter, notifyAdapter, label }, found) => {
       const { output, cwd } = context;
       const configured = found?.config.worker;

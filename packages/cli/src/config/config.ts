@@ -17,7 +17,7 @@ export interface LeaseholdConfig {
   readonly schema?: string | undefined;
   /** The prefix of SQLite tables. Default: `leasehold_`. */
   readonly tablePrefix?: string | undefined;
-  /** The prefix of PostgreSQL channels for hints. Default: `leasehold`. */
+  /** The prefix of PostgreSQL channels for notifications. Default: `leasehold`. */
   readonly channelPrefix?: string | undefined;
   /** With these, `leasehold start` checks names and inputs, and takes queue, priority and so on from the type. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the job types of whatever application

@@ -4,13 +4,10 @@ import { type Finding, ok, warning } from "./finding.ts";
 
 const tolerableMs = 2_000;
 
-/**
- * The store's clock decides, so a difference breaks nothing; but dates shown and schedules given here are by this
- * machine's clock.
- */
-export const checkClock = async ({ stateAdapter }: OpenedStore): Promise<readonly Finding[]> => {
+/** A difference breaks nothing, since the store's clock decides. But this machine shows dates, and takes schedules, by its own. */
+export const checkClock = async ({ leasehold }: OpenedStore): Promise<readonly Finding[]> => {
   const before = Date.now();
-  const storeTime = await stateAdapter.getTime();
+  const storeTime = (await leasehold.getTime()).getTime();
   const after = Date.now();
   const difference = Math.round(storeTime - (before + after) / 2);
   // The answer was made at some moment between the two readings.

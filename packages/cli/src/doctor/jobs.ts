@@ -4,7 +4,7 @@ import { oneLine } from "../output/printable.ts";
 import {
   countByQueue,
   formatNumber,
-  laneKey,
+  queueTypeKey,
   readBacklog,
   readRecent,
   sumNumbers,
@@ -44,8 +44,8 @@ const eachJob = async (
   }
 };
 
-export const checkLeases = async ({ leasehold, stateAdapter }: OpenedStore): Promise<readonly Finding[]> => {
-  const now = await stateAdapter.getTime();
+export const checkLeases = async ({ leasehold }: OpenedStore): Promise<readonly Finding[]> => {
+  const now = (await leasehold.getTime()).getTime();
   let running = 0;
   const stuck: AnyJob[] = [];
   await eachJob(leasehold, { status: "running" }, (job) => {
@@ -66,22 +66,22 @@ export const checkLeases = async ({ leasehold, stateAdapter }: OpenedStore): Pro
 };
 
 export const checkQueues = async (
-  { stateAdapter }: OpenedStore,
+  { leasehold, stateAdapter }: OpenedStore,
   { stalledMs, workerless }: JobCheckOptions,
 ): Promise<readonly Finding[]> => {
-  const now = await stateAdapter.getTime();
+  const now = (await leasehold.getTime()).getTime();
   const findings: Finding[] = [];
   const recent = await readRecent(stateAdapter, { from: now - stalledMs });
-  const served = new Set(recent.jobs.map(laneKey));
-  for (const lane of await readBacklog(stateAdapter, {})) {
-    const { queue, typeName, oldestRunnableAt: oldest, running } = lane;
+  const served = new Set(recent.jobs.map(queueTypeKey));
+  for (const backlog of await readBacklog(stateAdapter, {})) {
+    const { queue, typeName, oldestRunnableAt: oldest, running } = backlog;
     if (oldest === null || now - oldest < stalledMs || workerless?.has(typeName) === true) continue;
-    const [row] = countByQueue([lane], []);
+    const [row] = countByQueue([backlog], []);
     const count = formatNumber(row!, "pending");
     const what = `${count} ${count === "1" ? "job" : "jobs"} of type ${oneLine(typeName)} in queue ${oneLine(queue)}`;
     const since = formatDuration(now - oldest);
     findings.push(
-      running === 0 && !served.has(laneKey(lane))
+      running === 0 && !served.has(queueTypeKey(backlog))
         ? problem(
             "queues",
             `${what}, runnable for ${since}: nothing of it runs, nothing has finished lately.`,
@@ -101,7 +101,7 @@ export const checkFailures = async ({
   leasehold,
   stateAdapter,
 }: OpenedStore): Promise<readonly Finding[]> => {
-  const now = await stateAdapter.getTime();
+  const now = (await leasehold.getTime()).getTime();
   const total = sumNumbers(countByQueue(await readBacklog(stateAdapter, {}), []));
   const failed = formatNumber(total, "failed");
   const { jobs } = await leasehold.listJobs({ status: "failed", limit: pageSize });

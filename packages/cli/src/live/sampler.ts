@@ -1,7 +1,7 @@
 import type { AnyStateAdapter, RecentlyFinishedJob } from "leasehold/adapter";
 import {
   countByQueue,
-  laneKey,
+  queueTypeKey,
   type QueueNumbers,
   readBacklog,
   readRecent,
@@ -72,7 +72,7 @@ export const createSampler = ({
       return (count / Math.max(1, at - start)) * 1_000;
     };
     const rows = countByQueue(backlog, recent.jobs).map((row) => {
-      const own = completed.filter((job) => laneKey(job) === laneKey(row));
+      const own = completed.filter((job) => queueTypeKey(job) === queueTypeKey(row));
       return { ...row, perSecond: perSecondSince(own, at - windowMs), latency: latencyOf(own) };
     });
     history.push(perSecondSince(completed, Math.max(previousAt ?? 0, at - windowMs)));

@@ -1,11 +1,21 @@
 import { type Command, Option } from "commander";
 import { addFilterOptions } from "../options/job-filter.ts";
-import { parseDuration, parseInput, parseInteger, parseSchedule } from "../options/values.ts";
+// Not from "leasehold": the whole of it would double the time that help and completion take.
+import { jobStatuses } from "leasehold/adapter";
+import {
+  collect,
+  collectOneOf,
+  parseDuration,
+  parseInput,
+  parseInteger,
+  parseMoment,
+  parseSchedule,
+} from "../options/values.ts";
 import type { Run } from "./run.ts";
 
 const largestPriority = 2 ** 31 - 1;
 
-/** start, list, inspect, cancel, complete, delete. */
+/** start, list, sequences, inspect, cancel, complete, delete. */
 export const addJobCommands = (program: Command, run: Run): void => {
   program
     .command("start <type>")
@@ -31,6 +41,26 @@ export const addJobCommands = (program: Command, run: Run): void => {
     .addOption(new Option("--order <order>", "by creation").choices(["newest", "oldest"]).default("newest"))
     .action((options) =>
       run(async (context) => (await import("../commands/list.ts")).list(context, options)),
+    );
+
+  program
+    .command("sequences")
+    .description("list sequences, the newest first, each with the job it has come to")
+    .addOption(
+      new Option("-s, --status <status>", `sequences in this status: ${jobStatuses.join(", ")}`).argParser(
+        collectOneOf(jobStatuses),
+      ),
+    )
+    .addOption(new Option("-t, --type <type>", "sequences that began with this type").argParser(collect))
+    .option("--roots-only", "only the tops of trees: no blockers, nothing that a job started", false)
+    .option("--root <id>", "sequences of the tree below this one")
+    .option("--created-after <when>", "started since: a date, or how long ago (2h)", parseMoment)
+    .option("--created-before <when>", "started before", parseMoment)
+    .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
+    .option("--cursor <cursor>", "go on where an earlier page ended")
+    .addOption(new Option("--order <order>", "by creation").choices(["newest", "oldest"]).default("newest"))
+    .action((options) =>
+      run(async (context) => (await import("../commands/sequences.ts")).sequences(context, options)),
     );
 
   program

@@ -31,8 +31,8 @@ export interface QueueChoice {
 
 const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-const toNumbers = (lane: TypeBacklog): QueueNumbers => {
-  const { queue, typeName, blocked, runnable, later, running, failed } = lane;
+const toNumbers = (backlog: TypeBacklog): QueueNumbers => {
+  const { queue, typeName, blocked, runnable, later, running, failed } = backlog;
   const isCapped = {
     blocked: blocked >= countCap,
     pending: runnable >= countCap || later >= countCap,
@@ -52,30 +52,35 @@ export const readBacklog = async (
   stateAdapter: AnyStateAdapter,
   { queue }: QueueChoice,
 ): Promise<TypeBacklog[]> => {
-  const lanes = await requirePart(stateAdapter, "statistics", "Counting jobs").measureBacklog({
+  const backlogs = await requirePart(stateAdapter, "statistics", "Counting jobs").measureBacklog({
     cap: countCap,
   });
-  return lanes
-    .filter((lane) => queue === undefined || queue.includes(lane.queue))
+  return backlogs
+    .filter((backlog) => queue === undefined || queue.includes(backlog.queue))
     .sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
 };
 
-/** The same as numbers by status, with lanes of which jobs have finished lately and nothing is left. */
+/** The same as numbers by status, with the queues and types of which jobs have finished lately and nothing is left. */
 export const countByQueue = (
-  backlog: readonly TypeBacklog[],
+  backlogs: readonly TypeBacklog[],
   recent: readonly RecentlyFinishedJob[],
 ): QueueNumbers[] => {
-  const rows = new Map(backlog.map((lane) => [laneKey(lane), toNumbers(lane)]));
+  const rows = new Map(backlogs.map((backlog) => [queueTypeKey(backlog), toNumbers(backlog)]));
   const nothing = { blocked: 0, pending: 0, running: 0, failed: 0 };
   for (const { queue, typeName } of recent) {
-    const key = laneKey({ queue, typeName });
+    const key = queueTypeKey({ queue, typeName });
     if (!rows.has(key)) rows.set(key, { queue, typeName, counts: nothing, atLeast: [] });
   }
   return [...rows.values()].sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
 };
 
-export const laneKey = ({ queue, typeName }: { readonly queue: string; readonly typeName: string }): string =>
-  JSON.stringify([queue, typeName]);
+export const queueTypeKey = ({
+  queue,
+  typeName,
+}: {
+  readonly queue: string;
+  readonly typeName: string;
+}): string => JSON.stringify([queue, typeName]);
 
 export const sumNumbers = (rows: readonly QueueNumbers[]): StatusNumbers => {
   const counts = { blocked: 0, pending: 0, running: 0, failed: 0 };

@@ -1,7 +1,6 @@
 import type pg from "pg";
 import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { createSettlingNotifyAdapter } from "./settling-notify-adapter.ts";
 import { type Database, migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
 import { labelOf } from "./store-url.ts";
 
@@ -26,7 +25,7 @@ export interface PostgresStoreOptions extends OpenStoreOptions {
 }
 
 const connectTimeoutMs = 5_000;
-// A name that no schema has, so that every migration counts as pending there.
+// No schema has this name, so every migration counts as pending there.
 const noSuchSchema = "leasehold_no_such_schema";
 
 /** Connects as @leasehold/postgres does, without touching its tables. */
@@ -34,7 +33,7 @@ export const openPostgres = async ({
   url,
   schema = "leasehold",
   channelPrefix,
-  hints,
+  notifies,
   connections,
 }: PostgresStoreOptions): Promise<StoreConnection> => {
   const { Pool } = await loadPg();
@@ -48,13 +47,11 @@ export const openPostgres = async ({
   });
   const stateProvider = createPgPoolProvider({ pool });
   try {
-    // One look at once: it tells of a wrong address before anything else does.
+    // Asked at once, so that a wrong address is the first thing to be reported.
     await pool.query("SELECT 1");
     const stateAdapter = await createPgStateAdapter({ stateProvider, schema, migrate: false });
-    const notify = hints
-      ? createSettlingNotifyAdapter(
-          await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }), channelPrefix }),
-        )
+    const notifyAdapter = notifies
+      ? await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }), channelPrefix })
       : undefined;
     const database: Database = {
       kind: "postgres",
@@ -77,12 +74,11 @@ export const openPostgres = async ({
     return {
       label: `${labelOf(url)} (schema ${schema})`,
       stateAdapter,
-      notifyAdapter: notify?.adapter,
+      notifyAdapter,
       migrations: migrationsOf(stateAdapter),
       database,
       close: async () => {
-        await notify?.settled();
-        await notify?.adapter.close();
+        await notifyAdapter?.close();
         await stateAdapter.close();
         await pool.end();
       },

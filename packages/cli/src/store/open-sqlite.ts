@@ -74,7 +74,7 @@ export const openSqlite = async ({
   return {
     label: `sqlite:${nearName(path)}`,
     stateAdapter,
-    // Within one file there is nobody to carry hints; workers of other processes find jobs by polling.
+    // SQLite cannot notify other processes: their workers find jobs by polling.
     notifyAdapter: undefined,
     migrations: migrationsOf(stateAdapter),
     database,

@@ -4,7 +4,6 @@ import { findConfig, type FoundConfig } from "../config/find-config.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { openPostgres } from "./open-postgres.ts";
 import { openSqlite } from "./open-sqlite.ts";
-import { createSettlingNotifyAdapter } from "./settling-notify-adapter.ts";
 import {
   finishStore,
   migrationsOf,
@@ -28,7 +27,7 @@ type Address =
   | { readonly text: string; readonly source: string; readonly folder: string }
   | { readonly open: Exclude<LeaseholdConfig["store"], string | undefined>; readonly path: string };
 
-/** The command line stands before the environment, and both before what is written down in files. */
+/** The command line overrides the environment, and both override the config module. */
 const chooseAddress = ({ cwd, env, store }: StoreSources, found: FoundConfig | undefined): Address => {
   if (store !== undefined) return { text: store, source: "--store", folder: cwd };
   const variable = env["LEASEHOLD_STORE"];
@@ -58,16 +57,14 @@ const openAdapters = async (
   if (typeof stateAdapter?.claimJobs !== "function") {
     throw new CliError("InvalidConfig", `${path}: \`store\` must return { stateAdapter }.`);
   }
-  const notify = made.notifyAdapter && createSettlingNotifyAdapter(made.notifyAdapter);
   return {
     label: `the store of ${path}`,
     stateAdapter,
-    notifyAdapter: notify?.adapter,
+    notifyAdapter: made.notifyAdapter,
     migrations: migrationsOf(stateAdapter),
     database: undefined,
     close: async () => {
-      await notify?.settled();
-      await notify?.adapter.close();
+      await made.notifyAdapter?.close();
       await stateAdapter.close();
       await made.close?.();
     },

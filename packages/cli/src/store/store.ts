@@ -60,8 +60,8 @@ export interface OpenedStore {
 export type StoreConnection = Omit<OpenedStore, "leasehold">;
 
 export interface OpenStoreOptions {
-  /** Hints tell idle workers of new jobs at once; reading commands need none. */
-  readonly hints: boolean;
+  /** Notify idle workers of new jobs at once. Commands that only read need not. */
+  readonly notifies: boolean;
   /** `migrate` alone may make a database that is not there. */
   readonly create: boolean;
   /** The size of a pool of connections; the client's default when absent. */
@@ -82,16 +82,23 @@ const anyJobTypes = defineUnionJobTypes<AnyDefinitions>();
 export const finishStore = async (
   opened: StoreConnection,
   { jobTypes, codec, storeDeadlineMs }: FacadeOptions,
-): Promise<OpenedStore> => ({
-  ...opened,
-  leasehold: await createLeasehold({
+): Promise<OpenedStore> => {
+  const leasehold = await createLeasehold({
     stateAdapter: opened.stateAdapter,
     notifyAdapter: opened.notifyAdapter,
     jobTypes: (jobTypes ?? anyJobTypes) as JobTypes<AnyDefinitions>,
     codec,
     storeDeadlineMs,
-  }),
-});
+  });
+  return {
+    ...opened,
+    leasehold,
+    close: async () => {
+      await leasehold.close();
+      await opened.close();
+    },
+  };
+};
 
 /** The adapters of the packages have these beyond the contract; those of others may. */
 export const migrationsOf = (adapter: object): Migrations | undefined => {

@@ -103,6 +103,28 @@ export const describeCommands = (kind: StoreKind): void => {
       expect(await inputs("--key", "a", "--sequence-type", "other")).toEqual([]);
     });
 
+    it("lists sequences, each with the job it has come to", async () => {
+      const { folder, leasehold, json } = store;
+      const cancelled = await leasehold.start({ typeName: "mail" });
+      await leasehold.cancelJobSequences({ ids: [cancelled.id], reason: "not needed" });
+      const open = await leasehold.start({ typeName: "order" });
+      const current = await leasehold.completeJobSequence({
+        id: open.id,
+        typeName: "order",
+        complete: ({ job, complete }) =>
+          complete(job, ({ continueWith }) => continueWith({ typeName: "ship" })),
+      });
+      const ids = async (...options: string[]): Promise<unknown[]> =>
+        (await json("sequences", ...options)).value.sequences.map(({ id }: { id: unknown }) => id);
+      expect(await ids()).toEqual([open.id, cancelled.id]);
+      expect(await ids("--status", "failed", "--roots-only")).toEqual([cancelled.id]);
+      expect(await ids("--type", "order", "--root", open.id)).toEqual([open.id]);
+      const shown = await folder.run("sequences");
+      expect(shown.stdout).toMatch(new RegExp(`${open.id} +order +pending +${current.currentTypeName}`));
+      expect(shown.stdout).toContain("not needed (cancelled)");
+      expect((await folder.run("sequences", "--created-before", "2h")).stderr).toContain("No sequences.");
+    });
+
     it("lists, redrives and deletes failed jobs", async () => {
       const { leasehold, folder, json } = store;
       const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: null }));
