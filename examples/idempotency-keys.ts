@@ -39,7 +39,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
       typeName: "pay-out",
       input: { account, cents },
       // "all": also once the first pay-out has finished, for as long as it is kept.
-      deduplication: { key: idempotencyKey, strategy: "all" },
+      deduplication: { key: idempotencyKey, scope: "all" },
     });
   // #endregion
 

@@ -204,7 +204,7 @@ const objects: Record<string, OptionsObject> = {
   },
   continueWith: { names: [...jobOptions, "startBlockers"], pass: continueWith },
   deduplication: {
-    names: ["key", "strategy", "windowMs"],
+    names: ["key", "scope", "windowMs", "strategy"],
     pass: (options) =>
       api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", ...options } }),
   },

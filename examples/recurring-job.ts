@@ -22,7 +22,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
       input: { tick: new Date(tick).toISOString() },
       schedule: { at: new Date(tick) },
       // Whoever asks first starts the tick. Everybody else finds it, even when it has already run.
-      deduplication: { key: new Date(tick).toISOString(), strategy: "all" },
+      deduplication: { key: new Date(tick).toISOString(), scope: "all" },
       // Each tick is a tree of its own, so that retention can remove it.
       detached: true,
     });

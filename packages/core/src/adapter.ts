@@ -46,7 +46,6 @@ export {
   type JobReference,
   type JobStatus,
   jobStatuses,
-  type OnBlockerFailure,
   referenceTo,
   type StateJob,
   type StateSequence,
@@ -59,3 +58,4 @@ export {
   type UncheckedOptions,
 } from "./model/option-checks.ts";
 export { resolveSchedule, type Schedule } from "./model/schedule.ts";
+export type { OnBlockerFailure } from "./model/job-settings.ts";

@@ -97,39 +97,61 @@ const filter = (wrap: (filter: object) => object, prefix = ""): readonly Case[] 
   [`${prefix}finishedBefore`, notDates, (finishedBefore) => [wrap({ finishedBefore })]],
 ];
 
-const cases: Record<string, readonly Case[]> = {
-  startJobSequence: [
-    ["options", [undefined, ...notObjects], (options) => [options]],
-    ["typeName", [undefined, ...names], (typeName) => [{ typeName, input: null }]],
-    ["id", names, (value) => [start({ id: value })]],
-    ["queue", names, (queue) => [start({ queue })]],
-    ["priority", integers(-largestInt, largestInt), (priority) => [start({ priority })]],
-    ["maxAttempts", integers(1, largestInt), (maxAttempts) => [start({ maxAttempts })]],
-    ["timeoutMs", integers(1, year), (timeoutMs) => [start({ timeoutMs })]],
-    ["schedule", [...notObjects, {}, { at: new Date(), afterMs: 1 }], (schedule) => [start({ schedule })]],
-    ["schedule.at", notDates, (at) => [start({ schedule: { at } })]],
-    [
-      "schedule.afterMs",
-      [-1, Number.NaN, Infinity, "1", {}],
-      (afterMs) => [start({ schedule: { afterMs } })],
-    ],
-    ["deduplication", notObjects, (deduplication) => [start({ deduplication })]],
-    [
-      "deduplication.key",
-      [undefined, "", "x".repeat(501), 7, "\0"],
-      (key) => [start({ deduplication: { key } })],
-    ],
-    ["deduplication.strategy", ["some", 7], (strategy) => [start({ deduplication: { key: "k", strategy } })]],
-    [
-      "deduplication.windowMs",
-      integers(1, Number.MAX_SAFE_INTEGER),
-      (windowMs) => [start({ deduplication: { key: "k", windowMs } })],
-    ],
-    ["startBlockers", [undefined, ...notFunctions], (startBlockers) => [wait({ startBlockers })]],
-    ["startBlockers", [() => []], (startBlockers) => [start({ startBlockers })]],
-    ["startBlockers", [undefined, {}, "text", []], (returned) => [wait({ startBlockers: () => returned })]],
-    ["startBlockers[0].id", [undefined, 7, ""], (value) => [wait({ startBlockers: () => [{ id: value }] })]],
+const startCases: readonly Case[] = [
+  ["options", [undefined, ...notObjects], (options) => [options]],
+  ["typeName", [undefined, ...names], (typeName) => [{ typeName, input: null }]],
+  ["id", names, (value) => [start({ id: value })]],
+  ["queue", names, (queue) => [start({ queue })]],
+  ["priority", integers(-largestInt, largestInt), (priority) => [start({ priority })]],
+  ["maxAttempts", integers(1, largestInt), (maxAttempts) => [start({ maxAttempts })]],
+  ["timeoutMs", integers(1, year), (timeoutMs) => [start({ timeoutMs })]],
+  ["schedule", [...notObjects, {}, { at: new Date(), afterMs: 1 }], (schedule) => [start({ schedule })]],
+  ["schedule.at", notDates, (at) => [start({ schedule: { at } })]],
+  ["schedule.afterMs", [-1, Number.NaN, Infinity, "1", {}], (afterMs) => [start({ schedule: { afterMs } })]],
+  ["deduplication", notObjects, (deduplication) => [start({ deduplication })]],
+  [
+    "deduplication.key",
+    [undefined, "", "x".repeat(501), 7, "\0"],
+    (key) => [start({ deduplication: { key } })],
   ],
+  [
+    "deduplication.scope",
+    ["some", "completed", 7],
+    (scope) => [start({ deduplication: { key: "k", scope } })],
+  ],
+  ["deduplication.strategy", ["some", 7], (strategy) => [start({ deduplication: { key: "k", strategy } })]],
+  [
+    "deduplication.strategy",
+    ["all"],
+    (strategy) => [start({ deduplication: { key: "k", scope: "unfinished", strategy } })],
+  ],
+  [
+    "deduplication.windowMs",
+    integers(1, Number.MAX_SAFE_INTEGER),
+    (windowMs) => [start({ deduplication: { key: "k", windowMs } })],
+  ],
+  ["startBlockers", [undefined, ...notFunctions], (startBlockers) => [wait({ startBlockers })]],
+  ["startBlockers", [() => []], (startBlockers) => [start({ startBlockers })]],
+  ["startBlockers", [undefined, {}, "text", []], (returned) => [wait({ startBlockers: () => returned })]],
+  ["startBlockers[0].id", [undefined, 7, ""], (value) => [wait({ startBlockers: () => [{ id: value }] })]],
+];
+
+const waitCases: readonly Case[] = [
+  ["options", [undefined, ...notObjects], (options) => [options]],
+  ["id", [undefined, ...names], (value) => [{ id: value, typeName: "work" }]],
+  ["typeName", [undefined, ...names], (typeName) => [{ id, typeName }]],
+  [
+    "timeoutMs",
+    integers(1, Number.MAX_SAFE_INTEGER).slice(2, 5),
+    (timeoutMs) => [{ id, typeName: "work", timeoutMs }],
+  ],
+  ["pollIntervalMs", [0, -1, 0.5, "1"], (pollIntervalMs) => [{ id, typeName: "work", pollIntervalMs }]],
+  ["signal", [{}, "text", { aborted: true }], (signal) => [{ id, typeName: "work", signal }]],
+];
+
+const cases: Record<string, readonly Case[]> = {
+  startJobSequence: startCases,
+  start: startCases,
   startJobSequences: [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["sequences", [undefined, "text", {}, 7], (sequences) => [{ sequences }]],
@@ -147,18 +169,8 @@ const cases: Record<string, readonly Case[]> = {
     ["typeName", [undefined, ...names], (typeName) => [{ id, typeName, complete: () => {} }]],
     ["complete", [undefined, ...notFunctions], (complete) => [{ id, typeName: "work", complete }]],
   ],
-  waitForJobSequenceCompletion: [
-    ["options", [undefined, ...notObjects], (options) => [options]],
-    ["id", [undefined, ...names], (value) => [{ id: value, typeName: "work" }]],
-    ["typeName", [undefined, ...names], (typeName) => [{ id, typeName }]],
-    [
-      "timeoutMs",
-      integers(1, Number.MAX_SAFE_INTEGER).slice(2, 5),
-      (timeoutMs) => [{ id, typeName: "work", timeoutMs }],
-    ],
-    ["pollIntervalMs", [0, -1, 0.5, "1"], (pollIntervalMs) => [{ id, typeName: "work", pollIntervalMs }]],
-    ["signal", [{}, "text", { aborted: true }], (signal) => [{ id, typeName: "work", signal }]],
-  ],
+  waitForJobSequenceCompletion: waitCases,
+  waitFor: waitCases,
   cancelJobSequences: [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["ids", [undefined, "text", {}], (ids) => [{ ids }]],
@@ -200,11 +212,28 @@ const cases: Record<string, readonly Case[]> = {
     ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
     ...filter((value) => value),
   ],
+  listJobSequences: [
+    ["options", notObjects, (options) => [options]],
+    ["status[0]", ["unknown", 7], (status) => [{ status: [status] }]],
+    ["typeName", ["", 7], (typeName) => [{ typeName }]],
+    ["rootsOnly", ["yes", 1, null], (rootsOnly) => [{ rootsOnly }]],
+    ["rootSequenceId", names, (rootSequenceId) => [{ rootSequenceId }]],
+    ["createdFrom", notDates, (createdFrom) => [{ createdFrom }]],
+    ["createdBefore", notDates, (createdBefore) => [{ createdBefore }]],
+    ["order", ["sideways", 7], (order) => [{ order }]],
+    ["limit", integers(1, 1_000), (limit) => [{ limit }]],
+    ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
+  ],
   listSequenceJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
   getJobBlockers: [["id", [undefined, ...names], (value) => [{ id: value }]]],
   listBlockedJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
   countJobs: [["options", notObjects, (options) => [options]], ...filter((value) => value)],
   explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  getTime: [["options", notObjects, (options) => [options]]],
+  close: [
+    ["options", notObjects, (options) => [options]],
+    ["deadlineMs", integers(0, year), (deadlineMs) => [{ deadlineMs }]],
+  ],
   createWorker: [
     ["options", notObjects, (options) => [options]],
     ["colour", ["red"], (colour) => [{ colour }]],

@@ -110,13 +110,8 @@ export type {
   TypedAbortSignal,
 } from "./model/entities.ts";
 export type { IsolationLevel } from "./model/isolation-levels.ts";
-export {
-  type FailureReason,
-  failureReasons,
-  type JobStatus,
-  jobStatuses,
-  type OnBlockerFailure,
-} from "./model/job.ts";
+export { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "./model/job.ts";
+export type { JobSettings, OnBlockerFailure } from "./model/job-settings.ts";
 export type {
   DefineBlocker,
   DefineContinuationInput,

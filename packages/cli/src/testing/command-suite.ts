@@ -112,7 +112,10 @@ export const describeCommands = (kind: StoreKind): void => {
         id: open.id,
         typeName: "order",
         complete: ({ job, complete }) =>
-          complete(job, ({ continueWith }) => continueWith({ typeName: "ship" })),
+          complete(job, (tools) =>
+            // Which types a job may continue to is not known here.
+            (tools as { continueWith(options: object): unknown }).continueWith({ typeName: "ship" }),
+          ),
       });
       const ids = async (...options: string[]): Promise<unknown[]> =>
         (await json("sequences", ...options)).value.sequences.map(({ id }: { id: unknown }) => id);

@@ -1,3 +1,4 @@
+import type { JobSettings } from "../model/job-settings.ts";
 import type { BlockedJob, JobWithoutBlockers, PendingJob } from "../model/entities.ts";
 import type {
   AcceptedInput,
@@ -10,28 +11,24 @@ import type { ExternalJobTypeName, HasBlockers, JobOf, JobSequenceOf } from "../
 import type { ScheduleOptions } from "../model/schedule.ts";
 import type { TransactionOption } from "./transaction-context.ts";
 
-/** What may be said about any new job, whether it starts a sequence or continues one. */
-export interface JobOptions<TJobId> {
+/** What can be said of any new job, whether it starts a sequence or continues one. */
+export interface JobOptions<TJobId> extends JobSettings {
   /** Makes a retried call recognisable: the same id twice is a `JobAlreadyExistsError`. Default: a new UUIDv7. */
   readonly id?: TJobId | undefined;
-  /** Default: the job type's queue, else `"default"`. */
-  readonly queue?: string | undefined;
-  /** Higher runs first. Default: the job type's priority, else 0. */
-  readonly priority?: number | undefined;
-  /** How often the job may run in all. Overrides the handler's, the type's and the default; a worker may cap it. */
-  readonly maxAttempts?: number | undefined;
-  /** How long one attempt may take before its signal aborts. The smaller of this and the type's counts. */
-  readonly timeoutMs?: number | undefined;
   /** Not before a moment, or not before some time has passed by the store's clock. Default: at once. */
   readonly schedule?: ScheduleOptions | undefined;
 }
 
+/** Two starts with the same key, of the same type, are one. */
 export interface DeduplicationOptions {
+  /** Up to 500 characters. Keys are scoped to the job type. */
   readonly key: string;
-  /** `"completed"` (default): a sequence counts until it has finished. `"all"`: afterwards too. */
-  readonly strategy?: "completed" | "all" | undefined;
+  /** Which sequences count: `"unfinished"` ones (default), or `"all"`, also finished ones. */
+  readonly scope?: "unfinished" | "all" | undefined;
   /** Only sequences started within this time count. Default: no limit. */
   readonly windowMs?: number | undefined;
+  /** @deprecated Use `scope`: `"completed"` is the old name of `"unfinished"`. */
+  readonly strategy?: "completed" | "all" | undefined;
 }
 
 /**

@@ -1,17 +1,13 @@
 import { InvalidOptionError } from "../errors.ts";
-import type { OnBlockerFailure } from "./job.ts";
+import { readTypeJobSettings, typeJobSettingNames } from "./parse-job-settings.ts";
 import type { JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-type-options.ts";
-import { largestInt32, longestDurationMs } from "./limits.ts";
 import {
   type OptionNames,
-  type NumberLimits,
   readProperty,
   requireArray,
   requireBoolean,
-  requireInteger,
   requireName,
   requireNestedOptions,
-  requireOneOf,
   requirePlainObject,
   type UncheckedOptions,
 } from "./option-checks.ts";
@@ -20,13 +16,8 @@ import { parseRetryPolicy } from "./retry-policy.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 const knownSettings: OptionNames<keyof JobTypeSettings> = {
-  onBlockerFailure: true,
-  queue: true,
-  priority: true,
-  maxAttempts: true,
+  ...typeJobSettingNames,
   retry: true,
-  timeoutMs: true,
-  leaseMs: true,
   retention: true,
   workerless: true,
 };
@@ -39,10 +30,6 @@ const knownOptions: OptionNames<keyof JobTypeOptions> = {
   continuesTo: true,
   blockers: true,
 };
-
-const priorityLimits = { min: -largestInt32, max: largestInt32 };
-const attemptLimits = { min: 1, max: largestInt32 };
-const durationLimits = { min: 1, max: longestDurationMs };
 
 const optional = <T>(value: unknown, read: (value: unknown) => T): T | undefined =>
   value === undefined ? undefined : read(value);
@@ -81,25 +68,12 @@ const openEntry = (
   return [requireNestedOptions(value, path, known), (option) => `${path}.${option}`];
 };
 
-const readSettings = (entry: UncheckedOptions<keyof JobTypeOptions>, at: OptionPath): RuntimeJobType => {
-  const integer = (
-    option: "priority" | "maxAttempts" | "timeoutMs" | "leaseMs",
-    limits: NumberLimits,
-  ): number | undefined => optional(entry[option], (given) => requireInteger(given, at(option), limits));
-  return {
-    onBlockerFailure: optional(entry.onBlockerFailure, (given) =>
-      requireOneOf<OnBlockerFailure>(given, at("onBlockerFailure"), ["fail", "wait"]),
-    ),
-    queue: optional(entry.queue, (queue) => requireName(queue, at("queue"))),
-    priority: integer("priority", priorityLimits),
-    maxAttempts: integer("maxAttempts", attemptLimits),
-    retry: optional(entry.retry, (retry) => parseRetryPolicy(retry, at("retry"))),
-    timeoutMs: integer("timeoutMs", durationLimits),
-    leaseMs: integer("leaseMs", durationLimits),
-    retention: optional(entry.retention, (given) => parseRetention(given, at("retention"))),
-    workerless: optional(entry.workerless, (given) => requireBoolean(given, at("workerless"))),
-  };
-};
+const readSettings = (entry: UncheckedOptions<keyof JobTypeOptions>, at: OptionPath): RuntimeJobType => ({
+  ...readTypeJobSettings(entry, at("")),
+  retry: optional(entry.retry, (retry) => parseRetryPolicy(retry, at("retry"))),
+  retention: optional(entry.retention, (given) => parseRetention(given, at("retention"))),
+  workerless: optional(entry.workerless, (given) => requireBoolean(given, at("workerless"))),
+});
 
 const readEntry = (name: string, value: unknown): RuntimeJobType => {
   const [entry, at] = openEntry(name, value, knownOptions);

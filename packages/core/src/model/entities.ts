@@ -1,4 +1,5 @@
 import type { FailureReason } from "./job.ts";
+import type { VisibleJobSettings } from "./job-settings.ts";
 import type { StoredError } from "./stored-error.ts";
 
 /**
@@ -6,7 +7,7 @@ import type { StoredError } from "./stored-error.ts";
  * output that is not there. Each member is an interface: the compiler keeps and compares those far more cheaply than
  * the intersections they could be written as. All are exported, for users whose own declarations mention them.
  */
-export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
+export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> extends VisibleJobSettings {
   readonly id: TJobId;
   readonly typeName: TTypeName;
   /** The id of the first job of the sequence; its own id for the first job. */
@@ -17,16 +18,12 @@ export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> {
   readonly rootSequenceId: TJobId;
   /** The job that brought this one about; null for a root. */
   readonly originId: TJobId | null;
-  readonly queue: string;
-  readonly priority: number;
   readonly input: TInput;
   readonly createdAt: Date;
   /** From when on it can run: as scheduled, but never before it was started or its blockers had completed. */
   readonly scheduledAt: Date;
   /** How often the job has been claimed; the first run is attempt 1. */
   readonly attempt: number;
-  readonly maxAttempts: number;
-  readonly timeoutMs: number | null;
   /** What the handler last passed to `reportProgress`; null before that. */
   readonly progress: unknown;
   /** What the latest unsuccessful attempt threw. */
@@ -241,7 +238,7 @@ export type FailedJobSequence<TSequence> = Extract<TSequence, { readonly status:
 
 export type CompletedBlockers<TBlockers> = { [I in keyof TBlockers]: CompletedJobSequence<TBlockers[I]> };
 
-/** Why the signal of a process function aborts. */
+/** Why the signal of a handler aborts. */
 export type JobAbortReason =
   | "taken_by_another_worker"
   | "already_completed"

@@ -1,4 +1,4 @@
-import type { OnBlockerFailure } from "./job.ts";
+import type { TypeJobSettings } from "./job-settings.ts";
 import type { RetentionOptions } from "./retention.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import type { AnyStandardSchema, StandardSchemaV1 } from "./standard-schema.ts";
@@ -11,27 +11,16 @@ export interface TypeOnly<T> {
 }
 
 /** How jobs of a type are treated unless something else is said for a job. */
-export interface JobTypeSettings {
-  /** What becomes of a blocked job when a sequence it waits for fails. Default: `"fail"`. */
-  readonly onBlockerFailure?: OnBlockerFailure;
-  /** Default: `"default"`. */
-  readonly queue?: string;
-  /** Higher runs first. Default: 0. */
-  readonly priority?: number;
-  /** How often a job may run in all, unless its start or its handler says so. Default: the instance's, else 4. */
-  readonly maxAttempts?: number;
-  readonly retry?: RetryPolicy;
-  /** How long one attempt may take before its signal aborts. */
-  readonly timeoutMs?: number;
-  /** How long a worker may be silent before the job is given to another one. */
-  readonly leaseMs?: number;
+export interface JobTypeSettings extends TypeJobSettings {
+  /** When a failed attempt is tried again. Default: the worker's policy, else that of the `defaults`. */
+  readonly retry?: RetryPolicy | undefined;
   /** How long finished trees are kept whose root sequence is of this type. Default: `defaults.retention`. */
-  readonly retention?: RetentionOptions;
+  readonly retention?: RetentionOptions | undefined;
   /**
-   * Jobs of this type are completed from outside, by `completeJobSequence`: an approval, a webhook. No worker
-   * implements it, and `leasehold doctor` does not miss one. Default: false.
+   * Jobs of this type are completed from outside, by `completeJobSequence`: an approval, a webhook. No worker may
+   * implement it, and `leasehold doctor` does not miss one. Default: false.
    */
-  readonly workerless?: boolean;
+  readonly workerless?: boolean | undefined;
 }
 
 /** One entry of `defineJobTypes`. */
@@ -55,7 +44,7 @@ export interface JobTypeOptions<TName extends string = string> extends JobTypeSe
 }
 
 /** A job type as the engine sees it. Empty for a type that exists for the compiler only: then everything is allowed. */
-export interface RuntimeJobType {
+export interface RuntimeJobType extends JobTypeSettings {
   /** Absent where nothing is validated: there is no input, or only its type is known. */
   readonly input?: StandardSchemaV1 | undefined;
   readonly output?: StandardSchemaV1 | undefined;
@@ -64,13 +53,4 @@ export interface RuntimeJobType {
   readonly internal?: boolean | undefined;
   readonly continuesTo?: readonly string[] | undefined;
   readonly blockers?: readonly string[] | undefined;
-  readonly onBlockerFailure?: OnBlockerFailure | undefined;
-  readonly queue?: string | undefined;
-  readonly priority?: number | undefined;
-  readonly maxAttempts?: number | undefined;
-  readonly retry?: RetryPolicy | undefined;
-  readonly timeoutMs?: number | undefined;
-  readonly leaseMs?: number | undefined;
-  readonly retention?: RetentionOptions | undefined;
-  readonly workerless?: boolean | undefined;
 }

@@ -1,3 +1,5 @@
+import type { StoredJobSettings } from "./job-settings.ts";
+
 /**
  * The stored job: what every state adapter persists and returns. Times are milliseconds since the epoch by the store's
  * clock; `input`, `output`, `progress` and `lastError` are text that only core can read.
@@ -26,10 +28,7 @@ export const failureReasons = [
 /** Why a job is in `failed`. */
 export type FailureReason = (typeof failureReasons)[number];
 
-/** What becomes of a blocked job when a sequence it waits for fails. */
-export type OnBlockerFailure = "fail" | "wait";
-
-export interface StateJob {
+export interface StateJob extends StoredJobSettings {
   readonly id: string;
   readonly typeName: string;
   /** The id of the first job of the sequence; its own id for the first job. */
@@ -46,8 +45,6 @@ export interface StateJob {
   /** Where the job was started, in the words of the observability adapter that traces it. */
   readonly traceContext: string | null;
 
-  readonly queue: string;
-  readonly priority: number;
   readonly status: JobStatus;
   readonly input: string;
   readonly output: string | null;
@@ -57,15 +54,8 @@ export interface StateJob {
   /** From when on the job can run, never before it could; among jobs of one priority also its place in line. */
   readonly scheduledAt: number;
 
-  /** Raised by every claim; given back by a release. */
+  /** Raised by every claim, and lowered again when the job is given back. */
   readonly attempt: number;
-  readonly maxAttempts: number;
-  /** False: nobody asked for `maxAttempts`, it is a default, and a handler that names its own overrides it. */
-  readonly maxAttemptsGiven: boolean;
-  readonly timeoutMs: number | null;
-  /** The lease this job asks for; null takes the worker's. */
-  readonly leaseMs: number | null;
-
   /** The token of the latest claim. It stays after its holder's outcome, so that the same outcome again is recognised. */
   readonly leaseToken: string | null;
   /** Raised by one at every claim, never lowered. */
@@ -94,7 +84,6 @@ export interface StateJob {
   readonly failedBlockerId: string | null;
 
   readonly deduplicationKey: string | null;
-  readonly onBlockerFailure: OnBlockerFailure;
   /** How many sequences this job was given as blockers. */
   readonly blockerCount: number;
   /** How many of them have not completed. */

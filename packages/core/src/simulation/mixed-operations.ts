@@ -26,7 +26,7 @@ const drawDeduplication = ({ random, plan }: OperationContext) =>
   random.chance(0.3) && {
     deduplication: {
       key: random.pick(["a", "b"]),
-      strategy: random.pick(["completed", "completed", "all"] as const),
+      scope: random.pick(["unfinished", "unfinished", "all"] as const),
       ...(random.chance(0.3) && { windowMs: plan.leaseMs * 2 }),
     },
   };

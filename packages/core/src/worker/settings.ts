@@ -1,5 +1,5 @@
 import type { QueueOptions, WorkerStartOptions } from "../api/worker.ts";
-import { defaultQueue } from "../engine/new-job.ts";
+import { defaultQueue } from "../model/parse-job-settings.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { InvalidLeaseDurationError, InvalidOptionError } from "../errors.ts";

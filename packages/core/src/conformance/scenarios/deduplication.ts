@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import type { DeduplicationOptions } from "../../api/start-options.ts";
 import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { until } from "../patience.ts";
@@ -81,13 +82,13 @@ export const describeDeduplication: Scenario = ({ test }) => {
     assert.equal(second.deduplicated, false);
   });
 
-  test("with the strategy all it does", jobTypes, async ({ leasehold, work, completion }) => {
+  test("with the scope all it does", jobTypes, async ({ leasehold, work, completion }) => {
     await work(
       leasehold
         .createWorker()
         .implementJobType({ typeName: "sync", process: async ({ job }) => job.input.user }),
     );
-    const deduplication = { key: randomUUID(), strategy: "all" as const };
+    const deduplication = { key: randomUUID(), scope: "all" as const };
     const first = await leasehold.startJobSequence({ typeName: "sync", input: { user: 1 }, deduplication });
     await completion(first);
 
@@ -95,6 +96,17 @@ export const describeDeduplication: Scenario = ({ test }) => {
 
     assert.ok(second.status === "completed");
     assert.deepEqual([second.id, second.deduplicated, second.output], [first.id, true, 1]);
+  });
+
+  test("the old names of the scopes mean the same", jobTypes, async ({ leasehold }) => {
+    const start = (deduplication: DeduplicationOptions) =>
+      leasehold.start({ typeName: "sync", input: { user: 1 }, deduplication });
+    const key = randomUUID();
+    const first = await start({ key, strategy: "all" });
+    await leasehold.cancelJobSequences({ ids: [first.id] });
+    assert.equal((await start({ key, strategy: "all" })).id, first.id);
+    assert.equal((await start({ key, strategy: "all", scope: "all" })).id, first.id);
+    assert.equal((await start({ key, strategy: "completed", scope: "unfinished" })).deduplicated, false);
   });
 
   test("a sequence older than the window does not count", jobTypes, async ({ leasehold, stateAdapter }) => {

@@ -87,7 +87,7 @@ export const describePayloads: Scenario = ({ test }) => {
         leasehold.startJobSequence({
           typeName: "echo",
           input,
-          deduplication: { key: queue, strategy: "all" },
+          deduplication: { key: queue, scope: "all" },
         });
       const started = await start({ value: { kept: null, left: undefined, list: [{ left: undefined }] } });
       const again = await start({ value: { kept: null, list: [{}] } });

@@ -1,8 +1,9 @@
-import type { OnBlockerFailure, StateJob } from "../../model/job.ts";
+import type { StateJob } from "../../model/job.ts";
+import type { StoredJobSettings } from "../../model/job-settings.ts";
 import type { Schedule } from "../../model/schedule.ts";
 import type { StateCall, StateCallInTransaction } from "../state-call.ts";
 
-export interface NewJob {
+export interface NewJob extends Omit<StoredJobSettings, "maxAttemptsGiven"> {
   readonly id: string;
   readonly typeName: string;
   readonly sequenceId: string;
@@ -13,16 +14,10 @@ export interface NewJob {
   readonly rootSequenceId: string;
   readonly originId: string | null;
   readonly traceContext: string | null;
-  readonly queue: string;
-  readonly priority: number;
   readonly input: string;
   readonly schedule: Schedule;
-  readonly maxAttempts: number;
   /** False when `maxAttempts` is only a default, which the `MaxAttempts` of a later call override. Default: true. */
   readonly maxAttemptsGiven?: boolean;
-  readonly timeoutMs: number | null;
-  readonly leaseMs: number | null;
-  readonly onBlockerFailure: OnBlockerFailure;
   /** Start as `blocked`: `addJobBlockers` follows in the same transaction. */
   readonly awaitsBlockers: boolean;
   readonly deduplication: NewJobDeduplication | null;

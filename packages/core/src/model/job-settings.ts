@@ -1,0 +1,47 @@
+/*
+ * The settings of a job, from the options of a call to what is stored. A new one is added here; the compiler then asks for
+ * it in parse-job-settings.ts, rules/created-job.ts, engine/view.ts and the column tables of the stores.
+ */
+
+/** What can be said of a job at its start, or of all jobs of its type. */
+export interface JobSettings {
+  /** The queue it waits in. Default: that of its type, else `"default"`. */
+  readonly queue?: string | undefined;
+  /** Higher runs first. Default: that of its type, else 0. */
+  readonly priority?: number | undefined;
+  /**
+   * How often it may run in all. A start overrides the handler, the handler overrides the type, and the type overrides the
+   * `defaults` of the instance, which say 4. A worker may cap it.
+   */
+  readonly maxAttempts?: number | undefined;
+  /** How long one attempt may take before its signal aborts. The smaller of the job's and its type's counts. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What becomes of a blocked job when a sequence it waits for fails. */
+export type OnBlockerFailure = "fail" | "wait";
+
+/** What can be said of all jobs of a type, but not of a single one. */
+export interface TypeJobSettings extends JobSettings {
+  /** How long a worker may be silent before the job is given to another one. Default: the worker's `leaseMs`. */
+  readonly leaseMs?: number | undefined;
+  /** What becomes of a blocked job when a sequence it waits for fails. Default: `"fail"`. */
+  readonly onBlockerFailure?: OnBlockerFailure | undefined;
+}
+
+/** What every job has of them. */
+export interface VisibleJobSettings {
+  readonly queue: string;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  readonly timeoutMs: number | null;
+}
+
+/** What is stored with a job and never changes. */
+export interface StoredJobSettings extends VisibleJobSettings {
+  /** False: `maxAttempts` is only a default, which a handler that names its own overrides. */
+  readonly maxAttemptsGiven: boolean;
+  /** The lease this job asks for; null takes the worker's. */
+  readonly leaseMs: number | null;
+  readonly onBlockerFailure: OnBlockerFailure;
+}
