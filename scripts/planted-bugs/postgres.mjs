@@ -326,7 +326,10 @@ plant("deduplication.ts", [
     "the window is ignored",
     ["const within = windowMs === null ||", "const within = true || windowMs === null ||"],
   ],
-  ["finished sequences count as duplicates", ['scope === "all" || row["key_open"] === true', "true"]],
+  [
+    "finished sequences count as duplicates",
+    ['scope === "all" || row["deduplication_live"] === true', "true"],
+  ],
   ["a duplicate in the same call is not seen", ["position < index &&", "position < 0 &&"]],
 ]);
 
@@ -339,7 +342,10 @@ plant("operations/create-jobs.ts", [
   ["a place in a sequence is given twice", [">= job.sequenceIndex,", "> job.sequenceIndex,"]],
   [
     "a continuation does not know that its sequence is waited for",
-    ["watched: latest?.watched ?? first?.deduplication != null", "watched: false"],
+    [
+      "endConcernsOthers: latest?.endConcernsOthers ?? first?.deduplication != null",
+      "endConcernsOthers: false",
+    ],
   ],
   [
     "a job for later is in line at once",

@@ -29,8 +29,8 @@ const findWaiting = async (
 };
 
 /**
- * Walks from the job's sequence up through whoever waits for it; meeting one of the blockers, it returns the way there.
- * This direction because nobody waits yet for the sequence of a new job, which is nearly always the case.
+ * Finds out whether one of the blockers waits for the job's own sequence, directly or through others, and returns the way
+ * there. It walks from the job to those who wait for it, because mostly nobody does: the job is new.
  */
 export const findCycle = async (
   database: Database,
@@ -47,7 +47,7 @@ export const findCycle = async (
     return path;
   };
   if (blockers.has(job.sequenceId)) return wayFrom(job.sequenceId);
-  let level = job.watched ? [job.sequenceId] : [];
+  let level = job.endConcernsOthers ? [job.sequenceId] : [];
   while (level.length > 0) {
     const found: string[] = [];
     for (const waiting of await findWaiting(database, ctx, level)) {

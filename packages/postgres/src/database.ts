@@ -1,17 +1,18 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BaseStateAdapterContext, StateCall } from "leasehold/adapter";
+import type { BaseStateAdapterContext, StateCall, StateCallInTransaction } from "leasehold/adapter";
 import { AdapterClosedError, StateNotInTransactionError } from "leasehold/adapter";
 import type { IsolatedProvider } from "./isolation.ts";
 import type { SqlRow, SqlStatement } from "./provider.ts";
 import type { Tables } from "./tables.ts";
 import { isRolledBackForOthers } from "./transient-errors.ts";
 
-/** A transaction of the provider's, opaque here. */
+/** A transaction of the provider. Nothing here looks into it. */
 export type Context = BaseStateAdapterContext;
 export type Call = StateCall<Context>;
+export type CallInTransaction = StateCallInTransaction<Context>;
 
-/** A statement of the adapter's own. One that has a name is written once and then kept prepared. */
+/** A statement of the adapter. The text of one that has a name is written once, and the server keeps it prepared. */
 export type Statement =
   | { readonly name?: undefined; readonly sql: string; readonly params: SqlStatement["params"] }
   | {
@@ -23,9 +24,9 @@ export type Statement =
 /** What the operations work with. */
 export interface Database {
   readonly tables: Tables;
-  /** Whether a text can be an id at all; one that cannot is simply not found. */
+  /** Whether a text can be an id at all. One that cannot is not found. */
   isId(value: string): boolean;
-  /** Runs a statement in the transaction, or without one as a transaction of its own. */
+  /** Runs a statement in the transaction, or, without one, as a transaction of its own. */
   query(ctx: Context | undefined, statement: Statement): Promise<readonly SqlRow[]>;
   /** Runs several statements as one: in the transaction given, or in one of their own. */
   atomically<T>(ctx: Context | undefined, work: (ctx: Context) => Promise<T>): Promise<T>;
@@ -56,10 +57,10 @@ const mostTries = 10;
 const longestPauseMs = 50;
 
 /**
- * Deadlocks and serialisation failures have undone everything for certain, so whatever was one transaction can simply be
- * made again. Anything less certain is for the caller to judge.
+ * After a deadlock or a serialisation failure the server has certainly rolled the transaction back, so it can be run again.
+ * What to do about less certain errors is for the caller to decide.
  */
-const persist = async <T>(work: () => Promise<T>): Promise<T> => {
+const retryWhenRolledBack = async <T>(work: () => Promise<T>): Promise<T> => {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
@@ -82,7 +83,7 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
     let known = written.get(name);
     if (known === undefined) {
       const text = sql(tables);
-      // Unique to the text: several adapters with tables of their own may share a connection.
+      // The name depends on the text, because adapters with different tables may share a connection.
       const digest = createHash("sha1").update(text).digest("hex").slice(0, 12);
       known = { sql: text, name: `leasehold_${digest}` };
       written.set(name, known);
@@ -97,11 +98,11 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
     query: (ctx, asked) => {
       const statement = write(asked);
       if (ctx !== undefined) return provider.executeSql(ctx, statement);
-      return persist(() => provider.executeSql(undefined, statement));
+      return retryWhenRolledBack(() => provider.executeSql(undefined, statement));
     },
     atomically: async (ctx, work) => {
       if (ctx !== undefined) return work(ctx);
-      return persist(() => provider.runInTransaction(work));
+      return retryWhenRolledBack(() => provider.runInTransaction(work));
     },
     seesLatest: (ctx) => provider.seesLatest(ctx),
     assertOpen,

@@ -4,6 +4,7 @@ import { clockCte, now } from "./sql/clock.ts";
 import type { Call, Context, Database } from "./database.ts";
 import { isReadCommitted } from "./isolation.ts";
 import { jobColumns, toStateJob } from "./job-columns.ts";
+import type { LockedJob } from "./lock-jobs.ts";
 import { assertSeesAll } from "./snapshots.ts";
 import type { Tables } from "./tables.ts";
 
@@ -22,16 +23,16 @@ const keyedJobs = (jobs: readonly NewJob[]): KeyedJob[] =>
 
 const newestWithKeysSql = ({ job }: Tables): string => `
 SELECT found.id FROM unnest($1::text[], $2::text[]) AS asked (sequence_type_name, key)
-CROSS JOIN unnest(ARRAY[true, false]) AS open
+CROSS JOIN unnest(ARRAY[true, false]) AS live
 CROSS JOIN LATERAL (
   SELECT j.id FROM ${job} AS j
-  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = open
+  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = live
   ORDER BY j.created_at DESC, j.position DESC LIMIT 1
 ) AS found`;
 
 /**
- * Waits for every other transaction that deals with one of the keys, and keeps new ones waiting until this one ends. What
- * those have started is then seen, or the call is refused.
+ * Waits for every other transaction that has locked one of the keys, and makes later ones wait until this one ends. What the
+ * earlier ones started is then seen, or the call is refused.
  */
 export const lockKeys = async (database: Database, ctx: Context, keys: readonly Keyed[]): Promise<void> => {
   const { tables, query } = database;
@@ -41,7 +42,7 @@ export const lockKeys = async (database: Database, ctx: Context, keys: readonly 
   if (names.size === 0) return;
   const [row] = await query(ctx, {
     name: "lock_keys",
-    // By number, so that two calls with the same keys in another order do not wait for each other.
+    // In the order of the numbers, so that two calls with the same keys in another order cannot deadlock.
     sql: () => `SELECT pg_advisory_xact_lock(lock)::text, current_setting('transaction_isolation') AS level FROM (
       SELECT DISTINCT hashtextextended($1 || name, 0) AS lock FROM unnest($2::text[]) AS name ORDER BY lock
     ) AS locks`,
@@ -72,9 +73,9 @@ export const lockDeduplicationKeys = (
     })),
   );
 
-const newestSql = (tables: Tables, keyOpen: string): string => `
-  SELECT ${jobColumns("j")}, j.position AS position, j.key_open AS key_open FROM ${tables.job} AS j
-  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = ${keyOpen}
+const newestSql = (tables: Tables, deduplicationLive: string): string => `
+  SELECT ${jobColumns("j")}, j.position AS position, j.key_open AS deduplication_live FROM ${tables.job} AS j
+  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = ${deduplicationLive}
   ORDER BY j.created_at DESC, j.position DESC LIMIT 1`;
 
 const findSql = (tables: Tables): string => `
@@ -84,8 +85,8 @@ FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (sequence_type_name
 CROSS JOIN LATERAL ((${newestSql(tables, "true")}) UNION ALL (${newestSql(tables, "false")})) AS found`;
 
 /**
- * For each job with a key the sequence it would repeat: one that is stored, or an earlier job of the same call. The keys
- * have to be locked.
+ * For each job with a key, the sequence that it would duplicate: one that is stored, or an earlier job of the same call. The
+ * keys have to be locked.
  */
 export const findDuplicates = async (
   { query }: Database,
@@ -112,14 +113,14 @@ export const findDuplicates = async (
         other.deduplication.key === key &&
         duplicates.get(other.job) === undefined,
     );
-    // Created this very moment, so within any window and not finished.
+    // It is being created now, so it is within any window and not finished.
     if (earlier !== undefined) {
       duplicates.set(job, earlier.job);
       continue;
     }
     const [newest] = rows
       .filter((row) => Number(row["ordinal"]) === index + 1)
-      .filter((row) => scope === "all" || row["key_open"] === true)
+      .filter((row) => scope === "all" || row["deduplication_live"] === true)
       .sort(
         (a, b) =>
           Number(b["created_at"]) - Number(a["created_at"]) || Number(b["position"]) - Number(a["position"]),
@@ -129,4 +130,26 @@ export const findDuplicates = async (
     if (within) duplicates.set(job, toStateJob(newest));
   }
   return duplicates;
+};
+
+/**
+ * Sets whether the sequences of these jobs count as unfinished for deduplication. That is stored on the first job of a
+ * sequence, beside the key. The statement that ends or revives a first job does it there itself.
+ */
+export const setDeduplicationLive = async (
+  { query, tables }: Database,
+  ctx: Context,
+  jobs: readonly LockedJob[],
+  live: boolean,
+): Promise<void> => {
+  const sequenceIds = jobs
+    .filter(({ endConcernsOthers, sequenceIndex }) => endConcernsOthers && sequenceIndex > 0)
+    .map(({ sequenceId }) => sequenceId);
+  if (sequenceIds.length === 0) return;
+  await query(ctx, {
+    name: "set_deduplication_live",
+    sql: () => `UPDATE ${tables.job} SET key_open = $2::boolean
+      WHERE id = ANY ($1::${tables.idType}[]) AND deduplication_key IS NOT NULL`,
+    params: [arrayLiteral(sequenceIds), live],
+  });
 };

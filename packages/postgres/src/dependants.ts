@@ -1,13 +1,14 @@
 import { blockerErrorText, type JobReference, referenceTo } from "leasehold/adapter";
+import type { Context, Database } from "./database.ts";
+import { setDeduplicationLive } from "./deduplication.ts";
+import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
+import { assertSeesAll } from "./snapshots.ts";
 import { arrayLiteral } from "./sql/array-literal.ts";
 import { textList } from "./sql/row-values.ts";
-import type { Context, Database } from "./database.ts";
-import { assertSeesAll } from "./snapshots.ts";
 import type { Tables } from "./tables.ts";
-import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
 
-// What the end of a sequence does to others. All of it happens in the transaction that ends the sequence, with the rows
-// concerned locked: of two blockers that finish together, the later one sees what the earlier has done.
+// What the end of a sequence does to the jobs that wait for it. All of it happens in the transaction that ends the sequence,
+// with these jobs locked: of two blockers that finish at the same time, the later one sees what the earlier one did.
 
 export interface TimedTransaction {
   readonly ctx: Context;
@@ -15,14 +16,14 @@ export interface TimedTransaction {
 }
 
 /** What followed from the end of one sequence. */
-export interface Ends {
+export interface Consequences {
   readonly unblocked: readonly JobReference[];
   readonly cascaded: readonly JobReference[];
 }
 
 interface Dependant {
   readonly job: LockedJob;
-  /** Those of the sequences asked about that it waits for, once for each time it was given them. */
+  /** The sequences, of those asked about, that it waits for; one that was given twice is in here twice. */
   readonly blockerIds: readonly string[];
 }
 
@@ -35,7 +36,10 @@ SELECT ${lockedColumns("j")}, array_to_json(waiting.blocker_ids)::text AS blocke
 FROM ${job} AS j JOIN waiting ON waiting.job_id = j.id
 ORDER BY j.id FOR NO KEY UPDATE OF j`;
 
-/** Locks the jobs that were given one of the sequences as blocker, whose current jobs the transaction has locked. */
+/**
+ * Locks the jobs that have one of the sequences as blocker. The transaction must have locked the current jobs of these
+ * sequences already.
+ */
 export const lockDependants = async (
   database: Database,
   ctx: Context,
@@ -53,15 +57,12 @@ export const lockDependants = async (
     sql: dependantsSql,
     params: [arrayLiteral(sequenceIds)],
   });
-  return rows.map((row) => ({
-    job: toLockedJob(row),
-    blockerIds: textList(row["blocker_ids"]),
-  }));
+  return rows.map((row) => ({ job: toLockedJob(row), blockerIds: textList(row["blocker_ids"]) }));
 };
 
 const isFreed = "j.status = 'blocked' AND j.open_blockers <= done.count";
 
-// Its place in line is behind all that could run before it.
+// A job that is freed gets in line behind all that could run before it.
 const unblockSql = ({ job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
   open_blockers = greatest(0, j.open_blockers - done.count),
@@ -71,7 +72,7 @@ UPDATE ${job} AS j SET
   scheduled_at = CASE WHEN ${isFreed} THEN greatest(j.scheduled_at, $3::bigint) ELSE j.scheduled_at END
 FROM unnest($1::${idType}[], $2::int[]) AS done (id, count) WHERE j.id = done.id`;
 
-/** The sequences have completed: those that waited for them have so many blockers less. */
+/** The sequences have completed, so the jobs that wait for them have fewer open blockers. */
 const unblockDependants = async (
   database: Database,
   { ctx, now }: TimedTransaction,
@@ -91,8 +92,8 @@ const unblockDependants = async (
   });
   for (const { job, blockerIds } of dependants) {
     if (job.status !== "blocked" || job.openBlockers > blockerIds.length) continue;
-    const lastId = sequenceIds.findLast((id) => blockerIds.includes(id))!;
-    unblocked.set(lastId, [...(unblocked.get(lastId) ?? []), referenceTo(job)]);
+    const lastId = sequenceIds.findLast((id) => blockerIds.includes(id));
+    if (lastId !== undefined) unblocked.set(lastId, [...(unblocked.get(lastId) ?? []), referenceTo(job)]);
   }
   return unblocked;
 };
@@ -108,7 +109,7 @@ UPDATE ${job} AS j SET
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
 FROM unnest($1::${idType}[], $2::${idType}[], $4::text[]) AS cause (id, sequence_id, error) WHERE j.id = cause.id`;
 
-/** A job that fails for the sake of a blocker. */
+/** A job that fails because a blocker has failed. */
 interface BlockerFailure {
   readonly job: LockedJob;
   /** The current job of the sequence that it waited for, as it is now. */
@@ -130,16 +131,21 @@ export const failByBlocker = async (
       arrayLiteral(failures.map(({ blocker }) => blockerErrorText(blocker))),
     ],
   });
-  await closeKeys(
-    database,
-    transaction,
-    failures.map(({ job }) => job),
-  );
+  const jobs = failures.map(({ job }) => job);
+  await setDeduplicationLive(database, transaction.ctx, jobs, false);
 };
 
+/** A failed sequence whose dependants are to fail. */
+interface FailedBlocker {
+  /** Its current job, with the error that it has now. */
+  readonly job: LockedJob;
+  /** The sequence whose failure started it all. */
+  readonly causeId: string;
+}
+
 /**
- * The sequences have failed: so do the jobs that waited for them and for no better, and so on through theirs. The jobs
- * are given with the errors they now have.
+ * The sequences of these jobs have failed, so the jobs that wait for them fail too, unless they wait whatever happens, and
+ * so do the jobs that wait for those. The jobs are given with the errors that they have now.
  */
 export const failDependants = async (
   database: Database,
@@ -147,73 +153,52 @@ export const failDependants = async (
   failed: readonly LockedJob[],
 ): Promise<Map<string, JobReference[]>> => {
   const cascaded = new Map<string, JobReference[]>();
-  // Which of the failures given stands at the beginning.
-  const causes = new Map(
-    failed.filter(({ watched }) => watched).map(({ sequenceId }) => [sequenceId, sequenceId]),
+  const blockers = new Map<string, FailedBlocker>(
+    failed
+      .filter(({ endConcernsOthers }) => endConcernsOthers)
+      .map((job) => [job.sequenceId, { job, causeId: job.sequenceId }]),
   );
-  const blockers = new Map(failed.map((job) => [job.sequenceId, job]));
-  let sequenceIds = [...causes.keys()];
-  while (sequenceIds.length > 0) {
-    const level = sequenceIds;
-    const dependants = await lockDependants(database, transaction.ctx, level);
+  let level = [...blockers.keys()];
+  while (level.length > 0) {
+    const failing = level;
+    const dependants = await lockDependants(database, transaction.ctx, failing);
     const failures = dependants
       .filter(({ job }) => job.status === "blocked" && job.onBlockerFailure === "fail")
-      .map(({ job, blockerIds }) => ({
-        job,
-        blocker: blockers.get(level.find((id) => blockerIds.includes(id))!)!,
-      }));
-    sequenceIds = [];
+      .flatMap(({ job, blockerIds }) => {
+        const blocker = blockers.get(failing.find((id) => blockerIds.includes(id)) ?? "");
+        return blocker === undefined ? [] : [{ job, blocker: blocker.job, causeId: blocker.causeId }];
+      });
+    level = [];
     if (failures.length === 0) break;
     await failByBlocker(database, transaction, failures);
-    for (const { job, blocker } of failures) {
-      const cause = causes.get(blocker.sequenceId)!;
-      cascaded.set(cause, [...(cascaded.get(cause) ?? []), referenceTo(job)]);
-      if (!job.watched || causes.has(job.sequenceId)) continue;
-      causes.set(job.sequenceId, cause);
-      blockers.set(job.sequenceId, { ...job, lastError: blockerErrorText(blocker) });
-      sequenceIds.push(job.sequenceId);
+    for (const { job, blocker, causeId } of failures) {
+      cascaded.set(causeId, [...(cascaded.get(causeId) ?? []), referenceTo(job)]);
+      if (!job.endConcernsOthers || blockers.has(job.sequenceId)) continue;
+      blockers.set(job.sequenceId, { job: { ...job, lastError: blockerErrorText(blocker) }, causeId });
+      level.push(job.sequenceId);
     }
   }
   return cascaded;
 };
 
-/** The key of a sequence is on its first job; that is another row when the sequence has gone further. */
-export const setKeysOpen = async (
-  { query, tables }: Database,
-  { ctx }: TimedTransaction,
-  jobs: readonly LockedJob[],
-  open: boolean,
-): Promise<void> => {
-  const sequenceIds = jobs
-    .filter(({ watched, sequenceIndex }) => watched && sequenceIndex > 0)
-    .map(({ sequenceId }) => sequenceId);
-  if (sequenceIds.length === 0) return;
-  await query(ctx, {
-    name: "set_keys_open",
-    sql: () => `UPDATE ${tables.job} SET key_open = $2::boolean
-      WHERE id = ANY ($1::${tables.idType}[]) AND deduplication_key IS NOT NULL`,
-    params: [arrayLiteral(sequenceIds), open],
-  });
-};
-
-const closeKeys = (
-  database: Database,
-  transaction: TimedTransaction,
-  jobs: readonly LockedJob[],
-): Promise<void> => setKeysOpen(database, transaction, jobs, false);
-
-/** Passes on what the ends of these jobs' sequences mean; by sequence id. Failed ones come with the errors they now have. */
-export const spreadEnds = async (
+/**
+ * Does what follows from the ends of these jobs' sequences, and returns it by sequence id. Failed jobs are given with the
+ * errors that they have now.
+ */
+export const settleDependants = async (
   database: Database,
   transaction: TimedTransaction,
   { completed, failed }: { readonly completed: readonly LockedJob[]; readonly failed: readonly LockedJob[] },
-): Promise<Map<string, Ends>> => {
-  await closeKeys(database, transaction, [...completed, ...failed]);
-  const watchedIds = completed.filter(({ watched }) => watched).map(({ sequenceId }) => sequenceId);
-  const unblocked = await unblockDependants(database, transaction, watchedIds);
+): Promise<Map<string, Consequences>> => {
+  const ended = [...completed, ...failed];
+  await setDeduplicationLive(database, transaction.ctx, ended, false);
+  const completedIds = completed
+    .filter(({ endConcernsOthers }) => endConcernsOthers)
+    .map(({ sequenceId }) => sequenceId);
+  const unblocked = await unblockDependants(database, transaction, completedIds);
   const cascaded = await failDependants(database, transaction, failed);
   return new Map(
-    [...completed, ...failed].map(({ sequenceId }) => [
+    ended.map(({ sequenceId }) => [
       sequenceId,
       { unblocked: unblocked.get(sequenceId) ?? [], cascaded: cascaded.get(sequenceId) ?? [] },
     ]),

@@ -17,8 +17,8 @@ WHERE j.id = ANY (ARRAY(
 ORDER BY j.id FOR NO KEY UPDATE OF j`;
 
 /**
- * Locks the current job of each sequence, by sequence id. Whoever held one may have continued the sequence before letting
- * go; then the job that follows is the one to lock, until none has a successor.
+ * Locks the current job of each sequence, and returns it by sequence id. The transaction that held the lock before may have
+ * continued the sequence: then the next job is the one to lock, and so on.
  */
 export const lockCurrentJobs = async (
   { query, isId }: Database,
@@ -33,7 +33,7 @@ export const lockCurrentJobs = async (
       sql: lockSql,
       params: [arrayLiteral(wanted)],
     });
-    // A job that is still the latest has nothing after it that this transaction could see, whatever it says.
+    // A job that was locked in the round before is still the latest that this transaction can see: it ends here.
     const found = rows.map(toLockedJob).filter(({ id, sequenceId }) => locked.get(sequenceId)?.id !== id);
     for (const job of found) locked.set(job.sequenceId, job);
     wanted = found.filter(({ continuedToId }) => continuedToId !== null).map(({ sequenceId }) => sequenceId);

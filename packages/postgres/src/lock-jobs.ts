@@ -1,24 +1,28 @@
 import type { StateJob } from "leasehold/adapter";
-import { arrayLiteral } from "./sql/array-literal.ts";
-import { clockCte, now } from "./sql/clock.ts";
 import type { Call, Context, Database } from "./database.ts";
 import { jobColumns, toStateJob } from "./job-columns.ts";
 import type { SqlRow } from "./provider.ts";
+import { arrayLiteral } from "./sql/array-literal.ts";
+import { clockCte, now } from "./sql/clock.ts";
 
+/** A job whose row the transaction has locked. */
 export interface LockedJob extends StateJob {
-  /** The end of its sequence concerns other rows: jobs that wait for it, or the key on its first job. */
-  readonly watched: boolean;
+  /** The end of its sequence changes other rows: jobs that wait for it, or its first job, which has the deduplication key. */
+  readonly endConcernsOthers: boolean;
 }
 
 export const lockedColumns = (table: string): string =>
-  `${jobColumns(table)}, ${table}.watched OR ${table}.deduplication_key IS NOT NULL AS watched`;
+  `${jobColumns(table)}, ${table}.watched OR ${table}.deduplication_key IS NOT NULL AS end_concerns_others`;
 
 export const toLockedJob = (row: SqlRow): LockedJob => ({
   ...toStateJob(row),
-  watched: row["watched"] === true,
+  endConcernsOthers: row["end_concerns_others"] === true,
 });
 
-/** Locks jobs until the transaction ends; returns them by id, with the time at which they were asked for. */
+/** The job as the contract has it. */
+export const asStateJob = ({ endConcernsOthers: _endConcernsOthers, ...job }: LockedJob): StateJob => job;
+
+/** Locks jobs until the transaction ends. Returns them by id, and the time at which that was asked for. */
 export const lockJobs = async (
   { query, tables, isId }: Database,
   call: Call & { readonly ctx: Context },

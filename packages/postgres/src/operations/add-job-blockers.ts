@@ -1,7 +1,13 @@
-import { BlockerCycleError, blockerErrorText, JobNotFoundError, type StateJob } from "leasehold/adapter";
+import {
+  type AddJobBlockersCall,
+  BlockerCycleError,
+  blockerErrorText,
+  JobNotFoundError,
+  type StateJob,
+} from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { clockCte, now } from "../sql/clock.ts";
-import type { Call, Context, Database } from "../database.ts";
+import type { CallInTransaction, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
 import { findCycle } from "../blocker-cycles.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
@@ -9,11 +15,12 @@ import { lockJobs } from "../lock-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
 import { failByBlocker, failDependants } from "../dependants.ts";
 
-// The watched mark is an update, not only a lock: an outcome that waits for the row must see that it has changed.
-const tieSql = ({ schema, job, jobBlocker, idType }: Tables): string => `
+// `watched` makes an outcome of the blocker look for dependants. It is an update and not only a lock: an outcome that waits
+// for this row must see that it has changed.
+const insertBlockersSql = ({ schema, job, jobBlocker, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 blocker AS MATERIALIZED (SELECT * FROM unnest($3::${idType}[]) WITH ORDINALITY AS t (sequence_id, blocker_index)),
-tied AS (
+inserted AS (
   INSERT INTO ${jobBlocker} (job_id, blocker_index, sequence_id)
   SELECT $2::${idType}, blocker_index - 1, sequence_id FROM blocker
 ),
@@ -28,11 +35,7 @@ RETURNING ${now} AS now`;
 
 export const addJobBlockers = async (
   database: Database,
-  call: Call & {
-    readonly ctx: Context;
-    readonly jobId: string;
-    readonly blockerSequenceIds: readonly string[];
-  },
+  call: CallInTransaction & AddJobBlockersCall,
 ): Promise<StateJob> => {
   const { ctx, jobId, blockerSequenceIds } = call;
   const { jobs } = await lockJobs(database, call, [jobId]);
@@ -50,9 +53,9 @@ export const addJobBlockers = async (
   if (cycle !== undefined) throw new BlockerCycleError(jobId, cycle);
 
   const open = blockers.filter(({ status }) => status !== "completed");
-  const [tied] = await database.query(ctx, {
-    name: "tie_blockers",
-    sql: tieSql,
+  const [row] = await database.query(ctx, {
+    name: "insert_blockers",
+    sql: insertBlockersSql,
     params: [
       call.now ?? null,
       jobId,
@@ -64,10 +67,11 @@ export const addJobBlockers = async (
   });
   const failedBlocker = blockers.find(({ status }) => status === "failed");
   if (failedBlocker !== undefined && job.onBlockerFailure === "fail") {
-    const transaction = { ctx, now: Number(tied?.["now"]) };
+    const transaction = { ctx, now: Number(row?.["now"]) };
     await failByBlocker(database, transaction, [{ job, blocker: failedBlocker }]);
     await failDependants(database, transaction, [{ ...job, lastError: blockerErrorText(failedBlocker) }]);
   }
   const [result] = await getJobs(database, { ctx, jobIds: [jobId] });
-  return result!;
+  if (result === undefined) throw new JobNotFoundError(jobId);
+  return result;
 };

@@ -6,17 +6,18 @@ import { defineRows } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 
 /**
- * `fenced`: each row is checked by the statement itself, and ends that concern other rows are left alone.
- * `locked`: the caller holds the rows and has checked them.
+ * Who checks that an outcome may be applied: the statement itself, which then leaves alone what it may not apply, and also
+ * ends that change other rows; or the caller, who has locked the rows.
  */
-export type OutcomeCheck = "fenced" | "locked";
+export type CheckedBy = "statement" | "caller";
 
-// `IS TRUE` keeps the planner from the index of running jobs: rows are met by their ids, one after the other.
-const fenceSql = (now: string): string => `
+// The planner could start from the index of running jobs, since `status = 'running'` is its condition. It would then read
+// all running jobs for a few ids. It does not recognise the condition behind `IS TRUE`, and goes by the ids.
+const checkSql = (now: string): string => `
   AND (j.status = 'running') IS TRUE AND j.lease_token = o.token AND (j.due_at > ${now} OR o.locked)
   AND (NOT j.watched OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
 
-// A batch of nothing but completions, by far the most common, needs none of the questions.
+// For a batch of completions and nothing else, which is by far the most common one.
 const completionSql = (now: string): string => `
   status = 'completed',
   ready = false,
@@ -58,7 +59,7 @@ const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly after
 
 const outcomeRows = defineRows<JobOutcome>((idType) => [
   { name: "id", type: idType, read: ({ jobId }) => jobId },
-  // Without a token an outcome stands alone, so there is never a null beside others.
+  // An outcome without a token is alone in its call, so null is never one value among others.
   { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
   { name: "kind", type: "text", required: true, read: ({ kind }) => kind },
   { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
@@ -84,25 +85,26 @@ const outcomeRows = defineRows<JobOutcome>((idType) => [
 ]);
 
 interface Shape {
-  readonly check: OutcomeCheck;
+  readonly checkedBy: CheckedBy;
   readonly onlyCompletions: boolean;
 }
 
 const updateSql = (
   tables: Tables,
-  { check, onlyCompletions }: Shape,
+  { checkedBy, onlyCompletions }: Shape,
   { now, source }: { readonly now: string; readonly source: string },
 ): string => `
   UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now)}
-  FROM ${source} WHERE j.id = o.id ${check === "fenced" ? fenceSql(now) : ""}`;
+  FROM ${source} WHERE j.id = o.id ${checkedBy === "statement" ? checkSql(now) : ""}`;
 
-// What is around a batch would cost a single outcome more than the outcome itself.
+// The frame of a batch would cost a single outcome more than the outcome itself.
 const applyOneSql = (tables: Tables, shape: Shape): string => {
   const source = `${outcomeRows(tables.idType).source("o", 2, true)}, (SELECT ${nowSql("$1")} AS now) AS clock`;
   return `${updateSql(tables, shape, { now: "clock.now", source })} RETURNING clock.now, NULL AS some`;
 };
 
-// Rows go in the order of their ids, for they are locked as they are met. Ids travel back only if some are missing.
+// The rows are locked in the order in which they are updated, so that is the order of their ids: two batches then cannot
+// deadlock. Ids are returned only if some are missing.
 const applyManySql = (tables: Tables, shape: Shape): string => {
   const source = outcomeRows(tables.idType).source("o", 3, false);
   return `
@@ -129,13 +131,13 @@ export const applyOutcomes = async (
   { query, tables: { idType } }: Database,
   call: Call,
   outcomes: readonly JobOutcome[],
-  check: OutcomeCheck,
+  checkedBy: CheckedBy,
 ): Promise<Application> => {
   const sorted = isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId);
-  const shape = { check, onlyCompletions: sorted.every(({ kind }) => kind === "complete") };
+  const shape = { checkedBy, onlyCompletions: sorted.every(({ kind }) => kind === "complete") };
   const single = sorted.length === 1;
   const [row] = await query(call.ctx, {
-    name: `apply_${check}_${shape.onlyCompletions ? "completions" : "any"}_${single ? "one" : "many"}`,
+    name: `apply_checked_by_${checkedBy}_${shape.onlyCompletions ? "completions" : "any"}_${single ? "one" : "many"}`,
     sql: (tables) => (single ? applyOneSql(tables, shape) : applyManySql(tables, shape)),
     params: [call.now ?? null, ...(single ? [] : [sorted.length]), ...outcomeRows(idType).params(sorted)],
   });

@@ -1,63 +1,54 @@
-import { type CancelResult, isTerminal, judgeCancellation, type StateJob } from "leasehold/adapter";
-import { arrayLiteral } from "../sql/array-literal.ts";
-import { nowSql } from "../sql/clock.ts";
+import { type CancelCall, type CancelResult, isTerminal, judgeCancellation } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
+import { settleDependants } from "../dependants.ts";
 import { jobColumns, toStateJob } from "../job-columns.ts";
-import type { Tables } from "../tables.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
-import type { LockedJob } from "../lock-jobs.ts";
-import { spreadEnds } from "../dependants.ts";
+import { asStateJob } from "../lock-jobs.ts";
+import { arrayLiteral } from "../sql/array-literal.ts";
+import { clockCte, now } from "../sql/clock.ts";
+import type { Tables } from "../tables.ts";
 
-// The token goes with the lease: what the holder reports later is refused, not taken for a repetition.
+// The token goes with the lease: what the holder reports later is then refused. With the token still there it could be
+// taken for an outcome that is reported a second time.
 const cancelSql = ({ job, idType }: Tables): string => `
+WITH ${clockCte("$1")}
 UPDATE ${job} AS j SET
   status = 'failed',
   ready = false,
-  finished_at = ${nowSql("$1")},
+  finished_at = ${now},
   failure_reason = 'cancelled',
   last_error = $3,
   lease_token = NULL,
   leased_by = NULL,
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
 WHERE id = ANY ($2::${idType}[])
-RETURNING ${jobColumns("j")}`;
+RETURNING ${now} AS now, ${jobColumns("j")}`;
 
-const withoutMark = ({ watched: _watched, ...job }: LockedJob): StateJob => job;
-
-const unchanged = (sequenceId: string, job: LockedJob | undefined): CancelResult =>
-  judgeCancellation(sequenceId, job && withoutMark(job))!;
-
-export const cancelSequences = (
-  database: Database,
-  call: Call & { readonly sequenceIds: readonly string[]; readonly error: string },
-): Promise<CancelResult[]> =>
+export const cancelSequences = (database: Database, call: Call & CancelCall): Promise<CancelResult[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const current = await lockCurrentJobs(database, ctx, call.sequenceIds);
     const open = [...current.values()].filter(({ status }) => !isTerminal(status));
-    if (open.length === 0) return call.sequenceIds.map((id) => unchanged(id, current.get(id)));
-
-    const rows = await database.query(ctx, {
-      name: "cancel",
-      sql: cancelSql,
-      params: [call.now ?? null, arrayLiteral(open.map(({ id }) => id)), call.error],
-    });
+    const params = [call.now ?? null, arrayLiteral(open.map(({ id }) => id)), call.error];
+    const rows =
+      open.length === 0 ? [] : await database.query(ctx, { name: "cancel", sql: cancelSql, params });
     const cancelled = new Map(rows.map(toStateJob).map((job) => [job.sequenceId, job]));
-    const [any] = cancelled.values();
     const failed = open.map((job) => ({ ...job, lastError: call.error }));
-    const ends = await spreadEnds(database, { ctx, now: any!.failedAt! }, { completed: [], failed });
-    const told = new Set<string>();
+    const transaction = { ctx, now: Number(rows[0]?.["now"]) };
+    const consequences = await settleDependants(database, transaction, { completed: [], failed });
+    const seen = new Set<string>();
     return call.sequenceIds.map((sequenceId) => {
-      const job = cancelled.get(sequenceId);
-      if (job === undefined) return unchanged(sequenceId, current.get(sequenceId));
-      const again = told.has(sequenceId);
-      told.add(sequenceId);
+      const before = current.get(sequenceId);
+      const unchanged = judgeCancellation(sequenceId, before && asStateJob(before));
+      if (unchanged !== undefined) return unchanged;
+      const isRepeat = seen.has(sequenceId);
+      seen.add(sequenceId);
       return {
         sequenceId,
         kind: "cancelled",
-        job,
-        changed: !again,
-        wasRunning: !again && current.get(sequenceId)?.status === "running",
-        cascaded: again ? [] : (ends.get(sequenceId)?.cascaded ?? []),
+        job: cancelled.get(sequenceId) ?? null,
+        changed: !isRepeat,
+        wasRunning: !isRepeat && before?.status === "running",
+        cascaded: isRepeat ? [] : (consequences.get(sequenceId)?.cascaded ?? []),
       };
     });
   });

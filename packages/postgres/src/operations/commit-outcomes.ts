@@ -1,57 +1,77 @@
-import { completesSequence, type JobOutcome, judgeOutcome, type OutcomeResult } from "leasehold/adapter";
-import type { Call, Context, Database } from "../database.ts";
+import {
+  type CommitOutcomesCall,
+  completesSequence,
+  type JobOutcome,
+  judgeOutcome,
+  type OutcomeResult,
+} from "leasehold/adapter";
+import type { Call, CallInTransaction, Database } from "../database.ts";
+import { type Consequences, settleDependants, type TimedTransaction } from "../dependants.ts";
+import { type LockedJob, lockJobs } from "../lock-jobs.ts";
 import { applyOutcomes } from "./apply-outcomes.ts";
-import { lockJobs } from "../lock-jobs.ts";
-import { type Ends, spreadEnds } from "../dependants.ts";
 
-const applied = (at: number, { unblocked, cascaded }: Ends): OutcomeResult => ({
+const nothing: Consequences = { unblocked: [], cascaded: [] };
+
+const applied = (at: number, consequences: Consequences): OutcomeResult => ({
   kind: "applied",
   at,
-  unblocked,
-  cascaded,
+  ...consequences,
 });
 
-const nothing: Ends = { unblocked: [], cascaded: [] };
-
-/** With every job locked: says of each outcome why it is refused, or applies it with all that follows from it. */
-const commitLocked = async (
+/** Applies outcomes that may be applied, to jobs that are locked, and does what follows from them. */
+const applyAccepted = async (
   database: Database,
-  call: Call & { readonly ctx: Context },
+  transaction: TimedTransaction,
   outcomes: readonly JobOutcome[],
-): Promise<OutcomeResult[]> => {
-  const { jobs, at } = await lockJobs(
-    database,
-    call,
-    outcomes.map(({ jobId }) => jobId),
-  );
-  const verdicts = outcomes.map((outcome) => judgeOutcome(jobs.get(outcome.jobId), outcome, at));
-  const accepted = outcomes.filter((_outcome, index) => verdicts[index] === undefined);
-  if (accepted.length === 0) return verdicts.map((verdict) => verdict!);
-  const timed = { ctx: call.ctx, now: at };
-  await applyOutcomes(database, timed, accepted, "locked");
-  const ends = await spreadEnds(database, timed, {
-    completed: accepted.filter(completesSequence).map(({ jobId }) => jobs.get(jobId)!),
-    failed: accepted
+  jobs: ReadonlyMap<string, LockedJob>,
+): Promise<Map<string, Consequences>> => {
+  if (outcomes.length === 0) return new Map();
+  await applyOutcomes(database, transaction, outcomes, "caller");
+  const jobOf = ({ jobId }: JobOutcome): LockedJob[] => {
+    const job = jobs.get(jobId);
+    return job === undefined ? [] : [job];
+  };
+  return settleDependants(database, transaction, {
+    completed: outcomes.filter(completesSequence).flatMap(jobOf),
+    failed: outcomes
       .filter((outcome) => outcome.kind === "fail")
-      .map(({ jobId, error }) => ({ ...jobs.get(jobId)!, lastError: error })),
+      .flatMap((outcome) => jobOf(outcome).map((job) => ({ ...job, lastError: outcome.error }))),
   });
-  return outcomes.map(
-    (outcome, index) =>
-      verdicts[index] ?? applied(at, ends.get(jobs.get(outcome.jobId)!.sequenceId) ?? nothing),
-  );
 };
 
-/** Groups of outcomes that say nothing about each other's jobs; workerless ones, which may, stand alone. */
+/** Locks every job, then says of each outcome why it is refused, or applies it. */
+const commitLocked = async (
+  database: Database,
+  call: CallInTransaction,
+  outcomes: readonly JobOutcome[],
+): Promise<OutcomeResult[]> => {
+  const jobIds = outcomes.map(({ jobId }) => jobId);
+  const { jobs, at } = await lockJobs(database, call, jobIds);
+  const rejections = outcomes.map((outcome) => judgeOutcome(jobs.get(outcome.jobId), outcome, at));
+  const accepted = outcomes.filter((_outcome, index) => rejections[index] === undefined);
+  const consequences = await applyAccepted(database, { ctx: call.ctx, now: at }, accepted, jobs);
+  return outcomes.map(({ jobId }, index) => {
+    const sequenceId = jobs.get(jobId)?.sequenceId ?? "";
+    return rejections[index] ?? applied(at, consequences.get(sequenceId) ?? nothing);
+  });
+};
+
+/**
+ * Splits outcomes into groups whose members do not affect each other. Two outcomes of one job do, and so may an outcome
+ * without a worker, which is therefore alone in its group.
+ */
 const inRounds = (outcomes: readonly JobOutcome[]): JobOutcome[][] => {
   const rounds: JobOutcome[][] = [];
+  let round: JobOutcome[] = [];
   let seen = new Set<string>();
   let alone = true;
   for (const outcome of outcomes) {
     if (alone || outcome.leaseToken === null || seen.has(outcome.jobId)) {
-      rounds.push([]);
+      round = [];
+      rounds.push(round);
       seen = new Set();
     }
-    rounds.at(-1)!.push(outcome);
+    round.push(outcome);
     seen.add(outcome.jobId);
     alone = outcome.leaseToken === null;
   }
@@ -70,27 +90,28 @@ const commitCarefully = (
     return results;
   });
 
+const areOfDifferentJobs = (outcomes: readonly JobOutcome[]): boolean =>
+  outcomes.length === 1 || new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
+
 /**
- * Nearly every outcome is of a job that still holds its lease and that nobody waits for: one statement commits all of
- * those. What it leaves untouched is looked at with locks, and told why, or applied together with what follows.
+ * Nearly every outcome is of a job that still holds its lease and that nobody waits for. One statement commits all of
+ * those, and leaves the others alone. Those are then locked, and are refused with the reason, or applied together with what
+ * follows from them.
  */
 export const commitOutcomes = async (
   database: Database,
-  call: Call & { readonly outcomes: readonly JobOutcome[] },
+  call: Call & CommitOutcomesCall,
 ): Promise<OutcomeResult[]> => {
   const { outcomes } = call;
   if (outcomes.length === 0) return [];
   const isPlain = outcomes.every(({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId));
   if (!isPlain || !areOfDifferentJobs(outcomes)) return commitCarefully(database, call, outcomes);
 
-  const { at, applied: done } = await applyOutcomes(database, call, outcomes, "fenced");
+  const { at, applied: done } = await applyOutcomes(database, call, outcomes, "statement");
   const plain = applied(at, nothing);
   if (done === null) return outcomes.map(() => plain);
   const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
-  const careful = await commitCarefully(database, call, rest);
-  let next = 0;
-  return outcomes.map(({ jobId }) => (done.has(jobId) ? plain : careful[next++]!));
+  const results = await commitCarefully(database, call, rest);
+  const resultOf = new Map(rest.map(({ jobId }, index) => [jobId, results[index]]));
+  return outcomes.map(({ jobId }) => resultOf.get(jobId) ?? plain);
 };
-
-const areOfDifferentJobs = (outcomes: readonly JobOutcome[]): boolean =>
-  outcomes.length === 1 || new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;

@@ -1,5 +1,6 @@
 import {
   type CreatedStateJob,
+  type CreateJobsCall,
   createdStateJob,
   InvalidOptionError,
   JobAlreadyExistsError,
@@ -20,12 +21,12 @@ import { getJobs } from "./get-jobs.ts";
 
 const uniqueViolation = "23505";
 
-/** A job to insert; watched if the end of its sequence concerns other rows. */
 interface Insertion extends NewJob {
-  readonly watched?: boolean;
+  /** The end of its sequence changes other rows. */
+  readonly endConcernsOthers?: boolean;
 }
 
-// In a transaction of its own a long list goes in portions: while the server stores one, the next is written out.
+// A long list without a transaction is stored in portions: while the server stores one, the next is written out.
 const portionSize = 1_000;
 
 const newRows = defineRows<Insertion>((idType) => [
@@ -42,7 +43,7 @@ const newRows = defineRows<Insertion>((idType) => [
     read: ({ schedule }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
   },
   { name: "awaits_blockers", type: "boolean", read: (job) => job.awaitsBlockers || null },
-  { name: "watched", type: "boolean", read: ({ watched }) => watched || null },
+  { name: "watched", type: "boolean", read: ({ endConcernsOthers }) => endConcernsOthers || null },
 ]);
 
 /** What each column is to hold: what the job brings along, and what follows from it and from the time. */
@@ -58,7 +59,7 @@ const newValues = ({ schema }: Tables): Record<string, string> => ({
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
 });
 
-/** In a transaction a conflict would spoil everything, so there the ids are looked up first. */
+/** A conflict would abort a transaction of the caller, so there the ids are looked up first. */
 const insertSql = (tables: Tables, single: boolean, lookFirst: boolean): string => {
   const { job, idType } = tables;
   const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
@@ -105,7 +106,7 @@ const insert = async (
   return Number(rows[0]?.["now"]);
 };
 
-/** Nobody sees the transaction, so a conflict may spoil it. */
+/** The transaction is the adapter's own, so a conflict may abort it. */
 const insertInPortions = (
   database: Database,
   { now: given }: Call,
@@ -144,7 +145,7 @@ const assertStorableIds = ({ isId, tables }: Database, jobs: readonly NewJob[]):
 };
 
 const assertDistinct = (jobs: readonly NewJob[]): void => {
-  // Ids that core makes rise, so they need no further look.
+  // The ids that core makes are in rising order. Then they are certainly distinct.
   const firstJobsRise = jobs.every(
     ({ id, sequenceIndex }, index) => sequenceIndex === 0 && (index === 0 || jobs[index - 1]!.id < id),
   );
@@ -162,8 +163,8 @@ const assertDistinct = (jobs: readonly NewJob[]): void => {
 };
 
 /**
- * Continuations need the job they follow, locked: whether anyone waits for the sequence must not change before both are
- * committed. A place that is taken is as good as an id that is.
+ * For continuations the current job of the sequence is locked: whether anybody waits for the sequence must not change before
+ * the transaction commits. A place in the sequence that is taken is reported like an id that is taken.
  */
 const placeContinuations = async (
   database: Database,
@@ -185,7 +186,7 @@ const placeContinuations = async (
     const latest = current.get(job.sequenceId);
     if (first === undefined && latest === undefined)
       throw new JobNotFoundError(job.sequenceId, "job sequence");
-    return { ...job, watched: latest?.watched ?? first?.deduplication != null };
+    return { ...job, endConcernsOthers: latest?.endConcernsOthers ?? first?.deduplication != null };
   });
 };
 
@@ -208,7 +209,7 @@ const createDeduplicated = async (
 ): Promise<CreatedStateJob[]> => {
   await lockDeduplicationKeys(database, call.ctx, jobs);
   const duplicates = await findDuplicates(database, call, jobs);
-  // An id that is taken is an error whatever else is true of the job; those to be inserted are checked there.
+  // An id that is taken is an error for duplicates, too. The insert checks the others.
   const known = await getJobs(database, {
     ctx: call.ctx,
     jobIds: [...duplicates.keys()].map(({ id }) => id),
@@ -230,8 +231,8 @@ const createDeduplicated = async (
 };
 
 /**
- * The database says only that something is taken. Which ids those are can be seen from outside the transaction, which the
- * conflict has spoiled; if none, another transaction has taken a place in a sequence, or has meanwhile let go of its ids.
+ * The error of the database does not say which ids are taken. They are looked up outside the transaction, which the conflict
+ * has aborted. If none is found, another transaction has taken a place in a sequence, or has been rolled back since.
  */
 const findTaken = async (database: Database, call: Call, jobs: readonly NewJob[]): Promise<string[]> => {
   const ids = jobs.map(({ id }) => id);
@@ -242,7 +243,7 @@ const findTaken = async (database: Database, call: Call, jobs: readonly NewJob[]
 
 export const createJobs = async (
   database: Database,
-  call: Call & { readonly jobs: readonly NewJob[] },
+  call: Call & CreateJobsCall,
 ): Promise<CreatedStateJob[]> => {
   const { jobs } = call;
   if (jobs.length === 0) return [];

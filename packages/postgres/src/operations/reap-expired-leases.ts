@@ -5,10 +5,10 @@ import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import { attemptsLeftSql, isExpired } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
-import { lockedColumns, toLockedJob } from "../lock-jobs.ts";
-import { spreadEnds } from "../dependants.ts";
+import { asStateJob, lockedColumns, toLockedJob } from "../lock-jobs.ts";
+import { settleDependants } from "../dependants.ts";
 
-// Overrides of `max_attempts` are two lists, of types and of numbers.
+// The numbers of attempts that handlers have are two lists, of types and of numbers.
 const reapSql = ({ schema, job }: Tables): string => `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
@@ -49,14 +49,14 @@ export const reapExpiredLeases = (database: Database, call: Call & ReapCall): Pr
       previouslyLeasedBy: textOrNull(row["previously_leased_by"]),
     }));
     const failed = reaped.map(({ job }) => job).filter(({ status }) => status === "failed");
-    const ends = await spreadEnds(
+    const consequences = await settleDependants(
       database,
       { ctx, now: Number(rows[0]?.["now"]) },
       { completed: [], failed },
     );
-    return reaped.map(({ job: { watched: _watched, ...job }, previouslyLeasedBy }) => ({
-      job,
+    return reaped.map(({ job, previouslyLeasedBy }) => ({
+      job: asStateJob(job),
       previouslyLeasedBy,
-      cascaded: ends.get(job.sequenceId)?.cascaded ?? [],
+      cascaded: consequences.get(job.sequenceId)?.cascaded ?? [],
     }));
   });

@@ -1,18 +1,17 @@
-import { type JobReference, type RedriveResult, referenceTo, type Schedule } from "leasehold/adapter";
+import { type JobReference, type RedriveCall, type RedriveResult, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { text } from "../sql/row-values.ts";
 import { nowSql } from "../sql/clock.ts";
-import type { Call, Context, Database } from "../database.ts";
+import type { Call, CallInTransaction, Context, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
 import { findCycle } from "../blocker-cycles.ts";
-import { lockKeys } from "../deduplication.ts";
+import { lockKeys, setDeduplicationLive } from "../deduplication.ts";
 import { currentJobIdSql } from "../lock-current-jobs.ts";
 import { type LockedJob, lockJobs } from "../lock-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
-import { lockDependants, setKeysOpen } from "../dependants.ts";
+import { lockDependants } from "../dependants.ts";
 
-type RedriveCall = Call & { readonly jobIds: readonly string[]; readonly schedule?: Schedule | undefined };
-type InTransaction = RedriveCall & { readonly ctx: Context };
+type InTransaction = CallInTransaction & RedriveCall;
 type Decision = Pick<RedriveResult, "kind" | "revived">;
 
 const reviveSql = ({ schema, job, idType }: Tables): string => `
@@ -44,7 +43,7 @@ const revive = async (database: Database, call: InTransaction, jobs: readonly Lo
       schedule !== undefined && "afterMs" in schedule ? schedule.afterMs : null,
     ],
   });
-  await setKeysOpen(database, { ctx: call.ctx, now: 0 }, jobs, true);
+  await setDeduplicationLive(database, call.ctx, jobs, true);
 };
 
 const exists = async (database: Database, ctx: Context, sql: string, jobId: string): Promise<boolean> => {
@@ -60,9 +59,9 @@ const hasFailedBlocker = async (database: Database, ctx: Context, job: LockedJob
   return exists(database, ctx, sql, job.id);
 };
 
-/** Whether an unfinished sequence other than the job's own has its key. Waits for whoever is just starting one. */
+/** Whether another unfinished sequence has the key of the job's own. Waits for transactions that are starting one. */
 const hasLiveDuplicate = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
-  if (!job.watched) return false;
+  if (!job.endConcernsOthers) return false;
   const [first] = await getJobs(database, { ctx, jobIds: [job.sequenceId] });
   if (first === undefined || first.deduplicationKey === null) return false;
   const { sequenceTypeName, deduplicationKey } = first;
@@ -74,7 +73,7 @@ const hasLiveDuplicate = async (database: Database, ctx: Context, job: LockedJob
   return exists(database, ctx, sql, first.id);
 };
 
-/** Since it failed, a sequence it waits for may have come to wait for its own. */
+/** A sequence that the job waits for may wait for the job's own sequence by now. */
 const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
   if (job.openBlockers === 0) return false;
   const rows = await database.query(ctx, {
@@ -85,7 +84,7 @@ const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJ
   return (await findCycle(database, ctx, job, blockerIds)) !== undefined;
 };
 
-/** The sequence is alive again: so are the jobs that only its failure had taken along, and theirs. */
+/** The sequence is alive again, so the jobs that failed only because of it are revived too, and so on through theirs. */
 const reviveDependants = async (
   database: Database,
   call: InTransaction,
@@ -107,17 +106,17 @@ const reviveDependants = async (
   return references;
 };
 
-/** Undefined while a blocker that another job of the call may bring back is still failed. */
+/** Undefined while a blocker is still failed: another job of the call may yet revive it. */
 const redrive = async (
   database: Database,
   call: InTransaction,
   jobId: string,
 ): Promise<Decision | undefined> => {
   const { ctx } = call;
-  const job = (await lockJobs(database, call, [jobId])).jobs.get(jobId)!;
-  // Alive by now: another job of this call brought it back.
-  if (job.status !== "failed") return { kind: "redriven", revived: [] };
-  // A job that waits whatever becomes of its blockers can wait again.
+  const job = (await lockJobs(database, call, [jobId])).jobs.get(jobId);
+  // Another job of this call has revived it already.
+  if (job === undefined || job.status !== "failed") return { kind: "redriven", revived: [] };
+  // A job that waits whatever happens to its blockers can wait again.
   if (job.onBlockerFailure === "fail" && (await hasFailedBlocker(database, ctx, job))) return undefined;
   if (await hasLiveDuplicate(database, ctx, job)) return { kind: "duplicate_live", revived: [] };
   if (await wouldWaitForItself(database, ctx, job)) return { kind: "blocker_cycle", revived: [] };
@@ -125,9 +124,11 @@ const redrive = async (
   return { kind: "redriven", revived: await reviveDependants(database, call, job.sequenceId) };
 };
 
-const isPlain = ({ watched, blockerCount }: LockedJob): boolean => !watched && blockerCount === 0;
+/** Neither waits for others nor is waited for. */
+const isPlain = ({ endConcernsOthers, blockerCount }: LockedJob): boolean =>
+  !endConcernsOthers && blockerCount === 0;
 
-export const redriveJobs = (database: Database, call: RedriveCall): Promise<RedriveResult[]> =>
+export const redriveJobs = (database: Database, call: Call & RedriveCall): Promise<RedriveResult[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const inTransaction = { ...call, ctx };
     const { jobs } = await lockJobs(database, inTransaction, call.jobIds);
@@ -141,7 +142,7 @@ export const redriveJobs = (database: Database, call: RedriveCall): Promise<Redr
     await revive(database, inTransaction, failed.filter(isPlain));
     for (const { id } of failed.filter(isPlain)) decided.set(id, { kind: "redriven", revived: [] });
 
-    // Rounds, so that a job named together with its blocker is revived whichever of the two comes first.
+    // In rounds, so that a job that is named together with its blocker is revived whichever of the two comes first.
     let undecided = failed.filter((job) => !isPlain(job)).map(({ id }) => id);
     for (let before = -1; before !== undecided.length;) {
       before = undecided.length;
