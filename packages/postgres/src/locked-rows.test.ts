@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "v
 import type { PgStateAdapter } from "./state-adapter.ts";
 import { createPgFixture, type Fixture } from "./testing/fixtures.ts";
 import { claim, completionOf, newJob } from "./testing/test-jobs.ts";
+import { until } from "./testing/until.ts";
 
 let fixture: Fixture;
 let adapter: PgStateAdapter;
@@ -106,5 +107,70 @@ describe("a row that another transaction has locked", () => {
     const prune = () => adapter.pruneSequences({ rules, limit: 10, after: null });
     expect(await whileLocked(jobs[0]!, prune)).toMatchObject({ deletedJobs: 1 });
     expect(await prune()).toMatchObject({ deletedJobs: 1 });
+  });
+});
+
+describe("what the adapter has locked", () => {
+  const isFree = async ({ id }: { readonly id: string }): Promise<boolean> => {
+    const { rows } = await other.query(
+      `SELECT FROM ${fixture.schema}.job WHERE id = $1 FOR UPDATE SKIP LOCKED`,
+      [id],
+    );
+    return rows.length === 1;
+  };
+
+  /** A statement of the adapter's waits for a row that another transaction has locked. */
+  const isWaiting = async (): Promise<boolean> => {
+    const { rows } = await other.query(
+      `SELECT FROM pg_locks AS waiting JOIN pg_locks AS held USING (pid)
+       WHERE NOT waiting.granted AND held.relation = $1::regclass`,
+      [`${fixture.schema}.job`],
+    );
+    return rows.length > 0;
+  };
+
+  it("is locked for everybody else until the transaction ends", async () => {
+    await start(1);
+    const [job] = await claim(adapter, { limit: 1 });
+    await adapter.runInTransaction(async (ctx) => {
+      await adapter.lockJob({ jobId: job!.id, leaseToken: job!.leaseToken!, ctx });
+      expect(await isFree(job!)).toBe(false);
+    });
+    expect(await isFree(job!)).toBe(true);
+  });
+
+  it("is locked in the order of ids, so that two commits never wait for each other", async () => {
+    await start(2);
+    const jobs = await claim(adapter, { limit: 2 });
+    const [lower, higher] = jobs.toSorted((one, two) => (one.id < two.id ? -1 : 1));
+    const committing = await whileLocked(lower!, async () => {
+      const results = adapter.commitOutcomes({ outcomes: [higher!, lower!].map(completionOf) });
+      await until(isWaiting, "the commit waits for the first row");
+      expect(await isFree(higher!)).toBe(true);
+      return { results };
+    });
+    expect((await committing.results).map(({ kind }) => kind)).toEqual(["applied", "applied"]);
+  });
+
+  it("is the job that follows, where a sequence was continued while its lock was awaited", async () => {
+    await start(1);
+    const [first] = await claim(adapter, { limit: 1 });
+    const next = newJob({ sequenceId: first!.id, rootSequenceId: first!.id, sequenceIndex: 1 });
+    const continuation = {
+      kind: "complete",
+      output: null,
+      continuedToId: next.id,
+      completedBy: null,
+    } as const;
+    const { cancelling } = await adapter.runInTransaction(async (ctx) => {
+      await adapter.lockJob({ jobId: first!.id, leaseToken: first!.leaseToken!, ctx });
+      const results = adapter.cancelSequences({ sequenceIds: [first!.id], error: "enough" });
+      await until(isWaiting, "the cancellation waits for the job");
+      await adapter.createJobs({ jobs: [next], ctx });
+      const { id: jobId, leaseToken } = first!;
+      await adapter.commitOutcomes({ outcomes: [{ ...continuation, jobId, leaseToken }], ctx });
+      return { cancelling: results };
+    });
+    expect(await cancelling).toMatchObject([{ kind: "cancelled", changed: true, job: { id: next.id } }]);
   });
 });

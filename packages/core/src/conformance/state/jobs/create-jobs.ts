@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import type { NewJob } from "../../../contracts/state-adapter.ts";
+import type { StateJob } from "../../../model/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
@@ -181,6 +183,38 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
       },
     );
     assert.deepEqual(await adapter.getJobs({ jobIds: [fresh.id, one.id, two.id] }), [undefined, ...stored]);
+  });
+
+  test("names only the taken ids, also of jobs that its own transaction has created", async ({
+    adapter,
+    newJob,
+  }) => {
+    const [known, fresh] = [newJob(), newJob()];
+    const creating = adapter.runInTransaction(async (ctx) => {
+      await adapter.createJobs({ jobs: [known], ctx, now: baseTime });
+      await adapter.createJobs({ jobs: [fresh, known], ctx, now: baseTime });
+    });
+    await assert.rejects(creating, { code: "JobAlreadyExists", ids: [known.id] });
+  });
+
+  test("refuses a place in a sequence that is taken, and names the job that wanted it", async (scenario) => {
+    const { adapter } = scenario;
+    const [continued, other] = await scenario.startMany([{}, {}]);
+    const next = {
+      sequenceTypeName: continued!.sequenceTypeName,
+      sequenceIndex: 1,
+      sequenceCreatedAt: baseTime,
+    };
+    const nextOf = ({ sequenceId }: StateJob): NewJob =>
+      scenario.newJob({ ...next, sequenceId, rootSequenceId: sequenceId });
+    await adapter.createJobs({ jobs: [nextOf(continued!)], now: baseTime });
+
+    const [wrong, right] = [nextOf(continued!), nextOf(other!)];
+    await assert.rejects(adapter.createJobs({ jobs: [wrong, right], now: baseTime }), {
+      code: "JobAlreadyExists",
+      ids: [wrong.id],
+    });
+    assert.deepEqual(await adapter.getJobs({ jobIds: [wrong.id, right.id] }), [undefined, undefined]);
   });
 
   test("refuses the same id twice in one call", async ({ adapter, newJob }) => {

@@ -49,6 +49,19 @@ export const describeLockJob = ({ test }: StateSuite): void => {
     assert.equal((await scenario.reload(running)).completedAt, late);
   });
 
+  test("so can one whose end others wait for", async (scenario) => {
+    const { adapter } = scenario;
+    const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
+    const waiting = await scenario.startBlocked([running]);
+    const results = await adapter.runInTransaction(async (ctx) => {
+      await adapter.lockJob({ jobId: running.id, leaseToken: running.leaseToken ?? "", ctx, now: baseTime });
+      const outcomes = [{ ...outcomeOf(running, completion), locked: true }];
+      return adapter.commitOutcomes({ outcomes, ctx, now: baseTime + 5_000 });
+    });
+    assert.equal(results[0]?.kind, "applied");
+    assert.equal((await scenario.reload(waiting)).status, "pending");
+  });
+
   test("nobody can take a locked job over, even when its lease has run out", async (scenario) => {
     const { adapter } = scenario;
     const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
