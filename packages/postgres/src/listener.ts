@@ -13,7 +13,7 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  /** Resolves when the first session listens, or after a while when none can be had: hints are not worth waiting for. */
+  /** Resolves when the first session listens, or after a while when none can be had: notifications are not worth waiting for. */
   readonly started: Promise<void>;
   close(): Promise<void>;
 }
@@ -22,6 +22,9 @@ const firstSessionMs = 2_000;
 const subscribeDeadlineMs = 10_000;
 const shortestPauseMs = 50;
 const longestPauseMs = 2_000;
+const closeDeadlineMs = 1_000;
+
+const timeout = (what: string, ms: number) => (): Error => new BrokerTimeoutError(what, ms);
 
 /**
  * Keeps a session listening for as long as it is open:
@@ -52,6 +55,10 @@ export const openListener = ({
       () => {},
     );
 
+  /** Closing a connection whose other end is gone can take for ever. */
+  const end = (subscription: PgSubscription): Promise<void> =>
+    withDeadline(subscription.close(), closeDeadlineMs, timeout("Closing", closeDeadlineMs)).catch(() => {});
+
   /** One session, from its beginning to its end. */
   const listenOnce = async (): Promise<void> => {
     let lose: (error: unknown) => void = () => {};
@@ -65,7 +72,7 @@ export const openListener = ({
       subscription = await withDeadline(
         subscribing,
         subscribeDeadlineMs,
-        () => new BrokerTimeoutError("LISTEN", subscribeDeadlineMs),
+        timeout("LISTEN", subscribeDeadlineMs),
       );
     } catch (error) {
       // One that comes too late is not wanted any more.
@@ -81,22 +88,13 @@ export const openListener = ({
         await Promise.race([pause(heartbeatMs), lost]);
         if (closing.signal.aborted) break;
         await Promise.race([
-          withDeadline(
-            subscription.ping(),
-            heartbeatMs,
-            () => new BrokerTimeoutError("The listening connection", heartbeatMs),
-          ),
+          withDeadline(subscription.ping(), heartbeatMs, timeout("The listening connection", heartbeatMs)),
           lost,
         ]);
       }
     } finally {
       current = undefined;
-      // Closing a connection whose other end is gone can take for ever.
-      await withDeadline(
-        subscription.close(),
-        heartbeatMs,
-        () => new BrokerTimeoutError("Closing", heartbeatMs),
-      ).catch(() => {});
+      await end(subscription);
     }
   };
 
@@ -127,7 +125,7 @@ export const openListener = ({
     ]),
     close: async () => {
       closing.abort();
-      await current?.close().catch(() => {});
+      if (current) await end(current);
       await running;
     },
   };

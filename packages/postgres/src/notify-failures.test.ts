@@ -27,7 +27,7 @@ describe("notifications", () => {
     let heard = 0;
     await adapter.listenJobScheduled(null, () => (heard += 1));
     await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
-    await until(() => heard > 0, "the hint has arrived");
+    await until(() => heard > 0, "the notification has arrived");
     await kit.close();
     await adapter.close();
     await idle.end();
@@ -67,7 +67,7 @@ describe("notifications", () => {
     const kit = await openKit({ url, leasehold: { notifyAdapter } });
     const sequences = Array.from({ length: 5_000 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
     await kit.leasehold.startJobSequences({ sequences });
-    await until(() => payloads.length > 0, "a hint was sent");
+    await until(() => payloads.length > 0, "a notification was sent");
     expect(payloads).toHaveLength(1);
     expect(payloads[0]!.length).toBeLessThan(100);
     await notifyAdapter.close();
@@ -88,7 +88,7 @@ describe("a listening connection", () => {
   });
 
   const heartbeatMs = 400;
-  const open = async () => {
+  const open = async (settings: { channelPrefix?: string; heartbeatMs?: number } = {}) => {
     const heard: number[] = [];
     const lost: number[] = [];
     const adapter = await createPgNotifyAdapter({
@@ -98,6 +98,7 @@ describe("a listening connection", () => {
       }),
       channelPrefix: newSchemaName(),
       heartbeatMs,
+      ...settings,
       onError: () => lost.push(performance.now()),
     });
     await adapter.listenJobScheduled(["work"], () => heard.push(performance.now()));
@@ -108,23 +109,36 @@ describe("a listening connection", () => {
     const { adapter, heard, lost } = await open();
     proxy.blackHole();
     const since = performance.now();
-    // Lost with the connection that it goes out through; those after it find another way.
-    const unheard = adapter.notifyJobScheduled("work", 1).catch(() => {});
-    await adapter.notifyJobScheduled("work", 1);
     proxy.heal();
     await until(() => lost.length > 0, "the loss was noticed");
-    await unheard;
     expect(lost[0]! - since).toBeLessThan(2 * heartbeatMs + 300);
     await until(() => heard.length > 0, "the worker was told to look");
     expect(heard[0]! - since).toBeLessThan(2 * heartbeatMs + 2_000);
     // And it listens again.
     const before = heard.length;
     await adapter.notifyJobScheduled("work", 1);
-    await until(() => heard.length > before, "the next hint has arrived");
+    await until(() => heard.length > before, "the next notification has arrived");
     await adapter.close();
   });
 
-  it("that is cut, or refused for a while, comes back by itself", async () => {
+  it("whose other end is gone keeps neither a notification from the others nor the adapter from closing", async () => {
+    const channelPrefix = newSchemaName();
+    // Nobody finds out while the test runs.
+    const { adapter } = await open({ channelPrefix, heartbeatMs: 3_600_000 });
+    const peer = await createPgNotifyAdapter({
+      notifyProvider: createPgNotifyProvider({ pool }),
+      channelPrefix,
+    });
+    let heard = 0;
+    await peer.listenJobScheduled(["work"], () => (heard += 1));
+    proxy.blackHole();
+    // The first goes out through the dead connection, the second past it.
+    await Promise.all([adapter.notifyJobScheduled("work", 1), adapter.notifyJobScheduled("work", 1)]);
+    await until(() => heard >= 2, "both have arrived");
+    await Promise.all([adapter.close(), peer.close()]);
+  });
+
+  it("that is cut, or refused for a while, comes back on its own", async () => {
     const { adapter, heard, lost } = await open();
     proxy.refuse(true);
     proxy.cut();
@@ -133,7 +147,7 @@ describe("a listening connection", () => {
     await until(() => heard.length > 0, "the worker was told to look");
     const before = heard.length;
     await adapter.notifyJobScheduled("work", 1);
-    await until(() => heard.length > before, "the next hint has arrived");
+    await until(() => heard.length > before, "the next notification has arrived");
     await adapter.close();
   });
 });

@@ -1,4 +1,4 @@
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { BrokerTimeoutError, InvalidOptionError, requireOptions, withDeadline } from "leasehold/adapter";
 import {
   type PgNotifyProvider,
   type PgSubscription,
@@ -30,7 +30,7 @@ export interface PgDedicatedClientLike extends PgListeningClientLike {
 }
 
 export interface PgNotifyProviderOptions {
-  /** Yours. Without `createClient` one of its clients is kept to listen; until there is one, hints are sent through it. */
+  /** Yours. Without `createClient` one of its clients is kept to listen; until there is one, notifications are sent through it. */
   readonly pool: PgNotifyPoolLike;
   /**
    * Makes the client that listens, not yet connected: `() => new pg.Client(…)`. Needed when the pool goes through a
@@ -45,6 +45,10 @@ interface Session {
   readonly client: PgListeningClientLike;
   end(): Promise<void>;
 }
+
+// The transaction does not wait for the disk, so a server that is well answers within a few milliseconds.
+const longestAnswerMs = 250;
+const noAnswer = (): Error => new BrokerTimeoutError("NOTIFY", longestAnswerMs);
 
 /** A notify provider over `pg`. */
 export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNotifyProvider => {
@@ -61,7 +65,8 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
 
-  // It has little else to do, so hints go out through it, one at a time: they then take no connection from the work.
+  // The listening client has little else to do. So notifications go out through it, one at a time, and take no
+  // connection from the work.
   let listening: PgListeningClientLike | undefined;
   let isSending = false;
 
@@ -132,11 +137,11 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
         return;
       }
       isSending = true;
-      try {
-        await listening.query(statement);
-      } finally {
+      const sent = listening.query(statement).finally(() => {
         isSending = false;
-      }
+      });
+      // A connection whose other end is gone never answers. Whoever hears the notification twice looks once too often.
+      await withDeadline(sent, longestAnswerMs, noAnswer).catch(() => pool.query(statement));
     },
     subscribe,
   };
