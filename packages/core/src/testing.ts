@@ -2,6 +2,11 @@ export { type FastCheck, modelConformance, type ModelConformanceOptions } from "
 export { nthCallConformance, type NthCallFixture, type NthCallOptions } from "./conformance/nth-call.ts";
 export { notifyAdapterConformance } from "./conformance/notify-adapter.ts";
 export type { NotifyAdapterFixture } from "./conformance/notify-fixture.ts";
+export { notifyTransportConformance } from "./conformance/notify-transport.ts";
+export type {
+  NotifyTransportFixture,
+  NotifyTransportsUnderTest,
+} from "./conformance/notify-transport-fixture.ts";
 export type { ConformanceRunner } from "./conformance/runner.ts";
 export type { ScenarioFixture, ScenarioStores } from "./conformance/scenario-fixture.ts";
 export { scenarioConformance } from "./conformance/scenario-suite.ts";

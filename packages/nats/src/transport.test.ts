@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { type NatsServer, startNats } from "@leasehold/test-servers";
 import { Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
-import { notifyAdapterConformance } from "leasehold/testing";
+import { notifyTransportConformance } from "leasehold/testing";
 import { connect as connectOlder } from "nats";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { NatsClient, NatsKv } from "./client.ts";
-import { createNatsNotifyAdapter } from "./notify-adapter.ts";
+import { checkOptions } from "./options.ts";
+import { createNatsTransport } from "./transport.ts";
 
 interface Connected {
   readonly nc: NatsClient;
@@ -56,31 +57,24 @@ const connectors: readonly (readonly [string, () => Promise<Connected>])[] = [
 ];
 
 for (const [name, connectOne] of connectors) {
-  describe(`notify adapter over ${name}`, () => {
+  describe(`transport over ${name}`, () => {
     let connections: Promise<Connected[]> | undefined;
 
     afterAll(async () => {
       for (const { close } of (await connections) ?? []) await close();
     });
 
-    notifyAdapterConformance(
+    notifyTransportConformance(
       { describe, it, afterAll },
       {
         countsHints: name.includes("bucket"),
         create: async () => {
           connections ??= Promise.all([connectOne(), connectOne()]);
           const subjectPrefix = `test-${randomUUID()}`;
-          const adapters = (await connections).map(({ nc, kv }) =>
-            createNatsNotifyAdapter({ nc, kv, subjectPrefix }),
+          const [transport, peer] = (await connections).map(({ nc, kv }) =>
+            createNatsTransport(checkOptions({ nc, kv, subjectPrefix })),
           );
-          const [adapter, peer] = await Promise.all(adapters);
-          return {
-            adapter: adapter!,
-            peer: peer!,
-            destroy: async () => {
-              await Promise.all([adapter!.close(), peer!.close()]);
-            },
-          };
+          return { transport: transport!, peer: peer!, destroy: async () => {} };
         },
       },
     );

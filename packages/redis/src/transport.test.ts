@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { type RedisServer, startRedis } from "@leasehold/test-servers";
 import { Redis } from "ioredis";
-import { notifyAdapterConformance } from "leasehold/testing";
+import { notifyTransportConformance } from "leasehold/testing";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { createRedisNotifyAdapter } from "./notify-adapter.ts";
+import { checkOptions } from "./options.ts";
 import type { RedisNotifyProvider } from "./provider.ts";
 import { createIoredisNotifyProvider } from "./providers/ioredis.ts";
 import { createNodeRedisNotifyProvider } from "./providers/node-redis.ts";
+import { createRedisTransport } from "./transport.ts";
 
 interface Connected {
   readonly provider: RedisNotifyProvider;
@@ -40,7 +41,7 @@ const connectors: readonly (readonly [string, () => Promise<Connected>])[] = [
 ];
 
 for (const [name, connect] of connectors) {
-  describe(`notify adapter over ${name}`, () => {
+  describe(`transport over ${name}`, () => {
     let connections: Promise<[Connected, Connected]> | undefined;
     const connectOnce = (): Promise<[Connected, Connected]> => Promise.all([connect(), connect()]);
 
@@ -48,25 +49,17 @@ for (const [name, connect] of connectors) {
       for (const { close } of (await connections) ?? []) close();
     });
 
-    notifyAdapterConformance(
+    notifyTransportConformance(
       { describe, it, afterAll },
       {
         countsHints: true,
         create: async () => {
           connections ??= connectOnce();
           const channelPrefix = `test-${randomUUID()}`;
-          const [adapter, peer] = await Promise.all(
-            (await connections).map(({ provider }) =>
-              createRedisNotifyAdapter({ notifyProvider: provider, channelPrefix }),
-            ),
+          const [transport, peer] = (await connections).map(({ provider }) =>
+            createRedisTransport(checkOptions({ notifyProvider: provider, channelPrefix })),
           );
-          return {
-            adapter: adapter!,
-            peer: peer!,
-            destroy: async () => {
-              await Promise.all([adapter!.close(), peer!.close()]);
-            },
-          };
+          return { transport: transport!, peer: peer!, destroy: async () => {} };
         },
       },
     );
