@@ -2,6 +2,8 @@ export { type FastCheck, modelConformance, type ModelConformanceOptions } from "
 export { nthCallConformance, type NthCallFixture, type NthCallOptions } from "./conformance/nth-call.ts";
 export { notifyAdapterConformance } from "./conformance/notify-adapter.ts";
 export type { NotifyAdapterFixture } from "./conformance/notify-fixture.ts";
+export { brokerConformance } from "./conformance/notify-broker.ts";
+export type { BrokerConnections, BrokerFixture } from "./conformance/notify-broker-fixture.ts";
 export { notifyTransportConformance } from "./conformance/notify-transport.ts";
 export type {
   NotifyTransportFixture,
