@@ -45,8 +45,8 @@ import type {
 } from "./model/job-type-navigation.ts";
 
 /**
- * What `createLeasehold` returns. Underneath is an engine without types; this interface is all that stands between a
- * wrong call and the database.
+ * What `createLeasehold` returns: it starts, waits for, reads and operates jobs, and creates workers. Its types come from
+ * your job types and your state adapter.
  */
 export type Leasehold<TDefs, TStateAdapter extends AnyStateAdapter> = LeaseholdApi<
   TDefs,
@@ -55,14 +55,14 @@ export type Leasehold<TDefs, TStateAdapter extends AnyStateAdapter> = LeaseholdA
 >;
 
 /**
- * The same by transaction context and id type rather than by adapter.
+ * `Leasehold` by transaction context and id type instead of by adapter.
  *
- * Wherever a method takes the transaction context, spread it in beside the options to make the call part of that
- * transaction. Left out, the call belongs to the transaction whose callback it is made in (`runInTransaction`,
- * `startBlockers`, `prepare`, `complete`), and elsewhere it is a transaction of its own.
+ * To make a call part of a transaction, spread the transaction context in beside the options. Without it, a call inside the
+ * callback of `runInTransaction`, `startBlockers`, `prepare` or `complete` belongs to that transaction. Everywhere else it is
+ * a transaction of its own.
  */
 export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
-  /** Starts a sequence with a job of this type. */
+  /** Starts a job: the first of a new sequence. Also available as `start`. */
   startJobSequence<TTypeName extends JobTypeNames<TDefs>["all"]>(
     options: StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"],
   ): Promise<StartedJobSequence<TJobId, TDefs, TTypeName>>;
@@ -70,21 +70,22 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /** Short for `startJobSequence`. */
   start: LeaseholdApi<TDefs, TTxContext, TJobId>["startJobSequence"];
 
-  /** Starts many sequences, all or none: in one store call, unless some of them have blockers to be started. */
+  /** Starts many sequences, all or none. It is one store call, unless some of them have blockers. */
   startJobSequences<
     TItems extends readonly BulkStartOptions<TDefs, TTxContext, TJobId, JobTypeNames<TDefs>["external"]>[],
   >(
     options: { readonly sequences: readonly [...TItems] } & TransactionOption<TTxContext>,
   ): Promise<StartedJobSequences<TJobId, TDefs, TItems>>;
 
-  /** Completes jobs of a sequence from outside any worker: an approval, a webhook. */
+  /** Completes jobs of a sequence without a worker: for approvals, webhooks and the like. */
   completeJobSequence<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: CompleteJobSequenceOptions<TDefs, TTxContext, TJobId, TTypeName>,
   ): Promise<JobSequenceOf<TJobId, TDefs, TTypeName>>;
 
   /**
-   * Waits for a sequence to end. Rejects with `JobSequenceFailedError` as soon as it has failed, and with
-   * `WaitForJobSequenceCompletionTimeoutError` when it takes too long. A sequence from another call can be spread in.
+   * Waits until a sequence has completed. Rejects with `JobSequenceFailedError` as soon as it has failed, and with
+   * `WaitForJobSequenceCompletionTimeoutError` when it takes too long. You can pass the sequence that `startJobSequence`
+   * returned. Also available as `waitFor`.
    */
   waitForJobSequenceCompletion<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: WaitOptions<TJobId, TTypeName>,
@@ -93,38 +94,43 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /** Short for `waitForJobSequenceCompletion`. */
   waitFor: LeaseholdApi<TDefs, TTxContext, TJobId>["waitForJobSequenceCompletion"];
 
-  /** Fails the current job of each sequence with `cancelled`; a running one is aborted. */
+  /** Ends sequences early: the current job fails with `cancelled`, and its handler is aborted if it runs. */
   cancelJobSequences(
     options: {
+      /** The ids of the sequences. */
       readonly ids: readonly TJobId[];
+      /** Stored as the error message of the jobs. */
       readonly reason?: string | undefined;
     } & TransactionOption<TTxContext>,
   ): Promise<readonly CancelledJobSequence<TJobId>[]>;
 
-  /** Revives failed jobs, by id or by filter, and what failed because of them. */
+  /** Runs failed jobs again, by id or by filter, together with the jobs that failed because of them. */
   redriveJobs(
     options: RedriveOptions<TDefs, TJobId> & TransactionOption<TTxContext>,
   ): Promise<RedriveReport<TJobId>>;
 
-  /** Removes whole trees of sequences, whatever their state. */
+  /** Deletes whole trees of sequences, whatever their status. */
   deleteJobSequences(
-    options: { readonly rootSequenceIds: readonly TJobId[] } & TransactionOption<TTxContext>,
+    options: {
+      /** The ids of the sequences at the top of the trees. */
+      readonly rootSequenceIds: readonly TJobId[];
+    } & TransactionOption<TTxContext>,
   ): Promise<{ readonly deletedJobs: number }>;
 
-  /** Removes trees of sequences that finished long ago, in batches, each a transaction of its own. */
+  /** Deletes trees that finished long ago, in batches, each in a transaction of its own. */
   pruneJobSequences(options: PruneOptions): Promise<{ readonly deletedJobs: number }>;
 
   /**
-   * Runs the callback in a transaction and tells waiting workers once it has committed. With an `isolationLevel` of
-   * `repeatable read` or `serializable` the callback is run again, up to ten times in all, when the store rolls the
-   * transaction back for the sake of others.
+   * Runs the callback in a transaction and notifies workers once it has committed. With the `isolationLevel`
+   * `repeatable read` or `serializable`, the callback runs again, up to ten times in all, when the store rolls the transaction
+   * back because of a conflict with another one.
    */
   runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>, options?: TransactionOptions): Promise<T>;
 
-  /** Around a transaction opened elsewhere: tells waiting workers once the callback has succeeded. */
+  /** Put it around a transaction that you open yourself: it notifies workers once the callback has succeeded. */
   withNotify<T>(callback: () => Promise<T>): Promise<T>;
 
-  /** With `typeName` the job must be of that type. */
+  /** Reads one job; undefined if there is none. With `typeName` it must be of that type. */
   getJob<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
     options: {
       readonly id: TJobId;
@@ -132,7 +138,7 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     } & TransactionOption<TTxContext>,
   ): Promise<JobOf<TJobId, TDefs, TTypeName> | undefined>;
 
-  /** With `typeName` the sequence must be of that type. */
+  /** Reads one sequence; undefined if there is none. With `typeName` it must be of that type. */
   getJobSequence<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
     options: {
       readonly id: TJobId;
@@ -140,12 +146,12 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     } & TransactionOption<TTxContext>,
   ): Promise<JobSequenceOf<TJobId, TDefs, TTypeName> | undefined>;
 
-  /** One page of jobs, typed by the `typeName` and `status` asked for. */
+  /** Reads one page of jobs, typed by the `typeName` and `status` asked for. */
   listJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>, TStatus extends JobStatus = JobStatus>(
     options?: ListJobsOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
   ): Promise<JobListing<ListedJob<TDefs, TJobId, TTypeName, TStatus>>>;
 
-  /** One page of sequences, typed by the `typeName` and `status` asked for. */
+  /** Reads one page of sequences, typed by the `typeName` and `status` asked for. */
   listJobSequences<
     TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>,
     TStatus extends JobSequenceStatus = JobSequenceStatus,
@@ -153,45 +159,44 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     options?: ListJobSequencesOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
   ): Promise<JobSequenceListing<ListedJobSequence<TDefs, TJobId, TTypeName, TStatus>>>;
 
-  /** The jobs of one sequence in the order they ran. */
+  /** Reads one page of the jobs of a sequence, in the order they ran. */
   listSequenceJobs<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
     options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & PageOptions &
       TransactionOption<TTxContext>,
   ): Promise<JobListing<JobOf<TJobId, TDefs, SequenceJobTypes<TDefs, TTypeName>, TTypeName>>>;
 
-  /** The sequences a job was made to wait for, in the order given. */
+  /** Reads the sequences that a job waits for, or waited for, in the order of `startBlockers`. */
   getJobBlockers(
     options: { readonly id: TJobId } & TransactionOption<TTxContext>,
   ): Promise<readonly JobSequenceOf<TJobId, TDefs, ExternalJobTypeName<TDefs>>[]>;
 
-  /** The jobs that were made to wait for a sequence, oldest first, whether they still wait or not. */
+  /** Reads one page of the jobs that wait for a sequence, or waited for it, oldest first. */
   listBlockedJobs(
     options: { readonly id: TJobId } & PageOptions & TransactionOption<TTxContext>,
   ): Promise<JobListing<JobOf<TJobId, TDefs, JobTypeName<TDefs>>>>;
 
-  /** How many jobs there are of each queue, type and status; rows without any are left out. */
+  /** Counts jobs by queue, type and status. Counts of zero are left out. */
   countJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
     options?: JobFilterOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
   ): Promise<readonly JobCountRow<TTypeName>[]>;
 
-  /** Says why a job is not running, or what became of it. */
+  /** Answers "why is this job not running?", or says what became of it. */
   explainJob(
     options: { readonly id: TJobId } & TransactionOption<TTxContext>,
   ): Promise<JobExplanation<TJobId>>;
 
-  /** Defines a worker: add handlers with `implementJobType`, then `start` it. */
+  /** Defines a worker: add handlers with `implementJobType`, then call `start`. */
   createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
-  /** The present by the store's clock, the one that schedules, leases and timestamps go by. */
+  /** Reads the store's clock, which decides on schedules, leases and timestamps. */
   getTime(options?: TransactionOption<TTxContext>): Promise<Date>;
 
   /**
-   * Ends the use of this Leasehold: stops its workers as `stop` does, then sends the notifications that are still to be
-   * sent. Calls that come later, and `waitFor…` calls that still wait, fail with `LeaseholdClosedError`. May be called
-   * again.
+   * Stops the workers of this Leasehold, as `stop` does, and sends the notifications that are still waiting. Later calls,
+   * and calls of `waitFor` that still wait, fail with `LeaseholdClosedError`. Calling `close` again does no harm.
    *
-   * The adapters stay open, since others may share them: close those you created afterwards, and after them the pool or
-   * the connection that you gave them.
+   * The adapters stay open, since others may share them. Close those you created afterwards, and last the pool or
+   * connection that you gave them.
    */
   close(options?: StopOptions): Promise<void>;
 

@@ -30,33 +30,37 @@ import {
   requireOptions,
 } from "./model/option-checks.ts";
 
+/** The argument of `createLeasehold`. */
 export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> {
+  /** Where jobs are stored. */
   readonly stateAdapter: TStateAdapter;
-  /** From `defineUnionJobTypes` or `defineJobTypes`. */
+  /** Your job types, from `defineJobTypes` or `defineUnionJobTypes`. */
   readonly jobTypes: JobTypes<TDefs>;
   /**
-   * Carries hints between processes. Default: none, and jobs started in other processes are found by polling. Within
-   * this process hints always go at once, between all that share the state adapter.
+   * Sends notifications to other processes. Default: none, so that other processes find new jobs by polling. Within this
+   * process, all that share the state adapter are always notified at once.
    */
   readonly notifyAdapter?: NotifyAdapter | undefined;
+  /** Gets events, for metrics and traces. */
   readonly observabilityAdapter?: ObservabilityAdapter | undefined;
+  /** Called with each event that is worth a line. `createConsoleLog` prints them. */
   readonly log?: Log | undefined;
-  /** Turns inputs and outputs into stored text. Default: JSON that refuses what it would change. */
+  /** Encodes inputs and outputs as text. Default: JSON, which refuses values that it would change. */
   readonly codec?: Codec | undefined;
-  /** Default: 1 MiB each for input, output and progress. */
+  /** The largest input, output or progress value, in bytes. Default: 1 MiB each. */
   readonly maxPayloadBytes?: number | undefined;
   /** How long the store may take to answer one call. Default: 10 seconds. */
   readonly storeDeadlineMs?: number | undefined;
-  /** How store calls that fail for a passing reason are repeated. */
+  /** How store calls that fail with a transient error are repeated. */
   readonly storeRetry?: Partial<StoreRetryOptions> | undefined;
-  /** For all jobs, unless something else is said for a type or a job. */
+  /** Defaults for all jobs. Job types, handlers and starts override them. */
   readonly defaults?: LeaseholdDefaults | undefined;
   /**
-   * Makes the ids of jobs that are started or continued without one: 1 to 200 characters that the store's id type can
-   * hold, never the same twice. Ids that rise with time are cheapest to store. Default: UUIDv7.
+   * Creates ids for jobs that are started or continued without one: 1 to 200 characters that fit the id type of the store,
+   * and never the same twice. Ids that increase with time are cheapest to store. Default: UUIDv7.
    */
   readonly createId?: (() => GetStateAdapterJobId<TStateAdapter>) | undefined;
-  /** Time, randomness and ids, for tests. */
+  /** The sources of time, randomness and ids, for tests. */
   readonly runtime?: Runtime | undefined;
 }
 
@@ -129,7 +133,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   };
 };
 
-/** Ids that are made for us are checked here, where the option can be named; stores check what their id type needs. */
+/** Checked here, where the option can be named. Stores check what their id type needs. */
 const parseCreateId = (createId: unknown, idGenerator: unknown): (() => string) | undefined => {
   const option = createId === undefined ? "stateAdapter.idGenerator" : "createId";
   const given = createId ?? idGenerator;
@@ -137,7 +141,7 @@ const parseCreateId = (createId: unknown, idGenerator: unknown): (() => string) 
   const create = requireFunction<() => unknown>(given, option);
   return () => {
     const id = create();
-    // A mistakenly async function must not take the process down with an unhandled rejection.
+    // If the function is async by mistake, its rejection must not end the process.
     if (id instanceof Promise) id.catch(() => undefined);
     return requireId(id, `${option}()`);
   };

@@ -343,14 +343,14 @@ export class UnknownJobTypeError extends LeaseholdError {
   }
 }
 
-/** A process function used `prepare`, `complete` or `continueWith` in a way the rules do not allow. */
+/** A handler used `prepare`, `complete` or `continueWith` in a way that is not allowed. */
 export class ProcessMisuseError extends LeaseholdError {
   constructor(message: string) {
     super("ProcessMisuse", message);
   }
 }
 
-/** The attempt is over (see `reason`), so what the process function still does has no effect. */
+/** The attempt is over (see `reason`), so what the handler still does has no effect. */
 export class JobAttemptEndedError extends LeaseholdError {
   readonly jobId: string;
   readonly reason: string;
@@ -371,7 +371,7 @@ export class JobTimeoutError extends LeaseholdError {
   }
 }
 
-/** Throw it in a process function to fail the job at once, without further attempts. */
+/** Throw it in a handler to fail the job at once, without further attempts. */
 export class UnrecoverableJobError extends LeaseholdError {
   constructor(message: string, options?: ErrorOptions) {
     super("UnrecoverableJob", message, options);

@@ -19,7 +19,7 @@ export type {
   MiddlewareContext,
   Prepare,
   PrepareOptions,
-  ProcessFunction,
+  JobHandler,
   ProcessOptions,
 } from "./api/process.ts";
 export type {

@@ -32,7 +32,7 @@ type Untyped<TApi> = {
     : never;
 };
 
-/** Connects job types to a store. The result starts, steers and reads jobs, and creates workers. */
+/** Connects job types to a store. The result starts, reads and operates jobs, and creates workers. */
 export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapter>(
   options: LeaseholdOptions<TDefs, TStateAdapter>,
 ): Promise<Leasehold<TDefs, TStateAdapter>> => {

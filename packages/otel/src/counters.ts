@@ -112,8 +112,8 @@ const detailedCounters: {
   ],
   notifyContextAbsence: [
     "notify_adapter.context_absence",
-    "{hint}",
-    "Hints left to polling because nobody could tell when the transaction committed",
+    "{notification}",
+    "Notifications not sent because nobody could tell when the transaction committed",
     ({ operation }) => ({ operation }),
   ],
   notifyAdapterError: [

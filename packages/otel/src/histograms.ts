@@ -26,7 +26,7 @@ export const createHistograms = (meter: Meter, prefix: string): ObservabilityAda
     "job_sequence.duration",
     "From the creation of a sequence to its completion",
   );
-  const attemptDuration = duration("job.attempt.duration", "How long the process function took");
+  const attemptDuration = duration("job.attempt.duration", "How long the handler took");
   const timeInQueue = duration("job.time_in_queue", "From when a job could run to when it was claimed");
   const claimSize = size("claim.batch_size", "Jobs that one claim brought; 0 when there was nothing to do");
   const commitSize = size("commit.batch_size", "Outcomes that were written together");

@@ -6,7 +6,7 @@ export interface OtelObservabilityAdapterOptions {
   readonly meter?: Meter | undefined;
   /** Default: `trace.getTracer("leasehold")`. */
   readonly tracer?: Tracer | undefined;
-  /** Stands before the names of all metrics but those of the messaging conventions. Default: `"leasehold"`. */
+  /** Put before the names of all metrics except those of the messaging conventions. Default: `"leasehold"`. */
   readonly metricPrefix?: string | undefined;
   /** Also emit the metrics that OpenTelemetry's messaging conventions name. Default: false. */
   readonly messagingMetrics?: boolean | undefined;

@@ -18,13 +18,13 @@ const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }
 /** Completed jobs are not counted: they are most of the table, and no backlog. */
 export const readStore = async (store: AnyStateAdapter, scanLimit: number): Promise<StoreReading> => {
   const now = await store.getTime();
-  const lanes = await requirePart(store, "statistics", "observeStore").measureBacklog({ cap: scanLimit });
+  const backlogs = await requirePart(store, "statistics", "observeStore").measureBacklog({ cap: scanLimit });
   const oldestRunnableAgeMs = new Map<string, number>();
   const expiredLeases = new Map<string, number>();
-  for (const { queue, oldestRunnableAt, expired } of lanes) {
+  for (const { queue, oldestRunnableAt, expired } of backlogs) {
     const age = oldestRunnableAt === null ? 0 : Math.max(0, now - oldestRunnableAt);
     oldestRunnableAgeMs.set(queue, Math.max(age, oldestRunnableAgeMs.get(queue) ?? 0));
     if (expired > 0) expiredLeases.set(queue, expired + (expiredLeases.get(queue) ?? 0));
   }
-  return { jobs: lanes.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases };
+  return { jobs: backlogs.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases };
 };

@@ -70,7 +70,7 @@ const show = (output: Output, findings: readonly Finding[]): void => {
 export const doctor = async (context: CommandContext, options: DoctorOptions): Promise<ExitCode> =>
   context.withStore({ migrated: false }, async (store, found) => {
     const { output } = context;
-    // What a check could not do is told in the driver's words.
+    // If a check fails, the message of the driver says why.
     const findings = (await examine(store, options, found)).map((finding) => ({
       ...finding,
       summary: output.redact(finding.summary),

@@ -29,10 +29,10 @@ const describe = (error: unknown): ErrorText => {
 };
 
 const shownFields = ["typeName", "id", "workerId", "attempt", "queue", "reason", "operation"];
-// A failed attempt is told with the place it was thrown; that a store cannot be reached needs no stack.
+// A failed attempt is printed with the place where it was thrown. An unreachable store needs no stack.
 const eventsWithFrames = new Set(["jobAttemptFailed", "jobAttemptErrorAfterCompletion", "workerError"]);
 
-/** Beyond so many jobs in a second their number is told, not each. */
+/** Beyond so many jobs in a second, only their number is printed. */
 const mostLinesPerSecond = 20;
 
 /** How long attempts take, by the events of their beginning and end. */

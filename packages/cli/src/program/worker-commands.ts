@@ -17,7 +17,7 @@ export const addWorkerCommands = (program: Command, run: Run): void => {
     )
     .option("--worker-id <id>", "the worker's name")
     .option("--lease <duration>", "how long it may be silent before others take its jobs", parseDuration)
-    .option("--poll-interval <duration>", "how often to look for jobs without being told", parseDuration)
+    .option("--poll-interval <duration>", "how often to look for jobs without a notification", parseDuration)
     .option("--stop-deadline <duration>", "how long running jobs may go on after a signal", parseDuration)
     .addOption(
       new Option("--log-level <level>", "what to print")

@@ -4,27 +4,34 @@ import type { JobFilterOptions } from "./queries.ts";
 
 /** The argument of `waitForJobSequenceCompletion`. */
 export interface WaitOptions<TJobId, TTypeName> {
-  /** The sequence. */
+  /** The id of the sequence. */
   readonly id: TJobId;
+  /** The type of its first job. */
   readonly typeName: TTypeName;
-  /** Default: 30 seconds. */
+  /** How long to wait at most. Default: 30 seconds. */
   readonly timeoutMs?: number | undefined;
   /** How often to look when no notification arrives. Default: 100 ms. */
   readonly pollIntervalMs?: number | undefined;
-  /** Ends the waiting, not the sequence; the promise rejects with the signal's reason. */
+  /** Stops waiting, and rejects with the reason of the signal. The sequence goes on. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What `cancelJobSequences` did with one sequence. */
 export interface CancelledJobSequence<TJobId> {
   readonly id: TJobId;
+  /** `"cancelled"`, also if it was cancelled before; else why it could not be. */
   readonly outcome: CancelResult["kind"];
 }
 
 /** The argument of `redriveJobs`: `ids` or `filter`. */
 export type RedriveOptions<TDefs, TJobId extends string> = (
-  | { readonly ids: readonly TJobId[]; readonly filter?: never }
   | {
-      /** Among failed jobs, so `status` is not part of it. */
+      /** The failed jobs to run again. */
+      readonly ids: readonly TJobId[];
+      readonly filter?: never;
+    }
+  | {
+      /** Which failed jobs to run again. */
       readonly filter: Omit<JobFilterOptions<TDefs, TJobId>, "status">;
       readonly ids?: never;
     }
@@ -33,33 +40,36 @@ export type RedriveOptions<TDefs, TJobId extends string> = (
   readonly dryRun?: boolean | undefined;
   /** With `filter`: how many jobs to redrive at most. Default: 10,000. */
   readonly limit?: number | undefined;
-  /** With `filter`: the `cursor` of the report before, to go on where that one met its limit. */
+  /** With `filter`: the `cursor` of the previous report, to continue where it reached its limit. */
   readonly cursor?: string | null | undefined;
-  /** None of them runs before. Default: they run now. */
+  /** When they may run. Default: now. */
   readonly schedule?: ScheduleOptions | undefined;
 };
 
+/** What `redriveJobs` did. */
 export interface RedriveReport<TJobId> {
+  /** The jobs that will run again. */
   readonly redriven: readonly {
     readonly jobId: TJobId;
     readonly sequenceId: TJobId;
-    /** Jobs that had failed because of this one, and are alive again; without those that were chosen themselves. */
+    /** Jobs that had failed because of this one and wait again. Jobs that were chosen themselves are not repeated. */
     readonly revivedJobIds: readonly TJobId[];
   }[];
+  /** The jobs that were left as they are, with the reason. */
   readonly skipped: readonly {
     readonly jobId: TJobId;
     readonly reason: Exclude<RedriveResult["kind"], "redriven">;
   }[];
-  /** Not null when the limit was met and the filter has more: pass it on to get those. */
+  /** Null when the filter has no more jobs. Otherwise pass it to the next call to continue. */
   readonly cursor: string | null;
 }
 
 /** The argument of `pruneJobSequences`. */
 export interface PruneOptions {
-  /** Counted from the end of the last sequence of a tree. */
+  /** How long ago the last sequence of a tree must have finished. */
   readonly olderThanMs: number;
-  /** Default: only `"completed"` ones. */
+  /** Which trees to delete. Default: `["completed"]`, trees without failed sequences. */
   readonly statuses?: readonly ("completed" | "failed")[] | undefined;
-  /** How many trees go in one transaction. Default: 2,000. */
+  /** How many trees are deleted in one transaction. Default: 2,000. */
   readonly batchSize?: number | undefined;
 }

@@ -151,7 +151,7 @@ union.createWorker().implementJobType({
 
 union.createWorker().implementJobType({
   typeName: "fetch-page",
-  // @ts-expect-error a continuation is made inside `complete`, not returned from the process function
+  // @ts-expect-error a continuation is made inside `complete`, not returned from the handler
   process: async ({ complete }) => {
     let leaked;
     await complete(async ({ continueWith }) => {

@@ -7,17 +7,17 @@ import type { InputOption, JobOptions, StartBlockersOption } from "./start-optio
 declare const completion: unique symbol;
 declare const continuation: unique symbol;
 
-/** The job has been completed by `complete`; a process function returns it instead of an output. */
+/** What `complete` resolves to. The handler returns it instead of an output. */
 export interface JobCompletion<TTypeName> {
   readonly [completion]: TTypeName;
 }
 
-/** The sequence goes on with a job of type `TTypeName`; the callback of `complete` returns it instead of an output. */
+/** What `continueWith` resolves to. The callback of `complete` returns it instead of an output. */
 export interface JobContinuation<TTypeName> {
   readonly [continuation]: TTypeName;
 }
 
-/** The argument of `continueWith`. Only `typeName` decides on the type; the rest has to follow. */
+/** The argument of `continueWith`. `typeName` decides which type the other options must fit. */
 export type ContinueWithOptions<
   TDefs,
   TTxContext,
@@ -31,7 +31,7 @@ interface ContinuationBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
   readonly typeName: TTypeName;
 }
 
-/** Adds the next job to the sequence. At most once in a completion, and its result must be returned. */
+/** Adds the next job to the sequence. Call it at most once, and return its result from the callback. */
 export type ContinueWith<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = <
   TNextTypeName extends ContinuationJobTypes<TDefs, TTypeName>,
 >(
@@ -48,7 +48,7 @@ export type CompleteCallbackOptions<
   ? TTxContext
   : { readonly continueWith: ContinueWith<TDefs, TTxContext, TJobId, TTypeName> } & TTxContext;
 
-/** The output a handler gives; nothing at all will do where it is `null`. */
+/** The output that a handler returns. Where it is `null`, the handler may return nothing. */
 export type HandlerOutput<TDefs, TTypeName extends JobTypeName<TDefs>> = WithoutReturn<
   AcceptedOutput<TDefs, TTypeName>
 >;
@@ -68,63 +68,64 @@ export type CompletionResult<TDefs, TTypeName extends JobTypeName<TDefs>> =
 
 export interface Prepare<TTxContext> {
   /**
-   * Sets how the attempt is run. `"atomic"`: one transaction around everything up to the end of `complete`. `"staged"`:
-   * the transaction ends with `prepare`, the lease is renewed while the handler works, and `complete` opens another.
+   * Chooses how the attempt uses transactions. `"atomic"`: one transaction from here to the end of `complete`.
+   * `"staged"`: this transaction ends with `prepare`, the lease is renewed while the handler works, and `complete` opens
+   * another one.
    */
   (options: PrepareOptions): Promise<void>;
-  /** The callback reads and writes in the transaction; what it returns is the result. It may be run more than once. */
+  /** Runs the callback in the transaction and resolves to what it returns. The callback may run more than once. */
   <T>(options: PrepareOptions, callback: (ctx: TTxContext) => Promise<T> | T): Promise<T>;
 }
 
-/** With `"atomic"`, the isolation level is that of the whole attempt; with `"staged"`, of the first transaction. */
+/** The isolation level holds for the whole attempt with `"atomic"`, for the first transaction with `"staged"`. */
 export interface PrepareOptions extends TransactionOptions {
+  /** `"atomic"`: one transaction for the whole attempt. `"staged"`: one to prepare, another one to complete. */
   readonly mode: "atomic" | "staged";
 }
 
 /**
- * Completes the job in one transaction with whatever the callback writes. If the store rolls that back for a transient
- * reason, such as a deadlock, the callback is run again.
+ * Completes the job in the same transaction as what the callback writes. If the store rolls it back with a transient error,
+ * such as a deadlock, the callback runs again.
  */
 export type Complete<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
   callback: (
     options: CompleteCallbackOptions<TDefs, TTxContext, TJobId, TTypeName>,
   ) => CompletionResult<TDefs, TTypeName> | Promise<CompletionResult<TDefs, TTypeName>>,
-  /** Not after `prepare({ mode: "atomic" })`, which has opened the transaction. */
+  /** Leave it out after `prepare({ mode: "atomic" })`, which has already opened the transaction. */
   transaction?: TransactionOptions,
 ) => Promise<JobCompletion<TTypeName>>;
 
+/** What a handler gets. */
 export interface ProcessOptions<
   TDefs,
   TTxContext,
   TJobId extends string,
   TTypeName extends JobTypeName<TDefs>,
 > {
+  /** The job, with its input and its completed blockers. */
   readonly job: RunningJob<JobOf<TJobId, TDefs, TTypeName>>;
   /** Aborts when the result of this attempt is no longer wanted; `signal.reason` says why. */
   readonly signal: TypedAbortSignal<JobAbortReason>;
+  /** Reads and writes in a transaction before the work. Optional. */
   readonly prepare: Prepare<TTxContext>;
+  /** Completes the job together with writes of your own. Optional: a handler may also return its output. */
   readonly complete: Complete<TDefs, TTxContext, TJobId, TTypeName>;
   /**
-   * Stores a value that readers find as `job.progress`. Kept by later attempts until they report their own. A hint to
-   * people: it may be skipped while somebody else is changing the job.
+   * Stores a value that readers find as `job.progress`. Later attempts keep it until they report their own. It is for
+   * people: a report is skipped while somebody else is changing the job.
    */
   readonly reportProgress: (progress: unknown) => Promise<void>;
 }
 
 /**
- * A handler. The simple form returns its output and the worker writes the completion, batched with others. The other
- * form returns `complete(…)`, whose callback shares its transaction with the completion.
+ * A handler. It returns the output, and the worker writes the completion in a batch with others. Or it returns
+ * `complete(…)`, whose callback writes in the same transaction as the completion.
  */
-export type ProcessFunction<
-  TDefs,
-  TTxContext,
-  TJobId extends string,
-  TTypeName extends JobTypeName<TDefs>,
-> = (
+export type JobHandler<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
   options: ProcessOptions<TDefs, TTxContext, TJobId, TTypeName>,
 ) => Promise<HandlerOutput<TDefs, TTypeName> | JobCompletion<TTypeName>>;
 
-/** What middleware sees of an attempt. Not tied to a set of job types, so that it can be shared. */
+/** What middleware sees of an attempt. It does not depend on your job types, so that middleware can be shared. */
 export interface MiddlewareContext {
   readonly job: RunningJob<AnyJob>;
   readonly signal: TypedAbortSignal<JobAbortReason>;
@@ -132,7 +133,7 @@ export interface MiddlewareContext {
 }
 
 /**
- * Wraps the handler: code before and after `next()`. It passes on what `next()` returns, or throws; one that does not
- * call `next()` answers for the handler, and what it returns is the output.
+ * Wraps a handler with code before and after `next()`. Return what `next()` resolves to, or throw to fail the attempt.
+ * Without a call of `next()` the handler does not run, and what the middleware returns is the output.
  */
 export type Middleware = (context: MiddlewareContext, next: () => Promise<unknown>) => Promise<unknown>;

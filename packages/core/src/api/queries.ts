@@ -4,10 +4,10 @@ import type { JobTypeName } from "../model/job-type-markers.ts";
 import type { ExternalJobTypeName, JobOf, JobSequenceOf } from "../model/job-type-navigation.ts";
 import type { StoredError } from "../model/stored-error.ts";
 
-/** A filter takes one value or several, any of which may match. */
+/** One value, or several of which any may match. */
 export type OneOrMany<T> = T | readonly T[];
 
-/** Every filter given must match. */
+/** Filters of jobs. Every filter given must match. */
 export interface JobFilterOptions<
   TDefs,
   TJobId extends string,
@@ -20,36 +20,40 @@ export interface JobFilterOptions<
   readonly typeName?: OneOrMany<TTypeName> | undefined;
   readonly sequenceTypeName?: OneOrMany<ExternalJobTypeName<TDefs>> | undefined;
   /**
-   * As given when a sequence was started, so only the first job of a sequence has one. With `sequenceTypeName`, whose keys
-   * they are, the jobs are found at once.
+   * The key that a sequence was started with. Only the first job of a sequence has one. Together with `sequenceTypeName` an
+   * index finds the jobs.
    */
   readonly deduplicationKey?: OneOrMany<string> | undefined;
   readonly sequenceId?: TJobId | undefined;
   readonly rootSequenceId?: TJobId | undefined;
   readonly failureReason?: OneOrMany<FailureReason> | undefined;
-  /** From this moment on. */
+  /** Created at this moment or later. */
   readonly createdFrom?: Date | undefined;
-  /** Up to, not including, this moment. */
+  /** Created before this moment. */
   readonly createdBefore?: Date | undefined;
-  /** Completed or failed from this moment on. */
+  /** Completed or failed at this moment or later. */
   readonly finishedFrom?: Date | undefined;
   /** Completed or failed before this moment. */
   readonly finishedBefore?: Date | undefined;
 }
 
+/** A value inside the input of a job. */
 export interface InputMatch {
-  /** From the outside in: names of properties, and places in arrays. */
+  /** From the outside in: names of properties, and indexes of arrays. */
   readonly path: readonly (string | number)[];
+  /** The value to find there. */
   readonly equals: string | number | boolean | null;
 }
 
+/** Which page to read. */
 export interface PageOptions {
-  /** Default: 50. */
+  /** How many to read, at most 1,000. Default: 50. */
   readonly limit?: number | undefined;
-  /** The `cursor` of the page before. */
+  /** The `cursor` of the previous page. Default: the first page. */
   readonly cursor?: string | null | undefined;
 }
 
+/** The argument of `listJobs`. */
 export interface ListJobsOptions<
   TDefs,
   TJobId extends string,
@@ -58,22 +62,22 @@ export interface ListJobsOptions<
 >
   extends JobFilterOptions<TDefs, TJobId, TTypeName, TStatus>, PageOptions {
   /**
-   * Jobs whose input has this value in this place. It is a search through the jobs that the other filters leave, in the
-   * order of the list and a bounded number at a time: a page can be short, or empty, and have a cursor. Only with the
-   * default codec.
+   * Jobs whose input has this value in this place. No index helps: it searches the jobs that the other filters leave, a
+   * bounded number in each call. So a page can be short, or empty, and still have a cursor. Needs the default codec.
    */
   readonly input?: InputMatch | undefined;
-  /** By creation. Default: `"newest"` first. */
+  /** The order of creation. Default: `"newest"` first. */
   readonly order?: "newest" | "oldest" | undefined;
-  /** Instead of a cursor: begins after this job, which must still be there. It need not fit the filter. */
+  /** Instead of a cursor: begins after this job. The job must exist, but need not match the filter. */
   readonly after?: TJobId | undefined;
 }
 
+/** One page of jobs. */
 export interface JobListing<TJob> {
   readonly jobs: readonly TJob[];
   /**
-   * For the next page; null on the last. A page can be shorter than asked for, or empty, and still have one: the store
-   * looks at a bounded number of jobs in a call, and few of them may match the filter.
+   * Pass it to the next call; null on the last page. A page can be short, or empty, and still have a cursor: the store looks
+   * at a bounded number of jobs in each call, and few of them may match the filter.
    */
   readonly cursor: string | null;
 }
@@ -101,9 +105,10 @@ export interface ListJobSequencesOptions<
   readonly order?: "newest" | "oldest" | undefined;
 }
 
+/** One page of sequences. */
 export interface JobSequenceListing<TSequence> {
   readonly sequences: readonly TSequence[];
-  /** For the next page; null on the last. A page can be short, or empty, and still have one; see `JobListing`. */
+  /** Pass it to the next call; null on the last page. See `JobListing`. */
   readonly cursor: string | null;
 }
 
@@ -133,6 +138,7 @@ export type ListedJob<
   ? JobOf<TJobId, TDefs, TTypeName>
   : Extract<JobOf<TJobId, TDefs, TTypeName>, { readonly status: TStatus }>;
 
+/** How many jobs a queue has of one type in one status. */
 export interface JobCountRow<TTypeName> {
   readonly queue: string;
   readonly typeName: TTypeName;
@@ -142,7 +148,7 @@ export interface JobCountRow<TTypeName> {
 
 /** An answer to "why is this job not running?" */
 export type JobExplanation<TJobId extends string = string> = {
-  /** The job that is explained. For the id of a sequence that has gone on, the job it has come to. */
+  /** The job that is explained: for the id of a sequence, its current job. */
   readonly jobId: TJobId;
   /** The answer as a sentence. */
   readonly summary: string;
@@ -162,7 +168,7 @@ export type JobExplanation<TJobId extends string = string> = {
     }
   | {
       readonly state: "blocked";
-      /** The sequences it still waits for. */
+      /** The sequences that it still waits for. */
       readonly by: readonly {
         readonly id: TJobId;
         readonly typeName: AnyJobSequence["typeName"];
@@ -176,7 +182,7 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly attempt: number;
     }
   | {
-      /** Its worker has gone silent; the next claim or the reaper takes the job from there. */
+      /** Its worker has gone silent. Another worker will take the job over. */
       readonly state: "lease_expired";
       readonly leasedBy: string;
       readonly since: Date;

@@ -32,11 +32,11 @@ export interface DeduplicationOptions {
 }
 
 /**
- * The input of a job of this type. Where the type is one of several, only what is right for each of them, which is
- * usually nothing. It can be left out where nothing is expected or the schema has a default.
+ * The input of a job of this type. If the type is one of several, the input must fit each of them. It can be left out where
+ * none is expected or the schema has a default.
  *
- * Where the type is any of them all, the input of one will do: that is what the compiler falls back to for a misspelt
- * name, which then is the only error it reports.
+ * For a misspelt name the compiler falls back to all types. Then the input of any type is accepted, so that the name is the
+ * only error that it reports.
  */
 export type InputOption<TDefs, TTypeName extends JobTypeName<TDefs>> = [JobTypeName<TDefs>] extends [
   TTypeName,
@@ -83,7 +83,7 @@ export type StartBlockers<
 
 type StartBlockersFor<TJob, TTxContext, TReferences> = (
   options: {
-    /** The job that will wait. What is started inside the callback belongs to its tree. */
+    /** The job that will wait. What the callback starts belongs to its tree. */
     readonly job: JobWithoutBlockers<PendingJob<TJob> | BlockedJob<TJob>>;
   } & TTxContext,
 ) => TReferences | Promise<TReferences>;
@@ -106,7 +106,7 @@ export type StartBlockersOption<
       : { readonly startBlockers?: HasNoBlockers<TTypeName> };
 
 interface WaitsForBlockers<TReferences, TJob, TTxContext> {
-  /** Starts or finds the sequences this job waits for, and returns them in the order its type declares them. */
+  /** Starts or finds the sequences that this job waits for. Return them in the order that its type declares. */
   readonly startBlockers: StartBlockersFor<TJob, TTxContext, TReferences>;
 }
 
@@ -128,7 +128,7 @@ type StartableOption<TDefs> = {
     : unknown;
 };
 
-/** The argument of `startJobSequence`. Only `typeName` decides on the type; the rest has to follow. */
+/** The argument of `startJobSequence`. `typeName` decides which type the other options must fit. */
 export type StartJobSequenceOptions<
   TDefs,
   TTxContext,
@@ -136,7 +136,7 @@ export type StartJobSequenceOptions<
   TTypeName extends ExternalJobTypeName<TDefs>,
 > = StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"];
 
-/** An interface for the reason that `JobTypeNames` is one: so that errors show the options and not the definitions. */
+/** An interface, like `JobTypeNames`, so that compiler errors show the options and not the definitions. */
 export interface StartArguments<
   TDefs,
   TTxContext,
@@ -151,12 +151,13 @@ export interface StartArguments<
 }
 
 interface StartBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
+  /** The type of the job. */
   readonly typeName: TTypeName;
-  /** Returns the sequence that is already there instead of starting a second one with the same key. */
+  /** Returns the existing sequence instead of starting a second one with the same key. */
   readonly deduplication?: DeduplicationOptions | undefined;
   /**
-   * A tree of its own, also where a handler starts it: it can then be deleted and pruned by itself, as it must be when
-   * each job of an endless chain starts the next. `originId` still names the job that started it. Default: false.
+   * Starts a tree of its own, also inside a handler, so that it can be deleted and pruned on its own. Use it when each job of
+   * an endless chain starts the next. `originId` still names the job that started it. Default: false.
    */
   readonly detached?: boolean | undefined;
 }
@@ -185,7 +186,7 @@ type StartedByType<TJobId extends string, TDefs> = {
 };
 
 type Started<TSequence> = TSequence & {
-  /** This is a sequence that was there before, found by its deduplication key. */
+  /** True if the sequence existed already and was found by its deduplication key. */
   readonly deduplicated: boolean;
 };
 

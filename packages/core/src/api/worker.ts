@@ -1,31 +1,36 @@
 import type { JobTypeName } from "../model/job-type-markers.ts";
 import type { JobTypeNames } from "../model/job-type-navigation.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
-import type { Middleware, ProcessFunction } from "./process.ts";
+import type { Middleware, JobHandler } from "./process.ts";
 
+/** The argument of `createWorker`. */
 export interface WorkerDefinitionOptions {
-  /** For job types that have no policy of their own. Default: exponential with full jitter. */
+  /** The retry policy for handlers and job types that have none. Default: exponential with full jitter. */
   readonly retry?: RetryPolicy | undefined;
 }
 
+/** The argument of `implementJobType`. */
 export interface ImplementJobTypeOptions<
   TDefs,
   TTxContext,
   TJobId extends string,
   TTypeName extends JobTypeName<TDefs>,
 > {
+  /** The job type to handle. */
   readonly typeName: TTypeName;
-  readonly process: ProcessFunction<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
-  /** Stands before the policy of the job type's definition. */
+  /** The handler: runs one attempt of a job. */
+  readonly process: JobHandler<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
+  /** When a failed attempt is tried again. Overrides the policy of the job type. */
   readonly retry?: RetryPolicy | undefined;
-  /** How often a job may run in all, unless its start says so. Overrides the type's and the default; a worker may cap it. */
+  /** How often a job may run in all. Overrides the job type; a start overrides it; a worker may cap it. */
   readonly maxAttempts?: number | undefined;
-  /** How long one attempt may take. The smallest of the job's, the type's and this counts. */
+  /** How long one attempt may take. The smallest of this, the job's and the job type's counts. */
   readonly timeoutMs?: number | undefined;
 }
 
+/** A worker that is being defined. It can be started any number of times. */
 export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
-  /** Wraps every handler of this worker; the first added is the outermost. */
+  /** Wraps every handler of this worker. The middleware added first is the outermost. */
   use(middleware: Middleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
   /** Adds a handler. A worker only claims jobs of types it has a handler for. */
@@ -33,76 +38,82 @@ export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
     options: ImplementJobTypeOptions<TDefs, TTxContext, TJobId, TTypeName>,
   ): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
+  /** Starts a worker: it claims and runs jobs until `stop`, or until `close` of the Leasehold. */
   start(options?: WorkerStartOptions): Promise<RunningWorker>;
 }
 
+/** How a worker serves one queue. */
 export interface QueueOptions {
   /** How many jobs of this queue may run at once. Default: the worker's `concurrency`. */
   readonly concurrency?: number | undefined;
-  /** This worker owns the queue whole: jobs of types it has no handler for fail with `no_handler`. Default: false. */
+  /** Claims jobs of every type; those without a handler fail with `no_handler`. Default: false. */
   readonly claimAllTypes?: boolean | undefined;
 }
 
+/** The argument of a worker's `start`. */
 export interface WorkerStartOptions {
-  /** Names the worker in `leasedBy`, logs and metrics. Default: made up. */
+  /** The name of the worker in `leasedBy`, logs and metrics. Default: `worker-` and eight random characters. */
   readonly workerId?: string | undefined;
-  /** How many jobs may run at once, over all queues. */
+  /** How many jobs may run at once, over all queues. Default: 10. */
   readonly concurrency?: number | undefined;
   /** The queues to serve, each with its own limit. Default: `"default"` and the queues of the implemented types. */
   readonly queues?: Readonly<Record<string, number | QueueOptions>> | undefined;
-  /** How many jobs may be claimed ahead of a free slot. */
+  /** How many jobs may be claimed before there is a free slot. Default: at most 1,000, as many as run within 50 ms. */
   readonly prefetch?: number | undefined;
-  /** How long to sleep at most when there is nothing to do and no hint arrives. */
+  /** The longest sleep when there is nothing to do and no notification arrives. Default: 1 second. */
   readonly pollIntervalMs?: number | undefined;
-  /** How long the worker may be silent before its jobs are given to others. Renewed every third of it. */
+  /** How long the worker may be silent before its jobs go to others. Renewed every third of it. Default: 30 seconds. */
   readonly leaseMs?: number | undefined;
-  /** The operator's cap on how often a job may run. */
+  /** Caps how often a job may run, whatever its start, handler or type say. Default: no cap. */
   readonly maxAttempts?: number | undefined;
-  /** How often to look for jobs whose worker has gone silent. */
+  /** How often to look for jobs whose worker has gone silent. Default: 5 seconds. */
   readonly reapIntervalMs?: number | undefined;
-  /** How often to look for finished jobs past their `retention`, where there is any. */
+  /** How often to remove finished jobs that are past their `retention`. Default: 1 minute. */
   readonly pruneIntervalMs?: number | undefined;
-  /** How long a handler may go on after its signal has aborted before its slot is given away. */
+  /** How long a handler may ignore its aborted signal before another job gets its slot. Default: 5 seconds. */
   readonly abortGraceMs?: number | undefined;
-  /** How long `stop` lets running jobs go on before it aborts them; see `StopOptions`. */
+  /** How long `stop` lets running jobs go on before it aborts them. Default: 30 seconds. */
   readonly stopDeadlineMs?: number | undefined;
-  /** How many results are written at once at most. */
+  /** How many results are written in one call at most. Default: 500. */
   readonly commitBatchSize?: number | undefined;
-  /** How long a result may wait for others to be written with it. */
+  /** How long a result may wait for others to be written with it. Default: 0. */
   readonly commitLingerMs?: number | undefined;
 }
 
+/** The argument of `stop`, and of `close`. */
 export interface StopOptions {
   /**
-   * Overrides `stopDeadlineMs`. Counts from the call. Handlers that still run then are aborted and have `abortGraceMs`
-   * to react. Claims on their way, results and subscriptions have until the deadline, and at least two seconds after
-   * the last handler ended. So `stop` takes at most `deadlineMs` + `abortGraceMs` + 2 s, whatever the store does.
+   * How long running jobs may go on, counted from the call. Overrides `stopDeadlineMs`. Handlers that still run then are
+   * aborted and have `abortGraceMs` to react. Open claims, results and subscriptions have until the deadline, and at least
+   * two seconds after the last handler ended. So `stop` takes at most `deadlineMs` + `abortGraceMs` + 2 s.
    */
   readonly deadlineMs?: number | undefined;
 }
 
+/** How a worker stopped. */
 export interface StopResult {
-  /** Every running job ended by itself before the deadline, every result was written, and every claim was answered. */
+  /** True if every running job ended before the deadline, every result was written and every claim was answered. */
   readonly clean: boolean;
-  /** Jobs that were claimed but not begun, given back without costing an attempt. */
+  /** Jobs that were claimed but not begun. They were given back, and no attempt was counted. */
   readonly releasedJobs: number;
-  /** Jobs aborted at the deadline and given back. */
+  /** Jobs that were aborted at the deadline and given back. */
   readonly abortedJobs: number;
   /** Handlers that did not react to their abort within the grace period. Their results are fenced off. */
   readonly abandonedJobs: number;
   /**
-   * Results, and jobs to give back, that could not be written while stopping, because the store was not reachable in
-   * time. Their leases run out, and other workers run these jobs again.
+   * Results, and jobs to give back, that could not be written because the store did not answer in time. Their leases
+   * expire, and other workers run these jobs again.
    */
   readonly unwrittenResults: number;
 }
 
+/** What a worker is doing, for readiness checks and metrics. */
 export interface WorkerHealth {
   readonly workerId: string;
   readonly state: "running" | "stopping" | "stopped";
-  /** False when some loop of the worker has not come round for far too long, or the store does not answer. */
+  /** False when a loop of the worker keeps failing, for instance because the store does not answer. */
   readonly healthy: boolean;
-  /** For people; empty when healthy. */
+  /** What is wrong, for people to read. Empty when healthy. */
   readonly problems: readonly string[];
   readonly runningJobs: number;
   readonly bufferedJobs: number;
@@ -111,12 +122,15 @@ export interface WorkerHealth {
   readonly lastRenewalAt: Date | null;
 }
 
+/** A worker that has been started. */
 export interface RunningWorker {
+  /** Its name in `leasedBy`, logs and metrics. */
   readonly workerId: string;
   /**
-   * Claims nothing more, lets running jobs finish until the deadline, writes all results. Never rejects, and returns
-   * in bounded time; see `StopOptions`. May be called again; the result is the same.
+   * Claims nothing more, lets running jobs finish until the deadline and writes all results. It never rejects and takes a
+   * bounded time; see `StopOptions`. Calling it again gives the same result.
    */
   stop(options?: StopOptions): Promise<StopResult>;
+  /** The state of the worker at this moment. */
   health(): WorkerHealth;
 }

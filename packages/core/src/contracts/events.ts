@@ -64,9 +64,9 @@ export interface LeaseholdEvents {
   jobAttemptLeaseRenewed: AttemptEventData;
   /** A stale lease tried to record an outcome, and was refused. */
   jobAttemptFenced: AttemptEventData & { readonly refusal: string };
-  /** The process function ignored its signal past the grace period; its slot was given away. */
+  /** The handler ignored its signal past the grace period; another job got its slot. */
   jobAttemptStuck: AttemptEventData;
-  /** A process function settled after its attempt had ended; the result was dropped. */
+  /** A handler settled after its attempt had ended; the result was dropped. */
   jobAttemptLateResult: AttemptEventData;
   /** The store rolled back a `prepare` or `complete` for a transient reason; after its `run`th time it is run again. */
   jobAttemptTransactionRepeated: AttemptEventData & {
@@ -76,7 +76,7 @@ export interface LeaseholdEvents {
   };
   /** As above, but it could not be run again: the job goes back to its queue, and the attempt does not count. */
   jobAttemptGivenBack: AttemptEventData & { readonly error: unknown; readonly retryInMs: number };
-  /** A process function failed after its `complete` had committed: the job is completed all the same. */
+  /** A handler failed after its `complete` had committed: the job stays completed. */
   jobAttemptErrorAfterCompletion: AttemptEventData & { readonly error: unknown };
 
   jobDuration: JobEventData & { readonly durationMs: number };
@@ -94,7 +94,7 @@ export interface LeaseholdEvents {
   jobTypeIdleChange: { readonly typeName: string; readonly workerId: string; readonly delta: number };
   jobTypeProcessingChange: { readonly typeName: string; readonly workerId: string; readonly delta: number };
 
-  /** A hint was due inside a transaction that core does not end, and outside `withNotify`: it was not sent. */
+  /** A notification was not sent: the call was in a transaction that core does not commit, outside `withNotify`. */
   notifyContextAbsence: { readonly operation: string };
   notifyAdapterError: ErrorEventData;
   stateAdapterError: ErrorEventData;

@@ -48,14 +48,14 @@ export const loggedEvents: {
   jobAttemptAlreadyCompleted: ["info", "Job already completed elsewhere"],
   jobAttemptLeaseExpired: ["warn", "Lease expired"],
   jobAttemptFenced: ["warn", "Stale outcome refused"],
-  jobAttemptStuck: ["error", "Process function ignores its signal"],
+  jobAttemptStuck: ["error", "Handler ignores its signal"],
   jobAttemptLateResult: ["warn", "Late result dropped"],
   jobAttemptTransactionRepeated: ["info", "Transaction rolled back by the store and run again"],
   jobAttemptGivenBack: ["warn", "Transaction rolled back by the store, job given back"],
   jobAttemptErrorAfterCompletion: ["error", "Handler failed after its job was completed"],
   notifyContextAbsence: [
     "warn",
-    "No hint was sent, so workers find the job at their next poll: it was started in a transaction that Leasehold " +
+    "No notification was sent, so workers find the job at their next poll: it was started in a transaction that Leasehold " +
       "does not commit. Use leasehold.runInTransaction, or put leasehold.withNotify around the transaction. " +
       "This is said once",
     "once",
@@ -95,8 +95,8 @@ const print: Log = (entry) => {
 };
 
 /**
- * A logger for development: an entry for each event, errors with their stack. A failure is told once, though it is
- * several events; warnings and errors that say the same are counted.
+ * A logger for development: an entry for each event, errors with their stack. A failure is printed once,
+ * although it is several events. Repeated warnings and errors are counted.
  */
 export const createConsoleLog = (options: ConsoleLogOptions = {}): Log => {
   const { level = "info" } = requireOptions<keyof ConsoleLogOptions>(options, "createConsoleLog", {

@@ -21,7 +21,7 @@ import { viewFields } from "./view.ts";
 const defaultPollIntervalMs = 100;
 const defaultTimeoutMs = 30_000;
 
-// A sequence itself may be passed, with the options of the call spread in beside it.
+// A sequence can be passed as it is, with the options of the call beside its own fields.
 const waitOptions: OptionNames = {
   ...viewFields,
   timeoutMs: true,
@@ -30,8 +30,8 @@ const waitOptions: OptionNames = {
 };
 
 /**
- * Waits until a sequence ends. Listens first and looks afterwards, so an end between the two is not missed; the poll
- * covers hints that never arrive. A store that fails meanwhile is asked again until the time is up.
+ * Waits until a sequence ends. Listens first and reads afterwards, so that an end between the two is not missed. Polling
+ * covers notifications that never arrive. A store that fails meanwhile is asked again until the time is up.
  */
 export const waitForJobSequenceCompletion = async (
   engine: Engine,
@@ -62,7 +62,7 @@ export const waitForJobSequenceCompletion = async (
   const listening = engine.listening.listen("sequenceFinished", [id], onWake);
   const subscribed = new AbortController();
   void listening.then(() => subscribed.abort());
-  // A transport that is slow to subscribe must not hold up the answer.
+  // A slow subscription must not delay the answer.
   await sleep(clock, pollIntervalMs, subscribed.signal);
   try {
     let storeError: unknown;

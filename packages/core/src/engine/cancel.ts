@@ -7,8 +7,8 @@ import { announceCascade, announceFailure } from "./announce-outcome.ts";
 import { announceAfter, resolveTransaction } from "./transaction.ts";
 
 /**
- * Ends sequences at once. A job that is running loses its lease in the same moment: nothing it still does is recorded,
- * and its process function learns of it through its signal, by hint or at the next heartbeat.
+ * Ends sequences at once. A running job loses its lease in the same moment, so nothing that it still does is recorded. Its
+ * handler learns of it through its signal, by a notification or at the next renewal of the lease.
  */
 export const cancelJobSequences = async (
   engine: Engine,

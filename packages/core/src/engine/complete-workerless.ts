@@ -15,8 +15,8 @@ import { type JobView, viewFields, viewJobs } from "./view.ts";
 const knownOptions = { ...viewFields, complete: true } as const;
 
 /**
- * Completes jobs of a sequence from outside any worker: an approval, a webhook. The callback may complete one job and
- * leave the next pending, or go on through several.
+ * Completes jobs of a sequence without a worker: for approvals, webhooks and the like. The callback may complete one job
+ * and leave the next pending, or complete several in a row.
  */
 export const completeJobSequence = async (engine: Engine, passed: unknown): Promise<StateSequence> => {
   const options = requirePlainObject(passed, "options");
@@ -54,7 +54,7 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
         workerId: null,
         callback: completion as CompletionCallback,
       });
-      // Its process function, if one is running somewhere, works in vain from here on.
+      // If a handler runs it somewhere, its result no longer counts.
       if (job.status === "running") afterCommit.notify("ownershipLost", job.id);
       current = continuation;
       const [after] = await engine.store.getJobs({ ctx: inner, jobIds: [continuation?.id ?? job.id] });

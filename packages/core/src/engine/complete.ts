@@ -36,7 +36,7 @@ export interface Completion {
   readonly continuation: StateJob | null;
 }
 
-/** Encodes what a process function made, after its type's schema has seen it; at once where there is no schema. */
+/** Validates and encodes what a handler returned. Synchronous where the type has no schema. */
 export const encodeOutput = (engine: Engine, job: StateJob, output: unknown): string | Promise<string> => {
   const type = engine.jobTypes.get(job.typeName);
   if (type.hasOutput === false) refuseOutput(type, job.typeName, output);

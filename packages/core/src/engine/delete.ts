@@ -12,7 +12,7 @@ import type { Engine } from "./engine.ts";
 import { jobEventData } from "./observe.ts";
 import { announceAfter, resolveTransaction } from "./transaction.ts";
 
-/** Removes whole trees of sequences. Process functions that are running learn of it through their signal. */
+/** Deletes whole trees of sequences. Running handlers learn of it through their signal. */
 export const deleteJobSequences = async (
   engine: Engine,
   passed: unknown,

@@ -67,10 +67,10 @@ const storeCalls = [
 ] as const satisfies readonly (keyof StateStore)[];
 
 /**
- * The one way to the store. Every call has a deadline; one that fails for a passing reason is made again, unless it
- * belongs to a transaction, which is then lost as a whole. Repeating is safe: creations carry their ids, outcomes and
- * renewals their lease token, a repeated claim asks for what its token already holds, and of the rest what has to
- * recognise itself does (`recogniseLostAnswer`).
+ * Every call to the store goes through here. Each has a deadline. A call that fails with a transient error is repeated,
+ * unless it belongs to a transaction, which is then lost as a whole. Repeating is safe: creations carry their ids, outcomes
+ * and renewals their lease token, and a repeated claim asks for what its token already holds. The other calls that need it
+ * recognise their earlier try (`recogniseLostAnswer`).
  */
 export const createDispatch = ({
   adapter,

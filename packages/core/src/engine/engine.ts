@@ -12,11 +12,11 @@ import type { Observe } from "./observe.ts";
 import type { Retention } from "./retention.ts";
 import type { Tracer } from "./trace.ts";
 
-/** What surrounds a call without being passed to it. */
+/** What a call inherits from the callback it is made in. */
 export interface Scope {
-  /** The job on whose behalf code runs: what it starts belongs to its tree. */
+  /** The job whose handler or callback runs: what it starts belongs to its tree. */
   readonly origin?: { readonly jobId: string; readonly rootSequenceId: string };
-  /** Collects hints until whoever opened the scope knows that the transaction has committed. */
+  /** Collects notifications and events until the transaction has committed. */
   readonly afterCommit?: AfterCommit;
   /** The types of the sequences that were started or found here, by id. */
   readonly startedTypes?: Map<string, string>;
@@ -24,7 +24,7 @@ export interface Scope {
   readonly transaction?: object;
 }
 
-/** What every use case needs. Plain and untyped towards job types: `leasehold.ts` puts the types on top. */
+/** What every use case needs. It knows nothing of the types of jobs: `leasehold.ts` adds those. */
 export interface Engine {
   readonly store: StateStore;
   readonly notifier: Notifier;

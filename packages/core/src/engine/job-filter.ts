@@ -51,7 +51,7 @@ const filterOptions = {
 const filterNames = Object.keys(filterOptions);
 export const jobFilterOptions: OptionNames = Object.fromEntries(filterNames.map((name) => [name, true]));
 
-/** `prefix` stands before option names in errors, as in `filter.status`. */
+/** `prefix` is put before option names in errors, as in `filter.status`. */
 export const parseJobFilter = (passed: Record<string, unknown>, prefix = ""): JobFilter => {
   let filter: JobFilter = {};
   for (const [key, value] of Object.entries(passed)) {

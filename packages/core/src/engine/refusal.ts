@@ -11,7 +11,7 @@ import {
 } from "../errors.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 
-/** A refusal by the store, as the reason a running process function is told. */
+/** A refusal by the store, as the abort reason that a running handler gets. */
 export const refusalAbortReason = (refusal: LeaseRefusal): JobAbortReason => {
   if (refusal.reason === "not_found") return "not_found";
   if (refusal.reason === "lease_expired") return "lease_expired";

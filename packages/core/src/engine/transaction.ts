@@ -7,16 +7,16 @@ import { type OptionNames, requireOneOf, requireOptions, unknownOption } from ".
 import { createAfterCommit, type AfterCommit } from "./after-commit.ts";
 import { type Engine, runInScope } from "./engine.ts";
 
-/** A timer or a promise left over from a callback whose transaction has ended stands on its own. */
+/** None for a timer or promise that outlives its callback: that transaction has ended. */
 const findSurroundingTransaction = async (engine: Engine): Promise<object | undefined> => {
   const transaction = engine.scope.getStore()?.transaction;
   return transaction && (await engine.store.isInTransaction(transaction)) ? transaction : undefined;
 };
 
 /**
- * Finds the transaction a call belongs to: the context that was spread in beside its options, or else the transaction
- * in whose callback it is made. Anything that is no option counts as context, and what a provider's context consists of
- * is not known here; so a misspelt option is told by its name, or because it is not in a transaction.
+ * Finds the transaction that a call belongs to: the context beside its options, or else the transaction in whose callback
+ * the call is made. Every property that is not an option counts as context, since only the provider knows what its context
+ * consists of. A misspelt option is recognised by its similar name, or because it is in no transaction.
  */
 export const resolveTransaction = async (
   engine: Engine,
@@ -28,7 +28,7 @@ export const resolveTransaction = async (
   const keys = Object.keys(passed).filter((key) => !Object.hasOwn(known, key));
   if (keys.length === 0) return findSurroundingTransaction(engine);
   const isInTransaction = async (names: readonly string[]): Promise<boolean> =>
-    // A key that is undefined is a client that was forgotten: taken for none, the call would commit by itself.
+    // A key that is undefined is a client that somebody forgot. If it were ignored, the call would commit on its own.
     names.every((name) => passed[name] !== undefined) && engine.store.isInTransaction(pick(passed, names));
 
   const usable = await isInTransaction(keys);
@@ -134,9 +134,9 @@ const mostRuns = 10;
 const longestPauseMs = 100;
 
 /**
- * A transaction of the user's own that core opens and ends, and so can send hints after. Inside another one it is a
- * savepoint of that, like every call made there. Whoever asks for a strict level has to expect that the store refuses to
- * go on and wants the transaction repeated: that is done here, from the callback on.
+ * A transaction for the user's own work. Core opens and ends it, so notifications can follow the commit. Inside another
+ * transaction it is a savepoint, like every call made there. At a strict isolation level the store may roll it back because of
+ * a conflict: then it is repeated here, with the callback.
  */
 export const runUserTransaction = async <T>(
   engine: Engine,
@@ -164,7 +164,7 @@ export const runUserTransaction = async <T>(
   }
 };
 
-/** `withNotify`: hints that arise inside are sent when the callback has succeeded, and dropped when it fails. */
+/** `withNotify`: what is to be announced is published when the callback has succeeded, and dropped when it fails. */
 export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {
   const afterCommit = createAfterCommit(engine.notifier, engine.observe);
   const result = await runInScope(engine, { afterCommit }, callback);

@@ -54,7 +54,7 @@ const read = <TSettings extends object>(
 
 export const readJobSettings = (passed: object): JobSettings => read(checks, passed, "");
 
-/** `path` stands before the names in errors. */
+/** `path` is put before the names in errors. */
 export const readTypeJobSettings = (passed: object, path: string): TypeJobSettings =>
   read(typeChecks, passed, path);
 

@@ -61,7 +61,7 @@ export interface TestKit<TDefs, TStateAdapter extends AnyStateAdapter = InProces
   advance(worker: StartableWorker, ms: number, options?: WorkerStartOptions): Promise<void>;
 }
 
-// Each poll of a store of one's own is a real question; hints and due times wake the worker without them.
+// Polling a real store costs real time, and notifications and due times wake the worker without it.
 const calmly = { pollIntervalMs: 600_000, reapIntervalMs: 600_000 } as const satisfies WorkerStartOptions;
 
 const pageSize = 1_000;
