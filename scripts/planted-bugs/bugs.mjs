@@ -212,9 +212,9 @@ plant("concurrency limit ignored", [
   "true)",
 ]);
 plant("queue limit ignored", [
-  "worker/consumer.js",
-  "lane.running < lane.queue.concurrency ? lane.buffer.peek() : undefined",
-  "lane.buffer.peek()",
+  "worker/queue-slots.js",
+  "slots.running < slots.queue.concurrency && slots.buffer.size > 0",
+  "slots.buffer.size > 0",
 ]);
 plant("operator's cap on attempts ignored", [
   "worker/decide-outcome.js",
@@ -222,7 +222,7 @@ plant("operator's cap on attempts ignored", [
   "Infinity)",
 ]);
 plant("late result of a timed-out handler accepted", [
-  "worker/attempt.js",
+  "worker/judge-ending.js",
   'if (abortReason === "timeout") {',
   'if (abortReason === "timeout" && ending.kind !== "returned") {',
 ]);
@@ -235,7 +235,7 @@ plant("timeout never fires", ["worker/attempt.js", 'this.abort("timeout");', ""]
 plant("committer drops outcomes on a store error", [
   "worker/committer.js",
   "await sleep(clock, Math.min(retryDelayMs * 2 ** attempt, longestRetryDelayMs));",
-  "for (const entry of entries) finish(entry);\n                return;",
+  "for (const { held } of entries) heldJobs.remove(held);\n                return;",
 ]);
 plant("committer waits for a full batch", [
   "worker/committer.js",
@@ -248,7 +248,7 @@ plant("batches in any order deadlock", [
   "queue.take(settings.commitBatchSize)",
 ]);
 plant("poison job takes its neighbours along", [
-  "worker/consumer.js",
+  "worker/suspects.js",
   "job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job)",
   "false",
 ]);
@@ -273,7 +273,7 @@ plant("claims of one worker share a token", [
   "const leaseToken = `00000000-0000-4000-8000-${workerId}`;",
 ]);
 plant("attempt shutdown counted as a failure", [
-  "worker/attempt.js",
+  "worker/judge-ending.js",
   'case "threw":\n            return abortReason === "shutdown" ?',
   'case "threw":\n            return abortReason === "never" ?',
 ]);

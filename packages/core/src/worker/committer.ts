@@ -1,12 +1,9 @@
 import { sleep } from "../clock.ts";
-import type { JobOutcome, LeaseRefusal, OutcomeResult } from "../contracts/state-adapter.ts";
-import { createAfterCommit, type AfterCommit } from "../engine/after-commit.ts";
-import { announceOutcome } from "../engine/announce-outcome.ts";
-import { restoreError } from "../model/stored-error.ts";
-import { refusalAbortReason } from "../engine/refusal.ts";
-import { endLostSpan, endRecordedSpan } from "../engine/trace.ts";
-import { attemptEventData, reportFenced, reportLostLease } from "./attempt-events.ts";
+import type { JobOutcome } from "../contracts/state-adapter.ts";
+import { createAfterCommit } from "../engine/after-commit.ts";
+import { reportLostLease } from "./attempt-events.ts";
 import { errorOutcome } from "./decide-outcome.ts";
+import { endAttempt } from "./end-attempt.ts";
 import { createFifo } from "./fifo.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -33,12 +30,8 @@ const longestRetryDelayMs = 1_000;
 
 const byJobId = (a: Entry, b: Entry): number => (a.held.job.id < b.held.job.id ? -1 : 1);
 
-export const createCommitter = (
-  worker: WorkerContext,
-  onRunnableIn: (ms: number) => void,
-  onWritten: () => void,
-): Committer => {
-  const { engine, settings, held: heldJobs } = worker;
+export const createCommitter = (worker: WorkerContext): Committer => {
+  const { engine, settings, held: heldJobs, wakeUps } = worker;
   const { store, observe, runtime } = engine;
   const { clock } = runtime;
   const queue = createFifo<Entry>();
@@ -48,47 +41,9 @@ export const createCommitter = (
   let flushing = false;
   let onFlushed: (() => void)[] = [];
 
-  const finish = (entry: Entry): void => {
-    heldJobs.remove(entry.held);
-  };
-
-  const loseAttempt = (entry: Entry): void => {
+  const giveUp = (entry: Entry): void => {
     unwritten += 1;
-    if (entry.held.span) endLostSpan(entry.held.span, "lease_expired");
-    finish(entry);
-  };
-
-  const reportApplied = (
-    afterCommit: AfterCommit,
-    { held, outcome }: Entry,
-    result: OutcomeResult & { kind: "applied" },
-  ) => {
-    const data = () => attemptEventData(worker, held);
-    announceOutcome(afterCommit, held.job, outcome, result, data);
-    if (held.span) endRecordedSpan(held.span, outcome);
-    if (outcome.kind === "complete") {
-      afterCommit.observe("jobAttemptCompleted", data);
-      return;
-    }
-    if (outcome.kind === "giveBack" && outcome.schedule) afterCommit.observe("jobAttemptRescheduled", data);
-    if (outcome.kind === "retry" || outcome.kind === "fail") {
-      const retryInMs =
-        outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
-      afterCommit.observe("jobAttemptFailed", () => ({
-        error: restoreError(outcome.error),
-        retryInMs,
-        ...data(),
-      }));
-    }
-    const schedule = outcome.kind === "fail" ? undefined : outcome.schedule;
-    if (schedule && "afterMs" in schedule) onRunnableIn(schedule.afterMs);
-  };
-
-  const reportRefused = (afterCommit: AfterCommit, { held }: Entry, refusal: LeaseRefusal): void => {
-    if (held.span) endLostSpan(held.span, refusalAbortReason(refusal));
-    reportFenced(afterCommit.observe, worker, held, refusal);
-    // It may be our own completion whose answer was lost, and with it the hint.
-    if (refusal.status === "completed") afterCommit.notify("sequenceFinished", held.job.sequenceId);
+    endAttempt(worker, entry.held, { kind: "unwritten" });
   };
 
   const writeOnce = async (batch: readonly Entry[]): Promise<void> => {
@@ -97,12 +52,8 @@ export const createCommitter = (
     const answeredAt = clock.monotonic();
     const afterCommit = createAfterCommit(engine.notifier, observe, { committed: true });
     for (let index = 0; index < batch.length; index++) {
-      const entry = batch[index]!;
-      const result = results[index]!;
-      if (result.kind === "applied") reportApplied(afterCommit, entry, result);
-      if (result.kind === "repeated" && entry.held.span) endRecordedSpan(entry.held.span, entry.outcome);
-      if (result.kind === "refused") reportRefused(afterCommit, entry, result);
-      finish(entry);
+      const { held, outcome } = batch[index]!;
+      endAttempt(worker, held, { kind: "written", outcome, answer: results[index]!, afterCommit });
     }
     observe("commitBatch", () => ({
       workerId: settings.workerId,
@@ -117,7 +68,7 @@ export const createCommitter = (
     batch.filter((entry) => {
       if (isLeaseTrusted(entry.held, clock)) return true;
       reportLostLease(observe, worker, entry.held, "lease_expired");
-      loseAttempt(entry);
+      giveUp(entry);
       return false;
     });
 
@@ -149,7 +100,7 @@ export const createCommitter = (
           }
           if (!degrade(entries[0]!, error)) {
             // Nothing about it can be written. Its lease will run out, and the reaper takes it from there.
-            loseAttempt(entries[0]!);
+            giveUp(entries[0]!);
             return;
           }
         }
@@ -166,7 +117,7 @@ export const createCommitter = (
       writing = queue.take(settings.commitBatchSize).sort(byJobId);
       await write(writing);
       writing = [];
-      onWritten();
+      wakeUps.roomFreed.signal();
     }
     flushing = false;
     for (const resolve of onFlushed.splice(0)) resolve();
@@ -183,7 +134,7 @@ export const createCommitter = (
     add: (held, outcome) => {
       held.committing = true;
       if (abandoned) {
-        loseAttempt({ held, outcome });
+        giveUp({ held, outcome });
         return;
       }
       queue.push({ held, outcome });
@@ -204,7 +155,7 @@ export const createCommitter = (
       abandoned = true;
       // Some of a batch may be written already: an entry by itself, after the store refused the batch as a whole.
       const open = writing.filter(({ held }) => heldJobs.get(held.job.id) === held);
-      for (const entry of [...open, ...queue.take(queue.size)]) loseAttempt(entry);
+      for (const entry of [...open, ...queue.take(queue.size)]) giveUp(entry);
     },
     get pending() {
       return queue.size + writing.length;

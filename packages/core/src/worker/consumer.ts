@@ -1,14 +1,17 @@
 import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
 import { isObserved } from "../engine/observe.ts";
 import { UnknownJobTypeError } from "../errors.ts";
-import { startAttempt } from "./attempt.ts";
 import { reportLostLease } from "./attempt-events.ts";
-import { attemptLimit, failOutcome, releaseOutcome } from "./decide-outcome.ts";
-import { createFifo, type Fifo } from "./fifo.ts";
+import type { Committer } from "./committer.ts";
+import { attemptLimit, failOutcome, giveBackOutcome } from "./decide-outcome.ts";
+import { endAttempt } from "./end-attempt.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
+import type { Verdict } from "./judge-ending.ts";
 import { createPrefetchEstimate } from "./prefetch.ts";
-import type { CrashIsolation } from "./crash-isolation.ts";
-import type { QueueSettings, WorkerContext } from "./worker-context.ts";
+import { createSlots } from "./queue-slots.ts";
+import { runAttempt } from "./run-attempt.ts";
+import { createSuspects } from "./suspects.ts";
+import type { WorkerContext } from "./worker-context.ts";
 
 /** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
 export interface Consumer {
@@ -16,81 +19,54 @@ export interface Consumer {
   /** How many queues have enough room to be worth a claim. */
   queuesWithRoom(): number;
   /** What to claim now; empty while there is no room. */
-  claimRequests(): { requests: readonly ClaimRequest[]; limit: number };
+  claimRequests(): { readonly requests: readonly ClaimRequest[]; readonly limit: number };
   /** Starts nothing any more; buffered jobs are given back. */
   stop(): void;
-  /** Tells every running process function that the worker is going. Answers how many. */
+  /** Tells every running handler that the worker is going. Returns how many. */
   abortRunning(): number;
   /** Resolves when no slot is in use. */
   drained(): Promise<void>;
   readonly running: number;
   readonly buffered: number;
   /** Jobs given back without having been started. */
-  readonly released: number;
-  /** Process functions that ignored their signal until they were given up on. */
+  readonly givenBack: number;
+  /** Handlers that ignored their signal until they were given up on. */
   readonly abandoned: number;
 }
 
-export interface ConsumerOptions {
-  readonly crashIsolation: CrashIsolation;
-  readonly commit: (held: HeldJob, outcome: JobOutcome) => void;
-  /** How many outcomes wait to be written. */
-  readonly uncommitted: () => number;
-  /** Room has come free, or the lease of a buffered job is gone. */
-  readonly onRoom: () => void;
-}
+const nothingToClaim = { requests: [], limit: 0 };
 
-interface Lane {
-  readonly queue: QueueSettings;
-  readonly buffer: Fifo<HeldJob>;
-  readonly typeNames: readonly string[] | null;
-  running: number;
-}
-
-export const createConsumer = (
-  worker: WorkerContext,
-  { crashIsolation, commit, uncommitted, onRoom }: ConsumerOptions,
-): Consumer => {
-  const { engine, settings, handlers, held } = worker;
+export const createConsumer = (worker: WorkerContext, committer: Committer): Consumer => {
+  const { engine, settings, handlers, crashIsolation, wakeUps } = worker;
   const { clock } = engine.runtime;
-  const typeNames = [...handlers.keys()];
-  const lanes: Lane[] = settings.queues.map((queue) => ({
-    queue,
-    buffer: createFifo(),
-    typeNames: queue.claimAllTypes ? null : typeNames,
-    running: 0,
-  }));
-  const laneOf = new Map(lanes.map((lane) => [lane.queue.name, lane]));
+  const slots = createSlots(worker);
+  const suspects = createSuspects(worker);
   const prefetch = createPrefetchEstimate(clock, settings.prefetch);
   const runningJobs = new Set<HeldJob>();
-  let suspect: HeldJob | undefined;
-  let runningAlone: HeldJob | undefined;
-  let buffered = 0;
-  let released = 0;
-  let abandoned = 0;
+  const counts = { givenBack: 0, abandoned: 0 };
   let stopping = false;
   let pumpIsDue = false;
-  let nextLane = 0;
   /** How many jobs to hold in advance of free slots, when last reckoned. */
   let ahead = 0;
   let onDrained: (() => void)[] = [];
 
-  const drop = (job: HeldJob): void => {
-    held.remove(job);
-    reportLostLease(engine.observe, worker, job, "lease_expired");
+  const start = (job: HeldJob): void => {
+    runningJobs.add(job);
+    slots.of(job).running += 1;
+    prefetch.jobStarted();
+    reportProcessing(worker, job, 1);
+    runAttempt(worker, job, handlers.get(job.job.typeName)!, leaveSlot);
   };
 
-  const finish = (job: HeldJob, outcome: JobOutcome | undefined, wasAbandoned: boolean): void => {
-    const alone = job === runningAlone;
-    if (alone) runningAlone = undefined;
-    if (wasAbandoned) abandoned += 1;
+  const leaveSlot = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
+    if (wasAbandoned) counts.abandoned += 1;
     runningJobs.delete(job);
-    laneOf.get(job.job.queue)!.running -= 1;
+    slots.of(job).running -= 1;
     prefetch.jobFinished();
-    reportProcessing(job, -1);
-    if (outcome) commit(job, outcome);
-    else held.remove(job);
-    crashIsolation.leave(alone);
+    reportProcessing(worker, job, -1);
+    if (typeof verdict === "object") committer.add(job, verdict);
+    else endAttempt(worker, job, { kind: verdict });
+    suspects.leave(job);
     if (runningJobs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
     pumpSoon();
   };
@@ -102,179 +78,92 @@ export const createConsumer = (
     void Promise.resolve().then(() => {
       pumpIsDue = false;
       pump();
-      onRoom();
+      wakeUps.roomFreed.signal();
     });
   };
 
-  const start = (job: HeldJob, lane: Lane, alone: boolean): void => {
-    const handler = handlers.get(job.job.typeName)!;
-    runningJobs.add(job);
-    lane.running += 1;
-    prefetch.jobStarted();
-    if (alone) runningAlone = job;
-    reportProcessing(job, 1);
-    startAttempt(worker, job, handler, finish);
-  };
-
-  const reportProcessing = ({ job }: HeldJob, delta: 1 | -1): void => {
-    if (!isObserved(engine.observe)) return;
-    const { typeName } = job;
-    const { workerId } = settings;
-    engine.observe("jobTypeProcessingChange", () => ({ typeName, workerId, delta }));
-    engine.observe("jobTypeIdleChange", () => ({ typeName, workerId, delta: -delta }));
-  };
-
-  /** Jobs that must not run here get their outcome at once. */
-  const refuse = (job: HeldJob): JobOutcome | undefined => {
-    const { typeName, attempt } = job.job;
-    if (!handlers.has(typeName)) {
-      return failOutcome(
-        job,
-        "no_handler",
-        new UnknownJobTypeError(typeName, "has no handler in the worker that owns its queue"),
-      );
-    }
-    if (attempt > attemptLimit(worker, job.job)) {
-      return failOutcome(
-        job,
-        "attempts_exhausted",
-        new Error("No attempt is left under this worker's limit."),
-      );
-    }
-    return undefined;
-  };
-
-  const isSuspect = ({ job }: HeldJob): boolean =>
-    job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
-
-  const pumpSuspect = (): void => {
-    const job = suspect;
-    if (!job) return;
-    const trusted = isLeaseTrusted(job, clock);
-    if (trusted && !crashIsolation.tryEnter(true)) return;
-    suspect = undefined;
-    buffered -= 1;
-    if (trusted) start(job, laneOf.get(job.job.queue)!, true);
-    else drop(job);
-    crashIsolation.withdrawRequest();
+  const drop = (job: HeldJob): void => {
+    reportLostLease(engine.observe, worker, job, "lease_expired");
+    endAttempt(worker, job, { kind: "lost" });
   };
 
   const pump = (): void => {
-    pumpSuspect();
-    // One job a lane in turn, so that a full queue cannot keep the others from the slots.
-    let blockedLanes = 0;
-    while (blockedLanes < lanes.length && runningJobs.size < settings.concurrency) {
-      const lane = lanes[nextLane]!;
-      nextLane = (nextLane + 1) % lanes.length;
-      const job = lane.running < lane.queue.concurrency ? lane.buffer.peek() : undefined;
-      if (!job) {
-        blockedLanes += 1;
-        continue;
-      }
-      blockedLanes = 0;
-      const trusted = isLeaseTrusted(job, clock);
+    suspects.pump(start, drop);
+    while (runningJobs.size < settings.concurrency) {
+      const queue = slots.next();
+      if (!queue) return;
+      const trusted = isLeaseTrusted(queue.buffer.peek()!, clock);
       if (trusted && !crashIsolation.tryEnter(false)) return;
-      // Out of the buffer first: a process function may stop the worker before it even returns.
-      lane.buffer.shift();
-      buffered -= 1;
-      if (trusted) start(job, lane, false);
+      // Out of the buffer first: a handler may stop the worker before it even returns.
+      const job = slots.shift(queue)!;
+      if (trusted) start(job);
       else drop(job);
     }
   };
 
   const giveBack = (job: HeldJob): void => {
-    released += 1;
-    commit(job, releaseOutcome(job));
+    counts.givenBack += 1;
+    committer.add(job, giveBackOutcome(job));
   };
 
   const giveBackBuffered = (): void => {
-    for (const lane of lanes) {
-      for (let job = lane.buffer.shift(); job; job = lane.buffer.shift()) {
-        buffered -= 1;
-        giveBack(job);
-      }
+    for (const job of slots.drain()) giveBack(job);
+  };
+
+  const accept = (job: HeldJob): void => {
+    const refusal = refuse(worker, job);
+    if (refusal) committer.add(job, refusal);
+    else if (stopping) giveBack(job);
+    else {
+      const place = suspects.place(job);
+      if (place === "buffer") slots.push(job);
+      if (place === "giveBack") giveBack(job);
     }
   };
 
+  const countBuffered = (): number => slots.buffered + suspects.waiting;
+
+  // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
+  const hasEnough = (): boolean => countBuffered() > ahead / 2 && runningJobs.size >= settings.concurrency;
+
   /** How many more jobs could be taken on; 0 while asking for them is not worth a round trip. */
   const room = (): number => {
-    if (stopping || !crashIsolation.mayClaim(worker)) return 0;
-    // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
-    if (buffered > ahead / 2 && runningJobs.size >= settings.concurrency) return 0;
+    if (stopping || hasEnough() || !crashIsolation.mayClaim(worker)) return 0;
     // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
-    const backlog = Math.max(0, uncommitted() - settings.commitBatchSize);
-    return settings.concurrency - runningJobs.size + ahead - buffered - backlog;
+    const backlog = Math.max(0, committer.pending - settings.commitBatchSize);
+    return settings.concurrency - runningJobs.size + ahead - countBuffered() - backlog;
   };
-
-  const laneRoom = (lane: Lane): number => lane.queue.concurrency - lane.running + ahead - lane.buffer.size;
 
   const stopListening = crashIsolation.onChange(() => {
     if (crashIsolation.isReserved) giveBackBuffered();
     pump();
-    onRoom();
+    wakeUps.roomFreed.signal();
   });
 
   return {
     accept: (jobs) => {
-      // Nothing runs now if this is what the turn was for, so a suspect that the claim has brought may wait here.
-      crashIsolation.endTurn(worker);
-      let metSuspect = false;
-      for (const job of jobs) {
-        const refusal = refuse(job);
-        if (refusal) commit(job, refusal);
-        else if (stopping) giveBack(job);
-        else if (crashIsolation.isReserved || metSuspect) giveBack(job);
-        else if (isSuspect(job) && !crashIsolation.isQuiet) {
-          metSuspect = true;
-          giveBack(job);
-        } else if (isSuspect(job)) {
-          suspect = job;
-          buffered += 1;
-          crashIsolation.requestAlone();
-        } else {
-          laneOf.get(job.job.queue)!.buffer.push(job);
-          buffered += 1;
-        }
-      }
-      if (metSuspect) crashIsolation.requestTurn(worker);
+      suspects.beginClaim();
+      for (const job of jobs) accept(job);
+      suspects.endClaim();
       pump();
     },
     queuesWithRoom: () => {
       // Asked after every job: while there is enough in hand by the last estimate, a new one is not worth its while.
-      if (buffered > ahead / 2 && runningJobs.size >= settings.concurrency) return 0;
+      if (hasEnough()) return 0;
       ahead = prefetch.current();
-      if (room() <= 0) return 0;
-      let count = 0;
-      for (const lane of lanes) if (laneRoom(lane) > 0) count += 1;
-      return count;
+      return room() > 0 ? slots.countWithRoom(ahead) : 0;
     },
     claimRequests: () => {
       ahead = prefetch.current();
-      const free = room();
-      if (free <= 0) return { requests: [], limit: 0 };
-      const wanting = lanes.map((lane) => ({ lane, room: laneRoom(lane) })).filter(({ room }) => room > 0);
-      if (wanting.length === 0) return { requests: [], limit: 0 };
-      // The order rotates, so that when there is little room every queue comes first in turn.
-      const first = nextLane % wanting.length;
-      const share = Math.ceil(free / wanting.length);
-      const requests = [...wanting.slice(first), ...wanting.slice(0, first)].map(({ lane, room }) => ({
-        queue: lane.queue.name,
-        typeNames: lane.typeNames,
-        limit: Math.min(room, share),
-      }));
-      nextLane = (nextLane + 1) % lanes.length;
-      return { requests, limit: free };
+      const limit = room();
+      const requests = limit > 0 ? slots.claimRequests(limit, ahead) : [];
+      return requests.length > 0 ? { requests, limit } : nothingToClaim;
     },
     stop: () => {
       stopping = true;
       stopListening();
       giveBackBuffered();
-      crashIsolation.endTurn(worker);
-      if (!suspect) return;
-      giveBack(suspect);
-      suspect = undefined;
-      buffered -= 1;
-      crashIsolation.withdrawRequest();
+      suspects.stop(giveBack);
     },
     abortRunning: () => {
       const jobs = [...runningJobs];
@@ -287,13 +176,35 @@ export const createConsumer = (
       return runningJobs.size;
     },
     get buffered() {
-      return buffered;
+      return countBuffered();
     },
-    get released() {
-      return released;
+    get givenBack() {
+      return counts.givenBack;
     },
     get abandoned() {
-      return abandoned;
+      return counts.abandoned;
     },
   };
+};
+
+/** Jobs that must not run here get their outcome at once. */
+const refuse = (worker: WorkerContext, held: HeldJob): JobOutcome | undefined => {
+  const { typeName, attempt } = held.job;
+  if (!worker.handlers.has(typeName)) {
+    const error = new UnknownJobTypeError(typeName, "has no handler in the worker that owns its queue");
+    return failOutcome(held, "no_handler", error);
+  }
+  if (attempt > attemptLimit(worker, held.job)) {
+    const error = new Error("No attempt is left under this worker's limit.");
+    return failOutcome(held, "attempts_exhausted", error);
+  }
+  return undefined;
+};
+
+const reportProcessing = ({ engine, settings }: WorkerContext, { job }: HeldJob, delta: 1 | -1): void => {
+  if (!isObserved(engine.observe)) return;
+  const { typeName } = job;
+  const { workerId } = settings;
+  engine.observe("jobTypeProcessingChange", () => ({ typeName, workerId, delta }));
+  engine.observe("jobTypeIdleChange", () => ({ typeName, workerId, delta: -delta }));
 };

@@ -31,7 +31,7 @@ export const completeOutcome = (worker: WorkerContext, held: HeldJob, output: st
 });
 
 /** Back to the queue as if it had not been claimed. */
-export const releaseOutcome = (held: HeldJob): JobOutcome => ({
+export const giveBackOutcome = (held: HeldJob): JobOutcome => ({
   kind: "giveBack",
   ...lease(held),
   schedule: null,
@@ -68,7 +68,7 @@ const giveBackPolicy: RetryPolicy = { type: "exponential", baseMs: 50, maxMs: 5_
  * The store rolled the attempt back for reasons of its own: the job goes back as if it had not been claimed. Undefined
  * when that has happened so often that the reason is likely to be the job after all.
  */
-export const giveBackOutcome = (
+export const transientErrorOutcome = (
   worker: WorkerContext,
   held: HeldJob,
   error: unknown,

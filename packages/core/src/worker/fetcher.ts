@@ -1,42 +1,32 @@
+import type { Dispose } from "../contracts/notify-adapter.ts";
 import type { StateJob } from "../model/job.ts";
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
 import { isObserved } from "../engine/observe.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
+import { createGrowingPause } from "./growing-pause.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
-import type { CrashIsolation } from "./crash-isolation.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 export interface Fetcher extends Loop {
-  /** A slot or buffer place has come free. */
-  roomFreed(): void;
-  /** Something may be runnable: a hint arrived. */
-  hint(): void;
-  /** Something will be runnable after this time. */
-  runnableIn(ms: number): void;
-  /** Whether a hint would make a difference: there is room, and no wake-up is due anyway. */
-  wantsHint(): boolean;
+  /** Looks for jobs at once when others say that there are new ones. */
+  listen(): Promise<Dispose>;
 }
 
 // With every place taken there is nothing to wait for but a place.
 const untilRoomMs = 60_000;
 
-/** Claims what the consumer has room for; sleeps until a hint, the next job that is due, or the poll interval. */
-export const startFetcher = (
-  worker: WorkerContext,
-  consumer: Consumer,
-  crashIsolation: CrashIsolation,
-): Fetcher => {
-  const { engine, settings, held, maxAttempts } = worker;
+/** Claims what the consumer has room for; sleeps until a notification, the next job that is due, or the poll interval. */
+export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher => {
+  const { engine, settings, handlers, held, crashIsolation, wakeUps, maxAttempts } = worker;
   const { store, runtime } = engine;
   const { clock } = runtime;
   let queuesAsked = 0;
   let asking = false;
-  let hinted = false;
+  let notified = false;
   let nextDueAt = Infinity;
-  /** How many claims in a row brought nothing although something was due. */
-  let outOfReach = 0;
+  const pause = createGrowingPause();
 
   const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
     const { workerId, leaseMs } = settings;
@@ -46,17 +36,9 @@ export const startFetcher = (
     const durationMs = clock.monotonic() - askedAt;
     engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length, durationMs }));
     const claimed = jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt));
-    if (isObserved(engine.observe)) claimed.forEach(reportTimeInQueue);
+    if (isObserved(engine.observe)) for (const job of claimed) reportTimeInQueue(worker, job);
     consumer.accept(claimed);
     return jobs;
-  };
-
-  const reportTimeInQueue = (heldJob: HeldJob): void => {
-    const { lastAttemptAt, scheduledAt } = heldJob.job;
-    engine.observe("jobTimeInQueue", () => ({
-      durationMs: (lastAttemptAt ?? scheduledAt) - scheduledAt,
-      ...attemptEventData(worker, heldJob),
-    }));
   };
 
   /** A queue that was full could not be asked; now that it has room there may be work for it. */
@@ -66,7 +48,7 @@ export const startFetcher = (
     const { requests, limit } = consumer.claimRequests();
     queuesAsked = requests.length;
     if (queuesAsked === 0) return untilRoomMs;
-    hinted = false;
+    notified = false;
     nextDueAt = Infinity;
     let dueIn: number;
     asking = true;
@@ -74,12 +56,12 @@ export const startFetcher = (
     crashIsolation.hold();
     try {
       const jobs = await claim(requests, limit).finally(crashIsolation.drop);
-      if (jobs.length > 0) outOfReach = 0;
+      if (jobs.length > 0) pause.reset();
       if (!crashIsolation.mayClaim(worker)) {
         queuesAsked = 0;
         return untilRoomMs;
       }
-      if (hinted || someRequestWasFilled(requests, jobs)) return 0;
+      if (notified || someRequestWasFilled(requests, jobs)) return 0;
       dueIn = (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
     } catch (error) {
       // Others must not wait for a worker whose store does not answer.
@@ -88,38 +70,55 @@ export const startFetcher = (
     } finally {
       asking = false;
     }
-    if (hinted || someCouldNotBeAsked()) return 0;
-    // Nothing to be had, though something is due: it is locked by another transaction, for who knows how long.
-    outOfReach = dueIn > 0 ? 0 : outOfReach + 1;
+    if (notified || someCouldNotBeAsked()) return 0;
     const now = clock.monotonic();
     nextDueAt = Math.min(nextDueAt, now + dueIn);
-    const idleMs = Math.max(nextDueAt - now, shortestIdleMs * 2 ** Math.min(outOfReach, 30));
+    const idleMs = Math.max(nextDueAt - now, pause.next(dueIn));
     return Math.min(settings.pollIntervalMs, idleMs);
   };
 
   const loop = startLoop(worker, "fetcher", turn);
 
+  wakeUps.roomFreed.subscribe(() => {
+    // After asking the store, it looks anyway.
+    if (!asking && someCouldNotBeAsked()) loop.wake();
+  });
+
+  wakeUps.runnableIn.subscribe((ms) => {
+    const dueAt = clock.monotonic() + ms;
+    if (dueAt >= nextDueAt) return;
+    nextDueAt = dueAt;
+    loop.wake();
+  });
+
+  const onNotification = (): void => {
+    notified = true;
+    pause.reset();
+    loop.wake();
+  };
+  /** Whether a notification would make a difference: there is room, and no wake-up is due anyway. */
+  const wantsNotification = (): boolean => queuesAsked > 0 && !notified;
+  const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
+
   return {
     ...loop,
-    roomFreed: () => {
-      // After asking the store, it looks anyway.
-      if (!asking && someCouldNotBeAsked()) loop.wake();
-    },
-    hint: () => {
-      hinted = true;
-      loop.wake();
-    },
-    runnableIn: (ms) => {
-      const dueAt = clock.monotonic() + ms;
-      if (dueAt >= nextDueAt) return;
-      nextDueAt = dueAt;
-      loop.wake();
-    },
-    wantsHint: () => queuesAsked > 0 && !hinted,
+    listen: () =>
+      engine.listening.listen(
+        "jobScheduled",
+        anyType ? null : [...handlers.keys()],
+        onNotification,
+        wantsNotification,
+      ),
   };
 };
 
-const shortestIdleMs = 1;
+const reportTimeInQueue = (worker: WorkerContext, held: HeldJob): void => {
+  const { lastAttemptAt, scheduledAt } = held.job;
+  worker.engine.observe("jobTimeInQueue", () => ({
+    durationMs: (lastAttemptAt ?? scheduledAt) - scheduledAt,
+    ...attemptEventData(worker, held),
+  }));
+};
 
 /** A queue that gave all it was asked for probably has more. */
 const someRequestWasFilled = (requests: readonly ClaimRequest[], jobs: readonly StateJob[]): boolean => {

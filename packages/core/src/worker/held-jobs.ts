@@ -4,6 +4,7 @@ import type { AttemptSpan } from "../engine/trace.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
 import type { CrashIsolation } from "./crash-isolation.ts";
+import type { WakeUps } from "./wake-ups.ts";
 
 /** A job this worker holds a lease on: buffered, running, or waiting for its outcome to be written. */
 export interface HeldJob {
@@ -54,11 +55,10 @@ export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
   held.attempt?.abort(reason);
 };
 
-/** `onShorterLease` is called when the heartbeat has to quicken. */
 export const createHeldJobs = (
   workerLeaseMs: number,
   crashIsolation: CrashIsolation,
-  onShorterLease: () => void,
+  { leaseShortened }: WakeUps,
 ): HeldJobs => {
   const byId = new Map<string, HeldJob>();
   let shortestLeaseMs = workerLeaseMs;
@@ -82,7 +82,7 @@ export const createHeldJobs = (
       byId.set(job.id, held);
       if (leaseMs < shortestLeaseMs) {
         shortestLeaseMs = leaseMs;
-        onShorterLease();
+        leaseShortened.signal();
       }
       return held;
     },

@@ -1,8 +1,14 @@
+import type { Dispose } from "../contracts/notify-adapter.ts";
 import { refusalAbortReason } from "../engine/refusal.ts";
 import { attemptEventData, reportLostLease, reportRefusal } from "./attempt-events.ts";
 import { type HeldJob, loseLease, trustedLeaseEnd } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { WorkerContext } from "./worker-context.ts";
+
+export interface LeaseKeeper extends Loop {
+  /** Renews at once when others say that a lease is gone. The renewal finds out; a false notification merely renews. */
+  listen(): Promise<Dispose>;
+}
 
 const heartbeatsPerLease = 3;
 
@@ -11,8 +17,8 @@ const heartbeatsPerLease = 3;
  * not of the answers: with a pause after each answer, a store that takes a third of a lease to reply would get one
  * renewal in where there is time for two, and the lease of a healthy worker would run out.
  */
-export const startLeaseKeeper = (worker: WorkerContext): Loop => {
-  const { engine, held: heldJobs } = worker;
+export const startLeaseKeeper = (worker: WorkerContext): LeaseKeeper => {
+  const { engine, held: heldJobs, wakeUps } = worker;
   const { store, observe, runtime } = engine;
   const { clock } = runtime;
 
@@ -74,8 +80,13 @@ export const startLeaseKeeper = (worker: WorkerContext): Loop => {
   };
 
   const loop = startLoop(worker, "lease-keeper", turn, paceMs);
+  wakeUps.leaseShortened.subscribe(loop.wake);
   return {
     ...loop,
+    listen: () =>
+      engine.listening.listen("ownershipLost", null, (jobId) => {
+        if (heldJobs.get(jobId)?.committing === false) loop.wake();
+      }),
     stop: async () => {
       await loop.stop();
       cancelExpiry?.();

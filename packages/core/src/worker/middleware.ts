@@ -1,6 +1,6 @@
 import { ProcessMisuseError } from "../errors.ts";
 import { handled } from "./handed-out-calls.ts";
-import type { Handler, ProcessFunction } from "./worker-context.ts";
+import type { Handler, HandlerFunction } from "./worker-context.ts";
 
 const unfinishedNext =
   "A middleware ended while `next` was still running. Write `return next()`, or `await next()`";
@@ -13,7 +13,7 @@ export type MiddlewareFunction = (context: object, next: () => Promise<unknown>)
  */
 export const composeMiddleware = (
   middleware: readonly MiddlewareFunction[],
-  process: ProcessFunction,
+  process: HandlerFunction,
 ): Handler["run"] =>
   middleware.reduceRight<Handler["run"]>(
     (inner, layer) => (options) => {

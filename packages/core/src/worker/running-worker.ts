@@ -12,6 +12,7 @@ import { startLeaseKeeper } from "./lease-keeper.ts";
 import { startPruner } from "./pruner.ts";
 import { startReaper } from "./reaper.ts";
 import type { CrashIsolation } from "./crash-isolation.ts";
+import { createWakeUps } from "./wake-ups.ts";
 import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts";
 
 // How long a stop goes on after the last handler has ended, if the deadline is over by then: time to write its result.
@@ -35,37 +36,32 @@ export const startWorker = async (
   settings: WorkerSettings,
   handlers: ReadonlyMap<string, Handler>,
 ): Promise<RunningWorker> => {
-  const { observe, runtime, listening } = engine;
+  const { observe, runtime } = engine;
   const { clock } = runtime;
   const { workerId } = settings;
   const typeNames = [...handlers.keys()];
-  const held = createHeldJobs(settings.leaseMs, crashIsolation, () => leaseKeeper.wake());
-  const worker: WorkerContext = { engine, settings, handlers, held, maxAttempts: attemptsByType(handlers) };
-
-  const committer = createCommitter(
-    worker,
-    (ms) => fetcher.runnableIn(ms),
-    () => fetcher.roomFreed(),
-  );
-  const consumer = createConsumer(worker, {
+  const wakeUps = createWakeUps();
+  const worker: WorkerContext = {
+    engine,
+    settings,
+    handlers,
+    held: createHeldJobs(settings.leaseMs, crashIsolation, wakeUps),
+    wakeUps,
     crashIsolation,
-    commit: committer.add,
-    uncommitted: () => committer.pending,
-    onRoom: () => fetcher.roomFreed(),
-  });
+    maxAttempts: attemptsByType(handlers),
+  };
+
+  const committer = createCommitter(worker);
+  const consumer = createConsumer(worker, committer);
   const leaseKeeper = startLeaseKeeper(worker);
   const reaper = startReaper(worker);
   const pruner = startPruner(worker);
-  const fetcher = startFetcher(worker, consumer, crashIsolation);
+  const fetcher = startFetcher(worker, consumer);
+  // The lease keeper goes on until the last outcome is written.
+  const loopsThatEndFirst = { fetcher, reaper, ...(pruner && { pruner }) };
+  const loops = { ...loopsThatEndFirst, "lease keeper": leaseKeeper };
 
-  const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
-  const subscriptions = await Promise.all([
-    listening.listen("jobScheduled", anyType ? null : typeNames, fetcher.hint, fetcher.wantsHint),
-    // The renewal that follows finds out what happened; a forged hint merely renews.
-    listening.listen("ownershipLost", null, (jobId) => {
-      if (held.get(jobId)?.committing === false) leaseKeeper.wake();
-    }),
-  ]);
+  const subscriptions = await Promise.all([fetcher.listen(), leaseKeeper.listen()]);
 
   const reportIdle = (delta: 1 | -1): void => {
     for (const typeName of typeNames) observe("jobTypeIdleChange", () => ({ typeName, workerId, delta }));
@@ -86,7 +82,7 @@ export const startWorker = async (
     state = "stopping";
     observe("workerStopping", () => ({ workerId, typeNames }));
     consumer.stop();
-    const loopsEnded = Promise.all([fetcher.stop(), reaper.stop(), pruner?.stop()]);
+    const loopsEnded = Promise.all(Object.values(loopsThatEndFirst).map((loop) => loop.stop()));
 
     await endsBy(deadline, consumer.drained());
     const abortedJobs = consumer.abortRunning();
@@ -110,7 +106,7 @@ export const startWorker = async (
     const unwrittenResults = committer.unwritten - unwrittenBefore;
     const result = {
       clean: flushed && abortedJobs === 0 && unwrittenResults === 0,
-      releasedJobs: consumer.released,
+      releasedJobs: consumer.givenBack,
       abortedJobs,
       abandonedJobs: consumer.abandoned,
       unwrittenResults,
@@ -141,16 +137,11 @@ export const startWorker = async (
       return stopped;
     },
     health: () => {
-      const loops = {
-        fetcher: fetcher.health(),
-        "lease keeper": leaseKeeper.health(),
-        reaper: reaper.health(),
-        ...(pruner ? { pruner: pruner.health() } : {}),
-      };
       const problems = Object.entries(loops)
-        .filter(([, { failures }]) => failures >= 3)
+        .map(([name, loop]) => ({ name, ...loop.health() }))
+        .filter(({ failures }) => failures >= 3)
         .map(
-          ([name, { failures, lastError }]) =>
+          ({ name, failures, lastError }) =>
             `The ${name} has failed ${failures} times in a row: ${String(lastError)}`,
         );
       const asDate = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
@@ -162,8 +153,8 @@ export const startWorker = async (
         runningJobs: consumer.running,
         bufferedJobs: consumer.buffered,
         uncommittedResults: committer.pending,
-        lastClaimAt: asDate(loops.fetcher.lastSuccessAt),
-        lastRenewalAt: asDate(loops["lease keeper"].lastSuccessAt),
+        lastClaimAt: asDate(fetcher.health().lastSuccessAt),
+        lastRenewalAt: asDate(leaseKeeper.health().lastSuccessAt),
       };
     },
   };

@@ -14,7 +14,7 @@ import { composeMiddleware, type MiddlewareFunction } from "./middleware.ts";
 import type { CrashIsolation } from "./crash-isolation.ts";
 import { startWorker } from "./running-worker.ts";
 import { parseWorkerSettings } from "./settings.ts";
-import type { Handler, ProcessFunction } from "./worker-context.ts";
+import type { Handler, HandlerFunction } from "./worker-context.ts";
 
 export interface UntypedWorkerBuilder {
   use(middleware: unknown): UntypedWorkerBuilder;
@@ -23,7 +23,7 @@ export interface UntypedWorkerBuilder {
 }
 
 interface Implementation extends Omit<Handler, "run"> {
-  readonly process: ProcessFunction;
+  readonly process: HandlerFunction;
 }
 
 /** Collects handlers and middleware. A builder can start any number of workers. */

@@ -1,13 +1,15 @@
 import type { MaxAttempts } from "../contracts/state-adapter.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { CrashIsolation } from "./crash-isolation.ts";
 import type { HeldJobs } from "./held-jobs.ts";
+import type { WakeUps } from "./wake-ups.ts";
 
-export type ProcessFunction = (options: object) => unknown;
+export type HandlerFunction = (options: object) => unknown;
 
 /** One implemented job type, with the middleware already around its process function. */
 export interface Handler {
-  readonly run: ProcessFunction;
+  readonly run: HandlerFunction;
   readonly retry: RetryPolicy | undefined;
   readonly maxAttempts: number | undefined;
   readonly timeoutMs: number | undefined;
@@ -44,6 +46,8 @@ export interface WorkerContext {
   readonly settings: WorkerSettings;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly held: HeldJobs;
+  readonly wakeUps: WakeUps;
+  readonly crashIsolation: CrashIsolation;
   /** Of the handlers that have a say in it, by type; undefined where none has. */
   readonly maxAttempts: MaxAttempts | undefined;
 }

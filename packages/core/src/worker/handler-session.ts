@@ -37,7 +37,7 @@ type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown
  *
  * Without `prepare`, `complete` opens the one transaction there is.
  */
-export interface ProcessSession {
+export interface HandlerSession {
   /** Called when the process function reads `prepare`; throws when it is too late for that. */
   prepare(): PrepareFunction;
   readonly complete: (callback: unknown, options?: unknown) => Promise<object>;
@@ -60,12 +60,12 @@ export interface ProcessSession {
   readonly transientFailure: { readonly error: unknown } | undefined;
 }
 
-export const createProcessSession = (
+export const createHandlerSession = (
   worker: WorkerContext,
   held: HeldJob,
   getAbortReason: () => JobAbortReason | undefined,
   synchronousPartOver: boolean,
-): ProcessSession => {
+): HandlerSession => {
   const { engine, settings } = worker;
   const { job, leaseToken } = held;
   let prepareRead = false;
