@@ -95,14 +95,14 @@ plant("deduplication forgets sequences that went on", [
   "last === first && !isTerminal(last.row.status)",
 ]);
 plant("redrive beside a live duplicate", [
-  "memory/operations/redrive-jobs.js",
-  "if (hasLiveDuplicate(store, record))",
+  "rules/redrive.js",
+  "if (yield* answer(port.hasLiveDuplicate(job)))",
   "if (false)",
 ]);
 plant("redrive forgets the cascade", [
-  "memory/operations/redrive-jobs.js",
-  "revived: reviveDependants(store, record.row.sequenceId, from)",
-  "revived: []",
+  "rules/redrive.js",
+  "yield* reviveDependants(port, job.sequenceId)",
+  "[]",
 ]);
 plant("redrive starts the version again", [
   "rules/transitions.js",

@@ -36,3 +36,30 @@ plant("cancellation.ts", [
     ['job.failureReason === "cancelled" ? "cancelled" : "already_failed"', '"cancelled"'],
   ],
 ]);
+
+plant("fail-dependants.ts", [
+  ["jobs that wait whatever happens fail with their blocker", [' || job.onBlockerFailure === "wait"', ""]],
+  ["jobs that do not wait fail with their blocker", ['job.status !== "blocked" || ', ""]],
+  ["a failure stops at the first level", ["next.push({ ...job, lastError: error });", ""]],
+]);
+
+plant("find-cycle.ts", [
+  ["cycles through several jobs are not found", ["found.push(waiting.sequenceId);", ""]],
+]);
+
+plant("redrive.ts", [
+  [
+    "a job is revived beside a failed blocker",
+    ["if (mindsFailure && (yield* answer(port.hasFailedBlocker(job))))", "if (false)"],
+  ],
+  [
+    "a job is revived beside a live duplicate",
+    ["if (yield* answer(port.hasLiveDuplicate(job)))", "if (false)"],
+  ],
+  [
+    "a revived job waits for itself",
+    ["if (job.openBlockers > 0 && (yield* answer(port.waitsForItself(job))))", "if (false)"],
+  ],
+  ["what depends on a revived job stays failed", ["yield* reviveDependants(port, job.sequenceId)", "[]"]],
+  ["a job named before its blocker stays failed", ["undecided = left;", "undecided = left; break;"]],
+]);

@@ -180,10 +180,7 @@ plant("dependants.ts", [
     "jobs are unblocked one blocker early",
     ['status === "blocked" && openBlockers === 0', 'status === "blocked" && openBlockers <= 1'],
   ],
-  ["jobs that wait whatever happens fail with their blocker", [' && row[9] !== "wait"', ""]],
-  ["jobs that do not wait fail with their blocker", ['row[6] === "blocked" && ', ""]],
-  ["a failure stops at the first level", ["failedSequenceIds.push(reference.sequenceId);", ""]],
-  ["a job failed by its blocker keeps its key", ["sequences.refreshLiveness(db, reference.sequenceId);", ""]],
+  ["a job failed by its blocker keeps its key", ["sequences.refreshLiveness(db, sequenceId);", ""]],
 ]);
 
 plant("operations/cancel-sequences.ts", [
@@ -213,27 +210,10 @@ plant("operations/cancel-sequences.ts", [
 
 plant("operations/redrive-jobs.ts", [
   [
-    "a job is revived beside a failed blocker",
-    ['else if (found.onBlockerFailure === "fail" && blockers.hasFailed(db, jobId)) return true;', ""],
-  ],
-  [
-    "a job is revived beside a live duplicate",
-    ["if (hasLiveDuplicate(db, failed)) return", "if (false) return"],
-  ],
-  ["a revived job waits for itself", ["if (wouldWaitForItself(db, failed)) return", "if (false) return"]],
-  [
     "a revived job has no attempts left",
     ["attempt = 0, expired_leases = 0, failed_at", "expired_leases = 0, failed_at"],
   ],
   ["a revived job runs before its time", ["scheduled_at = max(scheduled_at, ?)", "scheduled_at = ?"]],
-  [
-    "what failed by itself is revived with its blocker",
-    ["AND j.failure_reason = 'blocker_failed'", "AND j.status = 'failed'"],
-  ],
-  [
-    "what depends on a revived job stays failed",
-    ["revived: reviveDependants(db, failed.sequenceId, from)", "revived: []"],
-  ],
 ]);
 
 plant("operations/delete-sequences.ts", [

@@ -10,6 +10,17 @@ export { requirePart } from "./contracts/optional-parts.ts";
 export { hasAttemptsLeft } from "./rules/attempts.ts";
 export { judgeCancellation } from "./rules/cancellation.ts";
 export { remainingLimits } from "./rules/claim-limits.ts";
+export {
+  type BlockerFailure,
+  type CascadeJob,
+  type CascadePort,
+  type Dependant,
+  failDependants,
+  failureBy,
+} from "./rules/fail-dependants.ts";
+export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-cycle.ts";
+export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";
+export { type Awaitable, runAsync, runSync, type Walk } from "./rules/walk.ts";
 export { completesSequence, judgeOutcome, type OutcomeRejection } from "./rules/outcomes.ts";
 export { createdStateJob } from "./rules/created-job.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rules/lease-checks.ts";

@@ -1,4 +1,13 @@
-import { blockerErrorText, type JobReference, type StateJob } from "leasehold/adapter";
+import {
+  type BlockerFailure,
+  type CascadeJob,
+  type Dependant,
+  failDependants as walkFailure,
+  type JobReference,
+  type JobStatus,
+  type OnBlockerFailure,
+  runSync,
+} from "leasehold/adapter";
 import type { SqliteConnection } from "./connection/connection.ts";
 import { referenceColumns, toReference } from "./job-columns.ts";
 import type { Tables } from "./tables.ts";
@@ -10,8 +19,7 @@ export interface Dependants {
   unblockDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
   /** A sequence has failed. Returns the jobs that failed with it. */
   failDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
-  /** `blocker` is the job that failed. */
-  failByBlocker(db: SqliteConnection, jobId: string, blocker: StateJob, now: number): void;
+  failByBlocker(db: SqliteConnection, failure: BlockerFailure<JobReference>, now: number): void;
 }
 
 export const createDependants = ({ job, blocker }: Tables, sequences: Sequences): Dependants => {
@@ -19,6 +27,7 @@ export const createDependants = ({ job, blocker }: Tables, sequences: Sequences)
   const findDependants = `SELECT ${referenceColumns("j")}, j.status, j.open_blockers, count(*), j.on_blocker_failure
     FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
     WHERE b.sequence_id = ? GROUP BY j.seq ORDER BY j.seq`;
+  const hasDependants = `SELECT 1 FROM ${blocker} WHERE sequence_id = ? LIMIT 1`;
   const setOpenBlockers = `UPDATE ${job} SET open_blockers = ? WHERE id = ?`;
   // Its place in line is behind all that could run before it.
   const unblock = `UPDATE ${job} SET open_blockers = 0, status = 'pending', scheduled_at = max(scheduled_at, ?)
@@ -27,8 +36,17 @@ export const createDependants = ({ job, blocker }: Tables, sequences: Sequences)
     SET status = 'failed', failed_at = ?, failure_reason = 'blocker_failed', failed_blocker_id = ?, last_error = ?
     WHERE id = ?`;
 
-  const failByBlocker: Dependants["failByBlocker"] = (db, jobId, blocker, now) =>
-    void db.run(fail, [now, blocker.sequenceId, blockerErrorText(blocker), jobId]);
+  const failByBlocker: Dependants["failByBlocker"] = (db, failure, now) => {
+    const { id, sequenceId } = failure.job;
+    db.run(fail, [now, failure.blockerSequenceId, failure.error, id]);
+    sequences.refreshLiveness(db, sequenceId);
+  };
+
+  const dependantsOf = (db: SqliteConnection, blockerId: string): Dependant<CascadeJob>[] =>
+    db.query(findDependants, [blockerId]).map((row) => {
+      const [status, , , onBlockerFailure] = row.slice(6) as [JobStatus, number, number, OnBlockerFailure];
+      return { job: { ...toReference(row), status, onBlockerFailure, lastError: null }, blockerId };
+    });
 
   return {
     failByBlocker,
@@ -46,25 +64,18 @@ export const createDependants = ({ job, blocker }: Tables, sequences: Sequences)
       }
       return unblocked;
     },
-    // A list of work instead of recursion: a chain may be longer than the call stack.
     failDependants: (db, sequenceId, now) => {
-      const cascaded: JobReference[] = [];
-      const failedSequenceIds = [sequenceId];
-      for (const failedSequenceId of failedSequenceIds) {
-        const dependants = db
-          .query(findDependants, [failedSequenceId])
-          .filter((row) => row[6] === "blocked" && row[9] !== "wait");
-        if (dependants.length === 0) continue;
-        const failed = sequences.current(db, failedSequenceId)!;
-        for (const row of dependants) {
-          const reference = toReference(row);
-          failByBlocker(db, reference.id, failed, now);
-          sequences.refreshLiveness(db, reference.sequenceId);
-          cascaded.push(reference);
-          failedSequenceIds.push(reference.sequenceId);
-        }
-      }
-      return cascaded;
+      if (db.first(hasDependants, [sequenceId]) === undefined) return [];
+      const cascade = walkFailure<CascadeJob>(
+        {
+          dependants: (failed) => failed.flatMap((blockedBy) => dependantsOf(db, blockedBy.sequenceId)),
+          fail: (failures) => {
+            for (const failure of failures) failByBlocker(db, failure, now);
+          },
+        },
+        [sequences.current(db, sequenceId)!],
+      );
+      return runSync(cascade).get(sequenceId)!;
     },
   };
 };

@@ -1,10 +1,14 @@
-import { type JobReference, referenceTo } from "../model/job.ts";
+import { type JobReference, referenceTo, type StateJob } from "../model/job.ts";
+import { failDependants as walkFailure } from "../rules/fail-dependants.ts";
+import { findCycle, type WaitingSequence } from "../rules/find-cycle.ts";
+import { failedByBlocker, withFewerBlockers } from "../rules/transitions.ts";
+import { runSync } from "../rules/walk.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
-import { failedByBlocker, withFewerBlockers } from "../rules/transitions.ts";
 
-// What the end of one sequence does to those that wait for it. Lists of work instead of recursion: a chain may be
-// longer than the call stack.
+// What the end of one sequence does to those that wait for it.
+
+const nothing: readonly JobReference[] = [];
 
 /** A sequence has completed. Returns the jobs that became pending. */
 export const unblockDependants = (store: JobStore, sequenceId: string, now: number): JobReference[] => {
@@ -20,19 +24,22 @@ export const unblockDependants = (store: JobStore, sequenceId: string, now: numb
 };
 
 /** A sequence has failed. Returns the jobs that failed with it. */
-export const failDependants = (store: JobStore, sequenceId: string, now: number): JobReference[] => {
-  const cascaded: JobReference[] = [];
-  const failedSequenceIds = [sequenceId];
-  for (const failedSequenceId of failedSequenceIds) {
-    const blocker = store.current(failedSequenceId)!.row;
-    for (const dependant of store.dependants(failedSequenceId)) {
-      if (dependant.row.status !== "blocked" || dependant.row.onBlockerFailure === "wait") continue;
-      store.update(dependant, failedByBlocker(dependant.row, blocker, now));
-      cascaded.push(referenceTo(dependant.row));
-      failedSequenceIds.push(dependant.row.sequenceId);
-    }
-  }
-  return cascaded;
+export const failDependants = (store: JobStore, sequenceId: string, now: number): readonly JobReference[] => {
+  if (!store.hasDependants(sequenceId)) return nothing;
+  const cascade = walkFailure<StateJob>(
+    {
+      dependants: (failed) =>
+        failed.flatMap(({ sequenceId: blockerId }) =>
+          Array.from(store.dependants(blockerId), ({ row: job }) => ({ job, blockerId })),
+        ),
+      fail: (failures) => {
+        for (const { job, ...cause } of failures)
+          store.update(store.find(job.id)!, failedByBlocker(job, cause, now));
+      },
+    },
+    [store.current(sequenceId)!.row],
+  );
+  return runSync(cascade).get(sequenceId) ?? nothing;
 };
 
 /** Whether the current job of the sequence has failed. */
@@ -42,30 +49,24 @@ export const isFailedSequence = (store: JobStore, sequenceId: string): boolean =
 export const hasFailedBlocker = (store: JobStore, record: JobRecord): boolean =>
   record.blockerIds.some((sequenceId) => isFailedSequence(store, sequenceId));
 
-/**
- * Walks from the job's sequence up through whoever waits for it; meeting one of the blockers, it returns the way there.
- * This direction because nobody waits yet for the sequence of a new job, which is nearly always the case.
- */
-export const findCycle = (
+/** The way from one of the blockers to the sequence, if one of them waits for it. */
+export const findBlockerCycle = (
   store: JobStore,
-  { row }: JobRecord,
+  sequenceId: string,
   blockerIds: readonly string[],
 ): string[] | undefined => {
-  const blockers = new Set(blockerIds);
-  const waitsFor = new Map<string, string | null>([[row.sequenceId, null]]);
-  for (const sequenceId of waitsFor.keys()) {
-    if (blockers.has(sequenceId)) {
-      const path: string[] = [];
-      for (let step: string | null = sequenceId; step !== null; step = waitsFor.get(step) ?? null)
-        path.push(step);
-      return path;
-    }
-    for (const dependant of store.dependants(sequenceId)) {
-      const { status, sequenceId: waiting } = dependant.row;
-      if (status === "blocked" && !waitsFor.has(waiting)) waitsFor.set(waiting, sequenceId);
-    }
-  }
-  return undefined;
+  // Nobody waits yet for the sequence of a new job.
+  if (!store.hasDependants(sequenceId) && !blockerIds.includes(sequenceId)) return undefined;
+  return runSync(
+    findCycle(sequenceId, blockerIds, (sequenceIds) =>
+      sequenceIds.flatMap((waitsFor) => {
+        const waiting: WaitingSequence[] = [];
+        for (const { row } of store.dependants(waitsFor))
+          if (row.status === "blocked") waiting.push({ sequenceId: row.sequenceId, waitsFor });
+        return waiting;
+      }),
+    ),
+  );
 };
 
 /** The roots outside `rootSequenceIds` with a job, finished or not, that was given a sequence of this tree as blocker. */

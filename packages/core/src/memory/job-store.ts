@@ -20,6 +20,7 @@ export interface JobStore {
   tree(rootSequenceId: string): JobRecord[];
   /** Jobs that were given this sequence as a blocker. */
   dependants(sequenceId: string): Iterable<JobRecord>;
+  hasDependants(sequenceId: string): boolean;
   records(): Iterable<JobRecord>;
 
   insert(row: StateJob): JobRecord;
@@ -126,6 +127,7 @@ export const createJobStore = (): JobStore => {
       return [root, ...sequences.descendants(rootSequenceId)];
     },
     dependants: (sequenceId) => dependants.get(sequenceId) ?? [],
+    hasDependants: (sequenceId) => dependants.has(sequenceId),
     records: () => records.values(),
 
     insert: (row) => {

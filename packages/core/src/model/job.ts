@@ -104,7 +104,7 @@ export type JobReference = Pick<
 
 export const isTerminal = (status: JobStatus): boolean => status === "completed" || status === "failed";
 
-export const referenceTo = (job: StateJob): JobReference => ({
+export const referenceTo = (job: JobReference): JobReference => ({
   id: job.id,
   typeName: job.typeName,
   queue: job.queue,

@@ -1,8 +1,8 @@
-import { hasAttemptsLeft } from "./attempts.ts";
 import type { JobOutcome, MaxAttempts } from "../contracts/state-adapter.ts";
-import { blockerErrorText } from "../model/blocker-error.ts";
 import type { FailureReason, StateJob } from "../model/job.ts";
 import { resolveSchedule } from "../model/schedule.ts";
+import { hasAttemptsLeft } from "./attempts.ts";
+import type { BlockerFailure } from "./fail-dependants.ts";
 
 // The states of a job. Each arrow is a function here that makes the next row from the one before; whether it may be used
 // is decided by whoever calls it.
@@ -131,11 +131,15 @@ export const reaped = (
     : { ...ended, ...failure("attempts_exhausted", now), lastError: error };
 };
 
-export const failedByBlocker = (row: StateJob, blocker: StateJob, now: number): StateJob => ({
+export const failedByBlocker = (
+  row: StateJob,
+  { blockerSequenceId, error }: Pick<BlockerFailure<unknown>, "blockerSequenceId" | "error">,
+  now: number,
+): StateJob => ({
   ...row,
   ...failure("blocker_failed", now),
-  failedBlockerId: blocker.sequenceId,
-  lastError: blockerErrorText(blocker),
+  failedBlockerId: blockerSequenceId,
+  lastError: error,
 });
 
 export const withBlockers = (row: StateJob, blockerCount: number, openBlockers: number): StateJob => ({

@@ -1,15 +1,20 @@
-import { BlockerCycleError, JobNotFoundError, type StateJob } from "leasehold/adapter";
+import {
+  type AddJobBlockersCall,
+  BlockerCycleError,
+  failureBy,
+  findCycle as walkToCycle,
+  type FindWaiting,
+  JobNotFoundError,
+  runSync,
+  type StateJob,
+} from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Tables } from "../tables.ts";
 import type { Dependants } from "../dependants.ts";
 import type { Sequences } from "./get-jobs.ts";
 
 export interface Blockers {
-  addJobBlockers(
-    db: SqliteConnection,
-    call: { readonly jobId: string; readonly blockerSequenceIds: readonly string[] },
-    now: number,
-  ): StateJob;
+  addJobBlockers(db: SqliteConnection, call: AddJobBlockersCall, now: number): StateJob;
   /** The sequences a job was given, in the order given. */
   of(db: SqliteConnection, jobId: string): string[];
   hasFailed(db: SqliteConnection, jobId: string): boolean;
@@ -33,25 +38,12 @@ export const createBlockers = (
   const isFailed = (db: SqliteConnection, sequenceId: string): boolean =>
     sequences.current(db, sequenceId)?.status === "failed";
 
-  /**
-   * Walks from the job's sequence up through whoever waits for it. This direction because nobody waits yet for the
-   * sequence of a new job, which is nearly always the case.
-   */
-  const findCycle: Blockers["findCycle"] = (db, ownSequenceId, blockerIds) => {
-    const blockers = new Set(blockerIds);
-    const waitsFor = new Map<string, string | null>([[ownSequenceId, null]]);
-    for (const sequenceId of waitsFor.keys()) {
-      if (blockers.has(sequenceId)) {
-        const path: string[] = [];
-        for (let step: string | null = sequenceId; step !== null; step = waitsFor.get(step) ?? null)
-          path.push(step);
-        return path;
-      }
-      for (const [id] of db.query(waiting, [sequenceId])) {
-        if (!waitsFor.has(id as string)) waitsFor.set(id as string, sequenceId);
-      }
-    }
-    return undefined;
+  const findCycle: Blockers["findCycle"] = (db, sequenceId, blockerIds) => {
+    const findWaiting: FindWaiting = (sequenceIds) =>
+      sequenceIds.flatMap((waitsFor) =>
+        db.query(waiting, [waitsFor]).map(([id]) => ({ sequenceId: id as string, waitsFor })),
+      );
+    return runSync(walkToCycle(sequenceId, blockerIds, findWaiting));
   };
 
   const addJobBlockers: Blockers["addJobBlockers"] = (db, { jobId, blockerSequenceIds }, now) => {
@@ -76,8 +68,7 @@ export const createBlockers = (
     const status = openBlockers > 0 ? "blocked" : "pending";
     db.run(setBlockers, [blockerSequenceIds.length, openBlockers, status, jobId]);
     if (failedBlocker !== undefined && found.onBlockerFailure === "fail") {
-      dependants.failByBlocker(db, jobId, failedBlocker, now);
-      sequences.refreshLiveness(db, sequenceId);
+      dependants.failByBlocker(db, failureBy(found, failedBlocker), now);
       dependants.failDependants(db, sequenceId, now);
     }
     return sequences.find(db, jobId) ?? found;

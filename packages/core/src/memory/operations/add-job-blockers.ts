@@ -1,8 +1,9 @@
 import type { AddJobBlockersCall } from "../../contracts/state-adapter.ts";
 import { BlockerCycleError, JobNotFoundError } from "../../errors.ts";
 import type { StateJob } from "../../model/job.ts";
-import { failDependants, findCycle, isFailedSequence } from "../dependants.ts";
+import { failDependants, findBlockerCycle, isFailedSequence } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
+import { failureBy } from "../../rules/fail-dependants.ts";
 import { failedByBlocker, withBlockers } from "../../rules/transitions.ts";
 
 export const addJobBlockers = (store: JobStore, call: AddJobBlockersCall, now: number): StateJob => {
@@ -17,14 +18,17 @@ export const addJobBlockers = (store: JobStore, call: AddJobBlockersCall, now: n
     if (current === undefined) throw new JobNotFoundError(sequenceId, "job sequence");
     if (current.row.status !== "completed") openBlockers += 1;
   }
-  const cycle = findCycle(store, record, call.blockerSequenceIds);
+  const cycle = findBlockerCycle(store, record.row.sequenceId, call.blockerSequenceIds);
   if (cycle !== undefined) throw new BlockerCycleError(call.jobId, cycle);
 
   store.setBlockers(record, [...call.blockerSequenceIds]);
   store.update(record, withBlockers(record.row, call.blockerSequenceIds.length, openBlockers));
   const failedBlockerId = call.blockerSequenceIds.find((sequenceId) => isFailedSequence(store, sequenceId));
   if (failedBlockerId !== undefined && record.row.onBlockerFailure === "fail") {
-    store.update(record, failedByBlocker(record.row, store.current(failedBlockerId)!.row, now));
+    store.update(
+      record,
+      failedByBlocker(record.row, failureBy(record.row, store.current(failedBlockerId)!.row), now),
+    );
     failDependants(store, record.row.sequenceId, now);
   }
   return record.row;
