@@ -1,0 +1,201 @@
+// Who may import what: the linter holds it, and this holds the linter to it, with files that break the rules.
+import { execFileSync } from "node:child_process";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+
+const foldersIn = (path: string): string[] =>
+  readdirSync(join(root, path), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !/^(node_modules|dist)$/.test(entry.name))
+    .map(({ name }) => name);
+
+const coreFolders = foldersIn("packages/core/src");
+const facade = ["index", "leasehold", "create-engine", "adapter"];
+
+/** For each folder of the core, the others it may import from. */
+const mayImport: Record<string, readonly string[]> = {
+  model: [],
+  contracts: ["model"],
+  rules: ["model", "contracts"],
+  api: ["model", "contracts"],
+  notifications: ["model", "contracts", "rules"],
+  memory: ["model", "contracts", "rules", "notifications"],
+  engine: ["model", "contracts", "rules", "api", "notifications"],
+  worker: ["model", "contracts", "rules", "api", "notifications", "engine"],
+  testing: ["model", "contracts", "rules", "api", "notifications", "memory", "engine", "worker"],
+  conformance: [
+    "model",
+    "contracts",
+    "rules",
+    "api",
+    "notifications",
+    "memory",
+    "engine",
+    "worker",
+    "testing",
+  ],
+  simulation: [
+    "model",
+    "contracts",
+    "rules",
+    "api",
+    "notifications",
+    "memory",
+    "engine",
+    "worker",
+    "testing",
+  ],
+};
+/** Test tools use Leasehold as applications do. */
+const mayImportFacade = new Set(["testing", "conformance", "simulation"]);
+
+interface Case {
+  readonly file: string;
+  readonly imports: string;
+  readonly allowed: boolean;
+}
+
+const coreCases = Object.entries(mayImport).flatMap(([folder, allowed]): Case[] => {
+  const file = `packages/core/src/${folder}/file.ts`;
+  const nested = `packages/core/src/${folder}/inner/file.ts`;
+  const others = coreFolders.filter((other) => other !== folder);
+  return [
+    ...others.flatMap((other) => [
+      { file, imports: `../${other}/other.ts`, allowed: allowed.includes(other) },
+      { file: nested, imports: `../../${other}/other.ts`, allowed: allowed.includes(other) },
+    ]),
+    ...facade.map((name) => ({
+      file,
+      imports: `../${name}.ts`,
+      allowed: mayImportFacade.has(folder) && name !== "index" && name !== "adapter",
+    })),
+    { file, imports: "../errors.ts", allowed: true },
+    { file, imports: "leasehold", allowed: false },
+    { file, imports: "@leasehold/sqlite", allowed: false },
+    { file, imports: "../../../sqlite/src/tables.ts", allowed: false },
+    { file: `packages/core/src/${folder}/file.test.ts`, imports: "../worker/other.ts", allowed: true },
+    { file: `packages/core/src/${folder}/file.test.ts`, imports: "../../../cli/src/main.ts", allowed: false },
+  ];
+});
+
+const entryCases = ["index", "leasehold", "create-engine", "api"].flatMap((name): Case[] =>
+  coreFolders.map((folder) => ({
+    file: `packages/core/src/${name}.ts`,
+    imports: `./${folder}/other.ts`,
+    allowed: !["testing", "conformance", "simulation"].includes(folder),
+  })),
+);
+
+const adapterEntryCases = [...coreFolders, "leasehold", "create-engine"].map((name): Case => ({
+  file: "packages/core/src/adapter.ts",
+  imports: coreFolders.includes(name) ? `./${name}/other.ts` : `./${name}.ts`,
+  allowed: ["model", "contracts", "rules", "notifications"].includes(name),
+}));
+
+const adapterCases = ["postgres", "sqlite", "mongodb", "redis", "nats"].flatMap((name): Case[] => {
+  const source = `packages/${name}/src/operations/file.ts`;
+  const test = `packages/${name}/src/operations/file.test.ts`;
+  const support = `packages/${name}/src/testing/file.ts`;
+  return [
+    { file: source, imports: "leasehold/adapter", allowed: true },
+    { file: source, imports: "leasehold", allowed: false },
+    { file: source, imports: "leasehold/testing", allowed: false },
+    { file: source, imports: "@leasehold/cli", allowed: false },
+    { file: source, imports: "../../../core/src/errors.ts", allowed: false },
+    { file: test, imports: "leasehold", allowed: true },
+    { file: test, imports: "leasehold/testing", allowed: true },
+    { file: test, imports: "../../../core/src/errors.ts", allowed: false },
+    { file: support, imports: "leasehold/testing", allowed: true },
+    { file: support, imports: "../../../core/src/errors.ts", allowed: false },
+  ];
+});
+
+const publicCases = ["otel", "cli"].flatMap((name): Case[] => {
+  const file = `packages/${name}/src/commands/file.ts`;
+  return [
+    { file, imports: "leasehold", allowed: true },
+    { file, imports: "leasehold/adapter", allowed: true },
+    { file, imports: "leasehold/testing", allowed: false },
+    { file, imports: "leasehold/dist/worker/loop.js", allowed: false },
+    { file, imports: "../../../core/src/worker/loop.ts", allowed: false },
+  ];
+});
+
+const cases = [...coreCases, ...entryCases, ...adapterEntryCases, ...adapterCases, ...publicCases];
+
+describe("import boundaries", () => {
+  let folder: string;
+  let refused: Set<string>;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "leasehold-boundaries-"));
+    copyFileSync(join(root, ".oxlintrc.json"), join(folder, ".oxlintrc.json"));
+    const files = new Map<string, string[]>();
+    for (const { file, imports } of cases) files.set(file, [...(files.get(file) ?? []), imports]);
+    for (const [file, imports] of files) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), imports.map((path) => `import "${path}";\n`).join(""));
+    }
+    refused = lint(folder, files);
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("cover every folder of the core", () => {
+    expect(Object.keys(mayImport).sort()).toEqual(coreFolders.sort());
+  });
+
+  it.each(cases)("$file imports $imports: $allowed", ({ file, imports, allowed }) => {
+    expect(!refused.has(`${file} ${imports}`)).toBe(allowed);
+  });
+});
+
+/** The imports that the linter refuses, as `file import`. */
+const lint = (folder: string, files: ReadonlyMap<string, readonly string[]>): Set<string> => {
+  const command = join(root, "node_modules/.bin/oxlint");
+  let report: string;
+  try {
+    report = execFileSync(command, ["--format", "json", "."], {
+      cwd: folder,
+      encoding: "utf8",
+      maxBuffer: 1e8,
+    });
+  } catch (error) {
+    // It exits with 1 when it finds something.
+    report = (error as { stdout: string }).stdout;
+  }
+  const { diagnostics } = JSON.parse(report) as {
+    diagnostics: { code: string; filename: string; labels: { span: { line: number } }[] }[];
+  };
+  return new Set(
+    diagnostics
+      .filter(({ code }) => code.includes("no-restricted-imports"))
+      .map(({ filename, labels }) => {
+        const file = relative(folder, resolve(folder, filename));
+        return `${file} ${files.get(file)![labels[0]!.span.line - 1]}`;
+      }),
+  );
+};
+
+describe("the map in CONTRIBUTING.md", () => {
+  const text = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+
+  it.each(coreFolders)("has the folder %s of the core", (name) => {
+    expect(text).toMatch(new RegExp(`^ {2}${name}/ `, "m"));
+  });
+
+  it.each(foldersIn("packages").filter((name) => name !== "core"))("has the package %s", (name) => {
+    expect(text).toMatch(new RegExp(`^packages/(.*, )?${name}\\b`, "m"));
+  });
+});
