@@ -1,8 +1,8 @@
 import { LeaseholdError } from "leasehold/adapter";
 
 /**
- * A transaction at REPEATABLE READ or SERIALIZABLE does not see what has to be known for this call. Roll it back and run
- * it again, as after a serialisation failure.
+ * A transaction at REPEATABLE READ or SERIALIZABLE does not see rows that this call depends on. Roll it back and run it
+ * again, as after a serialisation failure.
  */
 export class StaleSnapshotError extends LeaseholdError {
   constructor(reason: string) {

@@ -18,12 +18,12 @@ export const isReadCommitted = (level: unknown): boolean =>
   level === "read committed" || level === "read uncommitted";
 
 /**
- * The same provider with READ COMMITTED for whatever does not ask for another level.
+ * The same provider, with READ COMMITTED for whatever does not ask for another level.
  *
- * The statements are written for it: one that had to wait for a row goes on with what the row has become. At the stricter
- * levels PostgreSQL refuses instead, and most of what is refused under load has harmed nobody. The default of the role or
- * the database belongs to its owner and stays as it is; it is looked up once. Where it is READ COMMITTED, as nearly
- * everywhere, single statements need no transaction around them.
+ * The statements are written for READ COMMITTED: a statement that had to wait for a row goes on with what the row is then. At
+ * the stricter levels PostgreSQL refuses it instead, and under load it would refuse much that does no harm. The default level
+ * of the role or the database belongs to its owner and is not changed; it is looked up once. Where it is READ COMMITTED, as
+ * nearly everywhere, a single statement needs no transaction around it.
  */
 export const createIsolatedProvider = <
   TTxContext extends BaseStateAdapterContext,
@@ -31,7 +31,7 @@ export const createIsolatedProvider = <
 >(
   provider: PgStateProvider<TTxContext, TContext>,
 ): IsolatedProvider<TTxContext, TContext> => {
-  // Known to be at READ COMMITTED; of other transactions the level has to be asked.
+  // Transactions that are known to be at READ COMMITTED. The level of others has to be looked up.
   const readCommitted = new WeakSet<TTxContext>();
   let defaultLevel: string | undefined;
 
@@ -44,7 +44,7 @@ export const createIsolatedProvider = <
     return defaultLevel;
   };
 
-  /** Not possible at READ COMMITTED: the default has been changed since, or differs from connection to connection. */
+  /** READ COMMITTED has no such errors: the default was changed since, or is not the same for all connections. */
   const doubtDefaultLevel = (error: unknown): never => {
     if (hasSqlState(error, serialisationFailure)) defaultLevel = "unknown";
     throw error;

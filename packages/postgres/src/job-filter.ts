@@ -5,7 +5,7 @@ import type { Tables } from "./tables.ts";
 
 type Param = SqlStatement["params"][number];
 
-/** The conditions of a filter on the table `j`, with their parameters. There is always one. */
+/** The conditions of a filter on the table `j`, with their parameters. There is always at least one. */
 export const filterConditions = (
   { schema, idType }: Tables,
   isId: (value: string) => boolean,
@@ -38,7 +38,7 @@ export const filterConditions = (
   oneOf(filter.sequenceTypeNames, "sequence_type_name");
   oneOf(filter.deduplicationKeys, "deduplication_key");
   oneOf(filter.failureReasons, "failure_reason");
-  // In the shape of the indexes: the first job of a sequence, like the root of a tree, is found by its own id.
+  // As the indexes need it: the first job of a sequence, and the root of a tree, are found by their own ids.
   ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");
   ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");
   if (filter.firstOf === "sequence") conditions.push("j.sequence_id = j.id");

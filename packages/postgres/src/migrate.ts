@@ -55,7 +55,7 @@ export const migrationStatus = async (
   };
 };
 
-/** The lock is the transaction's, so it works through a pooler, and ends with the connection that held it. */
+/** The lock belongs to the transaction: it works through a pooler, and ends with the connection that held it. */
 const tryToLock = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {
   const [row] = await provider.executeSql(ctx, {
     sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked",
@@ -69,7 +69,7 @@ const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context
     sql: "SELECT to_regnamespace($1) IS NOT NULL AS found",
     params: [tables.schema],
   });
-  // Not merely IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+  // IF NOT EXISTS alone would need the right to create schemas even if the schema exists.
   if (found?.["found"] !== true) {
     await provider.executeSql(ctx, { sql: `CREATE SCHEMA ${tables.schema}`, params: [] });
   }
@@ -85,8 +85,8 @@ const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context
 
 const lockTimeoutMs = 1_000;
 
-/** Whether an index can be built in the transaction: there are no jobs yet, or no other connection to hold up. */
-const holdsNobodyUp = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {
+/** Whether an index can be built in the transaction, because there are no jobs yet, or no other connection to block. */
+const blocksNobody = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {
   if (provider.hasSingleConnection === true) return true;
   const [row] = await provider.executeSql(ctx, {
     sql: `SELECT NOT EXISTS (SELECT FROM ${tables.job}) AS empty`,
@@ -97,7 +97,7 @@ const holdsNobodyUp = async (provider: AnyProvider, tables: Tables, ctx: Context
 
 const secondConnectionMs = 5_000;
 
-/** The lock keeps one connection. A pool that has no other would wait for itself for ever. */
+/** The lock occupies one connection. A pool that has no other would wait for itself forever. */
 const assertSecondConnection = async (provider: AnyProvider): Promise<void> => {
   const done = new AbortController();
   const tooLate = async (): Promise<never> => {
@@ -124,23 +124,23 @@ const applyMigration = async (
     for (const sql of migration.statements(tables))
       await provider.executeSql(own, { sql: change(sql), params: [], alone: own === undefined });
   };
-  // A step that changes a table needs it to itself for a moment. While it waits for that, everybody else waits behind
-  // it: so it waits briefly, and tries again later.
+  // A migration that changes a table needs an exclusive lock for a moment. While it waits for the lock, everybody else
+  // queues up behind it. So it waits briefly, and tries again later.
   const limitWaiting = (): Promise<unknown> =>
     provider.executeSql(ctx, { sql: `SET LOCAL lock_timeout = '${lockTimeoutMs}ms'`, params: [] });
-  if (migration.outsideTransaction === true && (await holdsNobodyUp(provider, tables, ctx))) {
+  if (migration.outsideTransaction === true && (await blocksNobody(provider, tables, ctx))) {
     await limitWaiting();
     await run(ctx, (sql) => sql.replace(" INDEX CONCURRENTLY ", " INDEX "));
   } else if (migration.outsideTransaction === true) {
     await assertSecondConnection(provider);
-    // The transaction that holds the lock stays open meanwhile; the work itself happens on another connection. The
-    // setting keeps it from being ended for its idleness, and as a statement without a snapshot it lets go of the last
-    // one: `CREATE INDEX CONCURRENTLY` waits for all of those.
+    // The transaction that holds the lock stays open, and the work is done on another connection. The setting keeps the
+    // server from ending the idle transaction. Its statement has no snapshot and so replaces the last one: `CREATE INDEX
+    // CONCURRENTLY` waits until there are no older snapshots.
     await provider.executeSql(ctx, {
       sql: "SET LOCAL idle_in_transaction_session_timeout = 0",
       params: [],
     });
-    // Not by `provideContext`: `postgres` with `fetch_types: false` never hands out a connection it has to open for that.
+    // Without `provideContext`: `postgres` with `fetch_types: false` never returns from opening a connection for that.
     await run(undefined);
   } else {
     await limitWaiting();
@@ -157,11 +157,11 @@ const lockPollMs = 50;
 const retryDelayMs = 500;
 
 /**
- * Brings the schema up to date. Any number of processes may do so at once: one works, the others wait and find nothing
- * left to do. A step that is interrupted is run again the next time.
+ * Brings the schema up to date. Any number of processes may do so at once: one does the work, and the others wait and then
+ * find nothing left to do. A migration that was interrupted is run again the next time.
  *
- * They wait outside any transaction: one that waited for the lock would keep a snapshot, and a step that builds an index
- * concurrently waits for snapshots. PostgreSQL would not see that the two wait for each other.
+ * The others wait outside any transaction. A transaction that waited for the lock would keep a snapshot, and a migration that
+ * builds an index concurrently waits for snapshots. PostgreSQL would not detect that deadlock.
  */
 export const migrate = async (
   provider: AnyProvider,

@@ -1,11 +1,6 @@
-import type { JobPage, PagePosition, StateJob } from "leasehold/adapter";
-import type { Call } from "./database.ts";
+import type { JobPage, StateJob } from "leasehold/adapter";
 
-export interface PageCall extends Call {
-  readonly limit: number;
-  readonly after: PagePosition | null;
-}
-
+/** A page of jobs, of which one more than `limit` was read to see whether there is a next page. */
 export const toPage = (jobs: readonly StateJob[], limit: number): JobPage => {
   const page = jobs.slice(0, limit);
   const last = page.at(-1);

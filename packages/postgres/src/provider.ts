@@ -7,18 +7,15 @@ export interface SqlStatement {
   readonly sql: string;
   /** Texts, numbers, booleans and nulls only: every driver passes these on as they are. Numbered `$1`, `$2`, … */
   readonly params: readonly (string | number | boolean | null)[];
-  /**
-   * Set for statements that are made again and again with the same text: a driver that can keep statements prepared
-   * under a name should do so.
-   */
+  /** Set for statements that are run often with the same text. A driver that can prepare statements by name should do so. */
   readonly name?: string | undefined;
-  /** For the adapter itself: a statement that PostgreSQL refuses in a transaction. It then comes without a context. */
+  /** Used by the adapter itself: PostgreSQL refuses this statement in a transaction. It comes without a context. */
   readonly alone?: boolean | undefined;
 }
 
 /**
  * How the adapter reaches PostgreSQL: through your own client, so that your writes and your jobs can share a
- * transaction. Ready-made for `pg` and `postgres`; for anything else these few functions are all it takes.
+ * transaction. There are providers for several clients; for another one, implement these functions.
  */
 export interface PgStateProvider<
   TTxContext extends BaseStateAdapterContext,
@@ -28,20 +25,20 @@ export interface PgStateProvider<
   provideContext<T>(callback: (ctx: TContext) => Promise<T>): Promise<T>;
 
   /**
-   * Commits when the callback resolves, rolls back when it rejects, and passes the rejection on. Must reject when the
-   * commit turns into a rollback because a statement had failed and the callback went on regardless.
+   * Commits when the callback resolves. Rolls back when it rejects, and rejects with the same error. Must also reject when
+   * the commit becomes a rollback, because a statement failed and the callback ignored that.
    *
    * The adapter always names a level; see `setsIsolationLevel`.
    */
   runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>, options?: TransactionOptions): Promise<T>;
 
   /**
-   * True if `runInTransaction` begins its transactions with the level it is given. Otherwise the adapter sets the level
-   * with a statement of its own, wherever it is not the default of the connection anyway.
+   * True if `runInTransaction` begins its transactions with the level that it is given. Otherwise the adapter sets the level
+   * with a statement, where it is not the default of the connection.
    */
   readonly setsIsolationLevel?: boolean;
 
-  /** True if there is one connection for everything, so that nothing else can happen while a transaction is open. */
+  /** True if there is only one connection, so that nothing else can happen while a transaction is open. */
   readonly hasSingleConnection?: boolean;
 
   /**
@@ -53,6 +50,9 @@ export interface PgStateProvider<
   /** Whether `ctx` is one of this provider's contexts, in an open transaction. False for anything else; never throws. */
   isInTransaction(ctx: unknown): Promise<boolean>;
 
-  /** Runs one statement, whose columns are never of type `void`: with the context's connection, or without a context on any one, as a transaction of its own. */
+  /**
+   * Runs one statement on the connection of the context. Without a context it runs on any connection, as a transaction of
+   * its own. Its columns are never of type `void`.
+   */
   executeSql(ctx: TTxContext | TContext | undefined, statement: SqlStatement): Promise<readonly SqlRow[]>;
 }

@@ -1,7 +1,7 @@
 import type { BaseStateAdapterContext } from "leasehold/adapter";
 import type { PgStateProvider } from "./provider.ts";
 
-/** Transactions inside a transaction: one that fails undoes only itself. */
+/** Transactions inside a transaction: when one fails, only its own changes are rolled back. */
 export const createSavepoints = <
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
@@ -20,7 +20,7 @@ export const createSavepoints = <
       await execute(`RELEASE SAVEPOINT ${name}`);
       return result;
     } catch (error) {
-      // If even this fails the whole transaction is lost; what has gone wrong first is what matters.
+      // If this fails too, the whole transaction is lost. The first error is the one that matters.
       await execute(`ROLLBACK TO SAVEPOINT ${name}`).catch(() => {});
       throw error;
     }

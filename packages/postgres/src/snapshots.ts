@@ -4,12 +4,12 @@ import { text } from "./sql/row-values.ts";
 import type { Context, Database, Statement } from "./database.ts";
 import { StaleSnapshotError } from "./errors.ts";
 
-// A second connection may not be had while as many transactions wait for one as the pool has.
+// No second connection is free if every connection of the pool is held by a transaction that waits for one.
 const longestWaitMs = 2_000;
 
 const readOutside = async (database: Database, statement: Statement): Promise<string[]> => {
-  const patience = new AbortController();
-  const giveUp = sleep(longestWaitMs, undefined, { signal: patience.signal }).then(
+  const done = new AbortController();
+  const giveUp = sleep(longestWaitMs, undefined, { signal: done.signal }).then(
     () => {
       throw new StaleSnapshotError("no second connection was free to compare with");
     },
@@ -19,16 +19,17 @@ const readOutside = async (database: Database, statement: Statement): Promise<st
     const rows = await Promise.race([database.query(undefined, statement), giveUp]);
     return rows.map((row) => text(row["id"]));
   } finally {
-    patience.abort();
+    done.abort();
   }
 };
 
 /**
- * With locks held that keep others from adding to what `findIds` finds: throws unless the transaction sees all of it.
+ * Throws unless the transaction sees all rows that `findIds` finds. The transaction must hold locks that keep others from
+ * adding to those.
  *
- * At READ COMMITTED it does. A transaction of a stricter level goes on seeing what there was when it began, even after it
- * has waited for a lock: it would not see a duplicate, or a job that waits, of the transaction that held the lock before.
- * PostgreSQL notices when both change the same row, but these are new rows.
+ * At READ COMMITTED it sees them. At a stricter level a transaction sees what there was when it began, even after it has
+ * waited for a lock: it would not see a duplicate, or a dependant, that the transaction before it has inserted. PostgreSQL
+ * notices when two transactions change the same row, but these are new rows.
  */
 export const assertSeesAll = async (database: Database, ctx: Context, findIds: Statement): Promise<void> => {
   if (await database.seesLatest(ctx)) return;

@@ -43,11 +43,11 @@ import { isRolledBackForOthers, isTransientPgError } from "./transient-errors.ts
 
 /** How long to wait for a server that is not there yet. */
 export interface ConnectionRetryConfig {
-  /** Tries in all, the first included. Default: 5. */
+  /** How often to try, including the first time. Default: 5. */
   readonly maxAttempts?: number | undefined;
-  /** Doubled from try to try. Default: 200. */
+  /** The delay after the first attempt; it doubles with each further one. Default: 200. */
   readonly initialDelayMs?: number | undefined;
-  /** Default: 5,000. */
+  /** The longest delay between two attempts. Default: 5,000. */
   readonly maxDelayMs?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface PgStateAdapterOptions<
   TContext extends BaseStateAdapterContext,
 > {
   readonly stateProvider: PgStateProvider<TTxContext, TContext>;
-  /** Where the tables are. Several schemas are several stores that know nothing of each other. Default: "leasehold". */
+  /** Where the tables are. Each schema is a store of its own. Default: "leasehold". */
   readonly schema?: string | undefined;
   /** The SQL type of ids. Default: "uuid". */
   readonly idType?: string | undefined;
@@ -64,9 +64,9 @@ export interface PgStateAdapterOptions<
   readonly idDefault?: string | undefined;
   /** Whether to bring the schema up to date now; otherwise call `migrate` yourself. Default: true. */
   readonly migrate?: boolean | undefined;
-  /** For the connection at creation; later calls are repeated by Leasehold's own `storeRetry`. */
+  /** For connecting at creation. Later calls are retried as `storeRetry` of Leasehold says. */
   readonly connectionRetryConfig?: ConnectionRetryConfig | undefined;
-  /** Decides on errors that the built-in rules do not know; what they call passing stays so. */
+  /** Decides about errors that the built-in rules do not know. It cannot make a transient error permanent. */
   readonly isTransientError?: ((error: unknown) => boolean) | undefined;
 }
 
@@ -93,7 +93,7 @@ const checkProvider = (provider: unknown): void => {
   }
 };
 
-// The longest that timers wait; a longer delay would be none.
+// Timers cannot wait longer; they would fire at once.
 const longestDelayMs = 2 ** 31 - 1;
 
 const checkRetryConfig = (
@@ -119,7 +119,8 @@ const checkRetryConfig = (
   };
 };
 
-const persist = async (
+/** Waits for a server that is not there yet. */
+const retryConnecting = async (
   { maxAttempts, initialDelayMs, maxDelayMs }: ReturnType<typeof checkRetryConfig>,
   isTransientError: (error: unknown) => boolean,
   work: () => Promise<void>,
@@ -170,9 +171,9 @@ export const createPgStateAdapter = async <
   const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
   const runInSavepoint = createSavepoints(provider);
 
-  if (options.migrate ?? true) await persist(retryConfig, isTransientError, migrateNow);
+  if (options.migrate ?? true) await retryConnecting(retryConfig, isTransientError, migrateNow);
 
-  /** A context that is given has to be in a transaction: otherwise the call would not be part of what the caller means. */
+  /** A context that is given must be in an open transaction: otherwise the call would not be part of the transaction meant. */
   const checked =
     <TCall extends { readonly ctx?: TTxContext | undefined }, T>(
       operation: string,

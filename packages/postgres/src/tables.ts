@@ -1,4 +1,4 @@
-/** The names every statement needs, quoted and with their schema: nothing depends on a search path. */
+/** The names of the tables, quoted and with their schema: nothing depends on a search path. */
 export interface Tables {
   readonly schema: string;
   readonly job: string;

@@ -1,10 +1,10 @@
-// Class 08 (connection), 53 (too few resources), 57P0x (server going down or coming up), 58 (system error); rolled back
-// by the server for the sake of others: deadlock, serialisation, lock not available; stopped by a timeout that somebody
-// has set for statements, transactions or sessions (57014, 25P03, 25P04); and a node that has become read-only in a
-// failover.
+// - 08: connection; 53: too few resources; 57P0x: the server is going down or coming up; 58: system error
+// - 40001, 40P01, 55P03: rolled back so that another transaction could go on (serialisation, deadlock, lock not available)
+// - 57014, 25P03, 25P04: stopped by a timeout for statements, sessions or transactions
+// - 25006: the server has become read-only in a failover
 const transientSqlState = /^(08...|53...|57P0[1-5]|57014|58...|40001|40P01|55P03|25006|25P0[34])$/;
 
-// Rolled back for certain: the same statement can be made again without knowing more.
+// Certainly rolled back, so the same statement can be run again.
 const rolledBackSqlState = /^(40001|40P01|55P03)$/;
 
 const transientCodes = new Set([
@@ -30,13 +30,13 @@ const transientCodes = new Set([
   "P2024",
   "P2028",
   "P2034",
-  // What Prisma's driver adapters make of errors that have no code.
+  // How Prisma's driver adapters report errors without a code.
   "ConnectionClosed",
   "DatabaseNotReachable",
   "SocketTimeout",
 ]);
 
-// `pg` and Knex report these with no code.
+// `pg` and Knex report these without a code.
 const transientMessage =
   /connection terminated|connection timeout|timeout exceeded when trying to connect|query read timeout|timeout acquiring a connection|client has encountered a connection error|client was closed|connection is closed|not queryable/i;
 
@@ -70,7 +70,7 @@ const some = (error: unknown, holds: (link: object) => boolean): boolean => {
   return false;
 };
 
-/** Whether the same call may succeed if it is made again. */
+/** Whether the same call may succeed when it is retried. */
 export const isTransientPgError = (error: unknown): boolean =>
   some(error, (link) => {
     const code = codeOf(link);
@@ -78,7 +78,7 @@ export const isTransientPgError = (error: unknown): boolean =>
     return link instanceof Error && transientMessage.test(link.message);
   });
 
-/** Whether PostgreSQL undid the statement to let another go on. */
+/** Whether PostgreSQL rolled the statement back so that another could go on. */
 export const isRolledBackForOthers = (error: unknown): boolean =>
   some(error, (link) => rolledBackSqlState.test(codeOf(link) ?? ""));
 

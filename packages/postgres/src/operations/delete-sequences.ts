@@ -29,7 +29,7 @@ export const deleteJobs = async (
   jobIds: readonly string[],
 ): Promise<void> => {
   const ids = arrayLiteral(jobIds);
-  // Without a name, so that it is planned for the table as it is now.
+  // Without a name, so that the plan is made for the table as it is now.
   await query(ctx, {
     sql: `WITH untied AS (DELETE FROM ${tables.jobBlocker} WHERE job_id = ANY ($1::${tables.idType}[]))
       DELETE FROM ${tables.job} WHERE id = ANY ($1::${tables.idType}[])`,

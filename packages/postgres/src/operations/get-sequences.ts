@@ -4,7 +4,7 @@ import { jobColumns, toStateJob } from "../job-columns.ts";
 import { currentJobIdSql } from "../lock-current-jobs.ts";
 import { arrayLiteral } from "../sql/array-literal.ts";
 
-/** One statement, so that both jobs are of the same moment. */
+/** One statement, so that the first and the current job are read at the same moment. */
 export const getSequences = async (
   { query, tables, isId }: Database,
   call: Call & { readonly sequenceIds: readonly string[] },

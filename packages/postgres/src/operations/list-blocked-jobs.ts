@@ -1,11 +1,11 @@
-import type { JobPage } from "leasehold/adapter";
-import type { Database } from "../database.ts";
+import type { JobPage, ListBlockedJobsCall } from "leasehold/adapter";
+import type { Call, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-columns.ts";
-import { type PageCall, toPage } from "../page.ts";
+import { toPage } from "../page.ts";
 
 export const listBlockedJobs = async (
   { query, tables, isId }: Database,
-  call: PageCall & { readonly sequenceId: string },
+  call: Call & ListBlockedJobsCall,
 ): Promise<JobPage> => {
   if (!isId(call.sequenceId) || (call.after !== null && !isId(call.after.id)))
     return { jobs: [], next: null };

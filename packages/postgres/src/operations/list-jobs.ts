@@ -1,17 +1,14 @@
-import type { JobFilter, JobPage, PagePosition, StateJob } from "leasehold/adapter";
+import type { JobFilter, JobPage, ListJobsCall, PagePosition, StateJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { jobColumns, toStateJob } from "../job-columns.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
 import { text } from "../sql/row-values.ts";
 import { filterConditions } from "../job-filter.ts";
-import { type PageCall, toPage } from "../page.ts";
+import { toPage } from "../page.ts";
 
-interface ListCall extends PageCall {
-  readonly filter: JobFilter;
-  readonly order: "oldest" | "newest";
-}
+type ListCall = Call & ListJobsCall;
 
-/** By `created_at`, for what an index makes small, or sorted as a whole. */
+/** In the order of `created_at`. Sorts all jobs of the filter, unless an index has them in that order. */
 const listByCreation = async ({ query, tables, isId }: Database, call: ListCall): Promise<JobPage> => {
   const { conditions, params } = filterConditions(tables, isId, call.filter);
   const [direction, comparison] = call.order === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
@@ -22,7 +19,6 @@ const listByCreation = async ({ query, tables, isId }: Database, call: ListCall)
       `(j.created_at, j.id) ${comparison} ($${params.length - 1}::bigint, $${params.length}::${tables.idType})`,
     );
   }
-  // One more than asked for shows whether there is a next page.
   params.push(call.limit + 1);
   const rows = await query(call.ctx, {
     sql: `SELECT ${jobColumns("j")} FROM ${tables.job} AS j WHERE ${conditions.join(" AND ")}
@@ -32,7 +28,7 @@ const listByCreation = async ({ query, tables, isId }: Database, call: ListCall)
   return toPage(rows.map(toStateJob), call.limit);
 };
 
-/** Whether an index leads to the jobs of the filter, so that there are not many to sort. */
+/** Whether an index has the jobs of the filter, so that there are not many to sort. */
 const isNarrow = ({
   ids,
   sequenceTypeNames,
@@ -50,7 +46,7 @@ const isNarrow = ({
 
 // Leasehold did not exist before.
 const earliest = Date.UTC(2020, 0, 1);
-// How far the clock that made an id may be from the store's.
+// How far the clock that made an id may be from the clock of the store.
 const clockToleranceMs = 3_600_000;
 
 /** The smallest UUID of version 7 of a moment. */
@@ -60,8 +56,8 @@ const idOfMoment = (ms: number): string => {
 };
 
 /**
- * Whether the ids of this table are in the order of time. Ids of another kind lie anywhere among all possible ones, of
- * which those of the present are a small part, so the first and the last tell.
+ * Whether the ids of this table are in the order of time. The UUIDs of version 7 of the present are a small part of all
+ * possible ones, and random ids lie anywhere, so the first and the last id of the table show which kind they are.
  */
 const hasTimeOrderedIds = async ({ query, tables }: Database, call: Call): Promise<boolean> => {
   if (tables.idType !== "uuid") return false;
@@ -77,11 +73,11 @@ const hasTimeOrderedIds = async ({ query, tables }: Database, call: Call): Promi
   return text(row["first"]) >= idOfMoment(earliest) && text(row["last"]) <= idOfMoment(latest);
 };
 
-// Looked at in one call at most, and so in one statement.
+// How many jobs a call may look at, and so a statement.
 const mostLookedAt = 50_000;
 const firstLook = 1_000;
 
-/** In the order of the primary key: never sorts, and never looks at more jobs than it may. */
+/** In the order of the primary key. Never sorts, and looks at no more than a fixed number of jobs. */
 const listByKey = async (database: Database, call: ListCall): Promise<JobPage> => {
   const { query, tables, isId } = database;
   const { filter, limit, after } = call;
@@ -91,7 +87,7 @@ const listByKey = async (database: Database, call: ListCall): Promise<JobPage> =
   let position: PagePosition | null = after;
   let lookedAt = 0;
 
-  /** The next jobs by key, those of the filter among them, and where the look ended. */
+  /** Looks at the next jobs by key, and keeps those of the filter. False when there were no more to look at. */
   const look = async (size: number): Promise<boolean> => {
     const { conditions, params } = filterConditions(tables, isId, filter);
     const bounds: string[] = ["true"];

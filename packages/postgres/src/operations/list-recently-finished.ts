@@ -1,4 +1,4 @@
-import type { RecentlyFinishedJob } from "leasehold/adapter";
+import type { ListRecentlyFinishedCall, RecentlyFinishedJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
 import { text } from "../sql/row-values.ts";
@@ -7,8 +7,8 @@ import type { Tables } from "../tables.ts";
 const columns = "queue, type_name, status, created_at, finished_at";
 
 /**
- * The first jobs of trees stand in an index by the time they finished. Of others those are found that were created
- * lately: ids made by Leasehold are in the order of creation.
+ * An index has the first jobs of trees in the order in which they finished. Of other jobs, those that were created recently
+ * are looked at: the ids that Leasehold makes are in the order of creation.
  */
 const recentSql = ({ job }: Tables): string => `
 SELECT ${columns} FROM (
@@ -22,7 +22,7 @@ SELECT ${columns} FROM (
 
 export const listRecentlyFinished = (
   database: Database,
-  call: Call & { readonly from: number; readonly limit: number },
+  call: Call & ListRecentlyFinishedCall,
 ): Promise<RecentlyFinishedJob[]> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
     const rows = await database.query(ctx, {

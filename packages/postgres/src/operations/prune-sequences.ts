@@ -28,7 +28,7 @@ interface PruneCall extends Call {
 /** How far a pass has come in the order of `finished_at`. */
 interface Position {
   readonly finishedAt: number;
-  /** Roots that finished at this very moment, and that the pass has left where they are. */
+  /** The roots that finished at this moment and that the pass did not delete. */
   readonly passed: readonly string[];
 }
 
@@ -45,7 +45,7 @@ interface Tree {
   readonly jobs: TreeJob[];
 }
 
-// A page is worth its round trips even when few trees may go: most of what is passed over stays for the next pass too.
+// Even if few trees may be deleted, a page has this size: it takes several round trips, however small it is.
 const smallestPage = 1_000;
 
 const stateColumns = "id, status, finished_at, continued_to_id";
@@ -64,7 +64,7 @@ const toTreeJob = (row: SqlRow): TreeJob => ({
   typeName: text(row["sequence_type_name"]),
 });
 
-/** False when another transaction is pruning alone. The lock ends with the transaction. */
+/** False while another transaction with `alone` is pruning. The lock ends with the transaction. */
 const takeTurn = async ({ query, tables }: Database, ctx: Context): Promise<boolean> => {
   const [row] = await query(ctx, {
     sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS taken",
@@ -73,7 +73,8 @@ const takeTurn = async ({ query, tables }: Database, ctx: Context): Promise<bool
   return row?.["taken"] === true;
 };
 
-// None of these has a name: a prepared statement keeps a plan that was made for another table size, and other settings.
+// None of these statements has a name: a prepared statement keeps a plan that was made for another table size, and without the
+// settings for reading by index only.
 const pageSql = ({ job, idType }: Tables): string => `
 SELECT ${columns} FROM ${job}
 WHERE finished_at > 0 AND id = root_sequence_id AND finished_at >= $1::bigint AND finished_at < $2::bigint
@@ -104,7 +105,7 @@ const readPage = async (
   return rows.map(toTreeJob);
 };
 
-/** The trees of these roots whose every job is past its retention, in the order of the roots. */
+/** The trees of these roots of which every job is past its retention, in the order of the roots. */
 const findPrunable = async (
   { query, tables }: Database,
   ctx: Context,
@@ -127,7 +128,7 @@ const findPrunable = async (
   return [...trees.values()];
 };
 
-/** Locks whole trees, without waiting, and looks again: a job may have been redriven since it was read. */
+/** Locks whole trees, without waiting, and checks them again: a job may have been redriven since it was read. */
 const lockTrees = async (
   { query, tables }: Database,
   ctx: Context,
@@ -144,7 +145,7 @@ const lockTrees = async (
   );
 };
 
-/** With the trees locked nobody can come to wait for them any more. */
+/** Leaves out trees that others wait for. They are locked, so nobody can begin to wait for them now. */
 const dropNeeded = async (
   { query, tables }: Database,
   ctx: Context,
@@ -166,7 +167,7 @@ const dropNeeded = async (
   return trees.filter(({ root }) => going.has(root.id));
 };
 
-/** Most jobs that are pruned have completed, so what is told of failed ones is read for these alone. */
+/** Most jobs that are pruned have completed. What is reported about failed ones is read for these alone. */
 const readFailed = async (
   { query, tables: { job, idType } }: Database,
   ctx: Context,

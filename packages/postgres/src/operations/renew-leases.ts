@@ -1,9 +1,9 @@
 import {
   assertLeaseDuration,
   findRefusal,
-  type HeldLease,
   refuse,
   type RenewalResult,
+  type RenewLeasesCall,
 } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { leaseColumns, toLeaseState } from "../lease-state.ts";
@@ -12,12 +12,7 @@ import { arrayLiteral, unnestParameters } from "../sql/array-literal.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Tables } from "../tables.ts";
 
-export interface Renewal extends HeldLease {
-  readonly leaseMs: number;
-  readonly progress?: string | undefined;
-}
-
-// A row whose lease is good by what the statement saw, and that was not renewed all the same, was locked.
+// A lease that is valid as the statement sees it, and was not renewed nevertheless, is of a job that somebody has locked.
 const renewSql = ({ job, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 lease AS MATERIALIZED (
@@ -49,7 +44,7 @@ const toRenewal = (row: SqlRow | undefined, leaseToken: string): RenewalResult =
 
 export const renewLeases = async (
   { query, isId }: Database,
-  call: Call & { readonly leases: readonly Renewal[] },
+  call: Call & RenewLeasesCall,
 ): Promise<RenewalResult[]> => {
   for (const { leaseMs } of call.leases) assertLeaseDuration(leaseMs);
   const leases = call.leases.filter(({ jobId }) => isId(jobId));

@@ -1,4 +1,4 @@
-/** What a function hands to the callback that is its first parameter; of overloads the last counts. */
+/** What a function passes to the callback that is its first parameter; of overloads, the last one counts. */
 export type CallbackArgument<TFunction> = TFunction extends (
   callback: infer TCallback,
   ...rest: never[]

@@ -9,7 +9,7 @@ export interface DrizzleLike {
   execute(...args: never[]): unknown;
 }
 
-/** What `transaction` of a Drizzle database hands to its callback. */
+/** What `transaction` of a Drizzle database passes to its callback. */
 export type DrizzleTransactionOf<TDb extends DrizzleLike> = CallbackArgument<TDb["transaction"]>;
 
 export interface DrizzleContext<TTransaction> {
@@ -23,7 +23,7 @@ export interface DrizzleProviderOptions<TDb extends DrizzleLike> {
   readonly prepareStatements?: boolean | undefined;
 }
 
-/** Below the query builder: `execute` has no way to pass on a text with its parameters. */
+/** Below the query builder: `execute` cannot take a text with parameters. */
 interface Session {
   readonly client?: { getTransactionStatus?(): string | null };
   prepareQuery(
@@ -41,7 +41,7 @@ interface Transaction {
   setTransaction?: unknown;
 }
 
-/** Drizzle's own error has every parameter in its message, inputs of jobs included. */
+/** The message of Drizzle's own error has every parameter in it, including the inputs of jobs. */
 const withoutParameters = (error: unknown): unknown => {
   if (!(error instanceof Error) || !("params" in error) || !("query" in error)) return error;
   return error.cause ?? error;
@@ -52,7 +52,7 @@ const isPool = (client: unknown): client is PgPoolEvents => {
   return typeof on === "function" && typeof listenerCount === "function" && typeof totalCount === "number";
 };
 
-/** A provider over Drizzle. Its context is `{ tx }`, with what `db.transaction` hands to its callback. */
+/** A provider over Drizzle. Its context is `{ tx }`, with what `db.transaction` passes to its callback. */
 export const createDrizzleProvider = <TDb extends DrizzleLike>(
   options: DrizzleProviderOptions<TDb>,
 ): PgStateProvider<DrizzleContext<DrizzleTransactionOf<TDb>>, DrizzleContext<TDb>> => {
@@ -81,7 +81,7 @@ export const createDrizzleProvider = <TDb extends DrizzleLike>(
 
   return {
     provideContext: (callback) => callback({ tx: db }),
-    // Over some drivers Drizzle sets the level with a statement of its own: the adapter does so where there is need.
+    // With some drivers Drizzle sets the level with an extra statement. The adapter does that only where it is needed.
     runInTransaction: (callback) => run(root, callback),
     // Drivers that keep track of failed statements want to set savepoints themselves.
     runInSavepoint: (callback, parent) => run(parent.tx as Transaction, callback),
@@ -90,7 +90,7 @@ export const createDrizzleProvider = <TDb extends DrizzleLike>(
         const { tx } = ctx as DrizzleContext<Transaction>;
         const isTransaction = typeof tx.rollback === "function" && typeof tx.setTransaction === "function";
         if (!isTransaction || ended.has(tx)) return false;
-        // Drizzle does not mark transactions of your own when they end. A client of pg knows, from 8.17 on.
+        // Drizzle does not mark the end of transactions that you began yourself. A client of `pg` knows it, from 8.17 on.
         return tx._.session.client?.getTransactionStatus?.() !== "I";
       } catch {
         return false;

@@ -8,7 +8,7 @@ export interface KnexLike {
   readonly client: unknown;
 }
 
-/** What `transaction` of a `Knex` hands to its callback: `Knex.Transaction`. */
+/** What `transaction` of a `Knex` passes to its callback: `Knex.Transaction`. */
 export type KnexTransactionOf<TKnex extends KnexLike> = CallbackArgument<TKnex["transaction"]>;
 
 export interface KnexContext<TTransaction> {
@@ -32,7 +32,7 @@ interface Connection {
   query(query: Query): Promise<{ readonly rows: SqlRow[] }>;
 }
 
-/** What knows the connections of a Knex: the pool's, or in a transaction its one. Knex leaves its type open. */
+/** What has the connections of a Knex: those of the pool, or the one of a transaction. Knex does not type it. */
 interface KnexClient {
   acquireConnection(): Promise<Connection>;
   releaseConnection(connection: Connection): Promise<void>;
@@ -76,7 +76,7 @@ export const createKnexProvider = <TKnex extends KnexLike>(
       }
     },
     executeSql: async (ctx, { sql, params, name }) => {
-      // `raw` numbers parameters in its own way, so the statement goes to the connection of `pg` as it is.
+      // `raw` has its own numbering of parameters, so the statement goes directly to the connection of `pg`.
       const client = ((ctx?.trx ?? knex) as KnexLike).client as KnexClient;
       const connection = await client.acquireConnection();
       try {

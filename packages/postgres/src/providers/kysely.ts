@@ -3,7 +3,7 @@ import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 import type { PgStateProvider, SqlRow } from "../provider.ts";
 import type { CallbackArgument } from "./callback-argument.ts";
 
-// Types are described, not imported: whoever does not use Kysely can compile without it.
+// The types are described here and not imported, so that one can compile without Kysely.
 
 /** What is used of a `Kysely` with its `PostgresDialect`. */
 export interface KyselyLike {
@@ -49,7 +49,7 @@ export const createKyselyProvider = <TDb extends KyselyLike>(
   if (typeof db?.transaction !== "function" || typeof db.connection !== "function") {
     throw new InvalidOptionError("db", "must be a Kysely", typeof db);
   }
-  // Plugins of yours may rename columns of results.
+  // Your plugins could rename the columns of results.
   const plain = db.withoutPlugins() as Executor;
 
   return {
@@ -64,7 +64,7 @@ export const createKyselyProvider = <TDb extends KyselyLike>(
       try {
         const { trx } = ctx as KyselyContext<KyselyLike & Executor>;
         if (!trx.isTransaction) return false;
-        // Nothing is sent: Kysely itself refuses the connection of a transaction that has ended.
+        // This sends nothing: Kysely itself refuses to use a transaction that has ended.
         return await trx.getExecutor().provideConnection(async () => true);
       } catch {
         return false;

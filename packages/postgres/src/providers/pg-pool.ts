@@ -36,7 +36,7 @@ export interface PgContext<TClient> {
   readonly client: TClient;
 }
 
-/** The clients of a pool: with `pg` its `PoolClient`. The second signature stands for the callbacks that it also takes. */
+/** The clients of a pool: with `pg` its `PoolClient`. The second signature is for the callbacks that `connect` also takes. */
 export type PgClientOf<TPool> = TPool extends {
   connect: { (): Promise<infer TClient extends PgPoolClientLike>; (...args: never[]): unknown };
 }
@@ -73,7 +73,7 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
   if (!isObject(pool) || typeof pool.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
-  // An idle client whose server goes away would otherwise end the process. The pool replaces it by itself.
+  // Without a listener, an idle client that loses its server would end the process. The pool replaces it.
   if (pool.listenerCount("error") === 0) pool.on("error", ignore);
 
   const toQuery = ({ sql, params, name }: SqlStatement): Parameters<PgClientLike["query"]>[0] => ({
@@ -82,10 +82,10 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
     ...(prepareStatements && name !== undefined ? { name } : {}),
   });
 
-  // For versions of `pg` that cannot tell themselves.
+  // For versions of `pg` without `getTransactionStatus`.
   const inTransaction = new WeakSet<object>();
 
-  /** The pool does not listen to a client while it is lent out; one that then loses its server would end the process. */
+  /** The pool does not listen to a client that it has lent out. If that loses its server, it would end the process. */
   const borrow = async (): Promise<TClient> => {
     const client = (await pool.connect()) as TClient;
     client.on("error", ignore);
@@ -93,7 +93,7 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
   };
   const giveBack = (client: TClient, broken?: Error): void => {
     client.off("error", ignore);
-    // A client that cannot even roll back is of no use to the next.
+    // A client that cannot roll back is not returned to the pool.
     client.release(broken);
   };
 
@@ -108,15 +108,15 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
       inTransaction.add(client);
       const result = await callback({ client });
       const { command } = await client.query({ text: "COMMIT", values: [] });
-      // What PostgreSQL answers when a statement had failed and the callback went on regardless.
+      // PostgreSQL answers this when a statement failed and the callback ignored that.
       if (command === "ROLLBACK") throw new TransactionRolledBackError();
       return result;
     } catch (error) {
       await client.query({ text: "ROLLBACK", values: [] }).catch((failure: unknown) => {
         broken = failure instanceof Error ? failure : new Error(String(failure));
       });
-      // A handler that was given up on may still be at work with the client: what it does there must not become part of
-      // somebody else's transaction, so nobody else gets that client.
+      // A handler that timed out may still use the client. What it does must not become part of another transaction, so the
+      // client is not returned to the pool.
       if (error instanceof JobAttemptEndedError) broken ??= error;
       throw error;
     } finally {

@@ -8,7 +8,7 @@ export interface PGliteLike {
   transaction(...args: never[]): unknown;
 }
 
-/** What `transaction` of a `PGlite` hands to its callback. */
+/** What `transaction` of a `PGlite` passes to its callback. */
 export type PGliteTransactionOf<TDb extends PGliteLike> = CallbackArgument<TDb["transaction"]>;
 
 export interface PGliteContext<TTransaction> {
@@ -44,7 +44,7 @@ export const createPGliteProvider = <TDb extends PGliteLike>(
     isInTransaction: async (ctx) => {
       try {
         const { tx } = ctx as PGliteContext<{ closed: boolean }>;
-        // Only transactions can be rolled back; the database itself can be closed, too.
+        // A database has `closed`, too, but only a transaction has `rollback`.
         return "rollback" in tx && "closed" in tx && !tx.closed;
       } catch {
         return false;

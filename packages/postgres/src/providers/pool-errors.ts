@@ -11,11 +11,11 @@ const ignore = (): void => {};
 const done = new WeakSet<PgPoolEvents>();
 
 /**
- * Keeps a `Pool` of `pg` from ending the process when a server goes away. By Node's rules an `error` event that nobody
- * listens to does, and a pool listens to its clients only while they are idle. Nothing is lost by ignoring the event: the
- * query that runs is rejected as well, and the pool replaces the client.
+ * Keeps a `Pool` of `pg` from ending the process when a server goes away. In Node, an `error` event without a listener does
+ * that, and a pool listens to its clients only while they are idle. Nothing is lost by ignoring the event: the query that
+ * runs is rejected as well, and the pool replaces the client.
  *
- * `createPgPoolProvider` and the provider for Drizzle see to it themselves; call this for a pool that you hand to Kysely.
+ * `createPgPoolProvider` and the provider for Drizzle do this themselves. Call it for a pool that you use with Kysely.
  */
 export const ignorePoolErrors = (pool: PgPoolEvents): void => {
   if (done.has(pool)) return;

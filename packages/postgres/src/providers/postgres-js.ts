@@ -29,9 +29,9 @@ export interface PostgresJsContext {
 
 export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransactionLike> {
   /**
-   * Yours: the provider never ends it. Create it with `fetch_types: false`, for a connection that is lost while that
-   * library fetches the types of arrays is a rejection that nobody handles, which by Node's rules ends the process; and
-   * with a short `backoff`, such as `() => 0.5`, for by default it waits up to 20 seconds for a server that is back.
+   * Yours: the provider never ends it. Create it with `fetch_types: false`: a connection that is lost while the library
+   * fetches the types of arrays is an unhandled rejection, and in Node that ends the process. Create it also with a short
+   * `backoff`, such as `() => 0.5`: by default the library waits up to 20 seconds before it connects again.
    */
   readonly sql: PostgresJsLike<TTransaction>;
   /** Keeps the statements of the hot path prepared on each connection. Default: true. */
@@ -41,9 +41,9 @@ export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransa
 /**
  * A provider over `postgres` (postgres.js). Its context is `{ sql }`, with the `sql` of a `begin` callback.
  *
- * Up to version 3.4.9 that library does not always survive the loss of a connection inside a transaction: it may throw
- * where nobody can catch it, or keep a connection that never answers again (porsager/postgres issues 1066, 1154 and
- * 1208). Where a process has to outlive restarts of its server, prefer `pg`.
+ * Up to version 3.4.9 the library does not always survive the loss of a connection inside a transaction: it may throw where
+ * nobody can catch it, or keep a connection that never answers again (porsager/postgres issues 1066, 1154 and 1208). If a
+ * process has to survive restarts of its server, use `pg`.
  */
 export const createPostgresJsProvider = <TTransaction extends PostgresJsTransactionLike>(
   options: PostgresJsProviderOptions<TTransaction>,
@@ -97,7 +97,7 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       return (result as { value: T }).value;
     },
     setsIsolationLevel: true,
-    // A query that fails spoils the transaction in the eyes of this library, unless the savepoint is its own.
+    // For this library a failed query aborts the whole transaction, unless the savepoint is its own.
     runInSavepoint: async <T>(
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
       parent: PostgresJsTransactionContext<TTransaction>,
@@ -110,7 +110,7 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       try {
         const transaction = (ctx as { sql?: unknown } | null | undefined)?.sql;
         if (typeof transaction !== "function") return false;
-        // The `sql` of a `begin` or `savepoint` callback has `savepoint`; the one outside has not.
+        // The `sql` of a `begin` or `savepoint` callback has `savepoint`; the outer one does not.
         return "savepoint" in transaction && !ended.has(transaction);
       } catch {
         return false;

@@ -9,7 +9,7 @@ export interface PrismaLike {
   $disconnect(): Promise<void>;
 }
 
-/** What `$transaction` of a `PrismaClient` hands to its callback: `Prisma.TransactionClient`. */
+/** What `$transaction` of a `PrismaClient` passes to its callback: `Prisma.TransactionClient`. */
 export type PrismaTransactionOf<TClient extends PrismaLike> = CallbackArgument<TClient["$transaction"]>;
 
 export interface PrismaContext<TTransaction> {
@@ -19,15 +19,15 @@ export interface PrismaContext<TTransaction> {
 export interface PrismaProviderOptions<TClient extends PrismaLike> {
   /** Yours: the provider never disconnects it. */
   readonly prisma: TClient;
-  /** How long Prisma waits for a connection to begin a transaction. Default: 10,000; Prisma's own 2,000 are tight. */
+  /** How long Prisma waits for a connection to begin a transaction. Default: 10,000 (Prisma's own default is 2,000). */
   readonly maxWaitMs?: number | undefined;
-  /** How long a transaction may take before Prisma rolls it back. Default: 30,000; Prisma's own are 5,000. */
+  /** How long a transaction may take before Prisma rolls it back. Default: 30,000 (Prisma's own default is 5,000). */
   readonly timeoutMs?: number | undefined;
 }
 
 type Raw = Pick<PrismaLike, "$queryRawUnsafe">;
 
-/** A provider over Prisma. Its context is `{ tx }`, with what `$transaction` hands to its callback. */
+/** A provider over Prisma. Its context is `{ tx }`, with what `$transaction` passes to its callback. */
 export const createPrismaProvider = <TClient extends PrismaLike>(
   options: PrismaProviderOptions<TClient>,
 ): PgStateProvider<PrismaContext<PrismaTransactionOf<TClient>>, PrismaContext<TClient>> => {
@@ -52,7 +52,7 @@ export const createPrismaProvider = <TClient extends PrismaLike>(
 
   return {
     provideContext: (callback) => callback({ tx: prisma }),
-    // Prisma sets the level with a statement of its own: the adapter does so where there is need.
+    // Prisma sets the level with an extra statement. The adapter does that only where it is needed.
     runInTransaction: (callback) =>
       transaction(
         async (tx) => {
@@ -71,7 +71,7 @@ export const createPrismaProvider = <TClient extends PrismaLike>(
         if (open.has(tx)) return true;
         // Only the client itself can be disconnected.
         if (typeof tx.$queryRawUnsafe !== "function" || "$disconnect" in tx) return false;
-        // A transaction of your own. Prisma tells that it has ended only to those who use it.
+        // A transaction that you began yourself. Whether it has ended shows only when it is used.
         await tx.$queryRawUnsafe("SELECT 1");
         return true;
       } catch {

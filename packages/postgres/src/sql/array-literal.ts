@@ -1,5 +1,5 @@
-// Lists travel as PostgreSQL array literals in one text parameter: every driver passes a text on unchanged, and one
-// parameter per column costs the server far less than one per row.
+// A list is passed as a PostgreSQL array literal in one text parameter. Every driver passes on a text as it is, and a parameter
+// per column costs the server far less than one per value.
 
 const needsQuotes = /["\\{},\s]|^$|^null$/i;
 const escaped = /["\\]/g;
@@ -10,7 +10,7 @@ const element = (value: string | number | boolean | null): string => {
   if (value === null) return "NULL";
   if (typeof value !== "string") return String(value);
   if (!needsQuotes.test(value)) return value;
-  // Both quote alike what has no such characters, and JSON.stringify is several times as fast.
+  // For a text without such characters JSON has the same quotes, and JSON.stringify is several times as fast.
   return unlikeJson.test(value) ? `"${value.replace(escaped, "\\$&")}"` : JSON.stringify(value);
 };
 
@@ -22,9 +22,9 @@ export const arrayLiteral = (values: readonly (string | number | boolean | null)
   `{${values.map(element).join(",")}}`;
 
 /**
- * A set of rows from array parameters, `["$2::uuid[]", …]`. Behind a subquery the planner does not see how many there are
- * and takes them for few: it then meets the table row by row through its index, in the order given, however small the
- * table is or however long the list.
+ * Rows from array parameters, `["$2::uuid[]", …]`. The planner knows the length of an array that is a parameter; for a long
+ * one, or a small table, it would read the whole table, in any order. Behind a subquery it does not see the array and expects
+ * few rows: it then goes by the index, row by row, in the order given.
  */
 export const unnestParameters = (parameters: readonly string[]): string =>
   `unnest(${parameters.map((parameter) => `(SELECT ${parameter})`).join(", ")})`;

@@ -1,8 +1,8 @@
-/** The present in milliseconds: the call's own if it brought one as this parameter, else the server's. */
+/** The present in milliseconds: that of the call, if this parameter is not null, or else the clock of the server. */
 export const nowSql = (parameter: string): string =>
   `coalesce(${parameter}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;
 
-/** A first `WITH` query, so that one statement has one present. */
+/** The first `WITH` query of a statement, so that all of it has the same present. */
 export const clockCte = (parameter: string): string =>
   `clock AS MATERIALIZED (SELECT ${nowSql(parameter)} AS now)`;
 

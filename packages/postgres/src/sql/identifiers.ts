@@ -3,7 +3,7 @@ import { InvalidOptionError } from "leasehold/adapter";
 const identifierPattern = /^[a-z_][a-z0-9_]{0,30}$/;
 const idTypePattern = /^[a-z][a-z0-9_]{0,30}(\([0-9]{1,4}\))?$/;
 
-/** Quoted for use in SQL. Names are short and plain on purpose: there is nothing in them that would need escaping. */
+/** Quotes a name for use in SQL. Only short and plain names are allowed, so there is nothing to escape. */
 export const quoteIdentifier = (value: unknown, option: string): string => {
   if (typeof value !== "string" || !identifierPattern.test(value)) {
     throw new InvalidOptionError(
@@ -27,7 +27,7 @@ export const checkIdType = (value: unknown): string => {
   return value;
 };
 
-/** An SQL expression, taken as it is: it comes from the program, never from its users. */
+/** An SQL expression, used as it is: it comes from the program, never from its users. */
 export const checkIdDefault = (value: unknown): string => {
   if (typeof value !== "string" || value.trim() === "" || value.includes(";") || value.includes("\0")) {
     throw new InvalidOptionError(

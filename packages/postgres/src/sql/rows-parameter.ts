@@ -8,23 +8,23 @@ export interface RowsColumn<TRow> {
   readonly name: string;
   readonly type: string;
   readonly read: (row: TRow) => Value;
-  /** Never null: then the same value all the way down travels once. */
+  /** Never null. If all rows have the same value, it then travels once. */
   readonly required?: boolean;
 }
 
 /**
- * Rows as a table in a statement, one parameter per column: lists for many rows, plain values for a single one, which
- * the server plans and reads a good deal faster. The statements differ, so their names must too.
+ * Rows as a table in a statement, with one parameter per column: a list for many rows, a plain value for a single row, which
+ * the server plans and reads faster. These are two statements, so they need two names.
  */
 export interface RowsParameter<TRow> {
-  /** What to select from, under this alias; the parameters begin with `$first`. */
+  /** The table, under this alias. Its parameters begin with `$first`. */
   readonly source: (alias: string, first: number, single: boolean) => string;
   readonly params: (rows: readonly TRow[]) => Value[];
 }
 
 const plainTypes = new Set(["uuid", "bigint", "int", "boolean"]);
 
-// The lists are unnested together; where one is shorter its rows are null.
+// The lists are unnested together. A list that is shorter than the others is filled up with nulls.
 const listOf = <TRow>(rows: readonly TRow[], { read, type, required }: RowsColumn<TRow>): string => {
   const literal = plainTypes.has(type) ? plainArrayLiteral : arrayLiteral;
   const first = read(rows[0]!);
@@ -40,9 +40,9 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
       const values = columns.map(({ name, type }, index) => `$${place(index)}::${type} AS ${name}`);
       return `(SELECT ${values.join(", ")}) AS ${alias}`;
     }
-    // Behind a subquery the planner does not see how many rows there are and takes them for ten, and with a limit it does
-    // not know for one: it then meets the table row by row through its index, in the order given, however small the table
-    // was when the plan was made, or however long the list is.
+    // The planner knows the length of a list that is a parameter. For a long list, or a table that was small when the plan
+    // was made, it would read the whole table of jobs, in any order. Behind a subquery it does not see the list and expects
+    // ten rows, and with a limit that it does not know, one: it then goes by the index, row by row, in the order given.
     const lists = columns.map(({ type }, index) => `(SELECT $${place(index)}::${type}[])`);
     const values = columns.map(({ name, required }, index) =>
       required
