@@ -64,7 +64,7 @@ plant("promotion.ts", [
       "ORDER BY j.due_at LIMIT 1) <= ${now}\n) OR CASE",
       "ORDER BY j.due_at LIMIT 1) <= ${now} + 1000\n) OR CASE",
     ],
-    ["`j.ready AND j.lane = ${lane} AND ${isDue}`", "`j.ready AND j.lane = ${lane}`", "runnable.ts"],
+    ["`${inLineSql(lane)} AND ${isDue}`", "inLineSql(lane)", "runnable.ts"],
   ],
   [
     "claims wait for a job that falls due and is locked",

@@ -28,8 +28,10 @@ export const runsBeforeSql = (job: string, other: string): string =>
 
 export const isDue: string = `j.due_at <= ${now}`;
 
-/** In line, of one queue and type. What is in line is due, except for a caller whose clock is behind. */
-export const inLineSql = (lane: string): string => `j.ready AND j.lane = ${lane} AND ${isDue}`;
+/** In line, of one queue and type. All of these are due, unless the clock has gone back since. */
+export const inLineSql = (lane: string): string => `j.ready AND j.lane = ${lane}`;
+
+export const runnableInLineSql = (lane: string): string => `${inLineSql(lane)} AND ${isDue}`;
 
 export const isDeferred = "j.status = 'pending' AND NOT j.ready";
 

@@ -4,7 +4,7 @@ import { claimedColumns, createClaimedJobReader, jobColumns, toStateJob } from "
 import { promoteDueJobs, someAreDueSql } from "../promotion.ts";
 import type { SqlRow } from "../provider.ts";
 import { findQueueTypes, type QueueType } from "../queue-types.ts";
-import { inLineSql, readAttemptOverrides, runOrder } from "../runnable.ts";
+import { runnableInLineSql, readAttemptOverrides, runOrder } from "../runnable.ts";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Tables } from "../tables.ts";
@@ -44,7 +44,7 @@ type ClaimJobsCall = Call & ClaimCall;
  * next to none, and sort those few: wrong where there are a million. So there is nothing here that the index does not have.
  */
 const lineSql = ({ job }: Tables, columns: string, lane: string): string => `
-  SELECT ${columns} FROM ${job} AS j WHERE ${inLineSql(lane)} ORDER BY ${runOrder}`;
+  SELECT ${columns} FROM ${job} AS j WHERE ${runnableInLineSql(lane)} ORDER BY ${runOrder}`;
 
 const allowanceSql = (tables: Tables, attemptsLeft: string): string =>
   `allowance AS MATERIALIZED (

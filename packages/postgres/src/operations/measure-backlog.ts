@@ -2,7 +2,7 @@ import type { MeasureBacklogCall, TypeBacklog } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
 import { leapSql } from "../queue-types.ts";
-import { deferredSql, isDeferred, isDue, isExpired } from "../runnable.ts";
+import { deferredSql, inLineSql, isDeferred, isDue, isExpired } from "../runnable.ts";
 import { clockCte } from "../sql/clock.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
 import { text } from "../sql/row-values.ts";
@@ -51,7 +51,7 @@ in_line AS (
 SELECT 'runnable' AS kind, queue, type_name, pending.count, CASE WHEN pending.count > 0 THEN oldest END AS oldest
 FROM in_line CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE status = 'pending') AS count
-  FROM (SELECT j.status FROM ${job} AS j WHERE j.ready AND j.lane = in_line.lane LIMIT $2::int) AS first
+  FROM (SELECT j.status FROM ${job} AS j WHERE ${inLineSql("in_line.lane")} LIMIT $2::int) AS first
 ) AS pending
 UNION ALL
 SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND ${isDue}`)},
