@@ -23,7 +23,7 @@ plant("runnable.ts", [
   ],
   [
     "a claim ignores its limit",
-    [".sort(goesBefore).slice(0, limit)", ".sort(goesBefore)"],
+    [".sort(inClaimOrder).slice(0, limit)", ".sort(inClaimOrder)"],
     ["now, limit - above]", "now, limit - above + 100]"],
   ],
   [
@@ -48,7 +48,7 @@ plant("runnable.ts", [
   [
     "only the highest priority is claimed",
     [
-      "if (rows.length < limit - above) descend(type, level);\n          else levels.delete(type);",
+      "if (found.length < limit - above) descend(type, level);\n          else levels.delete(type);",
       "levels.delete(type);",
     ],
   ],
@@ -63,8 +63,8 @@ plant("runnable.ts", [
   [
     "only the highest priority is announced",
     [
-      "for (; priority !== undefined; priority = priorityBelow(db, lane.queue, type, priority)) {",
-      "for (; priority !== undefined; priority = undefined) {",
+      "if (at !== undefined && (next === undefined || at < next)) next = at;\n        }",
+      "if (at !== undefined && (next === undefined || at < next)) next = at;\n          break;\n        }",
     ],
   ],
 ]);
@@ -102,6 +102,9 @@ plant("operations/claim-jobs.ts", [
 plant("operations/renew-leases.ts", [
   ["a renewal forgets the progress", ["progress = coalesce(?, progress)", "progress = ?"]],
   ["a renewal is not checked", ["if (refusal !== undefined) return refusal;", ""]],
+]);
+
+plant("operations/lock-job.ts", [
   [
     "a lock is not checked",
     ['findRefusal(state, leaseToken, now) ?? { kind: "locked" }', '{ kind: "locked" }'],
@@ -148,14 +151,17 @@ plant("operations/commit-outcomes.ts", [
   ["what follows from a failure is left out", ['outcome.kind === "fail" ? dependants', "false ? dependants"]],
   [
     "the key of a sequence that has ended stays",
-    ["if (isTerminal(status) && state.mayBeKeyed) sequences", "if (false) sequences"],
+    ["if (isTerminal(status) && state.mayBeKeyed) deduplication", "if (false) deduplication"],
   ],
   ["a batch does not see what it has changed itself", ["      states.clear();\n", ""]],
 ]);
 
-plant("operations/add-job-blockers.ts", [
+plant("blockers.ts", [
   ["the order of blockers is lost", ["ORDER BY position`", "ORDER BY position DESC`"]],
   ["jobs that no longer wait close a circle", ["AND j.status = 'blocked'`", "`"]],
+]);
+
+plant("operations/add-job-blockers.ts", [
   ["jobs may wait for each other in a circle", ["if (cycle !== undefined) throw", "if (false) throw"]],
   [
     "completed blockers are waited for",
@@ -171,7 +177,7 @@ plant("operations/add-job-blockers.ts", [
 ]);
 
 plant("dependants.ts", [
-  ["a blocker given twice counts once", ["Math.max(0, before - completed)", "Math.max(0, before - 1)"]],
+  ["a blocker given twice counts once", ["blocked.openBlockers - times)", "blocked.openBlockers - 1)"]],
   [
     "jobs that no longer wait are unblocked",
     ['status === "blocked" && openBlockers === 0', "openBlockers === 0"],
@@ -180,10 +186,10 @@ plant("dependants.ts", [
     "jobs are unblocked one blocker early",
     ['status === "blocked" && openBlockers === 0', 'status === "blocked" && openBlockers <= 1'],
   ],
-  ["a job failed by its blocker keeps its key", ["sequences.refreshLiveness(db, sequenceId);", ""]],
+  ["a job failed by its blocker keeps its key", ["deduplication.refresh(db, sequenceId);", ""]],
 ]);
 
-plant("operations/cancel-sequences.ts", [
+plant("runnable.ts", [
   [
     "the reaper takes leases that hold",
     ["AND j.leased_until <= ? ORDER BY", "AND j.leased_until <= ? + 1000 ORDER BY"],
@@ -192,16 +198,26 @@ plant("operations/cancel-sequences.ts", [
     "the reaper ignores its limit",
     ["ORDER BY j.leased_until LIMIT ?`", "ORDER BY j.leased_until LIMIT ? + 100`"],
   ],
-  ["a reaped job loses its place", ["scheduled_at = leased_until, last_failed_at", "last_failed_at"]],
+  ["jobs of other queues are counted as ahead", ["`j.queue = p.queue AND ${at}", "`${at}"]],
+]);
+
+plant("operations/reap-expired-leases.ts", [
+  [
+    "a reaped job loses its place",
+    ["status = 'pending', scheduled_at = leased_until, ${endLease}", "status = 'pending', ${endLease}"],
+  ],
   [
     "the holder of a reaped job can still report",
     ["last_failed_at = leased_until, lease_token = NULL,", "last_failed_at = leased_until,"],
   ],
+  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, maxAttempts)) db", "if (true) db"]],
+]);
+
+plant("operations/cancel-sequences.ts", [
   [
     "the holder of a cancelled job can still report",
-    ["last_failed_at = ?, lease_token = NULL,", "last_failed_at = ?,"],
+    ["lease_token = NULL, leased_by = NULL", "leased_by = NULL"],
   ],
-  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, maxAttempts)) db", "if (true) db"]],
   [
     "a cancellation is not passed on",
     ["cascaded: dependants.failDependants(db, result.sequenceId, now)", "cascaded: none"],
@@ -224,7 +240,6 @@ plant("operations/delete-sequences.ts", [
 plant("operations/list-jobs.ts", [
   [
     "pages begin again at their first job",
-    ["(j.created_at, j.id) ${comparison} (?, ?)`", "(j.created_at, j.id) ${comparison}= (?, ?)`"],
+    ["(${createdAt}, ${id}) ${comparison} (?, ?)`", "(${createdAt}, ${id}) ${comparison}= (?, ?)`"],
   ],
-  ["jobs of other queues are counted as ahead", ["`j.queue = p.queue AND ${at}", "`${at}"]],
 ]);

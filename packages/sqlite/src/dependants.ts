@@ -6,30 +6,52 @@ import {
   type JobReference,
   type JobStatus,
   type OnBlockerFailure,
+  referenceTo,
   runSync,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "./connection/connection.ts";
-import { referenceColumns, toReference } from "./job-columns.ts";
+import type { Deduplication } from "./deduplication.ts";
+import { describeReference } from "./job-columns.ts";
+import type { JobLookup } from "./operations/get-jobs.ts";
+import { defineRow } from "./row.ts";
 import type { Tables } from "./tables.ts";
-import type { Sequences } from "./operations/get-jobs.ts";
 
-/** What the end of one sequence does to those that wait for it. */
+/** What the end of a sequence does to the jobs that wait for it. */
 export interface Dependants {
   /** A sequence has completed. Returns the jobs that became pending. */
   unblockDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
-  /** A sequence has failed. Returns the jobs that failed with it. */
+  /** A sequence has failed. Returns the jobs that failed with it, and those that failed with them. */
   failDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
   failByBlocker(db: SqliteConnection, failure: BlockerFailure<JobReference>, now: number): void;
 }
 
-export const createDependants = ({ job, blocker }: Tables, sequences: Sequences): Dependants => {
-  // Two blockers of a job can turn out to be one sequence, by deduplication; then both are done.
-  const findDependants = `SELECT ${referenceColumns("j")}, j.status, j.open_blockers, count(*), j.on_blocker_failure
+interface BlockedJob extends JobReference {
+  readonly status: JobStatus;
+  readonly openBlockers: number;
+  /** How many of its blockers are this sequence: deduplication can make two blockers one sequence. */
+  readonly times: number;
+  readonly onBlockerFailure: OnBlockerFailure;
+}
+
+const blockedRow = defineRow((columns): BlockedJob => ({
+  ...describeReference(columns),
+  status: columns.value("j.status"),
+  openBlockers: columns.value("j.open_blockers"),
+  times: columns.value("count(*)"),
+  onBlockerFailure: columns.value("j.on_blocker_failure"),
+}));
+
+export const createDependants = (
+  { job, blocker }: Tables,
+  lookup: JobLookup,
+  deduplication: Deduplication,
+): Dependants => {
+  const hasDependants = `SELECT 1 FROM ${blocker} WHERE sequence_id = ? LIMIT 1`;
+  const findDependants = `SELECT ${blockedRow.columns}
     FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
     WHERE b.sequence_id = ? GROUP BY j.seq ORDER BY j.seq`;
-  const hasDependants = `SELECT 1 FROM ${blocker} WHERE sequence_id = ? LIMIT 1`;
   const setOpenBlockers = `UPDATE ${job} SET open_blockers = ? WHERE id = ?`;
-  // Its place in line is behind all that could run before it.
+  // It is claimed after all jobs that could run before it.
   const unblock = `UPDATE ${job} SET open_blockers = 0, status = 'pending', scheduled_at = max(scheduled_at, ?)
     WHERE id = ?`;
   const fail = `UPDATE ${job}
@@ -39,28 +61,26 @@ export const createDependants = ({ job, blocker }: Tables, sequences: Sequences)
   const failByBlocker: Dependants["failByBlocker"] = (db, failure, now) => {
     const { id, sequenceId } = failure.job;
     db.run(fail, [now, failure.blockerSequenceId, failure.error, id]);
-    sequences.refreshLiveness(db, sequenceId);
+    deduplication.refresh(db, sequenceId);
   };
 
   const dependantsOf = (db: SqliteConnection, blockerId: string): Dependant<CascadeJob>[] =>
-    db.query(findDependants, [blockerId]).map((row) => {
-      const [status, , , onBlockerFailure] = row.slice(6) as [JobStatus, number, number, OnBlockerFailure];
-      return { job: { ...toReference(row), status, onBlockerFailure, lastError: null }, blockerId };
-    });
+    blockedRow
+      .all(db, findDependants, [blockerId])
+      .map((blocked) => ({ job: { ...blocked, lastError: null }, blockerId }));
 
   return {
     failByBlocker,
     unblockDependants: (db, sequenceId, now) => {
       const unblocked: JobReference[] = [];
-      for (const row of db.query(findDependants, [sequenceId])) {
-        const [status, before, completed] = row.slice(6) as [string, number, number];
-        const openBlockers = Math.max(0, before - completed);
-        // A job that was failed or cancelled meanwhile only keeps count.
+      for (const blocked of blockedRow.all(db, findDependants, [sequenceId])) {
+        const { id, status, times } = blocked;
+        const openBlockers = Math.max(0, blocked.openBlockers - times);
+        // For a job that has failed or was cancelled in the meantime, only the count changes.
         const isUnblocked = status === "blocked" && openBlockers === 0;
-        const id = row[0] as string;
         if (isUnblocked) db.run(unblock, [now, id]);
         else db.run(setOpenBlockers, [openBlockers, id]);
-        if (isUnblocked) unblocked.push(toReference(row));
+        if (isUnblocked) unblocked.push(referenceTo(blocked));
       }
       return unblocked;
     },
@@ -73,7 +93,7 @@ export const createDependants = ({ job, blocker }: Tables, sequences: Sequences)
             for (const failure of failures) failByBlocker(db, failure, now);
           },
         },
-        [sequences.current(db, sequenceId)!],
+        [lookup.current(db, sequenceId)!],
       );
       return runSync(cascade).get(sequenceId)!;
     },

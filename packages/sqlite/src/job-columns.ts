@@ -1,127 +1,8 @@
-import type { FailureReason, JobReference, JobStatus, OnBlockerFailure, StateJob } from "leasehold/adapter";
+import type { JobReference, StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "./connection/connection.ts";
+import { type Columns, type ListedColumn, listColumns, parseRows, readFrom } from "./row.ts";
 
-// A row travels as one JSON text: crossing from the driver into JavaScript value by value costs several times as much.
-// The order of the columns here is the order of the positions in `toJob`.
-const columns = [
-  "id",
-  "type_name",
-  "sequence_id",
-  "sequence_type_name",
-  "sequence_index",
-  "sequence_created_at",
-  "root_sequence_id",
-  "origin_id",
-  "trace_context",
-  "queue",
-  "priority",
-  "status",
-  "input",
-  "output",
-  "progress",
-  "created_at",
-  "scheduled_at",
-  "attempt",
-  "max_attempts",
-  "timeout_ms",
-  "lease_ms",
-  "lease_token",
-  "lease_version",
-  "leased_by",
-  "leased_until",
-  "expired_leases",
-  "last_attempt_at",
-  "last_error",
-  "completed_at",
-  "completed_by",
-  "continued_to_id",
-  "failed_at",
-  "failure_reason",
-  "failed_blocker_id",
-  "deduplication_key",
-  "on_blocker_failure",
-  "blocker_count",
-  "open_blockers",
-  "last_failed_at",
-  "max_attempts_given",
-] as const;
-
-const toJob = (values: readonly unknown[]): StateJob => ({
-  id: values[0] as string,
-  typeName: values[1] as string,
-  sequenceId: values[2] as string,
-  sequenceTypeName: values[3] as string,
-  sequenceIndex: values[4] as number,
-  sequenceCreatedAt: values[5] as number,
-  rootSequenceId: values[6] as string,
-  originId: values[7] as string | null,
-  traceContext: values[8] as string | null,
-  queue: values[9] as string,
-  priority: values[10] as number,
-  status: values[11] as JobStatus,
-  input: values[12] as string,
-  output: values[13] as string | null,
-  progress: values[14] as string | null,
-  createdAt: values[15] as number,
-  scheduledAt: values[16] as number,
-  attempt: values[17] as number,
-  maxAttempts: values[18] as number,
-  maxAttemptsGiven: values[39] !== 0,
-  timeoutMs: values[19] as number | null,
-  leaseMs: values[20] as number | null,
-  leaseToken: values[21] as string | null,
-  leaseVersion: values[22] as number,
-  leasedBy: values[23] as string | null,
-  leasedUntil: values[24] as number | null,
-  expiredLeases: values[25] as number,
-  lastAttemptAt: values[26] as number | null,
-  lastError: values[27] as string | null,
-  lastFailedAt: values[38] as number | null,
-  completedAt: values[28] as number | null,
-  completedBy: values[29] as string | null,
-  continuedToId: values[30] as string | null,
-  failedAt: values[31] as number | null,
-  failureReason: values[32] as FailureReason | null,
-  failedBlockerId: values[33] as string | null,
-  deduplicationKey: values[34] as string | null,
-  onBlockerFailure: values[35] as OnBlockerFailure,
-  blockerCount: values[36] as number,
-  openBlockers: values[37] as number,
-});
-
-// Of a claimed job, what has its usual value or repeats another column stands as null in the text. The order is again
-// that of the positions, in `toClaimedJob`.
-const claimedColumns: readonly (readonly [column: string, usually?: string])[] = [
-  ["id"],
-  ["type_name"],
-  ["input"],
-  ["created_at"],
-  ["attempt"],
-  ["max_attempts"],
-  ["sequence_id", "id"],
-  ["sequence_type_name", "type_name"],
-  ["sequence_index", "0"],
-  ["sequence_created_at", "created_at"],
-  ["root_sequence_id", "id"],
-  ["origin_id"],
-  ["trace_context"],
-  ["priority", "0"],
-  ["progress"],
-  ["scheduled_at", "created_at"],
-  ["timeout_ms"],
-  ["lease_ms"],
-  ["lease_version", "attempt"],
-  ["expired_leases", "0"],
-  ["last_error"],
-  ["deduplication_key"],
-  ["on_blocker_failure", "'fail'"],
-  ["blocker_count", "0"],
-  ["open_blockers", "0"],
-  ["last_failed_at"],
-  ["max_attempts_given"],
-];
-
-/** What the claimer knows of the jobs it has claimed. */
+/** What the claimer knows of the jobs it has just claimed, and need not read. */
 export interface ClaimTerms {
   readonly queue: string;
   readonly workerId: string;
@@ -131,83 +12,111 @@ export interface ClaimTerms {
   readonly now: number;
 }
 
-const toClaimedJob = (
-  values: readonly unknown[],
-  { queue, workerId, leaseToken, leaseMs, now }: ClaimTerms,
-): StateJob => {
-  const id = values[0] as string;
-  const typeName = values[1] as string;
-  const createdAt = values[3] as number;
-  const attempt = values[4] as number;
-  const ownLeaseMs = values[17] as number | null;
+/**
+ * The columns of a job, in one place. All statements and readers come from here: a new column needs a migration and a
+ * line in this function.
+ *
+ * - The columns of `value` and `flag` are written when a job is created, those of `later` are not.
+ * - The second argument is the usual value: a constant, or the value of another column. A claim reads null in its place,
+ *   and nothing at all of these columns when all of them are as usual. Less text is faster to make and to parse.
+ * - With `claim`, what the claimer knows is not read at all.
+ */
+const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
+  // First those that have no usual value: of most claimed jobs, nothing else is read.
+  const id = columns.value<string>("id");
+  const typeName = columns.value<string>("type_name");
+  const input = columns.value<string>("input");
+  const createdAt = columns.value<number>("created_at");
+  const maxAttempts = columns.value<number>("max_attempts");
+  const attempt = columns.later<number>("attempt");
+  const leaseMs = columns.value<number | null>("lease_ms", null);
   return {
     id,
     typeName,
-    sequenceId: (values[6] as string | null) ?? id,
-    sequenceTypeName: (values[7] as string | null) ?? typeName,
-    sequenceIndex: (values[8] as number | null) ?? 0,
-    sequenceCreatedAt: (values[9] as number | null) ?? createdAt,
-    rootSequenceId: (values[10] as string | null) ?? id,
-    originId: values[11] as string | null,
-    traceContext: values[12] as string | null,
-    queue,
-    priority: (values[13] as number | null) ?? 0,
-    status: "running",
-    input: values[2] as string,
-    output: null,
-    progress: values[14] as string | null,
+    input,
     createdAt,
-    scheduledAt: (values[15] as number | null) ?? createdAt,
+    maxAttempts,
     attempt,
-    maxAttempts: values[5] as number,
-    maxAttemptsGiven: values[26] !== 0,
-    timeoutMs: values[16] as number | null,
-    leaseMs: ownLeaseMs,
-    leaseToken,
-    leaseVersion: (values[18] as number | null) ?? attempt,
-    leasedBy: workerId,
-    leasedUntil: now + (ownLeaseMs ?? leaseMs),
-    expiredLeases: (values[19] as number | null) ?? 0,
-    lastAttemptAt: now,
-    lastError: values[20] as string | null,
-    lastFailedAt: values[25] as number | null,
-    completedAt: null,
-    completedBy: null,
-    continuedToId: null,
-    failedAt: null,
-    failureReason: null,
-    failedBlockerId: null,
-    deduplicationKey: values[21] as string | null,
-    onBlockerFailure: (values[22] as OnBlockerFailure | null) ?? "fail",
-    blockerCount: (values[23] as number | null) ?? 0,
-    openBlockers: (values[24] as number | null) ?? 0,
+    leaseMs,
+    // Then those that often differ from what is usual: that ends the comparison early.
+    priority: columns.value("priority", 0),
+    scheduledAt: columns.value("scheduled_at", createdAt),
+    originId: columns.value("origin_id", null),
+    traceContext: columns.value("trace_context", null),
+    maxAttemptsGiven: columns.flag("max_attempts_given", true),
+    timeoutMs: columns.value("timeout_ms", null),
+    deduplicationKey: columns.value("deduplication_key", null),
+    leaseVersion: columns.later("lease_version", attempt),
+    lastError: columns.later("last_error", null),
+    lastFailedAt: columns.later("last_failed_at", null),
+    expiredLeases: columns.later("expired_leases", 0),
+    progress: columns.later("progress", null),
+    sequenceId: columns.value("sequence_id", id),
+    sequenceTypeName: columns.value("sequence_type_name", typeName),
+    sequenceIndex: columns.value("sequence_index", 0),
+    sequenceCreatedAt: columns.value("sequence_created_at", createdAt),
+    rootSequenceId: columns.value("root_sequence_id", id),
+    onBlockerFailure: columns.value("on_blocker_failure", "fail"),
+    blockerCount: columns.later("blocker_count", 0),
+    openBlockers: columns.later("open_blockers", 0),
+    queue: claim === null ? columns.value("queue") : claim.queue,
+    status: claim === null ? columns.value("status") : "running",
+    leaseToken: claim === null ? columns.later("lease_token", null) : claim.leaseToken,
+    leasedBy: claim === null ? columns.later("leased_by", null) : claim.workerId,
+    leasedUntil:
+      claim === null ? columns.later("leased_until", null) : claim.now + (leaseMs ?? claim.leaseMs),
+    lastAttemptAt: claim === null ? columns.later("last_attempt_at", null) : claim.now,
+    output: claim === null ? columns.later("output", null) : null,
+    completedAt: claim === null ? columns.later("completed_at", null) : null,
+    completedBy: claim === null ? columns.later("completed_by", null) : null,
+    continuedToId: claim === null ? columns.later("continued_to_id", null) : null,
+    failedAt: claim === null ? columns.later("failed_at", null) : null,
+    failureReason: claim === null ? columns.later("failure_reason", null) : null,
+    failedBlockerId: claim === null ? columns.later("failed_blocker_id", null) : null,
   };
 };
 
-/** What to select for `parseClaimedJobs`, from a table of jobs under this alias. */
-export const claimedJobsColumn = (alias: string): string => {
-  const ofJob = (value: string): string => (/^[a-z]/.test(value) ? `${alias}.${value}` : value);
-  const values = claimedColumns.map(([column, usually]) =>
-    usually === undefined ? ofJob(column) : `nullif(${ofJob(column)}, ${ofJob(usually)})`,
-  );
-  return `json_group_array(json_array(${values.join(", ")}))`;
-};
+const { listed: allColumns, described: columnByProperty } = listColumns((columns) =>
+  describeJob(columns, null),
+);
 
-export const parseClaimedJobs = (text: unknown, terms: ClaimTerms): StateJob[] =>
-  (JSON.parse(text as string) as unknown[][]).map((values) => toClaimedJob(values, terms));
+const anyTerms: ClaimTerms = { queue: "", workerId: "", leaseToken: "", leaseMs: 0, now: 0 };
+const { listed: claimedColumns } = listColumns((columns) => describeJob(columns, anyTerms));
 
-/** What to select for `queryJobs`, from a table of jobs under this alias. */
+/** A column that is written when a job is created. */
+export interface InsertedColumn {
+  readonly name: string;
+  readonly property: keyof StateJob;
+  valueOf(job: StateJob): SqliteValue;
+}
+
+const toInserted = ([property, column]: [keyof StateJob, ListedColumn]): InsertedColumn => ({
+  name: column.sql,
+  property,
+  valueOf: (job) => {
+    const value = job[property];
+    if (typeof value !== "boolean") return value;
+    return value === column.usually ? null : Number(value);
+  },
+});
+
+// While columns are listed, each is in the place of its value. That tells which property is which column.
+const columnEntries = Object.entries(columnByProperty) as unknown as [keyof StateJob, ListedColumn][];
+
+export const insertedColumns: readonly InsertedColumn[] = columnEntries
+  .filter(([, { isLater }]) => !isLater)
+  .map(toInserted);
+
+/** What to select for `parseJob`, `queryJobs` and `findJob`, from a table of jobs under this alias. */
 export const jobColumns = (alias: string): string =>
-  `json_array(${columns.map((column) => `${alias}.${column}`).join(", ")})`;
+  `json_array(${allColumns.map(({ sql }) => `${alias}.${sql}`).join(", ")})`;
 
-export const parseJob = (text: unknown): StateJob => toJob(JSON.parse(text as string) as unknown[]);
+export const parseJob = (text: unknown): StateJob =>
+  describeJob(readFrom(JSON.parse(text as string) as unknown[]), null);
 
 /** For statements that select `jobColumns` and nothing else. */
-export const queryJobs = (db: SqliteConnection, sql: string, values: readonly SqliteValue[]): StateJob[] => {
-  const jobs: StateJob[] = [];
-  for (const row of db.query(sql, values)) jobs.push(parseJob(row[0]));
-  return jobs;
-};
+export const queryJobs = (db: SqliteConnection, sql: string, values: readonly SqliteValue[]): StateJob[] =>
+  db.query(sql, values).map(([text]) => parseJob(text));
 
 export const findJob = (
   db: SqliteConnection,
@@ -218,17 +127,38 @@ export const findJob = (
   return row === undefined ? undefined : parseJob(row[0]);
 };
 
-export const referenceColumns = (alias: string): string =>
-  ["id", "type_name", "queue", "sequence_id", "sequence_type_name", "root_sequence_id"]
-    .map((column) => `${alias}.${column}`)
-    .join(", ");
+/** What to select for `parseClaimedJobs`, from a table of jobs under this alias. */
+export const claimedJobsColumn = (alias: string): string => {
+  const toSql = (usually: ListedColumn["usually"]): string => {
+    if (typeof usually === "object" && usually !== null) return `${alias}.${usually.sql}`;
+    if (typeof usually === "string") return `'${usually}'`;
+    // For the usual value of a flag, the column is null.
+    return typeof usually === "number" ? String(usually) : "NULL";
+  };
+  const always: string[] = [];
+  const unlessUsual: string[] = [];
+  const isUsual: string[] = [];
+  for (const { sql, usually } of claimedColumns) {
+    const column = `${alias}.${sql}`;
+    if (usually === undefined) always.push(column);
+    else {
+      unlessUsual.push(`nullif(${column}, ${toSql(usually)})`);
+      isUsual.push(`${column} IS ${toSql(usually)}`);
+    }
+  }
+  return `json_group_array(CASE WHEN ${isUsual.join(" AND ")} THEN json_array(${always.join(", ")})
+    ELSE json_array(${[...always, ...unlessUsual].join(", ")}) END)`;
+};
 
-/** For rows that begin with `referenceColumns`. */
-export const toReference = (row: readonly unknown[]): JobReference => ({
-  id: row[0] as string,
-  typeName: row[1] as string,
-  queue: row[2] as string,
-  sequenceId: row[3] as string,
-  sequenceTypeName: row[4] as string,
-  rootSequenceId: row[5] as string,
+export const parseClaimedJobs = (text: unknown, terms: ClaimTerms): StateJob[] =>
+  parseRows(text).map((row) => describeJob(readFrom(row), terms));
+
+/** A reference to the job under the alias `j`. */
+export const describeReference = (columns: Columns): JobReference => ({
+  id: columns.value("j.id"),
+  typeName: columns.value("j.type_name"),
+  queue: columns.value("j.queue"),
+  sequenceId: columns.value("j.sequence_id"),
+  sequenceTypeName: columns.value("j.sequence_type_name"),
+  rootSequenceId: columns.value("j.root_sequence_id"),
 });

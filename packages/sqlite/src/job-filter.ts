@@ -1,15 +1,17 @@
 import { type JobFilter, type JobStatus, jobStatuses } from "leasehold/adapter";
 import type { SqliteValue } from "./connection/connection.ts";
+import type { Tables } from "./tables.ts";
 
 export interface Condition {
-  /** To stand after `WHERE`, for jobs under the alias `j`. */
+  /** For after `WHERE`, with jobs under the alias `j`. */
   readonly sql: string;
   readonly values: readonly SqliteValue[];
 }
 
 const isOneOf = (column: string): string => `${column} IN (SELECT value FROM json_each(?))`;
 
-/** A job is in no index by `sequence_id` when it is the first, nor by `root_sequence_id` when it is the root's. */
+// The index of sequences leaves out their first jobs, and the index of trees leaves out the first job of the root: these
+// are found by their own id.
 const ofSequence = "(j.id = ? AND j.sequence_id = j.id OR j.sequence_id = ? AND j.sequence_index > 0)";
 const ofTree =
   "(j.id = ? AND j.root_sequence_id = j.id OR j.root_sequence_id = ? AND j.id <> j.root_sequence_id)";
@@ -31,7 +33,8 @@ export const toCondition = (filter: JobFilter): Condition => {
   };
 
   addList("j.id", filter.ids);
-  // Written out, a single status lets the index of just that status be used. Only a known one may stand in SQL.
+  // A status in the text of the statement lets SQLite use the index of just that status; a parameter would not. Only a
+  // known one may be put there.
   const [status, ...otherStatuses] = filter.statuses ?? [];
   if (status !== undefined && otherStatuses.length === 0 && isStatus(status)) add(`j.status = '${status}'`);
   else addList("j.status", filter.statuses);
@@ -39,7 +42,7 @@ export const toCondition = (filter: JobFilter): Condition => {
   addList("j.type_name", filter.typeNames);
   addList("j.sequence_type_name", filter.sequenceTypeNames);
   addList("j.deduplication_key", filter.deduplicationKeys);
-  // True of every job with a key, and the condition of the index.
+  // True for every job with a key. SQLite uses the index only when its condition is in the statement.
   if (filter.deduplicationKeys !== undefined) add("j.deduplication_live IS NOT NULL");
   addList("j.failure_reason", filter.failureReasons);
   if (filter.sequenceId !== undefined) add(ofSequence, filter.sequenceId, filter.sequenceId);
@@ -52,4 +55,21 @@ export const toCondition = (filter: JobFilter): Condition => {
   addBound("coalesce(j.completed_at, j.failed_at) >= ?", filter.finishedFrom);
   addBound("coalesce(j.completed_at, j.failed_at) < ?", filter.finishedBefore);
   return { sql: parts.join(" AND "), values };
+};
+
+/** Whether an index leads to the jobs of the filter, so that there are not many to go through. */
+export const isNarrow = ({ ids, sequenceId, rootSequenceId, statuses }: JobFilter): boolean =>
+  ids !== undefined ||
+  sequenceId !== undefined ||
+  rootSequenceId !== undefined ||
+  (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
+
+/**
+ * The index to name in a statement with this filter, if any. Where the statistics show few deduplication keys, SQLite
+ * would go through all jobs to find those with a given key. That is slow however few match, so the index is named.
+ */
+export const indexFor = (filter: JobFilter, { keyIndex }: Tables): string => {
+  const isByKey =
+    filter.deduplicationKeys !== undefined && filter.sequenceTypeNames !== undefined && !isNarrow(filter);
+  return isByKey ? `INDEXED BY ${keyIndex}` : "";
 };

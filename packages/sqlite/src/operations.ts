@@ -1,52 +1,66 @@
-import { type BacklogReads, createBacklogReads } from "./operations/measure-backlog.ts";
-import { type Blockers, createBlockers } from "./operations/add-job-blockers.ts";
+import { createBlockers } from "./blockers.ts";
+import { createDeduplication } from "./deduplication.ts";
 import { createDependants } from "./dependants.ts";
-import { type Claims, createClaims } from "./operations/claim-jobs.ts";
-import { type CommitOutcomes, prepareCommitOutcomes } from "./operations/commit-outcomes.ts";
-import { type CreateJobs, prepareCreateJobs } from "./operations/create-jobs.ts";
-import { createDeletion, type Deletion } from "./operations/delete-sequences.ts";
-import { createInterventions, type Interventions } from "./operations/cancel-sequences.ts";
-import { createLeases, type Leases } from "./operations/renew-leases.ts";
+import { prepareReadLeases } from "./lease-states.ts";
+import { prepareAddJobBlockers } from "./operations/add-job-blockers.ts";
+import { prepareCancelSequences } from "./operations/cancel-sequences.ts";
+import { prepareClaimJobs } from "./operations/claim-jobs.ts";
+import { prepareCommitOutcomes } from "./operations/commit-outcomes.ts";
+import { prepareCountAhead } from "./operations/count-ahead.ts";
+import { prepareCountJobs } from "./operations/count-jobs.ts";
+import { prepareCreateJobs } from "./operations/create-jobs.ts";
+import { prepareDeleteSequences } from "./operations/delete-sequences.ts";
+import { prepareGetBlockers } from "./operations/get-blockers.ts";
+import { createJobLookup } from "./operations/get-jobs.ts";
+import { prepareListBlockedJobs, prepareListJobs } from "./operations/list-jobs.ts";
+import { prepareListRecentlyFinished } from "./operations/list-recently-finished.ts";
+import { prepareLockJob } from "./operations/lock-job.ts";
+import { prepareMeasureBacklog } from "./operations/measure-backlog.ts";
+import { prepareNextRunnableIn } from "./operations/next-runnable-in.ts";
 import { createPlainCompletions } from "./operations/plain-completions.ts";
-import { createPruning, type Pruning } from "./operations/prune-sequences.ts";
-import { createQueries, type Queries } from "./operations/list-jobs.ts";
-import { prepareRedriveJobs, type RedriveJobs } from "./operations/redrive-jobs.ts";
-import { createSequences, type Sequences } from "./operations/get-jobs.ts";
+import { preparePruneSequences } from "./operations/prune-sequences.ts";
+import { prepareReapExpiredLeases } from "./operations/reap-expired-leases.ts";
+import { prepareRedriveJobs } from "./operations/redrive-jobs.ts";
+import { prepareRenewLeases } from "./operations/renew-leases.ts";
+import type { Operations } from "./operation.ts";
+import { createRunnable } from "./runnable.ts";
 import type { Tables } from "./tables.ts";
 
-/** Everything the adapter can do, over tables of these names; each takes the connection to do it on. */
-export interface Operations
-  extends
-    Claims,
-    Leases,
-    Interventions,
-    Deletion,
-    Pruning,
-    BacklogReads,
-    Queries,
-    Pick<Blockers, "addJobBlockers"> {
-  readonly createJobs: CreateJobs;
-  readonly commitOutcomes: CommitOutcomes;
-  readonly redriveJobs: RedriveJobs;
-  readonly sequences: Sequences;
-}
-
+/** Everything the adapter can do, over tables of these names. Each operation takes the connection to use. */
 export const createOperations = (tables: Tables): Operations => {
-  const sequences = createSequences(tables);
-  const dependants = createDependants(tables, sequences);
-  const blockers = createBlockers(tables, sequences, dependants);
+  const lookup = createJobLookup(tables);
+  const runnable = createRunnable(tables);
+  const readLeases = prepareReadLeases(tables);
+  const deduplication = createDeduplication(tables);
+  const blockers = createBlockers(tables, lookup);
+  const dependants = createDependants(tables, lookup, deduplication);
   return {
-    sequences,
-    addJobBlockers: blockers.addJobBlockers,
-    createJobs: prepareCreateJobs(tables, sequences),
-    commitOutcomes: prepareCommitOutcomes(tables, sequences, dependants, createPlainCompletions(tables)),
-    redriveJobs: prepareRedriveJobs(tables, sequences, blockers),
-    ...createClaims(tables),
-    ...createLeases(tables),
-    ...createInterventions(tables, sequences, dependants),
-    ...createDeletion(tables),
-    ...createPruning(tables),
-    ...createBacklogReads(tables),
-    ...createQueries(tables, sequences, blockers),
+    createJobs: prepareCreateJobs(tables, lookup, deduplication),
+    addJobBlockers: prepareAddJobBlockers(tables, lookup, blockers, dependants),
+
+    claimJobs: prepareClaimJobs(tables, runnable),
+    nextRunnableIn: prepareNextRunnableIn(runnable),
+    countAhead: prepareCountAhead(tables, runnable),
+
+    renewLeases: prepareRenewLeases(tables, readLeases),
+    lockJob: prepareLockJob(readLeases),
+    // The open transaction is the only writer, so everything is locked already.
+    lockSequence: (db, { sequenceId }) => lookup.getSequences(db, [sequenceId])[0],
+    commitOutcomes: prepareCommitOutcomes(tables, dependants, deduplication, createPlainCompletions(tables)),
+    reapExpiredLeases: prepareReapExpiredLeases(tables, runnable, lookup, dependants, deduplication),
+
+    cancelSequences: prepareCancelSequences(tables, lookup, dependants, deduplication),
+    redriveJobs: prepareRedriveJobs(tables, lookup, blockers, deduplication),
+    deleteSequences: prepareDeleteSequences(tables),
+    pruneSequences: preparePruneSequences(tables),
+
+    getJobs: (db, { jobIds }) => lookup.getJobs(db, jobIds),
+    getSequences: (db, { sequenceIds }) => lookup.getSequences(db, sequenceIds),
+    listJobs: prepareListJobs(tables),
+    getBlockers: prepareGetBlockers(lookup, blockers),
+    listBlockedJobs: prepareListBlockedJobs(tables),
+    countJobs: prepareCountJobs(tables),
+    measureBacklog: prepareMeasureBacklog(tables, runnable),
+    listRecentlyFinished: prepareListRecentlyFinished(tables),
   };
 };

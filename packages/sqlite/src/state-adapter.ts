@@ -3,7 +3,6 @@ import {
   AdapterClosedError,
   InvalidOptionError,
   isolationLevels,
-  resolveSchedule,
   type StateAdapter,
   type Statistics,
 } from "leasehold/adapter";
@@ -148,53 +147,38 @@ export async function createSqliteStateAdapter(
     isRolledBackForOthers: () => false,
     getTime: async (call = {}) => {
       assertUsable();
-      if (call.ctx !== undefined) return writeInTransaction("getTime", call, (_db, at) => at);
+      if (call.ctx !== undefined) return writeInTransaction("getTime", call, (_db, _call, at) => at);
       return call.now ?? now();
     },
 
-    createJobs: (call) => write("createJobs", call, (db, at) => operations.createJobs(db, call.jobs, at)),
-    addJobBlockers: (call) =>
-      writeInTransaction("addJobBlockers", call, (db, at) => operations.addJobBlockers(db, call, at)),
-    claimJobs: (call) => write("claimJobs", call, (db, at) => operations.claimJobs(db, call, at)),
-    nextRunnableIn: (call) =>
-      read("nextRunnableIn", call, (db, at) => operations.nextRunnableIn(db, call, at)),
-    renewLeases: (call) =>
-      write("renewLeases", call, (db, at) => operations.renewLeases(db, call.leases, at)),
-    lockJob: (call) => writeInTransaction("lockJob", call, (db, at) => operations.lockJob(db, call, at)),
-    lockSequence: (call) =>
-      writeInTransaction(
-        "lockSequence",
-        call,
-        (db) => operations.sequences.getMany(db, [call.sequenceId])[0],
-      ),
-    commitOutcomes: (call) =>
-      write("commitOutcomes", call, (db, at) => operations.commitOutcomes(db, call.outcomes, at)),
-    reapExpiredLeases: (call) =>
-      write("reapExpiredLeases", call, (db, at) => operations.reapExpiredLeases(db, call, at)),
-    cancelSequences: (call) =>
-      write("cancelSequences", call, (db, at) => operations.cancelSequences(db, call, at)),
-    redriveJobs: (call) =>
-      write("redriveJobs", call, (db, at) =>
-        operations.redriveJobs(db, call.jobIds, resolveSchedule(call.schedule ?? { afterMs: 0 }, at)),
-      ),
-    deleteSequences: (call) =>
-      write("deleteSequences", call, (db) => operations.deleteSequences(db, call.rootSequenceIds)),
-    pruneSequences: (call) => write("pruneSequences", call, (db) => operations.pruneSequences(db, call)),
+    createJobs: (call) => write("createJobs", call, operations.createJobs),
+    addJobBlockers: (call) => writeInTransaction("addJobBlockers", call, operations.addJobBlockers),
 
-    getJobs: (call) => read("getJobs", call, (db) => operations.sequences.findMany(db, call.jobIds)),
-    getSequences: (call) =>
-      read("getSequences", call, (db) => operations.sequences.getMany(db, call.sequenceIds)),
-    listJobs: (call) => read("listJobs", call, (db) => operations.listJobs(db, call)),
-    getBlockers: (call) => read("getBlockers", call, (db) => operations.getBlockers(db, call.jobIds)),
-    listBlockedJobs: (call) => read("listBlockedJobs", call, (db) => operations.listBlockedJobs(db, call)),
-    countJobs: (call) => read("countJobs", call, (db) => operations.countJobs(db, call.filter)),
-    countAhead: (call) => read("countAhead", call, (db, at) => operations.countAhead(db, call.jobId, at)),
+    claimJobs: (call) => write("claimJobs", call, operations.claimJobs),
+    nextRunnableIn: (call) => read("nextRunnableIn", call, operations.nextRunnableIn),
+    countAhead: (call) => read("countAhead", call, operations.countAhead),
+
+    renewLeases: (call) => write("renewLeases", call, operations.renewLeases),
+    lockJob: (call) => writeInTransaction("lockJob", call, operations.lockJob),
+    lockSequence: (call) => writeInTransaction("lockSequence", call, operations.lockSequence),
+    commitOutcomes: (call) => write("commitOutcomes", call, operations.commitOutcomes),
+    reapExpiredLeases: (call) => write("reapExpiredLeases", call, operations.reapExpiredLeases),
+
+    cancelSequences: (call) => write("cancelSequences", call, operations.cancelSequences),
+    redriveJobs: (call) => write("redriveJobs", call, operations.redriveJobs),
+    deleteSequences: (call) => write("deleteSequences", call, operations.deleteSequences),
+    pruneSequences: (call) => write("pruneSequences", call, operations.pruneSequences),
+
+    getJobs: (call) => read("getJobs", call, operations.getJobs),
+    getSequences: (call) => read("getSequences", call, operations.getSequences),
+    listJobs: (call) => read("listJobs", call, operations.listJobs),
+    getBlockers: (call) => read("getBlockers", call, operations.getBlockers),
+    listBlockedJobs: (call) => read("listBlockedJobs", call, operations.listBlockedJobs),
+    countJobs: (call) => read("countJobs", call, operations.countJobs),
 
     statistics: {
-      measureBacklog: (call) =>
-        read("measureBacklog", call, (db, at) => operations.measureBacklog(db, call.cap, at)),
-      listRecentlyFinished: (call) =>
-        read("listRecentlyFinished", call, (db) => operations.listRecentlyFinished(db, call)),
+      measureBacklog: (call) => read("measureBacklog", call, operations.measureBacklog),
+      listRecentlyFinished: (call) => read("listRecentlyFinished", call, operations.listRecentlyFinished),
     },
 
     close: () => (closing ??= close()),

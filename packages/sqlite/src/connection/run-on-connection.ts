@@ -7,17 +7,23 @@ import type { WriteQueue } from "./group-commit.ts";
 
 type Call = StateCall<object>;
 
-/** The ways in which a method of the adapter can run on the database. `action` must not wait for anything. */
+/** An operation, which must not wait for anything. */
+type Action<TCall, TResult> = (db: SqliteConnection, call: TCall, now: number) => TResult;
+
+/** Makes one call of the adapter. `method` is its name, for errors. */
+type Run = <TCall extends Call, TResult>(
+  method: string,
+  call: TCall,
+  action: Action<TCall, TResult>,
+) => Promise<TResult>;
+
+/** The ways in which a method of the adapter can run on the database. */
 export interface ConnectionRunner {
-  /** In the caller's transaction if it has one, else in one of its own. */
-  write<T>(operation: string, call: Call, action: (db: SqliteConnection, now: number) => T): Promise<T>;
-  writeInTransaction<T>(
-    operation: string,
-    call: Call,
-    action: (db: SqliteConnection, now: number) => T,
-  ): Promise<T>;
+  /** In the caller's transaction if it has one, otherwise in one of its own. */
+  readonly write: Run;
+  readonly writeInTransaction: Run;
   /** Without a transaction it sees one state of what is committed. */
-  read<T>(operation: string, call: Call, action: (db: SqliteConnection, now: number) => T): Promise<T>;
+  readonly read: Run;
 }
 
 export interface ConnectionRunnerOptions {
@@ -48,15 +54,15 @@ export const createConnectionRunner = (options: ConnectionRunnerOptions): Connec
   const { writer, reader, writeQueue, transactions, retryBusy, assertUsable } = options;
   const timeOf = (call: Call): number => call.now ?? options.now();
 
-  const writeInTransaction: ConnectionRunner["writeInTransaction"] = async (operation, call, action) => {
+  const writeInTransaction: Run = async (method, call, action) => {
     assertUsable();
-    return transactions.inside(operation, call.ctx, () => action(writer, timeOf(call)));
+    return transactions.inside(method, call.ctx, () => action(writer, call, timeOf(call)));
   };
 
-  const readAlone = async <T>(operation: string, action: (db: SqliteConnection) => T): Promise<T> => {
+  const readAlone = async <T>(method: string, action: (db: SqliteConnection) => T): Promise<T> => {
     if (reader !== null) return retryBusy(() => readOnce(reader, () => action(reader)));
     if (!writeQueue.isHeld()) return retryBusy(() => readOnce(writer, () => action(writer)));
-    transactions.assertNotInside(operation);
+    transactions.assertNotInside(method);
     const release = await writeQueue.hold();
     try {
       assertUsable();
@@ -68,16 +74,16 @@ export const createConnectionRunner = (options: ConnectionRunnerOptions): Connec
 
   return {
     writeInTransaction,
-    write: async (operation, call, action) => {
-      if (call.ctx !== undefined) return writeInTransaction(operation, call, action);
+    write: async (method, call, action) => {
+      if (call.ctx !== undefined) return writeInTransaction(method, call, action);
       assertUsable();
-      transactions.assertNotInside(operation);
-      return writeQueue.write(() => action(writer, timeOf(call)));
+      transactions.assertNotInside(method);
+      return writeQueue.write(() => action(writer, call, timeOf(call)));
     },
-    read: async (operation, call, action) => {
-      if (call.ctx !== undefined) return writeInTransaction(operation, call, action);
+    read: async (method, call, action) => {
+      if (call.ctx !== undefined) return writeInTransaction(method, call, action);
       assertUsable();
-      return readAlone(operation, (db) => action(db, timeOf(call)));
+      return readAlone(method, (db) => action(db, call, timeOf(call)));
     },
   };
 };

@@ -1,10 +1,4 @@
-import {
-  assertLeaseDuration,
-  type ClaimCall,
-  type NextRunnableCall,
-  remainingLimits,
-  type StateJob,
-} from "leasehold/adapter";
+import { assertLeaseDuration, remainingLimits, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import {
   claimedJobsColumn,
@@ -13,21 +7,18 @@ import {
   parseClaimedJobs,
   queryJobs,
 } from "../job-columns.ts";
+import type { Operation } from "../operation.ts";
+import type { Candidate, Runnable } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
-import { type Candidate, createRunnable } from "../runnable.ts";
-
-export interface Claims {
-  claimJobs(db: SqliteConnection, call: ClaimCall, now: number): StateJob[];
-  nextRunnableIn(db: SqliteConnection, call: NextRunnableCall, now: number): number | null;
-}
 
 // The text of all of them has to fit into a string, however large their inputs are.
 const jobsPerText = 32;
 
-export const createClaims = (tables: Tables): Claims => {
-  const { job, runningIndex } = tables;
-  const runnable = createRunnable(tables);
-  const findHeld = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
+export const prepareClaimJobs = (
+  { job, runningIndex }: Tables,
+  runnable: Runnable,
+): Operation<"claimJobs"> => {
+  const findClaimedByToken = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until > ? AND j.lease_token = ? ORDER BY j.priority DESC, j.seq`;
   const take = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
       lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?),
@@ -51,32 +42,16 @@ export const createClaims = (tables: Tables): Claims => {
     return jobs;
   };
 
-  return {
-    claimJobs: (db, call, now) => {
-      assertLeaseDuration(call.leaseMs);
-      const jobs = call.isRepeat === true ? queryJobs(db, findHeld, [now, call.leaseToken]) : [];
-      const limits = remainingLimits(call.requests, jobs);
-      for (const [index, request] of call.requests.entries()) {
-        const limit = Math.min(limits[index]!, call.limit - jobs.length);
-        const { workerId, leaseToken, leaseMs } = call;
-        const terms = { queue: request.queue, workerId, leaseToken, leaseMs, now };
-        jobs.push(
-          ...takeAll(
-            db,
-            runnable.first(db, { ...request, maxAttempts: call.maxAttempts }, limit, now),
-            terms,
-          ),
-        );
-      }
-      return jobs;
-    },
-    nextRunnableIn: (db, { requests, maxAttempts }, now) => {
-      let next: number | null = null;
-      for (const request of requests) {
-        const at = runnable.nextAt(db, { ...request, maxAttempts });
-        if (at !== null && (next === null || at < next)) next = at;
-      }
-      return next === null ? null : Math.max(0, next - now);
-    },
+  return (db, call, now) => {
+    const { workerId, leaseToken, leaseMs, requests, maxAttempts } = call;
+    assertLeaseDuration(leaseMs);
+    const jobs = call.isRepeat === true ? queryJobs(db, findClaimedByToken, [now, leaseToken]) : [];
+    const limits = remainingLimits(requests, jobs);
+    for (const [index, { queue, typeNames }] of requests.entries()) {
+      const limit = Math.min(limits[index]!, call.limit - jobs.length);
+      const candidates = runnable.first(db, { queue, typeNames, maxAttempts }, limit, now);
+      jobs.push(...takeAll(db, candidates, { queue, workerId, leaseToken, leaseMs, now }));
+    }
+    return jobs;
   };
 };

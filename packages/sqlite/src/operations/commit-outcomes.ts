@@ -10,10 +10,13 @@ import {
   resolveSchedule,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
+import type { Deduplication } from "../deduplication.ts";
+import { describeLease } from "../lease-states.ts";
+import type { Operation } from "../operation.ts";
+import { type Columns, defineRow } from "../row.ts";
 import type { Tables } from "../tables.ts";
 import type { Dependants } from "../dependants.ts";
 import type { Completion, PlainCompletions } from "./plain-completions.ts";
-import type { Sequences } from "./get-jobs.ts";
 
 const nothing: readonly JobReference[] = [];
 
@@ -26,31 +29,34 @@ const appliedAlone = (at: number): OutcomeResult => ({
 
 /** As much of a job as is needed to end its attempt. */
 interface JobState extends LeaseState {
+  readonly id: string;
   readonly seq: number;
   readonly sequenceId: string;
   readonly openBlockers: number;
-  /** Whether its sequence may have a deduplication key; then it has to be told that its job has ended. */
+  /** Whether its sequence may have a deduplication key, which has to be brought up to date when the job has ended. */
   readonly mayBeKeyed: boolean;
   /** Whether anything was ever blocked by its sequence. */
   readonly hasDependants: boolean;
 }
 
-export type CommitOutcomes = (
-  db: SqliteConnection,
-  outcomes: readonly JobOutcome[],
-  now: number,
-) => OutcomeResult[];
+const describeState = (columns: Columns, blocker: string): JobState => ({
+  id: columns.value("j.id"),
+  seq: columns.value("j.seq"),
+  ...describeLease(columns),
+  sequenceId: columns.value("j.sequence_id"),
+  openBlockers: columns.value("j.open_blockers"),
+  mayBeKeyed: columns.holds("j.sequence_index > 0 OR j.deduplication_key IS NOT NULL"),
+  hasDependants: columns.holds(`EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)`),
+});
 
 export const prepareCommitOutcomes = (
   { job, blocker }: Tables,
-  sequences: Sequences,
   dependants: Dependants,
+  deduplication: Deduplication,
   plain: PlainCompletions,
-): CommitOutcomes => {
-  const findStates = `SELECT json_group_array(json_array(j.id, j.seq, j.status, j.lease_token, j.leased_until, j.failure_reason,
-      j.sequence_id, j.open_blockers, j.sequence_index > 0 OR j.deduplication_key IS NOT NULL,
-      EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)))
-    FROM json_each(?) AS given CROSS JOIN ${job} AS j ON j.id = given.value`;
+): Operation<"commitOutcomes"> => {
+  const stateRow = defineRow((columns) => describeState(columns, blocker));
+  const findStates = `SELECT ${stateRow.text} FROM json_each(?) AS given CROSS JOIN ${job} AS j ON j.id = given.value`;
   const set = (changes: string): string =>
     `UPDATE ${job} SET ${changes}, lease_token = ?, leased_by = NULL, leased_until = NULL WHERE seq = ?`;
   const complete = set(
@@ -65,24 +71,8 @@ export const prepareCommitOutcomes = (
     "status = 'failed', failed_at = ?, failure_reason = ?, expired_leases = 0, last_error = ?, last_failed_at = ?",
   );
 
-  const loadStates = (db: SqliteConnection, jobIds: readonly string[]): Map<string, JobState> => {
-    const states = new Map<string, JobState>();
-    const [text] = db.first(findStates, [JSON.stringify(jobIds)]) ?? [];
-    for (const values of JSON.parse(text as string) as unknown[][]) {
-      states.set(values[0] as string, {
-        seq: values[1] as number,
-        status: values[2] as JobStatus,
-        leaseToken: values[3] as string | null,
-        leasedUntil: values[4] as number | null,
-        failureReason: values[5] as JobState["failureReason"],
-        sequenceId: values[6] as string,
-        openBlockers: values[7] as number,
-        mayBeKeyed: values[8] === 1,
-        hasDependants: values[9] === 1,
-      });
-    }
-    return states;
-  };
+  const loadStates = (db: SqliteConnection, jobIds: readonly string[]): Map<string, JobState> =>
+    new Map(stateRow.allOfText(db, findStates, [JSON.stringify(jobIds)]).map((state) => [state.id, state]));
 
   /** Writes the outcome and returns the job's new status. */
   const write = (db: SqliteConnection, state: JobState, outcome: JobOutcome, now: number): JobStatus => {
@@ -130,7 +120,7 @@ export const prepareCommitOutcomes = (
       }
       writePlainOnes();
       const status = write(db, state, outcome, now);
-      if (isTerminal(status) && state.mayBeKeyed) sequences.refreshLiveness(db, sequenceId);
+      if (isTerminal(status) && state.mayBeKeyed) deduplication.refresh(db, sequenceId);
       states.delete(outcome.jobId);
       if (!hasDependants) return appliedAlone(now);
       const unblocked = completesSequence(outcome)
@@ -151,7 +141,7 @@ export const prepareCommitOutcomes = (
     return results;
   };
 
-  return (db, outcomes, now) => {
+  return (db, { outcomes }, now) => {
     const candidates = outcomes.filter((outcome) => plain.isCandidate(outcome));
     const areDifferentJobs = new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
     if (!areDifferentJobs || !plain.tryAll(db, candidates, now)) return commitInOrder(db, outcomes, now);

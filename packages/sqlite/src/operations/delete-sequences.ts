@@ -1,21 +1,29 @@
-import type { DeletionResult, JobStatus } from "leasehold/adapter";
+import type { DeletionResult } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
-import { referenceColumns, toReference } from "../job-columns.ts";
+import { describeReference } from "../job-columns.ts";
+import type { Operation } from "../operation.ts";
+import { allTexts, defineRow } from "../row.ts";
 import type { Tables } from "../tables.ts";
 
-export interface Deletion {
-  deleteSequences(db: SqliteConnection, rootSequenceIds: readonly string[]): DeletionResult;
-}
+type DeletedJob = DeletionResult["deleted"][number];
 
-export const createDeletion = (tables: Tables): Deletion => {
-  const { job, blocker } = tables;
+const deletedRow = defineRow((columns): DeletedJob => ({
+  ...describeReference(columns),
+  status: columns.value("j.status"),
+}));
+const rootRow = defineRow((columns) => ({
+  id: columns.value<string>("j.id"),
+  rootId: columns.value<string>("j.root_sequence_id"),
+}));
+
+export const prepareDeleteSequences = ({ job, blocker }: Tables): Operation<"deleteSequences"> => {
   // The root's first job, and all other jobs of its tree. Takes the root twice.
   const tree = (columns: string): string => `SELECT ${columns} FROM ${job} AS j
       WHERE j.id = ? AND j.root_sequence_id = j.id
     UNION ALL SELECT ${columns} FROM ${job} AS j WHERE j.root_sequence_id = ? AND j.id <> j.root_sequence_id`;
-  const findRoots = `SELECT j.id, j.root_sequence_id FROM json_each(?) AS given
+  const findRoots = `SELECT ${rootRow.columns} FROM json_each(?) AS given
     CROSS JOIN ${job} AS j ON j.id = given.value`;
-  const listTree = tree(`${referenceColumns("j")}, j.status`);
+  const listTree = tree(deletedRow.columns);
   // The roots of other trees with a job, finished or not, that was given a sequence of this tree as blocker.
   const findDependantRoots = `SELECT DISTINCT d.root_sequence_id FROM (${tree("j.sequence_id, j.sequence_index")}) AS s
     CROSS JOIN ${blocker} AS b ON b.sequence_id = s.sequence_id CROSS JOIN ${job} AS d ON d.id = b.job_id
@@ -23,43 +31,24 @@ export const createDeletion = (tables: Tables): Deletion => {
   const removeBlockers = `DELETE FROM ${blocker} WHERE job_id IN (SELECT value FROM json_each(?))`;
   const removeJobs = `DELETE FROM ${job} WHERE id IN (SELECT value FROM json_each(?))`;
 
-  const remove = (db: SqliteConnection, jobIds: readonly string[]): void => {
-    const ids = JSON.stringify(jobIds);
-    db.run(removeBlockers, [ids]);
-    db.run(removeJobs, [ids]);
-  };
+  const dependantRootsOf = (db: SqliteConnection, rootId: string): string[] =>
+    allTexts(db, findDependantRoots, [rootId, rootId, rootId]);
 
-  const rootsThatDependOn = (db: SqliteConnection, rootSequenceId: string): string[] =>
-    db
-      .query(findDependantRoots, [rootSequenceId, rootSequenceId, rootSequenceId])
-      .map(([id]) => id as string);
+  return (db, { rootSequenceIds }) => {
+    const found = rootRow.all(db, findRoots, [JSON.stringify(rootSequenceIds)]);
+    const ids = new Set(found.map(({ id }) => id));
+    const notRoots = [...new Set(found.filter(({ id, rootId }) => id !== rootId).map(({ id }) => id))];
+    if (notRoots.length > 0) return { deleted: [], notRoots, dependantRootSequenceIds: [] };
 
-  const treeOf = (db: SqliteConnection, rootSequenceId: string): DeletionResult["deleted"][number][] =>
-    db
-      .query(listTree, [rootSequenceId, rootSequenceId])
-      .map((row) => ({ ...toReference(row), status: row[6] as JobStatus }));
+    const dependants = new Set(
+      [...ids].flatMap((id) => dependantRootsOf(db, id)).filter((id) => !ids.has(id)),
+    );
+    if (dependants.size > 0) return { deleted: [], notRoots: [], dependantRootSequenceIds: [...dependants] };
 
-  return {
-    deleteSequences: (db, given) => {
-      const roots = new Map<string, string>();
-      for (const [id, root] of db.query(findRoots, [JSON.stringify(given)]))
-        roots.set(id as string, root as string);
-      const ids = [...roots.keys()];
-      const notRoots = ids.filter((id) => roots.get(id) !== id);
-      if (notRoots.length > 0) return { deleted: [], notRoots, dependantRootSequenceIds: [] };
-
-      const dependants = new Set(
-        ids.flatMap((id) => rootsThatDependOn(db, id)).filter((id) => !roots.has(id)),
-      );
-      if (dependants.size > 0)
-        return { deleted: [], notRoots: [], dependantRootSequenceIds: [...dependants] };
-
-      const deleted = ids.flatMap((id) => treeOf(db, id));
-      remove(
-        db,
-        deleted.map(({ id }) => id),
-      );
-      return { deleted, notRoots: [], dependantRootSequenceIds: [] };
-    },
+    const deleted = [...ids].flatMap((id) => deletedRow.all(db, listTree, [id, id]));
+    const deletedIds = JSON.stringify(deleted.map(({ id }) => id));
+    db.run(removeBlockers, [deletedIds]);
+    db.run(removeJobs, [deletedIds]);
+    return { deleted, notRoots: [], dependantRootSequenceIds: [] };
   };
 };

@@ -1,46 +1,32 @@
 import type { StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
+import { initiallyLive } from "../deduplication.ts";
+import { type InsertedColumn, insertedColumns } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
 
-type Columns = Readonly<Record<string, (job: StateJob) => SqliteValue>>;
+// Different for every job of a bulk start. All others are the same in most of them.
+const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
+const ownColumns = ownNames.map((own) => insertedColumns.find(({ name }) => name === own)!);
 
-/** What is written neither here nor below is what the table takes by default. */
-const sharedColumns: Columns = {
-  status: (job) => job.status,
-  queue: (job) => job.queue,
-  type_name: (job) => job.typeName,
-  priority: (job) => job.priority,
-  scheduled_at: (job) => job.scheduledAt,
-  max_attempts: (job) => job.maxAttempts,
-  lease_ms: (job) => job.leaseMs,
-  timeout_ms: (job) => job.timeoutMs,
-  sequence_type_name: (job) => job.sequenceTypeName,
-  sequence_index: (job) => job.sequenceIndex,
-  sequence_created_at: (job) => job.sequenceCreatedAt,
-  origin_id: (job) => job.originId,
-  created_at: (job) => job.createdAt,
-  on_blocker_failure: (job) => job.onBlockerFailure,
-  deduplication_key: (job) => job.deduplicationKey,
-  deduplication_live: (job) => (job.sequenceIndex === 0 && job.deduplicationKey !== null ? 1 : null),
-  trace_context: (job) => job.traceContext,
-  max_attempts_given: ({ maxAttemptsGiven }) => (maxAttemptsGiven ? null : 0),
+const sharedColumns = insertedColumns.filter(({ name }) => !ownNames.includes(name));
+const sharedProperties = sharedColumns.map(({ property }) => property);
+
+const read = (columns: readonly InsertedColumn[], job: StateJob): SqliteValue[] =>
+  columns.map((column) => column.valueOf(job));
+
+const readShared = (job: StateJob): SqliteValue[] => [...read(sharedColumns, job), initiallyLive(job)];
+
+/** Whether the two differ in nothing but their own columns. */
+const areAlike = (a: StateJob, b: StateJob): boolean => {
+  for (const property of sharedProperties) if (a[property] !== b[property]) return false;
+  return true;
 };
 
-const ownColumns: Columns = {
-  id: (job) => job.id,
-  sequence_id: (job) => job.sequenceId,
-  root_sequence_id: (job) => job.rootSequenceId,
-  input: (job) => job.input,
-};
-
-const read = (columns: Columns, job: StateJob): SqliteValue[] =>
-  Object.values(columns).map((value) => value(job));
-
-/** Whether its id stands for its sequence and its tree, too, and can be a key in JSON as it is. */
+/** Whether the job is alone in its sequence and tree, so that all three have one id; and the id needs no escaping in JSON. */
 const isOnItsOwn = ({ id, sequenceId, rootSequenceId }: StateJob): boolean =>
   id === sequenceId && id === rootSequenceId && /^[\w-]+$/.test(id);
 
-// Enough to make the statement's own cost small; and a text that is no burden to build.
+// Enough to make the fixed cost of the statement small, in a text that is cheap to build.
 const mostShared = 200;
 const mostSharedCharacters = 1_000_000;
 
@@ -51,50 +37,51 @@ export interface Inserts {
 }
 
 /**
- * A bulk start is mostly the same job again and again, with another id and input. Such runs are written by one
- * statement that takes what they share once, and the rest as one JSON text: that is three times as fast as one by one.
+ * A bulk start is mostly the same job again and again, with another id and input. One statement writes such a run: it takes
+ * what the jobs share once, and the rest as one JSON text. That is three times as fast as one statement for each job.
  */
 export const prepareInsertJobs = ({ job: table }: Tables): ((db: SqliteConnection) => Inserts) => {
-  const shared = Object.keys(sharedColumns);
-  const own = Object.keys(ownColumns);
-  const columns = [...own, ...shared].join(", ");
-  const insertOne = `INSERT INTO ${table} (${columns}) VALUES (${[...own, ...shared].map(() => "?").join(", ")})`;
-  const insertRun = `INSERT INTO ${table} (${columns})
-    SELECT given.key, given.key, given.key, given.value, ${shared.map(() => "?").join(", ")}
+  const sharedNames = [...sharedColumns.map(({ name }) => name), "deduplication_live"];
+  const names = [...ownNames, ...sharedNames];
+  const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
+  const insertOne = `INSERT INTO ${table} (${names.join(", ")}) VALUES (${marks(names)})`;
+  const insertRun = `INSERT INTO ${table} (${names.join(", ")})
+    SELECT given.key, given.key, given.key, given.value, ${marks(sharedNames)}
     FROM json_each(?) AS given`;
 
   return (db) => {
     let jobs: StateJob[] = [];
-    let values: SqliteValue[] = [];
     let characters = 0;
 
     const flush = (): void => {
       const [first] = jobs;
       if (first === undefined) return;
-      if (jobs.length === 1) db.run(insertOne, [...read(ownColumns, first), ...values]);
+      if (jobs.length === 1) db.run(insertOne, [...read(ownColumns, first), ...readShared(first)]);
       else {
-        // Not by way of an object: that would put ids that look like numbers in another order.
+        // An object would put ids that look like numbers first. This text keeps the order.
         const entries = jobs.map(({ id, input }) => `"${id}":${JSON.stringify(input)}`);
-        db.run(insertRun, [...values, `{${entries.join(",")}}`]);
+        db.run(insertRun, [...readShared(first), `{${entries.join(",")}}`]);
       }
       jobs = [];
       characters = 0;
     };
 
-    const continues = (job: StateJob, own: readonly SqliteValue[]): boolean =>
-      jobs.length > 0 &&
-      jobs.length < mostShared &&
-      characters + job.input.length < mostSharedCharacters &&
-      isOnItsOwn(job) &&
-      isOnItsOwn(jobs[0] as StateJob) &&
-      own.every((value, index) => value === values[index]);
+    const continuesRun = (job: StateJob): boolean => {
+      const [first] = jobs;
+      return (
+        first !== undefined &&
+        jobs.length < mostShared &&
+        characters + job.input.length < mostSharedCharacters &&
+        isOnItsOwn(job) &&
+        isOnItsOwn(first) &&
+        areAlike(job, first)
+      );
+    };
 
     return {
       add: (job) => {
-        const shared = read(sharedColumns, job);
-        if (!continues(job, shared)) flush();
+        if (!continuesRun(job)) flush();
         jobs.push(job);
-        values = shared;
         characters += job.input.length;
       },
       flush,

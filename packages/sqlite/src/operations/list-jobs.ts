@@ -1,28 +1,10 @@
-import type { JobCount, JobFilter, JobPage, PagePosition, StateJob, StateSequence } from "leasehold/adapter";
+import type { JobPage, ListJobsCall, PagePosition, StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
 import { jobColumns, queryJobs } from "../job-columns.ts";
+import { type Condition, indexFor, isNarrow, toCondition } from "../job-filter.ts";
+import type { Operation } from "../operation.ts";
+import { defineRow } from "../row.ts";
 import type { Tables } from "../tables.ts";
-import type { Blockers } from "./add-job-blockers.ts";
-import { toCondition } from "../job-filter.ts";
-import type { Sequences } from "./get-jobs.ts";
-
-export interface PageCall {
-  readonly limit: number;
-  readonly after: PagePosition | null;
-}
-
-interface ListCall extends PageCall {
-  readonly filter: JobFilter;
-  readonly order: "oldest" | "newest";
-}
-
-export interface Queries {
-  listJobs(db: SqliteConnection, call: ListCall): JobPage;
-  listBlockedJobs(db: SqliteConnection, call: PageCall & { readonly sequenceId: string }): JobPage;
-  getBlockers(db: SqliteConnection, jobIds: readonly string[]): StateSequence[][];
-  countJobs(db: SqliteConnection, filter: JobFilter): JobCount[];
-  countAhead(db: SqliteConnection, jobId: string, now: number): number | null;
-}
 
 /** One more than asked for shows whether there is a next page. */
 const toPage = (jobs: readonly StateJob[], limit: number): JobPage => {
@@ -32,114 +14,87 @@ const toPage = (jobs: readonly StateJob[], limit: number): JobPage => {
   return { jobs: page, next };
 };
 
-// Looked at in one call at most: the process does nothing else meanwhile.
+/** How a page is ordered, and where it begins. An index can use the plain bound on the time; the pair settles ties. */
+const placePage = (
+  { order, after }: Pick<ListJobsCall, "order" | "after">,
+  alias = "",
+): { readonly from: string; readonly values: readonly SqliteValue[]; readonly orderBy: string } => {
+  const [createdAt, id] = [`${alias}created_at`, `${alias}id`];
+  const [comparison, direction] = order === "oldest" ? [">", "ASC"] : ["<", "DESC"];
+  const orderBy = `ORDER BY ${createdAt} ${direction}, ${id} ${direction}`;
+  if (after === null) return { from: "", values: [], orderBy };
+  return {
+    from: `AND ${createdAt} ${comparison}= ? AND (${createdAt}, ${id}) ${comparison} (?, ?)`,
+    values: [after.createdAt, after.createdAt, after.id],
+    orderBy,
+  };
+};
+
+const positionRow = defineRow((columns): PagePosition => ({
+  createdAt: columns.value("created_at"),
+  id: columns.value("id"),
+}));
+
+// How many jobs one call may look at: the process can do nothing else in the meantime.
 const mostLookedAt = 20_000;
 
-/** Whether an index leads to the jobs of the filter, so that there are not many to go through. */
-const isNarrow = ({ ids, sequenceId, rootSequenceId, statuses }: JobFilter): boolean =>
-  ids !== undefined ||
-  sequenceId !== undefined ||
-  rootSequenceId !== undefined ||
-  (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
+export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
+  const { job, createdIndex } = tables;
 
-/** Whether the index of deduplication keys is the way to the jobs of the filter. */
-const isByKey = (filter: JobFilter): boolean =>
-  filter.deduplicationKeys !== undefined && filter.sequenceTypeNames !== undefined && !isNarrow(filter);
-
-export const createQueries = (tables: Tables, sequences: Sequences, blockers: Blockers): Queries => {
-  const { job, blocker, createdIndex, keyIndex, pendingIndex, runningIndex } = tables;
-  const page = (
+  /** Looks at all jobs that meet the condition. */
+  const listAll = (
     db: SqliteConnection,
-    condition: string,
-    values: readonly SqliteValue[],
-    order: "oldest" | "newest",
-    { limit, after }: PageCall,
-    index = "",
+    { sql, values }: Condition,
+    { order, limit, after }: Omit<ListJobsCall, "filter">,
+    index: string,
   ): JobPage => {
-    const [comparison, direction] = order === "oldest" ? [">", "ASC"] : ["<", "DESC"];
-    // The plain bound on the time is what an index can use; the pair settles ties.
-    const from =
-      after === null ? "" : `AND j.created_at ${comparison}= ? AND (j.created_at, j.id) ${comparison} (?, ?)`;
-    const sql = `SELECT ${jobColumns("j")} FROM ${job} AS j ${index} WHERE ${condition} ${from}
-      ORDER BY j.created_at ${direction}, j.id ${direction} LIMIT ?`;
-    const position = after === null ? [] : [after.createdAt, after.createdAt, after.id];
-    return toPage(queryJobs(db, sql, [...values, ...position, limit + 1]), limit);
+    const place = placePage({ order, after }, "j.");
+    const found = queryJobs(
+      db,
+      `SELECT ${jobColumns("j")} FROM ${job} AS j ${index} WHERE ${sql} ${place.from} ${place.orderBy} LIMIT ?`,
+      [...values, ...place.values, limit + 1],
+    );
+    return toPage(found, limit);
   };
 
-  /** Along the index of creation, past no more jobs than a call may look at. */
-  const boundedPage = (
-    db: SqliteConnection,
-    condition: string,
-    values: readonly SqliteValue[],
-    { filter, order, limit, after }: ListCall,
-  ): JobPage => {
-    const [comparison, direction] = order === "oldest" ? [">", "ASC"] : ["<", "DESC"];
-    const from =
-      after === null ? "" : `AND created_at ${comparison}= ? AND (created_at, id) ${comparison} (?, ?)`;
-    const position = [
+  /** Looks at a limited number of jobs, along the index of creation. A page may then be short, or even empty. */
+  const listSome = (db: SqliteConnection, condition: Condition, call: ListJobsCall): JobPage => {
+    const { filter, limit } = call;
+    const place = placePage(call);
+    const walk = (columns: string): string =>
+      `SELECT ${columns} FROM ${job} INDEXED BY ${createdIndex}
+        WHERE created_at >= ? AND created_at < ? ${place.from} ${place.orderBy}`;
+    const values = [
       filter.createdFrom ?? 0,
       filter.createdBefore ?? Number.MAX_SAFE_INTEGER,
-      ...(after === null ? [] : [after.createdAt, after.createdAt, after.id]),
+      ...place.values,
     ];
-    const walk = (columns: string): string =>
-      `SELECT ${columns} FROM ${job} INDEXED BY ${createdIndex} WHERE created_at >= ? AND created_at < ? ${from}
-        ORDER BY created_at ${direction}, id ${direction}`;
     const found = queryJobs(
       db,
       `SELECT ${jobColumns("j")} FROM (${walk("seq")} LIMIT ${mostLookedAt}) AS looked_at
-        CROSS JOIN ${job} AS j ON j.seq = looked_at.seq WHERE ${condition} LIMIT ?`,
-      [...position, ...values, limit + 1],
+        CROSS JOIN ${job} AS j ON j.seq = looked_at.seq WHERE ${condition.sql} LIMIT ?`,
+      [...values, ...condition.values, limit + 1],
     );
-    const listed = toPage(found, limit);
-    if (listed.next !== null) return listed;
-    const last = db.first(`${walk("created_at, id")} LIMIT 1 OFFSET ${mostLookedAt - 1}`, position);
-    return last === undefined
-      ? listed
-      : { ...listed, next: { createdAt: last[0] as number, id: last[1] as string } };
+    const page = toPage(found, limit);
+    if (page.next !== null) return page;
+    const last = `${walk(positionRow.columns)} LIMIT 1 OFFSET ${mostLookedAt - 1}`;
+    return { ...page, next: positionRow.first(db, last, values) ?? null };
   };
 
-  // Named: where statistics know of few keys, SQLite would rather go through all jobs.
-  const byKey = `INDEXED BY ${keyIndex}`;
-  const inBlocked = `j.id IN (SELECT job_id FROM ${blocker} WHERE sequence_id = ?)`;
-  const findPlace = `SELECT queue, priority, scheduled_at, seq FROM ${job} WHERE id = ? AND status = 'pending'`;
-  // Those that would go first at the moment this one falls due, as far as that can be foreseen.
-  const goesFirst = (at: string): string => `j.queue = p.queue AND ${at} <= p.moment
-    AND (j.priority > p.priority OR j.priority = p.priority AND (${at} < p.at OR ${at} = p.at AND j.seq < p.seq))`;
-  const count = `WITH place (queue, priority, at, seq, moment, now) AS (VALUES (?, ?, ?, ?, ?, ?)) SELECT
-    (SELECT count(*) FROM place AS p CROSS JOIN ${job} AS j INDEXED BY ${pendingIndex}
-      WHERE j.status = 'pending' AND ${goesFirst("j.scheduled_at")}) +
-    (SELECT count(*) FROM place AS p CROSS JOIN ${job} AS j INDEXED BY ${runningIndex}
-      WHERE j.status = 'running' AND j.leased_until <= p.now AND j.attempt < j.max_attempts
-        AND ${goesFirst("j.leased_until")})`;
+  return (db, call) => {
+    const condition = toCondition(call.filter);
+    const index = indexFor(call.filter, tables);
+    if (isNarrow(call.filter) || index !== "") return listAll(db, condition, call, index);
+    return listSome(db, condition, call);
+  };
+};
 
-  return {
-    listJobs: (db, call) => {
-      const { sql, values } = toCondition(call.filter);
-      if (isNarrow(call.filter)) return page(db, sql, values, call.order, call);
-      if (isByKey(call.filter)) return page(db, sql, values, call.order, call, byKey);
-      return boundedPage(db, sql, values, call);
-    },
-    listBlockedJobs: (db, call) => page(db, inBlocked, [call.sequenceId], "oldest", call),
-    getBlockers: (db, jobIds) =>
-      jobIds.map((jobId) =>
-        sequences.getMany(db, blockers.of(db, jobId)).filter((sequence) => sequence !== undefined),
-      ),
-    countJobs: (db, filter) => {
-      const { sql, values } = toCondition(filter);
-      return db
-        .query(
-          `SELECT j.queue, j.type_name, j.status, count(*) FROM ${job} AS j ${isByKey(filter) ? byKey : ""}
-           WHERE ${sql} GROUP BY j.queue, j.type_name, j.status`,
-          values,
-        )
-        .map(([queue, typeName, status, number]) => ({ queue, typeName, status, count: number }) as JobCount);
-    },
-    countAhead: (db, jobId, now) => {
-      const place = db.first(findPlace, [jobId]);
-      if (place === undefined) return null;
-      const [queue, priority, scheduledAt, seq] = place as [string, number, number, number];
-      const moment = Math.max(now, scheduledAt);
-      return db.first(count, [queue, priority, scheduledAt, seq, moment, now])?.[0] as number;
-    },
+export const prepareListBlockedJobs = ({ job, blocker }: Tables): Operation<"listBlockedJobs"> => {
+  const isBlocked = `j.id IN (SELECT job_id FROM ${blocker} WHERE sequence_id = ?)`;
+  return (db, { sequenceId, limit, after }) => {
+    const place = placePage({ order: "oldest", after }, "j.");
+    const sql = `SELECT ${jobColumns("j")} FROM ${job} AS j
+      WHERE ${isBlocked} ${place.from} ${place.orderBy} LIMIT ?`;
+    return toPage(queryJobs(db, sql, [sequenceId, ...place.values, limit + 1]), limit);
   };
 };
