@@ -48,6 +48,7 @@ export const errorCodes = {
   TransactionTooLarge: 257,
   InvalidResumeToken: 260,
   ExceededTimeLimit: 262,
+  PreparedTransactionInProgress: 267,
   OperationNotSupportedInTransaction: 263,
   ChangeStreamFatalError: 280,
   ChangeStreamHistoryLost: 286,

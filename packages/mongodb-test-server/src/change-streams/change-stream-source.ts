@@ -1,8 +1,9 @@
 import { CommandError, notImplemented } from "../errors.ts";
 import type { Timestamp } from "bson";
+import { equalValues } from "../bson-values/compare.ts";
 import { fieldOf, isDocument } from "../bson-values/types.ts";
 import type { Document, Value } from "../bson-values/types.ts";
-import { runStages } from "../aggregate/pipeline.ts";
+import { compileStage } from "../aggregate/stages.ts";
 import type { PipelineContext } from "../aggregate/stage.ts";
 import type { Batch, CursorSource } from "../cursors/cursors.ts";
 import type { ServerState } from "../server-state.ts";
@@ -34,6 +35,10 @@ const startOf = (server: ServerState, spec: Document): LogPlace => {
   for (const name of Object.keys(spec)) {
     if (!knownOptions.has(name)) throw notImplemented(`the change stream option ${name}`);
   }
+  if (spec["showExpandedEvents"] === true) throw notImplemented("showExpandedEvents of change streams");
+  const before = spec["fullDocumentBeforeChange"];
+  if (before !== undefined && before !== "off")
+    throw notImplemented("fullDocumentBeforeChange of change streams");
   const token = spec["resumeAfter"] ?? spec["startAfter"];
   if (token !== undefined) return parseToken(token);
   const time = spec["startAtOperationTime"];
@@ -42,7 +47,7 @@ const startOf = (server: ServerState, spec: Document): LogPlace => {
 };
 
 const lookUp = (server: ServerState, { database, collection, after }: LoggedChange): Document | null => {
-  const found = server.catalog.find(database, collection);
+  const found = server.catalog.find(database, collection, undefined);
   const index = found?.indexes.get("_id_");
   if (index === undefined || after === undefined) return null;
   for (const { record } of entriesWithKey(index, [fieldOf(after, "_id")])) {
@@ -50,6 +55,19 @@ const lookUp = (server: ServerState, { database, collection, after }: LoggedChan
     if (document !== undefined) return document;
   }
   return null;
+};
+
+const nonResumable = ["NonResumableChangeStreamError"];
+
+/** Whoever reads a stream resumes with the `_id` of the last event: the pipeline must leave it alone. */
+const checkToken = (event: Document, result: Document): void => {
+  if (equalValues(event["_id"], result["_id"])) return;
+  throw new CommandError(
+    "ChangeStreamFatalError",
+    "Encountered an event whose _id field, which contains the resume token, was modified by the pipeline.",
+    {},
+    nonResumable,
+  );
 };
 
 /** A dropped collection or database ends the streams on it. */
@@ -81,6 +99,12 @@ export const createChangeStreamSource = (
     throw notImplemented(`fullDocument: ${JSON.stringify(mode)}`);
   }
   const fullDocument = mode === "updateLookup" ? mode : undefined;
+  const compiled = stages.map((stage) => compileStage(stage));
+  const throughStages = (event: Document): Document[] => {
+    const results = compiled.reduce<Document[]>((events, stage) => stage(events, context), [event]);
+    for (const result of results) checkToken(event, result);
+    return results;
+  };
   let isOver = false;
 
   const isWatched = (change: LoggedChange): boolean =>
@@ -96,7 +120,7 @@ export const createChangeStreamSource = (
         "ChangeStreamHistoryLost",
         "Resume of change stream was not possible, as the resume point may no longer be in the oplog.",
         {},
-        ["NonResumableChangeStreamError"],
+        nonResumable,
       );
     }
     const events: Document[] = [];
@@ -105,7 +129,7 @@ export const createChangeStreamSource = (
       place = { tick: change.tick, position: change.position };
       if (!isWatched(change)) continue;
       const event = eventOf(change, { lookUp: (update) => lookUp(server, update), fullDocument });
-      events.push(...runStages(stages, [event], context));
+      events.push(...throughStages(event));
       if (endsStream(change, target)) {
         isOver = true;
         events.push({
@@ -119,6 +143,7 @@ export const createChangeStreamSource = (
   };
 
   return {
+    isChangeStream: true,
     next: async (size, waitMs): Promise<Batch> => {
       const end = performance.now() + waitMs;
       let events = size === 0 ? [] : read(size);

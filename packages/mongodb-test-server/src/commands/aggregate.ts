@@ -17,7 +17,7 @@ const namespaceOf = ({ database, target }: CommandContext): string =>
 
 const contextOf = ({ server, database, transaction, variables }: CommandContext): PipelineContext =>
   createPipelineContext(variables, (collection, filter) => {
-    const found = server.catalog.find(database, collection);
+    const found = server.catalog.find(database, collection, transaction);
     const query = { filter: parseFilter(filter), variables };
     return findDocuments(found, server.store.view(transaction), query, server.shuffle).found.map(
       ({ document }) => document,
@@ -38,7 +38,8 @@ export const executeAggregateQuery = ({
   variables,
 }: CommandContext): Execution => {
   const { filter, sort, limit } = splitPipeline(listField(command, "pipeline"));
-  const collection = typeof target === "string" ? server.catalog.find(database, target) : undefined;
+  const collection =
+    typeof target === "string" ? server.catalog.find(database, target, transaction) : undefined;
   return findDocuments(
     collection,
     server.store.view(transaction),

@@ -1,6 +1,6 @@
 import { calculateObjectSize } from "bson";
 import { CommandError } from "../errors.ts";
-import { fieldOf, typeOf } from "../bson-values/types.ts";
+import { fieldOf, isDocument, typeOf } from "../bson-values/types.ts";
 import type { Document } from "../bson-values/types.ts";
 import { matches } from "../query/matches.ts";
 import type { Collection } from "../storage/collection.ts";
@@ -21,7 +21,11 @@ const checkSize = (document: Document, kind: "insert" | "update"): void => {
 };
 
 const checkId = (document: Document): void => {
-  const type = typeOf(fieldOf(document, "_id"));
+  const id = fieldOf(document, "_id");
+  const type = typeOf(id);
+  if (isDocument(id) && Object.keys(id).some((name) => name.startsWith("$"))) {
+    throw new CommandError("DollarPrefixedFieldName", "_id fields may not contain '$'-prefixed fields");
+  }
   if (type === "array" || type === "regex" || type === "undefined") {
     throw new CommandError("InvalidIdField", `The '_id' value cannot be of type ${type}`);
   }

@@ -8,21 +8,24 @@ import type { Command, CommandContext } from "./command.ts";
 import { untilUnused } from "./catalog-lock.ts";
 import { batchSizeOf, openCursor } from "./cursor-reply.ts";
 import { checkCollation, collectionName, documentField, flagField } from "./fields.ts";
+import { whenFree } from "./write-batch.ts";
 
 const create: Command = {
   kind: "write",
   inTransactions: true,
   fields: ["validator", "validationLevel", "validationAction", "collation", "changeStreamPreAndPostImages"],
   run: (context) => {
-    const { server, database, command } = context;
+    const { server, database, command, transaction } = context;
     const name = collectionName(context);
     checkCollation(command);
-    if (server.catalog.find(database, name) !== undefined) {
-      throw new CommandError("NamespaceExists", `Collection ${database}.${name} already exists.`);
-    }
     const validator = documentField(command, "validator");
-    server.catalog.create(database, name, validator === undefined ? {} : { validator });
-    return { ok: 1 };
+    return whenFree(context, () => {
+      if (server.catalog.find(database, name, transaction) !== undefined) {
+        throw new CommandError("NamespaceExists", `Collection ${database}.${name} already exists.`);
+      }
+      server.catalog.create(database, name, validator === undefined ? {} : { validator }, transaction);
+      return { ok: 1 };
+    });
   },
 };
 
@@ -45,7 +48,7 @@ const drop: Command = {
   fields: [],
   run: async (context) => {
     const { server, database } = context;
-    const collection = server.catalog.find(database, collectionName(context));
+    const collection = server.catalog.find(database, collectionName(context), undefined);
     if (collection === undefined) return { ok: 1 };
     await remove(context, collection);
     logDrop(context, "drop", collection.name);

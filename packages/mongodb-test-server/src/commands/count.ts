@@ -8,7 +8,7 @@ export const executeCountQuery = (context: CommandContext): Execution => {
   const { server, database, command, transaction, variables } = context;
   checkCollation(command);
   return findDocuments(
-    server.catalog.find(database, collectionName(context)),
+    server.catalog.find(database, collectionName(context), transaction),
     server.store.view(transaction),
     {
       filter: parseFilter(documentField(command, "query") ?? {}),

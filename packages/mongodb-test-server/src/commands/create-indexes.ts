@@ -9,6 +9,7 @@ import type { Command } from "./command.ts";
 import { untilUnused } from "./catalog-lock.ts";
 import { collectionName, documentList } from "./fields.ts";
 import { parseIndexDefinition } from "./index-definition.ts";
+import { whenFree } from "./write-batch.ts";
 
 /** Whether the same index is there already; a similar one is an error. */
 const exists = (collection: Collection, wanted: IndexDefinition): boolean => {
@@ -55,13 +56,22 @@ export const createIndexes: Command = {
     const { server, database, command, transaction } = context;
     const name = collectionName(context);
     const definitions = documentList(command, "indexes").map((spec) => parseIndexDefinition(spec));
-    const createdCollectionAutomatically = server.catalog.find(database, name) === undefined;
-    const collection = server.catalog.open(database, name);
+    const existing = server.catalog.find(database, name, transaction);
+    const collection =
+      existing ?? (await whenFree(context, () => server.catalog.open(database, name, transaction)));
     const numIndexesBefore = collection.indexes.size;
-    if (transaction !== undefined && collection.records.size > 0) {
+    if (transaction !== undefined && !server.catalog.isNewIn(collection, transaction)) {
+      if (definitions.every((definition) => exists(collection, definition))) {
+        return {
+          numIndexesBefore,
+          numIndexesAfter: numIndexesBefore,
+          note: "all indexes already exist",
+          ok: 1,
+        };
+      }
       throw new CommandError(
         "OperationNotSupportedInTransaction",
-        "Cannot create new indexes on a non-empty collection in a transaction",
+        "Cannot create new indexes on an existing collection in a transaction",
       );
     }
     if (transaction === undefined) await untilUnused(context, collection);
@@ -69,7 +79,7 @@ export const createIndexes: Command = {
     return {
       numIndexesBefore,
       numIndexesAfter: collection.indexes.size,
-      createdCollectionAutomatically,
+      createdCollectionAutomatically: existing === undefined,
       ...(numIndexesBefore === collection.indexes.size ? { note: "all indexes already exist" } : {}),
       ok: 1,
     };

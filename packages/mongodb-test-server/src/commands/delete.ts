@@ -22,12 +22,11 @@ const execute = (
   statement: Document,
 ): { execution: Execution; filter: Filter; limit: number } => {
   const { server, database, transaction, variables } = context;
-  checkFields("delete.deletes", statement, ["q", "limit", "hint", "collation"]);
   checkCollation(statement);
   const limit = numberField(statement, "limit") ?? 0;
   if (limit > 1) throw new CommandError("FailedToParse", "The limit field in delete objects must be 0 or 1.");
   const filter = parseFilter(requiredDocument(statement, "q"));
-  const collection = server.catalog.find(database, collectionName(context));
+  const collection = server.catalog.find(database, collectionName(context), transaction);
   const query = { filter, variables, limit, hint: statement["hint"] };
   return {
     execution: findDocuments(collection, server.store.view(transaction), query, server.shuffle),
@@ -67,6 +66,8 @@ export const deleteCommand: Command = {
   fields: ["deletes", "ordered", "let"],
   run: (context) => {
     const statements = documentList(context.command, "deletes");
+    for (const statement of statements)
+      checkFields("delete.deletes", statement, ["q", "limit", "hint", "collation"]);
     return runWriteBatch(context, statements.length, (index) =>
       deleteMatching(context, statements[index] ?? {}),
     );

@@ -14,7 +14,7 @@ export const executeDistinctQuery = (context: CommandContext): Execution => {
   checkCollation(command);
   const filter = parseFilter(documentField(command, "query") ?? {});
   return findDocuments(
-    server.catalog.find(database, collectionName(context)),
+    server.catalog.find(database, collectionName(context), transaction),
     server.store.view(transaction),
     { filter, variables, hint: command["hint"] },
     undefined,

@@ -26,7 +26,7 @@ export const dropIndexes: Command = {
   fields: ["index"],
   run: async (context) => {
     const { server, database, command } = context;
-    const collection = server.catalog.find(database, collectionName(context));
+    const collection = server.catalog.find(database, collectionName(context), undefined);
     if (collection === undefined) throw new CommandError("NamespaceNotFound", "ns not found");
     await untilUnused(context, collection);
     const nIndexesWas = collection.indexes.size;

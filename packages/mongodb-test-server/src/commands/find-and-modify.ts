@@ -17,7 +17,7 @@ export const executeFindAndModifyQuery = (context: CommandContext): Execution =>
   const { server, database, command, transaction, variables } = context;
   checkCollation(command);
   return findDocuments(
-    server.catalog.find(database, collectionName(context)),
+    server.catalog.find(database, collectionName(context), transaction),
     server.store.view(transaction),
     {
       filter: parseFilter(documentField(command, "query") ?? {}),
@@ -62,7 +62,7 @@ const modify = (context: CommandContext): Document => {
   if (!flagField(command, "upsert"))
     return { lastErrorObject: { n: 0, updatedExisting: false }, value: null, ok: 1 };
   const document = documentToUpsert(filter, update, variables);
-  const collection = server.catalog.open(database, collectionName(context));
+  const collection = server.catalog.open(database, collectionName(context), transaction);
   checkDocument(context, collection, document, "insert");
   server.store.insert(collection, document, transaction);
   return {

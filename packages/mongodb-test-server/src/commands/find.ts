@@ -12,7 +12,7 @@ export const executeFind = (context: CommandContext): Execution => {
   checkCollation(command);
   const limit = numberField(command, "limit") ?? 0;
   return findDocuments(
-    server.catalog.find(database, collectionName(context)),
+    server.catalog.find(database, collectionName(context), transaction),
     server.store.view(transaction),
     {
       filter: parseFilter(documentField(command, "filter") ?? {}),

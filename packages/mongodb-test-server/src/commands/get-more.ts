@@ -1,6 +1,7 @@
 import { Long } from "bson";
 import { CommandError } from "../errors.ts";
 import type { Command } from "./command.ts";
+import { changeStreamLabels } from "../transactions/labels.ts";
 import { numberField } from "./fields.ts";
 
 const defaultWaitMs = 1000;
@@ -17,6 +18,11 @@ export const getMore: Command = {
         "Unauthorized",
         `Requested getMore on namespace '${database}.${String(command["collection"])}', but cursor belongs to a different namespace ${cursor.namespace}`,
       );
+    }
+    const hit = server.failPoints.hit("failGetMoreAfterCursorCheckout", () => true);
+    if (hit?.errorCode !== undefined) {
+      const labels = cursor.source.isChangeStream === true ? changeStreamLabels(hit.errorCode) : [];
+      throw new CommandError(hit.errorCode, "Failing getMore via a fail point", {}, labels);
     }
     const size = numberField(command, "batchSize") ?? 0;
     const waitMs = numberField(command, "maxTimeMS") ?? defaultWaitMs;

@@ -11,9 +11,10 @@ export const insert: Command = {
   run: (context) => {
     const { server, database, command, transaction } = context;
     const documents = documentList(command, "documents");
-    const collection = server.catalog.open(database, collectionName(context));
+    const name = collectionName(context);
     return runWriteBatch(context, documents.length, async (index) => {
       const document = withIdFirst(documents[index] ?? {});
+      const collection = server.catalog.open(database, name, transaction);
       checkDocument(context, collection, document, "insert");
       server.store.insert(collection, document, transaction);
       return { n: 1 };

@@ -10,7 +10,7 @@ export const listIndexes: Command = {
   run: (context) => {
     const { server, database, command } = context;
     const namespace = `${database}.${collectionName(context)}`;
-    const collection = server.catalog.find(database, collectionName(context));
+    const collection = server.catalog.find(database, collectionName(context), undefined);
     if (collection === undefined)
       throw new CommandError("NamespaceNotFound", `ns does not exist: ${namespace}`);
     const specs = [...collection.indexes.values()].map(({ definition }) => definition.spec);

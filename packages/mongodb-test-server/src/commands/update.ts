@@ -16,7 +16,6 @@ import {
   checkCollation,
   checkFields,
   collectionName,
-  documentField,
   documentList,
   flagField,
   requiredDocument,
@@ -34,10 +33,9 @@ interface UpdateStatement {
   readonly variables: Variables;
 }
 
-const statementFields = ["q", "u", "c", "multi", "upsert", "arrayFilters", "hint", "collation", "sort"];
+const statementFields = ["q", "u", "c", "multi", "upsert", "arrayFilters", "hint", "collation"];
 
 const parseStatement = (context: CommandContext, statement: Document): UpdateStatement => {
-  checkFields("update.updates", statement, statementFields);
   checkCollation(statement);
   const filter = parseFilter(requiredDocument(statement, "q"));
   const multi = flagField(statement, "multi");
@@ -65,7 +63,6 @@ const executeQuery = (
     {
       filter,
       variables,
-      sort: documentField(statement, "sort"),
       limit: multi ? 0 : 1,
       hint: statement["hint"],
     },
@@ -73,11 +70,9 @@ const executeQuery = (
   );
 };
 
-const insertUpserted = (
-  context: CommandContext,
-  collection: Collection,
-  parsed: UpdateStatement,
-): StatementResult => {
+const insertUpserted = (context: CommandContext, parsed: UpdateStatement): StatementResult => {
+  const { server, database, transaction } = context;
+  const collection = server.catalog.open(database, collectionName(context), transaction);
   const document = documentToUpsert(parsed.filter, parsed.update, parsed.variables);
   checkDocument(context, collection, document, "insert");
   context.server.store.insert(collection, document, context.transaction);
@@ -86,14 +81,13 @@ const insertUpserted = (
 
 const updateOne = (
   context: CommandContext,
-  collection: Collection,
+  collection: Collection | undefined,
   parsed: UpdateStatement,
 ): StatementResult => {
   const execution = executeQuery(context, collection, parsed);
-  context.server.planned("update", `${collection.database}.${collection.name}`, execution);
+  context.server.planned("update", `${context.database}.${collectionName(context)}`, execution);
   const [found] = execution.found;
-  if (found === undefined)
-    return parsed.upsert ? insertUpserted(context, collection, parsed) : { n: 0, nModified: 0 };
+  if (found === undefined) return parsed.upsert ? insertUpserted(context, parsed) : { n: 0, nModified: 0 };
   const { isModified } = applyUpdate(context, found, parsed.update, parsed.variables);
   return { n: 1, nModified: Number(isModified) };
 };
@@ -101,12 +95,12 @@ const updateOne = (
 /** Outside a transaction each document is a write of its own, and is looked at again before it is written. */
 const updateMany = async (
   context: CommandContext,
-  collection: Collection,
+  collection: Collection | undefined,
   parsed: UpdateStatement,
 ): Promise<StatementResult> => {
   const execution = executeQuery(context, collection, parsed);
-  context.server.planned("update", `${collection.database}.${collection.name}`, execution);
-  if (execution.found.length === 0 && parsed.upsert) return insertUpserted(context, collection, parsed);
+  context.server.planned("update", `${context.database}.${collectionName(context)}`, execution);
+  if (execution.found.length === 0 && parsed.upsert) return insertUpserted(context, parsed);
   let n = 0;
   let nModified = 0;
   for (const found of execution.found) {
@@ -125,7 +119,7 @@ const updateMany = async (
 export const executeUpdateQuery = (context: CommandContext): Execution => {
   const { server, database, command } = context;
   const [statement = {}] = documentList(command, "updates");
-  const collection = server.catalog.find(database, collectionName(context));
+  const collection = server.catalog.find(database, collectionName(context), context.transaction);
   return executeQuery(context, collection, parseStatement(context, statement));
 };
 
@@ -136,8 +130,9 @@ export const update: Command = {
   run: (context) => {
     const { server, database, command } = context;
     const statements = documentList(command, "updates");
-    const collection = server.catalog.open(database, collectionName(context));
+    for (const statement of statements) checkFields("update.updates", statement, statementFields);
     return runWriteBatch(context, statements.length, async (index) => {
+      const collection = server.catalog.find(database, collectionName(context), context.transaction);
       const parsed = parseStatement(context, statements[index] ?? {});
       return parsed.multi ? updateMany(context, collection, parsed) : updateOne(context, collection, parsed);
     });

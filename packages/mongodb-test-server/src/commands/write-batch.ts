@@ -71,7 +71,8 @@ export const runOnce = async <TResult>(
   const known = session.statements.get(statementId);
   if (known !== undefined) return { result: known as TResult, isRepeated: true };
   const hit = server.failPoints.hit("onPrimaryTransactionalWrite", () => true);
-  if (hit?.closesConnection === true) cutConnection();
+  // Unlike `failCommand` it cuts the connection unless it is told not to.
+  if (hit !== undefined && hit.data["closeConnection"] !== false) cutConnection();
   if (hit?.errorCode !== undefined) throw new CommandError(hit.errorCode, "Failing write via a fail point");
   const result = await run();
   session.statements.set(statementId, result);

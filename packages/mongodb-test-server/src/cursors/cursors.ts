@@ -12,6 +12,8 @@ export interface CursorSource {
   /** Up to `size` documents; `waitMs` is how long a stream of changes may wait for the first. */
   next(size: number, waitMs: number): Batch | Promise<Batch>;
   close?(): void;
+  /** Its readers resume after transient errors, which say so. */
+  readonly isChangeStream?: boolean;
 }
 
 export interface Cursor {

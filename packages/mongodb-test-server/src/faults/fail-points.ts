@@ -27,7 +27,7 @@ interface FailPoint {
   times: number;
 }
 
-const known = new Set(["failCommand", "onPrimaryTransactionalWrite"]);
+const known = new Set(["failCommand", "onPrimaryTransactionalWrite", "failGetMoreAfterCursorCheckout"]);
 
 const parse = (mode: Value, data: Value): FailPoint | undefined => {
   if (mode === "off") return undefined;

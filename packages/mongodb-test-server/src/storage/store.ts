@@ -63,8 +63,9 @@ export const createStore = (now: () => number): Store => {
     else withHistory.delete(record);
   };
 
-  const finish = (transaction: StoreTransaction): void => {
+  const finish = (transaction: StoreTransaction, isCommit: boolean): void => {
     open.delete(transaction);
+    for (const listener of transaction.onEnd) listener(isCommit);
     for (const record of [...withHistory, ...transaction.records]) prune(record);
     transaction.end();
   };
@@ -147,7 +148,7 @@ export const createStore = (now: () => number): Store => {
         }
         changes.append(tick, transaction.changes);
       }
-      finish(transaction);
+      finish(transaction, true);
     },
     abort: (transaction) => {
       for (const record of transaction.records) {
@@ -155,7 +156,7 @@ export const createStore = (now: () => number): Store => {
         record.pending = undefined;
         forget(record, document);
       }
-      finish(transaction);
+      finish(transaction, false);
     },
     insert: (collection, document, transaction) => {
       const record: StoredRecord = { id: ++lastRecordId, collection, versions: [], pending: undefined };

@@ -7,6 +7,8 @@ export interface StoreTransaction {
   readonly snapshot: Tick;
   readonly records: Set<StoredRecord>;
   readonly changes: Change[];
+  /** Called at the end, with whether it was a commit. */
+  readonly onEnd: ((isCommit: boolean) => void)[];
   /** Fulfilled with the commit or the abort; those who wait for its records wait for this. */
   readonly ended: Promise<void>;
   readonly end: () => void;
@@ -14,7 +16,7 @@ export interface StoreTransaction {
 
 export const createStoreTransaction = (snapshot: Tick): StoreTransaction => {
   const { promise, resolve } = withResolvers();
-  return { snapshot, records: new Set(), changes: [], ended: promise, end: resolve };
+  return { snapshot, records: new Set(), changes: [], onEnd: [], ended: promise, end: resolve };
 };
 
 const withResolvers = (): { promise: Promise<void>; resolve: () => void } => {

@@ -21,7 +21,12 @@ const retriable = codesOf(
   "NotPrimaryOrSecondary",
 );
 
-const transientInTransactions = codesOf("WriteConflict", "LockTimeout", "SnapshotUnavailable");
+const transientInTransactions = codesOf(
+  "WriteConflict",
+  "LockTimeout",
+  "SnapshotUnavailable",
+  "PreparedTransactionInProgress",
+);
 
 export interface LabelContext {
   readonly code: number | undefined;
@@ -48,3 +53,10 @@ export const labelsOf = (context: LabelContext): string[] => {
   if (isRetryable && code !== undefined && retriable.has(code)) labels.push("RetryableWriteError");
   return labels;
 };
+
+/** Beside the retriable ones: codes of a sharded cluster, and of a history that has moved on. */
+const resumable: ReadonlySet<number> = new Set([63, 133, 150, 234, 13388]);
+
+/** Whoever reads a stream of changes resumes it after these. */
+export const changeStreamLabels = (code: number): string[] =>
+  retriable.has(code) || resumable.has(code) ? ["ResumableChangeStreamError"] : [];
