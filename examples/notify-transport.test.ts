@@ -1,7 +1,12 @@
 // A notify adapter of your own: between the threads of one process, over a BroadcastChannel.
 /* oxlint-disable unicorn/require-post-message-target-origin -- that is for windows */
 // #region transport
-import { createNotifyAdapter, type NotifyTransport, type NotifyTransportHandlers } from "leasehold/adapter";
+import {
+  createNotifyAdapter,
+  type NotifyAdapter,
+  type NotifyTransport,
+  type NotifyTransportHandlers,
+} from "leasehold/adapter";
 
 const createBroadcastTransport = (prefix: string): NotifyTransport => {
   const bus = new BroadcastChannel(prefix);
@@ -20,7 +25,7 @@ const createBroadcastTransport = (prefix: string): NotifyTransport => {
     subscribe: async (_channels, given) => {
       handlers = given;
       bus.addEventListener("message", (event) => {
-        const { channel, message } = (event as MessageEvent<{ channel: string; message: string }>).data;
+        const { channel, message } = (event as MessageEvent).data as Record<"channel" | "message", string>;
         handlers?.onMessage(channel, message);
       });
     },
@@ -31,7 +36,7 @@ const createBroadcastTransport = (prefix: string): NotifyTransport => {
   };
 };
 
-export const createBroadcastNotifyAdapter = (prefix = "leasehold") =>
+export const createBroadcastNotifyAdapter = (prefix = "leasehold"): Promise<NotifyAdapter> =>
   createNotifyAdapter(createBroadcastTransport(prefix));
 // #endregion
 

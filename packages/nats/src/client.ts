@@ -15,7 +15,7 @@ export interface NatsClient {
     options: { callback: (error: Error | null, message: NatsMessage) => void },
   ): NatsSubscription;
   flush(): Promise<void>;
-  /** Its elements tell of lost and regained connections. */
+  /** Reports lost and regained connections. */
   status(): AsyncIterable<{ readonly type: string }>;
   closed(): Promise<void | Error>;
   isClosed(): boolean;

@@ -42,7 +42,7 @@ for (const [name, open] of clients) {
       return { adapter, errors };
     };
 
-    it("trap 20: comes back after the broker was killed; everyone looks, and hints go on", async () => {
+    it("comes back after the broker was killed; everyone looks, and hints go on", async () => {
       const { adapter, errors } = await openAdapter();
       const looks: string[] = [];
       await adapter.listenJobScheduled(["idle"], (typeName) => looks.push(typeName));

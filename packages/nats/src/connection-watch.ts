@@ -20,7 +20,7 @@ export const watchConnection = (
     for await (const status of statuses) {
       if (stopped) return;
       const { type } = status;
-      // As when the server refuses a subject. One client says more with it than the other.
+      // For example when the server refuses a subject. One client gives more detail than the other.
       if (type === "error") onError("error" in status ? status.error : status);
       if (type === "disconnect") {
         connected = false;
@@ -36,7 +36,7 @@ export const watchConnection = (
     const reason = await nc.closed();
     connected = false;
     if (stopped) return;
-    const message = "The connection to NATS was closed; there are no more hints.";
+    const message = "The connection to NATS was closed; there are no more notifications.";
     onError(new NatsUnavailableError(message, reason ? { cause: reason } : undefined));
   };
   follow().catch(onError);

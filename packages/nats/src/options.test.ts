@@ -81,7 +81,7 @@ describe("options of the NATS notify adapter", () => {
   it.each([
     ["@nats-io", connect],
     ["nats", connectOlder],
-  ])("trap 20: refuses a connection of %s that would give up reconnecting", async (_name, open) => {
+  ])("refuses a connection of %s that would give up reconnecting", async (_name, open) => {
     for (const options of [
       {},
       { maxReconnectAttempts: 100 },

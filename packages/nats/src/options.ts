@@ -4,11 +4,11 @@ import type { NatsClient, NatsKv } from "./client.ts";
 export interface NatsNotifyAdapterOptions {
   /** An open connection, made with `maxReconnectAttempts: -1`. It remains the caller's to close. */
   readonly nc: NatsClient;
-  /** A bucket whose entries expire, to count hints in; without it every idle worker looks. */
+  /** A bucket whose entries expire, for counters; without it as many idle workers look in each process as there are jobs. */
   readonly kv?: NatsKv | undefined;
-  /** Begins every subject; "leasehold" by default. The same in every process that shares jobs. */
+  /** Every subject begins with it. Default: "leasehold". The same in every process that shares jobs. */
   readonly subjectPrefix?: string | undefined;
-  /** Hears what goes wrong in the background: connections that are lost, listeners that throw. */
+  /** Called with what goes wrong in the background: lost connections, listeners that throw. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -34,7 +34,7 @@ const assertUsable = (nc: NatsClient): void => {
     options?: { reconnect?: unknown; maxReconnectAttempts?: unknown; noEcho?: unknown };
   };
   if (options?.reconnect === false || (options?.maxReconnectAttempts ?? -1) !== -1) {
-    const reason = "a connection that gives up would end the hints for good";
+    const reason = "a connection that gives up would end the notifications for good";
     throw new InvalidOptionError("nc", `must be made with { maxReconnectAttempts: -1 }: ${reason}`, nc);
   }
   if (options?.noEcho) {
@@ -69,7 +69,7 @@ export const checkOptions = (passed: NatsNotifyAdapterOptions): CheckedOptions =
     try {
       onError(error);
     } catch {
-      // There is nobody left to tell.
+      // There is nobody left to report it to.
     }
   };
   return { nc, kv, subjectPrefix, onError: report };

@@ -13,7 +13,7 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  /** Resolves when the first session listens, or after a while when none can be had: notifications are not worth waiting for. */
+  /** Resolves when the first session listens, or after two seconds without one. */
   readonly started: Promise<void>;
   close(): Promise<void>;
 }

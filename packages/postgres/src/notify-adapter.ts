@@ -10,11 +10,11 @@ import { createPgTransport } from "./notify-transport.ts";
 
 export interface PgNotifyAdapterOptions {
   readonly notifyProvider: PgNotifyProvider;
-  /** Names the channels. Adapters with the same prefix in the same database hear each other. Default: "leasehold". */
+  /** Every channel begins with it. Adapters with the same prefix in the same database hear each other. Default: "leasehold". */
   readonly channelPrefix?: string | undefined;
-  /** How often the listening connection is asked whether it is still there. Default: 10,000. */
+  /** How often the listening connection is checked. Default: 10,000. */
   readonly heartbeatMs?: number | undefined;
-  /** Hears of lost connections and of listeners that throw. By default they pass in silence: polling goes on. */
+  /** Called with lost connections and errors that listeners throw. By default they are ignored, and polling goes on. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 

@@ -24,8 +24,8 @@ export interface PgNotifyProvider {
 }
 
 /**
- * One statement for all payloads; they travel as one text. A hint that a crash takes along is no loss, so its transaction
- * alone does not wait for the disk: listeners hear of it sooner by that much.
+ * One statement for all payloads, which are passed as one text. Losing a notification in a crash does no harm. So this
+ * transaction does not wait for the disk, and listeners hear of it sooner.
  */
 export const publishSql = `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 SELECT pg_notify($1, payload)::text FROM unhurried, json_array_elements_text($2::text::json) AS payload`;

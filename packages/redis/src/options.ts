@@ -4,11 +4,11 @@ import type { RedisNotifyProvider } from "./provider.ts";
 export interface RedisNotifyAdapterOptions {
   /** From `createNodeRedisNotifyProvider` or `createIoredisNotifyProvider`. */
   readonly notifyProvider: RedisNotifyProvider;
-  /** Begins the name of every channel and key; "leasehold" by default. The same in every process that shares jobs. */
+  /** Every channel and key begins with it. Default: "leasehold". The same in every process that shares jobs. */
   readonly channelPrefix?: string | undefined;
-  /** How often the subscription is checked; 5000 by default. */
+  /** How often the subscription is checked. Default: 5,000. */
   readonly heartbeatMs?: number | undefined;
-  /** Hears what goes wrong in the background: connections that are lost, listeners that throw. */
+  /** Called with what goes wrong in the background: lost connections, listeners that throw. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -57,7 +57,7 @@ export const checkOptions = (passed: RedisNotifyAdapterOptions): CheckedOptions 
     try {
       onError(error);
     } catch {
-      // There is nobody left to tell.
+      // There is nobody left to report it to.
     }
   };
   return { notifyProvider, channelPrefix, heartbeatMs, onError: report };

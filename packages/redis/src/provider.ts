@@ -15,8 +15,8 @@ export interface RedisSubscription {
 export interface RedisNotifyProvider {
   /** EVAL with one key. Rejects at once while the connection is known to be down. */
   evaluate(script: string, key: string, args: readonly string[]): Promise<unknown>;
-  /** Opens a connection of its own, in the background, and subscribes whenever it is up. Never throws. */
+  /** Opens another connection in the background and subscribes whenever it is up. Never throws. */
   openSubscription(handlers: RedisSubscriptionHandlers): RedisSubscription;
-  /** Hears the errors of the connection for commands, so that none of them ends the process. */
+  /** Calls back with errors of the connection for commands, so that none of them ends the process. */
   onError(listener: (error: unknown) => void): () => void;
 }

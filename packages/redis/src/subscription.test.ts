@@ -186,7 +186,7 @@ for (const [name, open] of clients) {
 }
 
 describe("a broker that is not there yet", () => {
-  it("trap 20: an adapter made without it works once it is there", async () => {
+  it("an adapter made without it works once it is there", async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     await own.shutDown("kill");

@@ -21,13 +21,13 @@ export interface WatchedSubscription {
 }
 
 /**
- * A subscription that only hears cannot tell a quiet broker from a dead connection. So it sends itself a message now
- * and then, over the other connection, on a channel of its own:
+ * A subscription only receives, so a quiet broker looks like a dead connection. It therefore sends itself a message
+ * every heartbeat, over the other connection, on a channel of its own:
  *
  *   idle ──publish──▶ sending ──published──▶ sent ──heard──▶ idle
  *                        └─failed─▶ idle      └─still unheard at the next two beats─▶ a new connection
  *
- * Hearing it after a silence means that messages may have been missed meanwhile.
+ * When it is heard again after a silence, messages may have been missed.
  */
 export const openWatchedSubscription = (options: WatchedSubscriptionOptions): WatchedSubscription => {
   const { provider, commands, prefix, heartbeatMs, onMessage, onActive, onError } = options;
@@ -54,7 +54,7 @@ export const openWatchedSubscription = (options: WatchedSubscriptionOptions): Wa
         silent = false;
       },
       onActive: () => {
-        // Whatever was sent before, it could not be heard.
+        // What was sent before could not be heard.
         if (state === "sent") state = "idle";
         unheard = 0;
         silent = false;
@@ -74,7 +74,7 @@ export const openWatchedSubscription = (options: WatchedSubscriptionOptions): Wa
     state = "sending";
     try {
       await commands.publish(echoChannel, "");
-      // The echo may be here before the reply.
+      // The echo may arrive before the reply.
       if (state === "sending") state = "sent";
     } catch (error) {
       state = "idle";

@@ -2,16 +2,18 @@
 export type Dispose = () => Promise<void>;
 
 /**
- * Carries hints between processes. A hint is never the truth: it may be lost, doubled, late or forged, and everything
- * stays correct by polling alone. Core sends hints only after the commit they speak of.
+ * Carries notifications between processes. A notification is only a hint: it may be lost, repeated, late or forged, and
+ * everything stays correct by polling alone. Core sends it only after the commit it is about.
+ *
+ * To use another broker, write a `NotifyTransport` and pass it to `createNotifyAdapter`.
  *
  * A `listen…` promise resolves once the subscription is active; its callback is called synchronously on arrival and
  * must not throw. A rejected `notify…` is reported and otherwise ignored.
  */
 export interface NotifyAdapter {
   /**
-   * True for an adapter that is all there is to be of hints within this process: core then sends none of its own there.
-   * Default: false.
+   * True if the adapter also decides who is notified within this process. Otherwise core notifies the workers of this
+   * process itself, at once. Default: false.
    */
   readonly coversOwnProcess?: boolean;
 
@@ -20,7 +22,7 @@ export interface NotifyAdapter {
 
   /**
    * Calls back for at most `count` listeners of each notification, as far as the transport can count. A listener whose
-   * `wantsHint` answers false takes no part: a busy worker must not use up the hint an idle one needs.
+   * `wantsHint` answers false takes no part: a busy worker must not use up the notification that an idle one needs.
    * `typeNames` null listens for every type.
    */
   listenJobScheduled(

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { RunningWorker, StopOptions } from "../api/worker.ts";
 import { LeaseholdClosedError } from "../errors.ts";
 import { longestDurationMs } from "../model/limits.ts";
@@ -21,6 +22,8 @@ export interface Lifecycle {
 export const createLifecycle = (notifier: Notifier): Lifecycle => {
   const workers = new Set<Promise<RunningWorker>>();
   const closed = new AbortController();
+  // Everyone who waits for a sequence listens to it. Node warns of a leak from the eleventh on.
+  setMaxListeners(0, closed.signal);
   let closing: Promise<void> | undefined;
 
   const closeNow = async (options: StopOptions): Promise<void> => {

@@ -19,7 +19,7 @@ export interface PostgresJsNotifyProviderOptions {
 }
 
 /**
- * A notify provider over `postgres`. That library listens again by itself after a loss, without saying so; each time
+ * A notify provider over `postgres`. After a lost connection that library listens again without reporting it. Each time
  * counts as a new session, because messages may have been missed.
  */
 export const createPostgresJsNotifyProvider = (
@@ -66,7 +66,7 @@ export const createPostgresJsNotifyProvider = (
         subscriptions.push(await sql.listen(channel, heard, onListening));
       };
 
-      // The connection that listens cannot be asked anything; but what is sent to it must arrive.
+      // The listening connection cannot run a query. So a ping is a message to it, which must arrive.
       const echoChannel = `leasehold_echo_${randomUUID().replaceAll("-", "")}`;
       let echoed = (): void => {};
       for (const channel of channels) await listen(channel, (payload) => onMessage(channel, payload));

@@ -72,7 +72,7 @@ const downStatuses: ReadonlySet<string> = new Set(["close", "reconnecting", "end
 /** Works on a `Redis` or a `Cluster` of the package `ioredis`, which the caller closes. */
 export const createIoredisNotifyProvider = (client: IoredisClient): RedisNotifyProvider => {
   const assertUp = (): void => {
-    // The client would keep the command until it is connected again, when the hint is old.
+    // The client would keep the command until it is connected again, when the notification is too old to be of use.
     if (downStatuses.has(client.status)) throw new RedisUnavailableError();
   };
   return {

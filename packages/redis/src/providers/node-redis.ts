@@ -72,7 +72,7 @@ const openSubscription = (
 /** Works on a client or a cluster of the package `redis`, which the caller connects and closes. */
 export const createNodeRedisNotifyProvider = (client: NodeRedisClient): RedisNotifyProvider => {
   const assertReady = (): void => {
-    // The client would keep the command until it is connected again, when the hint is old.
+    // The client would keep the command until it is connected again, when the notification is too old to be of use.
     if (client.isReady === false) throw new RedisUnavailableError();
   };
   return {
