@@ -24,7 +24,7 @@ describe("PostgreSQL 18 through pg", () => {
   nthCallConformance(runner, { create, time: "real" }, { every: 23 });
 });
 
-// Each server, client and default of the role at least once; not each with each.
+// Each server, client and default isolation level is tested at least once, not every combination.
 describe("PostgreSQL 15 through pg, as a role with repeatable read", () => {
   let role: RoleWithDefault;
   beforeAll(async () => {

@@ -14,7 +14,7 @@ describe("PostgreSQL 15 through postgres", () => {
   stateAdapterConformance(runner, { create });
   modelConformance(runner, { create }, { fc, runs: 50 });
   scenarioConformance(runner, {
-    // With hints, polling must not be what makes the scenarios pass.
+    // With notifications, the scenarios must not depend on polling.
     pollIntervalMs: 1_000,
     create: async () => {
       const { adapter, sql, schema, destroy } = await create();

@@ -78,7 +78,7 @@ describeExample({
 });
 
 describe("Knex", () => {
-  it("lets a pool that stays full be recognised", async () => {
+  it("recognises the error of a pool that stays full", async () => {
     const knex = createKnex({
       client: "pg",
       connection: inject("postgres18Url"),
@@ -94,7 +94,7 @@ describe("Knex", () => {
   });
 });
 
-// It takes seconds to begin with, so that all tests share one: each has a schema of its own, as elsewhere.
+// It takes seconds to start, so all tests share one. Each has its own schema.
 let pglite: PGlite;
 beforeAll(async () => {
   pglite = await PGlite.create();

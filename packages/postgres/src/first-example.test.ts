@@ -9,7 +9,7 @@ import {
 } from "./index.ts";
 import { dropSchema, newSchemaName } from "./testing/fixtures.ts";
 
-// On a quiet machine it is a few milliseconds. The bound leaves room for a busy one, and none for polling.
+// On an idle machine it takes a few milliseconds. The bound allows for a busy machine, but not for polling.
 const limitMs = 250;
 
 describe("a job started as in the first example reaches its handler without waiting for a poll", () => {

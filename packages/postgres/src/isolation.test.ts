@@ -36,7 +36,7 @@ const open = async (
   return { pool, stateAdapter, leasehold, schema, close };
 };
 
-/** As somebody would have written it before there were levels to choose from. */
+/** A provider that does not know isolation levels. */
 const withoutLevels = (provider: Provider, seen: string[]): Provider => ({
   provideContext: (callback) => provider.provideContext(callback),
   runInTransaction: (callback) =>
@@ -170,7 +170,7 @@ describe.each(["read committed", "repeatable read", "serializable"] as const)(
   },
 );
 
-it("asks for the default once, and makes nothing of a statement but the statement", async () => {
+it("looks up the default once, and runs a single statement without a transaction", async () => {
   const seen: string[] = [];
   const { leasehold, close } = await open(inject("postgres18Url"), {
     wrap: (provider) => withoutLevels(provider, seen),
@@ -185,7 +185,7 @@ it("asks for the default once, and makes nothing of a statement but the statemen
   await close();
 });
 
-it("notices a default that has changed since, and goes on at READ COMMITTED", async () => {
+it("notices that the default has changed, and goes on at READ COMMITTED", async () => {
   const outside: string[] = [];
   let fails = true;
   const { leasehold, close } = await open(inject("postgres18Url"), {
@@ -217,7 +217,7 @@ describe.each<IsolationLevel>(["repeatable read", "serializable"])("in a transac
   });
   afterAll(() => store.close());
 
-  /** Begins, so that the snapshot is taken, and waits for the gate at its first run. */
+  /** Begins a transaction, so that its snapshot is taken, and at its first run waits for the gate. */
   const inOldSnapshot = <T>(
     began: Gate,
     gate: Gate,
@@ -264,7 +264,7 @@ describe.each<IsolationLevel>(["repeatable read", "serializable"])("in a transac
     expect(runs).toBe(2);
   });
 
-  it("a completion unblocks the job that came to wait after its snapshot", async () => {
+  it("a completion unblocks a job that began to wait after its snapshot", async () => {
     const { leasehold, stateAdapter } = store;
     const blocker = await startWork();
     const first = await waitFor(blocker);
@@ -287,7 +287,7 @@ describe.each<IsolationLevel>(["repeatable read", "serializable"])("in a transac
     expect(jobs.map((job) => job?.status)).toEqual(["pending", "pending"]);
   });
 
-  it("a deletion sees the job that came to wait after its snapshot", async () => {
+  it("a deletion sees a job that began to wait after its snapshot", async () => {
     const { leasehold } = store;
     const blocker = await startWork();
     const first = await waitFor(blocker);
@@ -320,7 +320,7 @@ describe.each<IsolationLevel>(["repeatable read", "serializable"])("in a transac
   });
 });
 
-it("lets one of two transfers win that would overdraw together, as the example shows", async () => {
+it("lets only one of two transfers succeed that together would overdraw, as the example shows", async () => {
   const schema = newSchemaName();
   const options = `-c search_path=${schema}`;
   const pool = new pg.Pool({ connectionString: inject("postgres18Url"), options });

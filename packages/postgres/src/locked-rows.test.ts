@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => other.end());
 
-// A store for each, so that a claim of every type meets no job of another test.
+// Each test has its own store, so that a claim of every type finds no job of another test.
 beforeEach(async () => {
   fixture = await createPgFixture(inject("postgres18Url"));
   ({ adapter } = fixture);
@@ -28,7 +28,7 @@ const start = async (count: number, overrides: Parameters<typeof newJob>[0] = {}
   return (await adapter.createJobs({ jobs })).map(({ job }) => job);
 };
 
-/** Runs `work` while another transaction, which does not end before, has locked the row. */
+/** Runs `work` while another transaction holds a lock on the row. */
 const whileLocked = async <T>({ id }: { readonly id: string }, work: () => Promise<T>): Promise<T> => {
   await other.query("BEGIN");
   try {
@@ -67,7 +67,7 @@ describe("a row that another transaction has locked", () => {
     expect(idsOf(claimed)).toEqual([second!.id]);
   });
 
-  it("is passed over when its lease has run out", async () => {
+  it("is passed over when its lease has expired", async () => {
     await start(2, { typeName: "one" });
     const [first, second] = await claim(adapter, { ...types("one"), leaseMs: 1_000 });
     const now = second!.leasedUntil! + 1;

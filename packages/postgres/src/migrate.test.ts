@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const allVersions = migrations.map(({ version, name }) => ({ version, name }));
 
-/** A step for the tests: notes each of its runs. */
+/** A migration for the tests, which records each of its runs. */
 const step = (version: number, more: Partial<Migration> = {}): Migration => ({
   version,
   name: `step ${version}`,
@@ -55,7 +55,7 @@ const runs = async (): Promise<number[]> => {
   return rows.map(({ version }) => version);
 };
 
-/** A provider with a pool of its own, as another process would have. */
+/** A provider with its own pool, as in another process. */
 const withOwnPool = async <T>(use: (own: PgStateProvider<never, never>) => Promise<T>): Promise<T> => {
   const own = new pg.Pool({ connectionString: url, max: 2 });
   try {
@@ -100,7 +100,7 @@ describe("migrate", () => {
     expect(await runs()).toEqual([1, 2, 3]);
   });
 
-  it("lets eight adapters start at once on an empty schema, through pools of their own", async () => {
+  it("lets eight adapters, each with its own pool, start at once on an empty schema", async () => {
     const create = (): Promise<unknown> =>
       withOwnPool(async (own) => {
         const adapter = await createPgStateAdapter({ stateProvider: own, schema });
@@ -156,7 +156,7 @@ describe("migrate", () => {
     await migrate(provider, tables, [step(1)]);
     await pool.query(`CREATE SEQUENCE ${schema}.lives`);
     await expect(migrate(provider, tables, [step(1), mortal])).rejects.toMatchObject({ code: "57P01" });
-    // And nobody is kept waiting by the lock it held.
+    // The lock that it held blocks nobody.
     await migrate(provider, tables, [step(1), mortal]);
     expect(await runs()).toEqual([1, 2]);
   });
@@ -263,7 +263,7 @@ describe("migrate", () => {
         await expect(own.query(`CREATE TABLE ${schema}.mine (x int)`)).rejects.toMatchObject({
           code: "42501",
         });
-        // A schema of its own it may not have; it is told so.
+        // It may not create a schema of its own, and the error says so.
         await expect(
           createPgStateAdapter({
             stateProvider: createPgPoolProvider({ pool: own }),
@@ -301,7 +301,7 @@ describe("migrate", () => {
     expect(calls).toBe(0);
   });
 
-  it("waits for a server that is not there yet, as long as it was told to", async () => {
+  it("waits for a server that is not there yet, as long as the options say", async () => {
     const nowhere = new pg.Pool({ connectionString: "postgres://leasehold@127.0.0.1:1/postgres" });
     const tries: number[] = [];
     const counting = {

@@ -7,7 +7,7 @@ import { createPgFixture, createPostgresJsFixture } from "./testing/fixtures.ts"
 const canary = "canary-8b41";
 const jobTypes = defineUnionJobTypes<{ work: { input: { secret: string }; output: string } }>();
 
-/** A table that refuses the row, so that the server's error has the row in its DETAIL. */
+/** Makes the table refuse the row, so that the error of the server has the row in its DETAIL. */
 const refuseCanaries = async (url: string, schema: string, table: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -5,13 +5,13 @@ import {
   isolationLevels,
   type OptionNames,
   requireNestedOptions,
-  requireOptions,
 } from "leasehold/adapter";
 import { nowSql } from "./sql/clock.ts";
 import { createDatabase } from "./database.ts";
 import { checkIdDefault, checkIdType, quoteIdentifier } from "./sql/identifiers.ts";
 import { StaleSnapshotError } from "./errors.ts";
 import { createIsolatedProvider } from "./isolation.ts";
+import { readKnownOptions } from "./known-options.ts";
 import { migrate, type MigrationStatus, migrationStatus } from "./migrate.ts";
 import { migrations } from "./migrations/index.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
@@ -153,7 +153,7 @@ export const createPgStateAdapter = async <
 >(
   passed: PgStateAdapterOptions<TTxContext, TContext>,
 ): Promise<PgStateAdapter<TTxContext, TContext, TJobId>> => {
-  const options = requireOptions(passed, "createPgStateAdapter", knownOptions) as typeof passed;
+  const options = readKnownOptions(passed, "createPgStateAdapter", knownOptions);
   const { isTransientError: isAlsoTransient } = options;
   const { schema = "leasehold", idType = "uuid", idDefault = "gen_random_uuid()" } = options;
   checkProvider(options.stateProvider);

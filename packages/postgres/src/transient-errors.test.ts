@@ -4,7 +4,7 @@ import { hasSqlState, isRolledBackForOthers, isTransientPgError } from "./transi
 const withCode = (code: string): Error => Object.assign(new Error("from the server"), { code });
 const wrapped = (cause: unknown): Error => new Error("query failed", { cause });
 
-const passing = [
+const transient = [
   "57P01",
   "57P02",
   "57P03",
@@ -20,15 +20,15 @@ const passing = [
   "57P05",
   "25P03",
 ];
-const lasting = ["23505", "22P02", "42P01", "42501", "3D000", "28P01", "22021", "0A000", "XX000"];
+const permanent = ["23505", "22P02", "42P01", "42501", "3D000", "28P01", "22021", "0A000", "XX000"];
 
 describe("isTransientPgError", () => {
-  it.each(passing)("%s passes", (code) => {
+  it.each(transient)("%s is transient", (code) => {
     expect(isTransientPgError(withCode(code))).toBe(true);
     expect(isTransientPgError(wrapped(wrapped(withCode(code))))).toBe(true);
   });
 
-  it.each(lasting)("%s does not", (code) => {
+  it.each(permanent)("%s is not", (code) => {
     expect(isTransientPgError(withCode(code))).toBe(false);
     expect(isTransientPgError(wrapped(withCode(code)))).toBe(false);
   });
@@ -51,7 +51,7 @@ describe("isTransientPgError", () => {
     expect(isTransientPgError(new Error(message))).toBe(true);
   });
 
-  it("nothing else does, and nothing makes it throw", () => {
+  it("nothing else is, and nothing makes it throw", () => {
     const cyclic = new Error("a");
     cyclic.cause = cyclic;
     for (const value of [
@@ -69,7 +69,7 @@ describe("isTransientPgError", () => {
 });
 
 describe("isRolledBackForOthers", () => {
-  it("is true of what PostgreSQL undid for certain, and of nothing whose outcome is unknown", () => {
+  it("is true of what PostgreSQL certainly rolled back, and false if the outcome is unknown", () => {
     for (const code of ["40001", "40P01", "55P03"]) expect(isRolledBackForOthers(withCode(code))).toBe(true);
     for (const code of ["57P01", "08006", "ECONNRESET", "23505"])
       expect(isRolledBackForOthers(withCode(code))).toBe(false);

@@ -28,7 +28,7 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
       directUrl,
       driver,
       prepareStatements: false,
-      // Connections of `postgres` that have been lost may not answer when they are used again.
+      // A lost connection of `postgres` may never answer when it is used again.
       leasehold: { storeDeadlineMs: 2_000 },
     });
   });
@@ -37,14 +37,14 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
     await proxy.close();
   });
 
-  /** Loses the request or its reply, whichever the case is about. */
+  /** Loses the request or its reply, as the case says. */
   const lose = (what: "request" | "reply", matches: RequestMatch): Promise<void> =>
     what === "request" ? proxy.loseRequest(matches) : proxy.loseReply(matches);
 
   const ledger = (): Promise<{ n: number }[]> => kit.rows("SELECT n FROM $schema.ledger ORDER BY n");
 
   describe.each(["request", "reply"] as const)("when the %s is lost", (what) => {
-    it("a start is made once, and the caller is told of it", async () => {
+    it("a start happens once, and the caller gets its result", async () => {
       const lost = lose(what, insertsJobs);
       const started = await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
       await lost;
@@ -52,7 +52,7 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
       expect(await kit.rows("SELECT id FROM $schema.job")).toEqual([{ id: started.id }]);
     });
 
-    it("so is a start of many", async () => {
+    it("so does a start of many", async () => {
       const lost = lose(what, insertsJobs);
       const sequences = Array.from({ length: 50 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
       const started = await kit.leasehold.startJobSequences({ sequences });
@@ -61,7 +61,7 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
       expect(await kit.statuses()).toEqual({ pending: 50 });
     });
 
-    it("a start in the user's transaction is there with the user's write, or neither is", async () => {
+    it("a start in the user's transaction is committed with the user's write, or neither is", async () => {
       const lost = lose(what, commits);
       const id = randomUUID();
       const start = (): Promise<unknown> =>
@@ -74,7 +74,7 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
       const committed = what === "reply";
       expect(await ledger()).toHaveLength(committed ? 1 : 0);
       expect(await kit.statuses()).toEqual(committed ? { pending: 1 } : {});
-      // The id makes it safe to try again, and says what had become of the first try.
+      // The id makes a retry safe, and shows whether the first attempt was committed.
       if (committed) await expect(start()).rejects.toBeInstanceOf(JobAlreadyExistsError);
       else await start();
       expect(await ledger()).toHaveLength(1);
@@ -138,7 +138,7 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
 
     it("a completion and the user's write are both there, once", async () => {
       let runs = 0;
-      // The reaper commits, too: only what follows the user's write is meant.
+      // The reaper commits, too. Only the commit after the user's write counts.
       const lost = lose(what, (request) => runs > 0 && commits(request));
       const worker = await kit.leasehold
         .createWorker({ retry: { type: "fixed", delayMs: 20 } })
@@ -158,16 +158,16 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
       const { clean } = await worker.stop();
       expect(clean).toBe(true);
       expect(await ledger()).toEqual([{ n: 1 }]);
-      // What was committed is not done again, although the worker was never told.
+      // What was committed is not done again, although the worker never got the reply.
       const expected = what === "reply" ? 1 : 2;
       expect(runs).toBe(expected);
-      // And what was not is done again within the attempt.
+      // What was not committed is done again within the attempt.
       const jobs = await kit.rows("SELECT status, attempt, output FROM $schema.job");
       expect(jobs).toEqual([{ status: "completed", attempt: 1, output: String(expected) }]);
     });
   });
 
-  // One loss at a time is what `postgres` 3.4 can take (see its provider).
+  // `postgres` 3.4 survives only one loss at a time (see its provider).
   it.runIf(driver === "pg")(
     "in the middle of a storm of lost requests and replies every job writes its line exactly once",
     async () => {
@@ -198,7 +198,7 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
       const sequences = Array.from({ length: jobs }, (_, n) => ({
         typeName: "work" as const,
         input: { n },
-        // A lost connection costs no attempt; a lease that nobody could renew in time still does.
+        // A lost connection does not use up an attempt. A lease that could not be renewed in time does.
         maxAttempts: 10,
       }));
       await kit.leasehold.startJobSequences({ sequences });

@@ -22,7 +22,7 @@ describe.each<Driver>(["pg", "postgres"])("a storm of deadlocks through %s", (dr
       return completed + failed === jobs;
     }, "all jobs have ended");
     expect(await kit.statuses()).toEqual({ completed: jobs });
-    // Every transfer was made once: a unit of each of two accounts.
+    // Every transfer happened once: one unit for each of two accounts.
     expect(await kit.rows("SELECT sum(balance)::int AS total FROM $schema.account")).toEqual([
       { total: 2 * jobs },
     ]);
@@ -30,16 +30,16 @@ describe.each<Driver>(["pg", "postgres"])("a storm of deadlocks through %s", (dr
     expect(kit.seen.jobAttemptFailed ?? []).toEqual([]);
   };
 
-  /** Adds to two accounts; of the jobs that share a pair, half lock it the other way round. */
+  /** Adds to two accounts. Of the jobs that share a pair, half lock it in the opposite order. */
   const transfer = async (ctx: object, n: number): Promise<void> => {
     const pair = [1 + (n % accounts), 1 + ((n + 1) % accounts)];
     if (Math.floor(n / accounts) % 2 === 0) pair.reverse();
-    // The server looks for deadlocks at once instead of after a second.
+    // The server looks for deadlocks at once and not after a second.
     await kit.writeIn(ctx)("SET LOCAL deadlock_timeout = '5ms'", []);
     for (const account of pair) {
       const sql = `UPDATE ${kit.schema}.account SET balance = balance + 1 WHERE id = $1::text::int`;
       await kit.writeIn(ctx)(sql, [String(account)]);
-      // Time for the others to take the account that comes second here.
+      // Gives the others time to lock the account that comes second here.
       await kit.writeIn(ctx)("SELECT pg_sleep(0.002)", []);
     }
   };

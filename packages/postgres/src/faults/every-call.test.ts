@@ -30,7 +30,7 @@ const healthyLeasehold = async () =>
     stateAdapter: await createPgStateAdapter({ stateProvider: provider, schema, migrate: false }),
   });
 
-/** A worker over a provider that goes wrong as told, and the jobs of a queue that nobody else serves. */
+/** A worker over a provider that fails as `before` says, and jobs in a queue that only this worker serves. */
 const tellStory = async (queue: string, before: (call: number) => Promise<void> | void) => {
   const faulty = createFaultyProvider(provider, before);
   const stateAdapter = await createPgStateAdapter({
@@ -86,7 +86,7 @@ describe("what a failover does to any call of a worker", () => {
       await until(async () => (await completed()) === jobs, `all is done in spite of ${code} at call ${nth}`);
       expect(faulty.calls).toBeGreaterThanOrEqual(nth);
       expect(await worker.stop()).toMatchObject({ clean: true });
-      // Only an attempt whose own transaction was hit has to be made again.
+      // Only an attempt whose own transaction failed is repeated.
       expect(ran()).toBeLessThanOrEqual(jobs + 1);
     });
   });
@@ -113,7 +113,7 @@ describe("calls that are never answered", () => {
     new Promise((_resolve, reject) => {
       silences.push(reject);
     });
-  // Or the pool would wait for the connections of the transactions in which nothing happens any more.
+  // Otherwise the pool would wait for connections of transactions in which nothing happens any more.
   afterAll(() => {
     for (const end of silences) end(new Error("The test is over."));
   });

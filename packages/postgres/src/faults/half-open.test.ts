@@ -3,7 +3,7 @@ import { type Kit, openKit } from "../testing/kit.ts";
 import { startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
 import { until } from "../testing/until.ts";
 
-describe("connections whose other end is gone without a word", () => {
+describe("connections whose other end has silently disappeared", () => {
   let proxy: TcpProxy;
   let kit: Kit;
   beforeEach(async () => {
@@ -12,7 +12,7 @@ describe("connections whose other end is gone without a word", () => {
       url: proxy.url,
       directUrl: inject("postgres18Url"),
       connections: 4,
-      // Without it `pg` keeps a connection that does not answer for as long as TCP does: a quarter of an hour.
+      // Without it `pg` keeps a connection that does not answer for as long as TCP does: 15 minutes.
       queryTimeoutMs: 1_000,
       leasehold: { storeDeadlineMs: 1_000 },
     });
@@ -22,7 +22,7 @@ describe("connections whose other end is gone without a word", () => {
     await proxy.close();
   });
 
-  it("are given up, again and again, and the work goes on", { timeout: 60_000 }, async () => {
+  it("are closed, again and again, and the work goes on", { timeout: 60_000 }, async () => {
     const worker = await kit.leasehold
       .createWorker({ retry: { type: "fixed", delayMs: 10 } })
       .implementJobType({

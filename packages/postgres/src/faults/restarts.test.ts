@@ -69,7 +69,7 @@ describe("a worker", () => {
       })
       .start(workerOptions);
 
-  /** How long after this moment the store first took a completion again. */
+  /** How long after this moment the first completion was stored again. */
   const recoveryFrom = async (moment: number): Promise<number> => {
     const before = (await kit.statuses())["completed"] ?? 0;
     await until(async () => ((await kit.statuses())["completed"] ?? 0) > before, "work goes on");
@@ -78,7 +78,7 @@ describe("a worker", () => {
 
   const expectAllDone = async (): Promise<void> => {
     await until(async () => (await kit.statuses())["completed"] === started, "all jobs have completed");
-    // Nothing ran more often than expired leases and lost attempts explain.
+    // Nothing ran more often than is explained by expired leases and lost attempts.
     const jobs = await kit.rows<{ id: string; attempt: number; lease_version: number }>(
       "SELECT id, attempt, lease_version FROM $schema.job",
     );
@@ -118,16 +118,16 @@ describe("a worker", () => {
     expect(await worker.stop()).toMatchObject({ clean: true });
   });
 
-  it("waits while there are no connections to be had", async () => {
+  it("waits while the server has no free connections", async () => {
     await start(50);
-    // All of them, the worker's own pool included: whoever else wants one is told 53300.
+    // All connections are in use, including those of the worker's own pool. Others get error 53300.
     const hoarders = await takeAllConnections();
     await kit.rows(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL ($1)`,
       [hoarders.map((client) => (client as unknown as { processID: number }).processID)],
     );
-    // The places of those just ended come free one by one.
+    // The connections that were just closed become free one by one.
     const others = maxConnections - 1;
     await until(async () => hoarders.push(...(await takeAllConnections())) === others, "all are taken");
     const worker = await startWorker(1);

@@ -42,7 +42,7 @@ describe("batches that overlap", () => {
     };
     await Promise.all(Array.from({ length: 8 }, writer));
     const now = await adapter.getJobs({ jobIds: jobs.map(({ id }) => id) });
-    // Each was applied once, by whoever came first.
+    // Each outcome was applied once.
     expect(now.filter((job) => job?.status === "completed")).toHaveLength(applied);
     expect(applied).toBeGreaterThan(100);
   });
@@ -73,7 +73,7 @@ describe("batches that overlap", () => {
     const actor = async (): Promise<void> => {
       for (let round = 0; round < 15; round += 1) {
         const action = actions[Math.floor(Math.random() * actions.length)]!;
-        // A transaction of several calls is its caller's to make again, after what PostgreSQL undid for others.
+        // PostgreSQL may roll back a transaction of several calls so that another can go on. Its caller has to retry it.
         await action().catch((error: unknown) => {
           if (action !== tie || !adapter.isTransientError(error)) failures.push(error);
         });
@@ -81,7 +81,7 @@ describe("batches that overlap", () => {
     };
     await Promise.all(Array.from({ length: 8 }, actor));
     expect(failures).toEqual([]);
-    // Nothing waits for what has happened.
+    // No job waits for a blocker that has finished.
     await adapter.redriveJobs({ jobIds: ids });
     const requests = [{ queue: "default", typeNames: ["tangle", "waiting"], limit: 1_000 }];
     for (;;) {
@@ -130,7 +130,7 @@ describe("the last two blockers of a job", () => {
         if (result.kind === "applied") unblocked.push(...result.unblocked.map(({ id }) => id));
     };
     const partners = new Map(sides.map(([one, other]) => [one!.id, rightOf.get(other!.id)!]));
-    // Singles against singles, and batches against batches in another order.
+    // Single outcomes against single ones, and batches against batches in another order.
     for (let first = 0; first < diamonds; first += 100) {
       const some = left.slice(first, first + 100);
       const others = shuffled(some.map(({ id }) => partners.get(id)!));
@@ -146,7 +146,7 @@ describe("the last two blockers of a job", () => {
   }, 60_000);
 });
 
-describe("rows that cannot be had", () => {
+describe("locked rows", () => {
   it("do not keep the reaper from those behind them", async () => {
     const { adapter: own, schema, destroy } = await createPgFixture(inject("postgres18Url"));
     const locker = new pg.Client({ connectionString: inject("postgres18Url") });
@@ -162,7 +162,7 @@ describe("rows that cannot be had", () => {
       await sleep(5);
       const reaped = await own.reapExpiredLeases({ limit: 10, error: "late" });
       expect(reaped.map(({ job }) => job.id)).toEqual([free!.id]);
-      // Nor a claim, which takes back expired leases on its way.
+      // Nor from claims, which also take jobs with expired leases.
       expect(await claim(own, { limit: 1, requests })).toHaveLength(1);
       expect(await claim(own, { limit: 1 })).toEqual([]);
     } finally {
@@ -174,7 +174,7 @@ describe("rows that cannot be had", () => {
   it("do not keep pruning from those behind them", async () => {
     const { adapter: own, destroy } = await createPgFixture(inject("postgres18Url"));
     try {
-      // Finished first, but something unfinished belongs to each of them.
+      // They finished first, but each has an unfinished job in its tree.
       const roots = Array.from({ length: 10_000 }, () => newJob());
       const children = roots.map(({ id }) => newJob({ typeName: "child", rootSequenceId: id, originId: id }));
       await own.createJobs({ jobs: [...roots, ...children], now: 1_000 });
@@ -199,7 +199,7 @@ describe("rows that cannot be had", () => {
   }, 60_000);
 });
 
-describe("the number of a job", () => {
+describe("the position of a job", () => {
   it.each([2n ** 31n, 2n ** 53n, 2n ** 62n])("may be beyond %s, and the order is kept", async (start) => {
     const { adapter: own, schema, destroy } = await createPgFixture(inject("postgres15Url"));
     const pool = new pg.Pool({ connectionString: inject("postgres15Url"), max: 1 });
@@ -221,7 +221,7 @@ describe("the number of a job", () => {
 });
 
 describe("jobs whose transactions commit in another order than they began", () => {
-  it("are not skipped by a listing that has already gone past their number", async () => {
+  it("are not skipped by a listing that has already passed their position", async () => {
     const { adapter: own, destroy } = await createPgFixture(inject("postgres18Url"));
     try {
       const early = newJob();
@@ -235,7 +235,7 @@ describe("jobs whose transactions commit in another order than they began", () =
         const page = await list(null);
         firstPage = page.jobs;
       });
-      // What nobody could see yet is there when it is looked for again, and is claimed like any other.
+      // Jobs that were not visible yet are found by the next listing, and are claimed like others.
       expect(firstPage.map(({ id }) => id)).toEqual([late.id]);
       const all = await own.listJobs({ filter: {}, order: "oldest", limit: 10, after: null });
       expect(all.jobs.map(({ id }) => id).sort()).toEqual([early.id, late.id].sort());

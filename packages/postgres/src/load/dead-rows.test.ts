@@ -10,7 +10,7 @@ import { until } from "../testing/until.ts";
 
 const url = inject("postgres15Url");
 
-it("claims stay cheap while somebody's old transaction keeps dead rows from being removed", async () => {
+it("claims stay cheap while an old transaction keeps dead rows from being removed", async () => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: url, max: 1 });
   const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
@@ -35,12 +35,12 @@ it("claims stay cheap while somebody's old transaction keeps dead rows from bein
     };
     const rounds = 30;
     for (let round = 0; round < rounds; round += 1) await drain();
-    // All of them are still there, dead, before the one that is wanted. They cost their share of the index, many to a
-    // page; a visit to each row would be a page and more for each.
+    // All of them are still in the index as dead entries, before the job that is wanted. Many fit on a page of the index.
+    // Visiting each row would be at least one page for each.
     const pages = await pagesOfClaim();
     expect(pages).toBeLessThan(0.15 * rounds * batch);
     await pinning.query("COMMIT");
-    // Once it has ended they can go, as soon as nobody else on this server needs them.
+    // When the old transaction has ended, they can be removed as soon as no other transaction of the server needs them.
     const isCleanedUp = async (): Promise<boolean> => {
       await pool.query(`VACUUM ${schema}.job`);
       return (await pagesOfClaim()) < 60;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Kit, openKit } from "../testing/kit.ts";
 import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 
-// A server that nobody else writes to: its log tells what a job has cost.
+// A server that nobody else writes to: the size of its write-ahead log shows what a job costs.
 let server: PostgresServer;
 let kit: Kit;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ const bytesSince = async (before: string): Promise<number> =>
   )[0]!.bytes;
 
 it("a large input is not written again when its job is claimed, renewed and completed", async () => {
-  // What does not compress, or the test would say nothing.
+  // It must not be compressible, or the test would prove nothing.
   const input = JSON.stringify(Array.from({ length: 14_000 }, () => randomUUID()));
   expect(input.length).toBeGreaterThan(500_000);
   const { stateAdapter } = kit;

@@ -76,7 +76,7 @@ describe("pruning a page of a large table", () => {
   );
 });
 
-it("a job that comes to wait for a tree that is being pruned keeps it", async () => {
+it("a tree that a job begins to wait for while it is being pruned is kept", async () => {
   const url = inject("postgres18Url");
   const fixture = await createPgFixture(url);
   const pool = new pg.Pool({ connectionString: url, max: 2 });
@@ -88,7 +88,7 @@ it("a job that comes to wait for a tree that is being pruned keeps it", async ()
     const stateProvider: PgStateProvider<object, object> = {
       ...provider,
       executeSql: async (ctx, statement) => {
-        // The page has been read, the tree is not locked yet.
+        // The page has been read, and the tree is not locked yet.
         if (!added && statement.sql.includes("FOR UPDATE SKIP LOCKED")) {
           added = true;
           await fixture.adapter.runInTransaction(async (own) => {

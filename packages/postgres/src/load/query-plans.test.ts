@@ -38,9 +38,9 @@ describe("a claim never takes more than it was asked for", () => {
   );
 });
 
-// Some levels of a few indexes, and the rows themselves. A table scan would be tens of thousands.
+// Some levels of a few indexes, and the rows themselves. A table scan would read tens of thousands.
 const mostPagesPerJob = 60;
-// To learn which types there are, a claim of all types visits one row of each, some pages down the index.
+// A claim of all types visits one row of each type, some pages down the index, to find out which types there are.
 const manyLanes = 6;
 const farAway = Date.parse("2100-01-01");
 
@@ -55,7 +55,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     { queue: "urgent", typeNames: ["work", "play"], limit: 5 },
   ];
 
-  /** The statements of the call that touch more pages than work on so few jobs can need. */
+  /** The statements of the call that touch more pages than so few jobs can need. */
   const expensive = async (call: () => Promise<unknown>, jobs = 1): Promise<StatementPages[]> => {
     const counted = await counter.countPages(call);
     expect(counted).not.toEqual([]);
@@ -64,7 +64,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
 
   const whole: ClaimRequest[] = [{ queue: "urgent", typeNames: null, limit: 5 }];
 
-  /** One round of everything that a worker asks for again and again. */
+  /** One round of all that a worker does again and again. */
   const round = async (): Promise<void> => {
     const oneType = await takeOne(undefined);
     await adapter.renewLeases({
@@ -87,11 +87,11 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     const provider = createPgPoolProvider({ pool });
     counter = createPageCounter(provider as never, pool);
     adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
-    // Not at a moment of its own choosing.
+    // Autovacuum must not run at a random moment.
     await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);
-    // After five times PostgreSQL settles on a plan for any parameters.
+    // After five executions PostgreSQL uses a generic plan.
     for (let time = 0; time < 8; time += 1) await round();
-    // Ready ones of types that nobody here asks for; and, of a type that is asked for, more important ones for later.
+    // Ready jobs of types that nobody asks for; and, of a type that is asked for, jobs of higher priority for later.
     await pool.query(`DELETE FROM ${schema}.job`);
     const foreign = Array.from({ length: 50 }, (_, n) => newJob({ typeName: `foreign-${n}`, priority: 9 }));
     const deferred = Array.from({ length: 50 }, () => newJob({ priority: 9, schedule: { at: farAway } }));
@@ -104,7 +104,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     await dropSchema(inject("postgres18Url"), schema);
   });
 
-  it("foreign and deferred jobs do not stand in the way of a claim", async () => {
+  it("a claim does not read through jobs of other types and jobs for later", async () => {
     await adapter.createJobs({ jobs: [newJob()] });
     let claimed: StateJob[] = [];
     const found = await expensive(async () => {
@@ -112,12 +112,12 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     });
     expect(claimed).toHaveLength(1);
     expect(found).toEqual([]);
-    // Nor when there is nothing to be had at all.
+    // Nor when there is nothing to claim.
     expect(await expensive(() => claim(adapter, { limit: 5 }))).toEqual([]);
     expect(await expensive(() => adapter.nextRunnableIn({ requests: several }))).toEqual([]);
   });
 
-  it("nor in the way of one that asks for many types, or for all", async () => {
+  it("nor does one that asks for many types, or for all", async () => {
     await adapter.createJobs({ jobs: [newJob({ typeName: "rest" }), newJob({ queue: "urgent" })] });
     let claimed: StateJob[] = [];
     const found = await expensive(async () => {
@@ -136,8 +136,8 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     expect(await expensive(() => claim(adapter, { limit: 5, requests: several }))).toEqual([]);
   });
 
-  it("and once the table has been analysed, so does all the rest", async () => {
-    // As autovacuum does at its next round: by count of rows, not by their share of the table.
+  it("once the table has been analysed, so do all other calls", async () => {
+    // As autovacuum does at its next round, after a number of changed rows and not after a share of the table.
     const [row] = (await pool.query(`SELECT reloptions FROM pg_class WHERE oid = '${schema}.job'::regclass`))
       .rows;
     expect((row as { reloptions: string[] }).reloptions).toContain("autovacuum_analyze_threshold=5000");
@@ -154,7 +154,7 @@ describe("a table through which many jobs have gone since it was last vacuumed",
     await dropSchema(inject("postgres18Url"), schema);
   });
 
-  it("what they left in the indexes is passed over once, not at every claim", async () => {
+  it("their dead entries in the indexes are read once, not at every claim", async () => {
     const counter = createPageCounter(createPgPoolProvider({ pool }) as never, pool);
     const adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
     await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);
@@ -166,7 +166,7 @@ describe("a table through which many jobs have gone since it was last vacuumed",
     await adapter.createJobs({ jobs: [newJob(), newJob()] });
     await claim(adapter, { limit: 1 });
     const [counted] = await counter.countPages(() => claim(adapter, { limit: 1 }));
-    // The leaves of the indexes alone; with the rows behind their entries there would be hundreds more.
+    // These are the leaves of the indexes. With the rows of the entries there would be hundreds more.
     expect(counted!.pages).toBeLessThan(200);
   }, 60_000);
 });

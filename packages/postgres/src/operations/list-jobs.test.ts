@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
 import { newJob } from "../testing/test-jobs.ts";
 
-/** As Leasehold makes them. */
+/** An id as Leasehold makes them. */
 const idAt = (ms: number, n: number): string => {
   const hex = ms.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7${n.toString(16).padStart(3, "0")}-8000-000000000000`;
@@ -94,7 +94,7 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     );
   });
 
-  it("finds a rare job in pages of which some are empty, each after a bounded look", async () => {
+  it("finds a rare job in pages, some of them empty, each of which reads a bounded number of jobs", async () => {
     expect(await rowsRead(() => list({ typeNames: ["rare"] }))).toBeLessThan(60_000);
     const { jobs, calls } = await listAll({ typeNames: ["rare"] }, "newest", 50);
     expect(jobs.map(({ createdAt }) => createdAt)).toEqual([begin]);
@@ -102,7 +102,7 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     expect((await listAll({ typeNames: ["none"] }, "oldest", 50)).jobs).toEqual([]);
   });
 
-  it("finds a job by its type and deduplication key without passing the others", async () => {
+  it("finds a job by its type and deduplication key without reading the others", async () => {
     const deduplication = { key: "order 7", scope: "unfinished", windowMs: null } as const;
     const job = newJob({ id: idAt(begin + 50, 0), deduplication });
     await fixture.adapter.createJobs({ jobs: [job], now: begin + 50 });
@@ -127,7 +127,7 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     expect((await listAll(filter, "newest", 13)).jobs).toEqual(jobs.toReversed());
   });
 
-  it("goes by the time of creation as soon as there is an id of another kind", async () => {
+  it("uses the time of creation as soon as there is an id of another kind", async () => {
     const foreign = newJob({ id: `f${randomUUID().slice(1)}` });
     await fixture.adapter.createJobs({ jobs: [foreign], now: begin + 5 });
     const { jobs } = await list({ createdBefore: begin + 8 }, 4);

@@ -1,4 +1,5 @@
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { InvalidOptionError } from "leasehold/adapter";
+import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow } from "../provider.ts";
 import type { CallbackArgument } from "./callback-argument.ts";
 import { ignorePoolErrors, type PgPoolEvents } from "./pool-errors.ts";
@@ -56,11 +57,10 @@ const isPool = (client: unknown): client is PgPoolEvents => {
 export const createDrizzleProvider = <TDb extends DrizzleLike>(
   options: DrizzleProviderOptions<TDb>,
 ): PgStateProvider<DrizzleContext<DrizzleTransactionOf<TDb>>, DrizzleContext<TDb>> => {
-  const { db, prepareStatements = true } = requireOptions<keyof DrizzleProviderOptions<TDb>>(
-    options,
-    "createDrizzleProvider",
-    { db: true, prepareStatements: true },
-  ) as DrizzleProviderOptions<TDb>;
+  const { db, prepareStatements = true } = readKnownOptions(options, "createDrizzleProvider", {
+    db: true,
+    prepareStatements: true,
+  });
   type Context = DrizzleContext<DrizzleTransactionOf<TDb>>;
   if (typeof db?.transaction !== "function" || typeof db.execute !== "function") {
     throw new InvalidOptionError("db", "must be what drizzle() returns", typeof db);

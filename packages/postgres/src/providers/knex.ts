@@ -1,4 +1,5 @@
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { InvalidOptionError } from "leasehold/adapter";
+import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow } from "../provider.ts";
 import type { CallbackArgument } from "./callback-argument.ts";
 
@@ -47,11 +48,10 @@ interface Transaction {
 export const createKnexProvider = <TKnex extends KnexLike>(
   options: KnexProviderOptions<TKnex>,
 ): PgStateProvider<KnexContext<KnexTransactionOf<TKnex>>, KnexContext<TKnex>> => {
-  const { knex, prepareStatements = true } = requireOptions<keyof KnexProviderOptions<TKnex>>(
-    options,
-    "createKnexProvider",
-    { knex: true, prepareStatements: true },
-  ) as KnexProviderOptions<TKnex>;
+  const { knex, prepareStatements = true } = readKnownOptions(options, "createKnexProvider", {
+    knex: true,
+    prepareStatements: true,
+  });
   type TTrx = KnexTransactionOf<TKnex>;
   if (typeof (knex as Partial<KnexLike> | undefined)?.transaction !== "function") {
     throw new InvalidOptionError("knex", "must be what knex() returns", typeof knex);

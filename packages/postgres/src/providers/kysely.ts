@@ -1,5 +1,6 @@
 import { CompiledQuery } from "kysely";
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { InvalidOptionError } from "leasehold/adapter";
+import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow } from "../provider.ts";
 import type { CallbackArgument } from "./callback-argument.ts";
 
@@ -42,9 +43,9 @@ interface Builder<TTrx> {
 export const createKyselyProvider = <TDb extends KyselyLike>(
   options: KyselyProviderOptions<TDb>,
 ): PgStateProvider<KyselyContext<KyselyTransactionOf<TDb>>, KyselyContext<TDb>> => {
-  const { db } = requireOptions<keyof KyselyProviderOptions<TDb>>(options, "createKyselyProvider", {
+  const { db } = readKnownOptions(options, "createKyselyProvider", {
     db: true,
-  }) as KyselyProviderOptions<TDb>;
+  });
   type TTrx = KyselyTransactionOf<TDb>;
   if (typeof db?.transaction !== "function" || typeof db.connection !== "function") {
     throw new InvalidOptionError("db", "must be a Kysely", typeof db);

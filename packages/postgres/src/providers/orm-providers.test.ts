@@ -72,7 +72,7 @@ describe.each([
   ["ignorePoolErrors", (pool: pg.Pool) => ignorePoolErrors(pool)],
   ["the provider for Drizzle", (pool: pg.Pool) => void createDrizzleProvider({ db: drizzle(pool) })],
 ])("%s", (_name, protect) => {
-  it("lets the process outlive a connection that is lost while it is lent out", async () => {
+  it("keeps the process alive when a connection in use is lost", async () => {
     const pool = new pg.Pool({ connectionString: url() });
     for (let again = 0; again < 3; again += 1) protect(pool);
     expect(pool.listenerCount("error")).toBe(1);

@@ -30,7 +30,7 @@ describe("createPgPoolProvider", () => {
       expect(await provider.isInTransaction(other)).toBe(false);
   });
 
-  it("gives nobody the client of a handler that was given up on and may go on", async () => {
+  it("does not reuse the client of a handler that timed out and may still use it", async () => {
     let kept: pg.PoolClient | undefined;
     const givenUp = provider.runInTransaction(async ({ client }) => {
       kept = client;
@@ -38,7 +38,7 @@ describe("createPgPoolProvider", () => {
     });
     await expect(givenUp).rejects.toThrow(JobAttemptEndedError);
     await expect(kept!.query("SELECT 1")).rejects.toThrow(/closed|queryable/u);
-    // Others go on with clients of their own.
+    // Others use other clients.
     await provider.runInTransaction(async ({ client }) => expect(client).not.toBe(kept));
   });
 
@@ -48,7 +48,7 @@ describe("createPgPoolProvider", () => {
     await client.query("BEGIN");
     expect(await provider.isInTransaction({ client })).toBe(true);
     await client.query("SELECT 1 / 0").catch(() => {});
-    // The state follows the error; by the second refusal it has arrived.
+    // The status arrives after the error; at the second refusal it is known.
     await client.query("SELECT 1").catch(() => {});
     expect(await provider.isInTransaction({ client })).toBe(false);
     await client.query("ROLLBACK");
@@ -75,14 +75,14 @@ describe("createPgPoolProvider", () => {
     }
   });
 
-  it("survives that the server ends a connection that is lent out, and gives the pool a new one", async () => {
+  it("survives that the server closes a connection in use, and the pool opens a new one", async () => {
     const useUntilEnded = async (ctx: PgContext<pg.PoolClient>): Promise<unknown> => {
       const [row] = await provider.executeSql(ctx, select("SELECT pg_backend_pid() AS pid"));
       const gone = new Promise((resolve) => {
         ctx.client.once("end", resolve);
       });
       await pool.query("SELECT pg_terminate_backend($1)", [row!["pid"]]);
-      // Nothing is being asked at that moment: only an event tells of it.
+      // No query is running at that moment, so there is only an event.
       await gone;
       return provider.executeSql(ctx, select("SELECT 1 AS one"));
     };
@@ -94,7 +94,7 @@ describe("createPgPoolProvider", () => {
       ).toEqual([{ one: 1 }]);
   });
 
-  it("leaves nothing of its own on the clients it gives back", async () => {
+  it("leaves no listeners on the clients that it returns", async () => {
     const own = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
     const using = createPgPoolProvider({ pool: own });
     const listeners = async (): Promise<number> => {
@@ -112,7 +112,7 @@ describe("createPgPoolProvider", () => {
     await own.end();
   });
 
-  it("keeps statements with a name prepared, unless told not to", async () => {
+  it("prepares statements that have a name, unless that is turned off", async () => {
     const statement = { sql: "SELECT $1::int AS n", params: [7], name: "leasehold_provider_test" };
     const prepared = async (prepareStatements: boolean): Promise<number> => {
       const own = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });

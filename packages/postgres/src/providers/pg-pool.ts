@@ -1,10 +1,6 @@
-import {
-  InvalidOptionError,
-  JobAttemptEndedError,
-  requireOptions,
-  type TransactionOptions,
-} from "leasehold/adapter";
+import { InvalidOptionError, JobAttemptEndedError, type TransactionOptions } from "leasehold/adapter";
 import { TransactionRolledBackError } from "../errors.ts";
+import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
 
 /** What is used of a client of `pg`. */
@@ -64,11 +60,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 export const createPgPoolProvider = <TPool extends PgPoolLike>(
   options: PgPoolProviderOptions<TPool>,
 ): PgStateProvider<PgContext<PgClientOf<TPool>>, PgContext<PgClientOf<TPool>>> => {
-  const { pool, prepareStatements = true } = requireOptions<keyof PgPoolProviderOptions<TPool>>(
-    options,
-    "createPgPoolProvider",
-    { pool: true, prepareStatements: true },
-  ) as PgPoolProviderOptions<TPool>;
+  const { pool, prepareStatements = true } = readKnownOptions(options, "createPgPoolProvider", {
+    pool: true,
+    prepareStatements: true,
+  });
   type TClient = PgClientOf<TPool>;
   if (!isObject(pool) || typeof pool.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);

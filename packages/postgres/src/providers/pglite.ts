@@ -1,4 +1,5 @@
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { InvalidOptionError } from "leasehold/adapter";
+import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow } from "../provider.ts";
 import type { CallbackArgument } from "./callback-argument.ts";
 
@@ -27,9 +28,9 @@ export interface PGliteProviderOptions<TDb extends PGliteLike> {
 export const createPGliteProvider = <TDb extends PGliteLike>(
   options: PGliteProviderOptions<TDb>,
 ): PgStateProvider<PGliteContext<PGliteTransactionOf<TDb>>, PGliteContext<TDb>> => {
-  const { db } = requireOptions<keyof PGliteProviderOptions<TDb>>(options, "createPGliteProvider", {
+  const { db } = readKnownOptions(options, "createPGliteProvider", {
     db: true,
-  }) as PGliteProviderOptions<TDb>;
+  });
   if (typeof db?.transaction !== "function" || typeof db.query !== "function") {
     throw new InvalidOptionError("db", "must be a PGlite", typeof db);
   }

@@ -1,4 +1,5 @@
-import { InvalidOptionError, requireOptions, type TransactionOptions } from "leasehold/adapter";
+import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
+import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
 
 /** What is used of a transaction of `postgres`. */
@@ -48,11 +49,10 @@ export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransa
 export const createPostgresJsProvider = <TTransaction extends PostgresJsTransactionLike>(
   options: PostgresJsProviderOptions<TTransaction>,
 ): PgStateProvider<PostgresJsTransactionContext<TTransaction>, PostgresJsContext> => {
-  const { sql, prepareStatements = true } = requireOptions<keyof PostgresJsProviderOptions<TTransaction>>(
-    options,
-    "createPostgresJsProvider",
-    { sql: true, prepareStatements: true },
-  ) as PostgresJsProviderOptions<TTransaction>;
+  const { sql, prepareStatements = true } = readKnownOptions(options, "createPostgresJsProvider", {
+    sql: true,
+    prepareStatements: true,
+  });
   const given: unknown = sql;
   if (typeof given !== "function" || !("begin" in given)) {
     throw new InvalidOptionError("sql", "must be what postgres() returns", typeof given);

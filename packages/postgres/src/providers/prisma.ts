@@ -1,4 +1,5 @@
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { InvalidOptionError } from "leasehold/adapter";
+import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow } from "../provider.ts";
 import type { CallbackArgument } from "./callback-argument.ts";
 
@@ -35,11 +36,11 @@ export const createPrismaProvider = <TClient extends PrismaLike>(
     prisma,
     maxWaitMs = 10_000,
     timeoutMs = 30_000,
-  } = requireOptions<keyof PrismaProviderOptions<TClient>>(options, "createPrismaProvider", {
+  } = readKnownOptions(options, "createPrismaProvider", {
     prisma: true,
     maxWaitMs: true,
     timeoutMs: true,
-  }) as PrismaProviderOptions<TClient>;
+  });
   type TTransaction = PrismaTransactionOf<TClient>;
   if (typeof prisma?.$transaction !== "function" || typeof prisma.$queryRawUnsafe !== "function") {
     throw new InvalidOptionError("prisma", "must be a PrismaClient", typeof prisma);

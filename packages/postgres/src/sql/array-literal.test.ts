@@ -13,7 +13,7 @@ describe("arrayLiteral", () => {
   };
 
   it("is read by PostgreSQL as what was written, whatever the texts", async () => {
-    // PostgreSQL has no text with NUL, and none that is not valid Unicode; both are refused before they get here.
+    // PostgreSQL stores neither NUL nor invalid Unicode. Both are refused before they get here.
     const text = fc.string({ unit: "grapheme" }).filter((value) => !value.includes("\0"));
     const pieces = fc.constantFrom('"', "\\", "{", "}", ",", " ", "NULL", "null", "\n", "'", "");
     const value = fc.option(
@@ -30,7 +30,7 @@ describe("arrayLiteral", () => {
     );
   });
 
-  it("tells the word NULL from nothing at all", async () => {
+  it("distinguishes the word NULL from null", async () => {
     expect(await asTexts(["NULL", "null", null, ""])).toEqual(["NULL", "null", null, ""]);
   });
 

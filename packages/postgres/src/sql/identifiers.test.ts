@@ -47,7 +47,7 @@ const hostileNames: readonly unknown[] = [
   12n,
 ];
 
-/** Fails as soon as anything is asked of the server. */
+/** A provider that fails at any statement. */
 const untouchable = (): never => {
   throw new Error("Something was sent.");
 };
@@ -92,7 +92,7 @@ describe("names that come from outside", () => {
     }
   });
 
-  it.each(["a", "_", "leasehold_2", "a".repeat(31), "select", "user"])("%s is a good one", async (schema) => {
+  it.each(["a", "_", "leasehold_2", "a".repeat(31), "select", "user"])("%s is allowed", async (schema) => {
     await expect(createPgStateAdapter({ stateProvider, schema, migrate: false })).resolves.toBeDefined();
   });
 });

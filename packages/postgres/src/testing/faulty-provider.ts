@@ -6,7 +6,7 @@ export interface FaultyProvider {
   readonly calls: number;
 }
 
-/** Asks before each call of the provider that goes to the server, counted from 1, what is to become of it. */
+/** Runs `before` ahead of each call of the provider that goes to the server. Calls are counted from 1. */
 export const createFaultyProvider = (
   provider: PgStateProvider<object, object>,
   before: (call: number) => Promise<void> | void,

@@ -12,10 +12,11 @@ import { createPgPoolProvider, type PgContext } from "../providers/pg-pool.ts";
 import { createPostgresJsProvider } from "../providers/postgres-js.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { newSchemaName } from "./fixtures.ts";
+import { until } from "./until.ts";
 
 export type Driver = "pg" | "postgres";
 
-/** What the user's own writes look like, whichever driver the transaction belongs to. */
+/** Writes something in a transaction of Leasehold, with the driver that the transaction belongs to. */
 export type Write = (sql: string, params: readonly string[]) => Promise<unknown>;
 
 export interface JobTypes {
@@ -23,9 +24,9 @@ export interface JobTypes {
 }
 
 export interface KitOptions {
-  /** Where the jobs go through; a proxy, for instance. */
+  /** What Leasehold connects to: the server, or a proxy. */
   readonly url: string;
-  /** The server itself, for looking and for cleaning up. Default: the same. */
+  /** The server itself, for assertions and for cleaning up. Default: the same. */
   readonly directUrl?: string;
   readonly driver?: Driver;
   readonly schema?: string;
@@ -34,11 +35,11 @@ export interface KitOptions {
     "storeDeadlineMs" | "storeRetry" | "notifyAdapter" | "runtime"
   >;
   readonly connections?: number;
-  /** How long `pg` waits for an answer before it gives a connection up. */
+  /** How long `pg` waits for an answer before it closes a connection. */
   readonly queryTimeoutMs?: number;
-  /** Off where a proxy has to recognise statements: a prepared one is only named. Default: true. */
+  /** Must be off if a proxy has to recognise statements: a prepared statement travels only as its name. Default: true. */
   readonly prepareStatements?: boolean;
-  /** Stands between the adapter and the driver. */
+  /** Wraps the provider that the adapter gets. */
   readonly wrapProvider?: (provider: PgStateProvider<object, object>) => PgStateProvider<object, object>;
 }
 
@@ -52,14 +53,18 @@ export interface Kit {
   readonly leasehold: Leasehold<JobTypes, PgStateAdapter>;
   readonly stateAdapter: PgStateAdapter;
   readonly schema: string;
-  /** Writes of the user's own in a transaction of Leasehold's. */
+  /** Writes in a transaction of Leasehold, as a user would. */
   writeIn(ctx: object): Write;
-  /** The events that are worth a line in the log, by name. */
+  /** The events that were logged, by name. */
   readonly seen: { readonly [TName in keyof LeaseholdEvents]?: readonly LeaseholdEvents[TName][] };
-  /** Asks the server itself; `$schema` stands for the schema. */
+  /** Queries the server directly. `$schema` is replaced by the schema. */
   rows<T>(sql: string, params?: readonly unknown[]): Promise<T[]>;
   /** How many jobs there are in each status. */
   statuses(): Promise<Record<string, number>>;
+  /** Starts so many jobs of type `work`, with the inputs `{ n: 0 }`, `{ n: 1 }` and so on. */
+  start(count: number): Promise<unknown>;
+  /** Waits until so many jobs have completed. */
+  allCompleted(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -91,7 +96,7 @@ const openDriver = ({
     max: connections,
     prepare: prepareStatements,
     onnotice: () => {},
-    // As the provider advises.
+    // As the documentation of the provider says.
     fetch_types: false,
     backoff: () => 0.2,
   });
@@ -107,8 +112,8 @@ const openDriver = ({
 };
 
 /**
- * Leasehold in a schema of its own, reached through whatever is to break, with a table `ledger` of the user's beside it
- * that is read directly: it tells what really happened.
+ * Leasehold in its own schema, reached through whatever is to fail. The schema also has a table `ledger`, in which handlers
+ * write. It is read directly, and shows what really happened.
  */
 export const openKit = async (options: KitOptions): Promise<Kit> => {
   const { url, directUrl = url, schema = newSchemaName() } = options;
@@ -136,6 +141,13 @@ export const openKit = async (options: KitOptions): Promise<Kit> => {
     return result.rows as never[];
   };
 
+  const statuses: Kit["statuses"] = async () => {
+    const counts = await rows<{ status: string; count: number }>(
+      "SELECT status, count(*)::int AS count FROM $schema.job GROUP BY status",
+    );
+    return Object.fromEntries(counts.map(({ status, count }) => [status, count]));
+  };
+
   return {
     leasehold,
     stateAdapter,
@@ -143,12 +155,13 @@ export const openKit = async (options: KitOptions): Promise<Kit> => {
     writeIn,
     seen,
     rows,
-    statuses: async () => {
-      const counts = await rows<{ status: string; count: number }>(
-        "SELECT status, count(*)::int AS count FROM $schema.job GROUP BY status",
-      );
-      return Object.fromEntries(counts.map(({ status, count }) => [status, count]));
-    },
+    statuses,
+    start: (count) =>
+      leasehold.startJobSequences({
+        sequences: Array.from({ length: count }, (_, n) => ({ typeName: "work" as const, input: { n } })),
+      }),
+    allCompleted: (count) =>
+      until(async () => (await statuses())["completed"] === count, `${count} jobs have completed`),
     close: async () => {
       await stateAdapter.close();
       await end();

@@ -1,8 +1,8 @@
 import type pg from "pg";
 
 /**
- * Copies every job of the schema as often as told, each copy with an id of its own: a large table in seconds, whatever
- * its columns are. The jobs must be first jobs of their sequences, without blockers or keys.
+ * Copies every job of the schema so many times, each copy with a new id: a large table in seconds, whatever its columns
+ * are. The jobs must be first jobs of their sequences, without blockers or keys.
  */
 export const multiplyJobs = async (pool: pg.Pool, schema: string, copies: number): Promise<void> => {
   const { rows } = await pool.query<{ name: string }>(

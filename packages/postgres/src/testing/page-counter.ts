@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
 
-/** A provider on one connection that tells how many pages its statements touch. */
+/** A provider on one connection that counts the pages its statements touch. */
 export interface PageCounter {
   readonly provider: PgStateProvider<object, object>;
   /** How many pages each prepared statement of the call touches, by the plan that it has by now. */

@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 /** Decides on what a client sends, read as text. */
 export type RequestMatch = (request: string) => boolean;
 
-/** Stands between a client and a server, and loses what it is told to lose. */
+/** A proxy between a client and a server that loses requests or replies on demand. */
 export interface TcpProxy {
   readonly port: number;
   /** The server's address with this port instead. */
@@ -12,7 +12,7 @@ export interface TcpProxy {
   readonly connections: number;
   /** Resets every connection. */
   cut(): void;
-  /** From now on nothing passes, in either direction, and nobody is told: the other end is simply gone. */
+  /** From now on nothing passes in either direction, and no connection is closed: the other end has silently disappeared. */
   blackHole(): void;
   /** Connections made from now on pass again. Those in the black hole stay there. */
   heal(): void;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Looks again and again until the condition holds; far more patient than any working system needs. */
+/** Polls until the condition holds. The default timeout is far longer than a working system needs. */
 export const until = async (
   condition: () => boolean | Promise<boolean>,
   what: string,
