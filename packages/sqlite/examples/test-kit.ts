@@ -1,4 +1,4 @@
-// Testing a handler that writes to the database: real tables, in memory, in a time of their own.
+// Tests a handler that writes to the database: real tables in memory, and a clock of the test.
 import { defineUnionJobTypes, type Leasehold } from "leasehold";
 import type { SqliteStateAdapter } from "@leasehold/sqlite";
 // #region kit

@@ -1,5 +1,5 @@
-// How much of a bare SQLite loop's speed is left with everything Leasehold does. Both run here, on the same machine, with
-// the same driver, settings and batch size; only the ratio travels.
+// Compares Leasehold with a bare SQLite loop. Both run on the same machine, with the same driver, settings and batch size:
+// compare the ratios with those of another machine, not the rates.
 //
 //   npm run build && node packages/sqlite/scripts/bench.mjs [--jobs 50000] [--batch 100,500] [--ballast 500000] [--driver libsql]
 import { randomUUID } from "node:crypto";
@@ -35,7 +35,7 @@ const openBare = (driver, file) => {
   return db;
 };
 
-/** What one would write by hand: a narrow table, one index, a token for the batch. */
+/** A queue written by hand: a narrow table, one index, a token for each batch. */
 const runBare = (driver, jobs, batch) =>
   inFolder(async (file) => {
     const db = openBare(driver, file);
@@ -175,7 +175,7 @@ const medianOf = (runs) =>
 
 const repeat = async (repetitions, ...contenders) => {
   const runs = contenders.map(() => []);
-  // In turns, so that whatever else the machine does falls on all of them.
+  // Alternating, so that other load on the machine affects all of them.
   for (let repetition = 0; repetition < repetitions; repetition += 1) {
     for (const [index, run] of contenders.entries()) runs[index].push(await run());
   }

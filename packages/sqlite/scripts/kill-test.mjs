@@ -1,4 +1,4 @@
-// Kills worker and producer processes at random moments, and looks each time whether the file still opens and whatever was
+// Kills worker and producer processes at random moments, and checks each time that the file opens and that everything
 // acknowledged is still there.
 //
 //   npm run build && node packages/sqlite/scripts/kill-test.mjs [kills, default 50] [jobs per kill, default 5000] [driver]

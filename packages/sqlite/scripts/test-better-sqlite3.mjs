@@ -18,7 +18,7 @@ const run = (command, args, options) => {
   if (status !== 0) throw new Error(`${command} ended with ${status}.`);
 };
 
-// Tests find the driver through an alias of vitest's, the processes they start through a hook of Node's.
+// Tests find the driver by an alias of vitest, and the processes that they start by a loader hook of Node.
 const config = `export default {
   ssr: { resolve: { conditions: ["@leasehold/source"] } },
   resolve: { alias: { "better-sqlite3": ${JSON.stringify(entry)} } },

@@ -10,7 +10,7 @@ const dedent = (lines: readonly string[]): string[] => {
   return lines.map((line) => line.slice(Math.min(...indents)));
 };
 
-/** The lines between `// #region name` and the next `// #endregion`; several of one name stand below each other. */
+/** The lines between `// #region name` and the next `// #endregion`; several of one name are joined. */
 const readRegion = (file: string, region: string): string => {
   const lines = read(file).split("\n");
   const pieces = lines.flatMap((line, start) => {

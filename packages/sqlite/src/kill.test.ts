@@ -9,7 +9,7 @@ import { createTestStore, testDriver, type TestStore } from "./testing/store.ts"
 const kills = Number(process.env["LEASEHOLD_SQLITE_KILLS"] ?? 3);
 const jobsPerKill = Number(process.env["LEASEHOLD_SQLITE_KILL_JOBS"] ?? 400);
 
-// By one worker at a time: 20 at work, and 80 fetched in advance.
+// By one worker at a time: 20 running, and 80 prefetched.
 const mostHeld = 100;
 const leaseMs = 300;
 
@@ -82,7 +82,7 @@ it(
       worker.kill();
       await worker.exited;
       await assertIntact();
-      // What the worker had to say in its last moment may not have arrived.
+      // The last messages of the worker may not have arrived.
       completed = (await adapter.countJobs({ filter: { statuses: ["completed"] } }))[0]?.count ?? 0;
     }
 

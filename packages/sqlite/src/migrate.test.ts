@@ -33,7 +33,7 @@ describe("migrations", () => {
     await expect(`${(await readSchema()).join(";\n\n")};\n`).toMatchFileSnapshot("./schema-snapshot.sql");
   });
 
-  it("can be looked at before they are run", async () => {
+  it("can be inspected before they are run", async () => {
     const adapter = await open({ migrate: false });
     const before = await adapter.migrationStatus();
     expect(before.applied).toEqual([]);
@@ -79,7 +79,7 @@ describe("migrations", () => {
     }
   });
 
-  it("take over jobs that the first version has stored", async () => {
+  it("keep jobs that the first version has stored", async () => {
     const database = await openRaw(file);
     for (const sql of createJobTables(nameTables("leasehold_"), "TEXT")) database.exec(sql);
     database.exec(
@@ -118,7 +118,7 @@ describe("migrations", () => {
     expect(await readSchema()).toEqual(["CREATE TABLE leasehold_job_blocker (mine TEXT)"]);
   });
 
-  it("use the type for ids that was asked for", async () => {
+  it("use the SQL type for ids that the options name", async () => {
     const adapter = await open({ idType: "VARCHAR(64)" });
     expect((await readSchema())[1]).toContain("id VARCHAR(64) NOT NULL UNIQUE");
     await adapter.createJobs({ jobs: [newJob({ id: "007" })] });

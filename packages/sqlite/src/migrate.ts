@@ -24,7 +24,7 @@ interface Migration extends AppliedMigration {
   readonly statements: (tables: Tables, idType: string) => readonly string[];
 }
 
-// Only ever added to, and only what an older version of this package can live with: during a deployment both run.
+// Append only. An older version of this package must work with the result: during a deployment both run.
 const migrations: readonly Migration[] = [
   { version: 1, name: "jobs", statements: createJobTables },
   { version: 2, name: "attempts", statements: addAttemptColumns },
@@ -32,9 +32,9 @@ const migrations: readonly Migration[] = [
 ];
 
 export interface Migrations {
-  /** What has been done and what is left; changes nothing. */
+  /** Which migrations are applied and which are pending. Changes nothing. */
   status(db: SqliteConnection): MigrationStatus;
-  /** Does what is left. Any number of processes may do so at once: the first does it, the others wait and find it done. */
+  /** Applies the pending ones. Several processes may do so at once: the first does it, the others wait and find it done. */
   migrate(): Promise<MigrationStatus>;
 }
 
@@ -83,7 +83,7 @@ export const createMigrations = ({ db, retryBusy, tables, idType, now }: Migrati
     migrate: async () => {
       const before = await retryBusy(() => status(db));
       if (before.pending.length === 0) return before;
-      // The lock that every write needs is the lock of the migration: whoever waited for it finds the work done.
+      // Migrations need no lock of their own: whoever has waited for the write lock finds the work done.
       await retryBusy(() => db.exec("BEGIN IMMEDIATE"));
       try {
         applyPending();

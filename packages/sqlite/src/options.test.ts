@@ -41,13 +41,13 @@ describe("options", () => {
     expect((error as InvalidOptionError).option).toBe(option);
   });
 
-  it("takes the clock it is given", async () => {
+  it("uses the clock it is given", async () => {
     const { adapter, destroy } = await createTestStore({ clock: { now: () => 1_234 } });
     expect(await adapter.getTime()).toBe(1_234);
     await destroy();
   });
 
-  it("has jobs get the ids that its id generator makes", async () => {
+  it("gives new jobs the ids of its id generator", async () => {
     let last = 0;
     const { adapter, destroy } = await createTestStore({ idGenerator: () => `job-${(last += 1)}` });
     const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
@@ -56,7 +56,7 @@ describe("options", () => {
     await destroy();
   });
 
-  it("asks the user's own judgement of errors, besides its own", async () => {
+  it("asks the user which errors are transient, in addition to its own list", async () => {
     const { adapter, destroy } = await createTestStore({
       isTransientError: (error) => error instanceof RangeError,
     });

@@ -18,11 +18,11 @@ interface CommonOptions<TJobId extends string> {
   readonly idGenerator?: (() => TJobId) | undefined;
   /** How to wait for a lock that another process holds. */
   readonly connectionRetryConfig?: Partial<ConnectionRetryConfig> | undefined;
-  /** Names further errors after which a call may be made again. */
+  /** Says which other errors are transient, so that the call may be retried. */
   readonly isTransientError?: ((error: unknown) => boolean) | undefined;
-  /** Default: true, bring the tables up to date now. */
+  /** Whether to bring the tables up to date now. Default: true. */
   readonly migrate?: boolean | undefined;
-  /** From which size on the write-ahead log is cut back. Default: 32 MiB. */
+  /** The write-ahead log is truncated when it is larger than this. Default: 32 MiB. */
   readonly maxWalBytes?: number | undefined;
   /** The store's clock; the system's by default. */
   readonly clock?: Pick<Clock, "now"> | undefined;
@@ -36,7 +36,7 @@ export interface SqliteProviderOptions<
 }
 
 export interface SqliteFileOptions<TJobId extends string = string> extends CommonOptions<TJobId> {
-  /** The database's file, made if need be; `:memory:` for a database that is gone with the process. */
+  /** The database file, created if it does not exist. `:memory:` is a database that ends with the process. */
   readonly file: string;
   /** Default: `libsql`. */
   readonly driver?: SqliteDriver | undefined;
@@ -82,13 +82,13 @@ export const readRetryConfig = (value: Partial<ConnectionRetryConfig> | undefine
   };
 };
 
-// Twice the size at which SQLite cuts the log back by itself.
+// Well above the size at which SQLite itself starts the log over, about 4 MB.
 const defaultWalBytes = 32 * 1024 * 1024;
 
 export const readWalBytes = (value: unknown): number =>
   readNumber(value, "maxWalBytes", defaultWalBytes, 64 * 1024);
 
-/** Ids are text: a type of another affinity would turn "007" into 7. */
+/** Ids are text. A column type with another affinity would turn "007" into 7. */
 export const readIdType = (value: unknown): string => {
   if (value === undefined) return "TEXT";
   const isTextType =

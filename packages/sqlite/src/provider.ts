@@ -3,11 +3,11 @@ import type { SqliteConnection } from "./connection/connection.ts";
 import { applySafeSettings } from "./connection/settings.ts";
 
 /**
- * How the adapter gets at a database, and what it hands to your code. Make one of a driver's handle with
+ * How the adapter reaches a database, and what it passes to your code. Make one from a driver's handle with
  * `createBetterSqlite3StateProvider` or `createNodeSqliteStateProvider`, or write your own.
  */
 export interface SqliteStateProvider<TContext extends object = object> {
-  /** All writing goes through this one connection, the user's writes inside a transaction too. */
+  /** All writes use this one connection, including the user's writes inside a transaction. */
   readonly writer: SqliteConnection;
   /**
    * A second connection to the same database, for reads: they then see what is committed without waiting for an open

@@ -23,7 +23,7 @@ describe("a database in memory, with one connection for everything", () => {
     },
   );
 
-  it("lets reads wait for an open transaction, and says so to one that stands in it", async () => {
+  it("lets reads wait for an open transaction, and throws for a read inside that transaction", async () => {
     const adapter = await createSqliteStateAdapter({ file: ":memory:" });
     const job = newJob();
     const gate = createGate();
@@ -46,7 +46,7 @@ describe("a database in memory, with one connection for everything", () => {
 });
 
 describe("handles of the user's own", () => {
-  it("are given safe settings, handed to transactions, and left open", async () => {
+  it("get safe settings, are passed to transactions, and stay open", async () => {
     const folder = await createTestFolder();
     const database = new Database(join(folder, "jobs.db"));
     database.exec("PRAGMA synchronous = OFF");
@@ -67,7 +67,7 @@ describe("handles of the user's own", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("are left as they are if that is wished", async () => {
+  it("are left as they are with `settings: unchanged`", async () => {
     const folder = await createTestFolder();
     const database = new Database(join(folder, "jobs.db"));
     database.exec("PRAGMA synchronous = NORMAL");

@@ -30,7 +30,7 @@ interface Plan {
   readonly details: readonly string[];
 }
 
-/** How every statement so far is carried out. */
+/** The query plan of every statement so far. */
 const readPlans = (): Plan[] => {
   const database = new Database(file);
   const plans: Plan[] = [];
@@ -46,15 +46,15 @@ const readPlans = (): Plan[] => {
   return plans;
 };
 
-/** The steps of every statement so far that go through a whole table or sort one. */
+/** The steps of every statement so far that scan or sort a whole table. */
 const findScans = (): string[] => {
   const scans = new Set<string>();
   for (const { sql, details } of readPlans()) {
     for (const detail of details) {
-      // Of what another step hands over, row by row, until there are enough.
+      // Reads the rows of another step, one at a time, until there are enough.
       if (details.includes(detail.replace(/^SCAN /, "CO-ROUTINE "))) continue;
       const isScan = /^SCAN (?!.*VIRTUAL TABLE)(?!\(subquery|CONSTANT|s$)/.test(detail);
-      // In order through an index of just these is a walk, not a scan: it ends with the page.
+      // Goes through an index of just these in order, and ends with the page. That is not a scan.
       if (/USING (COVERING )?INDEX leasehold_job_(running|failed|created|pending|blocked)$/.test(detail))
         continue;
       if (isScan) scans.add(`${detail}: ${sql.replaceAll(/\s+/g, " ").slice(0, 120)}`);
@@ -134,7 +134,7 @@ it("neither does a listing, in order or narrowed down", async () => {
 
 it("jobs are found by the key and the type of their sequence, not in passing through all", async () => {
   const filter = { deduplicationKeys: ["a"], sequenceTypeNames: ["type"] };
-  // As if each of five keys had been used for many of a hundred thousand jobs.
+  // Statistics as if five keys had been used for a hundred thousand jobs.
   const database = new Database(file);
   database.exec(`ANALYZE; INSERT INTO sqlite_stat1 VALUES
     ('leasehold_job', 'leasehold_job_key', '100000 100000 20000 1'),

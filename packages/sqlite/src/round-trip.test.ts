@@ -68,7 +68,7 @@ describe("texts come back as they were", () => {
     );
   });
 
-  it("ids that look like numbers stay in the order they came", async () => {
+  it("ids that look like numbers keep their order", async () => {
     const ids = ["10", "9", "-1", "2", "x", "1"];
     await store.adapter.createJobs({ jobs: ids.map((id) => newJob({ id })), now: 1 });
     expect((await claimAll(store.adapter)).map(({ id }) => id)).toEqual(ids);

@@ -38,7 +38,7 @@ const driverRemedy = (
   return `reinstall it for this machine with \`npm install ${driver}\``;
 };
 
-/** The driver was asked for by name and cannot be loaded; `cause` has the reason. */
+/** The driver that the options name cannot be loaded. `cause` has the reason. */
 export class DriverUnavailableError extends LeaseholdError {
   readonly driver: string;
   constructor(driver: string, options: { readonly cause: unknown }) {
@@ -63,7 +63,7 @@ const resultCodes: Readonly<Record<string, number>> = {
   SQLITE_PROTOCOL: 15,
 };
 
-// Every one of them can pass: a lock, memory, a disk that is full or was away for a moment.
+// All of them are transient: a lock, memory, a disk that is full or was unavailable for a moment.
 const transientCodes = new Set(Object.values(resultCodes));
 
 interface DriverError {
@@ -72,7 +72,7 @@ interface DriverError {
   readonly errcode?: unknown;
 }
 
-/** The primary result code if the error is one of SQLite's own, 1 if it has none that matters here. */
+/** The primary result code of an error of SQLite, 1 for codes that do not matter here, undefined for other errors. */
 const resultCodeOf = (error: unknown): number | undefined => {
   if (!(error instanceof Error)) return undefined;
   const { code, errcode } = error as DriverError;

@@ -41,7 +41,7 @@ export interface SqliteStateAdapter<
   migrationStatus(): Promise<MigrationStatus>;
 }
 
-// An open transaction that never ends must not keep a process from stopping.
+// A transaction that never ends must not keep the process from stopping.
 const longestCloseWaitMs = 5_000;
 
 const noCheckpoints: AfterCommit = () => undefined;
@@ -113,7 +113,7 @@ export async function createSqliteStateAdapter(
   const operations = createOperations(tables);
 
   const close = async (): Promise<void> => {
-    // From inside a transaction there is no waiting for its end.
+    // A caller inside a transaction cannot wait for its end.
     const patience = new AbortController();
     const giveUp = sleep(transactions.isInside() ? 0 : longestCloseWaitMs, undefined, {
       signal: patience.signal,
@@ -143,7 +143,7 @@ export async function createSqliteStateAdapter(
     },
     isInTransaction: async (ctx) => transactions.has(ctx),
     isTransientError: (error) => isTransient(error) || isTransientToo?.(error) === true,
-    // Every transaction has the write lock from its beginning, so there is nobody to give way to.
+    // Every transaction has the write lock from its beginning, so none has to give way to another.
     isRolledBackForOthers: () => false,
     getTime: async (call = {}) => {
       assertUsable();

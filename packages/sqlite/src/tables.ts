@@ -1,6 +1,6 @@
 import { InvalidOptionError } from "leasehold/adapter";
 
-/** Quoted, ready to stand in SQL. The prefix is the only part that comes from outside, and it is checked here. */
+/** Names for use in SQL, quoted. Only the prefix comes from outside, and it is checked here. */
 export interface Tables {
   readonly job: string;
   readonly blocker: string;
@@ -20,7 +20,7 @@ export interface Tables {
 const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
 
 export const nameTables = (prefix: string): Tables => {
-  // A regular expression's `$` also matches before a final newline in other languages; in JavaScript it does not.
+  // In JavaScript, `$` does not match before a final newline, as it does in some other languages.
   if (typeof prefix !== "string" || !validPrefix.test(prefix)) {
     throw new InvalidOptionError(
       "tablePrefix",
@@ -28,7 +28,7 @@ export const nameTables = (prefix: string): Tables => {
       prefix,
     );
   }
-  // SQLite keeps names that begin like this for itself.
+  // SQLite reserves names that begin like this.
   if (prefix.startsWith("sqlite_")) {
     throw new InvalidOptionError("tablePrefix", "must not begin with sqlite_", prefix);
   }

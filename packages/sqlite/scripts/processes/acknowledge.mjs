@@ -1,4 +1,4 @@
-// Starts jobs one after the other and says so after each, for a test that watches the system calls in between.
+// Starts jobs one after the other and prints a line after each, for a test that traces the system calls in between.
 import { writeSync } from "node:fs";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";

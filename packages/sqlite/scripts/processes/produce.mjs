@@ -7,7 +7,7 @@ import { createSqliteStateAdapter } from "@leasehold/sqlite";
 
 const { file, driver, jobs } = JSON.parse(process.argv[2]);
 const tell = (message) => process.send?.(message);
-// Without its parent it has no purpose.
+// Ends with its parent.
 process.on("disconnect", () => process.exit());
 
 const stateAdapter = await createSqliteStateAdapter({ file, driver });
@@ -19,7 +19,7 @@ const leasehold = await createLeasehold({
   },
 });
 
-// A job may be at work every time its worker is killed, and is to survive that.
+// A job may be running each time a worker is killed, and must survive that.
 const sequence = (input) => ({ typeName: "count", input, maxAttempts: 100 });
 const ways = [
   async (number) => [await leasehold.startJobSequence(sequence(number))],

@@ -1,4 +1,4 @@
-// A worker process of the tests: takes jobs from the file until it is told to stop, and tells its parent what it did.
+// A worker process of the tests: runs jobs from the file until it is asked to stop, and reports to its parent what it did.
 //
 //   fork("work.mjs", [JSON.stringify({ file, driver, log, leaseMs })])
 //
@@ -11,7 +11,7 @@ import { createSqliteStateAdapter } from "@leasehold/sqlite";
 const { file, driver, log, leaseMs = 30_000 } = JSON.parse(process.argv[2]);
 const note = (word, id) => appendFileSync(log, `${word} ${id}\n`);
 const tell = (message) => process.send?.(message);
-// Without its parent it has no purpose.
+// Ends with its parent.
 process.on("disconnect", () => process.exit());
 
 const stateAdapter = await createSqliteStateAdapter({ file, driver });

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isBusy, SqliteBusyError } from "../sqlite-error.ts";
 
-/** How to wait for a lock that another process holds. The waiting is done by timers: it does not block this process. */
+/** How to wait for a lock that another process holds. Timers do the waiting, so this process is not blocked. */
 export interface ConnectionRetryConfig {
   /** Default: 1. Doubles with every try. */
   readonly initialDelayMs: number;
   /** Default: 20. */
   readonly maxDelayMs: number;
-  /** Default: 8 000. After that the call rejects with `SqliteBusyError`, which core takes for transient. */
+  /** Default: 8 000. After that the call rejects with `SqliteBusyError`, which is a transient error. */
   readonly maxWaitMs: number;
 }
 
 export type BusyRetry = <T>(attempt: () => T) => Promise<T>;
 
-/** Makes the attempt again, with jitter, for as long as the database is locked by somebody else. */
+/** Retries with jitter for as long as another connection holds the lock. */
 export const createBusyRetry = ({
   initialDelayMs,
   maxDelayMs,

@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
 import type { SqliteConnection } from "./connection.ts";
 
-/** Keeps the write-ahead log from growing. To be told of every commit. */
+/** Keeps the write-ahead log from growing. To be called after every commit. */
 export type AfterCommit = () => void;
 
-// SQLite itself copies the log into the database every thousand pages and then writes it from the start again, as long as
-// no reader is in the way at that moment. This steps in when there was one too often.
+// SQLite copies the log into the database after every thousand pages, and then writes it from the start again. It cannot
+// start over while somebody reads, so under many readers the log grows. This checkpoint then waits for a gap between them.
 const commitsBetweenLooks = 64;
 const pauseAfterFailureMs = 1_000;
 
@@ -28,9 +28,9 @@ export const createCheckpoints = ({ db, file, maxWalBytes }: CheckpointsOptions)
     try {
       if (!isTooLarge() || db.first("PRAGMA wal_checkpoint(TRUNCATE)", [])?.[0] === 0) return;
     } catch {
-      // The commit has succeeded whatever becomes of this. A disk that is really broken shows at the next one.
+      // The commit has succeeded in any case. If the disk is broken, the next commit will fail.
     }
-    // Somebody still reads from the log. Trying again at once would only hold up everybody's writes.
+    // Somebody still reads from the log. Retrying at once would only delay all writes.
     notBefore = performance.now() + pauseAfterFailureMs;
   };
 };

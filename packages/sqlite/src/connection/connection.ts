@@ -26,7 +26,7 @@ export interface ConnectionDriver {
   close(): void;
 }
 
-// The adapter's own statements are about fifty; listings with filters make up the rest.
+// The adapter has about fifty statements of its own. The rest is for listings, whose text depends on the filter.
 const mostStatements = 200;
 
 /** Prepares each statement once. */
@@ -47,7 +47,7 @@ export const createConnection = (driver: ConnectionDriver): SqliteConnection => 
     try {
       return use(statement);
     } catch (error) {
-      // libsql reports the error of a statement's last run once more when it is run again.
+      // libsql throws the error of a statement's last run again at its next run, so the statement is prepared anew.
       statements.delete(sql);
       throw error;
     }

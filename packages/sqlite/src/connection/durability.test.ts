@@ -52,7 +52,7 @@ describe("acknowledged commits and the write-ahead log", () => {
     }
   });
 
-  it("a long read of somebody else's lets the log grow, and it shrinks when that has ended", async () => {
+  it("a long read on another connection lets the log grow, and it shrinks when the read has ended", async () => {
     const maxWalBytes = 200_000;
     const writer = await createTestStore({ file: store.file, maxWalBytes });
     others = [writer];
@@ -70,13 +70,13 @@ describe("acknowledged commits and the write-ahead log", () => {
     expect(grown).toBeGreaterThan(5 * maxWalBytes);
     reader.exec("COMMIT");
     reader.close();
-    // The next look at the log is at most so many commits, and so many milliseconds after a look in vain, away.
+    // The adapter looks at the log every so many commits, and pauses after a look that did not help.
     const deadline = performance.now() + 15_000;
     while (walBytes() >= grown && performance.now() < deadline) await write(16);
     expect(walBytes()).toBeLessThan(grown / 2);
   });
 
-  it("reads of the adapter's own never keep the log from starting over", async () => {
+  it("the adapter's own reads never keep the log from starting over", async () => {
     const { adapter, file } = store;
     await adapter.createJobs({ jobs: [newJob(), newJob()] });
     await adapter.listJobs({ filter: {}, order: "oldest", limit: 1, after: null });

@@ -31,17 +31,17 @@ describe("group commit", () => {
   it("writes of one turn share a transaction", async () => {
     const jobs = Array.from({ length: 20 }, () => newJob());
     await Promise.all(jobs.map((job) => adapter.createJobs({ jobs: [job] })));
-    // Not exactly one: on a machine that is busy a group may reach its limit of time.
+    // Not exactly one: on a busy machine a group may reach its time limit.
     expect(count("COMMIT")).toBeLessThan(jobs.length / 2);
     expect((await adapter.getJobs({ jobIds: jobs.map(({ id }) => id) })).every(Boolean)).toBe(true);
   });
 
-  it("a single write pays for no savepoint", async () => {
+  it("a single write needs no savepoint", async () => {
     await adapter.createJobs({ jobs: [newJob()] });
     expect(recording.statements.filter((sql) => sql.startsWith("SAVEPOINT"))).toEqual([]);
   });
 
-  it("one that is refused undoes nothing but itself", async () => {
+  it("a write that is refused undoes only itself", async () => {
     const [first, last] = [newJob(), newJob()];
     const taken = newJob({ id: first.id });
     const results = await Promise.allSettled(
@@ -53,7 +53,7 @@ describe("group commit", () => {
     expect(total).toEqual([4]);
   });
 
-  it("one whose error ends the whole transaction takes nobody with it", async () => {
+  it("when the error of one write ends the whole transaction, the others are retried", async () => {
     const [first, second, last] = [newJob(), newJob({ input: "break" }), newJob()];
     let broken = false;
     recording.onStatement = (sql, writer) => {
@@ -70,7 +70,7 @@ describe("group commit", () => {
     expect(await Promise.all([first, second, last].map(({ id }) => exists(id)))).toEqual([true, false, true]);
   });
 
-  it("a commit that fails is nobody's success", async () => {
+  it("when the commit fails, all writes fail", async () => {
     const jobs = [newJob(), newJob()];
     recording.onStatement = (sql) => {
       if (sql === "COMMIT") throw Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR" });
@@ -83,7 +83,7 @@ describe("group commit", () => {
     await Promise.all(jobs.map((job) => adapter.createJobs({ jobs: [job] })));
   });
 
-  it("goes on in another transaction when one would take too long", async () => {
+  it("continues in another transaction when one would take too long", async () => {
     let sharing = 0;
     recording.onStatement = (sql) => {
       if (!sql.startsWith("SAVEPOINT")) return;

@@ -3,26 +3,26 @@ import type { SqliteConnection } from "./connection.ts";
 import { rollBackAfter } from "./roll-back.ts";
 
 /**
- * Who may use the writing connection. A hold has it alone until it is released. Writes that meet in the same turn of
- * the event loop, or while the connection is taken, share one transaction and so one wait for the disk.
+ * The queue for the writing connection. Writes that arrive in the same turn of the event loop, or while the connection is
+ * in use, share one transaction and so one wait for the disk. A hold gets the connection for itself until it is released.
  *
  *   in order of arrival:   w w w H w w
  *   what happens:          [BEGIN w w w COMMIT] [H … release] [BEGIN w w COMMIT]
  */
 export interface WriteQueue {
-  /** Runs `action`, which must not wait for anything and may be run again, in a transaction. */
+  /** Runs `action` in a transaction. It must not wait for anything, and may run a second time. */
   write<T>(action: () => T): Promise<T>;
-  /** Resolves when the connection is the caller's, with what gives it back. */
+  /** Resolves when the caller has the connection, with the function that gives it back. */
   hold(): Promise<() => void>;
   isHeld(): boolean;
-  /** Refuses all that wait, and resolves when nobody uses the connection any more. */
+  /** Rejects everything in the queue, and resolves when nobody uses the connection any more. */
   end(reason: Error): Promise<void>;
 }
 
 interface Write {
   readonly kind: "write";
   readonly action: () => unknown;
-  /** One member of a group took the whole transaction with it; the others then try alone. */
+  /** Set when the error of another write has ended the shared transaction: this one is then retried alone. */
   alone: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -39,7 +39,7 @@ interface Done {
   readonly value: unknown;
 }
 
-// A longer transaction would keep other processes from writing, and this one from everything else.
+// A longer transaction would keep other processes from writing, and this process from doing anything else.
 const longestGroupMs = 10;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -60,7 +60,7 @@ export const createWriteQueue = ({ db, retryBusy, onCommit }: WriteQueueOptions)
 
   const take = (): void => {
     served += 1;
-    // Shifting one by one would cost a copy of the whole line each time.
+    // Array.shift would copy the whole queue each time.
     if (served === waiting.length || served > 1_000) {
       waiting = waiting.slice(served);
       served = 0;
@@ -74,7 +74,7 @@ export const createWriteQueue = ({ db, retryBusy, onCommit }: WriteQueueOptions)
     }
   };
 
-  /** Undoes one member of a group. False when its error has ended the whole transaction. */
+  /** Undoes one write of a group. False when its error has ended the whole transaction. */
   const undo = (): boolean => {
     try {
       db.exec("ROLLBACK TO leasehold_write; RELEASE leasehold_write");
@@ -84,7 +84,7 @@ export const createWriteQueue = ({ db, retryBusy, onCommit }: WriteQueueOptions)
     }
   };
 
-  /** Runs the writes that are first in line. Undefined when one that failed has taken the others with it. */
+  /** Runs the writes at the head of the queue. Undefined when the error of one has ended the transaction of all. */
   const runWrites = (): Done[] | undefined => {
     const done: Done[] = [];
     const deadline = performance.now() + longestGroupMs;
@@ -117,7 +117,7 @@ export const createWriteQueue = ({ db, retryBusy, onCommit }: WriteQueueOptions)
       rejectWrites(error);
       return;
     }
-    // From here to the end of the transaction nothing waits, so nobody can come in between.
+    // From here to the end of the transaction nothing waits, so no other code runs in between.
     const done = runWrites();
     if (done === undefined) {
       rollBackAfter(db);

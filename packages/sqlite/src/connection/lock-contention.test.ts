@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 describe("a transaction that reads first and writes later", () => {
-  it("fails at once, whatever the timeout, when it begins as SQLite does by default", async () => {
+  it("fails at once, whatever the timeout, with the default BEGIN of SQLite", async () => {
     const [one, two] = [await openRaw(store.file), await openRaw(store.file)];
     one.exec("PRAGMA busy_timeout = 5000");
     one.exec("BEGIN");
@@ -33,7 +33,7 @@ describe("a transaction that reads first and writes later", () => {
     const adapters = [store, ...others].map(({ adapter }) => adapter);
     const gate = createGate();
     let turns = 0;
-    // Each reads the number of jobs and then adds one that says it. Two that saw the same would say the same.
+    // Each reads the number of jobs, and then adds a job with this number as input. Lost updates would show as duplicates.
     const count = async (adapter: TestStore["adapter"]): Promise<void> =>
       adapter.runInTransaction(async (ctx) => {
         const [counted] = await adapter.countJobs({ filter: {}, ctx });
@@ -53,7 +53,7 @@ describe("a transaction that reads first and writes later", () => {
     expect(inputs).toEqual(Array.from({ length: 30 }, (_, index) => index));
   });
 
-  it("gives up with an error that core takes for transient when the lock is never released", async () => {
+  it("gives up with a transient error when the lock is never released", async () => {
     const other = await createTestStore({ file: store.file, connectionRetryConfig: { maxWaitMs: 50 } });
     others = [other];
     await store.adapter.runInTransaction(async () => {

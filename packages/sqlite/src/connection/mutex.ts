@@ -1,4 +1,4 @@
-/** Lets one holder in at a time, in the order of asking. */
+/** Has one holder at a time, in the order in which they ask. */
 export interface Mutex {
   acquire(): Promise<void>;
   release(): void;
@@ -13,7 +13,7 @@ export const createMutex = (): Mutex => {
       isHeld = true;
       return Promise.resolve();
     },
-    // Passes straight to the next in line, so that nobody slips in between.
+    // Goes directly to the next in the queue, so that nobody else can take it in between.
     release: () => {
       const next = waiting.shift();
       if (next === undefined) isHeld = false;

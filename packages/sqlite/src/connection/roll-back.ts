@@ -1,10 +1,10 @@
 import type { SqliteConnection } from "./connection.ts";
 
-/** Ends a transaction after an error. What is reported is that error: some already end the transaction themselves. */
+/** Ends a transaction after an error, which the caller reports. Some errors have ended the transaction already. */
 export const rollBackAfter = (db: SqliteConnection): void => {
   try {
     db.exec("ROLLBACK");
   } catch {
-    // There was none left to roll back.
+    // The error had already ended the transaction.
   }
 };

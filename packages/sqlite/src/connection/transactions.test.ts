@@ -64,7 +64,7 @@ describe("the user's own tables", () => {
     expect((await adapter.getJobs({ jobIds: [job!.id] }))[0]?.status).toBe("completed");
   });
 
-  it("an error of the database's spoils the transaction, even if it is caught", async () => {
+  it("a database error spoils the transaction, even if it is caught", async () => {
     const { adapter } = store;
     const [first, second] = [newJob(), newJob()];
     const transaction = adapter.runInTransaction(async (ctx) => {
@@ -94,7 +94,7 @@ describe("a call that would wait for its own transaction", () => {
     });
   });
 
-  it("throws from inside a savepoint and from a lent context, too", async () => {
+  it("throws inside a savepoint and inside provideContext too", async () => {
     const { adapter } = store;
     const attempt = (): Promise<void> =>
       expect(claimAll(adapter)).rejects.toBeInstanceOf(TransactionSelfDeadlockError);
@@ -149,7 +149,7 @@ it("an open transaction holds up the writes of others, in the order they came", 
 });
 
 describe("savepoints", () => {
-  it("that run side by side take turns", async () => {
+  it("that are opened at the same time run one after the other", async () => {
     const { adapter } = store;
     const [kept, undone] = [newJob(), newJob()];
     await adapter.runInTransaction(async (ctx) => {
@@ -175,7 +175,7 @@ describe("savepoints", () => {
     expect(result).toBe("innermost");
   });
 
-  it("that nobody waited for end with the transaction", async () => {
+  it("that nobody has awaited end with the transaction", async () => {
     const { adapter } = store;
     const job = newJob();
     const gate = createGate();

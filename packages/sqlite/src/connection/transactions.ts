@@ -6,12 +6,12 @@ import { createMutex, type Mutex } from "./mutex.ts";
 import { isSqliteError } from "../sqlite-error.ts";
 import type { WriteQueue } from "./group-commit.ts";
 
-/** Stands for one open transaction or savepoint; what it is in is known only to the adapter that made it. */
+/** Identifies an open transaction or savepoint. Only the adapter that made it knows what is in it. */
 export interface SqliteTransaction {
   readonly store: "sqlite";
 }
 
-/** What a transaction's context has besides what the provider gives. */
+/** What the context of a transaction has in addition to the provider's context. */
 export interface SqliteTransactionContext {
   readonly transaction: SqliteTransaction;
 }
@@ -20,9 +20,9 @@ export interface SqliteTransactionContext {
 interface Frame {
   readonly root: Frame | null;
   readonly parent: Frame | null;
-  /** Savepoints directly inside take writeQueue, as there is one connection. */
+  /** There is one connection, so savepoints directly inside run one after the other. */
   readonly savepoints: Mutex;
-  /** An error of the database's inside this transaction: what is left of it must not be committed. */
+  /** A database error inside this transaction: what is left of it must not be committed. */
   spoiledBy: unknown;
 }
 
@@ -32,14 +32,14 @@ export interface Transactions {
     parent: unknown,
     assertUsable: () => void,
   ): Promise<T>;
-  /** Has the connection alone, outside any transaction. */
+  /** Gives the callback the connection for itself, outside any transaction. */
   provide<T>(callback: () => Promise<T>, assertUsable: () => void): Promise<T>;
   /** Makes a store call inside the transaction of this context. */
   inside<T>(operation: string, ctx: unknown, action: () => T): T;
   has(ctx: unknown): boolean;
-  /** Whether the caller stands in what has the connection. */
+  /** Whether the caller runs inside what has the connection. */
   isInside(): boolean;
-  /** Throws when the caller stands in the open transaction, for which it would wait for ever. */
+  /** Throws when the caller runs inside the open transaction: it would wait for its own end. */
   assertNotInside(operation: string): void;
 }
 
@@ -58,13 +58,13 @@ export const createTransactions = ({
 }: TransactionsOptions): Transactions => {
   // From the transaction down to the innermost savepoint.
   const open: Frame[] = [];
-  // Whoever has the connection: the open transaction, or what stands in its place outside of one.
+  // Who has the connection: the open transaction, or a frame that stands for `provide`.
   let holder: Frame | null = null;
   const frames = new WeakMap<object, Frame>();
   // Which frame the running code was called from.
   const scope = new AsyncLocalStorage<Frame>();
 
-  // User code may have spread the context into another object, so a part of it identifies it, not the object itself.
+  // User code may have spread the context into another object. So one of its properties identifies it, not the object.
   const frameOf = (ctx: unknown): Frame | undefined => {
     if (typeof ctx !== "object" || ctx === null) return undefined;
     try {
@@ -73,7 +73,7 @@ export const createTransactions = ({
         typeof transaction === "object" && transaction !== null ? frames.get(transaction) : undefined;
       return frame !== undefined && open.includes(frame) ? frame : undefined;
     } catch {
-      // A foreign object with a getter that throws is just that: foreign.
+      // A getter threw: the object is not one of ours.
       return undefined;
     }
   };
@@ -116,7 +116,7 @@ export const createTransactions = ({
     else db.exec("ROLLBACK");
   };
 
-  /** After an error: what matters is that one, not that SQLite may have rolled back by itself already. */
+  /** After an error, which is the one to report. SQLite may have rolled back already. */
   const rollBackQuietly = (depth: number): void => {
     try {
       rollBack(depth);
@@ -126,7 +126,7 @@ export const createTransactions = ({
     }
   };
 
-  /** Ends the frame, and with it any savepoint in it that nobody waited for. */
+  /** Ends the frame, and with it any savepoint in it that nobody has awaited. */
   const end = (frame: Frame, outcome: "commit" | "rollback"): void => {
     const depth = open.indexOf(frame);
     if (depth < 0) {
@@ -174,13 +174,13 @@ export const createTransactions = ({
       return await work();
     } finally {
       holder = null;
-      // On Node 20 a storage in use slows down every promise of the process; the next transaction enables it again.
+      // On Node 20 an active storage slows down every promise of the process. The next transaction enables it again.
       scope.disable();
       release();
     }
   };
 
-  /** Where a savepoint inside `given` has to go: code that stands deeper already would wait for itself there. */
+  /** Where to open a savepoint inside `given`: in the innermost one that the caller runs in, or it would wait for itself. */
   const innermostFor = (given: Frame): Frame => {
     const here = scope.getStore();
     for (let frame = here ?? null; frame !== null; frame = frame.parent) {

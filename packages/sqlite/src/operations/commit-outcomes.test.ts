@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => store.destroy());
 
-// Most of a batch is written by one statement. What is not like the rest must come out as if it had been alone.
+// One statement writes most of a batch. An outcome that is different must have the same effect as on its own.
 describe("a batch with one that is different", () => {
   const deduplication = { key: "key", scope: "unfinished", windowMs: null } as const;
 
@@ -115,7 +115,7 @@ describe("a batch with one that is different", () => {
   });
 });
 
-// After a batch that did not fit, a while goes by before the one statement is tried again: so each of these comes first.
+// After a batch with a different outcome, the single statement is not tried for a while. So each of these comes first.
 describe("the first completion that a store gets", () => {
   const start = async (): Promise<StateJob> => {
     await store.adapter.createJobs({ jobs: [newJob()] });

@@ -27,7 +27,7 @@ const appliedAlone = (at: number): OutcomeResult => ({
   cascaded: nothing,
 });
 
-/** As much of a job as is needed to end its attempt. */
+/** The part of a job that is needed to end its attempt. */
 interface JobState extends LeaseState {
   readonly id: string;
   readonly seq: number;
@@ -97,7 +97,7 @@ export const prepareCommitOutcomes = (
     }
   };
 
-  /** One by one, since any of them may touch other jobs, or be about a job that an earlier one was about. */
+  /** One by one, since any of them may change other jobs, and two may be for the same job. */
   const commitInOrder = (
     db: SqliteConnection,
     outcomes: readonly JobOutcome[],
@@ -127,7 +127,7 @@ export const prepareCommitOutcomes = (
         ? dependants.unblockDependants(db, sequenceId, now)
         : nothing;
       const cascaded = outcome.kind === "fail" ? dependants.failDependants(db, sequenceId, now) : nothing;
-      // Any of the jobs this has touched may come later in the batch.
+      // Any of the jobs that this has changed may come later in the batch.
       states.clear();
       return { kind: "applied", at: now, unblocked, cascaded };
     };
@@ -146,7 +146,7 @@ export const prepareCommitOutcomes = (
     const areDifferentJobs = new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
     if (!areDifferentJobs || !plain.tryAll(db, candidates, now)) return commitInOrder(db, outcomes, now);
     if (candidates.length === outcomes.length) return outcomes.map(() => appliedAlone(now));
-    // Jobs that concern nobody else are not changed by what the others bring about.
+    // The plain ones have no dependants and no key, so nothing that the others do can change them.
     const others = commitInOrder(
       db,
       outcomes.filter((outcome) => !plain.isCandidate(outcome)),

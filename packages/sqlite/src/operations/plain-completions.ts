@@ -5,21 +5,21 @@ import type { Tables } from "../tables.ts";
 export type Completion = Extract<JobOutcome, { readonly kind: "complete" }>;
 
 /**
- * Most jobs end like this: complete, under a lease that holds, with nobody waiting for them and no deduplication key. A
- * whole batch of them is checked and written by one statement for each claim that it came from.
+ * How most jobs end: they complete under a valid lease, nothing waits for them, and they have no deduplication key. One
+ * statement for each claim checks and writes all of them.
  */
 export interface PlainCompletions {
   isCandidate(outcome: JobOutcome): outcome is Completion;
-  /** Writes those that are as described, each of another job. Whether that was all of them. */
+  /** Writes those that end in this way, each of a different job. Returns whether that was all of them. */
   write(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
   /** The same, but writes none unless it can write all. */
   tryAll(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
 }
 
-// Where jobs have keys or dependants, most batches do, and trying would be wasted.
+// Where some jobs have keys or dependants, most batches contain one. Trying each batch would be wasted.
 const pauseAfterFailure = 16;
 
-// Stands in JSON as it is.
+// Needs no escaping in JSON.
 const plainId = /^[\w-]+$/;
 
 export const createPlainCompletions = ({ job, blocker }: Tables): PlainCompletions => {

@@ -1,7 +1,7 @@
 import { createConnection, type SqliteConnection } from "../connection/connection.ts";
 import { createHandleProvider, type HandleProviderOptions, type SqliteStateProvider } from "../provider.ts";
 
-/** As much of a prepared statement of `better-sqlite3` or `libsql` as is used here. */
+/** The part of a prepared statement of `better-sqlite3` or `libsql` that is used here. */
 export interface BetterSqlite3Statement {
   run(...values: unknown[]): { readonly changes: number };
   get(...values: unknown[]): unknown;
@@ -9,7 +9,7 @@ export interface BetterSqlite3Statement {
   raw(toggle?: boolean): unknown;
 }
 
-/** As much of a database of `better-sqlite3` or `libsql` as is used here; the two have the same shape. */
+/** The part of a database of `better-sqlite3` or `libsql` that is used here. Both have the same shape. */
 export interface BetterSqlite3Database {
   prepare(sql: string): BetterSqlite3Statement;
   exec(sql: string): unknown;

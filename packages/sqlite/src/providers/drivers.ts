@@ -3,7 +3,7 @@ import { type BetterSqlite3Database, connectBetterSqlite3 } from "./better-sqlit
 import { DriverUnavailableError } from "../sqlite-error.ts";
 import { connectNodeSqlite, type NodeSqliteDatabase } from "./node-sqlite.ts";
 
-/** What every driver's handle can do; the rest of what a driver offers is reached by its own type. */
+/** What the handle of every driver can do. For anything else, use the driver's own type. */
 export interface SqliteClient {
   prepare(sql: string): {
     run(...values: unknown[]): unknown;
@@ -31,8 +31,8 @@ const unavailable =
     throw new DriverUnavailableError(driver, { cause });
   };
 
-// Nothing is loaded before it is asked for: whoever uses one driver need not have the others. The `catch` belongs to each
-// `import()` itself, which tells a bundler that the package may be missing: it warns and leaves the import as it is.
+// A driver is loaded only when it is used, so the others need not be installed. The `catch` directly after each `import()`
+// tells a bundler that the package may be missing: it warns and leaves the import as it is.
 const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
   libsql: async () => {
     const { default: Database } = await import("libsql").catch(unavailable("libsql"));
@@ -49,7 +49,7 @@ const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
     };
   },
   "node:sqlite": async () => {
-    // Not known to the types of the oldest Node that is supported.
+    // The types of the oldest supported Node do not have it.
     const name = "node:sqlite";
     const { DatabaseSync } = (await import(name).catch(unavailable(name))) as {
       DatabaseSync: new (file: string) => NodeSqliteDatabase;

@@ -6,7 +6,7 @@ import {
   type QueryBuilderProviderOptions,
 } from "./query-builder.ts";
 
-/** What is used of a SQLite database of Drizzle. Described, not imported. */
+/** The part of a Drizzle database for SQLite that is used here. It is not imported, so code without Drizzle compiles. */
 export interface DrizzleLike {
   select(...args: never[]): unknown;
   transaction(...args: never[]): unknown;
@@ -42,8 +42,8 @@ export type DrizzleProxy = (
 ) => Promise<{ rows: any[] }>;
 
 /**
- * Drizzle has no driver of its own for `libsql`: `drizzle(createDrizzleProxy(database))` with the `drizzle` of
- * `drizzle-orm/sqlite-proxy`. For better-sqlite3 it has, so there it is `drizzle(database)`.
+ * Drizzle has no driver for `libsql`: use `drizzle(createDrizzleProxy(database))` with the `drizzle` of
+ * `drizzle-orm/sqlite-proxy`. It has one for better-sqlite3: use `drizzle(database)` there.
  */
 export const createDrizzleProxy =
   (database: BetterSqlite3Database): DrizzleProxy =>

@@ -12,14 +12,14 @@ export interface SqliteFileContext {
   readonly client: SqliteClient;
 }
 
-// A log that had to grow, under a long read of somebody else's, is cut back to this when it starts over.
+// A log that has grown during a long read is truncated to this size when it starts over.
 const walSizeLimit = 32 * 1024 * 1024;
-// Kibibytes. SQLite's own 2 MB do not hold the upper pages of a table of a million jobs.
+// In KiB. SQLite's default of 2 MB is too small for the upper pages of a table with a million jobs.
 const cacheSize = 16 * 1024;
 
 const inMemory = ":memory:";
 
-/** So that the file alone is the whole database, for whoever copies it. Other processes may still need the log. */
+/** Makes the file alone the whole database, in case somebody copies it. Fails while other processes use the log. */
 const emptyLog = (connection: SqliteConnection): void => {
   try {
     connection.query("PRAGMA wal_checkpoint(TRUNCATE)", []);
@@ -56,7 +56,7 @@ export const openFile = async ({
     const handle = open(path);
     handles.push(handle);
     const { connection } = handle;
-    // Turning WAL on takes a lock, which another process that starts at the same time may have.
+    // Turning WAL on needs a lock, which another process that starts at the same time may hold.
     await retryBusy(() => applySafeSettings(connection));
     const [mode] = connection.first("PRAGMA journal_mode", []) ?? [];
     if (mode !== "wal" && file !== inMemory) {

@@ -6,7 +6,7 @@ import {
   type QueryBuilderProviderOptions,
 } from "./query-builder.ts";
 
-/** What is used of a `Kysely`. Described, not imported: whoever does not use Kysely can compile without it. */
+/** The part of `Kysely` that is used here. It is not imported, so code without Kysely compiles. */
 export interface KyselyLike {
   selectFrom(...args: never[]): unknown;
   transaction(): unknown;

@@ -1,21 +1,21 @@
 import { createConnection, type SqliteConnection } from "../connection/connection.ts";
 import { createHandleProvider, type HandleProviderOptions, type SqliteStateProvider } from "../provider.ts";
 
-/** As much of a prepared statement of `node:sqlite` as is used here. */
+/** The part of a prepared statement of `node:sqlite` that is used here. */
 export interface NodeSqliteStatement {
   run(...values: never[]): { readonly changes: number | bigint };
   get(...values: never[]): unknown;
   all(...values: never[]): unknown[];
 }
 
-/** As much of `DatabaseSync` of `node:sqlite` as is used here. */
+/** The part of `DatabaseSync` of `node:sqlite` that is used here. */
 export interface NodeSqliteDatabase {
   prepare(sql: string): NodeSqliteStatement;
   exec(sql: string): void;
   close(): void;
 }
 
-// The types of `node:sqlite` allow only what SQLite can take, those of the other drivers anything.
+// The types of `node:sqlite` allow only values that SQLite can store; those of the other drivers allow anything.
 type AnyArguments = (...values: unknown[]) => unknown;
 
 export const connectNodeSqlite = (database: NodeSqliteDatabase): SqliteConnection =>

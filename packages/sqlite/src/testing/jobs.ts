@@ -49,7 +49,7 @@ export const completion = (job: StateJob, output = "null"): JobOutcome => ({
   completedBy: "worker",
 });
 
-/** A promise and what resolves it. */
+/** A promise and the function that resolves it. */
 export const createGate = (): { readonly opened: Promise<void>; open(): void } => {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** What the processes have to say, one at a time. */
+/** A message from a process; it has one of the properties. */
 export interface ProcessMessage {
   readonly started?: string[];
   readonly completed?: string;
@@ -30,7 +30,7 @@ const ended = (child: ChildProcess): Promise<void> =>
     });
   });
 
-/** Processes run what was built, as the processes of a user would. */
+/** Runs a script with the built package, as the processes of a user would. */
 export const forkProcess = (
   name: "work" | "produce",
   options: object,

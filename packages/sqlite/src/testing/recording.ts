@@ -11,7 +11,7 @@ export interface RecordingProvider {
   onStatement: (sql: string, writer: SqliteConnection) => void;
 }
 
-/** A provider over libsql that tells what runs on it. */
+/** A provider over libsql that records every statement. */
 export const createRecordingProvider = (file: string): RecordingProvider => {
   const open = (): BetterSqlite3Database => new Database(file);
   const provider = createBetterSqlite3StateProvider({ database: open(), reader: open(), file });
