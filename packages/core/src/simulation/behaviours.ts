@@ -4,7 +4,7 @@ import type { SimulationFault } from "./faults.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
 import type { SimulatedProcess } from "./workload.ts";
 
-/** What a process function does in one attempt, after `ms` of work. */
+/** What a handler does in one attempt, after `ms` of work. */
 export interface Behaviour {
   readonly kind:
     | "return"

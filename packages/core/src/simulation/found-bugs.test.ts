@@ -42,7 +42,7 @@ describe("bugs found by the simulation", () => {
     expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 2 }]);
   });
 
-  it("a process function does not begin after its attempt was given back, however late its blockers are read", async () => {
+  it("a handler does not begin after its attempt was given back, however late its blockers are read", async () => {
     let answer: () => void = () => undefined;
     const answered = new Promise<void>((resolve) => (answer = resolve));
     const kit = await createTestKit({

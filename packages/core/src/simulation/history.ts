@@ -33,7 +33,7 @@ export type HistoryEvent =
     }
   /** The store did what no call explains. */
   | { readonly kind: "anomaly"; readonly at: number; readonly description: string }
-  /** A caller was told that its sequences are started. */
+  /** A caller got the answer that its sequences are started. */
   | {
       readonly kind: "acknowledged";
       readonly at: number;
@@ -53,7 +53,7 @@ export type HistoryEvent =
       readonly at: number;
       readonly execution: number;
       readonly ending: "returned" | "threw";
-      /** What the process function's signal said by then. */
+      /** What the handler's signal said by then. */
       readonly abortReason: string | undefined;
     }
   /** A worker began or ended an attempt: what its slots are counted by. */

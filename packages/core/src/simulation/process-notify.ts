@@ -11,7 +11,7 @@ export interface ProcessNotifyOptions {
   readonly random: SeededRandom;
   readonly chaos: Chaos;
   readonly leaseMs: number;
-  /** Ids that a forged hint may name. */
+  /** Ids that a forged notification may name. */
   readonly someJobIds: () => readonly string[];
 }
 
@@ -56,7 +56,7 @@ export const createProcessNotify = (options: ProcessNotifyOptions): NotifyAdapte
       adapter.listenJobScheduled(
         typeNames,
         (typeName) => process.run(() => onScheduled(typeName)),
-        // A dead listener is soon forgotten by a real transport; it must not use up hints.
+        // A dead listener is soon forgotten by a real transport; it must not use up notifications.
         () => !process.isDead && wantsHint(),
       ),
     listenJobSequenceCompleted: (ids, onCompleted) =>

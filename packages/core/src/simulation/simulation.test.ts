@@ -56,7 +56,7 @@ describe("a failing seed", () => {
     }
   };
 
-  it("is shrunk to fewer faults and operations that still fail, and told as a timeline", async () => {
+  it("is shrunk to fewer faults and operations that still fail, and printed as a timeline", async () => {
     const seed = await findFailing();
     const whole = await simulate({ seed, createStateAdapter: createLyingAdapter });
     const shrunk = await shrinkSimulation({ seed, createStateAdapter: createLyingAdapter });

@@ -35,7 +35,7 @@ const describe = (event: HistoryEvent): string | undefined => {
     case "anomaly":
       return `the store: ${event.description}`;
     case "acknowledged":
-      return `${event.process} was told of the start of ${event.jobIds.map(short).join(", ")}`;
+      return `${event.process} heard that the start succeeded of ${event.jobIds.map(short).join(", ")}`;
     case "start_refused":
       return `${event.process} was refused the start of ${event.jobIds.map(short).join(", ")}`;
     case "execution_started":

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import type { ManualClock } from "../testing/manual-clock.ts";
 
 /**
- * One operating-system process as others see it. Everything that could wake code in it (timers, replies, hints) passes
+ * One operating-system process as others see it. Everything that could wake code in it (timers, replies, notifications) passes
  * here: while it is paused these wait, and once it is dead they never arrive.
  */
 export interface VirtualProcess {

@@ -3,10 +3,11 @@ import type { Runtime } from "../clock.ts";
 /**
  * Decides which jobs may be in this process together. A job suspected of taking its process down runs with nothing else
  * around it, not even jobs that merely wait their turn: whatever is held when the process dies loses an attempt. So the
- * next crash speaks for itself and costs no healthy neighbour anything.
+ * next crash is certainly its own, and costs no healthy neighbour an attempt.
  *
- * Nor may a suspect wait here while others run, for it has no attempt to lose. It is given back, and the worker that met
- * it asks for its turn: the process fills up no further, empties, and that worker then claims before all others.
+ * Nor may a suspect wait here while others run: if one of those crashes, the suspect loses its last attempt. It is given
+ * back, and the worker that met it asks for its turn: the process fills up no further, empties, and that worker then
+ * claims before all others.
  */
 export interface CrashIsolation {
   /** A lease is held, or about to be, from here on, by whichever worker of this process. */
@@ -19,7 +20,7 @@ export interface CrashIsolation {
   withdrawRequest(): void;
   /** Asks for the process to be emptied, so that this worker can claim while nothing runs. */
   requestTurn(worker: object): void;
-  /** The worker has claimed, could not, or stops. Answers whether it had asked for a turn. */
+  /** The worker has claimed, could not, or stops. Returns whether it had asked for a turn. */
   endTurn(worker: object): boolean;
   /** Whether this worker may fetch jobs now. */
   mayClaim(worker: object): boolean;
@@ -103,7 +104,7 @@ export const createCrashIsolation = (): CrashIsolation => {
 const thisProcess = createCrashIsolation();
 const simulated = new WeakMap<Runtime, CrashIsolation>();
 
-/** All Leasehold instances of a process share its fate and so its crashIsolation. A runtime of one's own stands for a process. */
+/** All Leasehold instances of a process share its fate and so its crashIsolation. In simulations each runtime is a process. */
 export const crashIsolationOf = (runtime: Runtime | undefined): CrashIsolation => {
   if (runtime === undefined) return thisProcess;
   const crashIsolation = simulated.get(runtime) ?? createCrashIsolation();

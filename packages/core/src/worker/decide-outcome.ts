@@ -46,7 +46,7 @@ export const failOutcome = (
 
 /**
  * The stored input does not fit its schema any more, which no further attempt would change. Told apart from what the
- * process function throws when it starts or continues with another job whose input is wrong.
+ * handler throws when it starts or continues with another job whose input is wrong.
  */
 export class StoredInputRefused extends Error {
   constructor(cause: unknown) {

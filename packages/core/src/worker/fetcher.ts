@@ -26,7 +26,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   let asking = false;
   let notified = false;
   let nextDueAt = Infinity;
-  const pause = createGrowingPause();
+  const pause = createGrowingPause(settings.pollIntervalMs);
 
   const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
     const { workerId, leaseMs } = settings;

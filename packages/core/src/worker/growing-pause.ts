@@ -11,15 +11,16 @@ const mostDoublings = 30;
 
 /**
  * Claims and "when is something due" need not agree: a row may be locked by a transaction of somebody else's, or a limit
- * may keep a job back. To ask again at once would be in vain, for who knows how long, so the pauses double.
+ * may keep a job back. To ask again at once would be in vain, for who knows how long. So the pauses double, from claim to
+ * claim that found nothing though something was to be due within `longestMs`.
  */
-export const createGrowingPause = (): GrowingPause => {
+export const createGrowingPause = (longestMs: number): GrowingPause => {
   let inVain = 0;
   return {
     next: (dueIn) => {
       const pauseMs = shortestMs * 2 ** Math.min(inVain, mostDoublings);
-      inVain = dueIn > pauseMs ? 0 : inVain + 1;
-      return inVain === 0 ? shortestMs : pauseMs;
+      inVain = dueIn > longestMs ? 0 : inVain + 1;
+      return Math.min(pauseMs, longestMs);
     },
     reset: () => {
       inVain = 0;

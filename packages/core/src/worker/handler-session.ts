@@ -23,7 +23,7 @@ const whatToWrite: Record<HandedOutCall, string> = {
   complete: "Write `return complete(…)`, or `await complete(…)`",
 };
 
-/** What a process function gets from `complete` and has to return. */
+/** What a handler gets from `complete` and has to return. */
 const completion: unique symbol = Symbol("leasehold.completion");
 const completionMark = Object.freeze({ [completion]: true });
 
@@ -38,18 +38,18 @@ type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown
  * Without `prepare`, `complete` opens the one transaction there is.
  */
 export interface HandlerSession {
-  /** Called when the process function reads `prepare`; throws when it is too late for that. */
+  /** Called when the handler reads `prepare`; throws when it is too late for that. */
   prepare(): PrepareFunction;
   readonly complete: (callback: unknown, options?: unknown) => Promise<object>;
   readonly reportProgress: (value: unknown) => Promise<void>;
-  /** The process function has returned its promise: without `prepare` by now, staged mode is settled. */
+  /** The handler has returned its promise: without `prepare` by now, staged mode is settled. */
   endSynchronousPart(): void;
   /**
-   * Turns what the process function returned into the output to commit; undefined when it is committed already. Fails
+   * Turns what the handler returned into the output to commit; undefined when it is committed already. Fails
    * when `prepare` or `complete` is still open or has failed: what they wrote is not there.
    */
   finish(returned: unknown): string | undefined | Promise<string | undefined>;
-  /** The process function has thrown. Resolves when no call is open any more; undefined when none is. */
+  /** The handler has thrown. Resolves when no call is open any more; undefined when none is. */
   abandon(thrown: unknown): Promise<void> | undefined;
   /** The attempt is over: rolls back whatever is still open. */
   close(): void;
@@ -77,7 +77,7 @@ export const createHandlerSession = (
   /** Rejects what is waited for, settled or not. */
   const waiting: ((reason: unknown) => void)[] = [];
   let isClosed = false;
-  /** Set when the process function has settled before its calls: their transactions must not commit. */
+  /** Set when the handler has settled before its calls: their transactions must not commit. */
   let forsaken: LeaseholdError | undefined;
   const calls = createHandedOutCalls();
 
@@ -88,7 +88,7 @@ export const createHandlerSession = (
   const checkStillRunning = (): void => {
     checkNotForsaken();
     const reason = getAbortReason();
-    // A worker that shuts down still wants what its process functions get done in time.
+    // A worker that shuts down still wants what its handlers get done in time.
     if (isClosed || (reason !== undefined && reason !== "shutdown")) {
       throw new JobAttemptEndedError(job.id, reason ?? "it was given up on");
     }
@@ -142,7 +142,7 @@ export const createHandlerSession = (
     if (preparing) await preparing;
     await (open ? open.complete(run) : transactions.complete(run, options));
     completed = true;
-    // The lease is over as it should be. Whoever finds it gone has nothing to tell the process function.
+    // The lease is over as it should be. Whoever finds it gone has nothing to tell the handler.
     held.committing = true;
     return completionMark;
   };
@@ -175,7 +175,7 @@ export const createHandlerSession = (
     // Once completed, nobody waits; and an error costs its stack.
     if (completed || (!open && waiting.length === 0)) return;
     const reason =
-      forsaken ?? new JobAttemptEndedError(job.id, getAbortReason() ?? "its process function has settled");
+      forsaken ?? new JobAttemptEndedError(job.id, getAbortReason() ?? "its handler has settled");
     open?.rollBack(reason);
     for (const reject of waiting) reject(reason);
   };

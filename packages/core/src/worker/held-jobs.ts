@@ -17,7 +17,7 @@ export interface HeldJob {
   lost: JobAbortReason | undefined;
   /** The attempt that is running, if one is. */
   attempt: RunningAttempt | undefined;
-  /** The outcome is with the committer; losing the lease no longer concerns the process function. */
+  /** The outcome is with the committer; losing the lease no longer concerns the handler. */
   committing: boolean;
   /** Of the attempt, while it is traced; ended by whoever learns what became of the attempt. */
   span: AttemptSpan | undefined;
@@ -25,7 +25,7 @@ export interface HeldJob {
 }
 
 export interface RunningAttempt {
-  /** Tells the process function why it is no longer wanted. */
+  /** Tells the handler why it is no longer wanted. */
   abort(reason: JobAbortReason): void;
 }
 
@@ -48,7 +48,7 @@ export const trustedLeaseEnd = (askedAt: number, leaseMs: number): number => ask
 export const isLeaseTrusted = (held: HeldJob, clock: Clock): boolean =>
   held.lost === undefined && clock.monotonic() < held.leaseEndsAt;
 
-/** Marks a lease as lost and tells the process function why. */
+/** Marks a lease as lost and tells the handler why. */
 export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
   if (held.lost !== undefined) return;
   held.lost = reason;

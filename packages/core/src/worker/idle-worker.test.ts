@@ -5,20 +5,22 @@ import { wrapAdapter } from "../testing/wrap-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 
-/** A worker on a store in which a job is due that nobody gets: a transaction of somebody else's has locked its row. */
-const createBench = async () => {
-  let locked = true;
+/**
+ * A worker on a store that says that something is due in `dueInMs`, though a claim does not get it: a transaction of
+ * somebody else's has locked its row. With `nothingElse` a claim gets nothing at all.
+ */
+const createIdleWorker = async ({ dueInMs = 0, nothingElse = false } = {}) => {
   let claims = 0;
   let ran = 0;
   const kit = await createTestKit({
     jobTypes,
     wrapStateAdapter: (adapter) =>
       wrapAdapter(adapter, (method, original) => {
-        if (method === "nextRunnableIn") return async (call) => (locked ? 0 : original(call));
+        if (method === "nextRunnableIn") return async () => dueInMs;
         if (method !== "claimJobs") return original;
-        return (call) => {
+        return async (call) => {
           claims += 1;
-          return original(call);
+          return nothingElse ? [] : original(call);
         };
       }),
   });
@@ -37,7 +39,6 @@ const createBench = async () => {
   return {
     ...kit,
     worker,
-    unlock: () => (locked = false),
     get claims() {
       return claims;
     },
@@ -48,17 +49,20 @@ const createBench = async () => {
 };
 
 describe("a worker beside a due job whose row is locked for long", () => {
-  it("asks ever more rarely, down to once per poll interval", async () => {
-    const kit = await createBench();
-    await kit.clock.advanceBy(60_000);
-    expect(kit.claims).toBeGreaterThanOrEqual(60);
-    // About ten on the way from one millisecond to a second.
-    expect(kit.claims).toBeLessThanOrEqual(75);
-    await kit.clock.runUntil(kit.worker.stop());
-  });
+  it.each([0, 1, 30])(
+    "asks ever more rarely, down to once per poll interval (due in %i ms)",
+    async (dueInMs) => {
+      const kit = await createIdleWorker({ dueInMs });
+      await kit.clock.advanceBy(60_000);
+      expect(kit.claims).toBeGreaterThanOrEqual(60);
+      // About ten on the way from one millisecond to a second.
+      expect(kit.claims).toBeLessThanOrEqual(75);
+      await kit.clock.runUntil(kit.worker.stop());
+    },
+  );
 
-  it("hears hints at once all the same", async () => {
-    const kit = await createBench();
+  it("still acts on a notification at once", async () => {
+    const kit = await createIdleWorker();
     await kit.clock.advanceBy(60_000);
     const from = kit.clock.now();
     await kit.leasehold.startJobSequence({ typeName: "work" });
@@ -67,8 +71,19 @@ describe("a worker beside a due job whose row is locked for long", () => {
     await kit.clock.runUntil(kit.worker.stop());
   });
 
+  it("asks quickly again after a notification, even if that brought nothing", async () => {
+    const kit = await createIdleWorker({ nothingElse: true });
+    await kit.clock.advanceBy(60_000);
+    const before = kit.claims;
+    await kit.leasehold.startJobSequence({ typeName: "work" });
+    await kit.clock.advanceBy(100);
+    expect(kit.claims - before).toBeGreaterThanOrEqual(4);
+    expect(kit.claims - before).toBeLessThanOrEqual(10);
+    await kit.clock.runUntil(kit.worker.stop());
+  });
+
   it("asks quickly again when jobs were to be had in between", async () => {
-    const kit = await createBench();
+    const kit = await createIdleWorker();
     await kit.clock.advanceBy(60_000);
     await kit.leasehold.startJobSequence({ typeName: "work" });
     await kit.clock.runUntil(() => kit.ran === 1);

@@ -50,7 +50,7 @@ const firstBackoffMs = 100;
 const defaultLongestBackoffMs = 5_000;
 
 /**
- * Runs `turn` again and again until stopped. `turn` answers how long to wait before the next one. Nothing it throws
+ * Runs `turn` again and again until stopped. `turn` returns how long to wait before the next one. Nothing it throws
  * ends the loop: it is reported, and the next turn comes after a growing, jittered delay.
  */
 export const startLoop = (

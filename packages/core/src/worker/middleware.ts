@@ -8,8 +8,8 @@ const unfinishedNext =
 export type MiddlewareFunction = (context: object, next: () => Promise<unknown>) => unknown;
 
 /**
- * Puts middleware around a process function, the first one outermost. One that does not call `next` short-circuits:
- * what it returns is the output. What any of them throws fails the attempt like an error of the process function.
+ * Puts middleware around a handler, the first one outermost. One that does not call `next` short-circuits:
+ * what it returns is the output. What any of them throws fails the attempt like an error of the handler.
  */
 export const composeMiddleware = (
   middleware: readonly MiddlewareFunction[],

@@ -28,7 +28,10 @@ const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | u
 
 /**
  *   store ──claim──▶ fetcher ──▶ consumer (slots) ──outcome──▶ committer ──batched, fenced──▶ store
- *                       ▲ hint, poll        lease keeper renews everything held; reaper takes back what others lost
+ *                       ▲ notification, poll
+ *
+ * The lease keeper renews everything held; the reaper takes back what others lost. What has to be said against the
+ * direction of the arrows goes by way of the wake-ups.
  */
 export const startWorker = async (
   engine: Engine,
@@ -115,7 +118,7 @@ export const startWorker = async (
     return result;
   };
 
-  /** Waits for the work, but not beyond the moment. Answers whether it has ended. */
+  /** Waits for the work, but no longer than until `moment`. Returns whether it has ended. */
   const endsBy = async (moment: number, work: Promise<unknown>): Promise<boolean> => {
     const done = new AbortController();
     await Promise.race([

@@ -112,8 +112,8 @@ describe("stop, while the store cannot be reached", () => {
   });
 });
 
-describe("stop, while the transport of hints hangs", () => {
-  it("does not wait for subscriptions and hints beyond its deadline", async () => {
+describe("stop, while the transport of notifications hangs", () => {
+  it("does not wait for subscriptions and notifications beyond its deadline", async () => {
     const hang = () => new Promise<never>(() => {});
     const kit = await createTestKit({ jobTypes });
     const listening = async () => hang;

@@ -7,7 +7,7 @@ import type { WakeUps } from "./wake-ups.ts";
 
 export type HandlerFunction = (options: object) => unknown;
 
-/** One implemented job type, with the middleware already around its process function. */
+/** One implemented job type, with the middleware already around its handler. */
 export interface Handler {
   readonly run: HandlerFunction;
   readonly retry: RetryPolicy | undefined;

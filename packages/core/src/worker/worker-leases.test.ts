@@ -16,7 +16,7 @@ const jobTypes = defineUnionJobTypes<Types>();
 const slow = (ms: number) => ({ typeName: "slow" as const, input: { ms } });
 const count = 60;
 
-/** A process function's work that ends only with its signal. */
+/** A handler's work that ends only with its signal. */
 const untilAborted = (signal: AbortSignal, onAbort: () => void): Promise<never> =>
   new Promise((_, reject) =>
     signal.addEventListener("abort", () => {
@@ -69,7 +69,7 @@ describe("leases", () => {
     expect(events).not.toContain("jobAttemptLeaseExpired");
   });
 
-  it("of a job whose process function stops the worker before it returns is not given back", async () => {
+  it("of a job whose handler stops the worker before it returns is not given back", async () => {
     const { leasehold, clock } = await createTestKit({ jobTypes });
     let stopping: Promise<unknown> | undefined;
     const worker = leasehold.createWorker().implementJobType({
@@ -132,7 +132,7 @@ describe("leases", () => {
     expect(renewals).toEqual([20, 20]);
   });
 
-  it("abort the process function when they cannot be renewed", async () => {
+  it("abort the handler when they cannot be renewed", async () => {
     const reasons: unknown[] = [];
     const kit = await createTestKit({
       jobTypes,
@@ -216,7 +216,7 @@ describe("leases", () => {
 });
 
 describe("a renewal that never answers", () => {
-  it("does not keep the process function from learning in time that its lease is over", async () => {
+  it("does not keep the handler from learning in time that its lease is over", async () => {
     const abortedAt: number[] = [];
     const kit = await createTestKit({
       jobTypes,

@@ -4,9 +4,9 @@ import { type Check, processOf, short } from "./check.ts";
 /** Heartbeats come three times per lease; this leaves room for a slow one. */
 const leasesUntilNoticed = 1;
 
-/** A process function whose job was cancelled, completed or given away elsewhere must learn of it through its signal. */
+/** A handler whose job was cancelled, completed or given away elsewhere must learn of it through its signal. */
 export const lostLeasesAbort: Check = {
-  invariant: "a lost lease aborts the process function",
+  invariant: "a lost lease aborts the handler",
   watch: ({ plan, faultsOf, report }) => {
     const running = new Map<number, { jobId: string; workerId: string; lostAt: number | undefined }>();
     const loses = (before: StateJob, after: StateJob | undefined): boolean =>
