@@ -1,39 +1,39 @@
-import type { JobReference, NewJob, StateJob } from "leasehold/adapter";
-import type { SqlRow } from "./provider.ts";
-import { isNull, jobStatus, text } from "./sql/row-values.ts";
+import type { NewJob, StateJob } from "leasehold/adapter";
+import { jobStatus, text } from "./sql/row-values.ts";
 import type { RowsColumn } from "./sql/rows-parameter.ts";
 
-// Each property of a job once: which column keeps it, and how it gets there and back. The insert statement, the select
-// lists and the readers are made from this table; a new property needs a migration and a line here.
+// Each property of a job once: its column, its type, its usual value, and where it comes from in a new job. The insert
+// statement and the select lists are made from this table, and so are the readers in job-rows.ts. A new property needs a
+// migration and an entry here.
 //
-// A value that is usual for a job travels as null, in both directions: that costs the server and the driver next to nothing.
+// A value that is usual travels as null, in both directions: that costs the server and the driver next to nothing.
 
-type ColumnType = "id" | "text" | "bigint" | "int" | "boolean";
+export type ColumnType = "id" | "text" | "bigint" | "int" | "boolean";
 
-interface JobColumn<TProperty extends keyof StateJob> {
+export interface JobColumn<TProperty extends keyof StateJob> {
   readonly column: string;
   readonly type: ColumnType;
   /**
-   * What nearly every job has here: the value of another column, or a constant with the way it is stored. Without it
-   * that is null, unless every job has a value of its own.
+   * What nearly every job has here: the value of another column, or a constant, together with what is stored for it.
+   * Without this it is null, except where every job has its own value.
    */
   readonly usually?:
     | { readonly sameAs: string }
     | { readonly value: StateJob[TProperty]; readonly stored: unknown };
-  /** For a column with several meanings: only in jobs of this status it has this one, under this name. */
+  /** For a column with several meanings: it has this one in jobs of this status, and is then selected under this name. */
   readonly when?: { readonly status: StateJob["status"]; readonly as: string };
-  /** What a new job brings along, null for what is usual. Other columns begin with their default. */
+  /** The value of a new job, null for the usual one. Columns without this begin with their default. */
   readonly insert?: (job: NewJob) => string | number | boolean | null;
-  /** New jobs never have null here, and those of one call mostly the same: it then travels once. */
+  /** New jobs never have null here, and those of one call mostly have the same value, which then travels once. */
   readonly insertedOnce?: true;
-  /** Reads what is not simply of the column's type. */
+  /** Reads what is stored, if it is not simply of the type of the column. */
   readonly read?: (stored: unknown) => StateJob[TProperty];
 }
 
 const zero = { value: 0, stored: 0 } as const;
 
 const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } = {
-  // What every job has of its own; `readJob` knows these by name.
+  // Every job has its own value of these. job-rows.ts reads them by name.
   id: { column: "id", type: "id", insert: (job) => job.id },
   input: { column: "input", type: "text", insert: (job) => job.input },
   createdAt: { column: "created_at", type: "bigint" },
@@ -43,7 +43,7 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   queue: { column: "queue", type: "text", insertedOnce: true, insert: (job) => job.queue },
   typeName: { column: "type_name", type: "text", insertedOnce: true, insert: (job) => job.typeName },
 
-  // What mostly repeats one of those; `readJob` knows these, too.
+  // These mostly repeat one of those. job-rows.ts knows that, too.
   scheduledAt: { column: "scheduled_at", type: "bigint", usually: { sameAs: "created_at" } },
   sequenceId: {
     column: "sequence_id",
@@ -120,21 +120,24 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   lastFailedAt: { column: "last_failed_at", type: "bigint" },
 };
 
-type AnyColumn = JobColumn<keyof StateJob> & { readonly property: keyof StateJob };
+export type AnyColumn = JobColumn<keyof StateJob> & { readonly property: keyof StateJob };
 
-const allColumns: readonly AnyColumn[] = (Object.keys(columns) as (keyof StateJob)[]).map((property) => ({
-  property,
-  ...columns[property],
-}));
+export const allColumns: readonly AnyColumn[] = (Object.keys(columns) as (keyof StateJob)[]).map(
+  (property) => ({
+    property,
+    ...columns[property],
+  }),
+);
 
-/** What the column has when it is null on the way; undefined if it is then null itself. */
+/** What is stored for a null that travels; undefined for null itself. */
 const usualSql = ({ usually }: AnyColumn): string | undefined => {
   if (usually === undefined) return undefined;
   if ("sameAs" in usually) return usually.sameAs;
   return usually.stored === null ? undefined : text(usually.stored);
 };
 
-const plainSql = (table: string, { column, when }: AnyColumn): string =>
+/** The column as it is stored. */
+export const plainSql = (table: string, { column, when }: AnyColumn): string =>
   when === undefined
     ? `${table}.${column}`
     : `CASE WHEN ${table}.status = '${when.status}' THEN ${table}.${column} END AS ${when.as}`;
@@ -154,7 +157,7 @@ export const jobColumns = (table: string, without: readonly (keyof StateJob)[] =
     .map((column) => selectSql(table, column))
     .join(", ");
 
-/** The columns that a new job brings along, the id first. */
+/** The columns for which a new job has a value, the id first. */
 export const insertedColumns = (idType: string): RowsColumn<NewJob>[] =>
   allColumns.flatMap(({ column, type, insert, insertedOnce }) =>
     insert === undefined
@@ -169,7 +172,7 @@ export const insertedColumns = (idType: string): RowsColumn<NewJob>[] =>
         ],
   );
 
-/** What those columns are to hold, by column, in a statement that has them and `created_at` in its scope. */
+/** What to store in these columns, by column, in a statement in which they and `created_at` are visible. */
 export const insertedValues: Readonly<Record<string, string>> = Object.fromEntries(
   allColumns
     .filter(({ insert }) => insert !== undefined)
@@ -177,150 +180,4 @@ export const insertedValues: Readonly<Record<string, string>> = Object.fromEntri
       const usual = usualSql(column);
       return [column.column, usual === undefined ? column.column : `coalesce(${column.column}, ${usual})`];
     }),
-);
-
-type MutableJob = { -readonly [TProperty in keyof StateJob]: StateJob[TProperty] };
-
-/** A job about which nothing is unusual; what every job has of its own is still missing. */
-const usualJob = Object.fromEntries(
-  allColumns.map(({ property, usually }) => [
-    property,
-    usually !== undefined && "value" in usually ? usually.value : null,
-  ]),
-) as unknown as StateJob;
-
-const readersByType: Record<ColumnType, (stored: unknown) => string | number | boolean> = {
-  id: text,
-  text,
-  bigint: Number,
-  int: Number,
-  boolean: (stored) => stored === true,
-};
-
-/** How to read what is not null, by the name under which it is selected. */
-const readers = new Map(
-  allColumns.map(({ property, column, type, when, read }) => [
-    when?.as ?? column,
-    { property, read: read ?? readersByType[type] },
-  ]),
-);
-// Read already, before the rest.
-for (const name of ["id", "input", "created_at", "attempt", "max_attempts"]) readers.delete(name);
-
-/**
- * This runs once for every claimed job. Most columns are null and cost no more than being passed over: the fast ways to
- * do that are to copy an object as a whole, to name properties, and to walk over a row.
- */
-const readJob = (row: SqlRow, known: StateJob): MutableJob => {
-  const id = text(row["id"]);
-  const createdAt = Number(row["created_at"]);
-  const attempt = Number(row["attempt"]);
-  const job: MutableJob = {
-    ...known,
-    id,
-    createdAt,
-    attempt,
-    input: text(row["input"]),
-    maxAttempts: Number(row["max_attempts"]),
-    // As `sameAs` says above.
-    scheduledAt: createdAt,
-    sequenceId: id,
-    rootSequenceId: id,
-    sequenceCreatedAt: createdAt,
-    sequenceTypeName: known.typeName,
-    leaseVersion: attempt,
-  };
-  for (const name in row) {
-    const stored = row[name];
-    if (isNull(stored)) continue;
-    const reader = readers.get(name);
-    // The table holds only readers that return what their property is.
-    if (reader !== undefined) (job as Record<string, unknown>)[reader.property] = reader.read(stored);
-  }
-  return job;
-};
-
-export const toStateJob = (row: SqlRow): StateJob =>
-  readJob(row, {
-    ...usualJob,
-    typeName: text(row["type_name"]),
-    queue: text(row["queue"]),
-    status: jobStatus(row["status"]),
-  });
-
-/** The select list of a job that has just been claimed, without what the claimer knows and what no running job has. */
-export const claimedColumns = (table: string): string =>
-  jobColumns(table, [
-    "status",
-    "queue",
-    "typeName",
-    "leaseToken",
-    "leasedBy",
-    "leasedUntil",
-    "continuedToId",
-    "failedBlockerId",
-    "completedAt",
-    "failedAt",
-    "completedBy",
-    "failureReason",
-    "output",
-  ]);
-
-export interface ClaimTerms {
-  readonly workerId: string;
-  readonly leaseToken: string;
-  /** Of jobs that do not have their own. */
-  readonly leaseMs: number;
-}
-
-/** Reads jobs of one queue and type that have just been claimed. */
-export const createClaimedJobReader = (
-  { queue, typeName }: { readonly queue: string; readonly typeName: string },
-  { workerId, leaseToken, leaseMs }: ClaimTerms,
-): ((row: SqlRow) => StateJob) => {
-  const known: StateJob = {
-    ...usualJob,
-    queue,
-    typeName,
-    status: "running",
-    leaseToken,
-    leasedBy: workerId,
-  };
-  return (row) => {
-    const job = readJob(row, known);
-    job.leasedUntil = Number(job.lastAttemptAt) + (job.leaseMs ?? leaseMs);
-    return job;
-  };
-};
-
-/** Some properties of jobs: the select list for these, and its reader. */
-export interface JobPart<TProperty extends keyof StateJob> {
-  select(table: string): string;
-  read(row: SqlRow): Pick<StateJob, TProperty>;
-}
-
-export const pickColumns = <TProperty extends keyof StateJob>(
-  ...properties: readonly TProperty[]
-): JobPart<TProperty> => {
-  const picked = allColumns.filter(({ property }) => properties.some((wanted) => wanted === property));
-  return {
-    select: (table) => picked.map((column) => plainSql(table, column)).join(", "),
-    read: (row) =>
-      Object.fromEntries(
-        picked.map(({ property, column, type, when, read = readersByType[type] }) => {
-          const stored = row[when?.as ?? column];
-          return [property, isNull(stored) ? usualJob[property] : read(stored)];
-        }),
-      ) as Pick<StateJob, TProperty>,
-  };
-};
-
-/** What is said about a job to those who are not concerned with the rest of it. */
-export const referenceColumns: JobPart<keyof JobReference> = pickColumns(
-  "id",
-  "typeName",
-  "queue",
-  "sequenceId",
-  "sequenceTypeName",
-  "rootSequenceId",
 );

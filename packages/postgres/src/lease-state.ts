@@ -1,5 +1,5 @@
 import type { LeaseState } from "leasehold/adapter";
-import { pickColumns } from "./job-columns.ts";
+import { pickColumns } from "./job-rows.ts";
 import type { SqlRow } from "./provider.ts";
 import { isNull } from "./sql/row-values.ts";
 

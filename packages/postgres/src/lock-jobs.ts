@@ -1,6 +1,7 @@
 import type { StateJob } from "leasehold/adapter";
 import type { Call, Context, Database } from "./database.ts";
-import { jobColumns, toStateJob } from "./job-columns.ts";
+import { jobColumns } from "./job-columns.ts";
+import { toStateJob } from "./job-rows.ts";
 import type { SqlRow } from "./provider.ts";
 import { arrayLiteral } from "./sql/array-literal.ts";
 import { clockCte, now } from "./sql/clock.ts";

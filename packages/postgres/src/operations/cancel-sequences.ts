@@ -1,7 +1,8 @@
 import { type CancelCall, type CancelResult, isTerminal, judgeCancellation } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { settleDependants } from "../dependants.ts";
-import { jobColumns, toStateJob } from "../job-columns.ts";
+import { jobColumns } from "../job-columns.ts";
+import { toStateJob } from "../job-rows.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
 import { asStateJob } from "../lock-jobs.ts";
 import { arrayLiteral } from "../sql/array-literal.ts";

@@ -1,6 +1,7 @@
 import { assertLeaseDuration, type ClaimCall, remainingLimits, type StateJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { claimedColumns, createClaimedJobReader, jobColumns, toStateJob } from "../job-columns.ts";
+import { jobColumns } from "../job-columns.ts";
+import { claimedColumns, createClaimedJobReader, toStateJob } from "../job-rows.ts";
 import { promoteDueJobs, someAreDueSql } from "../promotion.ts";
 import type { SqlRow } from "../provider.ts";
 import { findQueueTypes, type QueueType } from "../queue-types.ts";

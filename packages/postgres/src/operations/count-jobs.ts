@@ -1,6 +1,6 @@
 import type { JobCount, JobFilter } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { pickColumns } from "../job-columns.ts";
+import { pickColumns } from "../job-rows.ts";
 import { filterConditions } from "../job-filter.ts";
 
 const grouped = pickColumns("queue", "typeName", "status");

@@ -1,6 +1,7 @@
 import type { StateJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-columns.ts";
+import { jobColumns } from "../job-columns.ts";
+import { toStateJob } from "../job-rows.ts";
 import { arrayLiteral } from "../sql/array-literal.ts";
 
 export const getJobs = async (

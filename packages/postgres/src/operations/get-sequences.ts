@@ -1,6 +1,7 @@
 import type { StateJob, StateSequence } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-columns.ts";
+import { jobColumns } from "../job-columns.ts";
+import { toStateJob } from "../job-rows.ts";
 import { currentJobIdSql } from "../lock-current-jobs.ts";
 import { arrayLiteral } from "../sql/array-literal.ts";
 

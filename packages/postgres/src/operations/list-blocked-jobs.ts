@@ -1,6 +1,7 @@
 import type { JobPage, ListBlockedJobsCall } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-columns.ts";
+import { jobColumns } from "../job-columns.ts";
+import { toStateJob } from "../job-rows.ts";
 import { toPage } from "../page.ts";
 
 export const listBlockedJobs = async (

@@ -1,6 +1,7 @@
 import type { JobFilter, JobPage, ListJobsCall, PagePosition, StateJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { jobColumns, toStateJob } from "../job-columns.ts";
+import { jobColumns } from "../job-columns.ts";
+import { toStateJob } from "../job-rows.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
 import { text } from "../sql/row-values.ts";
 import { filterConditions } from "../job-filter.ts";

@@ -12,7 +12,7 @@ import {
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { jobStatus, text } from "../sql/row-values.ts";
 import type { Call, Context, Database } from "../database.ts";
-import { referenceColumns } from "../job-columns.ts";
+import { referenceColumns } from "../job-rows.ts";
 import type { SqlRow } from "../provider.ts";
 import type { Tables } from "../tables.ts";
 import { deleteJobs } from "./delete-sequences.ts";
