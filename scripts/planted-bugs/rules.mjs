@@ -61,5 +61,13 @@ plant("redrive.ts", [
     ["if (job.openBlockers > 0 && (yield* answer(port.waitsForItself(job))))", "if (false)"],
   ],
   ["what depends on a revived job stays failed", ["yield* reviveDependants(port, job.sequenceId)", "[]"]],
+  [
+    "jobs that did not fail are reported as redriven",
+    ['else if (job.status !== "failed") decided', 'else if (job.status === "blocked") decided'],
+  ],
+  [
+    "what failed by itself is revived with its blocker",
+    ['if (job.failureReason !== "blocker_failed") continue;', 'if (job.status !== "failed") continue;'],
+  ],
   ["a job named before its blocker stays failed", ["undecided = left;", "undecided = left; break;"]],
 ]);

@@ -1,4 +1,10 @@
-import { blockerErrorText, type JobReference, referenceTo } from "leasehold/adapter";
+import {
+  type BlockerFailure,
+  failDependants as walkFailure,
+  type JobReference,
+  referenceTo,
+  runAsync,
+} from "leasehold/adapter";
 import type { Context, Database } from "./database.ts";
 import { setDeduplicationLive } from "./deduplication.ts";
 import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
@@ -109,77 +115,51 @@ UPDATE ${job} AS j SET
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
 FROM unnest($1::${idType}[], $2::${idType}[], $4::text[]) AS cause (id, sequence_id, error) WHERE j.id = cause.id`;
 
-/** A job that fails because a blocker has failed. */
-interface BlockerFailure {
-  readonly job: LockedJob;
-  /** The current job of the sequence that it waited for, as it is now. */
-  readonly blocker: LockedJob;
-}
-
 export const failByBlocker = async (
   database: Database,
   transaction: TimedTransaction,
-  failures: readonly BlockerFailure[],
+  failures: readonly BlockerFailure<LockedJob>[],
 ): Promise<void> => {
   await database.query(transaction.ctx, {
     name: "fail_by_blocker",
     sql: failSql,
     params: [
       arrayLiteral(failures.map(({ job }) => job.id)),
-      arrayLiteral(failures.map(({ blocker }) => blocker.sequenceId)),
+      arrayLiteral(failures.map(({ blockerSequenceId }) => blockerSequenceId)),
       transaction.now,
-      arrayLiteral(failures.map(({ blocker }) => blockerErrorText(blocker))),
+      arrayLiteral(failures.map(({ error }) => error)),
     ],
   });
   const jobs = failures.map(({ job }) => job);
   await setDeduplicationLive(database, transaction.ctx, jobs, false);
 };
 
-/** A failed sequence whose dependants are to fail. */
-interface FailedBlocker {
-  /** Its current job, with the error that it has now. */
-  readonly job: LockedJob;
-  /** The sequence whose failure started it all. */
-  readonly causeId: string;
-}
+const idsOfConcern = (jobs: readonly LockedJob[]): string[] =>
+  jobs.filter(({ endConcernsOthers }) => endConcernsOthers).map(({ sequenceId }) => sequenceId);
 
 /**
- * The sequences of these jobs have failed, so the jobs that wait for them fail too, unless they wait whatever happens, and
- * so do the jobs that wait for those. The jobs are given with the errors that they have now.
+ * The sequences of these jobs have failed. Fails what has to fail with them, and returns it by the sequence that began it.
+ * The jobs are given with the errors that they have now.
  */
-export const failDependants = async (
+export const failDependants = (
   database: Database,
   transaction: TimedTransaction,
   failed: readonly LockedJob[],
-): Promise<Map<string, JobReference[]>> => {
-  const cascaded = new Map<string, JobReference[]>();
-  const blockers = new Map<string, FailedBlocker>(
-    failed
-      .filter(({ endConcernsOthers }) => endConcernsOthers)
-      .map((job) => [job.sequenceId, { job, causeId: job.sequenceId }]),
+): Promise<Map<string, JobReference[]>> =>
+  runAsync(
+    walkFailure<LockedJob>(
+      {
+        dependants: async (level) => {
+          const dependants = await lockDependants(database, transaction.ctx, idsOfConcern(level));
+          return dependants.flatMap(({ job, blockerIds }) =>
+            blockerIds.map((blockerId) => ({ job, blockerId })),
+          );
+        },
+        fail: (failures) => failByBlocker(database, transaction, failures),
+      },
+      failed,
+    ),
   );
-  let level = [...blockers.keys()];
-  while (level.length > 0) {
-    const failing = level;
-    const dependants = await lockDependants(database, transaction.ctx, failing);
-    const failures = dependants
-      .filter(({ job }) => job.status === "blocked" && job.onBlockerFailure === "fail")
-      .flatMap(({ job, blockerIds }) => {
-        const blocker = blockers.get(failing.find((id) => blockerIds.includes(id)) ?? "");
-        return blocker === undefined ? [] : [{ job, blocker: blocker.job, causeId: blocker.causeId }];
-      });
-    level = [];
-    if (failures.length === 0) break;
-    await failByBlocker(database, transaction, failures);
-    for (const { job, blocker, causeId } of failures) {
-      cascaded.set(causeId, [...(cascaded.get(causeId) ?? []), referenceTo(job)]);
-      if (!job.endConcernsOthers || blockers.has(job.sequenceId)) continue;
-      blockers.set(job.sequenceId, { job: { ...job, lastError: blockerErrorText(blocker) }, causeId });
-      level.push(job.sequenceId);
-    }
-  }
-  return cascaded;
-};
 
 /**
  * Does what follows from the ends of these jobs' sequences, and returns it by sequence id. Failed jobs are given with the
@@ -192,10 +172,7 @@ export const settleDependants = async (
 ): Promise<Map<string, Consequences>> => {
   const ended = [...completed, ...failed];
   await setDeduplicationLive(database, transaction.ctx, ended, false);
-  const completedIds = completed
-    .filter(({ endConcernsOthers }) => endConcernsOthers)
-    .map(({ sequenceId }) => sequenceId);
-  const unblocked = await unblockDependants(database, transaction, completedIds);
+  const unblocked = await unblockDependants(database, transaction, idsOfConcern(completed));
   const cascaded = await failDependants(database, transaction, failed);
   return new Map(
     ended.map(({ sequenceId }) => [

@@ -1,7 +1,7 @@
 import {
   type AddJobBlockersCall,
   BlockerCycleError,
-  blockerErrorText,
+  failureBy,
   JobNotFoundError,
   type StateJob,
 } from "leasehold/adapter";
@@ -68,8 +68,9 @@ export const addJobBlockers = async (
   const failedBlocker = blockers.find(({ status }) => status === "failed");
   if (failedBlocker !== undefined && job.onBlockerFailure === "fail") {
     const transaction = { ctx, now: Number(row?.["now"]) };
-    await failByBlocker(database, transaction, [{ job, blocker: failedBlocker }]);
-    await failDependants(database, transaction, [{ ...job, lastError: blockerErrorText(failedBlocker) }]);
+    const failure = failureBy(job, failedBlocker);
+    await failByBlocker(database, transaction, [failure]);
+    await failDependants(database, transaction, [{ ...job, lastError: failure.error }]);
   }
   const [result] = await getJobs(database, { ctx, jobIds: [jobId] });
   if (result === undefined) throw new JobNotFoundError(jobId);

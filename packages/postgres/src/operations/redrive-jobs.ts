@@ -1,4 +1,4 @@
-import { type JobReference, type RedriveCall, type RedriveResult, referenceTo } from "leasehold/adapter";
+import { type RedriveCall, redriveJobs as redrive, type RedriveResult, runAsync } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { text } from "../sql/row-values.ts";
 import { nowSql } from "../sql/clock.ts";
@@ -12,7 +12,6 @@ import { getJobs } from "./get-jobs.ts";
 import { lockDependants } from "../dependants.ts";
 
 type InTransaction = CallInTransaction & RedriveCall;
-type Decision = Pick<RedriveResult, "kind" | "revived">;
 
 const reviveSql = ({ schema, job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
@@ -31,7 +30,6 @@ FROM (
 ) AS clock WHERE j.id = ANY ($2::${idType}[])`;
 
 const revive = async (database: Database, call: InTransaction, jobs: readonly LockedJob[]): Promise<void> => {
-  if (jobs.length === 0) return;
   const { schedule } = call;
   await database.query(call.ctx, {
     name: "revive",
@@ -52,7 +50,6 @@ const exists = async (database: Database, ctx: Context, sql: string, jobId: stri
 };
 
 const hasFailedBlocker = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
-  if (job.blockerCount === 0) return false;
   const { tables } = database;
   const sql = `SELECT FROM ${tables.jobBlocker} AS b JOIN ${tables.job} AS j
     ON j.id = ${currentJobIdSql(tables, "b.sequence_id")} WHERE b.job_id = $1 AND j.status = 'failed'`;
@@ -75,7 +72,6 @@ const hasLiveDuplicate = async (database: Database, ctx: Context, job: LockedJob
 
 /** A sequence that the job waits for may wait for the job's own sequence by now. */
 const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
-  if (job.openBlockers === 0) return false;
   const rows = await database.query(ctx, {
     sql: `SELECT sequence_id FROM ${database.tables.jobBlocker} WHERE job_id = $1`,
     params: [job.id],
@@ -84,80 +80,31 @@ const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJ
   return (await findCycle(database, ctx, job, blockerIds)) !== undefined;
 };
 
-/** The sequence is alive again, so the jobs that failed only because of it are revived too, and so on through theirs. */
-const reviveDependants = async (
-  database: Database,
-  call: InTransaction,
-  sequenceId: string,
-): Promise<JobReference[]> => {
-  const references: JobReference[] = [];
-  const sequenceIds = [sequenceId];
-  for (const revivedId of sequenceIds) {
-    for (const { job } of await lockDependants(database, call.ctx, [revivedId])) {
-      if (job.failureReason !== "blocker_failed") continue;
-      if (await hasFailedBlocker(database, call.ctx, job)) continue;
-      if (await hasLiveDuplicate(database, call.ctx, job)) continue;
-      if (await wouldWaitForItself(database, call.ctx, job)) continue;
-      await revive(database, call, [job]);
-      references.push(referenceTo(job));
-      sequenceIds.push(job.sequenceId);
-    }
-  }
-  return references;
-};
-
-/** Undefined while a blocker is still failed: another job of the call may yet revive it. */
-const redrive = async (
-  database: Database,
-  call: InTransaction,
-  jobId: string,
-): Promise<Decision | undefined> => {
-  const { ctx } = call;
-  const job = (await lockJobs(database, call, [jobId])).jobs.get(jobId);
-  // Another job of this call has revived it already.
-  if (job === undefined || job.status !== "failed") return { kind: "redriven", revived: [] };
-  // A job that waits whatever happens to its blockers can wait again.
-  if (job.onBlockerFailure === "fail" && (await hasFailedBlocker(database, ctx, job))) return undefined;
-  if (await hasLiveDuplicate(database, ctx, job)) return { kind: "duplicate_live", revived: [] };
-  if (await wouldWaitForItself(database, ctx, job)) return { kind: "blocker_cycle", revived: [] };
-  await revive(database, call, [job]);
-  return { kind: "redriven", revived: await reviveDependants(database, call, job.sequenceId) };
-};
-
 /** Neither waits for others nor is waited for. */
-const isPlain = ({ endConcernsOthers, blockerCount }: LockedJob): boolean =>
+const isAlone = ({ endConcernsOthers, blockerCount }: LockedJob): boolean =>
   !endConcernsOthers && blockerCount === 0;
 
 export const redriveJobs = (database: Database, call: Call & RedriveCall): Promise<RedriveResult[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const inTransaction = { ...call, ctx };
-    const { jobs } = await lockJobs(database, inTransaction, call.jobIds);
-    const decided = new Map<string, Decision>();
-    for (const jobId of call.jobIds) {
-      const status = jobs.get(jobId)?.status;
-      if (status === undefined) decided.set(jobId, { kind: "not_found", revived: [] });
-      else if (status !== "failed") decided.set(jobId, { kind: "not_failed", revived: [] });
-    }
-    const failed = [...jobs.values()].filter(({ status }) => status === "failed");
-    await revive(database, inTransaction, failed.filter(isPlain));
-    for (const { id } of failed.filter(isPlain)) decided.set(id, { kind: "redriven", revived: [] });
-
-    // In rounds, so that a job that is named together with its blocker is revived whichever of the two comes first.
-    let undecided = failed.filter((job) => !isPlain(job)).map(({ id }) => id);
-    for (let before = -1; before !== undecided.length;) {
-      before = undecided.length;
-      const left: string[] = [];
-      for (const jobId of undecided) {
-        const decision = await redrive(database, inTransaction, jobId);
-        if (decision === undefined) left.push(jobId);
-        else decided.set(jobId, decision);
-      }
-      undecided = left;
-    }
+    const walk = redrive<LockedJob>(
+      {
+        find: async (jobIds) => (await lockJobs(database, inTransaction, jobIds)).jobs,
+        isAlone,
+        hasFailedBlocker: (job) => hasFailedBlocker(database, ctx, job),
+        hasLiveDuplicate: (job) => hasLiveDuplicate(database, ctx, job),
+        waitsForItself: (job) => wouldWaitForItself(database, ctx, job),
+        dependants: async (sequenceId) =>
+          (await lockDependants(database, ctx, [sequenceId])).map(({ job }) => job),
+        revive: (jobs) => revive(database, inTransaction, jobs),
+      },
+      call.jobIds,
+    );
+    const decisions = await runAsync(walk);
     const after = await getJobs(database, { ...call, ctx });
     return call.jobIds.map((jobId, index) => ({
       jobId,
-      ...(decided.get(jobId) ?? { kind: "blocker_failed", revived: [] }),
+      ...decisions.get(jobId)!,
       job: after[index] ?? null,
     }));
   });

@@ -17,8 +17,8 @@ export const prepareRedriveJobs = (
       scheduled_at = max(scheduled_at, ?), attempt = 0, expired_leases = 0, failed_at = NULL, failure_reason = NULL,
       failed_blocker_id = NULL
     WHERE id = ?`;
-  const failedByBlocker = `SELECT DISTINCT ${jobColumns("j")} FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
-    WHERE b.sequence_id = ? AND j.failure_reason = 'blocker_failed' ORDER BY j.seq`;
+  const findDependants = `SELECT DISTINCT ${jobColumns("j")} FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
+    WHERE b.sequence_id = ? ORDER BY j.seq`;
 
   const findAll = (db: SqliteConnection, jobIds: readonly string[]): Map<string, StateJob> => {
     const found = lookup.getJobs(db, jobIds).filter((row) => row !== undefined);
@@ -35,7 +35,7 @@ export const prepareRedriveJobs = (
         hasLiveDuplicate: ({ sequenceId }) => deduplication.hasLiveDuplicate(db, sequenceId),
         waitsForItself: ({ id, sequenceId }) =>
           blockers.findCycle(db, sequenceId, blockers.of(db, id)) !== undefined,
-        dependants: (sequenceId) => queryJobs(db, failedByBlocker, [sequenceId]),
+        dependants: (sequenceId) => queryJobs(db, findDependants, [sequenceId]),
         revive: (jobs) => {
           for (const { id, sequenceId } of jobs) {
             db.run(revive, [from, id]);
