@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import * as leasehold from "leasehold";
 import type {
   FailureReason,
@@ -117,10 +117,18 @@ describe("documentation", () => {
   it("has an index that leads to every page in docs", () => {
     const index = read("docs/README.md");
     const missing = pages
-      .filter((page) => dirname(page) === "docs" && page !== "docs/README.md")
+      .filter((page) => page.startsWith("docs/") && page !== "docs/README.md")
       .filter((page) => !index.includes(`(${page.slice("docs/".length)}`));
     expect(missing).toEqual([]);
   });
+
+  it.each(pages.filter((page) => dirname(page) === "docs/design"))(
+    "%s has the form of a design note",
+    (page) => {
+      const number = basename(page).slice(0, 4);
+      expect(read(page)).toMatch(new RegExp(`^# ${number}: .+\\n\\nStatus: (accepted|proposed|superseded)`));
+    },
+  );
 
   it("lists every example", () => {
     const text = read("examples/README.md");
