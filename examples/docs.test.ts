@@ -20,16 +20,16 @@ import { describe, expect, it } from "vitest";
 const root = resolve(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-/** Every page of the repository: not what is installed or built, and not the notes that changesets consume. */
-const findPages = (folder = ""): string[] =>
+/** Every file of the repository: not what is installed or built, and not the notes that changesets consume. */
+const findFiles = (folder = ""): string[] =>
   readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     if (/^(\.|node_modules$|dist$|tarballs$|bench-results$)/.test(entry.name)) return [];
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return findPages(path);
-    return entry.name.endsWith(".md") ? [path] : [];
+    return entry.isDirectory() ? findFiles(path) : [path];
   });
 
-const pages = findPages();
+const files = findFiles();
+const pages = files.filter((path) => path.endsWith(".md"));
 
 const dedent = (lines: readonly string[]): string[] => {
   const indents = lines.filter((line) => line.trim() !== "").map((line) => line.search(/\S/));
@@ -121,6 +121,14 @@ describe("documentation", () => {
       .filter((page) => !index.includes(`(${page.slice("docs/".length)}`));
     expect(missing).toEqual([]);
   });
+
+  it.each(["docs/architecture.md", "docs/write-a-state-adapter.md", "docs/testing.md"])(
+    "%s names files that exist",
+    (page) => {
+      const named = [...read(page).matchAll(/`([a-z][\w./-]*\.ts)`/g)].map(([, name]) => name!);
+      expect(named.filter((name) => !files.some((path) => `/${path}`.endsWith(`/${name}`)))).toEqual([]);
+    },
+  );
 
   it.each(pages.filter((page) => dirname(page) === "docs/design"))(
     "%s has the form of a design note",
