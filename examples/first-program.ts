@@ -18,10 +18,10 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const started = await leasehold.runInTransaction(async (ctx) => {
     ctx.client.exec("CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, receipt TEXT)");
     ctx.client.prepare("INSERT OR REPLACE INTO orders VALUES (?, NULL)").run("order-1");
-    return leasehold.startJobSequence({ ...ctx, typeName: "send-receipt", input: { orderId: "order-1" } });
+    return leasehold.start({ ...ctx, typeName: "send-receipt", input: { orderId: "order-1" } });
   });
 
-  const worker = await leasehold
+  await leasehold
     .createWorker()
     .implementJobType({
       typeName: "send-receipt",
@@ -36,7 +36,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     })
     .start();
 
-  const { output } = await leasehold.waitForJobSequenceCompletion(started); // { sentTo: "ada@example.com" }
+  const { output } = await leasehold.waitFor(started); // { sentTo: "ada@example.com" }
   // #endregion
   print(`Receipt sent to ${output.sentTo}`);
   const order = await stateAdapter.provideContext(async ({ client }) =>
@@ -44,7 +44,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   );
   print(`The order says: ${(order as { receipt: string }).receipt}`);
   // #region readme
-  await worker.stop();
+  await leasehold.close(); // stops the worker
   await stateAdapter.close();
   // #endregion
 };

@@ -6,7 +6,7 @@ import { createSqliteStateAdapter } from "@leasehold/sqlite";
 const stateAdapter = await createSqliteStateAdapter({ file: "jobs.db" });
 const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes() });
 
-const worker = await leasehold
+await leasehold
   .createWorker()
   .implementJobType({
     typeName: "greet",
@@ -17,11 +17,11 @@ const worker = await leasehold
   })
   .start();
 
-const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
+const started = await leasehold.start({ typeName: "greet", input: { name: "Ada" } });
 console.log(`Started ${started.id}`);
-const { output } = await leasehold.waitForJobSequenceCompletion(started);
+const { output } = await leasehold.waitFor(started);
 console.log(output);
 
-await worker.stop();
+await leasehold.close();
 await stateAdapter.close();
 console.log("See for yourself: npx leasehold list");

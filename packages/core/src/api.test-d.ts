@@ -1,7 +1,7 @@
 import type { Leasehold } from "./api.ts";
 import type { JobId, Runtime, TxContext, Union, UnionTypes } from "./api/job-types-fixture.test-d.ts";
 import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
-import type { CompletedJobSequence, FailedJob } from "./model/entities.ts";
+import type { CompletedJobSequence, FailedJob, FailedJobSequence } from "./model/entities.ts";
 import type { JobStatus } from "./model/job.ts";
 import type { JobOf, JobSequenceOf } from "./model/job-type-navigation.ts";
 import type { Equal, Expect } from "./type-equality.test-d.ts";
@@ -26,6 +26,14 @@ await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "index-page" }
 // @ts-expect-error an option that does not exist
 await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "cleanup", timeout: 5 });
 
+const short = await union.waitFor(page);
+const startedShort = await union.start({ typeName: "cleanup" });
+const startedLong = await union.startJobSequence({ typeName: "cleanup" });
+// @ts-expect-error no such type
+await union.start({ typeName: "clean-up" });
+// @ts-expect-error no sequence starts with an internal type
+await union.waitFor({ id: "job-1", typeName: "index-page" });
+
 // --- reading -------------------------------------------------------------------------------------------------------
 
 const anyJob = await union.getJob({ id: "job-1" });
@@ -45,6 +53,11 @@ const open = await runtime.listJobs({
   createdFrom: new Date(0),
   order: "oldest",
 });
+const sequences = await union.listJobSequences();
+const failedSequences = await union.listJobSequences({ ...ctx, typeName: "fetch-page", status: "failed" });
+const runningSequences = await runtime.listJobSequences({ status: ["running"], rootsOnly: true });
+const now: Date = await union.getTime(ctx);
+void now;
 const ofSequence = await union.listSequenceJobs({ id: page.id, typeName: "fetch-page" });
 const counts = await union.countJobs({ queue: ["a", "b"], typeName: "cleanup" });
 const explanation = await union.explainJob({ ...ctx, id: "job-1" });
@@ -62,6 +75,12 @@ await union.getJob({ id: "job-1", typeName: "fetch-pages" });
 await union.listJobs({ status: "done" });
 // @ts-expect-error a filter that does not exist
 await union.listJobs({ statuses: ["failed"] });
+// @ts-expect-error no sequence starts with an internal type
+await union.listJobSequences({ typeName: "index-page" });
+// @ts-expect-error a filter of jobs, not of sequences
+await union.listJobSequences({ queue: "default" });
+// @ts-expect-error an option that does not exist
+await union.close({ timeoutMs: 5 });
 // @ts-expect-error a part of the context is not a context
 await union.getJob({ tenant: "acme", id: "job-1" });
 
@@ -111,6 +130,11 @@ export type Tests = [
   Expect<Equal<typeof finished, CompletedJobSequence<typeof page>>>,
   Expect<Equal<typeof fromSequence, typeof finished>>,
   Expect<Equal<typeof fromSpread, typeof finished>>,
+  Expect<Equal<typeof short, typeof finished>>,
+  Expect<Equal<typeof startedShort, typeof startedLong>>,
+  Expect<Equal<(typeof sequences)["sequences"][number], NonNullable<typeof anySequence>>>,
+  Expect<Equal<(typeof failedSequences)["sequences"][number], FailedJobSequence<typeof page>>>,
+  Expect<Equal<(typeof runningSequences)["sequences"][number]["status"], "blocked" | "pending" | "running">>,
   Expect<Equal<typeof anyJob, JobOf<JobId, UnionTypes, keyof UnionTypes> | undefined>>,
   Expect<Equal<typeof indexJob, JobOf<JobId, UnionTypes, "index-page"> | undefined>>,
   Expect<Equal<NonNullable<typeof anySequence>["typeName"], "fetch-page" | "cleanup" | "report">>,

@@ -123,6 +123,8 @@ it("neither does a listing, in order or narrowed down", async () => {
     { sequenceId: "a" },
     { rootSequenceId: "a" },
     { createdFrom: 5 },
+    { firstOf: "sequence" },
+    { firstOf: "tree", sequenceTypeNames: ["type"] },
     { deduplicationKeys: ["a"] },
     { deduplicationKeys: ["a"], sequenceTypeNames: ["type"] },
   ] as const) {

@@ -94,6 +94,11 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     );
   });
 
+  it("shows the newest sequences and trees at once", async () => {
+    for (const firstOf of ["sequence", "tree"] as const)
+      expect(await rowsRead(() => list({ firstOf }))).toBeLessThan(2_000);
+  });
+
   it("finds a rare job in pages, some of them empty, each of which reads a bounded number of jobs", async () => {
     expect(await rowsRead(() => list({ typeNames: ["rare"] }))).toBeLessThan(60_000);
     const { jobs, calls } = await listAll({ typeNames: ["rare"] }, "newest", 50);
