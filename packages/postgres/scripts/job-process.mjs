@@ -14,7 +14,7 @@ const settings = JSON.parse(process.argv[2]);
 const { role, name, url, schema } = settings;
 
 const pool = new pg.Pool({ connectionString: url, application_name: name });
-// The ledger has connections of its own: it must not share a fate with what it watches over.
+// The ledger has its own connections, so that faults of the connections under test do not affect it.
 const ledger = new pg.Pool({ connectionString: url, application_name: "ledger", max: 4 });
 const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
 const notifyAdapter = await createPgNotifyAdapter({
@@ -76,7 +76,7 @@ const produce = async () => {
     const sequences = Array.from({ length: Math.min(batchSize, settings.jobs - made) }, (_, index) => ({
       typeName: index % 2 === 0 ? "simple" : "transactional",
       input: { ms: 1 + Math.floor(Math.random() * settings.longestJobMs) },
-      // The fleet is killed far more often than any real one: what is looked for is loss, not poison.
+      // These processes are killed far more often than real ones. This looks for lost jobs, not for jobs that crash workers.
       maxAttempts: 1_000,
     }));
     const started = await leasehold.startJobSequences({ sequences });

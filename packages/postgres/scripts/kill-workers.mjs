@@ -1,10 +1,10 @@
-// Kills worker processes in the middle of their jobs and lets a ledger outside Leasehold's tables judge what became of
-// them: none lost, a second execution only after the first one's lease had ended, no result of a lost lease accepted.
+// Kills worker processes in the middle of their jobs, and checks by a ledger outside Leasehold's tables that no job was lost,
+// that a job ran a second time only after its first lease had ended, and that no result of a lost lease was accepted.
 //
 //   npm run build && node packages/postgres/scripts/kill-workers.mjs
 //     [--jobs 5000] [--workers 4] [--producers 2] [--kills 20] [--url postgres://…] [--json]
 //
-// Without --url it starts a PostgreSQL of its own. Ends with 1 when something is wrong.
+// Without --url it starts its own PostgreSQL. Exits with 1 when something is wrong.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -61,7 +61,7 @@ const startProcess = (role, name, more = {}) => {
   children.add(child);
   child.once("exit", (code, signal) => {
     children.delete(child);
-    // Whatever ends by itself before it is told to has died of something.
+    // A process that ends before it was stopped has crashed.
     if (signal !== "SIGKILL" && code !== 0) exits += 1;
   });
   return child;

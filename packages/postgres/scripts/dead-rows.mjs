@@ -1,9 +1,9 @@
-// Trap 5 at length: somebody's transaction sits idle with an old snapshot, so that no dead row can be removed, while a
-// producer and a worker go on at a steady rate. Prints a line every ten seconds; the backlog must not grow.
+// The long form of src/load/dead-rows.test.ts: a transaction is idle with an old snapshot, so that no dead row can be removed,
+// while a producer and a worker go on at a steady rate. Prints a line every ten seconds. The backlog must not grow.
 //
-//   npm run build && node packages/postgres/scripts/pinned-xmin.mjs [--minutes 15] [--rate 800] [--url postgres://…]
+//   npm run build && node packages/postgres/scripts/dead-rows.mjs [--minutes 15] [--rate 800] [--url postgres://…]
 //
-// Without --url it starts a PostgreSQL of its own. Ends with 1 when the worker has fallen behind.
+// Without --url it starts its own PostgreSQL. Exits with 1 when the worker has fallen behind.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
