@@ -1,4 +1,4 @@
-// Two ways an attempt ends early: somebody cancels the sequence, or the attempt takes longer than it may.
+// Two ways an attempt ends early: somebody cancels the sequence, or the attempt takes longer than its timeout.
 import { once } from "node:events";
 import { pathToFileURL } from "node:url";
 import {

@@ -1,4 +1,4 @@
-// The same key twice gives the sequence that is there already. What counts as "there" can be chosen.
+// A second start with the same key returns the existing sequence. Options decide which sequences count as existing.
 import { pathToFileURL } from "node:url";
 import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
 

@@ -1,4 +1,4 @@
-// How long finished jobs are kept, by type, and a chain without end whose jobs can be removed one by one.
+// How long finished jobs are kept, by type, and an endless chain whose jobs can be removed one by one.
 import { pathToFileURL } from "node:url";
 import {
   createInProcessStateAdapter,

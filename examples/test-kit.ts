@@ -1,4 +1,4 @@
-// Testing handlers in a time of their own: a day of retries takes milliseconds.
+// Testing handlers with a manual clock: a day of retries takes milliseconds.
 import { pathToFileURL } from "node:url";
 import { defineUnionJobTypes } from "leasehold";
 // #region kit
