@@ -22,6 +22,11 @@ export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-
 export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";
 export { type Awaitable, runAsync, runSync, type Walk } from "./rules/walk.ts";
 export { completesSequence, judgeOutcome, type OutcomeRejection } from "./rules/outcomes.ts";
+export {
+  createOpenTransactions,
+  type OpenTransactions,
+  type TransactionFrame,
+} from "./rules/open-transactions.ts";
 export { createdStateJob } from "./rules/created-job.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rules/lease-checks.ts";
 export {

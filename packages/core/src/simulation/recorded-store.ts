@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
-import { createMutex } from "../memory/mutex.ts";
+import { createMutex } from "../rules/mutex.ts";
 import type { StateJob } from "../model/job.ts";
 import { type AnyMethod, wrapAdapter } from "../testing/wrap-adapter.ts";
 import type { History, RowChange, StoreStep } from "./history.ts";

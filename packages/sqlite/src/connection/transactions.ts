@@ -1,8 +1,11 @@
-import { AsyncLocalStorage } from "node:async_hooks";
-import { StateNotInTransactionError, TransactionSelfDeadlockError } from "leasehold/adapter";
+import {
+  createOpenTransactions,
+  StateNotInTransactionError,
+  type TransactionFrame,
+  TransactionSelfDeadlockError,
+} from "leasehold/adapter";
 import type { BusyRetry } from "./busy-retry.ts";
 import type { SqliteConnection } from "./connection.ts";
-import { createMutex, type Mutex } from "./mutex.ts";
 import { isSqliteError } from "../sqlite-error.ts";
 import type { WriteQueue } from "./group-commit.ts";
 
@@ -16,15 +19,12 @@ export interface SqliteTransactionContext {
   readonly transaction: SqliteTransaction;
 }
 
-/** A transaction, or a savepoint inside one. */
-interface Frame {
-  readonly root: Frame | null;
-  readonly parent: Frame | null;
-  /** There is one connection, so savepoints directly inside run one after the other. */
-  readonly savepoints: Mutex;
-  /** A database error inside this transaction: what is left of it must not be committed. */
+interface Damage {
+  /** A database error inside the transaction: what is left of it must not be committed. Known at its outermost frame. */
   spoiledBy: unknown;
 }
+
+type Frame = TransactionFrame<Damage>;
 
 export interface Transactions {
   run<T>(
@@ -56,31 +56,18 @@ export const createTransactions = ({
   retryBusy,
   onCommit,
 }: TransactionsOptions): Transactions => {
-  // From the transaction down to the innermost savepoint.
-  const open: Frame[] = [];
+  const frames = createOpenTransactions<Damage>("transaction");
+  const { open } = frames;
   // Who has the connection: the open transaction, or a frame that stands for `provide`.
   let holder: Frame | null = null;
-  const frames = new WeakMap<object, Frame>();
-  // Which frame the running code was called from.
-  const scope = new AsyncLocalStorage<Frame>();
 
-  // User code may have spread the context into another object. So one of its properties identifies it, not the object.
-  const frameOf = (ctx: unknown): Frame | undefined => {
-    if (typeof ctx !== "object" || ctx === null) return undefined;
-    try {
-      const { transaction } = ctx as { transaction?: unknown };
-      const frame =
-        typeof transaction === "object" && transaction !== null ? frames.get(transaction) : undefined;
-      return frame !== undefined && open.includes(frame) ? frame : undefined;
-    } catch {
-      // A getter threw: the object is not one of ours.
-      return undefined;
-    }
-  };
+  const createFrame = (parent: Frame | null): Frame => frames.createFrame(parent, { spoiledBy: undefined });
+
+  const damageTo = (frame: Frame): Damage => (frame.root ?? frame).own;
 
   const isInside = (): boolean => {
-    const frame = scope.getStore();
-    return frame !== undefined && (frame.root ?? frame) === holder;
+    const root = frames.currentRoot();
+    return root !== undefined && root === holder;
   };
 
   const assertNotInside = (operation: string): void => {
@@ -88,13 +75,6 @@ export const createTransactions = ({
   };
 
   const savepointAt = (depth: number): string => `leasehold_${depth}`;
-
-  const createFrame = (parent: Frame | null): Frame => ({
-    root: parent === null ? null : (parent.root ?? parent),
-    parent,
-    savepoints: createMutex(),
-    spoiledBy: undefined,
-  });
 
   const begin = async (parent: Frame | null): Promise<Frame> => {
     const frame = createFrame(parent);
@@ -122,7 +102,7 @@ export const createTransactions = ({
       rollBack(depth);
     } catch (error) {
       const root = open[0];
-      if (depth > 0 && root !== undefined) root.spoiledBy ??= error;
+      if (depth > 0 && root !== undefined) root.own.spoiledBy ??= error;
     }
   };
 
@@ -133,7 +113,7 @@ export const createTransactions = ({
       if (outcome === "commit") throw new StateNotInTransactionError("runInTransaction");
       return;
     }
-    const spoiledBy = (frame.root ?? frame).spoiledBy;
+    const { spoiledBy } = damageTo(frame);
     open.length = depth;
     if (outcome === "rollback" || spoiledBy !== undefined) {
       rollBackQuietly(depth);
@@ -155,10 +135,9 @@ export const createTransactions = ({
   ): Promise<T> => {
     const frame = await begin(parent);
     const transaction: SqliteTransaction = Object.freeze({ store: "sqlite" });
-    frames.set(transaction, frame);
     let result: T;
     try {
-      result = await scope.run(frame, () => callback({ transaction }));
+      result = await frames.enter(frame, transaction, () => callback({ transaction }));
     } catch (error) {
       end(frame, "rollback");
       throw error;
@@ -174,34 +153,8 @@ export const createTransactions = ({
       return await work();
     } finally {
       holder = null;
-      // On Node 20 an active storage slows down every promise of the process. The next transaction enables it again.
-      scope.disable();
+      frames.forgetScope();
       release();
-    }
-  };
-
-  /** Where to open a savepoint inside `given`: in the innermost one that the caller runs in, or it would wait for itself. */
-  const innermostFor = (given: Frame): Frame => {
-    const here = scope.getStore();
-    for (let frame = here ?? null; frame !== null; frame = frame.parent) {
-      if (frame === given && here !== undefined && open.includes(here)) return here;
-    }
-    return given;
-  };
-
-  const runSavepoint = async <T>(
-    given: Frame,
-    callback: (context: SqliteTransactionContext) => Promise<T>,
-    assertUsable: () => void,
-  ): Promise<T> => {
-    const parent = innermostFor(given);
-    await parent.savepoints.acquire();
-    try {
-      assertUsable();
-      if (!open.includes(parent)) throw new StateNotInTransactionError("runInTransaction");
-      return await runFrame(parent, callback);
-    } finally {
-      parent.savepoints.release();
     }
   };
 
@@ -209,11 +162,8 @@ export const createTransactions = ({
     isInside,
     assertNotInside,
     run: async (callback, parentContext, assertUsable) => {
-      if (parentContext !== undefined) {
-        const given = frameOf(parentContext);
-        if (given === undefined) throw new StateNotInTransactionError("runInTransaction");
-        return runSavepoint(given, callback, assertUsable);
-      }
+      if (parentContext !== undefined)
+        return frames.inSavepoint(parentContext, assertUsable, (parent) => runFrame(parent, callback));
       assertNotInside("runInTransaction");
       return runInHold(assertUsable, () => runFrame(null, callback));
     },
@@ -221,21 +171,21 @@ export const createTransactions = ({
       assertNotInside("provideContext");
       return runInHold(assertUsable, () => {
         holder = createFrame(null);
-        return scope.run(holder, callback);
+        return frames.enter(holder, {}, callback);
       });
     },
     inside: (operation, ctx, action) => {
-      const frame = frameOf(ctx);
+      const frame = frames.find(ctx);
       if (frame === undefined) throw new StateNotInTransactionError(operation);
-      const root = frame.root ?? frame;
-      if (root.spoiledBy !== undefined) throw root.spoiledBy;
+      const damage = damageTo(frame);
+      if (damage.spoiledBy !== undefined) throw damage.spoiledBy;
       try {
         return action();
       } catch (error) {
-        if (isSqliteError(error)) root.spoiledBy = error;
+        if (isSqliteError(error)) damage.spoiledBy = error;
         throw error;
       }
     },
-    has: (ctx) => frameOf(ctx) !== undefined,
+    has: (ctx) => frames.find(ctx) !== undefined,
   };
 };
