@@ -3,9 +3,12 @@ import type { Engine } from "./engine.ts";
 import type { StateSequence } from "../model/job.ts";
 
 /** Inside `startBlockers`: what is started there need not be read again to learn its type. */
-export const rememberTypes = (engine: Engine, started: readonly StateSequence[]): void => {
+export const rememberTypes = (
+  engine: Engine,
+  started: readonly { readonly sequence: StateSequence }[],
+): void => {
   const types = engine.scope.getStore()?.startedTypes;
-  if (types) for (const { first } of started) types.set(first.id, first.typeName);
+  if (types) for (const { sequence } of started) types.set(sequence.first.id, sequence.first.typeName);
 };
 
 /**

@@ -66,10 +66,7 @@ const startAll = async (
           ),
         );
   const started = await traceStart(engine.tracer, { operation, predecessor: null }, jobs, start);
-  rememberTypes(
-    engine,
-    started.map(({ sequence }) => sequence),
-  );
+  rememberTypes(engine, started);
   return started;
 };
 

@@ -110,14 +110,21 @@ const readTraceContext = (trace: StartTrace): string | null => {
 };
 
 /** Creates jobs inside a span and gives them its context; without a tracer it just creates them. */
-export const traceStart = async <T extends { readonly deduplicated: boolean }>(
+export const traceStart = <T extends { readonly deduplicated: boolean }>(
   tracer: Tracer | undefined,
   data: Pick<StartTraceData, "operation" | "predecessor">,
   jobs: readonly NewJob[],
   create: (jobs: readonly NewJob[]) => Promise<T[]>,
 ): Promise<T[]> => {
   const trace = tracer?.start({ ...data, jobs });
-  if (!trace) return create(jobs);
+  return trace ? createInSpan(trace, jobs, create) : create(jobs);
+};
+
+const createInSpan = async <T extends { readonly deduplicated: boolean }>(
+  trace: StartTrace,
+  jobs: readonly NewJob[],
+  create: (jobs: readonly NewJob[]) => Promise<T[]>,
+): Promise<T[]> => {
   const traceContext = readTraceContext(trace);
   try {
     const created = await runInside(trace, async () => create(jobs.map((job) => ({ ...job, traceContext }))));

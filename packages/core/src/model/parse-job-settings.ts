@@ -52,7 +52,12 @@ const read = <TSettings extends object>(
   return settings as TSettings;
 };
 
-export const readJobSettings = (passed: object): JobSettings => read(checks, passed, "");
+const names = Object.keys(checks) as (keyof JobSettings)[];
+const nothing: JobSettings = Object.freeze({});
+
+/** Most starts say nothing, which should cost nothing. */
+export const readJobSettings = (passed: Partial<UncheckedOptions<keyof JobSettings>>): JobSettings =>
+  names.some((name) => passed[name] !== undefined) ? read(checks, passed, "") : nothing;
 
 /** `path` is put before the names in errors. */
 export const readTypeJobSettings = (passed: object, path: string): TypeJobSettings =>
