@@ -16,7 +16,7 @@ export interface Committer {
   /** Gives up on everything not written yet. Nothing is accepted any more. */
   abandon(): void;
   readonly pending: number;
-  /** How many outcomes were given up on, for want of time or of a store that takes them. */
+  /** How many outcomes were given up on, because time ran out or the store could not take them. */
   readonly unwritten: number;
 }
 
@@ -72,7 +72,10 @@ export const createCommitter = (worker: WorkerContext): Committer => {
       return false;
     });
 
-  /** A store that cannot take this very outcome (not: cannot be reached) gets a failure instead, at last without text. */
+  /**
+   * The store can be reached, but cannot take this outcome: it is recorded as a failure; if that fails too, without the
+   * error text.
+   */
   const degrade = (entry: Entry, error: unknown): boolean => {
     const { outcome } = entry;
     if (outcome.kind === "complete") {
@@ -94,7 +97,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
         observe("workerError", () => ({ workerId: settings.workerId, loop: "committer", error }));
         if (!store.isTransientError(error)) {
           if (entries.length > 1) {
-            // One of them may be what the store cannot take; alone, it takes none along.
+            // One of them may be what the store cannot take. Written one by one, it cannot keep the others from being written.
             for (const entry of entries) await write([entry]);
             return;
           }
@@ -153,7 +156,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
     },
     abandon: () => {
       abandoned = true;
-      // Some of a batch may be written already: an entry by itself, after the store refused the batch as a whole.
+      // Some of a batch may be written already: one by one, after the store refused the batch as a whole.
       const open = writing.filter(({ held }) => heldJobs.get(held.job.id) === held);
       for (const entry of [...open, ...queue.take(queue.size)]) giveUp(entry);
     },

@@ -54,7 +54,7 @@ export class StoredInputRefused extends Error {
   }
 }
 
-/** Errors by which a handler, or a rule it broke, has decided about the job: nothing else is read into them. */
+/** Errors that decide about the job: the handler threw them for that, or broke a rule. They are never taken for transient. */
 export const isVerdict = (error: unknown): boolean =>
   isInstance(error, RescheduleJobError) ||
   isInstance(error, UnrecoverableJobError) ||
@@ -65,8 +65,8 @@ export const mostFreeClaims = 20;
 const giveBackPolicy: RetryPolicy = { type: "exponential", baseMs: 50, maxMs: 5_000 };
 
 /**
- * The store rolled the attempt back for reasons of its own: the job goes back as if it had not been claimed. Undefined
- * when that has happened so often that the reason is likely to be the job after all.
+ * The store rolled the attempt back with a transient error: the job goes back as if it had not been claimed. Undefined
+ * when that has happened so often that the job itself is the likely reason.
  */
 export const transientErrorOutcome = (
   worker: WorkerContext,

@@ -151,7 +151,7 @@ export const createHandlerSession = (
     checkStillRunning();
     if (completed) throw new JobAttemptEndedError(job.id, "it has completed the job");
     if (open || (completing && !completed)) {
-      // The row is locked by our own transaction: a store with one writer would wait for it for ever.
+      // The row is locked by our own transaction: a store with one writer would wait for it forever.
       throw new ProcessMisuseError(
         "Progress cannot be reported in a transaction that ends with the completion",
       );
