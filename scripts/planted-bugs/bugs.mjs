@@ -198,8 +198,8 @@ plant("heartbeat too slow for short leases", [
 ]);
 plant("lost lease does not abort", [
   "worker/attempt.js",
-  "controller?.abort(reason);",
-  'if (reason === "timeout" || reason === "shutdown") controller?.abort(reason);',
+  "this.controller?.abort(reason);",
+  'if (reason === "timeout" || reason === "shutdown") this.controller?.abort(reason);',
 ]);
 plant("lease trusted by the wall clock", [
   "worker/held-jobs.js",
