@@ -4,7 +4,7 @@ import type { JobRecord } from "./job-record.ts";
 export interface DeduplicationIndex {
   add(first: JobRecord): void;
   remove(first: JobRecord): void;
-  /** Tells whether the sequence is unfinished; may be told the same again. */
+  /** Records whether the sequence is unfinished. Idempotent. */
   setLive(first: JobRecord, live: boolean): void;
   /** The sequence created last, among all or only the unfinished ones. */
   newest(sequenceTypeName: string, key: string, among: "all" | "live"): JobRecord | undefined;

@@ -30,7 +30,7 @@ export interface QueueType {
   readonly queue: string;
   readonly typeName: string;
   readonly pending: TimedQueue<RunnableEntry>;
-  /** Running jobs that may have an attempt left and so be claimed again when their lease runs out. */
+  /** Running jobs that may have an attempt left and so be claimed again when their lease expires. */
   readonly leased: TimedQueue<RunnableEntry>;
   readonly counts: Record<JobStatus, number>;
 }

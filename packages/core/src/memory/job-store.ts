@@ -69,7 +69,7 @@ export const createJobStore = (): JobStore => {
     deduplication.setLive(first, last !== undefined && !isTerminal(last.row.status));
   };
 
-  // The one place where a row changes; null stands for "not stored".
+  // The one place where a row changes; null means "not stored".
   const replace = (record: JobRecord, before: StateJob | null, after: StateJob | null): void => {
     remember(record, before);
     if (after === null) {

@@ -25,7 +25,7 @@ export interface TimedQueue<TEntry extends TimedEntry> {
   entries(): Iterable<TEntry>;
   /** How many entries are kept, stale ones included. */
   size(): number;
-  /** Sheds stale entries once they outnumber the `live` ones, so that memory follows the live jobs. */
+  /** Removes stale entries once they outnumber the `live` ones, so that memory use follows the live jobs. */
   compact(live: number): void;
 }
 

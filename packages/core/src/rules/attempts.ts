@@ -1,7 +1,7 @@
 import type { StateJob } from "../model/job.ts";
 import type { MaxAttempts } from "../contracts/state-adapter.ts";
 
-/** Whether a job whose lease has run out may be claimed again, in the eyes of a call with these overrides. */
+/** Whether a job whose lease has expired may be claimed again by a call with these overrides. */
 export const hasAttemptsLeft = (
   { typeName, attempt, maxAttempts, maxAttemptsGiven }: StateJob,
   overrides: MaxAttempts | undefined,

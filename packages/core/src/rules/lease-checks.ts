@@ -2,7 +2,7 @@ import { InvalidLeaseDurationError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import type { LeaseRefusal } from "../contracts/state-adapter.ts";
 
-// Who may touch a job is the same question for every store; only where the answer is enforced differs.
+// Who may change a job is decided in the same way in every store. Only where that is enforced differs.
 
 /** The part of a job that decides. */
 export type LeaseState = Pick<StateJob, "status" | "leaseToken" | "leasedUntil" | "failureReason">;

@@ -36,7 +36,7 @@ export const readPruneRules = (rules: readonly PruneRule[]): PruneRules => {
   };
 };
 
-/** Whether this job does not keep its tree: a later job speaks for its sequence, or it finished long enough ago. */
+/** Whether this job lets its tree go: its sequence continued with another job, or it finished long enough ago. */
 export const isPastRetention = (
   { completedBefore, failedBefore }: PruneBounds,
   { status, finishedAt, isContinued }: FinishedJob,

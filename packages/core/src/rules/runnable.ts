@@ -3,7 +3,7 @@ import type { StateJob } from "../model/job.ts";
 import { hasAttemptsLeft } from "./attempts.ts";
 
 /**
- * From when on a job can be claimed, in the eyes of a call with these overrides: its time, or the end of its lease.
+ * From when on a call with these overrides can claim a job: its scheduled time, or the end of its lease.
  * Undefined when it cannot be claimed as it is. This is the definition; stores with indexes state it in their own terms.
  */
 export const runnableFrom = (row: StateJob, maxAttempts?: MaxAttempts): number | undefined => {
