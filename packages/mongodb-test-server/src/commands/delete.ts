@@ -43,8 +43,8 @@ const deleteMatching = async (context: CommandContext, statement: Document): Pro
   }
   server.planned("delete", `${database}.${collectionName(context)}`, execution);
   let n = 0;
-  for (const found of execution.found) {
-    if (limit === 0 && transaction === undefined) await letOthersIn();
+  for (const [index, found] of execution.found.entries()) {
+    if (limit === 0 && transaction === undefined) await letOthersIn(index);
     const remove = () => {
       const current = rematch(context, found, filter, variables);
       if (current === undefined) return;

@@ -103,8 +103,8 @@ const updateMany = async (
   if (execution.found.length === 0 && parsed.upsert) return insertUpserted(context, parsed);
   let n = 0;
   let nModified = 0;
-  for (const found of execution.found) {
-    if (context.transaction === undefined) await letOthersIn();
+  for (const [index, found] of execution.found.entries()) {
+    if (context.transaction === undefined) await letOthersIn(index);
     await whenFree(context, () => {
       const current = rematch(context, found, parsed.filter, parsed.variables);
       if (current === undefined) return;

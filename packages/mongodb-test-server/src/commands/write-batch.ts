@@ -31,11 +31,15 @@ export const whenFree = async <TResult>(
   }
 };
 
-/** Lets other connections in, as the server does between the documents of a long write. */
-export const letOthersIn = (): Promise<void> =>
-  new Promise((resolve) => {
+const documentsBetween = 8;
+
+/** Lets other connections in now and then, as the server does between the documents of a long write. */
+export const letOthersIn = async (index: number): Promise<void> => {
+  if (index % documentsBetween !== 0) return;
+  await new Promise((resolve) => {
     setImmediate(resolve);
   });
+};
 
 const statementIdOf = (command: Document, index: number): number => {
   const ids = command["stmtIds"];

@@ -61,6 +61,11 @@ export const stringOperators: OperatorTable = {
       ? null
       : new Int32(requireString("$indexOfCP", text).indexOf(requireString("$indexOfCP", part))),
   ),
+  $indexOfBytes: binary("$indexOfBytes", (text, part) => {
+    if (isNullish(text)) return null;
+    const [bytes, wanted] = [requireString("$indexOfBytes", text), requireString("$indexOfBytes", part)];
+    return new Int32(Buffer.from(bytes).indexOf(wanted));
+  }),
   $trim: (argument, compile) => {
     const { input } = namedParts("$trim", argument, ["input"]);
     const evaluate = compile(input);
