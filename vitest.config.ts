@@ -23,6 +23,7 @@ export default defineConfig({
       packageProject("nats"),
       packageProject("otel"),
       packageProject("mongodb-test-server"),
+      packageProject("mongodb"),
       project("examples", "examples/**/*.test.ts"),
       project("packages", "package-tests/*.test.ts"),
     ],

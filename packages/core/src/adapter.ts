@@ -28,6 +28,18 @@ export {
   type TransactionFrame,
 } from "./rules/open-transactions.ts";
 export { createdStateJob } from "./rules/created-job.ts";
+export {
+  cancelled,
+  completed,
+  failed,
+  failedByBlocker,
+  givenBack,
+  reaped,
+  retried,
+  revived,
+  withBlockers,
+  withFewerBlockers,
+} from "./rules/transitions.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rules/lease-checks.ts";
 export {
   dropNeededTrees,

@@ -1,0 +1,12 @@
+export { StandaloneServerError } from "./errors.ts";
+export {
+  createMongoProvider,
+  type MongoProviderOptions,
+  type MongoStateProvider,
+  type MongoTransactionContext,
+} from "./provider.ts";
+export {
+  createMongoStateAdapter,
+  type MongoStateAdapter,
+  type MongoStateAdapterOptions,
+} from "./state-adapter.ts";

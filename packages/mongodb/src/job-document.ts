@@ -1,0 +1,91 @@
+import type { StateJob } from "leasehold/adapter";
+
+/** How a job is stored: the fields of `StateJob`, times as dates, and what the indexes need beside them. */
+export interface JobDocument extends StoredFields {
+  readonly _id: string;
+  /** When the job can be claimed: pending, its schedule; running, the end of its lease; else null. */
+  readonly dueAt: Date | null;
+  /** Pending or running: the jobs that a claim may look at. */
+  readonly live: boolean;
+  /** The order of creation, within one moment. */
+  readonly position: number;
+  /** The first job of a tree. */
+  readonly isRoot: boolean;
+  /** As they were given. */
+  readonly blockerIds: readonly string[];
+  readonly finishedAt: Date | null;
+  /** Raised by whoever only wants to lock the job: a write that changes nothing takes no lock. */
+  readonly touched: number;
+  /** The call that wrote last, where that has to be recognised. */
+  readonly mark: string | null;
+}
+
+const dateFields = [
+  "sequenceCreatedAt",
+  "createdAt",
+  "scheduledAt",
+  "leasedUntil",
+  "lastAttemptAt",
+  "lastFailedAt",
+  "completedAt",
+  "failedAt",
+] as const;
+
+type DateField = (typeof dateFields)[number];
+type StoredFields = {
+  readonly [TField in Exclude<keyof StateJob, "id">]: TField extends DateField
+    ? StateJob[TField] extends number
+      ? Date
+      : Date | null
+    : StateJob[TField];
+};
+
+/** A job with what only the store knows of it. */
+export interface StoredJob {
+  readonly row: StateJob;
+  readonly position: number;
+  readonly blockerIds: readonly string[];
+}
+
+const toDate = (time: number | null): Date | null => (time === null ? null : new Date(time));
+
+export const toDocument = ({ row, position, blockerIds }: StoredJob): JobDocument => {
+  const { id, ...fields } = row;
+  const dates = Object.fromEntries(dateFields.map((field) => [field, toDate(row[field])]));
+  const due = row.status === "pending" ? row.scheduledAt : row.status === "running" ? row.leasedUntil : null;
+  return {
+    _id: id,
+    ...fields,
+    ...(dates as Pick<StoredFields, DateField>),
+    dueAt: toDate(due),
+    live: row.status === "pending" || row.status === "running",
+    position,
+    isRoot: id === row.rootSequenceId,
+    blockerIds,
+    finishedAt: toDate(row.completedAt ?? row.failedAt),
+    touched: 0,
+    mark: null,
+  };
+};
+
+/** What is stored only for the indexes, or to be written to. */
+const storeFields = [
+  "_id",
+  "dueAt",
+  "live",
+  "position",
+  "isRoot",
+  "blockerIds",
+  "finishedAt",
+  "touched",
+  "mark",
+] as const;
+const isStoreField = (name: string): boolean => (storeFields as readonly string[]).includes(name);
+
+export const fromDocument = (document: JobDocument): StoredJob => {
+  const row: Record<string, unknown> = { id: document._id };
+  for (const [name, value] of Object.entries(document)) {
+    if (!isStoreField(name)) row[name] = value instanceof Date ? value.getTime() : value;
+  }
+  return { row: row as unknown as StateJob, position: document.position, blockerIds: document.blockerIds };
+};

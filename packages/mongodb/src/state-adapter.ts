@@ -1,0 +1,199 @@
+import {
+  AdapterClosedError,
+  type BaseStateAdapterContext,
+  InvalidOptionError,
+  type OptionNames,
+  requireOptions,
+  type StateAdapter,
+  type StateCall,
+  StateNotInTransactionError,
+} from "leasehold/adapter";
+import { openCollections } from "./collections.ts";
+import { migrateToLatest } from "./migrate.ts";
+import { addJobBlockers } from "./operations/add-job-blockers.ts";
+import { cancelSequences } from "./operations/cancel-sequences.ts";
+import { claimJobs } from "./operations/claim-jobs.ts";
+import { commitOutcomes } from "./operations/commit-outcomes.ts";
+import { countAhead } from "./operations/count-ahead.ts";
+import { createJobs } from "./operations/create-jobs.ts";
+import { deleteSequences } from "./operations/delete-sequences.ts";
+import { getBlockers, getJobs, getSequences, lockSequence } from "./operations/get-sequences.ts";
+import { countJobs, listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
+import { lockJob } from "./operations/lock-job.ts";
+import { nextRunnableIn } from "./operations/next-runnable-in.ts";
+import { pruneSequences } from "./operations/prune-sequences.ts";
+import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
+import { redriveJobs } from "./operations/redrive-jobs.ts";
+import { renewLeases } from "./operations/renew-leases.ts";
+import type { MongoStateProvider } from "./provider.ts";
+import { createSessions } from "./sessions.ts";
+import { createStore, type Store, type StoreCall } from "./store.ts";
+import { isConflict, isTransientMongoError } from "./transient-errors.ts";
+
+export interface MongoStateAdapterOptions<
+  TTxContext extends BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext,
+  TJobId extends string = string,
+> {
+  readonly stateProvider: MongoStateProvider<TTxContext, TContext>;
+  /** Goes before the name of every collection. Default: `leasehold_`. */
+  readonly collectionPrefix?: string | undefined;
+  /** Makes the ids of new jobs, unless `createLeasehold` has a `createId`. Default: UUIDv7. */
+  readonly idGenerator?: (() => TJobId) | undefined;
+  /** Whether to make missing indexes now; otherwise call `migrateToLatest` yourself. Default: true. */
+  readonly migrate?: boolean | undefined;
+  /** Names further errors after which a call may be made again. */
+  readonly isTransientError?: ((error: unknown) => boolean) | undefined;
+}
+
+export interface MongoStateAdapter<
+  TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext = BaseStateAdapterContext,
+  TJobId extends string = string,
+> extends StateAdapter<TTxContext, TContext, TJobId> {
+  /** Makes the indexes that are missing. Safe to call again, and from several processes at once. */
+  migrateToLatest(): Promise<void>;
+}
+
+const knownOptions: OptionNames<keyof MongoStateAdapterOptions<never, never>> = {
+  stateProvider: true,
+  collectionPrefix: true,
+  idGenerator: true,
+  migrate: true,
+  isTransientError: true,
+};
+
+const checkPrefix = (prefix: unknown): string => {
+  if (typeof prefix === "string" && /^[A-Za-z0-9_.-]{0,60}$/.test(prefix)) return prefix;
+  throw new InvalidOptionError(
+    "collectionPrefix",
+    "must be up to 60 letters, digits, dots, dashes and underscores",
+    prefix,
+  );
+};
+
+/** Keeps jobs in MongoDB, through the client you have. */
+export const createMongoStateAdapter = async <
+  TTxContext extends BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext,
+  TJobId extends string = string,
+>(
+  passed: MongoStateAdapterOptions<TTxContext, TContext, TJobId>,
+): Promise<MongoStateAdapter<TTxContext, TContext, TJobId>> => {
+  const options = requireOptions(passed, "createMongoStateAdapter", knownOptions) as typeof passed;
+  const {
+    stateProvider: provider,
+    collectionPrefix = "leasehold_",
+    isTransientError: isTransientToo,
+  } = options;
+  const collections = openCollections(provider.getDatabase(), checkPrefix(collectionPrefix));
+  const store = createStore(collections);
+  const sessions = createSessions();
+  let closed = false;
+
+  const assertOpen = (): void => {
+    if (closed) throw new AdapterClosedError("MongoDB state adapter");
+  };
+  const assertInTransaction = (operation: string, ctx: unknown): void => {
+    assertOpen();
+    if (!provider.isInTransaction(ctx)) throw new StateNotInTransactionError(operation);
+  };
+
+  if (options.migrate ?? true) await migrateToLatest(collections);
+
+  type Perform<TCall, T> = (store: Store, call: StoreCall & TCall) => Promise<T>;
+
+  const inTransaction = async <TCall, T>(
+    operation: string,
+    call: StateCall<TTxContext> & TCall,
+    perform: Perform<TCall, T>,
+  ): Promise<T> => {
+    assertInTransaction(operation, call.ctx);
+    const session = provider.getSession(call.ctx!);
+    return sessions.enqueue(session, async () => {
+      sessions.assertSound(session);
+      assertInTransaction(operation, call.ctx);
+      try {
+        return await perform(store, { ...call, session, now: call.now });
+      } catch (error) {
+        sessions.spoil(session, error);
+        throw error;
+      }
+    });
+  };
+
+  const call =
+    <TCall, T>(operation: string, perform: Perform<TCall, T>) =>
+    async (given: StateCall<TTxContext> & TCall): Promise<T> => {
+      if (given.ctx !== undefined) return inTransaction(operation, given, perform);
+      assertOpen();
+      return perform(store, { ...given, session: undefined, now: given.now });
+    };
+  const onlyInTransaction =
+    <TCall, T>(operation: string, perform: Perform<TCall, T>) =>
+    (given: StateCall<TTxContext> & TCall): Promise<T> =>
+      inTransaction(operation, given, perform);
+
+  const getTime = call<object, number>("getTime", async (_store, { now }) => now ?? store.clock.ask());
+
+  const runNested = async <T>(callback: (ctx: TTxContext) => Promise<T>, parent: TTxContext): Promise<T> => {
+    assertInTransaction("runInTransaction", parent);
+    const session = provider.getSession(parent);
+    sessions.assertSound(session);
+    try {
+      return await callback(parent);
+    } catch (error) {
+      sessions.spoil(session, error);
+      throw error;
+    }
+  };
+
+  return {
+    capabilities: { savepoints: false, isolationLevels: ["read committed", "repeatable read"] },
+    idGenerator: options.idGenerator,
+    migrateToLatest: () => migrateToLatest(collections),
+
+    provideContext: async (callback) => {
+      assertOpen();
+      return provider.provideContext(callback);
+    },
+    runInTransaction: async (callback, parent) => {
+      assertOpen();
+      if (parent !== undefined) return runNested(callback, parent);
+      return provider.runInTransaction(async (ctx) => {
+        const result = await callback(ctx);
+        sessions.assertSound(provider.getSession(ctx));
+        return result;
+      });
+    },
+    isInTransaction: async (ctx) => provider.isInTransaction(ctx),
+    isTransientError: (error) => isTransientMongoError(error) || isTransientToo?.(error) === true,
+    isRolledBackForOthers: isConflict,
+    getTime: (given = {}) => getTime(given),
+
+    createJobs: call("createJobs", createJobs),
+    addJobBlockers: onlyInTransaction("addJobBlockers", addJobBlockers),
+    claimJobs: call("claimJobs", claimJobs),
+    nextRunnableIn: call("nextRunnableIn", nextRunnableIn),
+    countAhead: call("countAhead", countAhead),
+    renewLeases: call("renewLeases", renewLeases),
+    lockJob: onlyInTransaction("lockJob", lockJob),
+    lockSequence: onlyInTransaction("lockSequence", lockSequence),
+    reapExpiredLeases: call("reapExpiredLeases", reapExpiredLeases),
+    commitOutcomes: call("commitOutcomes", commitOutcomes),
+    cancelSequences: call("cancelSequences", cancelSequences),
+    redriveJobs: call("redriveJobs", redriveJobs),
+    deleteSequences: call("deleteSequences", deleteSequences),
+    pruneSequences: call("pruneSequences", pruneSequences),
+    getJobs: call("getJobs", getJobs),
+    getSequences: call("getSequences", getSequences),
+    listJobs: call("listJobs", listJobs),
+    getBlockers: call("getBlockers", getBlockers),
+    listBlockedJobs: call("listBlockedJobs", listBlockedJobs),
+    countJobs: call("countJobs", countJobs),
+
+    close: async () => {
+      closed = true;
+    },
+  };
+};

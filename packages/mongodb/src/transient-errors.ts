@@ -1,0 +1,69 @@
+const transientLabels = [
+  "TransientTransactionError",
+  "RetryableWriteError",
+  "UnknownTransactionCommitResult",
+];
+
+const transientNames = new Set([
+  "MongoNetworkError",
+  "MongoNetworkTimeoutError",
+  "MongoServerSelectionError",
+  "MongoPoolClearedError",
+  "MongoWaitQueueTimeoutError",
+]);
+
+/** Hosts and networks, elections, conflicts, time limits, and transactions that the server has given up. */
+const transientCodes = new Set([
+  6, 7, 24, 50, 64, 89, 91, 112, 134, 189, 246, 251, 262, 365, 9001, 10_107, 11_600, 11_602, 13_435, 13_436,
+]);
+
+const nodeCodes = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+
+interface ErrorParts {
+  readonly name?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+  readonly hasErrorLabel?: (label: string) => boolean;
+}
+
+const hasLabel = ({ hasErrorLabel }: ErrorParts, error: unknown, label: string): boolean =>
+  typeof hasErrorLabel === "function" && hasErrorLabel.call(error, label);
+
+const isDriverError = ({ name }: ErrorParts): boolean => typeof name === "string" && name.startsWith("Mongo");
+
+const deepestCause = 8;
+
+/** Whether the same call may succeed if it is made again. */
+export const isTransientMongoError = (error: unknown, depth = 0): boolean => {
+  if (typeof error !== "object" || error === null || depth > deepestCause) return false;
+  const parts = error as ErrorParts;
+  return (
+    transientLabels.some((label) => hasLabel(parts, error, label)) ||
+    (typeof parts.name === "string" && transientNames.has(parts.name)) ||
+    (isDriverError(parts) && typeof parts.code === "number" && transientCodes.has(parts.code)) ||
+    (typeof parts.code === "string" && nodeCodes.has(parts.code)) ||
+    isTransientMongoError(parts.cause, depth + 1)
+  );
+};
+
+const writeConflict = 112;
+const noSuchTransaction = 251;
+
+/** Whether the server has aborted the transaction in favour of another, so that nothing of it was committed. */
+export const isConflict = (error: unknown): boolean => {
+  if (typeof error !== "object" || error === null) return false;
+  const parts = error as ErrorParts;
+  return isDriverError(parts) && (parts.code === writeConflict || parts.code === noSuchTransaction);
+};
+
+export const isMaxTimeExpired = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && (error as ErrorParts).code === 50;
