@@ -7,6 +7,12 @@ export interface KeyDocument {
   readonly touched: number;
 }
 
+/** The right to prune, in the same collection: while it runs, others with `alone` do nothing. */
+export interface PruneTurn {
+  readonly _id: "prune";
+  readonly until: Date;
+}
+
 export interface Collections {
   readonly jobs: Collection<JobDocument>;
   readonly keys: Collection<KeyDocument>;

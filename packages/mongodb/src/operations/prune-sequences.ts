@@ -13,6 +13,7 @@ import type { Store, StoreCall } from "../store.ts";
 import { isConflict } from "../transient-errors.ts";
 import type { Work } from "../work.ts";
 import { findDependantRoots, readTrees } from "./delete-sequences.ts";
+import { takeTurn } from "./prune-turn.ts";
 
 const rootsAtATime = 200;
 
@@ -52,7 +53,12 @@ const tryTree = async (
   }
 };
 
-export const pruneSequences = async (store: Store, call: StoreCall & PruneCall): Promise<PruneResult> => {
+export const pruneSequences = (store: Store, call: StoreCall & PruneCall): Promise<PruneResult | null> =>
+  call.alone === true && call.session === undefined
+    ? takeTurn(store.collections, () => prune(store, call))
+    : prune(store, call);
+
+const prune = async (store: Store, call: StoreCall & PruneCall): Promise<PruneResult> => {
   const { latest, boundsFor } = readPruneRules(call.rules);
   if (latest === null) return { deletedJobs: 0, failedJobs: [], next: null };
   const roots = await store.collections.jobs
