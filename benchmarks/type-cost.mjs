@@ -86,7 +86,7 @@ ${types
 
 const inputOf = (i) => `{ id: "1", amount${i}: ${i}, tags: ["a"], nested: { at: "now" } }`;
 
-/** One start, one process function and one continuation for every type that can have them, and the queries. */
+/** One start, one handler and one continuation for every type that can have them, and the queries. */
 const usage = (types) => {
   const index = new Map(types.map(({ name }, i) => [name, i]));
   const external = types.filter(({ internal }) => !internal);

@@ -88,7 +88,7 @@ const timeoutMs = 60_000;
 
 describe("whatever is thrown is recorded, and the worker goes on", () => {
   it(
-    "by a process function",
+    "by a handler",
     async () => {
       const leasehold = await open();
       const worker = leasehold
@@ -202,7 +202,7 @@ describe("whatever is thrown is recorded, and the worker goes on", () => {
   );
 });
 
-describe("whatever a process function returns", () => {
+describe("whatever a handler returns", () => {
   it(
     "ends in an output or in a recorded failure",
     async () => {

@@ -54,7 +54,7 @@ export interface AttemptTraceData extends AttemptEventData {
 }
 
 export interface AttemptTrace {
-  /** As for `StartTrace`: what the process function does, however long, happens in this span. */
+  /** As for `StartTrace`: what the handler does, however long, happens in this span. */
   run<T>(callback: () => T): T;
   /** The sequences the job waited for, each with what was stored when its last job was started. */
   linkBlockers?(

@@ -26,11 +26,11 @@ export const faultKinds = [
   "deadlocks",
   /** Jobs that take their process down. */
   "poison",
-  /** Process functions that block their process past the lease. */
+  /** Handlers that block their process past the lease. */
   "blocking_handlers",
-  /** Process functions that never settle or ignore their signal. */
+  /** Handlers that never settle or ignore their signal. */
   "stuck_handlers",
-  /** Process functions that fail in every way there is. */
+  /** Handlers that fail in every way there is. */
   "failing_handlers",
 ] as const;
 

@@ -11,7 +11,7 @@ export type StoryLeasehold = LeaseholdApi<StoryTypes, StoryTransaction, string>;
 
 /** What happens outside the store, and outlives every process of the story. */
 export interface Outside {
-  /** One entry for each time a process function has begun to work on a job: its type and its sequence. */
+  /** One entry for each time a handler has begun to work on a job: its type and its sequence. */
   readonly executions: string[];
   flakyHasFailed: boolean;
   mended: boolean;

@@ -12,7 +12,7 @@ const longTimeoutMs = 60_000;
 const mostTries = 100;
 
 /** Makes the call again for as long as the store says that may help, as core does. */
-const persist = async <T>({ adapter }: StateScenario, call: () => Promise<T>): Promise<T> => {
+const retryTransient = async <T>({ adapter }: StateScenario, call: () => Promise<T>): Promise<T> => {
   for (let tries = 1; ; tries += 1) {
     try {
       return await call();
@@ -37,7 +37,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       // A claim passes over rows that another has locked, so a round may leave some behind.
       while (claimed.length < jobs.length) {
         const round = await Promise.all(
-          times(20, () => persist(scenario, () => scenario.claim({ limit: 13 }))),
+          times(20, () => retryTransient(scenario, () => scenario.claim({ limit: 13 }))),
         );
         assert.ok(round.every((batch) => batch.length <= 13));
         if (round.flat().length === 0) break;
@@ -56,7 +56,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       await scenario.claim({ leaseMs: 100 });
       const now = baseTime + 100;
       const round = await Promise.all(
-        times(10, () => persist(scenario, () => scenario.claim({ now, limit: 60 }))),
+        times(10, () => retryTransient(scenario, () => scenario.claim({ now, limit: 60 }))),
       );
       const ids = round.flat().map(({ id }) => id);
       assert.equal(new Set(ids).size, ids.length);
@@ -71,13 +71,13 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       const diamonds = await Promise.all(
         times(200, async () => {
           const blockers = await scenario.startMany([{}, {}]);
-          return { blockers, job: await persist(scenario, () => scenario.startBlocked(blockers)) };
+          return { blockers, job: await retryTransient(scenario, () => scenario.startBlocked(blockers)) };
         }),
       );
       const results = await Promise.all(
         diamonds
           .flatMap(({ blockers }) => blockers)
-          .map((blocker) => persist(scenario, () => scenario.endWorkerless(blocker, completion))),
+          .map((blocker) => retryTransient(scenario, () => scenario.endWorkerless(blocker, completion))),
       );
       const unblocked = results.flatMap((result) =>
         result.kind === "applied" ? result.unblocked.map(({ id }) => id) : assert.fail(result.kind),
@@ -97,8 +97,8 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
           const blocker = await scenario.start();
           const ending = index % 2 === 0 ? completion : failure;
           const [job] = await Promise.all([
-            persist(scenario, () => scenario.startBlocked([blocker])),
-            persist(scenario, () => scenario.endWorkerless(blocker, ending)),
+            retryTransient(scenario, () => scenario.startBlocked([blocker])),
+            retryTransient(scenario, () => scenario.endWorkerless(blocker, ending)),
           ]);
           return { job, expected: ending === completion ? "pending" : "failed" };
         }),
@@ -121,7 +121,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       const batches = times(8, () => shuffle(outcomes, random));
       const results = await Promise.all(
         batches.map((batch) =>
-          persist(scenario, () => scenario.adapter.commitOutcomes({ outcomes: batch, now: baseTime })),
+          retryTransient(scenario, () => scenario.adapter.commitOutcomes({ outcomes: batch, now: baseTime })),
         ),
       );
       const kinds = new Map<string, string[]>();
@@ -143,7 +143,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       await scenario.startMany(times(60, () => ({})));
       const running = await scenario.claim();
       const renewals = times(8, () =>
-        persist(scenario, () =>
+        retryTransient(scenario, () =>
           scenario.adapter.renewLeases({
             leases: shuffle(running, random).map(({ id, leaseToken }) => ({
               jobId: id,
@@ -154,7 +154,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
           }),
         ),
       );
-      const committing = persist(scenario, () =>
+      const committing = retryTransient(scenario, () =>
         scenario.adapter.commitOutcomes({
           outcomes: shuffle(running, random).map((job) => outcomeOf(job, completion)),
           now: baseTime,
@@ -174,7 +174,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       const created = await Promise.all(
         times(50, () => {
           const jobs = [scenario.newJob({ deduplication })];
-          return persist(scenario, () => scenario.adapter.createJobs({ jobs, now: baseTime }));
+          return retryTransient(scenario, () => scenario.adapter.createJobs({ jobs, now: baseTime }));
         }),
       );
       assert.equal(created.flat().filter(({ deduplicated }) => !deduplicated).length, 1);
@@ -188,7 +188,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
     async (scenario) => {
       const id = randomUUID();
       const settled = await Promise.allSettled(
-        times(20, () => persist(scenario, () => scenario.start({ id }))),
+        times(20, () => retryTransient(scenario, () => scenario.start({ id }))),
       );
       assert.equal(settled.filter(({ status }) => status === "fulfilled").length, 1);
       for (const result of settled) {
@@ -206,8 +206,8 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       await Promise.all(
         running.map(async (job) => {
           const [completed, cancelled] = await Promise.all([
-            persist(scenario, () => scenario.end(job, completion)),
-            persist(scenario, () => scenario.cancel(job)),
+            retryTransient(scenario, () => scenario.end(job, completion)),
+            retryTransient(scenario, () => scenario.cancel(job)),
           ]);
           const outcome = completed.kind === "applied" ? "completed" : "failed";
           assert.equal(cancelled.kind, outcome === "completed" ? "already_completed" : "cancelled");
@@ -226,7 +226,7 @@ export const describeConcurrency = ({ test, testAlone }: StateSuite): void => {
       await scenario.claim({ leaseMs: 100 });
       const reaped = await Promise.all(
         times(8, () =>
-          persist(scenario, () =>
+          retryTransient(scenario, () =>
             scenario.adapter.reapExpiredLeases({ limit: 20, error: "expired", now: baseTime + 100 }),
           ),
         ),

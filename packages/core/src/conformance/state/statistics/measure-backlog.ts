@@ -12,8 +12,8 @@ const measure = async (
   now = baseTime,
 ): Promise<TypeBacklog[]> => {
   const { measureBacklog } = requirePart(adapter, "statistics", "The suite of measureBacklog");
-  const lanes = await measureBacklog({ cap, now });
-  return lanes.filter((lane) => lane.queue === queue).sort((a, b) => (a.typeName < b.typeName ? -1 : 1));
+  const all = await measureBacklog({ cap, now });
+  return all.filter((backlog) => backlog.queue === queue).sort((a, b) => (a.typeName < b.typeName ? -1 : 1));
 };
 
 const nothing = {
@@ -30,37 +30,37 @@ export const describeMeasureBacklog = ({ testAlone: test }: StateSuite): void =>
   test("counts what has not completed, by queue and type", async (scenario) => {
     const { queue, typeName } = scenario;
     assert.deepEqual(await measure(scenario), []);
-    const lanes = { a: `${typeName}-a`, b: `${typeName}-b` };
+    const types = { a: `${typeName}-a`, b: `${typeName}-b` };
     const start = (type: string, overrides = {}, now = baseTime) =>
       scenario.start({ typeName: type, sequenceTypeName: type, ...overrides }, now);
-    const first = await start(lanes.a, {}, baseTime - 500);
-    await start(lanes.a, { priority: 5 }, baseTime - 100);
-    await start(lanes.a, { schedule: { afterMs: 60_000 } });
-    await scenario.endWorkerless(await start(lanes.a), failure);
-    await scenario.endWorkerless(await start(lanes.a), completion);
-    await scenario.startBlocked([first], { typeName: lanes.b, sequenceTypeName: lanes.b });
+    const first = await start(types.a, {}, baseTime - 500);
+    await start(types.a, { priority: 5 }, baseTime - 100);
+    await start(types.a, { schedule: { afterMs: 60_000 } });
+    await scenario.endWorkerless(await start(types.a), failure);
+    await scenario.endWorkerless(await start(types.a), completion);
+    await scenario.startBlocked([first], { typeName: types.b, sequenceTypeName: types.b });
     await scenario.endWorkerless(await start("all-done"), completion);
     assert.deepEqual(await measure(scenario), [
       {
         queue,
-        typeName: lanes.a,
+        typeName: types.a,
         ...nothing,
         runnable: 2,
         later: 1,
         failed: 1,
         oldestRunnableAt: baseTime - 500,
       },
-      { queue, typeName: lanes.b, ...nothing, blocked: 1 },
+      { queue, typeName: types.b, ...nothing, blocked: 1 },
     ]);
     const claimed = await scenario.claim({
-      typeNames: [lanes.a],
+      typeNames: [types.a],
       limit: 1,
       leaseMs: 1_000,
     });
     assert.equal(claimed.length, 1);
     assert.deepEqual((await measure(scenario))[0], {
       queue,
-      typeName: lanes.a,
+      typeName: types.a,
       ...nothing,
       runnable: 1,
       later: 1,
@@ -81,9 +81,9 @@ export const describeMeasureBacklog = ({ testAlone: test }: StateSuite): void =>
     await scenario.start({ priority: -3 }, baseTime - 9_000);
     const blocker = await scenario.start();
     for (let n = 0; n < 6; n += 1) await scenario.startBlocked([blocker]);
-    const [lane] = await measure(scenario, 5);
+    const [backlog] = await measure(scenario, 5);
     assert.deepEqual(
-      [lane?.runnable, lane?.later, lane?.blocked, lane?.oldestRunnableAt],
+      [backlog?.runnable, backlog?.later, backlog?.blocked, backlog?.oldestRunnableAt],
       [5, 5, 5, baseTime - 9_000],
     );
     assert.deepEqual(
