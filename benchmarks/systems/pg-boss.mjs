@@ -40,10 +40,10 @@ export const openProducer = async ({ postgresUrl }) => {
 /** At most `limit` of a batch at a time. */
 const eachLimited = async (jobs, limit, run) => {
   const rest = jobs.values();
-  const completeInTurn = async () => {
+  const runFromRest = async () => {
     for (const job of rest) await run(job);
   };
-  await Promise.all(Array.from({ length: Math.min(limit, jobs.length) }, completeInTurn));
+  await Promise.all(Array.from({ length: Math.min(limit, jobs.length) }, runFromRest));
 };
 
 /** The user's write and the completion of one job in one transaction, fenced by the attempt that was fetched. */
