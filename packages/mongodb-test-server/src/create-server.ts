@@ -19,6 +19,8 @@ export interface MongoTestServerOptions {
   readonly now?: () => number;
   /** How long a transaction may stay open. 60 s, as on the real server. */
   readonly transactionLifetimeMs?: number;
+  /** Ends commands that take longer than their `maxTimeMS`. True unless a test must not depend on the speed of the machine. */
+  readonly enforcesMaxTime?: boolean;
   /** Gives results without a sort in an order that depends on this number, not in that of insertion. */
   readonly shuffleSeed?: number;
 }
@@ -47,7 +49,7 @@ const expiryCheckMs = 50;
 export const startMongoTestServer = async (
   options: MongoTestServerOptions = {},
 ): Promise<MongoTestServer> => {
-  const { now = Date.now, transactionLifetimeMs = 60_000, shuffleSeed } = options;
+  const { now = Date.now, transactionLifetimeMs = 60_000, enforcesMaxTime = true, shuffleSeed } = options;
   const sockets = new Set<Socket>();
   const planListeners = new Set<(plan: ObservedPlan) => void>();
   let address = "";
@@ -82,6 +84,7 @@ export const startMongoTestServer = async (
     faults: createFaults(),
     shuffle: shuffleSeed === undefined ? undefined : createShuffle(shuffleSeed),
     transactionLifetimeMs: () => transactionLifetimeMs,
+    enforcesMaxTime,
     stepDown,
     planned: (command, namespace, { plan, sortsInMemory, counts, found }) => {
       if (planListeners.size === 0) return;

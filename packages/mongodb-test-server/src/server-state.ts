@@ -35,6 +35,7 @@ export interface ServerState {
   readonly faults: Faults;
   readonly shuffle: Shuffle | undefined;
   readonly transactionLifetimeMs: () => number;
+  readonly enforcesMaxTime: boolean;
   readonly planned: (command: string, namespace: string, execution: Execution) => void;
   readonly stepDown: (ms: number | undefined) => void;
 }

@@ -112,6 +112,8 @@ const run = async (
   const isRetryable = session !== undefined && number !== undefined && !isInTransaction(request);
   if (isRetryable) server.transactions.beginRetryableWrite(session, number);
   const transaction = openTransaction(server, request);
+  // In `getMore` it says how long to wait for the next change.
+  const hasDeadline = server.enforcesMaxTime && name !== "getMore";
   const context: CommandContext = {
     server,
     name,
@@ -122,7 +124,7 @@ const run = async (
     transaction: transaction?.store,
     isRetryable,
     cutConnection,
-    deadline: createDeadline(name === "getMore" ? 0 : (numberField(document, "maxTimeMS") ?? 0)),
+    deadline: createDeadline(hasDeadline ? (numberField(document, "maxTimeMS") ?? 0) : 0),
     variables: variablesOf(server, document),
   };
   try {
