@@ -69,6 +69,19 @@ const names = new Map<number, string>(Object.entries(errorCodes).map(([name, cod
 
 export const errorNameOf = (code: number): string => names.get(code) ?? `Location${code}`;
 
+const stateChanges: ReadonlySet<number> = new Set([
+  errorCodes.ShutdownInProgress,
+  errorCodes.PrimarySteppedDown,
+  errorCodes.NotWritablePrimary,
+  errorCodes.InterruptedAtShutdown,
+  errorCodes.InterruptedDueToReplStateChange,
+  errorCodes.NotPrimaryNoSecondaryOk,
+  errorCodes.NotPrimaryOrSecondary,
+]);
+
+/** Whether drivers conclude from the error that the server's role has changed, and look for a primary. */
+export const isStateChange = (code: number): boolean => stateChanges.has(code);
+
 /** What a command or a single write of it answers when it fails. */
 export class CommandError extends Error {
   readonly code: number;

@@ -8,6 +8,8 @@ export interface Topology {
   stepDown(): void;
   /** A new election: drivers see a new election id. */
   stepUp(): void;
+  /** A new state with the same role: drivers hear of it as of any other. */
+  renew(): void;
   version(): number;
   topologyVersion(): Document;
   electionId(): ObjectId;
@@ -22,12 +24,15 @@ export const createTopology = (setName: string): Topology => {
   let primary = true;
   let waiting: (() => void)[] = [];
 
+  const renew = () => {
+    counter++;
+    for (const wake of waiting.splice(0)) wake();
+  };
   const change = (toPrimary: boolean) => {
     if (primary === toPrimary) return;
     primary = toPrimary;
     if (toPrimary) term++;
-    counter++;
-    for (const wake of waiting.splice(0)) wake();
+    renew();
   };
 
   return {
@@ -39,6 +44,7 @@ export const createTopology = (setName: string): Topology => {
     stepUp: () => {
       change(true);
     },
+    renew,
     version: () => counter,
     topologyVersion: () => ({ processId, counter: Long.fromNumber(counter) }),
     electionId: () => new ObjectId(`7fffffff${term.toString(16).padStart(16, "0")}`),

@@ -1,5 +1,5 @@
 import { Binary, Long } from "bson";
-import { errorNameOf } from "../errors.ts";
+import { errorNameOf, isStateChange } from "../errors.ts";
 import type { CommandError } from "../errors.ts";
 import type { Document } from "../bson-values/types.ts";
 import type { ServerState } from "../server-state.ts";
@@ -16,6 +16,10 @@ export const withTimes = (server: ServerState, reply: Document): Document => ({
   operationTime: tickToTimestamp(server.store.time()),
   $clusterTime: clusterTimeOf(server),
 });
+
+/** An error that tells of a change of state says of which, so that drivers ignore one that comes late. */
+export const withState = ({ topology }: ServerState, reply: Document, code: number): Document =>
+  isStateChange(code) ? { ...reply, topologyVersion: topology.topologyVersion() } : reply;
 
 export const errorReply = (error: CommandError, labels: readonly string[]): Document => ({
   ok: 0,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CommandError } from "../errors.ts";
+import { CommandError, isStateChange } from "../errors.ts";
 import { isNumeric, toNumber } from "../bson-values/numbers.ts";
 import { isDocument } from "../bson-values/types.ts";
 import type { Document } from "../bson-values/types.ts";
@@ -9,7 +9,7 @@ import { labelsOf } from "../transactions/labels.ts";
 import { execute, isEndOfTransaction, isInTransaction } from "./execute.ts";
 import type { Request } from "./execute.ts";
 import { commands } from "./registry.ts";
-import { errorReply, withTimes } from "./reply.ts";
+import { errorReply, withState, withTimes } from "./reply.ts";
 
 /** The reply, or that the connection is cut instead. */
 export type Outcome = Document | "cut";
@@ -26,9 +26,10 @@ const labels = (request: Request, code: number | undefined, concernError: Docume
   });
 };
 
-const failureOf = (request: Request, error: unknown): Document => {
+const failureOf = (server: ServerState, request: Request, error: unknown): Document => {
   if (error instanceof CommandError) {
-    return errorReply(error, [...new Set([...labels(request, error.code, undefined), ...error.labels])]);
+    const all = new Set([...labels(request, error.code, undefined), ...error.labels]);
+    return withState(server, errorReply(error, [...all]), error.code);
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return errorReply(new CommandError("InternalError", `the test server failed: ${text}`), []);
@@ -63,7 +64,7 @@ const attempt = async (
     const own = hit?.errorLabels ?? labels(request, undefined, concernError);
     return { ...reply, writeConcernError: concernError, ...(own.length > 0 ? { errorLabels: own } : {}) };
   } catch (error) {
-    const reply = failureOf(request, error);
+    const reply = failureOf(server, request, error);
     return hit?.writeConcernError === undefined
       ? reply
       : { ...reply, writeConcernError: hit.writeConcernError };
@@ -98,6 +99,17 @@ const runWithFailPoint = async (
   return answer(server, request, hit);
 };
 
+/**
+ * The server changes its state, refuses, and is at once as it was before. Without a second change to hear of, the driver
+ * would send nothing until its next heartbeat.
+ */
+const refuseOnce = (server: ServerState, reply: Document, code: number): Document => {
+  server.topology.renew();
+  const refusal = withState(server, reply, code);
+  server.topology.renew();
+  return refusal;
+};
+
 /** Runs a command through everything that may go wrong with it. */
 export const runCommand = async (
   server: ServerState,
@@ -110,7 +122,8 @@ export const runCommand = async (
   if (fault?.kind === "stepDownBefore") server.stepDown(fault.ms);
   if (fault?.kind === "error") {
     const error = new CommandError(fault.code, fault.message ?? "a fault on demand");
-    return withTimes(server, errorReply(error, fault.labels ?? labels(request, fault.code, undefined)));
+    const reply = errorReply(error, fault.labels ?? labels(request, fault.code, undefined));
+    return withTimes(server, isStateChange(fault.code) ? refuseOnce(server, reply, fault.code) : reply);
   }
   const outcome = await runWithFailPoint(server, request, appName);
   if (fault?.kind === "delayAfter") await sleep(fault.ms);

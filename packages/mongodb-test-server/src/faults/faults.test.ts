@@ -165,3 +165,19 @@ test("the fail point of the drivers' specifications", async () => {
   await counters.insertOne({ _id: 2, n: 0 });
   await expect(admin.command({ configureFailPoint: "another", mode: "alwaysOn" })).rejects.toThrow(/another/);
 });
+
+test("an error that tells of a change of state keeps no driver waiting for a heartbeat", async () => {
+  const client = setup().connect({ heartbeatFrequencyMS: 600_000, serverSelectionTimeoutMS: 5_000 });
+  const counters = client.db("late").collection<Counter>("counters");
+  await counters.insertOne({ _id: 1, n: 0 });
+  for (const code of [91, 10_107, 11_600, 189]) {
+    setup().server.faults.add({ commands: ["find"], fault: { kind: "error", code } });
+    expect(await counters.findOne({ _id: 1 })).toEqual({ _id: 1, n: 0 });
+  }
+  setup().server.stepDown(1);
+  // Their refusals arrive before and after the news of the next primary.
+  await Promise.allSettled(
+    Array.from({ length: 50 }, () => counters.updateOne({ _id: 1 }, { $inc: { n: 1 } })),
+  );
+  expect(await counters.findOne({ _id: 1 }, { projection: { _id: 1 } })).toEqual({ _id: 1 });
+});

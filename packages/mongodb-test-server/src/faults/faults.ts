@@ -40,6 +40,8 @@ export interface Faults {
   /** Returns a function that takes the rule back. */
   add(rule: FaultRule): () => void;
   clear(): void;
+  /** How many rules have still to strike. */
+  pending(): number;
   /** The fault for this command, if any; counts the rules that match. */
   strike(command: ObservedCommand): Fault | undefined;
 }
@@ -60,6 +62,7 @@ export const createFaults = (): Faults => {
     clear: () => {
       rules.clear();
     },
+    pending: () => rules.size,
     strike: (command) => {
       for (const entry of rules) {
         const { commands, matches } = entry.rule;

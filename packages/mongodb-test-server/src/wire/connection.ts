@@ -61,10 +61,13 @@ export const serveConnection = (server: ServerState, socket: Socket): void => {
     const run = () => runCommand(server, { name, database, document }, appName);
     if (isHello(name)) await waitForTopology(server, document);
     const streams = isHello(name) && (message.flags & messageFlags.exhaustAllowed) !== 0;
-    let responseTo = send(message, message.requestId, await run(), streams);
-    while (streams && !socket.destroyed) {
-      await waitForTopology(server, { ...document, topologyVersion: server.topology.topologyVersion() });
-      responseTo = send(message, responseTo, await run(), true);
+    let outcome = await run();
+    let responseTo = send(message, message.requestId, outcome, streams);
+    while (streams && !socket.destroyed && outcome !== "cut") {
+      // From the state it was told of: one that has changed since is told of at once.
+      await waitForTopology(server, { ...document, topologyVersion: outcome["topologyVersion"] });
+      outcome = await run();
+      responseTo = send(message, responseTo, outcome, true);
     }
   };
 
