@@ -295,15 +295,14 @@ export const describeTransactions: Scenario = ({ test }) => {
   test(
     "an isolation level that does not exist, or comes too late, is refused",
     jobTypes,
-    async ({ leasehold, work, failure }) => {
+    async ({ leasehold, stateAdapter, work, failure }) => {
+      const isolationLevel = stateAdapter.capabilities.isolationLevels.at(-1) ?? "serializable";
       const refused = { code: "InvalidOption", option: "isolationLevel" };
       const wrong = { isolationLevel: "chaos" as "serializable" };
       const nothing = async (): Promise<void> => {};
       await assert.rejects(leasehold.runInTransaction(nothing, wrong), refused);
       await assert.rejects(
-        leasehold.runInTransaction(() =>
-          leasehold.runInTransaction(nothing, { isolationLevel: "serializable" }),
-        ),
+        leasehold.runInTransaction(() => leasehold.runInTransaction(nothing, { isolationLevel })),
         refused,
       );
       await assert.rejects(leasehold.runInTransaction(nothing, { isolation: "serializable" } as {}), {
@@ -315,7 +314,7 @@ export const describeTransactions: Scenario = ({ test }) => {
           typeName: "greet",
           process: async ({ prepare, complete }) => {
             await prepare({ mode: "atomic" });
-            return complete(async () => "", { isolationLevel: "serializable" });
+            return complete(async () => "", { isolationLevel });
           },
         }),
       );
