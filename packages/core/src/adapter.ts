@@ -18,6 +18,14 @@ export {
   failDependants,
   failureBy,
 } from "./rules/fail-dependants.ts";
+export {
+  agedPriority,
+  agePriorityMsOf,
+  limitsOfLine,
+  type RulesOver,
+  weightOfGroup,
+} from "./rules/flow-limits.ts";
+export { nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./rules/flow-rates.ts";
 export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-cycle.ts";
 export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";
 export { type Awaitable, runAsync, runSync, type Walk } from "./rules/walk.ts";
@@ -54,6 +62,7 @@ export {
   AdapterClosedError,
   BlockerCycleError,
   BrokerTimeoutError,
+  FlowNotEnabledError,
   InvalidLeaseDurationError,
   InvalidOptionError,
   JobAlreadyExistsError,
@@ -67,6 +76,7 @@ export {
 export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notifications/notify-adapter.ts";
 export { blockerErrorText } from "./model/blocker-error.ts";
 export type { PagePosition } from "./model/cursor.ts";
+export type { FlowLimits, FlowRate, FlowRule, FlowRuleChange, OrderedGroup } from "./model/flow-rule.ts";
 export {
   type FailureReason,
   failureReasons,

@@ -241,6 +241,16 @@ export class StorePartMissingError extends LeaseholdError {
   }
 }
 
+/** Groups or rules were used while workers of a version that does not know them may be alive. Nothing was written. */
+export class FlowNotEnabledError extends LeaseholdError {
+  constructor() {
+    super(
+      "FlowNotEnabled",
+      "Groups and flow rules are not enabled in this store, because it was made by an older version: workers of that version would ignore limits. Once no such worker is left, call `leasehold.enableFlow()` or run `leasehold flow enable`.",
+    );
+  }
+}
+
 /** A store call did not answer in time. Whether it took effect is unknown. */
 export class StoreCallTimeoutError extends LeaseholdError {
   readonly operation: string;

@@ -21,6 +21,8 @@ const newJob = (i: number): NewJob => ({
   leaseMs: null,
   maxAttempts: 3,
   onBlockerFailure: "fail",
+  group: null,
+  ordered: null,
   input: "{}",
   schedule: { afterMs: i < 1000 ? 0 : 3_600_000 },
   awaitsBlockers: false,

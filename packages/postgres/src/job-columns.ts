@@ -1,4 +1,4 @@
-import type { NewJob, StateJob } from "leasehold/adapter";
+import type { NewJob, OrderedGroup, StateJob } from "leasehold/adapter";
 import { jobStatus, text } from "./sql/row-values.ts";
 import type { RowsColumn } from "./sql/rows-parameter.ts";
 
@@ -94,6 +94,19 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     type: "boolean",
     usually: { value: true, stored: null },
     insert: (job) => (job.maxAttemptsGiven === false ? false : null),
+  },
+  group: { column: "group_key", type: "text", insert: (job) => job.group },
+  ordered: {
+    column: "ordered",
+    type: "text",
+    insert: (job) => job.ordered,
+    read: (stored) => stored as OrderedGroup,
+  },
+  limited: {
+    column: "slots",
+    type: "int",
+    usually: { value: false, stored: null },
+    read: (stored) => stored !== null && stored !== undefined,
   },
   lastAttemptAt: { column: "last_attempt_at", type: "bigint" },
   timeoutMs: { column: "timeout_ms", type: "bigint", insert: (job) => job.timeoutMs },

@@ -19,6 +19,8 @@ export interface Columns {
   holds(sql: string): boolean;
   /** A column that is null for the usual value, and 0 or 1 otherwise. */
   flag(sql: string, usually: boolean): boolean;
+  /** The same, for a column that gets its value later. */
+  laterFlag(sql: string, usually: boolean): boolean;
 }
 
 /** What a description gets in place of a value while it lists the columns. */
@@ -41,17 +43,19 @@ const addTo = (columns: ListedColumn[], sql: string, usually?: unknown, isLater 
   return column as never;
 };
 
+const readFlag = (usually: boolean): boolean => {
+  const value = values[position++];
+  return value === null ? usually : value !== 0;
+};
+
 const columns: Columns = {
   value: (sql: string, usually?: unknown) =>
     list === null ? ((values[position++] ?? usually) as never) : addTo(list, sql, usually),
   later: (sql: string, usually?: unknown) =>
     list === null ? ((values[position++] ?? usually) as never) : addTo(list, sql, usually, true),
   holds: (sql) => (list === null ? values[position++] === 1 : addTo(list, sql)),
-  flag: (sql, usually) => {
-    if (list !== null) return addTo(list, sql, usually);
-    const value = values[position++];
-    return value === null ? usually : value !== 0;
-  },
+  flag: (sql, usually) => (list === null ? readFlag(usually) : addTo(list, sql, usually)),
+  laterFlag: (sql, usually) => (list === null ? readFlag(usually) : addTo(list, sql, usually, true)),
 };
 
 /** Runs a description to list its columns. In what it returns, each column is in the place of its value. */

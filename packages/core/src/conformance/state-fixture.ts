@@ -38,6 +38,8 @@ export const newJob = (overrides: Partial<NewJob> & Pick<NewJob, "queue" | "type
     timeoutMs: null,
     leaseMs: null,
     onBlockerFailure: "fail",
+    group: null,
+    ordered: null,
     awaitsBlockers: false,
     deduplication: null,
     ...overrides,

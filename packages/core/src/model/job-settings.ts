@@ -1,3 +1,5 @@
+import type { OrderedGroup } from "./flow-rule.ts";
+
 /*
  * The settings of a job, from the options of a call to what is stored. A new one is added here; the compiler then asks for
  * it in parse-job-settings.ts, rules/created-job.ts, engine/view.ts and the column tables of the stores.
@@ -44,4 +46,8 @@ export interface StoredJobSettings extends VisibleJobSettings {
   /** The lease this job asks for; null takes the worker's. */
   readonly leaseMs: number | null;
   readonly onBlockerFailure: OnBlockerFailure;
+  /** The group whose line it waits in; null for none. */
+  readonly group: string | null;
+  /** The jobs of its group run one at a time, in order; null where they need not. */
+  readonly ordered: OrderedGroup | null;
 }

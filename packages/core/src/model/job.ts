@@ -83,6 +83,9 @@ export interface StateJob extends StoredJobSettings {
   /** With `blocker_failed`: the sequence whose failure took this job along. */
   readonly failedBlockerId: string | null;
 
+  /** It runs and is counted against a limit, so that its end may let another one start. */
+  readonly limited: boolean;
+
   readonly deduplicationKey: string | null;
   /** How many sequences this job was given as blockers. */
   readonly blockerCount: number;

@@ -77,6 +77,8 @@ export const resolveJobSettings = (
   timeoutMs: smallest(given.timeoutMs, type.timeoutMs),
   leaseMs: type.leaseMs ?? null,
   onBlockerFailure: type.onBlockerFailure ?? "fail",
+  group: null,
+  ordered: null,
 });
 
 const smallest = (a: number | undefined, b: number | undefined): number | null =>

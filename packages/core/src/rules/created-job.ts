@@ -42,6 +42,9 @@ export const createdStateJob = (job: NewJob, now: number): StateJob => ({
   failedBlockerId: null,
   deduplicationKey: job.deduplication?.key ?? null,
   onBlockerFailure: job.onBlockerFailure,
+  group: job.group,
+  ordered: job.ordered,
+  limited: false,
   blockerCount: 0,
   openBlockers: 0,
 });

@@ -23,6 +23,8 @@ export const newJob = (overrides: Partial<NewJob> = {}): NewJob => {
     timeoutMs: null,
     leaseMs: null,
     onBlockerFailure: "fail",
+    group: null,
+    ordered: null,
     awaitsBlockers: false,
     deduplication: null,
     ...overrides,

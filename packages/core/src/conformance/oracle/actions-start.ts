@@ -42,6 +42,8 @@ const drawSettings = (draw: Draw, now: number) => ({
   leaseMs: draw.pick([null, null, 2_000]),
   timeoutMs: draw.pick([null, 500]),
   onBlockerFailure: draw.pick(["fail", "wait"] as const),
+  group: null,
+  ordered: null,
   input: draw.pick(["null", '{"n":1}']),
 });
 

@@ -61,6 +61,7 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
     failedBlockerIds: [],
     errorIsBlockers: false,
     deduplicationKey: deduplication?.key ?? null,
+    limited: false,
     blockerCount: 0,
     openBlockers: 0,
   };

@@ -37,6 +37,8 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
       timeoutMs: 3_000_000_000,
       leaseMs: 45_000,
       onBlockerFailure: "wait",
+      group: null,
+      ordered: null,
       awaitsBlockers: false,
       deduplication: null,
     } as const;
@@ -68,6 +70,9 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
         createdAt: baseTime,
         scheduledAt: baseTime + 5_000,
         attempt: 0,
+        group: null,
+        ordered: null,
+        limited: false,
         maxAttempts: 9,
         maxAttemptsGiven: true,
         timeoutMs: 3_000_000_000,

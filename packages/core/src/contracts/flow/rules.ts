@@ -1,0 +1,149 @@
+import type { FlowRule, FlowRuleChange } from "../../model/flow-rule.ts";
+import type { StateCall } from "../state-call.ts";
+
+/*
+ * Groups and rules: what holds back a job that could run otherwise.
+ *
+ * A *group* is an optional name on a job. The jobs of one queue, type and group wait in one *line*; so do the jobs of a
+ * queue and type that have no group. A *rule* is for a queue, or for a type in a queue. `claimJobs` takes a job only if
+ *
+ * - neither its queue nor its type is paused;
+ * - queue, type and group each have room: fewer jobs are counted than `concurrency` says. A job is counted from the claim
+ *   that takes it until it is no longer running, whoever ends that. An expired lease still counts until the job is
+ *   claimed again or reaped, and it counts once;
+ * - queue, type and group each have a token left for it (`rate`). A claim spends the token, and nothing returns it;
+ * - with `ordered`, no job of its group is running or waits for a retry, none that comes before it in the line is due, and
+ *   the group has not been stopped.
+ *
+ * It counts and spends in the same atomic step. `nextRunnableIn` and `countAhead` know all of this: a job that is held back
+ * is not runnable until a moment that is known (a token, a retry), or not in sight at all.
+ *
+ * The jobs of one line run in the order of claims. Between the lines of one type turns decide, not priority: each line
+ * gets as many jobs as the others in proportion to its weight. A line that had nothing to do gets no credit for it. Types
+ * in one request share evenly as far as one of their queue's rules or groups concerns them; otherwise claim order holds.
+ *
+ * A job without a group, in a queue without rules, is not concerned by any of this, and must not pay for it.
+ */
+
+/** A queue, or a type in it. */
+export interface FlowScope {
+  readonly queue: string;
+  readonly typeName: string | null;
+}
+
+export interface SetFlowRuleCall extends FlowScope {
+  readonly change: FlowRuleChange;
+  /** Change nothing if the rule has another version; 0 if there must be none yet. */
+  readonly expectedVersion?: number | undefined;
+}
+
+export interface SetFlowRuleResult {
+  readonly kind: "set" | "unchanged" | "version_mismatch";
+  /** As it is now. */
+  readonly rule: FlowRule;
+}
+
+/** A rule, and how much of it is in use. */
+export interface FlowUse {
+  readonly rule: FlowRule;
+  /** The jobs counted against `concurrency`; where there is no limit, 0 or the running jobs. */
+  readonly running: number;
+  /** How many claims `rate` would allow now; null without a rate. */
+  readonly tokens: number | null;
+  /** Lines with jobs that can run now, and lines whose jobs are held back. Up to 10,000 of each are counted. */
+  readonly openLines: number;
+  readonly heldLines: number;
+}
+
+export interface GroupUse {
+  readonly group: string;
+  readonly running: number;
+  /** Jobs in its line that are due. Up to 1,000 are counted. */
+  readonly waiting: number;
+  /** Since when the first of them has been waiting; null where none is. */
+  readonly waitingSince: number | null;
+  /** What holds it back; null when nothing does. */
+  readonly heldBy: HoldReason | null;
+  /** The job whose failure stopped it. */
+  readonly stoppedBy: string | null;
+}
+
+export interface ListGroupsCall {
+  readonly queue: string;
+  readonly typeName: string;
+  /** Only groups that are held back, or only those that are not. */
+  readonly held?: boolean | undefined;
+  /** Those that have waited longest first, or those with the most running jobs. */
+  readonly order: "waiting" | "running";
+  readonly limit: number;
+}
+
+export const holdReasons = ["paused", "concurrency", "rate", "stopped", "order"] as const;
+export type HoldReason = (typeof holdReasons)[number];
+
+/** What keeps a pending job from being claimed although its time has come. */
+export interface Hold {
+  readonly by: HoldReason;
+  /** Whose rule it is: of the queue (both null), of the type, or of the group. */
+  readonly queue: string;
+  readonly typeName: string | null;
+  readonly group: string | null;
+  /** The limit that is reached, and how much of it is in use; null for pauses, order and stops. */
+  readonly limit: number | null;
+  readonly inUse: number | null;
+  /** When it ends by itself, if that is known. */
+  readonly opensAt: number | null;
+  /** Up to five jobs that hold the slots, or that go before it; the failed job that stopped the group. */
+  readonly jobIds: readonly string[];
+}
+
+export interface FlowRepair {
+  /** The counters that differed from the jobs that are running, as they were and as they are now. */
+  readonly counters: readonly {
+    readonly queue: string;
+    readonly typeName: string | null;
+    readonly group: string | null;
+    readonly was: number;
+    readonly is: number;
+  }[];
+}
+
+export interface FlowRules<TTxContext> {
+  /**
+   * Says that no worker of a version without groups and rules is left. Until then `setFlowRule` and jobs with a group are
+   * refused with `FlowNotEnabledError`: an older worker would neither keep to limits nor give slots back. A store that was
+   * made by this version or a later one needs no such call. Idempotent.
+   */
+  enableFlow(call: StateCall<TTxContext>): Promise<void>;
+
+  /**
+   * Changes what is named and leaves the rest. From then on claims keep to it: those that begin after this call has
+   * returned, at the latest. Nothing that runs is interrupted. With a first limit, the jobs that are running are counted.
+   * A rate begins with all its tokens; changing another part of a rule leaves tokens as they are.
+   */
+  setFlowRule(call: StateCall<TTxContext> & SetFlowRuleCall): Promise<SetFlowRuleResult>;
+
+  /** All rules, or those of one queue; also types that have groups and no rule. By queue, then type; the queue itself first. */
+  listFlow(call: StateCall<TTxContext> & { readonly queue: string | null }): Promise<FlowUse[]>;
+
+  /** The groups that have waiting or running jobs. Looks at a bounded number of them. */
+  listGroups(call: StateCall<TTxContext> & ListGroupsCall): Promise<GroupUse[]>;
+
+  /** Lets a stopped group go on. False when it was not stopped. */
+  resumeGroup(
+    call: StateCall<TTxContext> & {
+      readonly queue: string;
+      readonly typeName: string;
+      readonly group: string;
+    },
+  ): Promise<boolean>;
+
+  /**
+   * What holds a pending job back that is due; null when nothing does, and for jobs that are not pending or not due. Of
+   * several reasons the outermost: queue, then type, then group. Decides by the same conditions as `claimJobs`.
+   */
+  explainHold(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<Hold | null>;
+
+  /** Compares every counter with the jobs that are running. With `repair` sets it right. */
+  checkFlow(call: StateCall<TTxContext> & { readonly repair: boolean }): Promise<FlowRepair>;
+}
