@@ -25,7 +25,7 @@ export {
   type RulesOver,
   weightOfGroup,
 } from "./rules/flow-limits.ts";
-export { nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./rules/flow-rates.ts";
+export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./rules/flow-rates.ts";
 export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-cycle.ts";
 export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";
 export { type Awaitable, runAsync, runSync, type Walk } from "./rules/walk.ts";

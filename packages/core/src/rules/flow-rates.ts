@@ -30,3 +30,7 @@ export const spendTokens = (rate: FlowRate, tat: number, nowMs: number, count: n
 /** From when on, in milliseconds, there is a token again. */
 export const nextTokenAt = (rate: FlowRate, tat: number, nowMs: number): number =>
   Math.max(nowMs, Math.ceil((tat - (rate.burst - 1) * tokenInterval(rate)) / 1_000));
+
+/** The `tat` of a bucket whose rate has been edited: what was spent stays spent, but it owes nothing beyond being empty. */
+export const keepSpent = (rate: FlowRate, tat: number, nowMs: number): number =>
+  Math.min(tat, nowMs * 1_000 + rate.burst * tokenInterval(rate));

@@ -9,18 +9,35 @@ import type { StateCall } from "../state-call.ts";
  *
  * - neither its queue nor its type is paused;
  * - queue, type and group each have room: fewer jobs are counted than `concurrency` says. A job is counted from the claim
- *   that takes it until it is no longer running, whoever ends that. An expired lease still counts until the job is
- *   claimed again or reaped, and it counts once;
+ *   that takes it until it is no longer running, whoever ends that;
  * - queue, type and group each have a token left for it (`rate`). A claim spends the token, and nothing returns it;
- * - with `ordered`, no job of its group is running or waits for a retry, none that comes before it in the line is due, and
- *   the group has not been stopped.
+ * - with `ordered`, no job of its group is running, it is the first of its line, and the group has not been stopped.
  *
- * It counts and spends in the same atomic step. `nextRunnableIn` and `countAhead` know all of this: a job that is held back
- * is not runnable until a moment that is known (a token, a retry), or not in sight at all.
+ * It counts and spends in the same atomic step. `nextRunnableIn` knows all of this: a job that is held back is not runnable
+ * until a moment that is known (a token, a retry, the end of a lease), or not in sight at all. `countAhead` of a job with a
+ * group counts the jobs of its line that go before it; of a job without one, as ever, those of its queue that have none.
  *
- * The jobs of one line run in the order of claims. Between the lines of one type turns decide, not priority: each line
- * gets as many jobs as the others in proportion to its weight. A line that had nothing to do gets no credit for it. Types
- * in one request share evenly as far as one of their queue's rules or groups concerns them; otherwise claim order holds.
+ * The end of a lease: a running job counts although its lease has expired, and it counts once. What a claim does with such
+ * a job of a type that it asks for is as if the job had just been reaped: job and slot come free together. So a claim may
+ * leave it pending, exactly as `reapExpiredLeases` would have, and take another job in its place. A job without attempts
+ * left keeps its slot until it is reaped.
+ *
+ * The jobs of one line run in the order of claims. In an ordered line the jobs that have begun (been claimed at least once:
+ * they wait for a retry, were given back, reaped or redriven) go before all others, by `scheduledAt` and then creation, and
+ * the others wait for them even while they are not due. Other jobs that are not due hold up nobody. All jobs of a group should
+ * have the same `ordered`; where they differ, the store may treat each by its own or all as ordered.
+ *
+ * An ordered group is stopped when a job whose `ordered` is `stop` fails by an outcome or by its last lease. A cancelled
+ * job does not stop it, nor one that fails with its blocker. Redriving or deleting (not pruning) the job that stopped it
+ * lets it go on, and so does `resumeGroup`. If several failed, the last one counts.
+ *
+ * Between the lines of one type turns decide, not priority: each line gets as many jobs as the others in proportion to its
+ * weight. A line that had nothing to do, or was held back, gets no credit for it: it goes on from the turn that was served
+ * last (of the type: its lines may all be closed at that moment), if that is later than its own. The types of a queue that has a rule or groups share a claim
+ * evenly; in other queues claim order holds.
+ *
+ * With `agePriorityMs` the place in line goes by `agedPriority` instead of `priority`. Jobs that were waiting already when
+ * it changed may keep their place for a while; `reapExpiredLeases` sees to them, some with each call.
  *
  * A job without a group, in a queue without rules, is not concerned by any of this, and must not pay for it.
  */
@@ -48,7 +65,7 @@ export interface FlowUse {
   readonly rule: FlowRule;
   /** The jobs counted against `concurrency`; where there is no limit, 0 or the running jobs. */
   readonly running: number;
-  /** How many claims `rate` would allow now; null without a rate. */
+  /** How many claims `rate` allows at once now; null without a rate. */
   readonly tokens: number | null;
   /** Lines with jobs that can run now, and lines whose jobs are held back. Up to 10,000 of each are counted. */
   readonly openLines: number;
@@ -88,7 +105,7 @@ export interface Hold {
   readonly queue: string;
   readonly typeName: string | null;
   readonly group: string | null;
-  /** The limit that is reached, and how much of it is in use; null for pauses, order and stops. */
+  /** The limit that is reached (of a rate, its `limit`), and of `concurrency` how many are counted; otherwise null. */
   readonly limit: number | null;
   readonly inUse: number | null;
   /** When it ends by itself, if that is known. */
@@ -119,11 +136,15 @@ export interface FlowRules<TTxContext> {
   /**
    * Changes what is named and leaves the rest. From then on claims keep to it: those that begin after this call has
    * returned, at the latest. Nothing that runs is interrupted. With a first limit, the jobs that are running are counted.
-   * A rate begins with all its tokens; changing another part of a rule leaves tokens as they are.
+   * A rate begins with all its tokens. Editing it keeps what has been spent, up to an empty bucket (`keepSpent`); changing
+   * another part of a rule leaves tokens as they are. A change to what is there already is `unchanged`, also the version.
    */
   setFlowRule(call: StateCall<TTxContext> & SetFlowRuleCall): Promise<SetFlowRuleResult>;
 
-  /** All rules, or those of one queue; also types that have groups and no rule. By queue, then type; the queue itself first. */
+  /**
+   * All rules, or those of one queue; also types that have jobs with a group and no rule (version 0). By queue, then type;
+   * the queue itself first.
+   */
   listFlow(call: StateCall<TTxContext> & { readonly queue: string | null }): Promise<FlowUse[]>;
 
   /** The groups that have waiting or running jobs. Looks at a bounded number of them. */
@@ -140,7 +161,8 @@ export interface FlowRules<TTxContext> {
 
   /**
    * What holds a pending job back that is due; null when nothing does, and for jobs that are not pending or not due. Of
-   * several reasons the outermost: queue, then type, then group. Decides by the same conditions as `claimJobs`.
+   * several reasons the outermost: queue, then type, then group. Decides by the same conditions as `claimJobs`: what is
+   * held is not taken by a claim, and the first of a line is taken by a claim with room if it is not held.
    */
   explainHold(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<Hold | null>;
 

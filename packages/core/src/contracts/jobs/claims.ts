@@ -64,6 +64,9 @@ export interface Claims<TTxContext> {
    */
   nextRunnableIn(call: StateCall<TTxContext> & NextRunnableCall): Promise<number | null>;
 
-  /** How many jobs of its queue would be claimed before this pending one; null when it is not pending. */
+  /**
+   * How many jobs of its queue would be claimed before this pending one; null when it is not pending. Of a job with a group,
+   * how many of its line; of one without, how many of those without.
+   */
   countAhead(call: StateCall<TTxContext> & CountAheadCall): Promise<number | null>;
 }
