@@ -25,6 +25,8 @@ export {
   type RulesOver,
   weightOfGroup,
 } from "./rules/flow-limits.ts";
+export { findHoldOfRule, findReachedLimit, type LimitsInUse } from "./rules/flow-holds.ts";
+export { changedFlowRule, emptyFlowRule } from "./rules/flow-rule-change.ts";
 export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./rules/flow-rates.ts";
 export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-cycle.ts";
 export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";

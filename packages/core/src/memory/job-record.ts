@@ -1,4 +1,6 @@
 import type { JobStatus, StateJob } from "../model/job.ts";
+import type { Line } from "./line.ts";
+import type { OpenLines } from "./open-lines.ts";
 import type { TimedEntry, TimedQueue } from "./timed-queue.ts";
 
 /** A stored job as readers see it: the row with what the store keeps beside it. */
@@ -16,6 +18,8 @@ export interface JobRecord extends StoredJob {
   row: StateJob;
   blockerIds: readonly string[];
   queueType: QueueType;
+  /** Where it waits or runs; of other jobs the line it was in last. */
+  line: Line;
   /** The only valid entry of this job in the runnable index; others that still lie in a heap are stale. */
   entry: RunnableEntry | null;
 }
@@ -27,10 +31,24 @@ export interface RunnableEntry extends TimedEntry {
 
 /** The jobs of one type in one queue. A claim touches only those it asks for, however full the others are. */
 export interface QueueType {
-  readonly queue: string;
+  readonly queue: QueueIndex;
   readonly typeName: string;
-  readonly pending: TimedQueue<RunnableEntry>;
+  /** The jobs without a group. */
+  readonly ungrouped: Line;
+  /** The lines of groups that have pending or running jobs. */
+  readonly groups: Map<string, Line>;
+  readonly openLines: OpenLines;
   /** Running jobs that may have an attempt left and so be claimed again when their lease expires. */
   readonly leased: TimedQueue<RunnableEntry>;
   readonly counts: Record<JobStatus, number>;
+  agePriorityMs: number | null;
+}
+
+/** The types of one queue that have jobs. */
+export interface QueueIndex {
+  readonly name: string;
+  readonly types: Map<string, QueueType>;
+  running: number;
+  /** How many lines of groups there are. */
+  groupLines: number;
 }

@@ -1,6 +1,7 @@
 import { isTerminal, type StateJob } from "../model/job.ts";
 import { createDeduplicationIndex } from "./deduplication.ts";
 import type { DeduplicationIndex } from "./deduplication.ts";
+import { createFlowCells, type FlowCells } from "./flow-cells.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { Journal } from "./journal.ts";
 import { createRunnableIndex } from "./runnable-index.ts";
@@ -10,6 +11,7 @@ import { createSequenceIndex } from "./sequence-index.ts";
 /** All jobs with every index over them. Changes go through here only, so no index can be forgotten. */
 export interface JobStore {
   readonly runnable: RunnableIndex;
+  readonly flow: FlowCells;
   readonly deduplication: Pick<DeduplicationIndex, "newest" | "hasOtherLive">;
 
   find(id: string): JobRecord | undefined;
@@ -41,7 +43,8 @@ const none: readonly string[] = [];
 export const createJobStore = (): JobStore => {
   const records = new Map<string, JobRecord>();
   const dependants = new Map<string, Set<JobRecord>>();
-  const runnable = createRunnableIndex();
+  const flow = createFlowCells();
+  const runnable = createRunnableIndex(flow);
   const sequences = createSequenceIndex();
   const deduplication = createDeduplicationIndex();
   let journal: Journal | null = null;
@@ -58,8 +61,8 @@ export const createJobStore = (): JobStore => {
     sequences.continuations(sequenceId).at(-1) ?? firstOf(sequenceId);
 
   const remember = (record: JobRecord, row: StateJob | null): void => {
-    if (journal === null || journal.has(record.id)) return;
-    journal.set(record.id, { record, row, order: record.order, blockerIds: record.blockerIds });
+    if (journal === null || journal.jobs.has(record.id)) return;
+    journal.jobs.set(record.id, { record, row, order: record.order, blockerIds: record.blockerIds });
   };
 
   const refreshLiveness = (sequenceId: string): void => {
@@ -114,6 +117,7 @@ export const createJobStore = (): JobStore => {
 
   return {
     runnable,
+    flow,
     deduplication,
     find: (id) => records.get(id),
     current,
@@ -132,7 +136,15 @@ export const createJobStore = (): JobStore => {
 
     insert: (row) => {
       const queueType = runnable.open(row.queue, row.typeName);
-      const record: JobRecord = { id: row.id, order: created, row, blockerIds: none, queueType, entry: null };
+      const record: JobRecord = {
+        id: row.id,
+        order: created,
+        row,
+        blockerIds: none,
+        queueType,
+        line: queueType.ungrouped,
+        entry: null,
+      };
       created += 1;
       replace(record, null, row);
       return record;
@@ -146,16 +158,23 @@ export const createJobStore = (): JobStore => {
     },
     setJournal: (next) => {
       journal = next;
+      flow.setJournal(next?.flow ?? null);
     },
     undo: (images) => {
       journal = null;
-      for (const { record, row, blockerIds } of [...images.values()].reverse()) {
+      flow.setJournal(null);
+      flow.undo(images.flow);
+      for (const { record, row, blockerIds } of [...images.jobs.values()].reverse()) {
         const stored = records.get(record.id);
         // Another record under this id is one that took the place of a deleted job.
         if (stored !== undefined && (row === null || stored !== record)) remove(stored);
         if (row === null) continue;
         replace(record, stored === record ? record.row : null, row);
         setBlockers(record, blockerIds);
+      }
+      for (const [cell, { state, lines }] of images.flow) {
+        if (state !== null) runnable.reconsider(cell, time);
+        else for (const group of lines.keys()) runnable.reconsider({ ...cell, group }, time);
       }
     },
   };

@@ -1,4 +1,5 @@
 import type { StateJob } from "../model/job.ts";
+import { type FlowJournal, mergeFlowJournal } from "./flow-cells.ts";
 import type { JobRecord } from "./job-record.ts";
 
 /** A job as it was before a transaction first touched it; a null row means that it did not exist. */
@@ -9,10 +10,23 @@ export interface BeforeImage {
   readonly blockerIds: readonly string[];
 }
 
-/** What a transaction would have to put back, by job id, in the order of first touch. */
-export type Journal = Map<string, BeforeImage>;
+/** Jobs by id, in the order of first touch. */
+export type JobImages = Map<string, BeforeImage>;
+
+/** What a transaction would have to put back. */
+export interface Journal {
+  readonly jobs: JobImages;
+  readonly flow: FlowJournal;
+}
+
+export const createJournal = (): Journal => ({ jobs: new Map(), flow: new Map() });
 
 /** Puts the images of an inner journal under the outer one; where both have one, the outer is the older. */
-export const mergeJournal = (inner: Journal, outer: Journal): void => {
+export const mergeJobImages = (inner: JobImages, outer: JobImages): void => {
   for (const [id, image] of inner) if (!outer.has(id)) outer.set(id, image);
+};
+
+export const mergeJournal = (inner: Journal, outer: Journal): void => {
+  mergeJobImages(inner.jobs, outer.jobs);
+  mergeFlowJournal(inner.flow, outer.flow);
 };

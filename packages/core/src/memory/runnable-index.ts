@@ -1,5 +1,9 @@
 import type { StateJob } from "../model/job.ts";
-import type { JobRecord, QueueType, RunnableEntry } from "./job-record.ts";
+import { agedPriority, agePriorityMsOf } from "../rules/flow-limits.ts";
+import type { FlowCells } from "./flow-cells.ts";
+import type { JobRecord, QueueIndex, QueueType, RunnableEntry } from "./job-record.ts";
+import { compactLine, createLine, hasBegun, type Line, pendingOf } from "./line.ts";
+import { createOpenLines } from "./open-lines.ts";
 import { createHeapByTime, createTimedQueue, isCurrentEntry, isMostlyStale } from "./timed-queue.ts";
 
 /** Finds what can be claimed or reaped without looking at anything else. */
@@ -8,8 +12,19 @@ export interface RunnableIndex {
   update(record: JobRecord, before: StateJob | null, after: StateJob | null, now: number): void;
   /** The one of this name, created if it does not exist. */
   open(queue: string, typeName: string): QueueType;
+  queue(name: string): QueueIndex | undefined;
+  queues(): Iterable<QueueIndex>;
   /** Those of a queue that have jobs, of these types or of all. */
   queueTypes(queue: string, typeNames: readonly string[] | null): QueueType[];
+  /** Whether groups or rules concern the jobs of this queue. */
+  usesFlow(queue: string): boolean;
+  /** The turn that a closed line of a group has when it opens. */
+  turnOf(queueType: QueueType, line: Line): number;
+  /** A rule, a stop or a turn has changed: looks anew at the lines of a queue, of a type, or of one group. */
+  reconsider(
+    scope: { readonly queue: string; readonly typeName: string | null; readonly group?: string | null },
+    now: number,
+  ): void;
   /** Removes and returns the job whose lease expired first, if any has at `now`. */
   takeExpired(now: number): JobRecord | undefined;
   running(): Iterable<JobRecord>;
@@ -17,49 +32,101 @@ export interface RunnableIndex {
   size(): number;
 }
 
-export const createRunnableIndex = (): RunnableIndex => {
-  const queues = new Map<string, Map<string, QueueType>>();
+export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
+  const queues = new Map<string, QueueIndex>();
   const leases = createHeapByTime<RunnableEntry>();
   let runningCount = 0;
 
-  const open = (queue: string, typeName: string): QueueType => {
-    let queueTypes = queues.get(queue);
-    if (queueTypes === undefined) queues.set(queue, (queueTypes = new Map<string, QueueType>()));
-    let queueType = queueTypes.get(typeName);
+  const ageOf = (queue: string, typeName: string): number | null =>
+    cells.isRuled(queue) ? agePriorityMsOf(cells.rulesOver(queue, typeName)) : null;
+
+  const open = (name: string, typeName: string): QueueType => {
+    let queue = queues.get(name);
+    if (queue === undefined)
+      queues.set(name, (queue = { name, types: new Map(), running: 0, groupLines: 0 }));
+    let queueType = queue.types.get(typeName);
     if (queueType === undefined) {
+      const groups = new Map<string, Line>();
       queueType = {
         queue,
         typeName,
-        pending: createTimedQueue(),
+        ungrouped: createLine(null),
+        groups,
+        openLines: createOpenLines(() => groups.size),
         leased: createTimedQueue(),
         counts: { blocked: 0, pending: 0, running: 0, completed: 0, failed: 0 },
+        agePriorityMs: ageOf(name, typeName),
       };
-      queueTypes.set(typeName, queueType);
+      queue.types.set(typeName, queueType);
     }
     return queueType;
   };
 
   const removeIfEmpty = ({ queue, typeName, counts }: QueueType): void => {
     if (counts.blocked + counts.pending + counts.running + counts.completed + counts.failed > 0) return;
-    const queueTypes = queues.get(queue);
-    queueTypes?.delete(typeName);
-    if (queueTypes?.size === 0) queues.delete(queue);
+    queue.types.delete(typeName);
+    if (queue.types.size === 0) queues.delete(queue.name);
   };
 
-  const leave = (queueType: QueueType, { status }: StateJob): void => {
+  const openLine = (queueType: QueueType, group: string | null): Line => {
+    if (group === null) return queueType.ungrouped;
+    let line = queueType.groups.get(group);
+    if (line === undefined) {
+      line = createLine(group);
+      queueType.groups.set(group, line);
+      queueType.queue.groupLines += 1;
+    }
+    return line;
+  };
+
+  const turnOf = (queueType: QueueType, { group }: Line): number => {
+    const cell = cells.find(queueType.queue.name, queueType.typeName);
+    return Math.max(cells.line(cell, group).turn, cell?.state.served ?? 0);
+  };
+
+  /** A job of this group has come, gone or changed: the line may be open now, or empty. */
+  const settleGroup = (queueType: QueueType, line: Line): void => {
+    queueType.openLines.reopen(line, () => turnOf(queueType, line));
+    const isEmpty = line.pendingJobs + line.running === 0;
+    if (line.group === null || !isEmpty || queueType.groups.get(line.group) !== line) return;
+    queueType.groups.delete(line.group);
+    queueType.queue.groupLines -= 1;
+  };
+
+  const leave = (queueType: QueueType, line: Line, { status, ordered }: StateJob): void => {
     queueType.counts[status] -= 1;
-    if (status === "running") runningCount -= 1;
+    if (status === "pending") line.pendingJobs -= 1;
+    else if (status === "running") {
+      runningCount -= 1;
+      queueType.queue.running -= 1;
+      line.running -= 1;
+    } else return;
+    if (ordered !== null) line.orderedJobs -= 1;
+  };
+
+  const addPending = (record: JobRecord, now: number): void => {
+    const { row, queueType, line } = record;
+    const priority = agedPriority(row.priority, row.scheduledAt, queueType.agePriorityMs);
+    record.entry = { record, at: row.scheduledAt, priority };
+    if (hasBegun(row)) line.begun.push(record.entry);
+    else line.pending.add(record.entry, now);
   };
 
   const enter = (record: JobRecord, row: StateJob, now: number): void => {
     const { queueType } = record;
     const { status, priority } = row;
     queueType.counts[status] += 1;
+    if (status !== "pending" && status !== "running") return;
+    const line = openLine(queueType, row.group);
+    record.line = line;
+    if (row.ordered !== null) line.orderedJobs += 1;
     if (status === "pending") {
-      record.entry = { record, at: row.scheduledAt, priority };
-      queueType.pending.add(record.entry, now);
-    } else if (status === "running") {
+      line.pendingJobs += 1;
+      addPending(record, now);
+    } else {
       runningCount += 1;
+      queueType.queue.running += 1;
+      line.running += 1;
       const entry: RunnableEntry = { record, at: row.leasedUntil ?? 0, priority };
       record.entry = entry;
       leases.push(entry);
@@ -68,36 +135,62 @@ export const createRunnableIndex = (): RunnableIndex => {
     }
   };
 
-  const compact = (queueType: QueueType): void => {
-    queueType.pending.compact(queueType.counts.pending);
+  const compact = (queueType: QueueType, line: Line): void => {
+    compactLine(line);
     queueType.leased.compact(queueType.counts.running);
     if (isMostlyStale(leases.size(), runningCount)) leases.retain(isCurrentEntry);
   };
 
+  const reconsiderType = (queueType: QueueType, group: string | null | undefined, now: number): void => {
+    const age = ageOf(queueType.queue.name, queueType.typeName);
+    const isReordered = age !== queueType.agePriorityMs;
+    queueType.agePriorityMs = age;
+    const line = typeof group === "string" ? queueType.groups.get(group) : undefined;
+    const lines = typeof group === "string" ? [] : [queueType.ungrouped, ...queueType.groups.values()];
+    for (const each of line === undefined ? lines : [line]) {
+      // A copy, because each of them is added again.
+      const reordered = isReordered ? Array.from(pendingOf(each), ({ record }) => record) : [];
+      for (const record of reordered) addPending(record, now);
+      if (each.group === null) continue;
+      queueType.openLines.close(each);
+      settleGroup(queueType, each);
+    }
+  };
+
   function* allQueueTypes(): Iterable<QueueType> {
-    for (const queueTypes of queues.values()) yield* queueTypes.values();
+    for (const { types } of queues.values()) yield* types.values();
   }
 
   return {
     update: (record, before, after, now) => {
-      const { queueType } = record;
+      const { queueType, line } = record;
       record.entry = null;
-      if (before !== null) leave(queueType, before);
+      if (before !== null) leave(queueType, line, before);
       if (after !== null) enter(record, after, now);
       else removeIfEmpty(queueType);
-      compact(queueType);
+      compact(queueType, record.line);
+      if (record.row.group !== null) settleGroup(queueType, record.line);
     },
     open,
-    queueTypes: (queue, typeNames) => {
-      const queueTypes = queues.get(queue);
-      if (queueTypes === undefined) return [];
-      if (typeNames === null) return [...queueTypes.values()];
+    queue: (name) => queues.get(name),
+    queues: () => queues.values(),
+    queueTypes: (name, typeNames) => {
+      const types = queues.get(name)?.types;
+      if (types === undefined) return [];
+      if (typeNames === null) return [...types.values()];
       const wanted: QueueType[] = [];
       for (const typeName of new Set(typeNames)) {
-        const queueType = queueTypes.get(typeName);
+        const queueType = types.get(typeName);
         if (queueType !== undefined) wanted.push(queueType);
       }
       return wanted;
+    },
+    usesFlow: (name) => cells.isRuled(name) || (queues.get(name)?.groupLines ?? 0) > 0,
+    turnOf,
+    reconsider: ({ queue, typeName, group }, now) => {
+      for (const queueType of queues.get(queue)?.types.values() ?? []) {
+        if (typeName === null || typeName === queueType.typeName) reconsiderType(queueType, group, now);
+      }
     },
     takeExpired: (now) => {
       for (let entry = leases.peek(); entry !== undefined; entry = leases.peek()) {
@@ -113,7 +206,11 @@ export const createRunnableIndex = (): RunnableIndex => {
     },
     size: () => {
       let entries = leases.size();
-      for (const queueType of allQueueTypes()) entries += queueType.pending.size() + queueType.leased.size();
+      for (const { ungrouped, groups, openLines, leased } of allQueueTypes()) {
+        entries += leased.size() + openLines.size();
+        for (const line of [ungrouped, ...groups.values()])
+          entries += line.pending.size() + line.begun.size();
+      }
       return entries;
     },
   };

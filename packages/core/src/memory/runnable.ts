@@ -3,6 +3,7 @@ import { runnableFrom } from "../rules/runnable.ts";
 import { createHeap } from "./heap.ts";
 import type { JobRecord, QueueType, RunnableEntry } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
+import { nextInLineAt } from "./next-in-line.ts";
 import { runsBefore } from "./timed-queue.ts";
 
 // Everything that asks which jobs can run, and in which order, asks here.
@@ -33,7 +34,8 @@ export const endSearch = ({ setAside, now }: Search): void => {
 const isRunnable = ({ record }: RunnableEntry, { maxAttempts }: Pick<Search, "maxAttempts">): boolean =>
   runnableFrom(record.row, maxAttempts) !== undefined;
 
-const expiredHead = (queueType: QueueType, search: Search): RunnableEntry | undefined => {
+/** The expired lease that a call can take first. */
+export const expiredHead = (queueType: QueueType, search: Search): RunnableEntry | undefined => {
   for (;;) {
     const entry = queueType.leased.head(search.now);
     if (entry === undefined || isRunnable(entry, search)) return entry;
@@ -43,20 +45,21 @@ const expiredHead = (queueType: QueueType, search: Search): RunnableEntry | unde
 };
 
 const headOf = (queueType: QueueType, search: Search): Head | undefined => {
-  const pending = queueType.pending.head(search.now);
+  const pending = queueType.ungrouped.pending.head(search.now);
   const expired = expiredHead(queueType, search);
   if (pending === undefined) return expired && { queueType, entry: expired };
   return { queueType, entry: expired !== undefined && runsBefore(expired, pending) ? expired : pending };
 };
 
 const take = ({ queueType, entry: { record } }: Head): JobRecord => {
-  if (record.row.status === "pending") queueType.pending.take();
+  if (record.row.status === "pending") queueType.ungrouped.pending.take();
   else queueType.leased.take();
   return record;
 };
 
 /**
  * Gives `use` up to `limit` runnable jobs in the order of claims. It must change each so that it is no longer runnable.
+ * For queues without groups and rules.
  */
 export const takeRunnable = (
   store: JobStore,
@@ -94,10 +97,16 @@ export const nextRunnableAt = (
   now: number,
 ): number => {
   let next = Number.POSITIVE_INFINITY;
-  for (const { queue, typeNames } of scopes) {
+  for (const scope of scopes) {
+    const { queue, typeNames } = scope;
+    if (store.runnable.usesFlow(queue)) {
+      next = Math.min(next, nextInLineAt(store, scope, maxAttempts, now));
+      continue;
+    }
     for (const queueType of store.runnable.queueTypes(queue, typeNames)) {
-      if (queueType.pending.head(now) !== undefined) return now;
-      next = Math.min(next, queueType.pending.nextAt() ?? next, nextLeaseEnd(queueType, maxAttempts));
+      const { pending } = queueType.ungrouped;
+      if (pending.head(now) !== undefined) return now;
+      next = Math.min(next, pending.nextAt() ?? next, nextLeaseEnd(queueType, maxAttempts));
     }
   }
   return Math.max(now, next);

@@ -1,6 +1,6 @@
 import { systemClock } from "../clock.ts";
 import type { Clock } from "../clock.ts";
-import type { StateAdapter, StateCall, Statistics } from "../contracts/state-adapter.ts";
+import type { Flow, StateAdapter, StateCall, Statistics } from "../contracts/state-adapter.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
 import { requireOptions } from "../model/option-checks.ts";
@@ -18,6 +18,12 @@ import { createJobStore } from "./job-store.ts";
 import { lockJob } from "./operations/lock-job.ts";
 import { renewLeases } from "./operations/renew-leases.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
+import { checkFlow } from "./operations/check-flow.ts";
+import { explainHold } from "./operations/explain-hold.ts";
+import { listFlow } from "./operations/list-flow.ts";
+import { listGroups } from "./operations/list-groups.ts";
+import { resumeGroup } from "./operations/resume-group.ts";
+import { setFlowRule } from "./operations/set-flow-rule.ts";
 import { countJobs } from "./operations/count-jobs.ts";
 import { getBlockers, getSequence } from "./operations/get-sequences.ts";
 import { listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
@@ -31,6 +37,7 @@ import type { InProcessContext } from "./transactions.ts";
 
 export interface InProcessStateAdapter extends StateAdapter<InProcessContext, InProcessContext> {
   readonly statistics: Statistics<InProcessContext>;
+  readonly flow: Flow<InProcessContext>;
 }
 
 export interface InProcessStateAdapterOptions {
@@ -136,9 +143,9 @@ export const createInProcessStateAdapter = (
     cancelSequences: (call) => write("cancelSequences", call, (now) => cancelSequences(store, call, now)),
     redriveJobs: (call) =>
       write("redriveJobs", call, (now) =>
-        redriveJobs(store, call.jobIds, resolveSchedule(call.schedule ?? immediately, now)),
+        redriveJobs(store, call.jobIds, resolveSchedule(call.schedule ?? immediately, now), now),
       ),
-    deleteSequences: (call) => write("deleteSequences", call, () => deleteSequences(store, call)),
+    deleteSequences: (call) => write("deleteSequences", call, (now) => deleteSequences(store, call, now)),
     pruneSequences: (call) => write("pruneSequences", call, () => pruneSequences(store, call)),
 
     getJobs: (call) => read("getJobs", call, (view) => call.jobIds.map((id) => view.find(id)?.row)),
@@ -149,13 +156,24 @@ export const createInProcessStateAdapter = (
       read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (view) => listBlockedJobs(view, call)),
     countJobs: (call) => read("countJobs", call, (view) => countJobs(view, call.filter)),
-    countAhead: (call) => read("countAhead", call, (view, now) => countAhead(view, call.jobId, now)),
+    countAhead: (call) => read("countAhead", call, (view, now) => countAhead(store, view, call.jobId, now)),
 
     statistics: {
       measureBacklog: (call) =>
         read("measureBacklog", call, (view, now) => measureBacklog(view, call.cap, now)),
       listRecentlyFinished: (call) =>
         read("listRecentlyFinished", call, (view) => listRecentlyFinished(view, call)),
+    },
+
+    flow: {
+      enableFlow: (call) => read("enableFlow", call, () => undefined),
+      setFlowRule: (call) => write("setFlowRule", call, (now) => setFlowRule(store, call, now)),
+      resumeGroup: (call) => write("resumeGroup", call, (now) => resumeGroup(store, call, now)),
+      // As with nextRunnableIn, changes of an open transaction count: claims wait for its end.
+      listFlow: (call) => read("listFlow", call, (_view, now) => listFlow(store, call.queue, now)),
+      listGroups: (call) => read("listGroups", call, (_view, now) => listGroups(store, call, now)),
+      explainHold: (call) => read("explainHold", call, (_view, now) => explainHold(store, call.jobId, now)),
+      checkFlow: (call) => write("checkFlow", call, () => checkFlow(store, call.repair)),
     },
 
     close: async () => {

@@ -1,7 +1,7 @@
 import type { JobStore } from "./job-store.ts";
 import type { StoredJob } from "./job-record.ts";
-import type { BeforeImage, Journal } from "./journal.ts";
-import { mergeJournal } from "./journal.ts";
+import { type BeforeImage, type JobImages, type Journal, mergeJobImages } from "./journal.ts";
+import { pendingOf } from "./line.ts";
 
 /** What a read can see. */
 export interface StoreView {
@@ -17,7 +17,9 @@ export interface StoreView {
 
 function* activeJobs(store: JobStore, queue: string): Iterable<StoredJob & { readonly id: string }> {
   for (const queueType of store.runnable.queueTypes(queue, null)) {
-    for (const { record } of queueType.pending.entries()) yield record;
+    for (const line of [queueType.ungrouped, ...queueType.groups.values()]) {
+      for (const { record } of pendingOf(line)) yield record;
+    }
     for (const { record } of queueType.leased.entries()) yield record;
   }
 }
@@ -40,10 +42,10 @@ const isStored = (image: BeforeImage): image is BeforeImage & StoredJob => image
  * those of the transaction and of the savepoints in it, outermost first.
  */
 export const createCommittedView = (store: JobStore, journals: readonly Journal[]): StoreView => {
-  let images: Journal = journals[0] ?? new Map();
+  let images: JobImages = journals[0]?.jobs ?? new Map();
   if (journals.length > 1) {
     images = new Map();
-    for (const journal of journals) mergeJournal(journal, images);
+    for (const journal of journals) mergeJobImages(journal.jobs, images);
   }
 
   function* overlay(

@@ -1,7 +1,6 @@
 import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../errors.ts";
 import type { JobStore } from "./job-store.ts";
-import type { Journal } from "./journal.ts";
-import { mergeJournal } from "./journal.ts";
+import { createJournal, type Journal, mergeJournal } from "./journal.ts";
 import { createMutex } from "../rules/mutex.ts";
 import { createOpenTransactions, type TransactionFrame } from "../rules/open-transactions.ts";
 
@@ -52,7 +51,7 @@ export const createTransactions = (store: JobStore): Transactions => {
   };
 
   const begin = (parent: Frame | null): Frame => {
-    const frame = transactions.createFrame(parent, new Map());
+    const frame = transactions.createFrame(parent, createJournal());
     open.push(frame);
     store.setJournal(frame.own);
     return frame;

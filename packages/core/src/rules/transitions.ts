@@ -57,6 +57,7 @@ export const completed = (row: StateJob, outcome: OutcomeOf<"complete">, now: nu
   completedAt: now,
   completedBy: outcome.completedBy,
   continuedToId: outcome.continuedToId,
+  limited: false,
 });
 
 export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number): StateJob => ({
@@ -69,6 +70,7 @@ export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number)
   expiredLeases: 0,
   lastError: outcome.error,
   lastFailedAt: now,
+  limited: false,
 });
 
 export const givenBack = (row: StateJob, outcome: OutcomeOf<"giveBack">, now: number): StateJob => ({
@@ -81,6 +83,7 @@ export const givenBack = (row: StateJob, outcome: OutcomeOf<"giveBack">, now: nu
   leasedBy: null,
   leasedUntil: null,
   lastError: outcome.error ?? row.lastError,
+  limited: false,
 });
 
 export const failed = (row: StateJob, outcome: OutcomeOf<"fail">, now: number): StateJob => ({
@@ -96,6 +99,7 @@ const withoutLease = (row: StateJob, leaseToken: string | null): StateJob => ({
   leaseToken,
   leasedBy: null,
   leasedUntil: null,
+  limited: false,
 });
 
 const failure = (

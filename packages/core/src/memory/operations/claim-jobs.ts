@@ -6,6 +6,7 @@ import { claimed } from "../../rules/transitions.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { createSearch, endSearch, takeRunnable } from "../runnable.ts";
+import { takeInTurn } from "../take-in-turn.ts";
 
 /** The jobs that an earlier call with this token took. A lease that has expired since is no longer held. */
 const findClaimedByToken = (store: JobStore, leaseToken: string, now: number): StateJob[] => {
@@ -23,10 +24,13 @@ export const claimJobs = (store: JobStore, call: ClaimCall, now: number): StateJ
   const search = createSearch(now, call.maxAttempts);
   for (const [index, request] of call.requests.entries()) {
     const limit = Math.min(limits[index]!, call.limit - jobs.length);
-    takeRunnable(store, request, limit, search, (record) => {
-      store.update(record, claimed(record.row, call, now));
+    const take = (record: JobRecord, limited = false): void => {
+      const row = claimed(record.row, call, now);
+      store.update(record, limited ? { ...row, limited } : row);
       jobs.push(record.row);
-    });
+    };
+    if (store.runnable.usesFlow(request.queue)) takeInTurn(store, request, limit, search, take);
+    else takeRunnable(store, request, limit, search, take);
   }
   endSearch(search);
   return jobs;

@@ -4,6 +4,7 @@ import { completesSequence, judgeOutcome } from "../../rules/outcomes.ts";
 import { completed, failed, givenBack, retried } from "../../rules/transitions.ts";
 import { failDependants, unblockDependants } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
+import { stopGroup } from "./resume-group.ts";
 
 const nothing: readonly JobReference[] = [];
 
@@ -27,6 +28,7 @@ const commitOutcome = (store: JobStore, outcome: JobOutcome, now: number): Outco
 
   const { sequenceId } = record.row;
   store.update(record, after(record.row, outcome, now));
+  if (outcome.kind === "fail") stopGroup(store, record.row);
   return {
     kind: "applied",
     at: now,

@@ -1,20 +1,42 @@
+import { agedPriority, agePriorityMsOf } from "../../rules/flow-limits.ts";
 import { runnableFrom } from "../../rules/runnable.ts";
+import type { StoredJob } from "../job-record.ts";
+import type { JobStore } from "../job-store.ts";
+import { hasBegun } from "../line.ts";
 import type { StoreView } from "../store-view.ts";
 
 /** Counts the jobs that would go first at the moment this one falls due, as far as that can be foreseen. */
-export const countAhead = (view: StoreView, jobId: string, now: number): number | null => {
+export const countAhead = (
+  { flow }: JobStore,
+  view: StoreView,
+  jobId: string,
+  now: number,
+): number | null => {
   const job = view.find(jobId);
   if (job?.row.status !== "pending") return null;
-  const { queue, priority, scheduledAt } = job.row;
+  const { queue, typeName, group, scheduledAt } = job.row;
   const moment = Math.max(now, scheduledAt);
+  const isBegun = hasBegun(job.row);
+
+  const ageOf = (type: string): number | null =>
+    flow.isRuled(queue) ? agePriorityMsOf(flow.rulesOver(queue, type)) : null;
+  const rankOf = ({ row }: StoredJob, at: number): number =>
+    hasBegun(row) ? 0 : agedPriority(row.priority, at, ageOf(row.typeName));
+  const rank = rankOf(job, scheduledAt);
 
   let ahead = 0;
-  for (const { row, order } of view.active(queue)) {
+  for (const other of view.active(queue)) {
+    const { row, order } = other;
+    if (row.group !== group || (group !== null && row.typeName !== typeName)) continue;
     const at = runnableFrom(row);
     // A lease that still holds will probably end with its job, not in another claim.
-    if (at === undefined || at > (row.status === "running" ? now : moment)) continue;
+    if (at === undefined || (row.status === "running" && at > now)) continue;
+    const begun = hasBegun(row);
+    // The line waits for a job that has begun, due or not.
+    if (!begun && at > moment) continue;
     const sooner = at < scheduledAt || (at === scheduledAt && order < job.order);
-    if (row.priority > priority || (row.priority === priority && sooner)) ahead += 1;
+    const otherRank = rankOf(other, at);
+    if (begun === isBegun ? otherRank > rank || (otherRank === rank && sooner) : begun) ahead += 1;
   }
   return ahead;
 };

@@ -2,8 +2,9 @@ import type { DeleteCall, DeletionResult } from "../../contracts/state-adapter.t
 import { referenceTo } from "../../model/job.ts";
 import { findDependantRoots } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
+import { liftStop } from "./resume-group.ts";
 
-export const deleteSequences = (store: JobStore, call: DeleteCall): DeletionResult => {
+export const deleteSequences = (store: JobStore, call: DeleteCall, now: number): DeletionResult => {
   const rootSequenceIds = new Set(call.rootSequenceIds.filter((id) => store.find(id) !== undefined));
   const notRoots = [...rootSequenceIds].filter((id) => store.find(id)?.row.rootSequenceId !== id);
   if (notRoots.length > 0) return { deleted: [], notRoots, dependantRootSequenceIds: [] };
@@ -14,6 +15,7 @@ export const deleteSequences = (store: JobStore, call: DeleteCall): DeletionResu
 
   const deleted = trees.flat().map((record) => {
     store.remove(record);
+    liftStop(store, record.row, now);
     return { ...referenceTo(record.row), status: record.row.status };
   });
   return { deleted, notRoots: [], dependantRootSequenceIds: [] };

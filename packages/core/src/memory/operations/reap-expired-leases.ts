@@ -2,6 +2,7 @@ import type { ReapCall, ReapedJob } from "../../contracts/state-adapter.ts";
 import { failDependants } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
 import { reaped } from "../../rules/transitions.ts";
+import { stopGroup } from "./resume-group.ts";
 
 export const reapExpiredLeases = (store: JobStore, call: ReapCall, now: number): ReapedJob[] => {
   const jobs: ReapedJob[] = [];
@@ -11,6 +12,7 @@ export const reapExpiredLeases = (store: JobStore, call: ReapCall, now: number):
     const previouslyLeasedBy = record.row.leasedBy;
     store.update(record, reaped(record.row, call, now));
     const { row } = record;
+    if (row.status === "failed") stopGroup(store, row);
     const cascaded = row.status === "failed" ? failDependants(store, row.sequenceId, now) : [];
     jobs.push({ job: row, previouslyLeasedBy, cascaded });
   }

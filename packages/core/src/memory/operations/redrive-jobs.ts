@@ -5,9 +5,15 @@ import { revived } from "../../rules/transitions.ts";
 import { runSync } from "../../rules/walk.ts";
 import { findBlockerCycle, hasFailedBlocker } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
+import { liftStop } from "./resume-group.ts";
 
 /** `from` is the earliest that they may run. */
-export const redriveJobs = (store: JobStore, jobIds: readonly string[], from: number): RedriveResult[] => {
+export const redriveJobs = (
+  store: JobStore,
+  jobIds: readonly string[],
+  from: number,
+  now: number,
+): RedriveResult[] => {
   const recordOf = ({ id }: StateJob) => store.find(id)!;
   const decisions = runSync(
     redrive(
@@ -23,7 +29,10 @@ export const redriveJobs = (store: JobStore, jobIds: readonly string[], from: nu
           findBlockerCycle(store, job.sequenceId, recordOf(job).blockerIds) !== undefined,
         dependants: (sequenceId) => Array.from(store.dependants(sequenceId), ({ row }) => row),
         revive: (jobs) => {
-          for (const job of jobs) store.update(recordOf(job), revived(job, from));
+          for (const job of jobs) {
+            store.update(recordOf(job), revived(job, from));
+            liftStop(store, job, now);
+          }
         },
       },
       jobIds,

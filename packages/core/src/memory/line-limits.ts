@@ -1,0 +1,25 @@
+import { findReachedLimit } from "../rules/flow-holds.ts";
+import { limitsOfLine, type RulesOver } from "../rules/flow-limits.ts";
+import { nextTokenAt } from "../rules/flow-rates.ts";
+import type { FlowLimits } from "../model/flow-rule.ts";
+import type { LineState } from "./flow-cells.ts";
+import { dueAtOf, type Line } from "./line.ts";
+
+const never = Number.POSITIVE_INFINITY;
+
+export const limitsOf = (over: RulesOver, { group, orderedJobs }: Line): FlowLimits =>
+  limitsOfLine(over, { group, ordered: orderedJobs > 0 ? true : null });
+
+/**
+ * From when on a claim can take the first job of a line, as far as that is the line's own affair: `now` or before if it can
+ * at once, infinity when that depends on something else than time.
+ */
+export const lineOpensAt = (line: Line, over: RulesOver, state: LineState, now: number): number => {
+  if (line.group === null) return dueAtOf(line, now);
+  if (state.stoppedBy !== null) return never;
+  const limits = limitsOf(over, line);
+  const reached = findReachedLimit(limits, { running: line.running, tat: state.tat }, now);
+  if (reached === "concurrency") return never;
+  const dueAt = dueAtOf(line, now);
+  return reached === "rate" ? Math.max(dueAt, nextTokenAt(limits.rate!, state.tat, now)) : dueAt;
+};

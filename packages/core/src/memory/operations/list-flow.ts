@@ -1,0 +1,58 @@
+import type { FlowUse } from "../../contracts/state-adapter.ts";
+import { emptyFlowRule } from "../../rules/flow-rule-change.ts";
+import { tokensLeft } from "../../rules/flow-rates.ts";
+import type { QueueType } from "../job-record.ts";
+import type { JobStore } from "../job-store.ts";
+import { findHold, firstDue } from "../holds.ts";
+
+const mostLines = 10_000;
+
+const countLines = (
+  store: JobStore,
+  types: readonly QueueType[],
+  now: number,
+): Pick<FlowUse, "openLines" | "heldLines"> => {
+  let [openLines, heldLines] = [0, 0];
+  for (const { ungrouped, groups } of types) {
+    for (const line of [ungrouped, ...groups.values()]) {
+      const first = firstDue(line, now);
+      if (first === undefined) continue;
+      if (findHold(store, first, now) === null) openLines += 1;
+      else heldLines += 1;
+    }
+  }
+  return { openLines: Math.min(openLines, mostLines), heldLines: Math.min(heldLines, mostLines) };
+};
+
+const useOf = (store: JobStore, queue: string, typeName: string | null, now: number): FlowUse => {
+  const { flow, runnable } = store;
+  const state = flow.find(queue, typeName)?.state;
+  const rule = state?.rule ?? emptyFlowRule(queue, typeName);
+  const types = runnable.queueTypes(queue, typeName === null ? null : [typeName]);
+  return {
+    rule,
+    running: types.reduce((sum, { counts }) => sum + counts.running, 0),
+    tokens: rule.rate === null ? null : tokensLeft(rule.rate, state?.tat ?? 0, now),
+    ...countLines(store, types, now),
+  };
+};
+
+const compare = (a: string | null, b: string | null): number =>
+  a === b ? 0 : a === null || (b !== null && a < b) ? -1 : 1;
+
+export const listFlow = (store: JobStore, queue: string | null, now: number): FlowUse[] => {
+  const scopes = new Map<string, { readonly queue: string; readonly typeName: string | null }>();
+  const add = (name: string, typeName: string | null): void => {
+    if (queue === null || queue === name)
+      scopes.set(JSON.stringify([name, typeName]), { queue: name, typeName });
+  };
+  for (const { queue: name, typeName, state } of store.flow.all()) {
+    if (state.rule !== undefined) add(name, typeName);
+  }
+  for (const { name, types } of store.runnable.queues()) {
+    for (const { typeName, groups } of types.values()) if (groups.size > 0) add(name, typeName);
+  }
+  return [...scopes.values()]
+    .sort((a, b) => compare(a.queue, b.queue) || compare(a.typeName, b.typeName))
+    .map((scope) => useOf(store, scope.queue, scope.typeName, now));
+};

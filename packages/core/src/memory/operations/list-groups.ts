@@ -1,0 +1,47 @@
+import type { GroupUse, ListGroupsCall } from "../../contracts/state-adapter.ts";
+import { findHold, firstDue } from "../holds.ts";
+import type { JobStore } from "../job-store.ts";
+import { type Line, pendingOf } from "../line.ts";
+
+const mostCounted = 1_000;
+
+const useOf = (store: JobStore, line: Line, stoppedBy: string | null, now: number): GroupUse => {
+  let waiting = 0;
+  let waitingSince: number | null = null;
+  for (const { at } of pendingOf(line)) {
+    if (at > now) continue;
+    waiting += 1;
+    waitingSince = Math.min(waitingSince ?? at, at);
+  }
+  const first = firstDue(line, now);
+  return {
+    group: line.group!,
+    running: line.running,
+    waiting: Math.min(waiting, mostCounted),
+    waitingSince,
+    heldBy: first === undefined ? null : (findHold(store, first, now)?.by ?? null),
+    stoppedBy,
+  };
+};
+
+const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX_SAFE_INTEGER;
+
+export const listGroups = (
+  store: JobStore,
+  { queue, typeName, held, order, limit }: ListGroupsCall,
+  now: number,
+): GroupUse[] => {
+  const [queueType] = store.runnable.queueTypes(queue, [typeName]);
+  if (queueType === undefined) return [];
+  const cell = store.flow.find(queue, typeName);
+  return Array.from(queueType.groups.values(), (line) =>
+    useOf(store, line, store.flow.line(cell, line.group).stoppedBy, now),
+  )
+    .filter(({ heldBy }) => held === undefined || held === (heldBy !== null))
+    .filter(({ waiting, running }) => waiting + running > 0)
+    .sort(
+      (a, b) =>
+        (order === "waiting" ? since(a) - since(b) : b.running - a.running) || (a.group < b.group ? -1 : 1),
+    )
+    .slice(0, limit);
+};

@@ -1,0 +1,125 @@
+import type { ClaimScope } from "../contracts/state-adapter.ts";
+import type { FlowLimits } from "../model/flow-rule.ts";
+import { findHoldOfRule } from "../rules/flow-holds.ts";
+import { type RulesOver, weightOfGroup } from "../rules/flow-limits.ts";
+import { spendTokens } from "../rules/flow-rates.ts";
+import { reaped } from "../rules/transitions.ts";
+import type { FlowCell } from "./flow-cells.ts";
+import type { JobRecord, QueueType } from "./job-record.ts";
+import type { JobStore } from "./job-store.ts";
+import { firstOf, type Line } from "./line.ts";
+import { limitsOf, lineOpensAt } from "./line-limits.ts";
+import { expiredHead, type Search } from "./runnable.ts";
+
+// Claims in a queue with groups or rules. Turns are start-time fair queueing, twice: the types of the queue take turns, and
+// within a type its lines do. Who is served moves on by one turn, or by less with more weight; who opens goes on from the
+// turn that was served last.
+
+interface TypeInTurn {
+  readonly queueType: QueueType;
+  readonly cell: FlowCell;
+  readonly over: RulesOver;
+}
+
+interface NextJob extends TypeInTurn {
+  readonly line: Line;
+  readonly typeTurn: number;
+  readonly lineTurn: number;
+}
+
+/** Frees the jobs and slots of expired leases together, so that whoever goes first by the rules gets the slot. */
+const putBackExpired = (store: JobStore, queueType: QueueType, search: Search): void => {
+  const { maxAttempts, now } = search;
+  for (;;) {
+    const record = expiredHead(queueType, search)?.record;
+    if (record === undefined) return;
+    store.update(record, reaped(record.row, { error: "", maxAttempts }, now));
+  }
+};
+
+/** The line of a type whose turn it is. */
+const nextLine = (
+  { flow, runnable }: JobStore,
+  { queueType, cell, over }: TypeInTurn,
+  now: number,
+): Pick<NextJob, "line" | "lineTurn"> | undefined => {
+  const opensAt = (line: Line): number => lineOpensAt(line, over, flow.line(cell, line.group), now);
+  const turn = (line: Line): number => runnable.turnOf(queueType, line);
+  const grouped = queueType.openLines.first(now, opensAt, turn);
+  const { ungrouped } = queueType;
+  if (opensAt(ungrouped) > now) return grouped && { line: grouped.line, lineTurn: grouped.turn };
+  const lineTurn = turn(ungrouped);
+  return grouped !== undefined && grouped.turn < lineTurn
+    ? { line: grouped.line, lineTurn: grouped.turn }
+    : { line: ungrouped, lineTurn };
+};
+
+const nextJob = (
+  store: JobStore,
+  types: readonly TypeInTurn[],
+  queueCell: FlowCell,
+  now: number,
+): NextJob | undefined => {
+  let next: NextJob | undefined;
+  for (const type of types) {
+    const { state } = type.cell;
+    const typeTurn = Math.max(state.turn, queueCell.state.served);
+    if (next !== undefined && next.typeTurn <= typeTurn) continue;
+    const use = { running: type.queueType.counts.running, tat: state.tat };
+    if (findHoldOfRule(state.rule, use, now) !== null) continue;
+    const found = nextLine(store, type, now);
+    if (found !== undefined) next = { ...type, ...found, typeTurn };
+  }
+  return next;
+};
+
+const spendOne = (limits: FlowLimits | undefined, tat: number, now: number): number =>
+  limits === undefined || limits.rate === null ? tat : spendTokens(limits.rate, tat, now, 1);
+
+/** Spends the tokens and moves the turns on for the first job of the line. Says whether a limit counts it. */
+const serve = ({ flow }: JobStore, next: NextJob, queueCell: FlowCell, now: number): boolean => {
+  const { queueType, cell, over, line, typeTurn, lineTurn } = next;
+  const limits = limitsOf(over, line);
+  const { tat } = flow.line(cell, line.group);
+  flow.setState(queueCell, { served: typeTurn, tat: spendOne(over.queue, queueCell.state.tat, now) });
+  flow.setState(cell, {
+    turn: typeTurn + 1,
+    served: lineTurn,
+    tat: spendOne(over.type, cell.state.tat, now),
+  });
+  flow.setLine(cell, line.group, {
+    turn: lineTurn + 1 / weightOfGroup(over, line.group),
+    tat: spendOne(limits, tat, now),
+  });
+  queueType.openLines.close(line);
+  flow.sweep(cell, now, (group) => queueType.groups.has(group));
+  return [over.queue, over.type, limits].some((each) => (each?.concurrency ?? null) !== null);
+};
+
+/** Gives `use` up to `limit` jobs that no rule holds back, and says whether a limit counts them. It must make them run. */
+export const takeInTurn = (
+  store: JobStore,
+  { queue, typeNames }: ClaimScope,
+  limit: number,
+  search: Search,
+  use: (record: JobRecord, limited: boolean) => void,
+): void => {
+  const { flow, runnable } = store;
+  const { now } = search;
+  const index = runnable.queue(queue);
+  const queueCell = flow.open(queue, null);
+  if (limit <= 0 || index === undefined || queueCell.state.rule?.paused === true) return;
+  const types = runnable.queueTypes(queue, typeNames).map((queueType): TypeInTurn => {
+    putBackExpired(store, queueType, search);
+    const { typeName } = queueType;
+    return { queueType, cell: flow.open(queue, typeName), over: flow.rulesOver(queue, typeName) };
+  });
+  for (let taken = 0; taken < limit; taken += 1) {
+    const { rule, tat } = queueCell.state;
+    if (findHoldOfRule(rule, { running: index.running, tat }, now) !== null) return;
+    const next = nextJob(store, types, queueCell, now);
+    if (next === undefined) return;
+    const { record } = firstOf(next.line, now)!;
+    use(record, serve(store, next, queueCell, now));
+  }
+};
