@@ -80,7 +80,7 @@ export const describeFlow: Scenario = ({ test: register }) => {
     }
     await Promise.all(started.map(completion));
     assert.equal(counter.most, 3);
-    const [state] = (await leasehold.getFlow({ queue: story.queue })).filter(
+    const state = (await leasehold.getFlow({ queue: story.queue })).find(
       ({ typeName }) => typeName === "work",
     );
     assert.equal(state?.running, 0);
