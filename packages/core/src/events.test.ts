@@ -176,7 +176,7 @@ const stories: Record<
   "a store that rolls back transactions of handlers": async () => {
     let deadlocks = 0;
     const kit = await createObservedBench(({ method }) =>
-      method === "lockJob" && (deadlocks += 1) < 8 ? { kind: "fail_before" } : undefined,
+      method === "lockHeldJobs" && (deadlocks += 1) < 8 ? { kind: "fail_before" } : undefined,
     );
     await kit.leasehold.startJobSequence({ typeName: "chain" });
     await kit.drain(kit.worker);

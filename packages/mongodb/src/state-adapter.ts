@@ -19,7 +19,7 @@ import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
 import { getBlockers, getJobs, getSequences, lockSequence } from "./operations/get-sequences.ts";
 import { countJobs, listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
-import { lockJob } from "./operations/lock-job.ts";
+import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { nextRunnableIn } from "./operations/next-runnable-in.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
@@ -177,7 +177,7 @@ export const createMongoStateAdapter = async <
     nextRunnableIn: call("nextRunnableIn", nextRunnableIn),
     countAhead: call("countAhead", countAhead),
     renewLeases: call("renewLeases", renewLeases),
-    lockJob: onlyInTransaction("lockJob", lockJob),
+    lockHeldJobs: onlyInTransaction("lockHeldJobs", lockHeldJobs),
     lockSequence: onlyInTransaction("lockSequence", lockSequence),
     reapExpiredLeases: call("reapExpiredLeases", reapExpiredLeases),
     commitOutcomes: call("commitOutcomes", commitOutcomes),

@@ -28,7 +28,7 @@ import { getSequences } from "./operations/get-sequences.ts";
 import { listBlockedJobs } from "./operations/list-blocked-jobs.ts";
 import { listJobs } from "./operations/list-jobs.ts";
 import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
-import { lockJob } from "./operations/lock-job.ts";
+import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { lockSequence } from "./operations/lock-sequence.ts";
 import { measureBacklog } from "./operations/measure-backlog.ts";
 import { nextRunnableIn } from "./operations/next-runnable-in.ts";
@@ -217,7 +217,7 @@ export const createPgStateAdapter = async <
     claimJobs: checked("claimJobs", (call) => claimJobs(database, call)),
     nextRunnableIn: checked("nextRunnableIn", (call) => nextRunnableIn(database, call)),
     renewLeases: checked("renewLeases", (call) => renewLeases(database, call)),
-    lockJob: checked("lockJob", (call) => lockJob(database, call), true),
+    lockHeldJobs: checked("lockHeldJobs", (call) => lockHeldJobs(database, call), true),
     lockSequence: checked("lockSequence", (call) => lockSequence(database, call), true),
     commitOutcomes: checked("commitOutcomes", (call) => commitOutcomes(database, call)),
     reapExpiredLeases: checked("reapExpiredLeases", (call) => reapExpiredLeases(database, call)),

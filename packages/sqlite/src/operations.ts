@@ -14,7 +14,7 @@ import { prepareGetBlockers } from "./operations/get-blockers.ts";
 import { createJobLookup } from "./operations/get-jobs.ts";
 import { prepareListBlockedJobs, prepareListJobs } from "./operations/list-jobs.ts";
 import { prepareListRecentlyFinished } from "./operations/list-recently-finished.ts";
-import { prepareLockJob } from "./operations/lock-job.ts";
+import { prepareLockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { prepareMeasureBacklog } from "./operations/measure-backlog.ts";
 import { prepareNextRunnableIn } from "./operations/next-runnable-in.ts";
 import { createPlainCompletions } from "./operations/plain-completions.ts";
@@ -43,7 +43,7 @@ export const createOperations = (tables: Tables): Operations => {
     countAhead: prepareCountAhead(tables, runnable),
 
     renewLeases: prepareRenewLeases(tables, readLeases),
-    lockJob: prepareLockJob(readLeases),
+    lockHeldJobs: prepareLockHeldJobs(readLeases),
     // The open transaction is the only writer, so everything is locked already.
     lockSequence: (db, { sequenceId }) => lookup.getSequences(db, [sequenceId])[0],
     commitOutcomes: prepareCommitOutcomes(tables, dependants, deduplication, createPlainCompletions(tables)),

@@ -159,7 +159,7 @@ export async function createSqliteStateAdapter(
     countAhead: (call) => read("countAhead", call, operations.countAhead),
 
     renewLeases: (call) => write("renewLeases", call, operations.renewLeases),
-    lockJob: (call) => writeInTransaction("lockJob", call, operations.lockJob),
+    lockHeldJobs: (call) => writeInTransaction("lockHeldJobs", call, operations.lockHeldJobs),
     lockSequence: (call) => writeInTransaction("lockSequence", call, operations.lockSequence),
     commitOutcomes: (call) => write("commitOutcomes", call, operations.commitOutcomes),
     reapExpiredLeases: (call) => write("reapExpiredLeases", call, operations.reapExpiredLeases),

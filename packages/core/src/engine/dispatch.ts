@@ -49,7 +49,7 @@ const storeCalls = [
   "claimJobs",
   "nextRunnableIn",
   "renewLeases",
-  "lockJob",
+  "lockHeldJobs",
   "lockSequence",
   "commitOutcomes",
   "reapExpiredLeases",

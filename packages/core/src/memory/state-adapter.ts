@@ -15,7 +15,7 @@ import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
 import { createJobStore } from "./job-store.ts";
-import { lockJob } from "./operations/lock-job.ts";
+import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { renewLeases } from "./operations/renew-leases.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
 import { countJobs } from "./operations/count-jobs.ts";
@@ -126,7 +126,7 @@ export const createInProcessStateAdapter = (
     // Looks at the index as it is, uncommitted changes included: it is a hint, and a claim waits for their end anyway.
     nextRunnableIn: (call) => read("nextRunnableIn", call, (_view, now) => nextRunnableIn(store, call, now)),
     renewLeases: (call) => write("renewLeases", call, (now) => renewLeases(store, call.leases, now)),
-    lockJob: (call) => writeInTransaction("lockJob", call, (now) => lockJob(store, call, now)),
+    lockHeldJobs: (call) => writeInTransaction("lockHeldJobs", call, (now) => lockHeldJobs(store, call, now)),
     lockSequence: (call) =>
       writeInTransaction("lockSequence", call, () => getSequence(liveView, call.sequenceId)),
     commitOutcomes: (call) =>

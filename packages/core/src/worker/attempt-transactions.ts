@@ -48,6 +48,7 @@ export const createAttemptTransactions = (
 ): AttemptTransactions => {
   const { engine, settings } = worker;
   const { job, leaseToken } = held;
+  const leases = [{ jobId: job.id, leaseToken }];
 
   /** Reports the loss before it is marked: what is marked counts as reported. */
   const loseTo = (refusal: LeaseRefusal, report = reportRefusal): LeaseholdError => {
@@ -61,8 +62,8 @@ export const createAttemptTransactions = (
     loseTo(refusal, refusal.reason === "lease_expired" ? reportRefusal : reportFenced);
 
   const lock = async (ctx: object, lose: (refusal: LeaseRefusal) => LeaseholdError): Promise<void> => {
-    const result = await engine.store.lockJob({ ctx, jobId: job.id, leaseToken });
-    if (result.kind === "refused") throw lose(result);
+    const [result] = await engine.store.lockHeldJobs({ ctx, leases });
+    if (result!.kind === "refused") throw lose(result!);
   };
 
   /**
@@ -70,13 +71,12 @@ export const createAttemptTransactions = (
    * is still about to end; a job that can be locked has not been completed, and never will be by that transaction.
    */
   const tookEffect = async ({ completion, afterCommit }: Doubt): Promise<boolean> => {
-    const call = { jobId: job.id, leaseToken };
-    const result = await engine.store.runInTransaction((ctx) => engine.store.lockJob({ ctx, ...call }));
-    if (result.kind === "locked") return false;
+    const [result] = await engine.store.runInTransaction((ctx) => engine.store.lockHeldJobs({ ctx, leases }));
+    if (result!.kind === "locked") return false;
     // A completed job stays as it is, so writing the outcome again only tells whose completion it was.
     const outcomes = [{ ...completion.outcome, locked: false }];
-    const [again] = result.status === "completed" ? await engine.store.commitOutcomes({ outcomes }) : [];
-    if (again?.kind !== "repeated") throw loseOutcomeTo(result);
+    const [again] = result!.status === "completed" ? await engine.store.commitOutcomes({ outcomes }) : [];
+    if (again?.kind !== "repeated") throw loseOutcomeTo(result!);
     afterCommit.publish();
     return true;
   };
