@@ -16,6 +16,7 @@ import {
 } from "../model/option-checks.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
+import { requireTypeName } from "./require-type-name.ts";
 import { viewFields } from "./view.ts";
 
 const defaultPollIntervalMs = 100;
@@ -99,13 +100,7 @@ const readFinished = async (
 ): Promise<StateSequence | undefined> => {
   const [sequence] = await engine.store.getSequences({ sequenceIds: [id] });
   if (!sequence) throw new JobNotFoundError(id, "job sequence");
-  if (sequence.first.typeName !== typeName) {
-    throw new InvalidOptionError(
-      "typeName",
-      `must be "${sequence.first.typeName}" for this sequence`,
-      typeName,
-    );
-  }
+  requireTypeName(typeName, sequence.first.typeName, "sequence");
   const { current } = sequence;
   if (current.status === "failed") throw await describeFailure(engine, current);
   return current.status === "completed" ? sequence : undefined;
