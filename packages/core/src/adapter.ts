@@ -65,6 +65,7 @@ export {
   TransactionSelfDeadlockError,
 } from "./errors.ts";
 export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notifications/notify-adapter.ts";
+export { readOnError } from "./notifications/read-on-error.ts";
 export { blockerErrorText } from "./model/blocker-error.ts";
 export type { PagePosition } from "./model/cursor.ts";
 export {
