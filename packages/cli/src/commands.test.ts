@@ -195,7 +195,7 @@ describe("doctor", () => {
     expect(await isMissed()).toBe(true);
     folder.write(
       "leasehold.config.mjs",
-      `export default { jobTypes: { isOpen: false, definitions: new Map([["approval", { workerless: true }]]) } };`,
+      `export default { jobTypes: { acceptsAnyName: false, definitions: new Map([["approval", { workerless: true }]]) } };`,
     );
     expect(await isMissed()).toBe(false);
   });

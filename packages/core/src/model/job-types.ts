@@ -20,7 +20,7 @@ export interface JobTypes<TDefs> {
    * Defined by types alone: `definitions` has settings only, and at run time every name is allowed and every value
    * taken as it is. Otherwise a name that is not in `definitions` is an error.
    */
-  readonly isOpen: boolean;
+  readonly acceptsAnyName: boolean;
   readonly definitions: ReadonlyMap<string, RuntimeJobType>;
   /** Exists in the types only. */
   readonly "~definitions"?: TDefs;
@@ -87,7 +87,7 @@ type Parsed<TAccepted, TStored> = unknown extends TStored
  */
 export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(
   settings: { readonly [K in keyof TDefs]?: JobTypeSettings } = {},
-): JobTypes<TDefs> => Object.freeze({ isOpen: true, definitions: checkJobTypeSettings(settings) });
+): JobTypes<TDefs> => Object.freeze({ acceptsAnyName: true, definitions: checkJobTypeSettings(settings) });
 
 /**
  * Defines job types with schemas and settings:
@@ -103,4 +103,4 @@ export const defineJobTypes = <const T extends { readonly [K in keyof T]: JobTyp
   definitions: T & CheckedJobTypes<T>,
   // Without a name of its own this type is shown by what it says, not by the schemas it comes from.
 ): JobTypes<{ -readonly [K in keyof T]: ResolveJobType<T[K]> }> =>
-  Object.freeze({ isOpen: false, definitions: checkJobTypeOptions(definitions) });
+  Object.freeze({ acceptsAnyName: false, definitions: checkJobTypeOptions(definitions) });
