@@ -11,7 +11,7 @@ import type { JobOutcome, NewJob } from "../contracts/state-adapter.ts";
 import type { StateSequence } from "../model/job.ts";
 import { readProperty } from "../model/option-checks.ts";
 import { restoreError } from "../model/stored-error.ts";
-import { shielded } from "./observe.ts";
+import { shielded } from "../shielded.ts";
 
 /** The span of an attempt. A plain record with functions beside it, because closures for every job would cost more. */
 export interface AttemptSpan {

@@ -1,14 +1,8 @@
 import { requireFunction } from "../model/option-checks.ts";
+import { shielded } from "../shielded.ts";
 
 /** The `onError` option of a notify adapter, checked, and safe to call: what it throws, or rejects with, goes no further. */
 export const readOnError = (onError: unknown = () => undefined): ((error: unknown) => void) => {
   const report = requireFunction<(error: unknown) => unknown>(onError, "onError");
-  return (error) => {
-    try {
-      const result = report(error);
-      if (result instanceof Promise) result.catch(() => undefined);
-    } catch {
-      // There is nobody left to report it to.
-    }
-  };
+  return (error) => shielded(() => report(error));
 };
