@@ -149,7 +149,11 @@ export const createMongoStateAdapter = async <
   };
 
   return {
-    capabilities: { savepoints: false, isolationLevels: ["read committed", "repeatable read"] },
+    capabilities: {
+      conflicts: "abort",
+      savepoints: false,
+      isolationLevels: ["read committed", "repeatable read"],
+    },
     idGenerator: options.idGenerator,
     migrateToLatest: () => migrateToLatest(collections),
 

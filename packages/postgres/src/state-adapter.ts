@@ -193,7 +193,7 @@ export const createPgStateAdapter = async <
   });
 
   return {
-    capabilities: { savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
     migrate: migrateNow,
     migrationStatus: () => migrationStatus(provider, tables, migrations),
 

@@ -125,7 +125,7 @@ export async function createSqliteStateAdapter(
   };
 
   return {
-    capabilities: { savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
     idGenerator,
     migrate: async () => {
       assertUsable();

@@ -13,6 +13,7 @@ import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "..
 import type { StateJob } from "../model/job.ts";
 import { recogniseLostAnswer } from "./lost-answers.ts";
 import type { Observe } from "./observe.ts";
+import { repeatWhenRolledBack } from "./repeat-when-rolled-back.ts";
 import { runTransactionWithDeadlines } from "./transaction-deadlines.ts";
 
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
@@ -84,6 +85,9 @@ export const createDispatch = ({
   const isWorthRepeating = (error: unknown): boolean =>
     error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
+  const isRolledBackForOthers = (error: unknown): boolean =>
+    answerSafely(() => adapter.isRolledBackForOthers(error));
+
   const backOff = (attempt: number): Promise<void> => {
     const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
     return sleep(clock, longest * (0.5 + random() / 2));
@@ -101,14 +105,17 @@ export const createDispatch = ({
     args: CallArguments | undefined,
     made: Try,
   ): Promise<unknown> =>
-    adapter.runInTransaction(async (ctx) => {
-      // The deadline is for the call, too: a transaction that stays open holds up others.
-      const answer = await answerOf(method, invoke(owner, method, { ...args, ctx }));
-      // Nobody waits any more: let it roll back instead of committing unseen.
-      if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
-      made.answer = answer;
-      return answer;
-    });
+    repeatWhenRolledBack(runtime, isRolledBackForOthers, () =>
+      adapter.runInTransaction(async (ctx) => {
+        made.answer = undefined;
+        // The deadline is for the call, too: a transaction that stays open holds up others.
+        const answer = await answerOf(method, invoke(owner, method, { ...args, ctx }));
+        // Nobody waits any more: let it roll back instead of committing unseen.
+        if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
+        made.answer = answer;
+        return answer;
+      }),
+    );
 
   /** `owner` is the adapter, or the part of it that has the method. */
   const call = async (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
@@ -209,7 +216,7 @@ export const createDispatch = ({
     runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
     isTransientError: (error) => answerSafely(() => isWorthRepeating(error)),
-    isRolledBackForOthers: (error) => answerSafely(() => adapter.isRolledBackForOthers(error)),
+    isRolledBackForOthers,
     close: () => adapter.close(),
   };
 };

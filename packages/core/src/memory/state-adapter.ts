@@ -104,7 +104,7 @@ export const createInProcessStateAdapter = (
   };
 
   return {
-    capabilities: { savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
 
     provideContext: async (callback) => {
       assertUsable();

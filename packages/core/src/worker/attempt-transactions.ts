@@ -8,7 +8,7 @@ import type { AfterCommit } from "../engine/after-commit.ts";
 import { runInScope } from "../engine/engine.ts";
 import type { LeaseRefusal, TransactionOptions } from "../contracts/state-adapter.ts";
 import { refusalAbortReason, refusalError } from "../engine/refusal.ts";
-import { runAtomically } from "../engine/transaction.ts";
+import { runAtomicallyOnce } from "../engine/transaction.ts";
 import type { LeaseholdError } from "../errors.ts";
 import { requireFunction } from "../model/option-checks.ts";
 import { reportFenced, reportRefusal } from "./attempt-events.ts";
@@ -97,7 +97,7 @@ export const createAttemptTransactions = (
       const completion = await completeInTransaction(engine, ctx, afterCommit, completionRequest(callback));
       doubt = { completion, afterCommit };
     };
-    const run = (): Promise<void> => runAtomically(engine, "complete", undefined, transaction, options);
+    const run = (): Promise<void> => runAtomicallyOnce(engine, "complete", undefined, transaction, options);
     const settleDoubt = async (open: Doubt): Promise<void> => {
       if (await tookEffect(open)) return;
       doubt = undefined;
@@ -128,7 +128,7 @@ export const createAttemptTransactions = (
     };
     return retry.run(
       "prepare",
-      () => runAtomically(engine, "prepare", undefined, transaction, options),
+      () => runAtomicallyOnce(engine, "prepare", undefined, transaction, options),
       (error) => !mayHaveCommitted || engine.store.isRolledBackForOthers(error),
     );
   };
@@ -148,7 +148,7 @@ export const createAttemptTransactions = (
     };
     const done = retry.run(
       "prepare",
-      () => runAtomically(engine, "prepare", undefined, transaction, options),
+      () => runAtomicallyOnce(engine, "prepare", undefined, transaction, options),
       () => !handedOut,
     );
     done.catch((error: unknown) => prepared.reject(error));
