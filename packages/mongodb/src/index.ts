@@ -10,3 +10,4 @@ export {
   type MongoStateAdapter,
   type MongoStateAdapterOptions,
 } from "./state-adapter.ts";
+export { createMongoNotifyAdapter, type MongoNotifyAdapterOptions } from "./notify/notify-adapter.ts";

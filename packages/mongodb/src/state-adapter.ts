@@ -1,13 +1,13 @@
 import {
   AdapterClosedError,
   type BaseStateAdapterContext,
-  InvalidOptionError,
   type OptionNames,
   requireOptions,
   type StateAdapter,
   type StateCall,
   StateNotInTransactionError,
 } from "leasehold/adapter";
+import { checkCollectionPrefix } from "./collection-prefix.ts";
 import { openCollections } from "./collections.ts";
 import { migrateToLatest } from "./migrate.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
@@ -63,15 +63,6 @@ const knownOptions: OptionNames<keyof MongoStateAdapterOptions<never, never>> = 
   isTransientError: true,
 };
 
-const checkPrefix = (prefix: unknown): string => {
-  if (typeof prefix === "string" && /^[A-Za-z0-9_.-]{0,60}$/.test(prefix)) return prefix;
-  throw new InvalidOptionError(
-    "collectionPrefix",
-    "must be up to 60 letters, digits, dots, dashes and underscores",
-    prefix,
-  );
-};
-
 /** Keeps jobs in MongoDB, through the client you have. */
 export const createMongoStateAdapter = async <
   TTxContext extends BaseStateAdapterContext,
@@ -86,7 +77,7 @@ export const createMongoStateAdapter = async <
     collectionPrefix = "leasehold_",
     isTransientError: isTransientToo,
   } = options;
-  const collections = openCollections(provider.getDatabase(), checkPrefix(collectionPrefix));
+  const collections = openCollections(provider.getDatabase(), checkCollectionPrefix(collectionPrefix));
   const store = createStore(collections);
   const sessions = createSessions();
   let closed = false;
