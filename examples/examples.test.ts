@@ -153,7 +153,7 @@ const examples: Record<string, Expectation> = {
     lines: [
       "While unfinished: deduplicated=true, same id=true",
       "After it has finished: deduplicated=false",
-      'Strategy "all", after it has finished: deduplicated=true',
+      'Scope "all", after it has finished: deduplicated=true',
       "Within the hour: deduplicated=true",
       "An hour later: deduplicated=false",
       "The same key for another type: deduplicated=false",

@@ -32,7 +32,7 @@ const startBlocked = async (): Promise<{ readonly id: string; readonly blockerId
 };
 
 describe("complete", () => {
-  it("completes a job without a worker, and lets go on what waited for it", async () => {
+  it("completes a job without a worker, and unblocks what waited for it", async () => {
     const { leasehold } = store;
     const { id, blockerId } = await startBlocked();
     const unconfirmed = await run("complete", blockerId);

@@ -110,7 +110,7 @@ describe("wrong usage", () => {
     [["list", "--status", "done"], '--status cannot be "done".', "It is one of blocked, pending,"],
   ];
 
-  it.each(cases)("%j is told like any other error", async (args, error, hint) => {
+  it.each(cases)("%j is reported like any other error", async (args, error, hint) => {
     const { code, stdout, stderr } = await runMain(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(`error ${error}\nhint  ${hint}`);
@@ -136,7 +136,7 @@ describe("a module", () => {
     return stderr;
   };
 
-  it("that throws is told with the place, in JavaScript and in TypeScript", async () => {
+  it("that throws is reported with the place, in JavaScript and in TypeScript", async () => {
     for (const name of ["throws.mjs", "throws.ts"]) {
       const stderr = await load(
         name,
@@ -151,7 +151,7 @@ describe("a module", () => {
     expect(stderr).toMatch(/did not make a worker: Error: no queue\n +at .*late.mjs:2:/);
   });
 
-  it("that is not there, or imports one that is not, is told with what there is", async () => {
+  it("that is missing, or imports one that is, is reported with what exists", async () => {
     folder.write("near.ts", "export const near = 1;");
     const missing = await folder.run("worker", "run", "near.js", ...store);
     expect(missing.stderr).toContain("no database");

@@ -106,7 +106,7 @@ const readFinished = async (
   return current.status === "completed" ? sequence : undefined;
 };
 
-// A chain of blockers can be long; the first few failures tell the story.
+// A chain of blockers can be long; the first few failures are enough to find the reason.
 const longestStory = 10;
 
 /** The failure with its cause: the error of the job itself, or the failure of the sequence it waited for. */

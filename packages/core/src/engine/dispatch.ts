@@ -136,12 +136,12 @@ export const createDispatch = ({
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
           return await matchRetriedCreate(args?.["jobs"] as readonly NewJob[], error);
         }
-        const passing = isWorthRepeating(error);
-        // What the contract has adapters throw is an answer, not a fault.
-        if (passing || !(error instanceof LeaseholdError)) {
+        const isTransient = isWorthRepeating(error);
+        // An error that the contract defines is an answer, not a fault.
+        if (isTransient || !(error instanceof LeaseholdError)) {
           observe("stateAdapterError", () => ({ operation: method, error }));
         }
-        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !passing) throw error;
+        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !isTransient) throw error;
         await backOff(attempt);
       }
     }
@@ -172,9 +172,9 @@ export const createDispatch = ({
   };
 
   /**
-   * A creation whose answer was lost finds its own jobs on the second try. They are ours if they say the same; a job of
-   * somebody else's that merely has the id does not. The first try was applied as a whole, so what it has not stored it
-   * found to be duplicates, and asking for those alone gives the answer that was lost.
+   * A creation whose answer was lost finds its own jobs on the second try. They are ours if type, sequence and input are the
+   * same; another job that only has the same id differs. The first try was applied as a whole, so what it did not store were
+   * duplicates: asking for those alone gives the answer that was lost.
    */
   const matchRetriedCreate = async (
     jobs: readonly NewJob[],
@@ -221,7 +221,7 @@ export const createDispatch = ({
   };
 };
 
-/** About whatever user code may throw: what throws in its turn when it is looked at is nothing that is asked for. */
+/** User code may throw anything, even a value that throws when it is inspected. Of that the answer is no. */
 const answerSafely = (question: () => boolean): boolean => {
   try {
     return question();

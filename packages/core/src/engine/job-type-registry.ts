@@ -51,7 +51,7 @@ const pathText = (
 /** The schema is somebody else's: what it calls a message may be anything. */
 const asText = (message: unknown): string => String(message);
 
-// Enough to mend any input by; a schema gone wrong may offer millions.
+// Enough to correct any input. A faulty schema may report millions.
 const mostIssues = 1_000;
 const longestIssue = 10_000;
 

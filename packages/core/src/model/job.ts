@@ -7,7 +7,7 @@ import type { StoredJobSettings } from "./job-settings.ts";
  *              start                claim                    complete
  *   (none) ────────▶ pending ─────────────▶ running ───────────────────▶ completed
  *      │               ▲ ▲                   │ │ │
- *      │ has open      │ │  retry / release  │ │ └─ unrecoverable, exhausted, cancelled ─▶ failed
+ *      │ has open      │ │  retry, give back │ │ └─ unrecoverable, exhausted, cancelled ─▶ failed
  *      │ blockers      │ └───────────────────┘ │                                            │
  *      └──▶ blocked ───┘    lease expires: claimable again                                  │
  *           last blocker completes           ◀───────────────── redrive ────────────────────┘

@@ -18,8 +18,8 @@ export type OnAttemptOver = (held: HeldJob, verdict: Verdict, abandoned: boolean
  *      └──abort──▶ aborting ──settles──┤
  *                     └──grace runs out┘   (what comes later is dropped and reported)
  *
- * A class, against the house style, because every job has one: methods are shared, where closures would be made, and
- * compiled, anew.
+ * A class, against the house style, because every job has one: methods are shared, where closures would be made and
+ * compiled for each.
  */
 export class Attempt implements RunningAttempt {
   readonly worker: WorkerContext;

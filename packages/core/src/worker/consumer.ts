@@ -46,7 +46,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
   const counts = { givenBack: 0, abandoned: 0 };
   let stopping = false;
   let pumpIsDue = false;
-  /** How many jobs to hold in advance of free slots, when last reckoned. */
+  /** How many jobs to hold in advance of free slots, by the last estimate. */
   let ahead = 0;
   let onDrained: (() => void)[] = [];
 
@@ -148,7 +148,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       pump();
     },
     queuesWithRoom: () => {
-      // Asked after every job: while there is enough in hand by the last estimate, a new one is not worth its while.
+      // Asked after every job: while there is enough by the last estimate, a new one is not worth its cost.
       if (hasEnough()) return 0;
       ahead = prefetch.current();
       return room() > 0 ? slots.countWithRoom(ahead) : 0;

@@ -86,8 +86,8 @@ export const errorOutcome = (worker: WorkerContext, held: HeldJob, error: unknow
   try {
     return outcomeByError(worker, held, error);
   } catch (problem) {
-    // A reschedule can carry nonsense, and whatever is thrown can throw when asked what it is, even something that does
-    // so in its turn. It is a failed attempt; nothing more is asked.
+    // A reschedule can have invalid values, and what was thrown can itself throw when it is inspected. Then it is a failed
+    // attempt, with no further look at the value.
     return failedAttemptOutcome(worker, held, problem);
   }
 };

@@ -32,8 +32,8 @@ export interface EndedAttempt {
   readonly session: HandlerSession | undefined;
 }
 
-// The lease is gone for certain, so there is nothing to record. A lease that has only run out by our own reckoning is
-// not among these: the store decides about it.
+// The lease is certainly gone, so there is nothing to record. A lease that has only expired by our own clock is not among
+// these: the store decides about it.
 const lostForCertain: ReadonlySet<JobAbortReason> = new Set([
   "taken_by_another_worker",
   "already_completed",

@@ -34,8 +34,8 @@ export interface TransactionRetry {
 }
 
 /**
- * A deadlock, a serialisation failure, a lost connection: the store rolled back for reasons that are none of the
- * handler's, and asks for the transaction to be run again. That needs no new attempt while the lease is held.
+ * A deadlock, a serialisation failure, a lost connection: the store rolled back for reasons that have nothing to do with the
+ * handler, and the transaction can be run again. That needs no new attempt while the lease is held.
  */
 export const createTransactionRetry = (
   worker: WorkerContext,
@@ -46,7 +46,7 @@ export const createTransactionRetry = (
   const { clock, random } = runtime;
   let transientFailure: { readonly error: unknown } | undefined;
 
-  // Whoever met in a deadlock must not meet again: anything from nothing to the whole pause.
+  // Full jitter, so that two transactions that deadlocked do not meet again.
   const pauseMs = (run: number): number => random() * Math.min(firstPauseMs * 2 ** run, longestPauseMs);
 
   const isTransient = (error: unknown): boolean => !isVerdict(error) && store.isTransientError(error);

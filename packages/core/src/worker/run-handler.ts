@@ -47,7 +47,7 @@ const readBlockers = async ({ worker, held }: Attempt): Promise<readonly StateSe
 const runInScope = (attempt: Attempt, view: JobView): unknown => {
   const { job } = attempt.held;
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
-  // Not on top of the scope the worker was started in: that is none of the job's business.
+  // A scope of its own, without that of the code that started the worker: it has nothing to do with this job.
   return attempt.worker.engine.scope.run({ origin }, callHandler, attempt, view);
 };
 

@@ -30,8 +30,8 @@ const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | u
  *   store ──claim──▶ fetcher ──▶ consumer (slots) ──outcome──▶ committer ──batched, fenced──▶ store
  *                       ▲ notification, poll
  *
- * The lease keeper renews everything held; the reaper takes back what others lost. What has to be said against the
- * direction of the arrows goes by way of the wake-ups.
+ * The lease keeper renews everything held; the reaper takes back what others lost. Signals against the direction of the
+ * arrows go through the wake-ups.
  */
 export const startWorker = async (
   engine: Engine,

@@ -4,7 +4,7 @@ import type { AnyStateAdapter, HeldLease, JobOutcome } from "../../contracts/sta
 import type { Draw } from "./draw.ts";
 import { copyStore, createModelStore, type ModelStore, restoreStore } from "./store.ts";
 
-/** The adapter, the model it is held against, and what the run so far has brought about. */
+/** The adapter, the model that it is compared with, and what the run has produced so far. */
 export interface World {
   readonly adapter: AnyStateAdapter;
   readonly model: ModelStore;
