@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sameMomentMs } from "./signal-source.ts";
 import { runMain } from "./testing/run-main.ts";
 import { createFolder, type Folder } from "./testing/run-cli.ts";
 import { openTestStore, type TestStore } from "./testing/stores.ts";
@@ -271,7 +272,7 @@ describe("a person", () => {
     await worker.waitFor("Ctrl-C again");
     // A signal of the same moment is the first one, passed on by npm.
     worker.kill("SIGINT");
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, sameMomentMs + 100));
     worker.kill("SIGINT");
     expect((await worker.ended).code).toBe(130);
   });
