@@ -44,6 +44,7 @@ export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rul
 export {
   dropNeededTrees,
   type FinishedJob,
+  isJobPastRetention,
   isPastRetention,
   type PruneBounds,
   type PruneRules,
