@@ -29,6 +29,7 @@ export {
 } from "./rules/open-transactions.ts";
 export { createdStateJob } from "./rules/created-job.ts";
 export {
+  afterOutcome,
   cancelled,
   completed,
   failed,
