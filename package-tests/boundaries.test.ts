@@ -142,6 +142,8 @@ const publicCases = ["otel", "cli"].flatMap((name): Case[] => {
     { file, imports: "leasehold", allowed: true },
     { file, imports: "leasehold/adapter", allowed: true },
     { file, imports: "leasehold/testing", allowed: false },
+    { file, imports: "@leasehold/test-servers", allowed: false },
+    { file, imports: "@leasehold/mongodb-test-server", allowed: false },
     { file, imports: "leasehold/dist/worker/loop.js", allowed: false },
     { file, imports: "../../../core/src/worker/loop.ts", allowed: false },
   ];

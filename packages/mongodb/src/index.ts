@@ -1,4 +1,5 @@
 export { StandaloneServerError } from "./errors.ts";
+export type { MongoMigrationStatus } from "./migration-status.ts";
 export {
   createMongoProvider,
   type MongoProviderOptions,

@@ -10,6 +10,7 @@ import {
 import { checkCollectionPrefix } from "./collection-prefix.ts";
 import { openCollections } from "./collections.ts";
 import { migrateToLatest } from "./migrate.ts";
+import { type MongoMigrationStatus, migrationStatus } from "./migration-status.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
 import { cancelSequences } from "./operations/cancel-sequences.ts";
 import { claimJobs } from "./operations/claim-jobs.ts";
@@ -53,6 +54,10 @@ export interface MongoStateAdapter<
 > extends StateAdapter<TTxContext, TContext, TJobId> {
   /** Makes the indexes that are missing. Safe to call again, and from several processes at once. */
   migrateToLatest(): Promise<void>;
+  /** The same, by the name it has in the other stores. */
+  migrate(): Promise<void>;
+  /** Which indexes there are, and which `migrate` would make. */
+  migrationStatus(): Promise<MongoMigrationStatus>;
 }
 
 const knownOptions: OptionNames<keyof MongoStateAdapterOptions<never, never>> = {
@@ -147,6 +152,8 @@ export const createMongoStateAdapter = async <
     },
     idGenerator: options.idGenerator,
     migrateToLatest: () => migrateToLatest(collections),
+    migrate: () => migrateToLatest(collections),
+    migrationStatus: () => migrationStatus(collections),
 
     provideContext: async (callback) => {
       assertOpen();
