@@ -83,8 +83,8 @@ export const createMongoStateAdapter = async <
     isTransientError: isTransientToo,
   } = options;
   const collections = openCollections(provider.getDatabase(), checkCollectionPrefix(collectionPrefix));
-  const store = createStore(collections);
   const sessions = createSessions();
+  const store = createStore(collections, sessions);
   let closed = false;
 
   const assertOpen = (): void => {
