@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createMongoNotifyAdapter, createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { createNatsNotifyAdapter } from "@leasehold/nats";
 import { createOtelObservabilityAdapter } from "@leasehold/otel";
 import {
@@ -461,6 +462,15 @@ const objects: Record<string, OptionsObject> = {
         settings: "unchanged",
         ...options,
       }),
+  },
+  createMongoStateAdapter: {
+    names: ["stateProvider", "collectionPrefix", "idGenerator", "migrate", "isTransientError"],
+    pass: untyped(createMongoStateAdapter as AnyFunction),
+  },
+  createMongoProvider: { names: ["client", "database"], pass: untyped(createMongoProvider) },
+  createMongoNotifyAdapter: {
+    names: ["client", "database", "collectionPrefix", "heartbeatMs", "onError"],
+    pass: untyped(createMongoNotifyAdapter),
   },
   createRedisNotifyAdapter: {
     names: ["notifyProvider", "channelPrefix", "heartbeatMs", "onError"],

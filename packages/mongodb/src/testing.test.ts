@@ -1,24 +1,19 @@
-import { startMongoTestServer, type MongoTestServer } from "@leasehold/mongodb-test-server";
 import { defineUnionJobTypes, InvalidOptionError } from "leasehold";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createMongoTestKit } from "./testing.ts";
+import { useServerUri } from "./testing/use-server-uri.ts";
 
 const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
 
-let server: MongoTestServer | undefined;
+const serverUri = useServerUri();
 let client: MongoClient;
 
-beforeAll(async () => {
-  const given = process.env["LEASEHOLD_MONGODB_URI"];
-  if (given === undefined) server = await startMongoTestServer();
-  client = new MongoClient(given ?? server!.uri);
+beforeAll(() => {
+  client = new MongoClient(serverUri());
 });
 
-afterAll(async () => {
-  await client.close();
-  await server?.stop();
-});
+afterAll(() => client.close());
 
 const databaseNames = async (): Promise<readonly string[]> =>
   (await client.db().admin().listDatabases({ nameOnly: true })).databases.map(({ name }) => name);

@@ -43,9 +43,9 @@ let mongoServer: ReturnType<typeof startMongoTestServer> | undefined;
 /** The address of a database on the replica set of `LEASEHOLD_MONGODB_URI`, or on the test server. */
 export const mongodbUrl = async (database: string): Promise<string> => {
   const given = process.env["LEASEHOLD_MONGODB_URI"];
-  const url = new URL(given ?? (await (mongoServer ??= startMongoTestServer())).uri);
-  url.pathname = `/${database}`;
-  return url.href;
+  const uri = given ?? (await (mongoServer ??= startMongoTestServer())).uri;
+  // It may name several hosts, so it is no URL.
+  return uri.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)\/?[^?]*/, `$1/${database}`);
 };
 
 export const stopMongodb = async (): Promise<void> => {

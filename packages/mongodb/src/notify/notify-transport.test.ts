@@ -1,24 +1,20 @@
-import { type MongoTestServer, startMongoTestServer } from "@leasehold/mongodb-test-server";
 import { notifyTransportConformance } from "leasehold/testing";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { useServerUri } from "../testing/use-server-uri.ts";
 import { openHints } from "./hints.ts";
 import { createMongoTransport } from "./notify-transport.ts";
 
-let server: MongoTestServer | undefined;
+const serverUri = useServerUri();
 let clients: readonly [MongoClient, MongoClient];
 let databases = 0;
 
-beforeAll(async () => {
-  const given = process.env["LEASEHOLD_MONGODB_URI"];
-  if (given === undefined) server = await startMongoTestServer();
-  const uri = given ?? server!.uri;
-  clients = [new MongoClient(uri), new MongoClient(uri)];
+beforeAll(() => {
+  clients = [new MongoClient(serverUri()), new MongoClient(serverUri())];
 });
 
 afterAll(async () => {
   for (const client of clients) await client.close();
-  await server?.stop();
 });
 
 notifyTransportConformance(
