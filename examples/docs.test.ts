@@ -4,6 +4,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import * as leasehold from "leasehold";
 import type {
   FailureReason,
+  ImplementJobTypeBatchOptions,
   ImplementJobTypeOptions,
   InProcessStateAdapter,
   JobAbortReason,
@@ -214,6 +215,14 @@ const handlerOptions = {
   timeoutMs: true,
 } satisfies Names<ImplementJobTypeOptions<{ any: { input: null; output: null } }, object, string, "any">>;
 
+const batchHandlerOptions = {
+  ...handlerOptions,
+  maxSize: true,
+  maxWaitMs: true,
+} satisfies Names<
+  ImplementJobTypeBatchOptions<{ any: { input: null; output: null } }, object, string, "any">
+>;
+
 const otherWorkerOptions = {
   retry: true,
   claimAllTypes: true,
@@ -274,6 +283,7 @@ describe("reference pages", () => {
     ["docs/options.md", "options of createLeasehold", leaseholdOptions],
     ["docs/options.md", "options of job types", jobTypeOptions],
     ["docs/options.md", "options of implementJobType", handlerOptions],
+    ["docs/options.md", "options of implementJobTypeBatch", batchHandlerOptions],
     ["docs/options.md", "options of createWorker, queues and stop", otherWorkerOptions],
     ["docs/guide.md", "methods", methods],
     ["docs/state-machine.md", "failure reasons", failureReasons],

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import * as batches from "./batches.ts";
 import * as blockers from "./blockers.ts";
 import * as cancelAndTimeout from "./cancel-and-timeout.ts";
 import * as deduplication from "./deduplication.ts";
@@ -53,6 +54,17 @@ const inTemporaryFolder =
   };
 
 const examples: Record<string, Expectation> = {
+  batches: {
+    main: batches.main,
+    lines: [
+      "The search engine is asked once, for 3 pages.",
+      "The search engine is asked once, for 1 pages.",
+      "Words: 1",
+      "Failed: /broken was not accepted",
+      "Words: 6",
+      "Views: 100",
+    ],
+  },
   migrating: { main: migrating.main, lines: ["message for ada@example.com"] },
   "fan-out": {
     main: fanOut.main,

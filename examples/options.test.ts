@@ -227,6 +227,16 @@ const objects: Record<string, OptionsObject> = {
         ...options,
       }),
   },
+  implementJobTypeBatch: {
+    names: ["typeName", "process", "retry", "maxAttempts", "timeoutMs", "maxSize", "maxWaitMs"],
+    pass: (options) =>
+      untyped(leasehold.createWorker().implementJobTypeBatch as AnyFunction)({
+        typeName: "task",
+        maxSize: 10,
+        process: () => [],
+        ...options,
+      }),
+  },
   start: {
     names: [
       "workerId",

@@ -340,7 +340,8 @@ describe("bad input to", () => {
 
 describe("bad input to a worker", () => {
   const valid = { typeName: "work", process: async () => null };
-  type Builder = { [method in "implementJobType" | "use" | "start"]: (options?: unknown) => unknown };
+  type Method = "implementJobType" | "implementJobTypeBatch" | "use" | "useForBatches" | "start";
+  type Builder = { [method in Method]: (options?: unknown) => unknown };
   const builder = (): Builder => leasehold["createWorker"]!() as Builder;
 
   it("implementJobType names the option", async () => {
@@ -367,6 +368,33 @@ describe("bad input to a worker", () => {
     expect(unknown).toMatchObject({ code: "UnknownJobType" });
     for (const value of notFunctions)
       expectRefusal(await rejection(() => builder().use(value)), "middleware", value);
+  });
+
+  it("implementJobTypeBatch names the option", async () => {
+    const batch = { ...valid, maxSize: 5, process: async () => [] };
+    const options: readonly Case[] = [
+      ["options", [undefined, ...notObjects], (value) => [value]],
+      ["typeName", [undefined, ...names], (typeName) => [{ ...batch, typeName }]],
+      ["process", [undefined, ...notFunctions], (process) => [{ ...batch, process }]],
+      ["maxSize", [undefined, ...integers(1, 10_000)], (maxSize) => [{ ...batch, maxSize }]],
+      ["maxWaitMs", integers(0, year), (maxWaitMs) => [{ ...batch, maxWaitMs }]],
+      ["maxAttempts", integers(1, largestInt), (maxAttempts) => [{ ...batch, maxAttempts }]],
+      ["timeoutMs", integers(1, year), (timeoutMs) => [{ ...batch, timeoutMs }]],
+      ["retry", ["often", {}, { type: "sometimes" }], (retry) => [{ ...batch, retry }]],
+      ["prefetch", [1], (prefetch) => [{ ...batch, prefetch }]],
+    ];
+    for (const [option, values, args] of options) {
+      for (const value of values) {
+        const error = await rejection(() => builder().implementJobTypeBatch(...(args(value) as [unknown])));
+        expect(error, `${show(value)} as ${option}`).toMatchObject({ code: "InvalidOption" });
+        expect((error as { option: string }).option.startsWith(option), (error as Error).message).toBe(true);
+      }
+    }
+    const twice = builder();
+    twice.implementJobType(valid);
+    expectRefusal(await rejection(() => twice.implementJobTypeBatch(batch)), "typeName", "work");
+    for (const value of notFunctions)
+      expectRefusal(await rejection(() => builder().useForBatches(value)), "middleware", value);
   });
 
   it("start names the option", async () => {

@@ -7,6 +7,7 @@ import { defineJobTypes, typeOnly } from "./model/job-types.ts";
 import { watchGlobals } from "./testing/global-watch.ts";
 import { hostileValues, ThrownByCallback } from "./testing/hostile-values.ts";
 import { createTestKit } from "./testing/test-kit.ts";
+import { failJob } from "./worker/fail-job.ts";
 import { rescheduleJob } from "./worker/reschedule-job.ts";
 import { stopOnSignals } from "./worker/stop-on-signals.ts";
 
@@ -291,6 +292,14 @@ const otherFunctions: Record<string, () => Call[]> = {
     const options = ["typeName", "process", "retry", "maxAttempts", "timeoutMs"];
     return withOptions(implement, valid, options);
   },
+  "worker.useForBatches": () => [(value) => (facade["createWorker"]!() as Untyped)["useForBatches"]!(value)],
+  "worker.implementJobTypeBatch": () => {
+    const implement = (options: unknown) =>
+      (facade["createWorker"]!() as Untyped)["implementJobTypeBatch"]!(options);
+    const valid = { typeName: "work", maxSize: 5, process: async () => [] };
+    const options = ["typeName", "process", "retry", "maxAttempts", "timeoutMs", "maxSize", "maxWaitMs"];
+    return withOptions(implement, valid, options);
+  },
   "worker.start": () => {
     const start = async (options: unknown): Promise<void> => {
       const builder = facade["createWorker"]!() as Untyped;
@@ -330,6 +339,7 @@ const otherFunctions: Record<string, () => Call[]> = {
       }
     },
   ],
+  failJob: () => [(value) => failJob(value)],
   rescheduleJob: () => [
     (value) => rescheduleJob(value as never),
     (value) => rescheduleJob({ at: value } as never),

@@ -1,6 +1,17 @@
 export type { LeaseholdOptions } from "./create-engine.ts";
 export { createLeasehold } from "./leasehold.ts";
 export type { Leasehold, LeaseholdApi } from "./api.ts";
+export type {
+  BatchJobHandler,
+  BatchMiddleware,
+  BatchMiddlewareContext,
+  BatchOutputs,
+  BatchProcessOptions,
+  CompleteBatch,
+  ContinueBatchWith,
+  FailedOutput,
+  ImplementJobTypeBatchOptions,
+} from "./api/batches.ts";
 export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
 export type {
   CancelledJobSequence,
@@ -137,5 +148,6 @@ export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { ScheduleOptions } from "./model/schedule.ts";
 export type { StandardSchemaV1 } from "./model/standard-schema.ts";
 export type { StoredError } from "./model/stored-error.ts";
+export { failJob } from "./worker/fail-job.ts";
 export { rescheduleJob } from "./worker/reschedule-job.ts";
 export { stopOnSignals, type StopOnSignalsOptions } from "./worker/stop-on-signals.ts";

@@ -39,7 +39,7 @@ export interface TransactionRetry {
  */
 export const createTransactionRetry = (
   worker: WorkerContext,
-  held: HeldJob,
+  jobs: readonly HeldJob[],
   guard: AttemptGuard,
 ): TransactionRetry => {
   const { store, observe, runtime } = worker.engine;
@@ -59,11 +59,15 @@ export const createTransactionRetry = (
   ): Promise<T> => {
     let error = firstError;
     for (let run = 1; isTransient(error); run += 1) {
-      if (run >= mostTransactionRuns || !isRepeatable(error) || !isLeaseTrusted(held, clock)) {
+      if (
+        run >= mostTransactionRuns ||
+        !isRepeatable(error) ||
+        !jobs.some((held) => isLeaseTrusted(held, clock))
+      ) {
         transientFailure = { error };
         break;
       }
-      reportRepeated(observe, worker, held, { operation, run, error });
+      for (const held of jobs) reportRepeated(observe, worker, held, { operation, run, error });
       await pause(clock, pauseMs(run), guard);
       guard.checkStillRunning();
       try {

@@ -25,7 +25,7 @@ const waitAndRunHandler = async (attempt: Attempt, stored: unknown): Promise<unk
   return runInScope(attempt, viewJob(attempt.worker.engine, attempt.held.job, blockers, input));
 };
 
-const validateInput = async ({ worker, held }: Attempt, stored: unknown): Promise<unknown> => {
+export const validateInput = async ({ worker, held }: Attempt, stored: unknown): Promise<unknown> => {
   const { typeName } = held.job;
   try {
     const type = worker.engine.jobTypes.get(typeName);
