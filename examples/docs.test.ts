@@ -187,6 +187,7 @@ const leaseholdOptions = {
   storeRetry: true,
   defaults: true,
   createId: true,
+  recurringJobs: true,
   runtime: true,
 } satisfies Names<LeaseholdOptions<object, InProcessStateAdapter>>;
 
@@ -252,6 +253,14 @@ const methods = {
   listBlockedJobs: true,
   countJobs: true,
   explainJob: true,
+  putRecurringJob: true,
+  pauseRecurringJob: true,
+  resumeRecurringJob: true,
+  deleteRecurringJob: true,
+  triggerRecurringJob: true,
+  getRecurringJob: true,
+  listRecurringJobs: true,
+  previewRecurringJob: true,
   createWorker: true,
   getTime: true,
   close: true,

@@ -93,11 +93,19 @@ const examples: Record<string, Expectation> = {
   "recurring-job": {
     main: recurringJob.main,
     lines: [
-      "Report of 2030-01-01T02:00:00.000Z",
-      "Report of 2030-01-01T03:00:00.000Z",
-      "Failed: 1",
-      "Waiting: 2030-01-01T04:00:00.000Z",
+      "2030-03-30T02:30:00+01:00",
+      "2030-03-31T03:00:00+02:00",
+      "2030-04-01T02:30:00+02:00",
+      "Report of 2030-01-01T01:30:00.000Z for DE",
+      "Synced a-1, 1 times missed",
+      "started",
+      "Synced a-1, 0 times missed",
+      "next 2030-01-01T03:00:00.000Z",
+      "started 1",
+      "caught_up 1",
+      "dropped 1",
     ],
+    inAnyOrder: true,
   },
   "poll-an-api": {
     main: pollAnApi.main,

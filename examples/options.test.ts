@@ -143,6 +143,18 @@ const settings = [
   "retention",
   "workerless",
 ];
+const recurringTimes = ["cron", "timeZone", "everyMs", "anchorAt", "startAt", "endAt"];
+const recurringOptions = [
+  ...recurringTimes,
+  "id",
+  "job",
+  "overlap",
+  "catchUp",
+  "catchUpWindowMs",
+  "jitterMs",
+  "paused",
+  "expectedVersion",
+];
 const page = ["limit", "cursor"];
 const pool = {
   connect: () => undefined,
@@ -168,6 +180,7 @@ const objects: Record<string, OptionsObject> = {
       "storeRetry",
       "defaults",
       "createId",
+      "recurringJobs",
       "runtime",
     ],
     pass: (options) => createLeasehold({ stateAdapter, jobTypes, ...options }),
@@ -359,6 +372,26 @@ const objects: Record<string, OptionsObject> = {
   pruneJobSequences: {
     names: ["olderThanMs", "statuses", "batchSize"],
     pass: (options) => api["pruneJobSequences"]!({ olderThanMs: 1, ...options }),
+  },
+
+  putRecurringJob: {
+    names: recurringOptions,
+    pass: (options) =>
+      api["putRecurringJob"]!({ id: "nightly", cron: "@daily", job: { typeName: "task" }, ...options }),
+  },
+  "the job of putRecurringJob": {
+    names: ["typeName", "input", "queue", "priority", "maxAttempts", "timeoutMs"],
+    pass: (options) =>
+      api["putRecurringJob"]!({ id: "nightly", cron: "@daily", job: { typeName: "task", ...options } }),
+  },
+  recurringJobs: {
+    names: ["jobs", "owner", "removeOthers"],
+    pass: (options) => createLeasehold({ stateAdapter, jobTypes, recurringJobs: { jobs: [], ...options } }),
+  },
+  listRecurringJobs: { names: [...page, "owner"], pass: (options) => api["listRecurringJobs"]!(options) },
+  previewRecurringJob: {
+    names: [...recurringTimes, "id", "count", "from"],
+    pass: (options) => api["previewRecurringJob"]!({ cron: "@daily", ...options }),
   },
 
   createPgStateAdapter: {

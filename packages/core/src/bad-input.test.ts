@@ -149,6 +149,17 @@ const waitCases: readonly Case[] = [
   ["signal", [{}, "text", { aborted: true }], (signal) => [{ id, typeName: "work", signal }]],
 ];
 
+const recurring = (extra: object): object => ({
+  id: "nightly",
+  cron: "30 2 * * *",
+  job: { typeName: "work", input: null },
+  ...extra,
+});
+const recurringIds: readonly Case[] = [
+  ["options", [undefined, ...notObjects], (options) => [options]],
+  ["id", [undefined, ...names], (value) => [{ id: value }]],
+];
+
 const cases: Record<string, readonly Case[]> = {
   startJobSequence: startCases,
   start: startCases,
@@ -229,6 +240,47 @@ const cases: Record<string, readonly Case[]> = {
   listBlockedJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
   countJobs: [["options", notObjects, (options) => [options]], ...filter((value) => value)],
   explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  putRecurringJob: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["id", [undefined, ...names], (value) => [recurring({ id: value })]],
+    [
+      "cron",
+      [undefined, "", "* * *", "61 * * * *", "30 2 31 2 *", 7, throwing],
+      (cron) => [recurring({ cron })],
+    ],
+    ["timeZone", ["", "Mars/Olympus", "+02:00", 7, throwing], (timeZone) => [recurring({ timeZone })]],
+    ["everyMs", integers(1_000, year), (everyMs) => [recurring({ cron: undefined, everyMs })]],
+    ["anchorAt", notDates, (anchorAt) => [recurring({ cron: undefined, everyMs: 1_000, anchorAt })]],
+    ["startAt", notDates, (startAt) => [recurring({ startAt })]],
+    ["endAt", notDates, (endAt) => [recurring({ endAt })]],
+    ["job", [undefined, ...notObjects], (job) => [recurring({ job })]],
+    ["typeName", [undefined, ...names], (typeName) => [recurring({ job: { typeName } })]],
+    ["job.startBlockers", [undefined], () => [recurring({ job: { typeName: "wait" } })]],
+    ["overlap", ["never", 7, {}], (overlap) => [recurring({ overlap })]],
+    ["catchUp", ["never", 7, "all"], (catchUp) => [recurring({ catchUp })]],
+    ["catchUpWindowMs", integers(60_000, year), (catchUpWindowMs) => [recurring({ catchUpWindowMs })]],
+    ["jitterMs", integers(0, 86_400_000), (jitterMs) => [recurring({ jitterMs })]],
+    ["paused", ["yes", 1, null], (paused) => [recurring({ paused })]],
+    ["expectedVersion", integers(0, largestInt), (expectedVersion) => [recurring({ expectedVersion })]],
+  ],
+  pauseRecurringJob: recurringIds,
+  resumeRecurringJob: recurringIds,
+  deleteRecurringJob: recurringIds,
+  triggerRecurringJob: recurringIds,
+  getRecurringJob: recurringIds,
+  listRecurringJobs: [
+    ["options", notObjects, (options) => [options]],
+    ["owner", names, (owner) => [{ owner }]],
+    ["limit", integers(1, 1_000), (limit) => [{ limit }]],
+    ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
+  ],
+  previewRecurringJob: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["cron", [undefined, "* * *"], (cron) => [{ cron }]],
+    ["id", names, (value) => [{ id: value }]],
+    ["count", integers(1, 1_000), (count) => [{ cron: "@daily", count }]],
+    ["from", notDates, (from) => [{ cron: "@daily", from }]],
+  ],
   getTime: [["options", notObjects, (options) => [options]]],
   close: [
     ["options", notObjects, (options) => [options]],

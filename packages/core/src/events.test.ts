@@ -182,6 +182,12 @@ const stories: Record<
     await kit.drain(kit.worker);
     return kit;
   },
+  "a recurring job": async () => {
+    const kit = await createObservedBench();
+    await kit.leasehold.putRecurringJob({ id: "often", everyMs: 1_000, job: { typeName: "quick" } });
+    await kit.advance(kit.worker, 1_500);
+    return kit;
+  },
   "a transport that fails": async () => {
     const kit = await createObservedBench();
     await kit.notifyAdapter.close();
@@ -227,6 +233,7 @@ describe("events", () => {
       jobAttemptErrorAfterCompletion: 1,
       jobAttemptTransactionRepeated: 1,
       jobAttemptGivenBack: 1,
+      recurringJobTicked: 1,
       jobDuration: 1,
       jobSequenceDuration: 1,
       jobAttemptDuration: 1,

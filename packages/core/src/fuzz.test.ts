@@ -55,6 +55,23 @@ const makers = fc.oneof(
 const sampled = fc.sample(makers, { numRuns: valuesPerFunction, seed });
 const id = "01900000-0000-7000-8000-000000000000";
 
+const recurringOptions = [
+  "id",
+  "cron",
+  "timeZone",
+  "everyMs",
+  "anchorAt",
+  "startAt",
+  "endAt",
+  "job",
+  "overlap",
+  "catchUp",
+  "catchUpWindowMs",
+  "jitterMs",
+  "paused",
+  "expectedVersion",
+];
+
 /** For each option a call with that option as given and all others right; the first takes the whole argument. */
 const withOptions = (
   call: (...args: unknown[]) => unknown,
@@ -247,6 +264,34 @@ const functions: Record<string, () => Call[]> = {
   listBlockedJobs: () => withOptions(method("listBlockedJobs"), { id }, page),
   countJobs: () => withOptions(method("countJobs"), {}, filterOptions),
   explainJob: () => withOptions(method("explainJob"), { id }, ["id"]),
+  putRecurringJob: () => {
+    const job = { typeName: "work", input: null };
+    const put = method("putRecurringJob");
+    const settings = ["typeName", "input", "queue", "priority", "maxAttempts", "timeoutMs"];
+    return [
+      ...withOptions(put, { id: "r", cron: "@daily", job }, recurringOptions),
+      ...withOptions(put, { id: "r", everyMs: 60_000, job }, ["everyMs", "anchorAt"]),
+      ...withOptions((given) => put({ id: "r", cron: "@daily", job: given }), job, settings),
+    ];
+  },
+  pauseRecurringJob: () => withOptions(method("pauseRecurringJob"), { id }, ["id", "expectedVersion"]),
+  resumeRecurringJob: () => withOptions(method("resumeRecurringJob"), { id }, ["id", "expectedVersion"]),
+  deleteRecurringJob: () => withOptions(method("deleteRecurringJob"), { id }, ["id"]),
+  triggerRecurringJob: () => withOptions(method("triggerRecurringJob"), { id }, ["id"]),
+  getRecurringJob: () => withOptions(method("getRecurringJob"), { id }, ["id"]),
+  listRecurringJobs: () => withOptions(method("listRecurringJobs"), {}, ["owner", "limit", "cursor"]),
+  previewRecurringJob: () =>
+    withOptions(method("previewRecurringJob"), { cron: "@daily" }, [
+      "cron",
+      "timeZone",
+      "startAt",
+      "endAt",
+      "everyMs",
+      "anchorAt",
+      "id",
+      "count",
+      "from",
+    ]),
   createWorker: () => withOptions(method("createWorker"), {}, ["retry"]),
 };
 
@@ -266,6 +311,7 @@ const otherFunctions: Record<string, () => Call[]> = {
       "storeDeadlineMs",
       "storeRetry",
       "defaults",
+      "recurringJobs",
       "runtime",
     ]);
   },

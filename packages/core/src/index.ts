@@ -45,6 +45,21 @@ export type {
   PageOptions,
 } from "./api/queries.ts";
 export type {
+  DeclaredRecurringJob,
+  ListRecurringJobsOptions,
+  PreviewedTime,
+  PreviewRecurringJobOptions,
+  PutRecurringJobOptions,
+  RecurringJob,
+  RecurringJobDeclarations,
+  RecurringJobListing,
+  RecurringJobTemplate,
+  RecurringJobTick,
+  RecurringPolicies,
+  RecurringTimes,
+  TriggeredRecurringJob,
+} from "./api/recurring.ts";
+export type {
   DeduplicationOptions,
   StartBlockers,
   StartedJobSequence,
@@ -143,6 +158,9 @@ export type {
 export { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./model/job-types.ts";
 export type { JobTypeOptions, JobTypeSettings, TypeOnly } from "./model/job-type-options.ts";
 export { type LeaseholdDefaults, patientRetries } from "./model/defaults.ts";
+export type { JobRecurrence } from "./model/recurrence/job-recurrence.ts";
+export type { CatchUpPolicy, OverlapPolicy } from "./model/recurrence/policies.ts";
+export type { TickResult } from "./model/recurrence/tick-record.ts";
 export type { RetentionOptions } from "./model/retention.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { ScheduleOptions } from "./model/schedule.ts";

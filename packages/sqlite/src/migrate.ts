@@ -3,6 +3,7 @@ import type { SqliteConnection } from "./connection/connection.ts";
 import { createJobTables } from "./migrations/0001-jobs.ts";
 import { addAttemptColumns } from "./migrations/0002-attempts.ts";
 import { indexBlockedJobs } from "./migrations/0003-blocked-jobs.ts";
+import { addRecurringJobs } from "./migrations/0004-recurring-jobs.ts";
 import { rollBackAfter } from "./connection/roll-back.ts";
 import type { Tables } from "./tables.ts";
 
@@ -29,6 +30,7 @@ const migrations: readonly Migration[] = [
   { version: 1, name: "jobs", statements: createJobTables },
   { version: 2, name: "attempts", statements: addAttemptColumns },
   { version: 3, name: "blocked-jobs", statements: indexBlockedJobs },
+  { version: 4, name: "recurring-jobs", statements: addRecurringJobs },
 ];
 
 export interface Migrations {

@@ -20,6 +20,7 @@ import { prepareNextRunnableIn } from "./operations/next-runnable-in.ts";
 import { createPlainCompletions } from "./operations/plain-completions.ts";
 import { preparePruneSequences } from "./operations/prune-sequences.ts";
 import { prepareReapExpiredLeases } from "./operations/reap-expired-leases.ts";
+import { prepareRecurringJobs } from "./operations/recurring-jobs.ts";
 import { prepareRedriveJobs } from "./operations/redrive-jobs.ts";
 import { prepareRenewLeases } from "./operations/renew-leases.ts";
 import type { Operations } from "./operation.ts";
@@ -62,5 +63,6 @@ export const createOperations = (tables: Tables): Operations => {
     countJobs: prepareCountJobs(tables),
     measureBacklog: prepareMeasureBacklog(tables, runnable),
     listRecentlyFinished: prepareListRecentlyFinished(tables),
+    ...prepareRecurringJobs(tables),
   };
 };

@@ -3,10 +3,14 @@ import { type PartName, partNames } from "../contracts/optional-parts.ts";
 import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture } from "./state-fixture.ts";
 import { defineStateSuite, type StateSuites } from "./state-suite.ts";
+import { flowSuites } from "./state/flow/suites.ts";
 import { jobsSuites } from "./state/jobs/suites.ts";
 import { statisticsSuites } from "./state/statistics/suites.ts";
 
-const optionalSuites: Readonly<Record<PartName, StateSuites>> = { statistics: statisticsSuites };
+const optionalSuites: Readonly<Record<PartName, StateSuites>> = {
+  statistics: statisticsSuites,
+  flow: flowSuites,
+};
 
 /**
  * Holds a state adapter to its contract. Every store passes all of the jobs part, and of each optional part either all or

@@ -12,7 +12,7 @@ import type { AnyStateAdapter, Statistics } from "./state-adapter.ts";
 
 /** An adapter that offers only the jobs part. */
 const createJobsOnly = (): AnyStateAdapter => {
-  const { statistics: _statistics, ...jobsOnly } = createInProcessStateAdapter();
+  const { statistics: _statistics, flow: _flow, ...jobsOnly } = createInProcessStateAdapter();
   return jobsOnly;
 };
 
@@ -49,7 +49,10 @@ describe("an adapter without the optional parts", () => {
         const adapter = createJobsOnly();
         return { adapter, destroy: () => adapter.close() };
       },
-      without: { statistics: "this fixture leaves it out on purpose" },
+      without: {
+        statistics: "this fixture leaves it out on purpose",
+        flow: "this fixture leaves it out on purpose",
+      },
     },
   );
 });

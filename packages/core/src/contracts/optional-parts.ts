@@ -1,4 +1,5 @@
 import { StorePartMissingError } from "../errors.ts";
+import type { Flow } from "./flow.ts";
 import type { Statistics } from "./statistics.ts";
 
 /**
@@ -9,6 +10,7 @@ import type { Statistics } from "./statistics.ts";
  */
 export interface OptionalParts<TTxContext> {
   readonly statistics?: Statistics<TTxContext> | undefined;
+  readonly flow?: Flow<TTxContext> | undefined;
 }
 
 export type PartName = keyof OptionalParts<object>;
@@ -19,6 +21,16 @@ export const partMethods: {
   readonly [TPart in PartName]: Readonly<Record<keyof Part<TPart, object>, true>>;
 } = {
   statistics: { measureBacklog: true, listRecentlyFinished: true },
+  flow: {
+    getRecurring: true,
+    listRecurring: true,
+    nextRecurringIn: true,
+    lockRecurring: true,
+    lockDueRecurring: true,
+    putRecurring: true,
+    advanceRecurring: true,
+    deleteRecurring: true,
+  },
 };
 
 export const partNames: readonly PartName[] = Object.keys(partMethods) as PartName[];
@@ -26,6 +38,7 @@ export const partNames: readonly PartName[] = Object.keys(partMethods) as PartNa
 /** The adapters of this repository that offer each part, for those who find it missing. */
 const offeredBy: Readonly<Record<PartName, readonly string[]>> = {
   statistics: ["PostgreSQL", "SQLite", "in-process"],
+  flow: ["PostgreSQL", "SQLite", "in-process"],
 };
 
 /** The part, for an operation that cannot do without it. */

@@ -10,6 +10,8 @@ import type { Transactions } from "./jobs/transactions.ts";
 import type { OptionalParts } from "./optional-parts.ts";
 import type { BaseStateAdapterContext } from "./state-call.ts";
 
+export type * from "./flow.ts";
+export type * from "./flow/recurring-jobs.ts";
 export type * from "./jobs/claims.ts";
 export type * from "./jobs/deletion.ts";
 export type * from "./jobs/interventions.ts";

@@ -1,6 +1,6 @@
 import { systemClock } from "../clock.ts";
 import type { Clock } from "../clock.ts";
-import type { StateAdapter, StateCall, Statistics } from "../contracts/state-adapter.ts";
+import type { Flow, StateAdapter, StateCall, Statistics } from "../contracts/state-adapter.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
 import { requireOptions } from "../model/option-checks.ts";
@@ -23,7 +23,9 @@ import { getBlockers, getSequence } from "./operations/get-sequences.ts";
 import { listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { immediately, resolveSchedule } from "../model/schedule.ts";
+import * as recurringJobs from "./operations/recurring-jobs.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
+import { createRecurringStore, type RecurringRows } from "./recurring-store.ts";
 import { createCommittedView, createLiveView } from "./store-view.ts";
 import type { StoreView } from "./store-view.ts";
 import { createClient, createTransactions } from "./transactions.ts";
@@ -31,6 +33,7 @@ import type { InProcessContext } from "./transactions.ts";
 
 export interface InProcessStateAdapter extends StateAdapter<InProcessContext, InProcessContext> {
   readonly statistics: Statistics<InProcessContext>;
+  readonly flow: Flow<InProcessContext>;
 }
 
 export interface InProcessStateAdapterOptions {
@@ -53,7 +56,8 @@ export const createInProcessStateAdapter = (
     { clock: true },
   ) as InProcessStateAdapterOptions;
   const store = createJobStore();
-  const transactions = createTransactions(store);
+  const recurring = createRecurringStore();
+  const transactions = createTransactions(store, recurring);
   const liveView = createLiveView(store);
   let closed = false;
 
@@ -102,6 +106,15 @@ export const createInProcessStateAdapter = (
     const journals = transactions.journals();
     return action(journals.length === 0 ? liveView : createCommittedView(store, journals), timeOf(call));
   };
+
+  const readRecurring = <T>(
+    operation: string,
+    call: Call,
+    action: (rows: RecurringRows, now: number) => T,
+  ): Promise<T> =>
+    read(operation, call, (_view, now) =>
+      action(call.ctx === undefined ? transactions.committedRecurring() : recurring.rows(), now),
+    );
 
   return {
     capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
@@ -156,6 +169,30 @@ export const createInProcessStateAdapter = (
         read("measureBacklog", call, (view, now) => measureBacklog(view, call.cap, now)),
       listRecentlyFinished: (call) =>
         read("listRecentlyFinished", call, (view) => listRecentlyFinished(view, call)),
+    },
+
+    flow: {
+      getRecurring: (call) =>
+        readRecurring("getRecurring", call, (rows) => call.ids.map((id) => rows.get(id))),
+      listRecurring: (call) =>
+        readRecurring("listRecurring", call, (rows) => recurringJobs.listRecurring(rows, call)),
+      nextRecurringIn: (call) => readRecurring("nextRecurringIn", call, recurringJobs.nextRecurringIn),
+      // The open transaction is the only writer, so everything is locked already.
+      lockRecurring: (call) => writeInTransaction("lockRecurring", call, () => recurring.rows().get(call.id)),
+      lockDueRecurring: (call) =>
+        writeInTransaction("lockDueRecurring", call, (now) =>
+          recurringJobs.lockDueRecurring(recurring.rows(), call, now),
+        ),
+      putRecurring: (call) =>
+        writeInTransaction("putRecurring", call, (now) =>
+          recurringJobs.putRecurring(recurring, call.job, now),
+        ),
+      advanceRecurring: (call) =>
+        writeInTransaction("advanceRecurring", call, () =>
+          recurringJobs.advanceRecurring(recurring, call.jobs),
+        ),
+      deleteRecurring: (call) =>
+        write("deleteRecurring", call, () => recurringJobs.deleteRecurring(recurring, call.ids)),
     },
 
     close: async () => {

@@ -44,4 +44,5 @@ export const createdStateJob = (job: NewJob, now: number): StateJob => ({
   onBlockerFailure: job.onBlockerFailure,
   blockerCount: 0,
   openBlockers: 0,
+  recurrence: job.recurrence ?? null,
 });

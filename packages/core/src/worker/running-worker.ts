@@ -11,6 +11,7 @@ import { createHeldJobs } from "./held-jobs.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { startPruner } from "./pruner.ts";
 import { startReaper } from "./reaper.ts";
+import { startTicker } from "./ticker.ts";
 import type { CrashIsolation } from "./crash-isolation.ts";
 import { createWakeUps } from "./wake-ups.ts";
 import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts";
@@ -59,12 +60,17 @@ export const startWorker = async (
   const leaseKeeper = startLeaseKeeper(worker);
   const reaper = startReaper(worker);
   const pruner = startPruner(worker);
+  const ticker = startTicker(worker);
   const fetcher = startFetcher(worker, consumer);
   // The lease keeper goes on until the last outcome is written.
-  const loopsThatEndFirst = { fetcher, reaper, ...(pruner && { pruner }) };
+  const loopsThatEndFirst = { fetcher, reaper, ...(pruner && { pruner }), ...(ticker && { ticker }) };
   const loops = { ...loopsThatEndFirst, "lease keeper": leaseKeeper };
 
-  const subscriptions = await Promise.all([fetcher.listen(), leaseKeeper.listen()]);
+  const subscriptions = await Promise.all([
+    fetcher.listen(),
+    leaseKeeper.listen(),
+    ...(ticker ? [ticker.listen()] : []),
+  ]);
 
   const reportIdle = (delta: 1 | -1): void => {
     for (const typeName of typeNames) observe("jobTypeIdleChange", () => ({ typeName, workerId, delta }));

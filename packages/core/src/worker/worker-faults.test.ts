@@ -95,6 +95,7 @@ describe("a worker whose store fails", () => {
     expect(worker.health().healthy).toBe(false);
     down = false;
     await kit.clock.runUntil(async () => kit.executions.length === 10);
+    await kit.clock.runUntil(() => worker.health().healthy);
     await kit.clock.runUntil(worker.stop());
     await expectAllCompleted(kit, 1);
     expect(worker.health()).toMatchObject({ healthy: true, state: "stopped" });

@@ -1,6 +1,7 @@
 import { jobs } from "./0001-jobs.ts";
 import { attempts } from "./0002-attempts.ts";
 import { blockedJobs } from "./0003-blocked-jobs.ts";
+import { recurringJobs } from "./0004-recurring-jobs.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [jobs, attempts, blockedJobs];
+export const migrations: readonly Migration[] = [jobs, attempts, blockedJobs, recurringJobs];

@@ -61,6 +61,7 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
     failedBlockerIds: [],
     errorIsBlockers: false,
     deduplicationKey: deduplication?.key ?? null,
+    recurrence: job.recurrence ?? null,
     blockerCount: 0,
     openBlockers: 0,
   };
