@@ -47,7 +47,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     typeName: "send-invoice",
     complete: async ({ job, complete }) => complete(job, () => null),
   });
-  print(`Strategy "all", after it has finished: deduplicated=${(await invoice()).deduplicated}`);
+  print(`Scope "all", after it has finished: deduplicated=${(await invoice()).deduplicated}`);
 
   // #region window
   const digest = () =>

@@ -4,6 +4,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import * as leasehold from "leasehold";
 import type {
   FailureReason,
+  ImplementJobTypeBatchOptions,
   ImplementJobTypeOptions,
   InProcessStateAdapter,
   JobAbortReason,
@@ -186,6 +187,7 @@ const leaseholdOptions = {
   storeRetry: true,
   defaults: true,
   createId: true,
+  recurringJobs: true,
   runtime: true,
 } satisfies Names<LeaseholdOptions<object, InProcessStateAdapter>>;
 
@@ -215,6 +217,14 @@ const handlerOptions = {
   maxAttempts: true,
   timeoutMs: true,
 } satisfies Names<ImplementJobTypeOptions<{ any: { input: null; output: null } }, object, string, "any">>;
+
+const batchHandlerOptions = {
+  ...handlerOptions,
+  maxSize: true,
+  maxWaitMs: true,
+} satisfies Names<
+  ImplementJobTypeBatchOptions<{ any: { input: null; output: null } }, object, string, "any">
+>;
 
 const otherWorkerOptions = {
   retry: true,
@@ -251,6 +261,14 @@ const methods = {
   getFlow: true,
   listGroups: true,
   enableFlow: true,
+  putRecurringJob: true,
+  pauseRecurringJob: true,
+  resumeRecurringJob: true,
+  deleteRecurringJob: true,
+  triggerRecurringJob: true,
+  getRecurringJob: true,
+  listRecurringJobs: true,
+  previewRecurringJob: true,
   createWorker: true,
   getTime: true,
   close: true,
@@ -282,6 +300,7 @@ describe("reference pages", () => {
     ["docs/options.md", "options of createLeasehold", leaseholdOptions],
     ["docs/options.md", "options of job types", jobTypeOptions],
     ["docs/options.md", "options of implementJobType", handlerOptions],
+    ["docs/options.md", "options of implementJobTypeBatch", batchHandlerOptions],
     ["docs/options.md", "options of createWorker, queues and stop", otherWorkerOptions],
     ["docs/guide.md", "methods", methods],
     ["docs/state-machine.md", "failure reasons", failureReasons],

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import * as batches from "./batches.ts";
 import * as blockers from "./blockers.ts";
 import * as cancelAndTimeout from "./cancel-and-timeout.ts";
 import * as deduplication from "./deduplication.ts";
@@ -53,6 +54,17 @@ const inTemporaryFolder =
   };
 
 const examples: Record<string, Expectation> = {
+  batches: {
+    main: batches.main,
+    lines: [
+      "The search engine is asked once, for 3 pages.",
+      "The search engine is asked once, for 1 pages.",
+      "Words: 1",
+      "Failed: /broken was not accepted",
+      "Words: 6",
+      "Views: 100",
+    ],
+  },
   migrating: { main: migrating.main, lines: ["message for ada@example.com"] },
   "fan-out": {
     main: fanOut.main,
@@ -81,11 +93,19 @@ const examples: Record<string, Expectation> = {
   "recurring-job": {
     main: recurringJob.main,
     lines: [
-      "Report of 2030-01-01T02:00:00.000Z",
-      "Report of 2030-01-01T03:00:00.000Z",
-      "Failed: 1",
-      "Waiting: 2030-01-01T04:00:00.000Z",
+      "2030-03-30T02:30:00+01:00",
+      "2030-03-31T03:00:00+02:00",
+      "2030-04-01T02:30:00+02:00",
+      "Report of 2030-01-01T01:30:00.000Z for DE",
+      "Synced a-1, 1 times missed",
+      "started",
+      "Synced a-1, 0 times missed",
+      "next 2030-01-01T03:00:00.000Z",
+      "started 1",
+      "caught_up 1",
+      "dropped 1",
     ],
+    inAnyOrder: true,
   },
   "poll-an-api": {
     main: pollAnApi.main,
@@ -154,7 +174,7 @@ const examples: Record<string, Expectation> = {
     lines: [
       "While unfinished: deduplicated=true, same id=true",
       "After it has finished: deduplicated=false",
-      'Strategy "all", after it has finished: deduplicated=true',
+      'Scope "all", after it has finished: deduplicated=true',
       "Within the hour: deduplicated=true",
       "An hour later: deduplicated=false",
       "The same key for another type: deduplicated=false",

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createMongoNotifyAdapter, createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { createNatsNotifyAdapter } from "@leasehold/nats";
 import { createOtelObservabilityAdapter } from "@leasehold/otel";
 import {
@@ -154,6 +155,18 @@ const settings = [
   "group",
   "ordered",
 ];
+const recurringTimes = ["cron", "timeZone", "everyMs", "anchorAt", "startAt", "endAt"];
+const recurringOptions = [
+  ...recurringTimes,
+  "id",
+  "job",
+  "overlap",
+  "catchUp",
+  "catchUpWindowMs",
+  "jitterMs",
+  "paused",
+  "expectedVersion",
+];
 const page = ["limit", "cursor"];
 const pool = {
   connect: () => undefined,
@@ -179,6 +192,7 @@ const objects: Record<string, OptionsObject> = {
       "storeRetry",
       "defaults",
       "createId",
+      "recurringJobs",
       "runtime",
     ],
     pass: (options) => createLeasehold({ stateAdapter, jobTypes, ...options }),
@@ -235,6 +249,16 @@ const objects: Record<string, OptionsObject> = {
       untyped(leasehold.createWorker().implementJobType as AnyFunction)({
         typeName: "task",
         process: () => null,
+        ...options,
+      }),
+  },
+  implementJobTypeBatch: {
+    names: ["typeName", "process", "retry", "maxAttempts", "timeoutMs", "maxSize", "maxWaitMs"],
+    pass: (options) =>
+      untyped(leasehold.createWorker().implementJobTypeBatch as AnyFunction)({
+        typeName: "task",
+        maxSize: 10,
+        process: () => [],
         ...options,
       }),
   },
@@ -394,6 +418,25 @@ const objects: Record<string, OptionsObject> = {
     names: ["queue", "typeName", "held", "order", "limit"],
     pass: (options) => api["listGroups"]!({ typeName: "task", ...options }),
   },
+  putRecurringJob: {
+    names: recurringOptions,
+    pass: (options) =>
+      api["putRecurringJob"]!({ id: "nightly", cron: "@daily", job: { typeName: "task" }, ...options }),
+  },
+  "the job of putRecurringJob": {
+    names: ["typeName", "input", "queue", "priority", "maxAttempts", "timeoutMs", "group"],
+    pass: (options) =>
+      api["putRecurringJob"]!({ id: "nightly", cron: "@daily", job: { typeName: "task", ...options } }),
+  },
+  recurringJobs: {
+    names: ["jobs", "owner", "removeOthers"],
+    pass: (options) => createLeasehold({ stateAdapter, jobTypes, recurringJobs: { jobs: [], ...options } }),
+  },
+  listRecurringJobs: { names: [...page, "owner"], pass: (options) => api["listRecurringJobs"]!(options) },
+  previewRecurringJob: {
+    names: [...recurringTimes, "id", "count", "from"],
+    pass: (options) => api["previewRecurringJob"]!({ cron: "@daily", ...options }),
+  },
 
   createPgStateAdapter: {
     names: [
@@ -506,6 +549,15 @@ const objects: Record<string, OptionsObject> = {
         settings: "unchanged",
         ...options,
       }),
+  },
+  createMongoStateAdapter: {
+    names: ["stateProvider", "collectionPrefix", "idGenerator", "migrate", "isTransientError"],
+    pass: untyped(createMongoStateAdapter as AnyFunction),
+  },
+  createMongoProvider: { names: ["client", "database"], pass: untyped(createMongoProvider) },
+  createMongoNotifyAdapter: {
+    names: ["client", "database", "collectionPrefix", "heartbeatMs", "onError"],
+    pass: untyped(createMongoNotifyAdapter),
   },
   createRedisNotifyAdapter: {
     names: ["notifyProvider", "channelPrefix", "heartbeatMs", "onError"],

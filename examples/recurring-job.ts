@@ -1,60 +1,92 @@
-// A job for every full hour: each run starts the next one, under a key that can exist only once.
+// Jobs by a cron expression and at an interval: declared in code, put at run time, previewed, paused, triggered.
 import { pathToFileURL } from "node:url";
 import { defineUnionJobTypes } from "leasehold";
 import { createTestKit } from "leasehold/testing";
 
 const jobTypes = defineUnionJobTypes<{
-  "hourly-report": { input: { tick: string }; output: null };
+  "nightly-report": { input: { country: string }; output: null };
+  "sync-account": { input: { accountId: string }; output: null };
 }>();
 
 export const main = async (print: (line: string) => void): Promise<void> => {
-  const kit = await createTestKit({ jobTypes });
+  // In production: createLeasehold({ stateAdapter, jobTypes, recurringJobs: … })
+  const kit = await createTestKit({
+    jobTypes,
+    // #region declared
+    recurringJobs: {
+      owner: "shop", // programs that share a store keep apart by this name
+      removeOthers: true, // delete what "shop" declared before and does not name any more
+      jobs: [
+        {
+          id: "nightly-report",
+          cron: "30 2 * * *",
+          timeZone: "Europe/Berlin",
+          job: { typeName: "nightly-report", input: { country: "DE" } },
+        },
+      ],
+    },
+    // #endregion
+  });
   const { leasehold } = kit;
-  const now = (): number => kit.clock.now(); // in production: Date.now
 
-  // #region tick
-  const hour = 3_600_000;
-  const tickAfter = (ms: number): number => (Math.floor(ms / hour) + 1) * hour;
-
-  const startTick = (tick: number) =>
-    leasehold.startJobSequence({
-      typeName: "hourly-report",
-      input: { tick: new Date(tick).toISOString() },
-      schedule: { at: new Date(tick) },
-      // Whoever asks first starts the tick. Everybody else finds it, even when it has already run.
-      deduplication: { key: new Date(tick).toISOString(), scope: "all" },
-      // Each tick is a tree of its own, so that retention can remove it.
-      detached: true,
+  // #region handler
+  const worker = leasehold
+    .createWorker()
+    .implementJobType({
+      typeName: "nightly-report",
+      process: async ({ job }) => {
+        // The night that this run is for, however late it begins.
+        print(`Report of ${job.recurrence?.nominalAt.toISOString()} for ${job.input.country}`);
+        return null;
+      },
+    })
+    .implementJobType({
+      typeName: "sync-account",
+      process: async ({ job }) => {
+        print(`Synced ${job.input.accountId}, ${job.recurrence?.missed ?? 0} times missed`);
+        return null;
+      },
     });
   // #endregion
 
-  let reportServerIsUp = false;
-  // #region handler
-  const worker = leasehold.createWorker({ retry: { type: "fixed", delayMs: 1_000 } }).implementJobType({
-    typeName: "hourly-report",
-    process: async ({ job }) => {
-      // First the next tick, so that a failure of this one does not end the series. Hours that were missed are left out.
-      await startTick(tickAfter(Math.max(Date.parse(job.input.tick), now())));
-      if (!reportServerIsUp) throw new Error("The report server is down.");
-      print(`Report of ${job.input.tick}`);
-      return null;
-    },
+  // #region put
+  await leasehold.putRecurringJob({
+    id: "sync a-1",
+    everyMs: 3_600_000,
+    job: { typeName: "sync-account", input: { accountId: "a-1" }, priority: -1 },
+    overlap: "skip", // while the last sync has not finished
+    catchUp: "last", // after an outage, once
+    jitterMs: 0, // or up to this much later, to spread the load
   });
   // #endregion
 
-  // #region boot
-  // When the application starts, in every process:
-  await startTick(tickAfter(now()));
+  // #region preview
+  const times = await leasehold.previewRecurringJob({
+    cron: "30 2 * * *",
+    timeZone: "Europe/Berlin",
+    from: new Date("2030-03-30T00:00:00Z"),
+    count: 3,
+  });
+  for (const { local } of times) print(local);
   // #endregion
-  await startTick(tickAfter(now()));
 
-  await kit.advance(worker, hour + 10_000); // the first tick fails four times
-  reportServerIsUp = true;
-  await kit.advance(worker, 2 * hour);
-  const failed = await leasehold.listJobs({ status: "failed" });
-  print(`Failed: ${failed.jobs.length}`);
-  const next = await leasehold.listJobs({ status: "pending" });
-  print(`Waiting: ${next.jobs.map(({ input }) => input.tick).join(", ")}`);
+  // Time passes without a worker, and then with one.
+  await kit.clock.advanceBy(2.5 * 3_600_000);
+  await kit.advance(worker, 1_000);
+
+  // #region operate
+  await leasehold.pauseRecurringJob({ id: "sync a-1" });
+  const { result } = await leasehold.triggerRecurringJob({ id: "sync a-1" }); // now, paused or not
+  await leasehold.resumeRecurringJob({ id: "sync a-1" });
+  // #endregion
+  print(result);
+  await kit.advance(worker, 1_000);
+
+  // #region read
+  const sync = await leasehold.getRecurringJob({ id: "sync a-1" });
+  print(`next ${sync?.nextAt?.toISOString()}`);
+  for (const { result: became, count } of sync?.recent ?? []) print(`${became} ${count}`); // newest first
+  // #endregion
 };
 
 if (import.meta.url === pathToFileURL(process.argv[1]!).href) await main(console.log);

@@ -22,6 +22,9 @@ const foldersIn = (path: string): string[] =>
 
 const coreFolders = foldersIn("packages/core/src");
 const facade = ["index", "leasehold", "create-engine", "adapter"];
+/** The files beside the folders that the folders may import; the lowest ones only the first two. */
+const shared = ["errors", "clock", "deadline", "async-scope", "shielded"];
+const lowest = new Set(["model", "contracts", "rules", "api"]);
 
 /** For each folder of the core, the others it may import from. */
 const mayImport: Record<string, readonly string[]> = {
@@ -80,7 +83,11 @@ const coreCases = Object.entries(mayImport).flatMap(([folder, allowed]): Case[] 
       imports: `../${name}.ts`,
       allowed: mayImportFacade.has(folder) && name !== "index" && name !== "adapter",
     })),
-    { file, imports: "../errors.ts", allowed: true },
+    ...shared.map((name, index) => ({
+      file,
+      imports: `../${name}.ts`,
+      allowed: index < 2 || !lowest.has(folder),
+    })),
     { file, imports: "leasehold", allowed: false },
     { file, imports: "@leasehold/sqlite", allowed: false },
     { file, imports: "../../../sqlite/src/tables.ts", allowed: false },
@@ -88,6 +95,14 @@ const coreCases = Object.entries(mayImport).flatMap(([folder, allowed]): Case[] 
     { file: `packages/core/src/${folder}/file.test.ts`, imports: "../../../cli/src/main.ts", allowed: false },
   ];
 });
+
+const sharedCases = shared.flatMap((name): Case[] =>
+  [...coreFolders, "leasehold", "create-engine"].map((imported) => ({
+    file: `packages/core/src/${name}.ts`,
+    imports: coreFolders.includes(imported) ? `./${imported}/other.ts` : `./${imported}.ts`,
+    allowed: imported === "model",
+  })),
+);
 
 const entryCases = ["index", "leasehold", "create-engine", "api"].flatMap((name): Case[] =>
   coreFolders.map((folder) => ({
@@ -127,12 +142,32 @@ const publicCases = ["otel", "cli"].flatMap((name): Case[] => {
     { file, imports: "leasehold", allowed: true },
     { file, imports: "leasehold/adapter", allowed: true },
     { file, imports: "leasehold/testing", allowed: false },
+    { file, imports: "@leasehold/test-servers", allowed: false },
+    { file, imports: "@leasehold/mongodb-test-server", allowed: false },
     { file, imports: "leasehold/dist/worker/loop.js", allowed: false },
     { file, imports: "../../../core/src/worker/loop.ts", allowed: false },
   ];
 });
 
-const cases = [...coreCases, ...entryCases, ...adapterEntryCases, ...adapterCases, ...publicCases];
+const testServerCases = ["test-servers", "mongodb-test-server"].flatMap((name): Case[] => {
+  const file = `packages/${name}/src/file.ts`;
+  return [
+    { file, imports: "node:net", allowed: true },
+    { file, imports: "leasehold", allowed: false },
+    { file, imports: "@leasehold/postgres", allowed: false },
+    { file, imports: "../../core/src/errors.ts", allowed: false },
+  ];
+});
+
+const cases = [
+  ...coreCases,
+  ...sharedCases,
+  ...entryCases,
+  ...adapterEntryCases,
+  ...adapterCases,
+  ...publicCases,
+  ...testServerCases,
+];
 
 describe("import boundaries", () => {
   let folder: string;
@@ -154,6 +189,12 @@ describe("import boundaries", () => {
 
   it("cover every folder of the core", () => {
     expect(Object.keys(mayImport).sort()).toEqual(coreFolders.sort());
+  });
+
+  it("cover every file beside the folders", () => {
+    const files = readdirSync(join(root, "packages/core/src")).filter((name) => /^[a-z-]+\.ts$/.test(name));
+    const known = [...shared, ...facade, "api", "testing"].map((name) => `${name}.ts`);
+    expect(files.sort()).toEqual(known.sort());
   });
 
   it.each(cases)("$file imports $imports: $allowed", ({ file, imports, allowed }) => {

@@ -37,6 +37,7 @@ export const createFreshProject = async (): Promise<FreshProject> => {
     "@opentelemetry/api": "^1.9.0",
     "@types/node": "^20.19.0",
     kysely: "*", // imported by the provider for it
+    mongodb: "*", // named by the types of its adapter
   };
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", dependencies }));
   for (const extension of ["ts", "mts", "cts"]) {

@@ -206,15 +206,11 @@ plant("lease trusted by the wall clock", [
   "clock.monotonic() < held.leaseEndsAt",
   "clock.now() < (held.job.lastAttemptAt ?? 0) + 600_000",
 ]);
-plant("concurrency limit ignored", [
-  "worker/consumer.js",
-  "runningJobs.size < settings.concurrency)",
-  "true)",
-]);
+plant("concurrency limit ignored", ["worker/consumer.js", "calls < settings.concurrency)", "true)"]);
 plant("queue limit ignored", [
   "worker/queue-slots.js",
-  "slots.running < slots.queue.concurrency && slots.buffer.size > 0",
-  "slots.buffer.size > 0",
+  "slots.running < slots.queue.concurrency && hasWork(slots)",
+  "hasWork(slots)",
 ]);
 plant("operator's cap on attempts ignored", [
   "worker/decide-outcome.js",
@@ -274,8 +270,8 @@ plant("claims of one worker share a token", [
 ]);
 plant("attempt shutdown counted as a failure", [
   "worker/judge-ending.js",
-  'case "threw":\n            return abortReason === "shutdown" ?',
-  'case "threw":\n            return abortReason === "never" ?',
+  'if (abortReason === "shutdown")\n                return giveBackOutcome(held);',
+  "",
 ]);
 
 // What the simulation has found in Leasehold itself, put back in. Those that it meets too rarely to count on have a test

@@ -150,8 +150,13 @@ plant("operations/renew-leases.ts", [
   ["a renewal forgets the progress", ["coalesce(lease.progress, j.progress)", "lease.progress"]],
 ]);
 
-plant("operations/lock-job.ts", [
-  ["a job is looked at and not locked", ["WHERE id = $2 FOR NO KEY UPDATE`", "WHERE id = $2`"]],
+plant("operations/lock-held-jobs.ts", [
+  ["a job is looked at and not locked", ["WHERE j.id = $2 FOR NO KEY UPDATE`", "WHERE j.id = $2`"]],
+  ["many jobs are looked at and not locked", ["ORDER BY j.id FOR NO KEY UPDATE`", "ORDER BY j.id`"]],
+  [
+    "many jobs are locked in whatever order",
+    ["ORDER BY j.id FOR NO KEY UPDATE`", "ORDER BY j.id DESC FOR NO KEY UPDATE`"],
+  ],
 ]);
 
 plant("operations/apply-outcomes.ts", [

@@ -104,10 +104,10 @@ plant("operations/renew-leases.ts", [
   ["a renewal is not checked", ["if (refusal !== undefined) return refusal;", ""]],
 ]);
 
-plant("operations/lock-job.ts", [
+plant("operations/lock-held-jobs.ts", [
   [
     "a lock is not checked",
-    ['findRefusal(state, leaseToken, now) ?? { kind: "locked" }', '{ kind: "locked" }'],
+    ['findRefusal(state, leases[index]!.leaseToken, now) ?? { kind: "locked" }', '{ kind: "locked" }'],
   ],
 ]);
 

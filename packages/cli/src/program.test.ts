@@ -35,7 +35,9 @@ describe("docs/cli.md", () => {
   });
 
   it("lists the checks of a healthy SQLite file, and no others for it", async () => {
-    const rows = [...page.matchAll(/^\| ([a-z -]+?) +\| (all|both|SQLite) +\|/gm)].map(([, name]) => name);
+    const rows = [...page.matchAll(/^\| ([a-z -]+?) +\| (all|by address|SQLite) +\|/gm)].map(
+      ([, name]) => name,
+    );
     const store = await openTestStore("sqlite");
     const { code, value } = await store.json("doctor");
     await store.close();

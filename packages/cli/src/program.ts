@@ -31,10 +31,15 @@ export const createProgram = (runWith: (options: GlobalOptions) => Run): Command
   const program = new Command("leasehold")
     .description("Looks after durable background jobs in your own database.")
     .version(version)
-    .addOption(new Option("--store <address>", "sqlite:./jobs.db or postgres://user@host/database"))
+    .addOption(
+      new Option(
+        "--store <address>",
+        "sqlite:./jobs.db, postgres://user@host/database or mongodb://user@host/database",
+      ),
+    )
     .addOption(new Option("--config <path>", "config module, or the folder with it (default: this folder)"))
     .addOption(new Option("--schema <name>", "PostgreSQL schema of the tables"))
-    .addOption(new Option("--table-prefix <prefix>", "prefix of the SQLite tables"))
+    .addOption(new Option("--table-prefix <prefix>", "prefix of SQLite tables or MongoDB collections"))
     .addOption(
       new Option("--timeout <duration>", "how long the store may take for one answer")
         .argParser(parseDuration)

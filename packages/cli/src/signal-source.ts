@@ -2,7 +2,7 @@ type SignalListener = (signal: NodeJS.Signals) => void;
 type Host = Pick<NodeJS.Process, "on" | "off" | "exit">;
 
 // npm and npx pass on the Ctrl-C that the terminal has sent to the whole group already.
-const sameMomentMs = 500;
+export const sameMomentMs = 500;
 
 /**
  * The process as `stopOnSignals` sees it: a signal that comes twice in the same moment counts once, and instead of an

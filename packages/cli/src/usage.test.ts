@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sameMomentMs } from "./signal-source.ts";
 import { runMain } from "./testing/run-main.ts";
 import { createFolder, type Folder } from "./testing/run-cli.ts";
 import { openTestStore, type TestStore } from "./testing/stores.ts";
@@ -110,7 +111,7 @@ describe("wrong usage", () => {
     [["list", "--status", "done"], '--status cannot be "done".', "It is one of blocked, pending,"],
   ];
 
-  it.each(cases)("%j is told like any other error", async (args, error, hint) => {
+  it.each(cases)("%j is reported like any other error", async (args, error, hint) => {
     const { code, stdout, stderr } = await runMain(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(`error ${error}\nhint  ${hint}`);
@@ -136,7 +137,7 @@ describe("a module", () => {
     return stderr;
   };
 
-  it("that throws is told with the place, in JavaScript and in TypeScript", async () => {
+  it("that throws is reported with the place, in JavaScript and in TypeScript", async () => {
     for (const name of ["throws.mjs", "throws.ts"]) {
       const stderr = await load(
         name,
@@ -151,7 +152,7 @@ describe("a module", () => {
     expect(stderr).toMatch(/did not make a worker: Error: no queue\n +at .*late.mjs:2:/);
   });
 
-  it("that is not there, or imports one that is not, is told with what there is", async () => {
+  it("that is missing, or imports one that is, is reported with what exists", async () => {
     folder.write("near.ts", "export const near = 1;");
     const missing = await folder.run("worker", "run", "near.js", ...store);
     expect(missing.stderr).toContain("no database");
@@ -271,7 +272,7 @@ describe("a person", () => {
     await worker.waitFor("Ctrl-C again");
     // A signal of the same moment is the first one, passed on by npm.
     worker.kill("SIGINT");
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, sameMomentMs + 100));
     worker.kill("SIGINT");
     expect((await worker.ended).code).toBe(130);
   });

@@ -39,6 +39,7 @@ export {
 } from "./rules/open-transactions.ts";
 export { createdStateJob } from "./rules/created-job.ts";
 export {
+  afterOutcome,
   cancelled,
   completed,
   failed,
@@ -54,6 +55,7 @@ export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rul
 export {
   dropNeededTrees,
   type FinishedJob,
+  isJobPastRetention,
   isPastRetention,
   type PruneBounds,
   type PruneRules,
@@ -76,6 +78,7 @@ export {
   TransactionSelfDeadlockError,
 } from "./errors.ts";
 export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notifications/notify-adapter.ts";
+export { readOnError } from "./notifications/read-on-error.ts";
 export { blockerErrorText } from "./model/blocker-error.ts";
 export type { PagePosition } from "./model/cursor.ts";
 export type { FlowLimits, FlowRate, FlowRule, FlowRuleChange, OrderedGroup } from "./model/flow-rule.ts";

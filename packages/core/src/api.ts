@@ -28,6 +28,15 @@ import type {
   PageOptions,
 } from "./api/queries.ts";
 import type {
+  ListRecurringJobsOptions,
+  PreviewedTime,
+  PreviewRecurringJobOptions,
+  PutRecurringJobOptions,
+  RecurringJob,
+  RecurringJobListing,
+  TriggeredRecurringJob,
+} from "./api/recurring.ts";
+import type {
   BulkStartOptions,
   StartArguments,
   StartedJobSequence,
@@ -221,6 +230,51 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
    * them is left: such a worker would ignore every limit. A new store needs no call.
    */
   enableFlow(): Promise<void>;
+
+  /**
+   * Creates or changes a recurring job: one that starts jobs again and again, by a cron expression or at an interval. Putting the
+   * same again changes nothing. If its times have changed, they count from now on.
+   */
+  putRecurringJob<TTypeName extends JobTypeNames<TDefs>["external"]>(
+    options: PutRecurringJobOptions<TDefs, TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<RecurringJob<TJobId>>;
+
+  /** Stops a recurring job from starting jobs. Those that it has started go on. */
+  pauseRecurringJob(
+    options: {
+      readonly id: string;
+      /** As for `putRecurringJob`. */
+      readonly expectedVersion?: number | undefined;
+    } & TransactionOption<TTxContext>,
+  ): Promise<RecurringJob<TJobId>>;
+
+  /** Lets a paused recurring job go on with its next time. What fell due meanwhile is not made up for. */
+  resumeRecurringJob: LeaseholdApi<TDefs, TTxContext, TJobId>["pauseRecurringJob"];
+
+  /** Deletes a recurring job, and says whether it was there. The jobs that it has started stay. */
+  deleteRecurringJob(
+    options: { readonly id: string } & TransactionOption<TTxContext>,
+  ): Promise<{ readonly deleted: boolean }>;
+
+  /** Starts a job of a recurring job now, by its `overlap` policy, paused or not. Its regular times stay as they are. */
+  triggerRecurringJob(
+    options: { readonly id: string } & TransactionOption<TTxContext>,
+  ): Promise<TriggeredRecurringJob<TJobId>>;
+
+  /** Reads one recurring job; undefined if there is none. */
+  getRecurringJob(
+    options: { readonly id: string } & TransactionOption<TTxContext>,
+  ): Promise<RecurringJob<TJobId> | undefined>;
+
+  /** Reads one page of recurring jobs, in the order of their ids. */
+  listRecurringJobs(
+    options?: ListRecurringJobsOptions & TransactionOption<TTxContext>,
+  ): Promise<RecurringJobListing<TJobId>>;
+
+  /** Says when a recurring job would come, or will. Writes nothing. */
+  previewRecurringJob(
+    options: PreviewRecurringJobOptions & TransactionOption<TTxContext>,
+  ): Promise<readonly PreviewedTime[]>;
 
   /** Defines a worker: add handlers with `implementJobType`, then call `start`. */
   createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;

@@ -157,6 +157,17 @@ const waitCases: readonly Case[] = [
   ["signal", [{}, "text", { aborted: true }], (signal) => [{ id, typeName: "work", signal }]],
 ];
 
+const recurring = (extra: object): object => ({
+  id: "nightly",
+  cron: "30 2 * * *",
+  job: { typeName: "work", input: null },
+  ...extra,
+});
+const recurringIds: readonly Case[] = [
+  ["options", [undefined, ...notObjects], (options) => [options]],
+  ["id", [undefined, ...names], (value) => [{ id: value }]],
+];
+
 const cases: Record<string, readonly Case[]> = {
   startJobSequence: startCases,
   start: startCases,
@@ -276,6 +287,47 @@ const cases: Record<string, readonly Case[]> = {
   listBlockedJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
   countJobs: [["options", notObjects, (options) => [options]], ...filter((value) => value)],
   explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  putRecurringJob: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["id", [undefined, ...names], (value) => [recurring({ id: value })]],
+    [
+      "cron",
+      [undefined, "", "* * *", "61 * * * *", "30 2 31 2 *", 7, throwing],
+      (cron) => [recurring({ cron })],
+    ],
+    ["timeZone", ["", "Mars/Olympus", "+02:00", 7, throwing], (timeZone) => [recurring({ timeZone })]],
+    ["everyMs", integers(1_000, year), (everyMs) => [recurring({ cron: undefined, everyMs })]],
+    ["anchorAt", notDates, (anchorAt) => [recurring({ cron: undefined, everyMs: 1_000, anchorAt })]],
+    ["startAt", notDates, (startAt) => [recurring({ startAt })]],
+    ["endAt", notDates, (endAt) => [recurring({ endAt })]],
+    ["job", [undefined, ...notObjects], (job) => [recurring({ job })]],
+    ["typeName", [undefined, ...names], (typeName) => [recurring({ job: { typeName } })]],
+    ["job.startBlockers", [undefined], () => [recurring({ job: { typeName: "wait" } })]],
+    ["overlap", ["never", 7, {}], (overlap) => [recurring({ overlap })]],
+    ["catchUp", ["never", 7, "all"], (catchUp) => [recurring({ catchUp })]],
+    ["catchUpWindowMs", integers(60_000, year), (catchUpWindowMs) => [recurring({ catchUpWindowMs })]],
+    ["jitterMs", integers(0, 86_400_000), (jitterMs) => [recurring({ jitterMs })]],
+    ["paused", ["yes", 1, null], (paused) => [recurring({ paused })]],
+    ["expectedVersion", integers(0, largestInt), (expectedVersion) => [recurring({ expectedVersion })]],
+  ],
+  pauseRecurringJob: recurringIds,
+  resumeRecurringJob: recurringIds,
+  deleteRecurringJob: recurringIds,
+  triggerRecurringJob: recurringIds,
+  getRecurringJob: recurringIds,
+  listRecurringJobs: [
+    ["options", notObjects, (options) => [options]],
+    ["owner", names, (owner) => [{ owner }]],
+    ["limit", integers(1, 1_000), (limit) => [{ limit }]],
+    ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
+  ],
+  previewRecurringJob: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["cron", [undefined, "* * *"], (cron) => [{ cron }]],
+    ["id", names, (value) => [{ id: value }]],
+    ["count", integers(1, 1_000), (count) => [{ cron: "@daily", count }]],
+    ["from", notDates, (from) => [{ cron: "@daily", from }]],
+  ],
   getTime: [["options", notObjects, (options) => [options]]],
   close: [
     ["options", notObjects, (options) => [options]],
@@ -387,7 +439,8 @@ describe("bad input to", () => {
 
 describe("bad input to a worker", () => {
   const valid = { typeName: "work", process: async () => null };
-  type Builder = { [method in "implementJobType" | "use" | "start"]: (options?: unknown) => unknown };
+  type Method = "implementJobType" | "implementJobTypeBatch" | "use" | "useForBatches" | "start";
+  type Builder = { [method in Method]: (options?: unknown) => unknown };
   const builder = (): Builder => leasehold["createWorker"]!() as Builder;
 
   it("implementJobType names the option", async () => {
@@ -414,6 +467,33 @@ describe("bad input to a worker", () => {
     expect(unknown).toMatchObject({ code: "UnknownJobType" });
     for (const value of notFunctions)
       expectRefusal(await rejection(() => builder().use(value)), "middleware", value);
+  });
+
+  it("implementJobTypeBatch names the option", async () => {
+    const batch = { ...valid, maxSize: 5, process: async () => [] };
+    const options: readonly Case[] = [
+      ["options", [undefined, ...notObjects], (value) => [value]],
+      ["typeName", [undefined, ...names], (typeName) => [{ ...batch, typeName }]],
+      ["process", [undefined, ...notFunctions], (process) => [{ ...batch, process }]],
+      ["maxSize", [undefined, ...integers(1, 10_000)], (maxSize) => [{ ...batch, maxSize }]],
+      ["maxWaitMs", integers(0, year), (maxWaitMs) => [{ ...batch, maxWaitMs }]],
+      ["maxAttempts", integers(1, largestInt), (maxAttempts) => [{ ...batch, maxAttempts }]],
+      ["timeoutMs", integers(1, year), (timeoutMs) => [{ ...batch, timeoutMs }]],
+      ["retry", ["often", {}, { type: "sometimes" }], (retry) => [{ ...batch, retry }]],
+      ["prefetch", [1], (prefetch) => [{ ...batch, prefetch }]],
+    ];
+    for (const [option, values, args] of options) {
+      for (const value of values) {
+        const error = await rejection(() => builder().implementJobTypeBatch(...(args(value) as [unknown])));
+        expect(error, `${show(value)} as ${option}`).toMatchObject({ code: "InvalidOption" });
+        expect((error as { option: string }).option.startsWith(option), (error as Error).message).toBe(true);
+      }
+    }
+    const twice = builder();
+    twice.implementJobType(valid);
+    expectRefusal(await rejection(() => twice.implementJobTypeBatch(batch)), "typeName", "work");
+    for (const value of notFunctions)
+      expectRefusal(await rejection(() => builder().useForBatches(value)), "middleware", value);
   });
 
   it("start names the option", async () => {

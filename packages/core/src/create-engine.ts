@@ -1,3 +1,4 @@
+import type { RecurringJobDeclarations } from "./api/recurring.ts";
 import { createAsyncScope } from "./async-scope.ts";
 import { createSystemRuntime, type Runtime } from "./clock.ts";
 import type { Log } from "./contracts/log.ts";
@@ -18,6 +19,7 @@ import { InvalidOptionError } from "./errors.ts";
 import { withOwnProcess } from "./memory/with-own-process.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
 import { type LeaseholdDefaults, parseDefaults } from "./model/defaults.ts";
+import type { ExternalJobTypeName } from "./model/job-type-navigation.ts";
 import type { JobTypes } from "./model/job-types.ts";
 import { longestDurationMs } from "./model/limits.ts";
 import {
@@ -60,6 +62,13 @@ export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> 
    * and never the same twice. Ids that increase with time are cheapest to store. Default: UUIDv7.
    */
   readonly createId?: (() => GetStateAdapterJobId<TStateAdapter>) | undefined;
+  /**
+   * Recurring jobs that belong to this program: put now, and on request those removed that it had declared before. Programs that
+   * share a store keep apart by `owner`.
+   */
+  readonly recurringJobs?:
+    | RecurringJobDeclarations<NoInfer<TDefs>, ExternalJobTypeName<NoInfer<TDefs>>>
+    | undefined;
   /** The sources of time, randomness and ids, for tests. */
   readonly runtime?: Runtime | undefined;
 }
@@ -76,6 +85,7 @@ const knownOptions: OptionNames<keyof LeaseholdOptions<unknown, AnyStateAdapter>
   storeRetry: true,
   defaults: true,
   createId: true,
+  recurringJobs: true,
   runtime: true,
 };
 

@@ -364,6 +364,50 @@ export class JobSequenceNotRootError extends LeaseholdError {
   }
 }
 
+/** There is no recurring job with this id. */
+export class RecurringJobNotFoundError extends LeaseholdError {
+  readonly id: string;
+  constructor(id: string) {
+    super(
+      "RecurringJobNotFound",
+      `There is no recurring job with id ${describe(id)}. \`listRecurringJobs\` shows those that there are.`,
+    );
+    this.id = id;
+  }
+}
+
+/** Somebody else has changed the recurring job since you read it. Nothing was written. */
+export class RecurringJobVersionError extends LeaseholdError {
+  readonly id: string;
+  readonly expectedVersion: number;
+  /** 0 where there is none. */
+  readonly version: number;
+  constructor(id: string, expectedVersion: number, version: number) {
+    const found = version === 0 ? "does not exist" : `has version ${version}`;
+    super(
+      "RecurringJobVersion",
+      `The recurring job ${describe(id)} ${found}, and version ${expectedVersion} was expected. Read it again and decide anew.`,
+    );
+    this.id = id;
+    this.expectedVersion = expectedVersion;
+    this.version = version;
+  }
+}
+
+/** Two programs declare a recurring job under the same id. */
+export class RecurringJobOwnedByOtherError extends LeaseholdError {
+  readonly id: string;
+  readonly owner: string;
+  constructor(id: string, owner: string, declaredBy: string) {
+    super(
+      "RecurringJobOwnedByOther",
+      `The recurring job ${describe(id)} belongs to ${describe(owner)} and cannot be declared by ${describe(declaredBy)}, too. Give one of them another id, or delete the recurring job first.`,
+    );
+    this.id = id;
+    this.owner = owner;
+  }
+}
+
 export class UnknownJobTypeError extends LeaseholdError {
   readonly typeName: string;
   constructor(typeName: string, problem = "is not defined") {

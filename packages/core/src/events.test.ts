@@ -176,10 +176,16 @@ const stories: Record<
   "a store that rolls back transactions of handlers": async () => {
     let deadlocks = 0;
     const kit = await createObservedBench(({ method }) =>
-      method === "lockJob" && (deadlocks += 1) < 8 ? { kind: "fail_before" } : undefined,
+      method === "lockHeldJobs" && (deadlocks += 1) < 8 ? { kind: "fail_before" } : undefined,
     );
     await kit.leasehold.startJobSequence({ typeName: "chain" });
     await kit.drain(kit.worker);
+    return kit;
+  },
+  "a recurring job": async () => {
+    const kit = await createObservedBench();
+    await kit.leasehold.putRecurringJob({ id: "often", everyMs: 1_000, job: { typeName: "quick" } });
+    await kit.advance(kit.worker, 1_500);
     return kit;
   },
   "a transport that fails": async () => {
@@ -227,6 +233,7 @@ describe("events", () => {
       jobAttemptErrorAfterCompletion: 1,
       jobAttemptTransactionRepeated: 1,
       jobAttemptGivenBack: 1,
+      recurringJobTicked: 1,
       jobDuration: 1,
       jobSequenceDuration: 1,
       jobAttemptDuration: 1,

@@ -7,6 +7,7 @@ import { defineJobTypes, typeOnly } from "./model/job-types.ts";
 import { watchGlobals } from "./testing/global-watch.ts";
 import { hostileValues, ThrownByCallback } from "./testing/hostile-values.ts";
 import { createTestKit } from "./testing/test-kit.ts";
+import { failJob } from "./worker/fail-job.ts";
 import { rescheduleJob } from "./worker/reschedule-job.ts";
 import { stopOnSignals } from "./worker/stop-on-signals.ts";
 
@@ -53,6 +54,23 @@ const makers = fc.oneof(
 
 const sampled = fc.sample(makers, { numRuns: valuesPerFunction, seed });
 const id = "01900000-0000-7000-8000-000000000000";
+
+const recurringOptions = [
+  "id",
+  "cron",
+  "timeZone",
+  "everyMs",
+  "anchorAt",
+  "startAt",
+  "endAt",
+  "job",
+  "overlap",
+  "catchUp",
+  "catchUpWindowMs",
+  "jitterMs",
+  "paused",
+  "expectedVersion",
+];
 
 /** For each option a call with that option as given and all others right; the first takes the whole argument. */
 const withOptions = (
@@ -270,6 +288,34 @@ const functions: Record<string, () => Call[]> = {
   listGroups: () =>
     withOptions(method("listGroups"), { typeName: "work" }, ["queue", "held", "order", "limit"]),
   enableFlow: () => [method("enableFlow")],
+  putRecurringJob: () => {
+    const job = { typeName: "work", input: null };
+    const put = method("putRecurringJob");
+    const settings = ["typeName", "input", "queue", "priority", "maxAttempts", "timeoutMs"];
+    return [
+      ...withOptions(put, { id: "r", cron: "@daily", job }, recurringOptions),
+      ...withOptions(put, { id: "r", everyMs: 60_000, job }, ["everyMs", "anchorAt"]),
+      ...withOptions((given) => put({ id: "r", cron: "@daily", job: given }), job, settings),
+    ];
+  },
+  pauseRecurringJob: () => withOptions(method("pauseRecurringJob"), { id }, ["id", "expectedVersion"]),
+  resumeRecurringJob: () => withOptions(method("resumeRecurringJob"), { id }, ["id", "expectedVersion"]),
+  deleteRecurringJob: () => withOptions(method("deleteRecurringJob"), { id }, ["id"]),
+  triggerRecurringJob: () => withOptions(method("triggerRecurringJob"), { id }, ["id"]),
+  getRecurringJob: () => withOptions(method("getRecurringJob"), { id }, ["id"]),
+  listRecurringJobs: () => withOptions(method("listRecurringJobs"), {}, ["owner", "limit", "cursor"]),
+  previewRecurringJob: () =>
+    withOptions(method("previewRecurringJob"), { cron: "@daily" }, [
+      "cron",
+      "timeZone",
+      "startAt",
+      "endAt",
+      "everyMs",
+      "anchorAt",
+      "id",
+      "count",
+      "from",
+    ]),
   createWorker: () => withOptions(method("createWorker"), {}, ["retry"]),
 };
 
@@ -289,6 +335,7 @@ const otherFunctions: Record<string, () => Call[]> = {
       "storeDeadlineMs",
       "storeRetry",
       "defaults",
+      "recurringJobs",
       "runtime",
     ]);
   },
@@ -313,6 +360,14 @@ const otherFunctions: Record<string, () => Call[]> = {
       (facade["createWorker"]!() as Untyped)["implementJobType"]!(options);
     const valid = { typeName: "work", process: async () => null };
     const options = ["typeName", "process", "retry", "maxAttempts", "timeoutMs"];
+    return withOptions(implement, valid, options);
+  },
+  "worker.useForBatches": () => [(value) => (facade["createWorker"]!() as Untyped)["useForBatches"]!(value)],
+  "worker.implementJobTypeBatch": () => {
+    const implement = (options: unknown) =>
+      (facade["createWorker"]!() as Untyped)["implementJobTypeBatch"]!(options);
+    const valid = { typeName: "work", maxSize: 5, process: async () => [] };
+    const options = ["typeName", "process", "retry", "maxAttempts", "timeoutMs", "maxSize", "maxWaitMs"];
     return withOptions(implement, valid, options);
   },
   "worker.start": () => {
@@ -354,6 +409,7 @@ const otherFunctions: Record<string, () => Call[]> = {
       }
     },
   ],
+  failJob: () => [(value) => failJob(value)],
   rescheduleJob: () => [
     (value) => rescheduleJob(value as never),
     (value) => rescheduleJob({ at: value } as never),

@@ -1,6 +1,17 @@
 export type { LeaseholdOptions } from "./create-engine.ts";
 export { createLeasehold } from "./leasehold.ts";
 export type { Leasehold, LeaseholdApi } from "./api.ts";
+export type {
+  BatchJobHandler,
+  BatchMiddleware,
+  BatchMiddlewareContext,
+  BatchOutputs,
+  BatchProcessOptions,
+  CompleteBatch,
+  ContinueBatchWith,
+  FailedOutput,
+  ImplementJobTypeBatchOptions,
+} from "./api/batches.ts";
 export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
 export type {
   FlowScopeOptions,
@@ -42,6 +53,21 @@ export type {
   ListJobsOptions,
   PageOptions,
 } from "./api/queries.ts";
+export type {
+  DeclaredRecurringJob,
+  ListRecurringJobsOptions,
+  PreviewedTime,
+  PreviewRecurringJobOptions,
+  PutRecurringJobOptions,
+  RecurringJob,
+  RecurringJobDeclarations,
+  RecurringJobListing,
+  RecurringJobTemplate,
+  RecurringJobTick,
+  RecurringPolicies,
+  RecurringTimes,
+  TriggeredRecurringJob,
+} from "./api/recurring.ts";
 export type {
   DeduplicationOptions,
   StartBlockers,
@@ -144,10 +170,14 @@ export type {
 export { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./model/job-types.ts";
 export type { GroupOf, JobTypeOptions, JobTypeSettings, TypeOnly } from "./model/job-type-options.ts";
 export { type LeaseholdDefaults, patientRetries } from "./model/defaults.ts";
+export type { JobRecurrence } from "./model/recurrence/job-recurrence.ts";
+export type { CatchUpPolicy, OverlapPolicy } from "./model/recurrence/policies.ts";
+export type { TickResult } from "./model/recurrence/tick-record.ts";
 export type { RetentionOptions } from "./model/retention.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { ScheduleOptions } from "./model/schedule.ts";
 export type { StandardSchemaV1 } from "./model/standard-schema.ts";
 export type { StoredError } from "./model/stored-error.ts";
+export { failJob } from "./worker/fail-job.ts";
 export { rescheduleJob } from "./worker/reschedule-job.ts";
 export { stopOnSignals, type StopOnSignalsOptions } from "./worker/stop-on-signals.ts";

@@ -9,6 +9,12 @@ import { explainJob } from "./engine/explain.ts";
 import * as flow from "./engine/flow.ts";
 import { listJobSequences } from "./engine/list-sequences.ts";
 import * as queries from "./engine/queries.ts";
+import { declareRecurringJobs } from "./engine/recurring/declare.ts";
+import { deleteRecurringJob } from "./engine/recurring/delete.ts";
+import { putRecurringJob, setPaused } from "./engine/recurring/put.ts";
+import * as recurring from "./engine/recurring/read.ts";
+import { triggerRecurringJob } from "./engine/recurring/trigger.ts";
+import { viewRecurringJob } from "./engine/recurring/view.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
 import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
@@ -38,6 +44,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   options: LeaseholdOptions<TDefs, TStateAdapter>,
 ): Promise<Leasehold<TDefs, TStateAdapter>> => {
   const engine = createEngine(options);
+  await declareRecurringJobs(engine, options.recurringJobs);
   const crashIsolation = crashIsolationOf(options.runtime ?? undefined);
   const view = ({ sequence, deduplicated }: StartedSequence): StartedSequenceView =>
     viewStarted(engine, sequence, deduplicated);
@@ -82,6 +89,17 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     getFlow: (passed?: unknown) => flow.getFlow(engine, passed),
     listGroups: (passed: unknown) => flow.listGroups(engine, passed),
     enableFlow: (passed?: unknown) => flow.enableFlow(engine, passed),
+    putRecurringJob: async (passed: unknown) =>
+      viewRecurringJob(engine, await putRecurringJob(engine, passed)),
+    pauseRecurringJob: async (passed: unknown) =>
+      viewRecurringJob(engine, await setPaused(engine, "pauseRecurringJob", passed, true)),
+    resumeRecurringJob: async (passed: unknown) =>
+      viewRecurringJob(engine, await setPaused(engine, "resumeRecurringJob", passed, false)),
+    deleteRecurringJob: (passed: unknown) => deleteRecurringJob(engine, passed),
+    triggerRecurringJob: (passed: unknown) => triggerRecurringJob(engine, passed),
+    getRecurringJob: (passed: unknown) => recurring.getRecurringJob(engine, passed),
+    listRecurringJobs: (passed?: unknown) => recurring.listRecurringJobs(engine, passed),
+    previewRecurringJob: (passed: unknown) => recurring.previewRecurringJob(engine, passed),
     getTime: (passed?: unknown) => queries.getTime(engine, passed),
     close: (passed?: unknown) => engine.lifecycle.close(passed),
     [Symbol.asyncDispose]: () => engine.lifecycle.close(),

@@ -1,4 +1,5 @@
 export { StandaloneServerError } from "./errors.ts";
+export type { MongoMigrationStatus } from "./migration-status.ts";
 export {
   createMongoProvider,
   type MongoProviderOptions,
@@ -10,3 +11,4 @@ export {
   type MongoStateAdapter,
   type MongoStateAdapterOptions,
 } from "./state-adapter.ts";
+export { createMongoNotifyAdapter, type MongoNotifyAdapterOptions } from "./notify/notify-adapter.ts";

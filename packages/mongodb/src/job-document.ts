@@ -13,11 +13,14 @@ export interface JobDocument extends StoredFields {
   readonly isRoot: boolean;
   /** As they were given. */
   readonly blockerIds: readonly string[];
+  /** Somebody waits for the sequence, or has done so: its end is more than a write to this document. */
+  readonly hasWaiters: boolean;
   readonly finishedAt: Date | null;
   /** Raised by whoever only wants to lock the job: a write that changes nothing takes no lock. */
   readonly touched: number;
-  /** The call that wrote last, where that has to be recognised. */
+  /** The calls that ended the latest attempt and renewed the latest lease, so that they recognise what they did. */
   readonly mark: string | null;
+  readonly renewal: string | null;
 }
 
 const dateFields = [
@@ -45,11 +48,12 @@ export interface StoredJob {
   readonly row: StateJob;
   readonly position: number;
   readonly blockerIds: readonly string[];
+  readonly hasWaiters: boolean;
 }
 
 const toDate = (time: number | null): Date | null => (time === null ? null : new Date(time));
 
-export const toDocument = ({ row, position, blockerIds }: StoredJob): JobDocument => {
+export const toDocument = ({ row, position, blockerIds, hasWaiters }: StoredJob): JobDocument => {
   const { id, ...fields } = row;
   const dates = Object.fromEntries(dateFields.map((field) => [field, toDate(row[field])]));
   const due = row.status === "pending" ? row.scheduledAt : row.status === "running" ? row.leasedUntil : null;
@@ -62,9 +66,11 @@ export const toDocument = ({ row, position, blockerIds }: StoredJob): JobDocumen
     position,
     isRoot: id === row.rootSequenceId,
     blockerIds,
+    hasWaiters,
     finishedAt: toDate(row.completedAt ?? row.failedAt),
     touched: 0,
     mark: null,
+    renewal: null,
   };
 };
 
@@ -76,9 +82,11 @@ const storeFields = [
   "position",
   "isRoot",
   "blockerIds",
+  "hasWaiters",
   "finishedAt",
   "touched",
   "mark",
+  "renewal",
 ] as const;
 const isStoreField = (name: string): boolean => (storeFields as readonly string[]).includes(name);
 
@@ -87,5 +95,6 @@ export const fromDocument = (document: JobDocument): StoredJob => {
   for (const [name, value] of Object.entries(document)) {
     if (!isStoreField(name)) row[name] = value instanceof Date ? value.getTime() : value;
   }
-  return { row: row as unknown as StateJob, position: document.position, blockerIds: document.blockerIds };
+  const { position, blockerIds, hasWaiters } = document;
+  return { row: row as unknown as StateJob, position, blockerIds, hasWaiters };
 };

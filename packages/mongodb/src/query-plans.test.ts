@@ -42,7 +42,8 @@ test("every call finds its jobs by an index, in few commands however many jobs t
   const counted = async <T>(run: () => Promise<T>): Promise<{ result: T; sent: string[] }> => {
     commands = [];
     const result = await run();
-    return { result, sent: commands.filter((name) => name !== "endSessions") };
+    // Every few seconds, a call asks for the time.
+    return { result, sent: commands.filter((name) => name !== "endSessions" && name !== "hello") };
   };
   try {
     const adapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
@@ -60,7 +61,7 @@ test("every call finds its jobs by an index, in few commands however many jobs t
     const leases = claimed.result.map(({ id }) => ({ jobId: id, leaseToken: "token", leaseMs: 60_000 }));
     const renewed = await counted(() => adapter.renewLeases({ leases }));
     expect(renewed.result.every(({ kind }) => kind === "renewed")).toBe(true);
-    expect(renewed.sent).toEqual(["hello", "find", "update", "commitTransaction"]);
+    expect(renewed.sent).toEqual(["update", "find"]);
 
     const outcomes = claimed.result.map(({ id }) => ({
       kind: "complete" as const,
@@ -72,7 +73,7 @@ test("every call finds its jobs by an index, in few commands however many jobs t
     }));
     const committed = await counted(() => adapter.commitOutcomes({ outcomes }));
     expect(committed.result.every(({ kind }) => kind === "applied")).toBe(true);
-    expect(committed.sent).toEqual(["hello", "find", "find", "update", "commitTransaction"]);
+    expect(committed.sent).toEqual(["update"]);
 
     await adapter.nextRunnableIn({ requests: [{ queue: "queue", typeNames }] });
     await adapter.getSequences({ sequenceIds: ["job-1", "job-2"] });

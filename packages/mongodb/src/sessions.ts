@@ -8,6 +8,10 @@ export interface Sessions {
   spoil(session: ClientSession, reason: unknown): void;
   /** Throws the reason if the transaction has been spoiled. */
   assertSound(session: ClientSession): void;
+  /** The transaction of the session has written to these jobs. */
+  noteLocked(session: ClientSession, ids: Iterable<string>): void;
+  /** The jobs that open transactions of this process have written to. Writing to them would mean waiting for ourselves. */
+  lockedIds(): ReadonlySet<string>;
 }
 
 /** The driver makes a new object for every transaction of a session; its types do not mention it. */
@@ -17,6 +21,14 @@ const transactionOf = (session: ClientSession): object =>
 export const createSessions = (): Sessions => {
   const queues = new WeakMap<ClientSession, Promise<unknown>>();
   const spoiled = new WeakMap<object, { readonly reason: unknown }>();
+  const open = new Map<object, { readonly session: ClientSession; readonly ids: Set<string> }>();
+
+  /** Nobody says when a transaction ends that the user has opened. */
+  const dropEnded = (): void => {
+    for (const [transaction, { session }] of open)
+      if (!session.inTransaction() || transactionOf(session) !== transaction) open.delete(transaction);
+  };
+
   return {
     enqueue: (session, run) => {
       const result = (queues.get(session) ?? Promise.resolve()).then(run);
@@ -33,6 +45,17 @@ export const createSessions = (): Sessions => {
     assertSound: (session) => {
       const found = spoiled.get(transactionOf(session));
       if (found !== undefined) throw found.reason;
+    },
+    noteLocked: (session, ids) => {
+      dropEnded();
+      const transaction = transactionOf(session);
+      const locked = open.get(transaction) ?? { session, ids: new Set() };
+      for (const id of ids) locked.ids.add(id);
+      open.set(transaction, locked);
+    },
+    lockedIds: () => {
+      dropEnded();
+      return new Set([...open.values()].flatMap(({ ids }) => [...ids]));
     },
   };
 };

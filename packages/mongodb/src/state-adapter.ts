@@ -1,15 +1,16 @@
 import {
   AdapterClosedError,
   type BaseStateAdapterContext,
-  InvalidOptionError,
   type OptionNames,
   requireOptions,
   type StateAdapter,
   type StateCall,
   StateNotInTransactionError,
 } from "leasehold/adapter";
+import { checkCollectionPrefix } from "./collection-prefix.ts";
 import { openCollections } from "./collections.ts";
 import { migrateToLatest } from "./migrate.ts";
+import { type MongoMigrationStatus, migrationStatus } from "./migration-status.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
 import { cancelSequences } from "./operations/cancel-sequences.ts";
 import { claimJobs } from "./operations/claim-jobs.ts";
@@ -19,7 +20,7 @@ import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
 import { getBlockers, getJobs, getSequences, lockSequence } from "./operations/get-sequences.ts";
 import { countJobs, listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
-import { lockJob } from "./operations/lock-job.ts";
+import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { nextRunnableIn } from "./operations/next-runnable-in.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
@@ -53,6 +54,10 @@ export interface MongoStateAdapter<
 > extends StateAdapter<TTxContext, TContext, TJobId> {
   /** Makes the indexes that are missing. Safe to call again, and from several processes at once. */
   migrateToLatest(): Promise<void>;
+  /** The same, by the name it has in the other stores. */
+  migrate(): Promise<void>;
+  /** Which indexes there are, and which `migrate` would make. */
+  migrationStatus(): Promise<MongoMigrationStatus>;
 }
 
 const knownOptions: OptionNames<keyof MongoStateAdapterOptions<never, never>> = {
@@ -61,15 +66,6 @@ const knownOptions: OptionNames<keyof MongoStateAdapterOptions<never, never>> = 
   idGenerator: true,
   migrate: true,
   isTransientError: true,
-};
-
-const checkPrefix = (prefix: unknown): string => {
-  if (typeof prefix === "string" && /^[A-Za-z0-9_.-]{0,60}$/.test(prefix)) return prefix;
-  throw new InvalidOptionError(
-    "collectionPrefix",
-    "must be up to 60 letters, digits, dots, dashes and underscores",
-    prefix,
-  );
 };
 
 /** Keeps jobs in MongoDB, through the client you have. */
@@ -86,9 +82,9 @@ export const createMongoStateAdapter = async <
     collectionPrefix = "leasehold_",
     isTransientError: isTransientToo,
   } = options;
-  const collections = openCollections(provider.getDatabase(), checkPrefix(collectionPrefix));
-  const store = createStore(collections);
+  const collections = openCollections(provider.getDatabase(), checkCollectionPrefix(collectionPrefix));
   const sessions = createSessions();
+  const store = createStore(collections, sessions);
   let closed = false;
 
   const assertOpen = (): void => {
@@ -149,9 +145,15 @@ export const createMongoStateAdapter = async <
   };
 
   return {
-    capabilities: { savepoints: false, isolationLevels: ["read committed", "repeatable read"] },
+    capabilities: {
+      conflicts: "abort",
+      savepoints: false,
+      isolationLevels: ["read committed", "repeatable read"],
+    },
     idGenerator: options.idGenerator,
     migrateToLatest: () => migrateToLatest(collections),
+    migrate: () => migrateToLatest(collections),
+    migrationStatus: () => migrationStatus(collections),
 
     provideContext: async (callback) => {
       assertOpen();
@@ -177,7 +179,7 @@ export const createMongoStateAdapter = async <
     nextRunnableIn: call("nextRunnableIn", nextRunnableIn),
     countAhead: call("countAhead", countAhead),
     renewLeases: call("renewLeases", renewLeases),
-    lockJob: onlyInTransaction("lockJob", lockJob),
+    lockHeldJobs: onlyInTransaction("lockHeldJobs", lockHeldJobs),
     lockSequence: onlyInTransaction("lockSequence", lockSequence),
     reapExpiredLeases: call("reapExpiredLeases", reapExpiredLeases),
     commitOutcomes: call("commitOutcomes", commitOutcomes),

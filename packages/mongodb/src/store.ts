@@ -3,6 +3,9 @@ import type { ClientSession } from "mongodb";
 import { createServerClock, type ServerClock } from "./clock.ts";
 import type { Collections } from "./collections.ts";
 import { commit } from "./commit.ts";
+import { type Crowd, createCrowd } from "./crowd.ts";
+import type { Sessions } from "./sessions.ts";
+import { createSetAside, type SetAside } from "./set-aside.ts";
 import { isConflict } from "./transient-errors.ts";
 import { createWork, type Work } from "./work.ts";
 
@@ -15,8 +18,10 @@ export interface StoreCall {
 export interface Store {
   readonly collections: Collections;
   readonly clock: ServerClock;
-  /** Jobs held by open transactions, which claims leave alone for a while. */
-  readonly setAside: { has(id: string): boolean; add(id: string): void };
+  readonly sessions: Sessions;
+  /** Jobs held by transactions of others. */
+  readonly setAside: SetAside;
+  readonly crowd: Crowd;
   /** A place in line behind all that this process has created before. */
   nextPosition(): number;
   /** One transaction of its own, tried once. */
@@ -29,25 +34,8 @@ export interface Store {
   work<T>(call: StoreCall, run: (work: Work) => Promise<T>): Promise<T>;
 }
 
-const setAsideMs = 1_000;
 const longestDelayMs = 50;
 const patienceMs = 10_000;
-
-const createSetAside = (): Store["setAside"] => {
-  const until = new Map<string, number>();
-  return {
-    has: (id) => {
-      const end = until.get(id);
-      if (end === undefined) return false;
-      if (end > performance.now()) return true;
-      until.delete(id);
-      return false;
-    },
-    add: (id) => {
-      until.set(id, performance.now() + setAsideMs);
-    },
-  };
-};
 
 const perform = async <T>(work: Work, run: (work: Work) => Promise<T>): Promise<T> => {
   const result = await run(work);
@@ -65,19 +53,22 @@ const createQueue = (): (<T>(run: () => Promise<T>) => Promise<T>) => {
   };
 };
 
-const untilUndisturbed = async <T>(run: () => Promise<T>): Promise<T> => {
+/** Repeats what meets a conflict, with growing random pauses. */
+const untilUndisturbed = async <T>(first: () => Promise<T>, again: () => Promise<T>): Promise<T> => {
   const end = performance.now() + patienceMs;
+  let run = first;
   for (let delay = 1; ; delay = Math.min(2 * delay, longestDelayMs)) {
     try {
       return await run();
     } catch (error) {
       if (!isConflict(error) || performance.now() > end) throw error;
-      await sleep(Math.random() * delay);
     }
+    await sleep(Math.random() * delay);
+    run = again;
   }
 };
 
-export const createStore = (collections: Collections): Store => {
+export const createStore = (collections: Collections, sessions: Sessions): Store => {
   const clock = createServerClock(collections);
   const { client } = collections.jobs.db;
   let lastPosition = 0;
@@ -106,7 +97,9 @@ export const createStore = (collections: Collections): Store => {
   return {
     collections,
     clock,
+    sessions,
     setAside: createSetAside(),
+    crowd: createCrowd(),
     nextPosition: () => {
       lastPosition = Math.max(lastPosition + 1, Date.now() * 1024);
       return lastPosition;
@@ -116,14 +109,13 @@ export const createStore = (collections: Collections): Store => {
     read: (call, run) => run(createWork(collections, call.session, call.now ?? 0)),
     work: async (call, run) => {
       const now = call.now ?? (await clock.ask());
-      if (call.session !== undefined) return perform(createWork(collections, call.session, now), run);
-      const once = () => attempt((session) => perform(createWork(collections, session, now), run));
-      try {
-        return await once();
-      } catch (error) {
-        if (!isConflict(error)) throw error;
+      if (call.session !== undefined) {
+        const { session } = call;
+        const noteLocked = (ids: Iterable<string>) => sessions.noteLocked(session, ids);
+        return perform(createWork(collections, session, now, noteLocked), run);
       }
-      return retries(() => untilUndisturbed(once));
+      const once = () => attempt((session) => perform(createWork(collections, session, now), run));
+      return untilUndisturbed(once, () => retries(once));
     },
   };
 };

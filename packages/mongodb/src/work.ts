@@ -25,13 +25,18 @@ export interface Work {
   insert(jobs: readonly StoredJob[]): Promise<void>;
   /** Locks jobs that a decision rests on: whoever changes them meanwhile conflicts. */
   touch(ids: readonly string[]): Promise<void>;
+  /** The same for the current jobs of sequences that somebody will wait for from now on. */
+  touchBlockers(ids: readonly string[]): Promise<void>;
   remove(ids: readonly string[]): Promise<void>;
 }
+
+/** Not read with the job, so what is stored is left as it is. */
+const unchangedFields = new Set(["_id", "touched", "mark", "renewal"]);
 
 const changedFields = (before: JobDocument, after: JobDocument): Document => {
   const changed: Document = {};
   for (const [name, value] of Object.entries(after)) {
-    if (name === "_id" || name === "touched") continue;
+    if (unchangedFields.has(name)) continue;
     const old = before[name as keyof JobDocument];
     const isSame =
       old instanceof Date && value instanceof Date ? old.getTime() === value.getTime() : old === value;
@@ -44,6 +49,8 @@ export const createWork = (
   collections: Collections,
   session: ClientSession | undefined,
   now: number,
+  /** Told which jobs the transaction is about to write to. */
+  noteLocked: (ids: Iterable<string>) => void = () => undefined,
 ): Work => {
   const { jobs } = collections;
   const options = inSession(session);
@@ -58,6 +65,7 @@ export const createWork = (
       if (Object.keys(changed).length === 0) return [];
       return [{ updateOne: { filter: { _id: id }, update: { $set: changed, $inc: { touched: 1 } } } }];
     });
+    noteLocked(unsent.keys());
     unsent.clear();
     if (updates.length > 0) await jobs.bulkWrite(updates, { ...options, ordered: true });
   };
@@ -127,7 +135,14 @@ export const createWork = (
     touch: async (ids) => {
       if (ids.length === 0) return;
       await flush();
+      noteLocked(ids);
       await jobs.updateMany({ _id: { $in: [...ids].sort() } }, { $inc: { touched: 1 } }, options);
+    },
+    touchBlockers: async (ids) => {
+      await flush();
+      noteLocked(ids);
+      const update = { $set: { hasWaiters: true }, $inc: { touched: 1 } };
+      await jobs.updateMany({ _id: { $in: [...ids].sort() } }, update, options);
     },
     remove: async (ids) => {
       await flush();

@@ -42,7 +42,7 @@ for (const [name, open] of clients) {
       return { adapter, errors };
     };
 
-    it("comes back after the broker was killed; everyone looks, and hints go on", async () => {
+    it("comes back after the broker was killed; everyone looks, and notifications go on", async () => {
       const { adapter, errors } = await openAdapter();
       const looks: string[] = [];
       await adapter.listenJobScheduled(["idle"], (typeName) => looks.push(typeName));
@@ -65,7 +65,7 @@ for (const [name, open] of clients) {
       await adapter.close();
     });
 
-    it("can be closed under the adapter: that is reported, hints reject, and close works", async () => {
+    it("can be closed under the adapter: that is reported, notifications reject, and close works", async () => {
       const { adapter, errors } = await openAdapter();
       await nc.close();
       await vi.waitFor(() => expect(errors).toEqual([expect.any(NatsUnavailableError)]));

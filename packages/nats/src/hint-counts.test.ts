@@ -56,7 +56,7 @@ for (const [name, open] of clients) {
       expect(await counts.take(counter, 3, 2)).toBe(0);
     });
 
-    it("a forged hint finds no counter, or one that makes no sense", async () => {
+    it("a forged notification finds no counter, or one that makes no sense", async () => {
       const { kv } = await open();
       const counts = createHintCounts(kv);
       const counter = await counts.create(3);
@@ -78,7 +78,7 @@ for (const [name, open] of clients) {
       await expect(counts.take(await counts.create(1), 1, 1)).rejects.toBe(failure);
     });
 
-    it("a large hint is not counted across processes", async () => {
+    it("a large notification is not counted across processes", async () => {
       const { nc, kv } = await open();
       const create = vi.spyOn(kv, "create");
       const adapter = await createNatsNotifyAdapter({ nc, kv, subjectPrefix: randomUUID() });
@@ -92,7 +92,7 @@ for (const [name, open] of clients) {
       await adapter.close();
     });
 
-    it("without its bucket, a hint still goes out", async () => {
+    it("without its bucket, a notification still goes out", async () => {
       const { nc, kv } = await open();
       const errors: unknown[] = [];
       const adapter = await createNatsNotifyAdapter({

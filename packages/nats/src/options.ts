@@ -1,4 +1,4 @@
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { InvalidOptionError, readOnError, requireOptions } from "leasehold/adapter";
 import type { NatsClient, NatsKv } from "./client.ts";
 
 export interface NatsNotifyAdapterOptions {
@@ -50,7 +50,7 @@ export const checkOptions = (passed: NatsNotifyAdapterOptions): CheckedOptions =
     subjectPrefix: true,
     onError: true,
   }) as NatsNotifyAdapterOptions;
-  const { nc, kv, subjectPrefix = "leasehold", onError = () => undefined } = options;
+  const { nc, kv, subjectPrefix = "leasehold", onError } = options;
   if (!hasMethods(nc, clientMethods) || nc.isClosed()) {
     throw new InvalidOptionError("nc", "must be an open NATS connection", nc);
   }
@@ -62,15 +62,5 @@ export const checkOptions = (passed: NatsNotifyAdapterOptions): CheckedOptions =
     const shape = "1 to 64 letters, digits, _ or -, in parts separated by dots";
     throw new InvalidOptionError("subjectPrefix", `must have ${shape}`, subjectPrefix);
   }
-  if (typeof onError !== "function") {
-    throw new InvalidOptionError("onError", "must be a function", onError);
-  }
-  const report = (error: unknown): void => {
-    try {
-      onError(error);
-    } catch {
-      // There is nobody left to report it to.
-    }
-  };
-  return { nc, kv, subjectPrefix, onError: report };
+  return { nc, kv, subjectPrefix, onError: readOnError(onError) };
 };

@@ -1,5 +1,7 @@
 import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import { startMongoTestServer } from "@leasehold/mongodb-test-server";
 import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { startPostgres } from "@leasehold/test-servers";
 import { context, SpanKind, trace } from "@opentelemetry/api";
@@ -15,6 +17,7 @@ import {
   defineUnionJobTypes,
 } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
+import { MongoClient } from "mongodb";
 import pg from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createTelemetry, registerContextManager } from "./testing/telemetry.ts";
@@ -57,9 +60,22 @@ const openPostgres = async (): Promise<Store> => {
   return { stateAdapter, destroy };
 };
 
+const openMongodb = async (): Promise<Store> => {
+  const server = await startMongoTestServer();
+  const client = new MongoClient(server.uri);
+  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+  const destroy = async (): Promise<void> => {
+    await stateAdapter.close();
+    await client.close();
+    await server.stop();
+  };
+  return { stateAdapter, destroy };
+};
+
 const stores = [
   ["the in-process store", openInProcess],
   ["PostgreSQL", openPostgres],
+  ["MongoDB", openMongodb],
 ] as const;
 
 describe.each(stores)("on %s", (_name, openStore) => {

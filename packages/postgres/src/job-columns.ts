@@ -131,6 +131,7 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   progress: { column: "progress", type: "text" },
   lastError: { column: "last_error", type: "text" },
   lastFailedAt: { column: "last_failed_at", type: "bigint" },
+  recurrence: { column: "recurrence", type: "text", insert: (job) => job.recurrence ?? null },
 };
 
 export type AnyColumn = JobColumn<keyof StateJob> & { readonly property: keyof StateJob };

@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { StateJob } from "leasehold/adapter";
+import type { HeldLease, StateJob } from "leasehold/adapter";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import type { PgStateAdapter } from "./state-adapter.ts";
 import { createPgFixture, type Fixture } from "./testing/fixtures.ts";
@@ -38,6 +38,8 @@ const whileLocked = async <T>({ id }: { readonly id: string }, work: () => Promi
     await other.query("ROLLBACK");
   }
 };
+
+const leaseOn = ({ id, leaseToken }: StateJob): HeldLease => ({ jobId: id, leaseToken: leaseToken! });
 
 const idsOf = (jobs: readonly { readonly id: string }[]): string[] => jobs.map(({ id }) => id);
 
@@ -133,7 +135,7 @@ describe("what the adapter has locked", () => {
     await start(1);
     const [job] = await claim(adapter, { limit: 1 });
     await adapter.runInTransaction(async (ctx) => {
-      await adapter.lockJob({ jobId: job!.id, leaseToken: job!.leaseToken!, ctx });
+      await adapter.lockHeldJobs({ leases: [leaseOn(job!)], ctx });
       expect(await isFree(job!)).toBe(false);
     });
     expect(await isFree(job!)).toBe(true);
@@ -152,6 +154,21 @@ describe("what the adapter has locked", () => {
     expect((await committing.results).map(({ kind }) => kind)).toEqual(["applied", "applied"]);
   });
 
+  it("is locked in the order of ids, so that two transactions never wait for each other", async () => {
+    await start(2);
+    const jobs = await claim(adapter, { limit: 2 });
+    const [lower, higher] = jobs.toSorted((one, two) => (one.id < two.id ? -1 : 1));
+    const { locking } = await whileLocked(lower!, async () => {
+      const results = adapter.runInTransaction((ctx) =>
+        adapter.lockHeldJobs({ leases: [higher!, lower!].map(leaseOn), ctx }),
+      );
+      await until(isWaiting, "the transaction waits for the first row");
+      expect(await isFree(higher!)).toBe(true);
+      return { locking: results };
+    });
+    expect((await locking).map(({ kind }) => kind)).toEqual(["locked", "locked"]);
+  });
+
   it("is the job that follows, where a sequence was continued while its lock was awaited", async () => {
     await start(1);
     const [first] = await claim(adapter, { limit: 1 });
@@ -163,7 +180,7 @@ describe("what the adapter has locked", () => {
       completedBy: null,
     } as const;
     const { cancelling } = await adapter.runInTransaction(async (ctx) => {
-      await adapter.lockJob({ jobId: first!.id, leaseToken: first!.leaseToken!, ctx });
+      await adapter.lockHeldJobs({ leases: [leaseOn(first!)], ctx });
       const results = adapter.cancelSequences({ sequenceIds: [first!.id], error: "enough" });
       await until(isWaiting, "the cancellation waits for the job");
       await adapter.createJobs({ jobs: [next], ctx });

@@ -2,6 +2,7 @@ import {
   createNotifyAdapter,
   InvalidOptionError,
   type NotifyAdapter,
+  readOnError,
   requireOptions,
 } from "leasehold/adapter";
 import { quoteIdentifier } from "./sql/identifiers.ts";
@@ -37,7 +38,7 @@ export const createPgNotifyAdapter = async (options: PgNotifyAdapterOptions): Pr
     notifyProvider,
     channelPrefix = "leasehold",
     heartbeatMs = 10_000,
-    onError = () => {},
+    onError,
   } = requireOptions<keyof PgNotifyAdapterOptions>(options, "createPgNotifyAdapter", {
     notifyProvider: true,
     channelPrefix: true,
@@ -52,11 +53,11 @@ export const createPgNotifyAdapter = async (options: PgNotifyAdapterOptions): Pr
     );
   }
   quoteIdentifier(channelPrefix, "channelPrefix");
-  const transport = createPgTransport({
+  const checked = {
     notifyProvider,
     channelPrefix,
     heartbeatMs: checkHeartbeat(heartbeatMs),
-    onError,
-  });
-  return createNotifyAdapter(transport, { onError });
+    onError: readOnError(onError),
+  };
+  return createNotifyAdapter(createPgTransport(checked), { onError: checked.onError });
 };

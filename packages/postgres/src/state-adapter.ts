@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BaseStateAdapterContext, StateAdapter, StateCall, Statistics } from "leasehold/adapter";
+import type { BaseStateAdapterContext, Flow, StateAdapter, StateCall, Statistics } from "leasehold/adapter";
 import {
   InvalidOptionError,
   isolationLevels,
@@ -28,14 +28,17 @@ import { getSequences } from "./operations/get-sequences.ts";
 import { listBlockedJobs } from "./operations/list-blocked-jobs.ts";
 import { listJobs } from "./operations/list-jobs.ts";
 import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
-import { lockJob } from "./operations/lock-job.ts";
+import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { lockSequence } from "./operations/lock-sequence.ts";
 import { measureBacklog } from "./operations/measure-backlog.ts";
 import { nextRunnableIn } from "./operations/next-runnable-in.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
+import { getRecurring, listRecurring, nextRecurringIn } from "./operations/read-recurring.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
 import { renewLeases } from "./operations/renew-leases.ts";
+import { advanceRecurring, lockDueRecurring } from "./operations/tick-recurring.ts";
+import { deleteRecurring, lockRecurring, putRecurring } from "./operations/write-recurring.ts";
 import type { PgStateProvider } from "./provider.ts";
 import { createSavepoints } from "./savepoints.ts";
 import { nameTables } from "./tables.ts";
@@ -76,6 +79,7 @@ export interface PgStateAdapter<
   TJobId extends string = string,
 > extends StateAdapter<TTxContext, TContext, TJobId> {
   readonly statistics: Statistics<TTxContext>;
+  readonly flow: Flow<TTxContext>;
   /** Brings the schema up to date. Safe from any number of processes at once. */
   migrate(): Promise<void>;
   /** What has been applied and what `migrate` would do. */
@@ -193,7 +197,7 @@ export const createPgStateAdapter = async <
   });
 
   return {
-    capabilities: { savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
     migrate: migrateNow,
     migrationStatus: () => migrationStatus(provider, tables, migrations),
 
@@ -217,7 +221,7 @@ export const createPgStateAdapter = async <
     claimJobs: checked("claimJobs", (call) => claimJobs(database, call)),
     nextRunnableIn: checked("nextRunnableIn", (call) => nextRunnableIn(database, call)),
     renewLeases: checked("renewLeases", (call) => renewLeases(database, call)),
-    lockJob: checked("lockJob", (call) => lockJob(database, call), true),
+    lockHeldJobs: checked("lockHeldJobs", (call) => lockHeldJobs(database, call), true),
     lockSequence: checked("lockSequence", (call) => lockSequence(database, call), true),
     commitOutcomes: checked("commitOutcomes", (call) => commitOutcomes(database, call)),
     reapExpiredLeases: checked("reapExpiredLeases", (call) => reapExpiredLeases(database, call)),
@@ -238,6 +242,16 @@ export const createPgStateAdapter = async <
       listRecentlyFinished: checked("listRecentlyFinished", (call) => listRecentlyFinished(database, call)),
     },
 
+    flow: {
+      getRecurring: checked("getRecurring", (call) => getRecurring(database, call)),
+      listRecurring: checked("listRecurring", (call) => listRecurring(database, call)),
+      nextRecurringIn: checked("nextRecurringIn", (call) => nextRecurringIn(database, call)),
+      lockRecurring: checked("lockRecurring", (call) => lockRecurring(database, call), true),
+      lockDueRecurring: checked("lockDueRecurring", (call) => lockDueRecurring(database, call), true),
+      putRecurring: checked("putRecurring", (call) => putRecurring(database, call), true),
+      advanceRecurring: checked("advanceRecurring", (call) => advanceRecurring(database, call), true),
+      deleteRecurring: checked("deleteRecurring", (call) => deleteRecurring(database, call)),
+    },
     close: async () => {
       closed = true;
     },

@@ -4,6 +4,7 @@ export interface Tables {
   readonly job: string;
   readonly jobBlocker: string;
   readonly migration: string;
+  readonly recurring: string;
   /** The SQL type of ids. */
   readonly idType: string;
   readonly idDefault: string;
@@ -14,6 +15,7 @@ export const nameTables = (schema: string, idType: string, idDefault: string): T
   job: `${schema}.job`,
   jobBlocker: `${schema}.job_blocker`,
   migration: `${schema}.migration`,
+  recurring: `${schema}.recurring_job`,
   idType,
   idDefault,
 });

@@ -105,7 +105,7 @@ describe("a cluster that fails", () => {
     );
   };
 
-  it("hints resume after every node was killed and came back", { timeout: 60_000 }, async () => {
+  it("notifications resume after every node was killed and came back", { timeout: 60_000 }, async () => {
     const adapters = await Promise.all(clients.map(([, connect]) => openAdapter(connect)));
     await Promise.all(cluster.nodes.map((node) => node.shutDown("kill")));
     for (const { adapter, errors } of adapters) {

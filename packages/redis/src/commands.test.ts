@@ -41,7 +41,7 @@ const publishCounted = async (
   };
 };
 
-describe("hint counts in Redis", () => {
+describe("counters in Redis", () => {
   it("a counter expires", async () => {
     const { key } = await publishCounted(3);
     expect(await redis.get(key)).toBe("3");
@@ -67,7 +67,7 @@ describe("hint counts in Redis", () => {
     expect(taken.filter((one) => one === 0)).toHaveLength(70);
   });
 
-  it("a forged hint finds no counter, or one that makes no sense", async () => {
+  it("a forged notification finds no counter, or one that makes no sense", async () => {
     const { take, key } = await publishCounted(1);
     expect(await take(5, { hintId: randomUUID() })).toBe(0);
     await redis.set(key, "many");

@@ -1,4 +1,4 @@
-import { InvalidOptionError, requireOptions } from "leasehold/adapter";
+import { InvalidOptionError, readOnError, requireOptions } from "leasehold/adapter";
 import type { RedisNotifyProvider } from "./provider.ts";
 
 export interface RedisNotifyAdapterOptions {
@@ -30,12 +30,7 @@ export const checkOptions = (passed: RedisNotifyAdapterOptions): CheckedOptions 
     heartbeatMs: true,
     onError: true,
   }) as RedisNotifyAdapterOptions;
-  const {
-    notifyProvider,
-    channelPrefix = "leasehold",
-    heartbeatMs = 5_000,
-    onError = () => undefined,
-  } = options;
+  const { notifyProvider, channelPrefix = "leasehold", heartbeatMs = 5_000, onError } = options;
   for (const method of providerMethods) {
     if (typeof notifyProvider?.[method] !== "function") {
       const source = "createNodeRedisNotifyProvider or createIoredisNotifyProvider";
@@ -50,15 +45,5 @@ export const checkOptions = (passed: RedisNotifyAdapterOptions): CheckedOptions 
     const range = `must be an integer from 10 to ${longestHeartbeatMs}`;
     throw new InvalidOptionError("heartbeatMs", range, heartbeatMs);
   }
-  if (typeof onError !== "function") {
-    throw new InvalidOptionError("onError", "must be a function", onError);
-  }
-  const report = (error: unknown): void => {
-    try {
-      onError(error);
-    } catch {
-      // There is nobody left to report it to.
-    }
-  };
-  return { notifyProvider, channelPrefix, heartbeatMs, onError: report };
+  return { notifyProvider, channelPrefix, heartbeatMs, onError: readOnError(onError) };
 };

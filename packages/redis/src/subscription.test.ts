@@ -160,7 +160,7 @@ for (const [name, open] of clients) {
       expect(looked).not.toHaveBeenCalled();
     });
 
-    it("rejects a hint at once while there is no broker", async () => {
+    it("rejects a notification at once while there is no broker", async () => {
       const own = await startRedis();
       onTestFinished(() => own.stop());
       const { adapter, errors } = await openAdapter(open(own.url));

@@ -62,6 +62,7 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     limited: columns.laterFlag("slots", false),
     blockerCount: columns.later("blocker_count", 0),
     openBlockers: columns.later("open_blockers", 0),
+    recurrence: columns.value("recurrence", null),
     queue: claim === null ? columns.value("queue") : claim.queue,
     status: claim === null ? columns.value("status") : "running",
     leaseToken: claim === null ? columns.later("lease_token", null) : claim.leaseToken,

@@ -3,7 +3,8 @@ import type { SqliteConnection } from "./connection/connection.ts";
 import { createJobTables } from "./migrations/0001-jobs.ts";
 import { addAttemptColumns } from "./migrations/0002-attempts.ts";
 import { indexBlockedJobs } from "./migrations/0003-blocked-jobs.ts";
-import { addFlow } from "./migrations/0004-flow.ts";
+import { addRecurringJobs } from "./migrations/0004-recurring-jobs.ts";
+import { addFlow } from "./migrations/0006-flow.ts";
 import { rollBackAfter } from "./connection/roll-back.ts";
 import type { Tables } from "./tables.ts";
 
@@ -30,7 +31,8 @@ const migrations: readonly Migration[] = [
   { version: 1, name: "jobs", statements: createJobTables },
   { version: 2, name: "attempts", statements: addAttemptColumns },
   { version: 3, name: "blocked-jobs", statements: indexBlockedJobs },
-  { version: 4, name: "flow", statements: addFlow },
+  { version: 4, name: "recurring-jobs", statements: addRecurringJobs },
+  { version: 6, name: "flow", statements: addFlow },
 ];
 
 export interface Migrations {

@@ -14,12 +14,13 @@ import { prepareGetBlockers } from "./operations/get-blockers.ts";
 import { createJobLookup } from "./operations/get-jobs.ts";
 import { prepareListBlockedJobs, prepareListJobs } from "./operations/list-jobs.ts";
 import { prepareListRecentlyFinished } from "./operations/list-recently-finished.ts";
-import { prepareLockJob } from "./operations/lock-job.ts";
+import { prepareLockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { prepareMeasureBacklog } from "./operations/measure-backlog.ts";
 import { prepareNextRunnableIn } from "./operations/next-runnable-in.ts";
 import { createPlainCompletions } from "./operations/plain-completions.ts";
 import { preparePruneSequences } from "./operations/prune-sequences.ts";
 import { prepareReapExpiredLeases } from "./operations/reap-expired-leases.ts";
+import { prepareRecurringJobs } from "./operations/recurring-jobs.ts";
 import { prepareRedriveJobs } from "./operations/redrive-jobs.ts";
 import { prepareRenewLeases } from "./operations/renew-leases.ts";
 import type { Operations } from "./operation.ts";
@@ -43,7 +44,7 @@ export const createOperations = (tables: Tables): Operations => {
     countAhead: prepareCountAhead(tables, runnable),
 
     renewLeases: prepareRenewLeases(tables, readLeases),
-    lockJob: prepareLockJob(readLeases),
+    lockHeldJobs: prepareLockHeldJobs(readLeases),
     // The open transaction is the only writer, so everything is locked already.
     lockSequence: (db, { sequenceId }) => lookup.getSequences(db, [sequenceId])[0],
     commitOutcomes: prepareCommitOutcomes(tables, dependants, deduplication, createPlainCompletions(tables)),
@@ -62,5 +63,6 @@ export const createOperations = (tables: Tables): Operations => {
     countJobs: prepareCountJobs(tables),
     measureBacklog: prepareMeasureBacklog(tables, runnable),
     listRecentlyFinished: prepareListRecentlyFinished(tables),
+    ...prepareRecurringJobs(tables),
   };
 };

@@ -41,7 +41,7 @@ CREATE TABLE "leasehold_job" (
   output TEXT,
   progress TEXT,
   last_error TEXT
-, last_failed_at INTEGER, max_attempts_given INTEGER);
+, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT);
 
 CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, priority DESC, scheduled_at)
   WHERE status = 'pending';
@@ -73,3 +73,20 @@ CREATE TABLE "leasehold_job_blocker" (
 CREATE INDEX "leasehold_job_blocker_sequence" ON "leasehold_job_blocker" (sequence_id);
 
 CREATE INDEX "leasehold_job_blocked" ON "leasehold_job" (queue, type_name) WHERE status = 'blocked';
+
+CREATE TABLE "leasehold_recurring_job" (
+  id TEXT NOT NULL PRIMARY KEY,
+  owner TEXT,
+  paused INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  next_nominal_at INTEGER,
+  fire_at INTEGER,
+  last_sequence_id TEXT,
+  zone_data TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  record TEXT NOT NULL,
+  definition TEXT NOT NULL
+);
+
+CREATE INDEX "leasehold_recurring_job_due" ON "leasehold_recurring_job" (fire_at) WHERE paused = 0;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   AdapterClosedError,
+  type Flow,
   InvalidOptionError,
   isolationLevels,
   type StateAdapter,
@@ -35,6 +36,7 @@ export interface SqliteStateAdapter<
   TJobId extends string = string,
 > extends StateAdapter<TContext & SqliteTransactionContext, TContext, TJobId> {
   readonly statistics: Statistics<TContext & SqliteTransactionContext>;
+  readonly flow: Flow<TContext & SqliteTransactionContext>;
   /** Brings the tables up to date. Safe to call again, and from several processes at once. */
   migrate(): Promise<MigrationStatus>;
   /** What `migrate` has done and would do, with its SQL. */
@@ -125,7 +127,7 @@ export async function createSqliteStateAdapter(
   };
 
   return {
-    capabilities: { savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
     idGenerator,
     migrate: async () => {
       assertUsable();
@@ -159,7 +161,7 @@ export async function createSqliteStateAdapter(
     countAhead: (call) => read("countAhead", call, operations.countAhead),
 
     renewLeases: (call) => write("renewLeases", call, operations.renewLeases),
-    lockJob: (call) => writeInTransaction("lockJob", call, operations.lockJob),
+    lockHeldJobs: (call) => writeInTransaction("lockHeldJobs", call, operations.lockHeldJobs),
     lockSequence: (call) => writeInTransaction("lockSequence", call, operations.lockSequence),
     commitOutcomes: (call) => write("commitOutcomes", call, operations.commitOutcomes),
     reapExpiredLeases: (call) => write("reapExpiredLeases", call, operations.reapExpiredLeases),
@@ -179,6 +181,17 @@ export async function createSqliteStateAdapter(
     statistics: {
       measureBacklog: (call) => read("measureBacklog", call, operations.measureBacklog),
       listRecentlyFinished: (call) => read("listRecentlyFinished", call, operations.listRecentlyFinished),
+    },
+
+    flow: {
+      getRecurring: (call) => read("getRecurring", call, operations.getRecurring),
+      listRecurring: (call) => read("listRecurring", call, operations.listRecurring),
+      nextRecurringIn: (call) => read("nextRecurringIn", call, operations.nextRecurringIn),
+      lockRecurring: (call) => writeInTransaction("lockRecurring", call, operations.lockRecurring),
+      lockDueRecurring: (call) => writeInTransaction("lockDueRecurring", call, operations.lockDueRecurring),
+      putRecurring: (call) => writeInTransaction("putRecurring", call, operations.putRecurring),
+      advanceRecurring: (call) => writeInTransaction("advanceRecurring", call, operations.advanceRecurring),
+      deleteRecurring: (call) => write("deleteRecurring", call, operations.deleteRecurring),
     },
 
     close: () => (closing ??= close()),

@@ -5,6 +5,7 @@ export interface Tables {
   readonly job: string;
   readonly blocker: string;
   readonly migration: string;
+  readonly recurring: string;
   readonly pendingIndex: string;
   readonly runningIndex: string;
   readonly failedIndex: string;
@@ -15,6 +16,7 @@ export interface Tables {
   readonly keyIndex: string;
   readonly liveKeyIndex: string;
   readonly blockerSequenceIndex: string;
+  readonly recurringDueIndex: string;
 }
 
 const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
@@ -37,6 +39,7 @@ export const nameTables = (prefix: string): Tables => {
     job: name("job"),
     blocker: name("job_blocker"),
     migration: name("migration"),
+    recurring: name("recurring_job"),
     pendingIndex: name("job_pending"),
     runningIndex: name("job_running"),
     failedIndex: name("job_failed"),
@@ -47,5 +50,6 @@ export const nameTables = (prefix: string): Tables => {
     keyIndex: name("job_key"),
     liveKeyIndex: name("job_live_key"),
     blockerSequenceIndex: name("job_blocker_sequence"),
+    recurringDueIndex: name("recurring_job_due"),
   };
 };

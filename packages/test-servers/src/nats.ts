@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findDebianProgram } from "./debian-package.ts";
 import { findFreePort } from "./free-port.ts";
+import { startRestartable } from "./restartable-server.ts";
 import { startServerProcess } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
 
 export interface NatsServer {
   readonly port: number;
@@ -26,9 +26,9 @@ export const startNats = async (): Promise<NatsServer> => {
   const port = await findFreePort();
   const args = ["--addr", "127.0.0.1", "--port", String(port), "--jetstream", "--store_dir", folder];
 
-  const start = (): Promise<ServerProcess> => startServerProcess({ command, args, port, cwd: folder });
-  let server = await start();
-  let stopped = false;
+  const server = await startRestartable(folder, () =>
+    startServerProcess({ command, args, port, cwd: folder }),
+  );
 
   return {
     port,
@@ -36,16 +36,9 @@ export const startNats = async (): Promise<NatsServer> => {
     get pid() {
       return server.pid;
     },
-    output: () => server.output(),
+    output: server.output,
     shutDown: (mode) => server.end(mode === "stop" ? "SIGTERM" : "SIGKILL"),
-    startAgain: async () => {
-      server = await start();
-    },
-    stop: async () => {
-      if (stopped) return;
-      stopped = true;
-      await server.end("SIGKILL");
-      await rm(folder, { recursive: true, force: true });
-    },
+    startAgain: server.startAgain,
+    stop: () => server.remove("SIGKILL"),
   };
 };

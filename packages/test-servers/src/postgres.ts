@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
-import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findFreePort } from "./free-port.ts";
 import { findPostgresPrograms } from "./postgres-programs.ts";
 import type { PostgresVersion } from "./postgres-programs.ts";
+import { startRestartable } from "./restartable-server.ts";
 import { startServerProcess, unprivilegedUser } from "./server-process.ts";
-import type { ServerProcess, ServerUser } from "./server-process.ts";
+import type { ServerUser } from "./server-process.ts";
 
 export interface PostgresServer {
   readonly version: PostgresVersion;
@@ -84,7 +85,7 @@ export const startPostgres = async ({
   );
   if (user) await chown(join(data, "postgresql.auto.conf"), user.uid, user.gid);
 
-  const start = (): Promise<ServerProcess> =>
+  const server = await startRestartable(folder, () =>
     startServerProcess({
       command: programs.postgres,
       args: ["-D", data],
@@ -92,9 +93,8 @@ export const startPostgres = async ({
       cwd: folder,
       user,
       readyMessage: /ready to accept connections/,
-    });
-  let server = await start();
-  let stopped = false;
+    }),
+  );
 
   return {
     version,
@@ -103,16 +103,9 @@ export const startPostgres = async ({
     get pid() {
       return server.pid;
     },
-    output: () => server.output(),
+    output: server.output,
     shutDown: (mode) => server.end(mode === "fast" ? "SIGINT" : "SIGQUIT"),
-    startAgain: async () => {
-      server = await start();
-    },
-    stop: async () => {
-      if (stopped) return;
-      stopped = true;
-      await server.end("SIGQUIT");
-      await rm(folder, { recursive: true, force: true });
-    },
+    startAgain: server.startAgain,
+    stop: () => server.remove("SIGQUIT"),
   };
 };

@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findDebianProgram } from "./debian-package.ts";
 import { findFreePort } from "./free-port.ts";
+import { startRestartable } from "./restartable-server.ts";
 import { startServerProcess } from "./server-process.ts";
-import type { ServerProcess } from "./server-process.ts";
 
 export interface RedisServer {
   readonly port: number;
@@ -39,9 +39,9 @@ export const startRedis = async ({ settings = {} }: RedisServerOptions = {}): Pr
   };
   const args = Object.entries(configuration).flatMap(([name, value]) => [`--${name}`, value]);
 
-  const start = (): Promise<ServerProcess> => startServerProcess({ command, args, port, cwd: folder });
-  let server = await start();
-  let stopped = false;
+  const server = await startRestartable(folder, () =>
+    startServerProcess({ command, args, port, cwd: folder }),
+  );
 
   return {
     port,
@@ -49,16 +49,9 @@ export const startRedis = async ({ settings = {} }: RedisServerOptions = {}): Pr
     get pid() {
       return server.pid;
     },
-    output: () => server.output(),
+    output: server.output,
     shutDown: (mode) => server.end(mode === "stop" ? "SIGTERM" : "SIGKILL"),
-    startAgain: async () => {
-      server = await start();
-    },
-    stop: async () => {
-      if (stopped) return;
-      stopped = true;
-      await server.end("SIGKILL");
-      await rm(folder, { recursive: true, force: true });
-    },
+    startAgain: server.startAgain,
+    stop: () => server.remove("SIGKILL"),
   };
 };

@@ -5,6 +5,7 @@ import { attempt, type Finding, type FindingStatus } from "../doctor/finding.ts"
 import { checkFailures, checkLeases, checkQueues, checkRetention } from "../doctor/jobs.ts";
 import { checkFlow } from "../doctor/flow.ts";
 import { checkMigrations } from "../doctor/migrations.ts";
+import { checkMongodb } from "../doctor/mongodb.ts";
 import { checkPostgres } from "../doctor/postgres.ts";
 import { checkSqlite } from "../doctor/sqlite.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
@@ -33,6 +34,7 @@ const examine = async (
   findings.push(...migrations);
   if (database?.kind === "postgres") findings.push(...(await checkPostgres(database, options)));
   if (database?.kind === "sqlite") findings.push(...(await checkSqlite(database, options)));
+  if (database?.kind === "mongodb") findings.push(...(await checkMongodb(database, store)));
   // Without tables there are no jobs to look at.
   if (migrations.some(({ status }) => status === "problem")) return findings;
   findings.push(

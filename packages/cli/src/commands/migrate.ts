@@ -27,7 +27,10 @@ export const migrate = async (context: CommandContext, { dryRun }: MigrateOption
     if (pending.length === 0) output.note(`Nothing to do: ${store.label} is up to date.`);
     else if (dryRun) {
       output.note(`${plural(pending.length, "migration")} would be applied to ${store.label}:`);
-      for (const { version, name, sql } of pending) output.print(`-- ${version} ${name}\n${sql}`);
+      const comment = store.database?.kind === "mongodb" ? "//" : "--";
+      for (const { version, name, sql } of pending) {
+        output.print(`${comment} ${version} ${name}\n${sql}`);
+      }
     } else {
       for (const { version, name } of steps) output.print(`${output.colours.green("✓")} ${version} ${name}`);
       output.note(`${store.label} is up to date.`);

@@ -11,11 +11,11 @@ export interface StoreAdapters {
 
 /** What `leasehold.config.ts` exports as its default. */
 export interface LeaseholdConfig {
-  /** `sqlite:./jobs.db` (from the folder of the config module), `postgres://…`, or a function that makes adapters. */
+  /** `sqlite:./jobs.db` (from the folder of the config module), `postgres://…`, `mongodb://…`, or a function that makes adapters. */
   readonly store?: string | (() => StoreAdapters | Promise<StoreAdapters>) | undefined;
   /** The PostgreSQL schema. Default: `leasehold`. */
   readonly schema?: string | undefined;
-  /** The prefix of SQLite tables. Default: `leasehold_`. */
+  /** The prefix of SQLite tables and MongoDB collections. Default: `leasehold_`. */
   readonly tablePrefix?: string | undefined;
   /** The prefix of PostgreSQL channels for notifications. Default: `leasehold`. */
   readonly channelPrefix?: string | undefined;

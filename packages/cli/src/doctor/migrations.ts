@@ -1,10 +1,14 @@
 import { plural } from "../output/amounts.ts";
-import type { Database, OpenedStore } from "../store/store.ts";
+import type { OpenedStore, SqlDatabase } from "../store/store.ts";
 import { type Finding, ok, problem } from "./finding.ts";
 
-export const checkMigrations = async ({ migrations }: OpenedStore): Promise<readonly Finding[]> => {
+export const checkMigrations = async ({ migrations, database }: OpenedStore): Promise<readonly Finding[]> => {
   if (migrations === undefined) return [];
   const { applied, pending } = await migrations.status();
+  // In MongoDB there is nothing to migrate but indexes, and they have a check of their own.
+  if (database?.kind === "mongodb" && applied.length > 0) {
+    return [ok("migrations", "The collections are there.")];
+  }
   return pending.length === 0
     ? [ok("migrations", `${plural(applied.length, "migration")} applied, none pending.`)]
     : [problem("migrations", `${plural(pending.length, "migration")} pending.`, "Run `leasehold migrate`.")];
@@ -20,7 +24,7 @@ const expectedIndexes = (sql: string): string[] =>
 
 /** `found` are the names there are, `broken` those among them that the database does not use. */
 export const checkIndexes = async (
-  database: Database,
+  database: SqlDatabase,
   found: readonly string[],
   broken: readonly string[] = [],
 ): Promise<readonly Finding[]> => {

@@ -1,4 +1,3 @@
-import { LeaseholdError } from "leasehold/adapter";
 import { CliError } from "../cli-error.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 
@@ -16,7 +15,7 @@ const unreachable: Advice = [
   "Check that the server runs, and that host and port in the address are right.",
 ];
 
-/** By the `code` that Leasehold, Node, PostgreSQL and SQLite give their errors. */
+/** By the `code` that Leasehold, Node, PostgreSQL and SQLite give their errors, or the name of one of MongoDB's. */
 const adviceByCode: Readonly<Record<string, Advice>> = {
   JobNotFound: [exitCodes.notFound, "Look for it with `leasehold list`."],
   InvalidOption: [exitCodes.usage, "See the command's --help."],
@@ -57,6 +56,15 @@ const adviceByCode: Readonly<Record<string, Advice>> = {
   "42P01": [exitCodes.store, "Run `leasehold migrate`."],
   "53300": [exitCodes.store, "The server has no free connections: try again, or raise max_connections."],
   "57P03": [exitCodes.store, "The server is starting up: try again."],
+  StandaloneServer: [exitCodes.store, "Make the server a replica set; one member is enough."],
+  MongoServerSelectionError: unreachable,
+  MongoNetworkError: unreachable,
+  MongoNetworkTimeoutError: unreachable,
+  AuthenticationFailed: [exitCodes.store, "User name, password or `authSource` is wrong."],
+  Unauthorized: [
+    exitCodes.store,
+    "Grant this user the role readWrite on the database, or connect as another.",
+  ],
   SQLITE_NOTADB: [exitCodes.store, "The file is not an SQLite database: check the path."],
   SQLITE_CANTOPEN: [exitCodes.store, "Check the path, and that you may write to its folder."],
   SQLITE_READONLY: [exitCodes.store, "You may not write to this file."],
@@ -72,6 +80,18 @@ const unwrap = (error: unknown): unknown =>
 /** pg has no code for this one. */
 const isConnectTimeout = (message: string): boolean => /timeout (expired|exceeded)/i.test(message);
 
+/** MongoDB's errors have numbers for codes. The server names them; the driver names its own by their class. */
+const mongoName = (error: unknown): unknown => {
+  const name = property(error, "name");
+  if (typeof name !== "string" || !name.startsWith("Mongo")) return undefined;
+  return property(error, "codeName") ?? name;
+};
+
+const codeOf = (error: unknown): string => {
+  const code = [property(error, "code"), mongoName(error)].find((value) => typeof value === "string");
+  return typeof code === "string" ? code : "Error";
+};
+
 /** Finds words, advice and an exit code for anything thrown. */
 export const describeError = (thrown: unknown): ErrorDescription => {
   const error = unwrap(thrown);
@@ -79,8 +99,7 @@ export const describeError = (thrown: unknown): ErrorDescription => {
   if (error instanceof CliError) {
     return { code: error.code, message, hint: error.hint, exitCode: error.exitCode };
   }
-  const ownCode = property(error, "code");
-  const code = typeof ownCode === "string" ? ownCode : error instanceof LeaseholdError ? error.code : "Error";
+  const code = codeOf(error);
   // SQLite has codes for details of codes, such as SQLITE_READONLY_DBMOVED.
   const family = /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code;
   const [exitCode, hint] = adviceByCode[family] ?? (isConnectTimeout(message) ? unreachable : []);

@@ -2,6 +2,7 @@ import { CliError } from "../cli-error.ts";
 import type { LeaseholdConfig } from "../config/config.ts";
 import { findConfig, type FoundConfig } from "../config/find-config.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { openMongodb } from "./open-mongodb.ts";
 import { openPostgres } from "./open-postgres.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import {
@@ -40,11 +41,11 @@ const chooseAddress = ({ cwd, env, store }: StoreSources, found: FoundConfig | u
     return { text: configured, source: found.path, folder: found.folder };
   }
   const fallback = env["DATABASE_URL"];
-  if (fallback !== undefined && /^postgres(ql)?:/i.test(fallback)) {
+  if (fallback !== undefined && /^(postgres(ql)?|mongodb(\+srv)?):/i.test(fallback)) {
     return { text: fallback, source: "DATABASE_URL", folder: cwd };
   }
   throw new CliError("StoreNotGiven", "No store was given.", {
-    hint: "Pass --store sqlite:./jobs.db or --store postgres://…, set LEASEHOLD_STORE, or write a leasehold.config.ts.",
+    hint: "Pass --store sqlite:./jobs.db, postgres://… or mongodb://…, set LEASEHOLD_STORE, or write a leasehold.config.ts.",
   });
 };
 
@@ -120,7 +121,12 @@ const openAddress = (
 ): Promise<StoreConnection> => {
   if ("open" in address) return openAdapters(address.open, address.path);
   const parsed = parseStoreAddress(address.text, address.source);
-  return parsed.kind === "sqlite"
-    ? openSqlite({ ...options, file: parsed.file, folder: address.folder, tablePrefix })
-    : openPostgres({ ...options, url: parsed.url, schema, channelPrefix });
+  switch (parsed.kind) {
+    case "sqlite":
+      return openSqlite({ ...options, file: parsed.file, folder: address.folder, tablePrefix });
+    case "mongodb":
+      return openMongodb({ ...options, ...parsed, collectionPrefix: tablePrefix });
+    case "postgres":
+      return openPostgres({ ...options, url: parsed.url, schema, channelPrefix });
+  }
 };

@@ -31,6 +31,30 @@ describe("store addresses", () => {
   });
 });
 
+describe("addresses of MongoDB", () => {
+  it.each([
+    ["mongodb://h/d", "mongodb://h/d"],
+    ["mongodb://ada:secret@h1:1,h2:2/d?replicaSet=rs0", "mongodb://ada@h1:1,h2:2/d"],
+    ["mongodb://ada:se%40cr%2Fet@h/d", "mongodb://ada@h/d"],
+    ["mongodb+srv://ada:secret@cluster.example.net/d", "mongodb+srv://ada@cluster.example.net/d"],
+  ])("reads %s", (url, label) => {
+    expect(parseStoreAddress(url, "--store")).toEqual({ kind: "mongodb", url, label });
+  });
+
+  it.each([
+    "mongodb://h",
+    "mongodb://h/",
+    "mongodb://ada:se/cret@h/d",
+    "mongodb://ada:se@cret@h/d",
+    "mongodb://ada:se?cret@h/d",
+    "mongodb://ada:se#cret@h/d",
+    "mongodb:h/d",
+  ])("refuses %s, and repeats nothing of it", (wrong) => {
+    expect(() => parseStoreAddress(wrong, "x")).toThrow(CliError);
+    expect(() => parseStoreAddress(wrong, "x")).not.toThrow(/cret/);
+  });
+});
+
 describe("labels", () => {
   it.each([
     ["postgres://ada:secret@host:5433/db?sslmode=off", "postgres://ada@host:5433/db"],

@@ -2,7 +2,8 @@ import { CliError } from "../cli-error.ts";
 
 export type StoreAddress =
   | { readonly kind: "sqlite"; readonly file: string }
-  | { readonly kind: "postgres"; readonly url: string };
+  | { readonly kind: "postgres"; readonly url: string }
+  | { readonly kind: "mongodb"; readonly url: string; readonly label: string };
 
 /** As it may be printed: who, where and which database, and nothing that was not understood. */
 export const labelOf = (url: string): string => {
@@ -26,8 +27,26 @@ const hasMisplacedAt = ({ username, pathname, searchParams, hash }: URL): boolea
       ([name, value]) => !postgresParameters.test(name) && `${name}${value}`.includes("@"),
     ));
 
+/** It may name several hosts, which a URL cannot. An "@" that is not escaped fits nowhere else. */
+const mongoAddress =
+  /^mongodb(?<srv>\+srv)?:\/\/(?:(?<user>[^:@/?#]*)(?::[^:@/?#]*)?@)?(?<hosts>[^@/?#]+)\/(?<database>[^@/?#]+)(?:\?[^#]*)?$/i;
+
+const parseMongoAddress = (text: string, source: string): StoreAddress => {
+  const { srv = "", user, hosts, database } = mongoAddress.exec(text)?.groups ?? {};
+  if (hosts === undefined || database === undefined) {
+    throw new CliError("InvalidStore", `The address in ${source} is not one of a MongoDB database.`, {
+      hint: `Write it as mongodb://user:password@host:27017/database?replicaSet=name, ${special}.`,
+    });
+  }
+  return {
+    kind: "mongodb",
+    url: text,
+    label: `mongodb${srv}://${user === undefined ? "" : `${user}@`}${hosts}/${database}`,
+  };
+};
+
 /**
- * Reads `sqlite:./jobs.db` or `postgres://…`. `source` says where the text came from. What is not understood is never
+ * Reads `sqlite:./jobs.db`, `postgres://…` or `mongodb://…`. `source` says where the text came from. What is not understood is never
  * repeated in an error: nobody knows which part of it is the password.
  */
 export const parseStoreAddress = (text: string, source: string): StoreAddress => {
@@ -39,9 +58,10 @@ export const parseStoreAddress = (text: string, source: string): StoreAddress =>
     }
     return { kind: "postgres", url: text };
   }
+  if (/^mongodb(\+srv)?:\/\//i.test(text)) return parseMongoAddress(text, source);
   const file = /^sqlite:(?:\/\/(?=[/.]))?(.+)$/is.exec(text)?.[1];
   if (file !== undefined) return { kind: "sqlite", file };
   throw new CliError("InvalidStore", `The address in ${source} is not one of a store this command knows.`, {
-    hint: "Use sqlite:./jobs.db or postgres://user@host/database. For any other store, export its adapter from leasehold.config.ts.",
+    hint: "Use sqlite:./jobs.db, postgres://user@host/database or mongodb://user@host/database. For any other store, export its adapter from leasehold.config.ts.",
   });
 };

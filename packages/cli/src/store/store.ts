@@ -42,7 +42,17 @@ export type Database =
       query(sql: string): Promise<readonly Row[]>;
       wholeSchema(): Promise<string>;
       estimateJobs(limit: number): Promise<number>;
+    }
+  | {
+      readonly kind: "mongodb";
+      /** Runs a command on the database, or on the server. */
+      command(command: Row): Promise<Row>;
+      adminCommand(command: Row): Promise<Row>;
+      estimateJobs(limit: number): Promise<number>;
     };
+
+/** One whose tables are made by SQL. */
+export type SqlDatabase = Extract<Database, { wholeSchema(): Promise<string> }>;
 
 export interface OpenedStore {
   /** For people, without passwords. */

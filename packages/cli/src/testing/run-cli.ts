@@ -12,6 +12,8 @@ const linked: Readonly<Record<string, string>> = {
   "@leasehold/cli": "cli",
   "@leasehold/sqlite": "sqlite",
   "@leasehold/postgres": "postgres",
+  "@leasehold/mongodb": "mongodb",
+  mongodb: "../node_modules/mongodb",
   pg: "../node_modules/pg",
 };
 

@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import { startMongoTestServer } from "@leasehold/mongodb-test-server";
 import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
 import { startPostgres } from "@leasehold/test-servers";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
+import { MongoClient } from "mongodb";
 import pg from "pg";
 import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
 import { createFolder, type Folder } from "./run-cli.ts";
@@ -16,12 +19,12 @@ export interface TestStore {
   /** Runs the command and reads what it printed as JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests say what they expect of it
   json(...args: string[]): Promise<{ code: number | null; value: any }>;
-  /** Asks the database itself: in PostgreSQL's words, or else in SQLite's. */
-  sql(postgres: string, sqlite?: string): Promise<readonly Record<string, unknown>[]>;
+  /** As if somebody had thought it superfluous. */
+  dropIndex(): Promise<void>;
   close(): Promise<void>;
 }
 
-export type StoreKind = "sqlite" | "postgres";
+export type StoreKind = "sqlite" | "postgres" | "mongodb";
 
 let server: ReturnType<typeof startPostgres> | undefined;
 
@@ -35,9 +38,24 @@ export const stopPostgres = async (): Promise<void> => {
   server = undefined;
 };
 
+let mongoServer: ReturnType<typeof startMongoTestServer> | undefined;
+
+/** The address of a database on the replica set of `LEASEHOLD_MONGODB_URI`, or on the test server. */
+export const mongodbUrl = async (database: string): Promise<string> => {
+  const given = process.env["LEASEHOLD_MONGODB_URI"];
+  const uri = given ?? (await (mongoServer ??= startMongoTestServer())).uri;
+  // It may name several hosts, so it is no URL.
+  return uri.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)\/?[^?]*/, `$1/${database}`);
+};
+
+export const stopMongodb = async (): Promise<void> => {
+  await (await mongoServer)?.stop();
+  mongoServer = undefined;
+};
+
 interface OpenedAdapter {
   readonly stateAdapter: AnyStateAdapter;
-  readonly sql: TestStore["sql"];
+  readonly dropIndex: TestStore["dropIndex"];
   end(): Promise<void>;
 }
 
@@ -45,13 +63,12 @@ const openSqlite = async (folder: Folder): Promise<OpenedAdapter> => {
   const stateAdapter = await createSqliteStateAdapter({ file: `${folder.path}/jobs.db` });
   return {
     stateAdapter,
-    sql: (postgres, sqlite = postgres) =>
+    dropIndex: () =>
       stateAdapter.provideContext(async ({ client }) => {
-        if (!sqlite.startsWith("SELECT")) {
-          client.exec(sqlite);
-          return [];
-        }
-        return client.prepare(sqlite).all() as Record<string, unknown>[];
+        const [row] = client
+          .prepare("SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE '%failed%'")
+          .all();
+        client.exec(`DROP INDEX ${(row as { name: string }).name}`);
       }),
     end: () => stateAdapter.close(),
   };
@@ -62,25 +79,52 @@ const openPostgres = async (schema: string): Promise<OpenedAdapter> => {
   const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
   return {
     stateAdapter,
-    sql: async (text) => (await pool.query(text)).rows as Record<string, unknown>[],
+    dropIndex: async () => {
+      await pool.query("DROP INDEX job_failed");
+    },
     end: () => pool.end(),
+  };
+};
+
+const openMongodb = async (url: string): Promise<OpenedAdapter> => {
+  const client = new MongoClient(url);
+  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+  return {
+    stateAdapter,
+    dropIndex: async () => {
+      await client.db().collection("leasehold_jobs").dropIndex("status");
+    },
+    end: async () => {
+      await client.db().dropDatabase();
+      await client.close();
+    },
   };
 };
 
 /** A migrated store of this kind that nobody else uses, seen from the command and from the test itself. */
 export const openTestStore = async (kind: StoreKind): Promise<TestStore> => {
   const schema = `test_${randomBytes(6).toString("hex")}`;
-  const address = kind === "sqlite" ? "sqlite:./jobs.db" : await postgresUrl();
+  const addresses = {
+    sqlite: async () => "sqlite:./jobs.db",
+    postgres: postgresUrl,
+    mongodb: () => mongodbUrl(schema),
+  };
+  const address = await addresses[kind]();
   const folder = createFolder({ LEASEHOLD_STORE: address });
   if (kind === "postgres") {
     folder.write("leasehold.config.mjs", `export default { schema: ${JSON.stringify(schema)} };`);
   }
-  const { stateAdapter, sql, end } = await (kind === "sqlite" ? openSqlite(folder) : openPostgres(schema));
+  const open = {
+    sqlite: () => openSqlite(folder),
+    postgres: () => openPostgres(schema),
+    mongodb: () => openMongodb(address),
+  };
+  const { stateAdapter, dropIndex, end } = await open[kind]();
   const jobTypes = defineUnionJobTypes<AnyDefinitions>();
   return {
     folder,
     stateAdapter,
-    sql,
+    dropIndex,
     leasehold: (await createLeasehold({ stateAdapter, jobTypes })) as AnyLeasehold,
     json: async (...args) => {
       const { code, stdout, stderr } = await folder.run(...args, "--json");

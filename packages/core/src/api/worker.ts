@@ -1,6 +1,7 @@
 import type { JobTypeName } from "../model/job-type-markers.ts";
 import type { JobTypeNames } from "../model/job-type-navigation.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { BatchMiddleware, ImplementJobTypeBatchOptions } from "./batches.ts";
 import type { Middleware, JobHandler } from "./process.ts";
 
 /** The argument of `createWorker`. */
@@ -9,17 +10,10 @@ export interface WorkerDefinitionOptions {
   readonly retry?: RetryPolicy | undefined;
 }
 
-/** The argument of `implementJobType`. */
-export interface ImplementJobTypeOptions<
-  TDefs,
-  TTxContext,
-  TJobId extends string,
-  TTypeName extends JobTypeName<TDefs>,
-> {
+/** What the handler of a job type can be given beside its function. */
+export interface HandlerOptionsOfType<TTypeName> {
   /** The job type to handle. */
   readonly typeName: TTypeName;
-  /** The handler: runs one attempt of a job. */
-  readonly process: JobHandler<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
   /** When a failed attempt is tried again. Overrides the policy of the job type. */
   readonly retry?: RetryPolicy | undefined;
   /** How often a job may run in all. Overrides the job type; a start overrides it; a worker may cap it. */
@@ -28,14 +22,33 @@ export interface ImplementJobTypeOptions<
   readonly timeoutMs?: number | undefined;
 }
 
+/** The argument of `implementJobType`. */
+export interface ImplementJobTypeOptions<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> extends HandlerOptionsOfType<TTypeName> {
+  /** The handler: runs one attempt of a job. */
+  readonly process: JobHandler<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
+}
+
 /** A worker that is being defined. It can be started any number of times. */
 export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
-  /** Wraps every handler of this worker. The middleware added first is the outermost. */
+  /** Wraps every handler of this worker that gets one job. The middleware added first is the outermost. */
   use(middleware: Middleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Wraps every batch handler of this worker. Required beside `use`, so that nothing is left out unnoticed. */
+  useForBatches(middleware: BatchMiddleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
   /** Adds a handler. A worker only claims jobs of types it has a handler for. */
   implementJobType<TTypeName extends JobTypeNames<TDefs>["all"]>(
     options: ImplementJobTypeOptions<TDefs, TTxContext, TJobId, TTypeName>,
+  ): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Adds a handler that gets many jobs in one call. Each keeps its own lease, attempt and outcome. */
+  implementJobTypeBatch<TTypeName extends JobTypeNames<TDefs>["all"]>(
+    options: ImplementJobTypeBatchOptions<TDefs, TTxContext, TJobId, TTypeName>,
   ): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
   /** Starts a worker: it claims and runs jobs until `stop`, or until `close` of the Leasehold. */
@@ -44,7 +57,7 @@ export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
 
 /** How a worker serves one queue. */
 export interface QueueOptions {
-  /** How many jobs of this queue may run at once. Default: the worker's `concurrency`. */
+  /** How many calls of handlers may run at once for this queue. Default: the worker's `concurrency`. */
   readonly concurrency?: number | undefined;
   /** Claims jobs of every type; those without a handler fail with `no_handler`. Default: false. */
   readonly claimAllTypes?: boolean | undefined;
@@ -54,7 +67,7 @@ export interface QueueOptions {
 export interface WorkerStartOptions {
   /** The name of the worker in `leasedBy`, logs and metrics. Default: `worker-` and eight random characters. */
   readonly workerId?: string | undefined;
-  /** How many jobs may run at once, over all queues. Default: 10. */
+  /** How many calls of handlers may run at once, over all queues. A call is for one job, or for a batch. Default: 10. */
   readonly concurrency?: number | undefined;
   /** The queues to serve, each with its own limit. Default: `"default"` and the queues of the implemented types. */
   readonly queues?: Readonly<Record<string, number | QueueOptions>> | undefined;

@@ -16,7 +16,7 @@ export interface BrokerConnections {
 /** A broker that the tests may kill. */
 export interface BrokerFixture {
   connect(count: number): Promise<BrokerConnections>;
-  /** Kills the broker without a farewell. */
+  /** Kills the broker, without a shutdown. */
   kill(): Promise<void>;
   startAgain(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { ConformanceRunner } from "./runner.ts";
 import { defineScenarios, type Scenario } from "./scenario.ts";
 import type { ScenarioFixture } from "./scenario-fixture.ts";
+import { describeBatches } from "./scenarios/batches.ts";
 import { describeBlockerCycles } from "./scenarios/blocker-cycles.ts";
 import { describeBlockerFailure } from "./scenarios/blocker-failure.ts";
 import { describeBlockers } from "./scenarios/blockers.ts";
@@ -60,6 +61,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   cancellation: describeCancellation,
   timeouts: describeTimeouts,
   "prepare and complete": describePrepareAndComplete,
+  "batch handlers": describeBatches,
   "a forgotten await": describeForgottenAwaits,
   "transactions that the store rolls back": describeRolledBackTransactions,
   transactions: describeTransactions,

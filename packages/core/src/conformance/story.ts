@@ -62,7 +62,7 @@ export interface Story<TDefs> extends StoryApp<TDefs> {
 /** The same job types, with a queue of their own where they name none. */
 const inQueue = <TDefs>(types: JobTypes<TDefs>, queue: string): JobTypes<TDefs> => {
   const find = (name: string): RuntimeJobType | undefined => {
-    const settings = types.definitions.get(name) ?? (types.isOpen ? {} : undefined);
+    const settings = types.definitions.get(name) ?? (types.acceptsAnyName ? {} : undefined);
     return settings && { ...settings, queue: settings.queue ?? queue };
   };
   return { ...types, definitions: Object.assign(new Map(types.definitions), { get: find }) };

@@ -1,4 +1,5 @@
 import type { FailureReason, JobStatus } from "../model/job.ts";
+import type { TickResult } from "../model/recurrence/tick-record.ts";
 
 /** Identifies a job in events. Primitive on purpose: observers must not depend on the model. */
 export interface JobEventData {
@@ -78,6 +79,19 @@ export interface LeaseholdEvents {
   jobAttemptGivenBack: AttemptEventData & { readonly error: unknown; readonly retryInMs: number };
   /** A handler failed after its `complete` had committed: the job stays completed. */
   jobAttemptErrorAfterCompletion: AttemptEventData & { readonly error: unknown };
+
+  /** What became of a time of a recurring job. `count` is more than 1 only for times that were dropped together. */
+  recurringJobTicked: {
+    readonly recurringJobId: string;
+    readonly typeName: string;
+    readonly queue: string;
+    readonly result: TickResult;
+    readonly nominalAt: number;
+    readonly count: number;
+    readonly sequenceId: string | null;
+    readonly triggered: boolean;
+    readonly latenessMs: number;
+  };
 
   jobDuration: JobEventData & { readonly durationMs: number };
   jobSequenceDuration: JobEventData & { readonly durationMs: number };

@@ -1,6 +1,8 @@
+import type { RecurringJobs } from "./flow/recurring-jobs.ts";
 import type { FlowRules } from "./flow/rules.ts";
 
+export type * from "./flow/recurring-jobs.ts";
 export type * from "./flow/rules.ts";
 
-/** How jobs flow: when they run, beside which others, and what becomes of those that wait. */
-export type Flow<TTxContext> = FlowRules<TTxContext>;
+/** The optional part for what decides when jobs come into being and when they may run, beyond a single start. */
+export interface Flow<TTxContext> extends FlowRules<TTxContext>, RecurringJobs<TTxContext> {}

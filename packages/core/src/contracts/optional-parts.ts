@@ -29,6 +29,14 @@ export const partMethods: {
     resumeGroup: true,
     explainHold: true,
     checkFlow: true,
+    getRecurring: true,
+    listRecurring: true,
+    nextRecurringIn: true,
+    lockRecurring: true,
+    lockDueRecurring: true,
+    putRecurring: true,
+    advanceRecurring: true,
+    deleteRecurring: true,
   },
 };
 

@@ -26,6 +26,11 @@ export type * from "./statistics.ts";
 
 /** What one store can do and another cannot, beside the optional parts. Core asks here instead of trying. */
 export interface StateAdapterCapabilities {
+  /**
+   * What happens to a transaction that wants to change what another one has changed: it waits until that one has ended, or
+   * is rolled back at once (`isRolledBackForOthers`). With `abort`, core also runs the transactions of users again.
+   */
+  readonly conflicts: "wait" | "abort";
   /** The levels that `runInTransaction` can be asked for. A store may give more than was asked for, never less. */
   readonly isolationLevels: readonly IsolationLevel[];
   /** Whether a nested `runInTransaction` that fails is undone alone, or takes the outer one with it. */

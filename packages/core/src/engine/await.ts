@@ -16,6 +16,7 @@ import {
 } from "../model/option-checks.ts";
 import { restoreError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
+import { requireTypeName } from "./require-type-name.ts";
 import { viewFields } from "./view.ts";
 
 const defaultPollIntervalMs = 100;
@@ -99,19 +100,13 @@ const readFinished = async (
 ): Promise<StateSequence | undefined> => {
   const [sequence] = await engine.store.getSequences({ sequenceIds: [id] });
   if (!sequence) throw new JobNotFoundError(id, "job sequence");
-  if (sequence.first.typeName !== typeName) {
-    throw new InvalidOptionError(
-      "typeName",
-      `must be "${sequence.first.typeName}" for this sequence`,
-      typeName,
-    );
-  }
+  requireTypeName(typeName, sequence.first.typeName, "sequence");
   const { current } = sequence;
   if (current.status === "failed") throw await describeFailure(engine, current);
   return current.status === "completed" ? sequence : undefined;
 };
 
-// A chain of blockers can be long; the first few failures tell the story.
+// A chain of blockers can be long; the first few failures are enough to find the reason.
 const longestStory = 10;
 
 /** The failure with its cause: the error of the job itself, or the failure of the sequence it waited for. */

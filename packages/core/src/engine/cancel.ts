@@ -1,6 +1,8 @@
 import type { CancelledJobSequence } from "../api/operations.ts";
+import type { CancelResult } from "../contracts/state-adapter.ts";
 import { requireArray, requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
 import { toStoredErrorText } from "../model/stored-error.ts";
+import type { AfterCommit } from "./after-commit.ts";
 import type { Engine } from "./engine.ts";
 import { jobEventData } from "./observe.ts";
 import { announceCascade, announceFailure } from "./announce-outcome.ts";
@@ -22,19 +24,31 @@ export const cancelJobSequences = async (
     options["reason"] === undefined
       ? "The job was cancelled."
       : requireName(options["reason"], "reason", { maxLength: 2_000 });
-  const error = toStoredErrorText(new JobCancelled(reason));
 
   return announceAfter(engine, "cancelJobSequences", ctx, async (afterCommit) => {
-    const results = await engine.store.cancelSequences({ ctx, sequenceIds, error });
-    for (const { job, changed, wasRunning, cascaded } of results) {
-      if (!changed || !job) continue;
-      if (wasRunning) afterCommit.notify("ownershipLost", job.id);
-      afterCommit.observe("jobCancelled", () => jobEventData(job));
-      announceFailure(afterCommit, job, "cancelled", error);
-      announceCascade(afterCommit, job, cascaded);
-    }
+    const results = await cancelInTransaction(engine, ctx, afterCommit, sequenceIds, reason);
     return results.map(({ sequenceId, kind }) => ({ id: sequenceId, outcome: kind }));
   });
+};
+
+/** Cancels in the caller's transaction, or without one, and leaves to `afterCommit` what others should hear. */
+export const cancelInTransaction = async (
+  engine: Engine,
+  ctx: object | undefined,
+  afterCommit: AfterCommit,
+  sequenceIds: readonly string[],
+  reason: string,
+): Promise<CancelResult[]> => {
+  const error = toStoredErrorText(new JobCancelled(reason));
+  const results = await engine.store.cancelSequences({ ctx, sequenceIds, error });
+  for (const { job, changed, wasRunning, cascaded } of results) {
+    if (!changed || !job) continue;
+    if (wasRunning) afterCommit.notify("ownershipLost", job.id);
+    afterCommit.observe("jobCancelled", () => jobEventData(job));
+    announceFailure(afterCommit, job, "cancelled", error);
+    announceCascade(afterCommit, job, cascaded);
+  }
+  return results;
 };
 
 class JobCancelled extends Error {

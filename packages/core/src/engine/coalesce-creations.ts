@@ -37,7 +37,7 @@ export const coalesceCreations = (store: StateStore, clock: Clock): StateStore =
       created = await store.createJobs({ jobs });
     } catch (error) {
       if (store.isTransientError(error)) for (const { reject } of creations) reject(error);
-      // Nothing was stored, because of something that is true of one of them. Which one shows when each goes alone.
+      // Nothing was stored, because one of them was refused. Sent one by one, only that one fails.
       else await Promise.all(creations.map(sendAlone));
       return;
     }

@@ -1,5 +1,4 @@
 import {
-  InvalidOptionError,
   JobAlreadyCompletedError,
   JobAlreadyFailedError,
   JobNotFoundError,
@@ -9,6 +8,7 @@ import type { StateJob, StateSequence } from "../model/job.ts";
 import { requireFunction, requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
 import { completeInTransaction, type CompletionCallback } from "./complete.ts";
 import type { Engine } from "./engine.ts";
+import { requireTypeName } from "./require-type-name.ts";
 import { runAtomically, resolveTransaction } from "./transaction.ts";
 import { type JobView, viewFields, viewJobs } from "./view.ts";
 
@@ -28,13 +28,7 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
   return runAtomically(engine, "completeJobSequence", ctx, async (inner, afterCommit) => {
     const sequence = await engine.store.lockSequence({ ctx: inner, sequenceId: id });
     if (!sequence) throw new JobNotFoundError(id, "job sequence");
-    if (sequence.first.typeName !== typeName) {
-      throw new InvalidOptionError(
-        "typeName",
-        `must be "${sequence.first.typeName}" for this sequence`,
-        typeName,
-      );
-    }
+    requireTypeName(typeName, sequence.first.typeName, "sequence");
     let current: StateJob | null = sequence.current;
 
     const completeCurrent = async (passedJob: unknown, completion: unknown): Promise<JobView> => {

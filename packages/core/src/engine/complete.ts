@@ -109,6 +109,16 @@ export const completeInTransaction = async (
   return { outcome, continuation: continuation?.continuation ?? null };
 };
 
+/** The options of `continueWith`, for a job of this type. */
+export const readContinuation = (engine: Engine, typeName: string, passed: unknown): JobRequest => {
+  const request = requireOptions(passed, "continueWith", continuationOptions) as JobRequest;
+  const allowed = engine.jobTypes.get(typeName).continuesTo;
+  if (allowed && !allowed.includes(request.typeName as string)) {
+    throw new InvalidOptionError("typeName", `must be a continuation of "${typeName}"`, request.typeName);
+  }
+  return request;
+};
+
 const createContinuation = async (
   engine: Engine,
   ctx: object,
@@ -116,11 +126,7 @@ const createContinuation = async (
   job: StateJob,
   passed: unknown,
 ): Promise<Continuation> => {
-  const request = requireOptions(passed, "continueWith", continuationOptions) as JobRequest;
-  const allowed = engine.jobTypes.get(job.typeName).continuesTo;
-  if (allowed && !allowed.includes(request.typeName as string)) {
-    throw new InvalidOptionError("typeName", `must be a continuation of "${job.typeName}"`, request.typeName);
-  }
+  const request = readContinuation(engine, job.typeName, passed);
   const built = await buildNewJob(engine, request, job);
   const create = async ([next]: readonly NewJob[]): Promise<CreatedStateJob[]> => {
     if (request.startBlockers !== undefined)

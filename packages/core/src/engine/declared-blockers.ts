@@ -12,8 +12,8 @@ export const rememberTypes = (
 };
 
 /**
- * Holds `startBlockers` to what the job type declares: so many sequences, of these types, in this order. A type that
- * exists for the compiler only declares nothing at run time.
+ * Checks that `startBlockers` returned what the job type declares: as many sequences, of these types, in this order. A
+ * type that exists for the compiler only declares nothing at run time.
  */
 export const requireDeclaredBlockers = async (
   engine: Engine,
@@ -37,7 +37,7 @@ export const requireDeclaredBlockers = async (
   const otherTypes = new Map(others.map((id, index) => [id, found[index]?.first.typeName]));
   for (const [index, id] of sequenceIds.entries()) {
     const actual = startedTypes.get(id) ?? otherTypes.get(id);
-    // One that does not exist is for the store to refuse.
+    // The store refuses one that does not exist.
     if (actual === undefined || actual === declared[index]) continue;
     throw new InvalidOptionError(
       `startBlockers[${index}]`,

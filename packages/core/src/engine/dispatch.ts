@@ -13,6 +13,7 @@ import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "..
 import type { StateJob } from "../model/job.ts";
 import { recogniseLostAnswer } from "./lost-answers.ts";
 import type { Observe } from "./observe.ts";
+import { repeatWhenRolledBack } from "./repeat-when-rolled-back.ts";
 import { runTransactionWithDeadlines } from "./transaction-deadlines.ts";
 
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
@@ -49,7 +50,7 @@ const storeCalls = [
   "claimJobs",
   "nextRunnableIn",
   "renewLeases",
-  "lockJob",
+  "lockHeldJobs",
   "lockSequence",
   "commitOutcomes",
   "reapExpiredLeases",
@@ -84,6 +85,9 @@ export const createDispatch = ({
   const isWorthRepeating = (error: unknown): boolean =>
     error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
+  const isRolledBackForOthers = (error: unknown): boolean =>
+    answerSafely(() => adapter.isRolledBackForOthers(error));
+
   const backOff = (attempt: number): Promise<void> => {
     const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
     return sleep(clock, longest * (0.5 + random() / 2));
@@ -101,14 +105,17 @@ export const createDispatch = ({
     args: CallArguments | undefined,
     made: Try,
   ): Promise<unknown> =>
-    adapter.runInTransaction(async (ctx) => {
-      // The deadline is for the call, too: a transaction that stays open holds up others.
-      const answer = await answerOf(method, invoke(owner, method, { ...args, ctx }));
-      // Nobody waits any more: let it roll back instead of committing unseen.
-      if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
-      made.answer = answer;
-      return answer;
-    });
+    repeatWhenRolledBack(runtime, isRolledBackForOthers, () =>
+      adapter.runInTransaction(async (ctx) => {
+        made.answer = undefined;
+        // The deadline is for the call, too: a transaction that stays open holds up others.
+        const answer = await answerOf(method, invoke(owner, method, { ...args, ctx }));
+        // Nobody waits any more: let it roll back instead of committing unseen.
+        if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
+        made.answer = answer;
+        return answer;
+      }),
+    );
 
   /** `owner` is the adapter, or the part of it that has the method. */
   const call = async (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
@@ -129,12 +136,12 @@ export const createDispatch = ({
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
           return await matchRetriedCreate(args?.["jobs"] as readonly NewJob[], error);
         }
-        const passing = isWorthRepeating(error);
-        // What the contract has adapters throw is an answer, not a fault.
-        if (passing || !(error instanceof LeaseholdError)) {
+        const isTransient = isWorthRepeating(error);
+        // An error that the contract defines is an answer, not a fault.
+        if (isTransient || !(error instanceof LeaseholdError)) {
           observe("stateAdapterError", () => ({ operation: method, error }));
         }
-        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !passing) throw error;
+        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !isTransient) throw error;
         await backOff(attempt);
       }
     }
@@ -165,9 +172,9 @@ export const createDispatch = ({
   };
 
   /**
-   * A creation whose answer was lost finds its own jobs on the second try. They are ours if they say the same; a job of
-   * somebody else's that merely has the id does not. The first try was applied as a whole, so what it has not stored it
-   * found to be duplicates, and asking for those alone gives the answer that was lost.
+   * A creation whose answer was lost finds its own jobs on the second try. They are ours if type, sequence and input are the
+   * same; another job that only has the same id differs. The first try was applied as a whole, so what it did not store were
+   * duplicates: asking for those alone gives the answer that was lost.
    */
   const matchRetriedCreate = async (
     jobs: readonly NewJob[],
@@ -209,12 +216,12 @@ export const createDispatch = ({
     runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
     isTransientError: (error) => answerSafely(() => isWorthRepeating(error)),
-    isRolledBackForOthers: (error) => answerSafely(() => adapter.isRolledBackForOthers(error)),
+    isRolledBackForOthers,
     close: () => adapter.close(),
   };
 };
 
-/** About whatever user code may throw: what throws in its turn when it is looked at is nothing that is asked for. */
+/** User code may throw anything, even a value that throws when it is inspected. Of that the answer is no. */
 const answerSafely = (question: () => boolean): boolean => {
   try {
     return question();

@@ -16,8 +16,8 @@ type DistributiveOmit<T, TKey extends PropertyKey> = T extends unknown ? Omit<T,
 const when = (ms: number | null): string => (ms === null ? "an unknown time" : new Date(ms).toISOString());
 
 /**
- * Answers "why is this job not running?" The id of a sequence is that of its first job, and whoever asks with it means the
- * sequence: once that has gone on, the answer is about the job it has come to.
+ * Answers "why is this job not running?" The id of a sequence is that of its first job. So when the first job has been
+ * continued, the answer is about the current job of the sequence.
  */
 export const explainJob = async (engine: Engine, passed: unknown): Promise<JobExplanation> => {
   const options = requirePlainObject(passed, "options");

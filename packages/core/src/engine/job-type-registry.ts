@@ -21,7 +21,7 @@ const noSettings: RuntimeJobType = {};
 export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry => {
   // Read once, here: whatever could throw at being read has then done so.
   const definitions = readProperty(jobTypes, "definitions");
-  const isOpen = readProperty(jobTypes, "isOpen") === true;
+  const acceptsAnyName = readProperty(jobTypes, "acceptsAnyName") === true;
   if (!isInstance(definitions, Map)) {
     throw new InvalidOptionError(
       "jobTypes",
@@ -34,7 +34,7 @@ export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry =>
     get: (typeName) => {
       const type = (definitions as AnyJobTypes["definitions"]).get(typeName);
       if (type) return type;
-      if (isOpen) return noSettings;
+      if (acceptsAnyName) return noSettings;
       throw new UnknownJobTypeError(typeName);
     },
   };
@@ -51,7 +51,7 @@ const pathText = (
 /** The schema is somebody else's: what it calls a message may be anything. */
 const asText = (message: unknown): string => String(message);
 
-// Enough to mend any input by; a schema gone wrong may offer millions.
+// Enough to correct any input. A faulty schema may report millions.
 const mostIssues = 1_000;
 const longestIssue = 10_000;
 

@@ -71,7 +71,7 @@ export const listJobSequences = async (
   const found = sequenceIds.length === 0 ? [] : await engine.store.getSequences({ ctx, sequenceIds });
   const sequences = jobs.flatMap((job, index): StateSequence[] => {
     const sequence = found[index];
-    // It may have gone, or gone on, since it was listed.
+    // It may have been deleted or continued since it was listed.
     return sequence === undefined ? [] : [{ ...sequence, [by]: job }];
   });
   return {

@@ -1,9 +1,9 @@
 import type { CancelResult, DeletionResult, RedriveResult } from "../contracts/state-adapter.ts";
 
 /**
- * Calls that cannot tell from the store alone that an earlier try of theirs took effect. Each is made in a transaction of
- * its own, so that its answer is known before the commit, whose reply may get lost; the next try then finds the work
- * done, and what it finds is held against that answer.
+ * Calls that cannot see in the store whether an earlier try took effect. Each is made in a transaction of its own, so
+ * that its answer is known before the commit. If the reply to the commit is lost, the next try finds the work done, and its
+ * answer is compared with the earlier one.
  */
 export const recogniseLostAnswer: {
   readonly [method: string]: ((earlier: never, later: never) => unknown) | undefined;
@@ -14,7 +14,7 @@ export const recogniseLostAnswer: {
   cancelSequences: (earlier: readonly CancelResult[], later: readonly CancelResult[]) =>
     later.map((result, index) => (isOwnCancellation(earlier[index]!, result) ? earlier[index]! : result)),
 
-  // What is gone cannot be looked at; if the first try had not taken it away, the second would have.
+  // Deleted jobs cannot be compared. But if the first try had not deleted them, the second would have.
   deleteSequences: (earlier: DeletionResult, later: DeletionResult): DeletionResult => {
     const known = new Set(later.deleted.map(({ id }) => id));
     const wasRefused = later.notRoots.length + later.dependantRootSequenceIds.length > 0;

@@ -4,6 +4,7 @@ import type { ObservabilityAdapter } from "../contracts/observability-adapter.ts
 import { errorWithoutData } from "../model/error-without-data.ts";
 import type { JobReference } from "../model/job.ts";
 import { readProperty } from "../model/option-checks.ts";
+import { shielded } from "../shielded.ts";
 
 /** Reports an event to the log and the metrics. `data` is built only when somebody listens to that event. */
 export type Observe = <TName extends LeaseholdEventName>(
@@ -21,24 +22,13 @@ export const jobEventData = (job: JobReference): JobEventData => ({
   rootSequenceId: job.rootSequenceId,
 });
 
-/** An observer is a guest on the path of the work: whatever it throws must not change what happens to a job. */
-export const shielded = (call: () => unknown): void => {
-  try {
-    const result = call();
-    // An observer that is an async function must not take the process down with an unhandled rejection.
-    if (result instanceof Promise) result.catch(() => {});
-  } catch {
-    // Reporting the failure of the reporter would go through the same reporter.
-  }
-};
-
 /** As `shielded`, without a closure: several events come with every job. */
 const report = (observability: ObservabilityAdapter, count: Function, values: object): void => {
   try {
     const result: unknown = count.call(observability, values);
     if (result instanceof Promise) result.catch(() => {});
   } catch {
-    // As above.
+    // Reporting the failure of the reporter would go through the same reporter.
   }
 };
 

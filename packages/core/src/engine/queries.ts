@@ -8,6 +8,7 @@ import type { Engine } from "./engine.ts";
 import { parseInputSearch } from "./input-search.ts";
 import { jobFilterOptions, parseJobFilter, pickJobFilter } from "./job-filter.ts";
 import { fillPage, pageOptions, parseOrder, parsePage } from "./pages.ts";
+import { requireTypeName } from "./require-type-name.ts";
 import { resolveTransaction } from "./transaction.ts";
 import { type JobView, type SequenceView, viewFields, viewJobs, viewSequence } from "./view.ts";
 
@@ -25,8 +26,7 @@ const viewPage = async (
 });
 
 const checkType = (expected: unknown, actual: string): void => {
-  if (expected === undefined || requireName(expected, "typeName") === actual) return;
-  throw new InvalidOptionError("typeName", `must be "${actual}" for this id`, expected);
+  if (expected !== undefined) requireTypeName(requireName(expected, "typeName"), actual, "id");
 };
 
 export const readJob = async (

@@ -9,7 +9,7 @@ import type { AfterCommit } from "./after-commit.ts";
 import type { Engine } from "./engine.ts";
 import { parseJobFilter } from "./job-filter.ts";
 import { jobEventData } from "./observe.ts";
-import { announceAfter, resolveTransaction } from "./transaction.ts";
+import { announceAfter, resolveTransaction, runAtomically } from "./transaction.ts";
 
 interface Choice {
   readonly jobIds: readonly string[];
@@ -53,10 +53,10 @@ export const redriveJobs = async (engine: Engine, passed: unknown): Promise<Redr
 
   let report: Summary | undefined;
   try {
-    await engine.store.runInTransaction(async (inner) => {
+    await runAtomically(engine, "redriveJobs", ctx, async (inner) => {
       report = summarise(await engine.store.redriveJobs({ ctx: inner, jobIds, schedule }));
       throw new DryRunFinished();
-    }, ctx);
+    });
   } catch (error) {
     if (!(error instanceof DryRunFinished)) throw error;
   }

@@ -8,10 +8,10 @@ import type {
   Tracing,
 } from "../contracts/observability-adapter.ts";
 import type { JobOutcome, NewJob } from "../contracts/state-adapter.ts";
-import type { StateSequence } from "../model/job.ts";
+import type { StateJob, StateSequence } from "../model/job.ts";
 import { readProperty } from "../model/option-checks.ts";
 import { restoreError } from "../model/stored-error.ts";
-import { shielded } from "./observe.ts";
+import { shielded } from "../shielded.ts";
 
 /** The span of an attempt. A plain record with functions beside it, because closures for every job would cost more. */
 export interface AttemptSpan {
@@ -118,6 +118,35 @@ export const traceStart = <T extends { readonly deduplicated: boolean }>(
 ): Promise<T[]> => {
   const trace = tracer?.start({ ...data, jobs });
   return trace ? createInSpan(trace, jobs, create) : create(jobs);
+};
+
+/** The same for jobs that each continue another one: a span for each, and one call that creates them all. */
+export const traceContinuations = async <T extends { readonly deduplicated: boolean }>(
+  tracer: Tracer | undefined,
+  predecessors: readonly StateJob[],
+  jobs: readonly NewJob[],
+  create: (jobs: readonly NewJob[]) => Promise<T[]>,
+): Promise<T[]> => {
+  if (!tracer) return create(jobs);
+  const traces = jobs.map((job, index) =>
+    tracer.start({ operation: "continueWith", predecessor: predecessors[index]!, jobs: [job] }),
+  );
+  const endAll = (ending: Parameters<StartTrace["end"]>[0]): void => {
+    for (const trace of traces) if (trace) shielded(() => trace.end(ending));
+  };
+  try {
+    const created = await create(
+      jobs.map((job, index) => {
+        const trace = traces[index];
+        return trace ? { ...job, traceContext: readTraceContext(trace) } : job;
+      }),
+    );
+    endAll({ deduplicated: 0 });
+    return created;
+  } catch (error) {
+    endAll({ deduplicated: 0, error });
+    throw error;
+  }
 };
 
 const createInSpan = async <T extends { readonly deduplicated: boolean }>(

@@ -1,4 +1,3 @@
-import { sleep } from "../clock.ts";
 import type { TransactionOptions } from "../contracts/state-adapter.ts";
 import { InvalidOptionError, StateNotInTransactionError } from "../errors.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
@@ -6,6 +5,7 @@ import { closestName } from "../model/closest-name.ts";
 import { type OptionNames, requireOneOf, requireOptions, unknownOption } from "../model/option-checks.ts";
 import { createAfterCommit, type AfterCommit } from "./after-commit.ts";
 import { type Engine, runInScope } from "./engine.ts";
+import { repeatWhenRolledBack } from "./repeat-when-rolled-back.ts";
 
 /** None for a timer or promise that outlives its callback: that transaction has ended. */
 const findSurroundingTransaction = async (engine: Engine): Promise<object | undefined> => {
@@ -91,7 +91,7 @@ export const announceAfter = async <T>(
  * leaves nothing behind even if the caller catches it. With savepoints the caller's transaction then goes on; without
  * them it is lost as a whole.
  */
-export const runAtomically = async <T>(
+export const runAtomicallyOnce = async <T>(
   engine: Engine,
   operation: string,
   ctx: object | undefined,
@@ -107,6 +107,12 @@ export const runAtomically = async <T>(
   if (ctx) settleInOuterTransaction(engine, operation, afterCommit);
   else afterCommit.publish();
   return result;
+};
+
+/** The same. A transaction of their own is run again when the store rolls it back in favour of others. */
+export const runAtomically: typeof runAtomicallyOnce = (engine, operation, ctx, calls, options) => {
+  const once = () => runAtomicallyOnce(engine, operation, ctx, calls, options);
+  return ctx ? once() : repeatWhenRolledBack(engine.runtime, engine.store.isRolledBackForOthers, once);
 };
 
 /** Options of a transaction that users open: `runInTransaction`, `prepare`, `complete`. */
@@ -130,13 +136,10 @@ export const parseTransactionOptions = (
   return { isolationLevel: known };
 };
 
-const mostRuns = 10;
-const longestPauseMs = 100;
-
 /**
  * A transaction for the user's own work. Core opens and ends it, so notifications can follow the commit. Inside another
- * transaction it is a savepoint, like every call made there. At a strict isolation level the store may roll it back because of
- * a conflict: then it is repeated here, with the callback.
+ * transaction it is a savepoint, like every call made there. Where the store rolls back whoever meets a conflict, at a strict
+ * isolation level or always, it is repeated here, with the callback.
  */
 export const runUserTransaction = async <T>(
   engine: Engine,
@@ -153,15 +156,9 @@ export const runUserTransaction = async <T>(
     );
   }
   const isStrict = options !== undefined && options.isolationLevel !== "read committed";
-  const { clock, random } = engine.runtime;
-  for (let run = 1; ; run += 1) {
-    try {
-      return await runAtomically(engine, "runInTransaction", outer, callback, options);
-    } catch (error) {
-      if (!isStrict || run >= mostRuns || !engine.store.isRolledBackForOthers(error)) throw error;
-      await sleep(clock, random() * Math.min(longestPauseMs, 2 ** run));
-    }
-  }
+  const isRepeated = isStrict || engine.store.capabilities.conflicts === "abort";
+  const run = isRepeated ? runAtomically : runAtomicallyOnce;
+  return run(engine, "runInTransaction", outer, callback, options);
 };
 
 /** `withNotify`: what is to be announced is published when the callback has succeeded, and dropped when it fails. */

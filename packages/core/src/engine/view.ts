@@ -8,6 +8,7 @@ import type {
 } from "../model/entities.ts";
 import type { StateJob, StateSequence } from "../model/job.ts";
 import type { OptionNames } from "../model/option-checks.ts";
+import { readJobRecurrence } from "../model/recurrence/job-recurrence.ts";
 import { parseStoredError } from "../model/stored-error.ts";
 import type { Engine } from "./engine.ts";
 
@@ -46,6 +47,7 @@ export const viewFields: OptionNames<FieldOf<JobView | StartedSequenceView>> = {
   lastAttemptAt: true,
   lastFailedAt: true,
   deduplicationKey: true,
+  recurrence: true,
   leasedBy: true,
   leasedUntil: true,
   completedAt: true,
@@ -123,6 +125,7 @@ const jobFields = (
     lastAttemptAt: date(job.lastAttemptAt),
     lastFailedAt: date(job.lastFailedAt),
     deduplicationKey: job.deduplicationKey,
+    recurrence: readJobRecurrence(job.recurrence),
   };
   addStatusFields(engine, job, view);
   return view;

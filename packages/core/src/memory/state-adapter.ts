@@ -15,7 +15,7 @@ import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
 import { createJobStore } from "./job-store.ts";
-import { lockJob } from "./operations/lock-job.ts";
+import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { renewLeases } from "./operations/renew-leases.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
 import { checkFlow } from "./operations/check-flow.ts";
@@ -29,7 +29,9 @@ import { getBlockers, getSequence } from "./operations/get-sequences.ts";
 import { listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { immediately, resolveSchedule } from "../model/schedule.ts";
+import * as recurringJobs from "./operations/recurring-jobs.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
+import { createRecurringStore, type RecurringRows } from "./recurring-store.ts";
 import { createCommittedView, createLiveView } from "./store-view.ts";
 import type { StoreView } from "./store-view.ts";
 import { createClient, createTransactions } from "./transactions.ts";
@@ -60,7 +62,8 @@ export const createInProcessStateAdapter = (
     { clock: true },
   ) as InProcessStateAdapterOptions;
   const store = createJobStore();
-  const transactions = createTransactions(store);
+  const recurring = createRecurringStore();
+  const transactions = createTransactions(store, recurring);
   const liveView = createLiveView(store);
   let closed = false;
 
@@ -110,8 +113,17 @@ export const createInProcessStateAdapter = (
     return action(journals.length === 0 ? liveView : createCommittedView(store, journals), timeOf(call));
   };
 
+  const readRecurring = <T>(
+    operation: string,
+    call: Call,
+    action: (rows: RecurringRows, now: number) => T,
+  ): Promise<T> =>
+    read(operation, call, (_view, now) =>
+      action(call.ctx === undefined ? transactions.committedRecurring() : recurring.rows(), now),
+    );
+
   return {
-    capabilities: { savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
 
     provideContext: async (callback) => {
       assertUsable();
@@ -133,7 +145,7 @@ export const createInProcessStateAdapter = (
     // Looks at the index as it is, uncommitted changes included: it is a hint, and a claim waits for their end anyway.
     nextRunnableIn: (call) => read("nextRunnableIn", call, (_view, now) => nextRunnableIn(store, call, now)),
     renewLeases: (call) => write("renewLeases", call, (now) => renewLeases(store, call.leases, now)),
-    lockJob: (call) => writeInTransaction("lockJob", call, (now) => lockJob(store, call, now)),
+    lockHeldJobs: (call) => writeInTransaction("lockHeldJobs", call, (now) => lockHeldJobs(store, call, now)),
     lockSequence: (call) =>
       writeInTransaction("lockSequence", call, () => getSequence(liveView, call.sequenceId)),
     commitOutcomes: (call) =>
@@ -174,6 +186,27 @@ export const createInProcessStateAdapter = (
       listGroups: (call) => read("listGroups", call, (_view, now) => listGroups(store, call, now)),
       explainHold: (call) => read("explainHold", call, (_view, now) => explainHold(store, call.jobId, now)),
       checkFlow: (call) => write("checkFlow", call, () => checkFlow(store, call.repair)),
+      getRecurring: (call) =>
+        readRecurring("getRecurring", call, (rows) => call.ids.map((id) => rows.get(id))),
+      listRecurring: (call) =>
+        readRecurring("listRecurring", call, (rows) => recurringJobs.listRecurring(rows, call)),
+      nextRecurringIn: (call) => readRecurring("nextRecurringIn", call, recurringJobs.nextRecurringIn),
+      // The open transaction is the only writer, so everything is locked already.
+      lockRecurring: (call) => writeInTransaction("lockRecurring", call, () => recurring.rows().get(call.id)),
+      lockDueRecurring: (call) =>
+        writeInTransaction("lockDueRecurring", call, (now) =>
+          recurringJobs.lockDueRecurring(recurring.rows(), call, now),
+        ),
+      putRecurring: (call) =>
+        writeInTransaction("putRecurring", call, (now) =>
+          recurringJobs.putRecurring(recurring, call.job, now),
+        ),
+      advanceRecurring: (call) =>
+        writeInTransaction("advanceRecurring", call, () =>
+          recurringJobs.advanceRecurring(recurring, call.jobs),
+        ),
+      deleteRecurring: (call) =>
+        write("deleteRecurring", call, () => recurringJobs.deleteRecurring(recurring, call.ids)),
     },
 
     close: async () => {

@@ -1,6 +1,7 @@
 import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../errors.ts";
 import type { JobStore } from "./job-store.ts";
 import { createJournal, type Journal, mergeJournal } from "./journal.ts";
+import type { RecurringRows, RecurringStore } from "./recurring-store.ts";
 import { createMutex } from "../rules/mutex.ts";
 import { createOpenTransactions, type TransactionFrame } from "../rules/open-transactions.ts";
 
@@ -28,16 +29,24 @@ export interface Transactions {
   has(ctx: unknown): boolean;
   /** The journals of the open transaction, outermost first; empty when none is open. */
   journals(): readonly Journal[];
+  /** The recurring jobs without the changes of the open transaction. */
+  committedRecurring(): RecurringRows;
 }
 
 export const createClient = (): InProcessTransaction => Object.freeze({ store: "in-process" });
 
-type Frame = TransactionFrame<Journal>;
+/** What a frame would have to put back. */
+interface Before {
+  readonly journal: Journal;
+  readonly recurring: RecurringRows;
+}
 
-export const createTransactions = (store: JobStore): Transactions => {
+type Frame = TransactionFrame<Before>;
+
+export const createTransactions = (store: JobStore, recurring: RecurringStore): Transactions => {
   const turns = createMutex();
   // Every write is undone with the innermost frame.
-  const transactions = createOpenTransactions<Journal>("client");
+  const transactions = createOpenTransactions<Before>("client");
   const { open } = transactions;
 
   const endTurn = (): void => {
@@ -51,9 +60,9 @@ export const createTransactions = (store: JobStore): Transactions => {
   };
 
   const begin = (parent: Frame | null): Frame => {
-    const frame = transactions.createFrame(parent, createJournal());
+    const frame = transactions.createFrame(parent, { journal: createJournal(), recurring: recurring.rows() });
     open.push(frame);
-    store.setJournal(frame.own);
+    store.setJournal(frame.own.journal);
     return frame;
   };
 
@@ -62,12 +71,14 @@ export const createTransactions = (store: JobStore): Transactions => {
     const depth = open.indexOf(frame);
     if (depth < 0) return false;
     while (open.length > depth) {
-      const { own: journal } = open.pop()!;
+      const { journal, recurring: rows } = open.pop()!.own;
       const outer = open.at(-1);
-      if (outcome === "rollback") store.undo(journal);
-      else if (outer !== undefined) mergeJournal(journal, outer.own);
+      if (outcome === "rollback") {
+        store.undo(journal);
+        recurring.restore(rows);
+      } else if (outer !== undefined) mergeJournal(journal, outer.own.journal);
     }
-    store.setJournal(open.at(-1)?.own ?? null);
+    store.setJournal(open.at(-1)?.own.journal ?? null);
     return true;
   };
 
@@ -112,6 +123,7 @@ export const createTransactions = (store: JobStore): Transactions => {
       }
     },
     has: (ctx) => transactions.find(ctx) !== undefined,
-    journals: () => open.map(({ own }) => own),
+    journals: () => open.map(({ own }) => own.journal),
+    committedRecurring: () => open[0]?.own.recurring ?? recurring.rows(),
   };
 };

@@ -1,4 +1,5 @@
 import type { FailureReason } from "./job.ts";
+import type { JobRecurrence } from "./recurrence/job-recurrence.ts";
 import type { VisibleJobSettings } from "./job-settings.ts";
 import type { StoredError } from "./stored-error.ts";
 
@@ -33,6 +34,8 @@ export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> extends V
   readonly lastFailedAt: Date | null;
   /** As given to `deduplication` when the sequence was started; null for continuations, too. */
   readonly deduplicationKey: string | null;
+  /** What started it, if that was a recurring job; null for all others, continuations too. */
+  readonly recurrence: JobRecurrence | null;
 }
 
 export interface JobPending<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<

@@ -21,7 +21,7 @@ const optionRefusedIn = (definitions: unknown): string => {
 describe("defineUnionJobTypes", () => {
   it("knows no types at run time and is open to all", () => {
     const jobTypes = defineUnionJobTypes<{ a: { input: null; output: null } }>();
-    expect(jobTypes.isOpen).toBe(true);
+    expect(jobTypes.acceptsAnyName).toBe(true);
     expect(jobTypes.definitions.size).toBe(0);
   });
 });
@@ -47,7 +47,7 @@ describe("defineJobTypes", () => {
       render: { input: type({ template: "string" }) },
       log: { internal: true, input: typeOnly<string>() },
     });
-    expect(jobTypes.isOpen).toBe(false);
+    expect(jobTypes.acceptsAnyName).toBe(false);
     expect([...jobTypes.definitions.keys()]).toEqual(["send-email", "render", "log"]);
     expect(jobTypes.definitions.get("send-email")).toEqual({
       input,
@@ -149,7 +149,7 @@ describe("settings of types that exist for the compiler only", () => {
 
   it("are kept for the engine, and leave other names and values open", () => {
     const jobTypes = defineUnionJobTypes<Types>({ mail: { queue: "mail", maxAttempts: 10 } });
-    expect(jobTypes.isOpen).toBe(true);
+    expect(jobTypes.acceptsAnyName).toBe(true);
     expect(jobTypes.definitions.get("mail")).toMatchObject({ queue: "mail", maxAttempts: 10 });
     expect(jobTypes.definitions.get("mail")?.continuesTo).toBeUndefined();
     expect(jobTypes.definitions.has("other")).toBe(false);

@@ -27,7 +27,7 @@ export interface JobTypes<TDefs> {
    * Defined by types alone: `definitions` has settings only, and at run time every name is allowed and every value
    * taken as it is. Otherwise a name that is not in `definitions` is an error.
    */
-  readonly isOpen: boolean;
+  readonly acceptsAnyName: boolean;
   readonly definitions: ReadonlyMap<string, RuntimeJobType>;
   /** Exists in the types only. */
   readonly "~definitions"?: TDefs;
@@ -98,7 +98,7 @@ interface UnionJobTypeSettings<TDefs, TTypeName extends keyof TDefs> extends Job
  */
 export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(
   settings: { readonly [K in keyof TDefs]?: UnionJobTypeSettings<TDefs, K> } = {},
-): JobTypes<TDefs> => Object.freeze({ isOpen: true, definitions: checkJobTypeSettings(settings) });
+): JobTypes<TDefs> => Object.freeze({ acceptsAnyName: true, definitions: checkJobTypeSettings(settings) });
 
 /** If the compiler knew `group` from here, too, it would not know of which of two types its input is. */
 interface JobTypeEntry<TName extends string> extends Omit<JobTypeOptions<TName>, "group"> {
@@ -119,4 +119,4 @@ export const defineJobTypes = <const T extends { readonly [K in keyof T]: JobTyp
   definitions: T & CheckedJobTypes<T>,
   // Without a name of its own this type is shown by what it says, not by the schemas it comes from.
 ): JobTypes<{ -readonly [K in keyof T]: ResolveJobType<T[K]> }> =>
-  Object.freeze({ isOpen: false, definitions: checkJobTypeOptions(definitions) });
+  Object.freeze({ acceptsAnyName: false, definitions: checkJobTypeOptions(definitions) });

@@ -7,7 +7,7 @@ import type { StoredJobSettings } from "./job-settings.ts";
  *              start                claim                    complete
  *   (none) ────────▶ pending ─────────────▶ running ───────────────────▶ completed
  *      │               ▲ ▲                   │ │ │
- *      │ has open      │ │  retry / release  │ │ └─ unrecoverable, exhausted, cancelled ─▶ failed
+ *      │ has open      │ │  retry, give back │ │ └─ unrecoverable, exhausted, cancelled ─▶ failed
  *      │ blockers      │ └───────────────────┘ │                                            │
  *      └──▶ blocked ───┘    lease expires: claimable again                                  │
  *           last blocker completes           ◀───────────────── redrive ────────────────────┘
@@ -91,6 +91,9 @@ export interface StateJob extends StoredJobSettings {
   readonly blockerCount: number;
   /** How many of them have not completed. */
   readonly openBlockers: number;
+
+  /** The recurring job that started it and the time it is for, as text that only core can read; null for most jobs. */
+  readonly recurrence: string | null;
 }
 
 /** The first and the latest job of a sequence; the same job while there is no continuation. */

@@ -16,8 +16,8 @@ const setUp = (take: HintCounting["take"] | undefined) => {
 
 const settle = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-describe("counted hints", () => {
-  it("an idle worker takes one of two hints that come together", async () => {
+describe("counted notifications", () => {
+  it("an idle worker takes one of two notifications that come together", async () => {
     const take = vi.fn(async () => 1);
     const { hints, listeners } = setUp(take);
     let idle = true;

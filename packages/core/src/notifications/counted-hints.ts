@@ -25,7 +25,7 @@ interface WaitingHint {
 // A flood of forged messages must not fill the memory. One that is dropped costs a poll.
 const longestLine = 1_000;
 const takeDeadlineMs = 2_000;
-const tooLate = (): Error => new BrokerTimeoutError("Taking a hint", takeDeadlineMs);
+const tooLate = (): Error => new BrokerTimeoutError("Taking a notification", takeDeadlineMs);
 
 /**
  * Hints with a counter wait in line: whether a listener wants the second is known only when the first has been given

@@ -21,7 +21,7 @@ describe("notification listeners", () => {
     expect(turns.join("")).toBe("abcabc");
   });
 
-  it("counts and calls those who listen for the type and want a hint", () => {
+  it("counts and calls those who listen for the type and want a notification", () => {
     const heard: string[] = [];
     listeners.add(
       "jobScheduled",

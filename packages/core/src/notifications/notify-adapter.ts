@@ -5,6 +5,7 @@ import { createCountedHints } from "./counted-hints.ts";
 import { allNotificationKinds, type NotificationKind, notificationKinds } from "./kinds.ts";
 import { createNotificationListeners } from "./listeners.ts";
 import { decodeCounted, decodeNames, encodeCounted, encodeNames, largestMessageBytes } from "./messages.ts";
+import { readOnError } from "./read-on-error.ts";
 
 export interface CreateNotifyAdapterOptions {
   /** Hears of listeners that throw and of counters that cannot be asked. */
@@ -14,8 +15,9 @@ export interface CreateNotifyAdapterOptions {
 /** A notify adapter over anything that can publish and subscribe. Resolves when the transport has subscribed. */
 export const createNotifyAdapter = async (
   transport: NotifyTransport,
-  { onError = () => {} }: CreateNotifyAdapterOptions = {},
+  options: CreateNotifyAdapterOptions = {},
 ): Promise<NotifyAdapter> => {
+  const onError = readOnError(options.onError);
   const { counting } = transport;
   const largestBytes = Math.min(transport.largestMessageBytes ?? largestMessageBytes, largestMessageBytes);
   const channelOf = (kind: NotificationKind): string => transport.channelFor(notificationKinds[kind].channel);

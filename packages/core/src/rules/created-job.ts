@@ -47,4 +47,5 @@ export const createdStateJob = (job: NewJob, now: number): StateJob => ({
   limited: false,
   blockerCount: 0,
   openBlockers: 0,
+  recurrence: job.recurrence ?? null,
 });

@@ -1,4 +1,4 @@
-import type { JobStatus } from "../model/job.ts";
+import type { JobStatus, StateJob } from "../model/job.ts";
 import type { PruneRule } from "../contracts/state-adapter.ts";
 
 /** What decides whether a job lets its tree go. */
@@ -46,6 +46,17 @@ export const isPastRetention = (
   const bound = status === "completed" ? completedBefore : status === "failed" ? failedBefore : null;
   return bound !== null && finishedAt < bound;
 };
+
+/** The same, for stores that read whole jobs. */
+export const isJobPastRetention = (
+  bounds: PruneBounds,
+  { status, completedAt, failedAt, continuedToId }: StateJob,
+): boolean =>
+  isPastRetention(bounds, {
+    status,
+    finishedAt: completedAt ?? failedAt,
+    isContinued: continuedToId !== null,
+  });
 
 /** A job of the tree `dependantRootId` was given a sequence of the tree `rootId` as blocker. */
 export interface TreeDependency {

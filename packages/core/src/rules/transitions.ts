@@ -94,6 +94,20 @@ export const failed = (row: StateJob, outcome: OutcomeOf<"fail">, now: number): 
   lastFailedAt: now,
 });
 
+/** The job after an outcome that may be applied. */
+export const afterOutcome = (row: StateJob, outcome: JobOutcome, now: number): StateJob => {
+  switch (outcome.kind) {
+    case "complete":
+      return completed(row, outcome, now);
+    case "retry":
+      return retried(row, outcome, now);
+    case "giveBack":
+      return givenBack(row, outcome, now);
+    case "fail":
+      return failed(row, outcome, now);
+  }
+};
+
 const withoutLease = (row: StateJob, leaseToken: string | null): StateJob => ({
   ...row,
   leaseToken,

@@ -27,7 +27,7 @@ const writeMethods: ReadonlySet<string> = new Set([
   "addJobBlockers",
   "claimJobs",
   "renewLeases",
-  "lockJob",
+  "lockHeldJobs",
   "lockSequence",
   "commitOutcomes",
   "reapExpiredLeases",

@@ -204,7 +204,7 @@ describe("faults and transactions", () => {
 });
 
 describe("a faulty notify adapter", () => {
-  it("loses hints, or only the word that they went out", async () => {
+  it("loses notifications, or only the word that they went out", async () => {
     const heard: string[] = [];
     const faulty = withFaults(createInProcessNotifyAdapter(), ({ method, nth }) => {
       if (method !== "notifyJobScheduled") return undefined;

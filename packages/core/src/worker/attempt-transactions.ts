@@ -6,14 +6,13 @@ import {
 } from "../engine/complete.ts";
 import type { AfterCommit } from "../engine/after-commit.ts";
 import { runInScope } from "../engine/engine.ts";
-import type { LeaseRefusal, TransactionOptions } from "../contracts/state-adapter.ts";
-import { refusalAbortReason, refusalError } from "../engine/refusal.ts";
-import { runAtomically } from "../engine/transaction.ts";
+import type { TransactionOptions } from "../contracts/state-adapter.ts";
+import { runAtomicallyOnce } from "../engine/transaction.ts";
 import type { LeaseholdError } from "../errors.ts";
 import { requireFunction } from "../model/option-checks.ts";
-import { reportFenced, reportRefusal } from "./attempt-events.ts";
 import { createDeferred } from "./deferred.ts";
-import { type HeldJob, loseLease } from "./held-jobs.ts";
+import type { HeldJob } from "./held-jobs.ts";
+import { loseLeaseTo, loseOutcomeTo } from "./lost-lease.ts";
 import type { AttemptGuard, TransactionRetry } from "./retry-when-rolled-back.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
@@ -35,8 +34,6 @@ export interface AttemptTransactions {
   prepareStaged(callback: unknown, options: TransactionOptions | undefined): Promise<unknown>;
   prepareAtomic(callback: unknown, options: TransactionOptions | undefined): OpenTransaction;
   complete(callback: CompletionCallback, options: TransactionOptions | undefined): Promise<void>;
-  /** The store has refused something: the lease is lost. Reports that, and returns the error for whoever tried. */
-  loseTo(refusal: LeaseRefusal, report?: typeof reportRefusal): LeaseholdError;
 }
 
 /** The transactions of one attempt. Each locks the job first: only the holder of the lease commits anything. */
@@ -48,21 +45,11 @@ export const createAttemptTransactions = (
 ): AttemptTransactions => {
   const { engine, settings } = worker;
   const { job, leaseToken } = held;
+  const leases = [{ jobId: job.id, leaseToken }];
 
-  /** Reports the loss before it is marked: what is marked counts as reported. */
-  const loseTo = (refusal: LeaseRefusal, report = reportRefusal): LeaseholdError => {
-    report(engine.observe, worker, held, refusal);
-    loseLease(held, refusalAbortReason(refusal));
-    return refusalError(job.id, refusal);
-  };
-
-  /** After an expiry the committer still tries, is refused too, and reports that. */
-  const loseOutcomeTo = (refusal: LeaseRefusal): LeaseholdError =>
-    loseTo(refusal, refusal.reason === "lease_expired" ? reportRefusal : reportFenced);
-
-  const lock = async (ctx: object, lose: (refusal: LeaseRefusal) => LeaseholdError): Promise<void> => {
-    const result = await engine.store.lockJob({ ctx, jobId: job.id, leaseToken });
-    if (result.kind === "refused") throw lose(result);
+  const lock = async (ctx: object, lose: typeof loseLeaseTo): Promise<void> => {
+    const [result] = await engine.store.lockHeldJobs({ ctx, leases });
+    if (result!.kind === "refused") throw lose(worker, held, result!);
   };
 
   /**
@@ -70,13 +57,12 @@ export const createAttemptTransactions = (
    * is still about to end; a job that can be locked has not been completed, and never will be by that transaction.
    */
   const tookEffect = async ({ completion, afterCommit }: Doubt): Promise<boolean> => {
-    const call = { jobId: job.id, leaseToken };
-    const result = await engine.store.runInTransaction((ctx) => engine.store.lockJob({ ctx, ...call }));
-    if (result.kind === "locked") return false;
+    const [result] = await engine.store.runInTransaction((ctx) => engine.store.lockHeldJobs({ ctx, leases }));
+    if (result!.kind === "locked") return false;
     // A completed job stays as it is, so writing the outcome again only tells whose completion it was.
     const outcomes = [{ ...completion.outcome, locked: false }];
-    const [again] = result.status === "completed" ? await engine.store.commitOutcomes({ outcomes }) : [];
-    if (again?.kind !== "repeated") throw loseOutcomeTo(result);
+    const [again] = result!.status === "completed" ? await engine.store.commitOutcomes({ outcomes }) : [];
+    if (again?.kind !== "repeated") throw loseOutcomeTo(worker, held, result!);
     afterCommit.publish();
     return true;
   };
@@ -97,7 +83,7 @@ export const createAttemptTransactions = (
       const completion = await completeInTransaction(engine, ctx, afterCommit, completionRequest(callback));
       doubt = { completion, afterCommit };
     };
-    const run = (): Promise<void> => runAtomically(engine, "complete", undefined, transaction, options);
+    const run = (): Promise<void> => runAtomicallyOnce(engine, "complete", undefined, transaction, options);
     const settleDoubt = async (open: Doubt): Promise<void> => {
       if (await tookEffect(open)) return;
       doubt = undefined;
@@ -107,7 +93,7 @@ export const createAttemptTransactions = (
   };
 
   const runPrepare = async (ctx: object, callback: unknown): Promise<unknown> => {
-    await lock(ctx, loseTo);
+    await lock(ctx, loseLeaseTo);
     guard.checkNotForsaken();
     if (callback === undefined) return undefined;
     const run = requireFunction<(ctx: object) => unknown>(callback, "prepare callback");
@@ -128,7 +114,7 @@ export const createAttemptTransactions = (
     };
     return retry.run(
       "prepare",
-      () => runAtomically(engine, "prepare", undefined, transaction, options),
+      () => runAtomicallyOnce(engine, "prepare", undefined, transaction, options),
       (error) => !mayHaveCommitted || engine.store.isRolledBackForOthers(error),
     );
   };
@@ -148,7 +134,7 @@ export const createAttemptTransactions = (
     };
     const done = retry.run(
       "prepare",
-      () => runAtomically(engine, "prepare", undefined, transaction, options),
+      () => runAtomicallyOnce(engine, "prepare", undefined, transaction, options),
       () => !handedOut,
     );
     done.catch((error: unknown) => prepared.reject(error));
@@ -171,5 +157,5 @@ export const createAttemptTransactions = (
     };
   };
 
-  return { prepareStaged, prepareAtomic, complete, loseTo };
+  return { prepareStaged, prepareAtomic, complete };
 };

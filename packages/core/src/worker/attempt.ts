@@ -4,7 +4,7 @@ import type { JobAbortReason } from "../model/entities.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import { createHandlerSession, type HandlerSession } from "./handler-session.ts";
 import type { HeldJob, RunningAttempt } from "./held-jobs.ts";
-import { type Ending, judgeEnding, type Verdict } from "./judge-ending.ts";
+import { type EndedAttempt, type Ending, judgeEnding, type Verdict } from "./judge-ending.ts";
 import type { Handler, WorkerContext } from "./worker-context.ts";
 
 /** Called exactly once, when the attempt no longer needs its slot. */
@@ -18,8 +18,8 @@ export type OnAttemptOver = (held: HeldJob, verdict: Verdict, abandoned: boolean
  *      └──abort──▶ aborting ──settles──┤
  *                     └──grace runs out┘   (what comes later is dropped and reported)
  *
- * A class, against the house style, because every job has one: methods are shared, where closures would be made, and
- * compiled, anew.
+ * A class, against the house style, because every job has one: methods are shared, where closures would be made and
+ * compiled for each.
  */
 export class Attempt implements RunningAttempt {
   readonly worker: WorkerContext;
@@ -67,14 +67,25 @@ export class Attempt implements RunningAttempt {
 
   abort(reason: JobAbortReason): void {
     if (this.over || this.abortReason !== undefined) return;
-    const { engine, settings } = this.worker;
     this.abortReason = reason;
     if (this.held.span) this.held.span.abortReason = reason;
     this.controller?.abort(reason);
-    this.cancelGrace = engine.runtime.clock.setTimer(() => {
-      engine.observe("jobAttemptStuck", this.eventData);
-      this.settle({ kind: "abandoned" });
-    }, settings.abortGraceMs);
+    this.awaitReaction();
+  }
+
+  /** The handler has a while to react to its signal. */
+  awaitReaction(): void {
+    const { engine, settings } = this.worker;
+    this.cancelGrace = engine.runtime.clock.setTimer(() => this.giveUp(), settings.abortGraceMs);
+  }
+
+  giveUp(): void {
+    this.worker.engine.observe("jobAttemptStuck", this.eventData);
+    this.settle({ kind: "abandoned" });
+  }
+
+  getEnded(): EndedAttempt {
+    return this;
   }
 
   /** Throws when the attempt has been aborted or given up on. */
@@ -108,7 +119,7 @@ export class Attempt implements RunningAttempt {
       this.worker.engine.observe("jobAttemptLateResult", this.eventData);
       return;
     }
-    const verdict = judgeEnding(this, ending);
+    const verdict = judgeEnding(this.getEnded(), ending);
     this.close();
     this.onOver(this.held, verdict, ending.kind === "abandoned");
   }
@@ -127,7 +138,7 @@ export class Attempt implements RunningAttempt {
   }
 }
 
-const createController = (abortReason: JobAbortReason | undefined): AbortController => {
+export const createController = (abortReason: JobAbortReason | undefined): AbortController => {
   const controller = new AbortController();
   if (abortReason !== undefined) controller.abort(abortReason);
   return controller;

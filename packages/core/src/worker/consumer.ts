@@ -1,14 +1,16 @@
 import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
 import { isObserved } from "../engine/observe.ts";
 import { UnknownJobTypeError } from "../errors.ts";
+import type { OnAttemptOver } from "./attempt.ts";
 import { reportLostLease } from "./attempt-events.ts";
+import { runBatch } from "./batch-run.ts";
 import type { Committer } from "./committer.ts";
 import { attemptLimit, failOutcome, giveBackOutcome } from "./decide-outcome.ts";
 import { endAttempt } from "./end-attempt.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import type { Verdict } from "./judge-ending.ts";
 import { createPrefetchEstimate } from "./prefetch.ts";
-import { createSlots } from "./queue-slots.ts";
+import { type BatchSlots, createSlots, type QueueSlots, type Room } from "./queue-slots.ts";
 import { runAttempt } from "./run-attempt.ts";
 import { createSuspects } from "./suspects.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -16,7 +18,7 @@ import type { WorkerContext } from "./worker-context.ts";
 /** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
 export interface Consumer {
   accept(jobs: readonly HeldJob[]): void;
-  /** How many queues have enough room to be worth a claim. */
+  /** How many queues, and batch types of queues, have enough room to be worth a claim. */
   queuesWithRoom(): number;
   /** What to claim now; empty while there is no room. */
   claimRequests(): { readonly requests: readonly ClaimRequest[]; readonly limit: number };
@@ -35,37 +37,77 @@ export interface Consumer {
 }
 
 const nothingToClaim = { requests: [], limit: 0 };
+const noRoom: Room = { calls: 0, jobs: 0, ahead: 0, backlog: Infinity };
 
 export const createConsumer = (worker: WorkerContext, committer: Committer): Consumer => {
   const { engine, settings, handlers, crashIsolation, wakeUps } = worker;
   const { clock } = engine.runtime;
-  const slots = createSlots(worker);
+  const slots = createSlots(worker, () => pump());
   const suspects = createSuspects(worker);
   const prefetch = createPrefetchEstimate(clock, settings.prefetch);
   const runningJobs = new Set<HeldJob>();
   const counts = { givenBack: 0, abandoned: 0 };
+  /** How many calls of handlers are running. */
+  let calls = 0;
   let stopping = false;
   let pumpIsDue = false;
-  /** How many jobs to hold in advance of free slots, when last reckoned. */
+  /** How many jobs to hold in advance of free slots, by the last estimate. */
   let ahead = 0;
   let onDrained: (() => void)[] = [];
 
-  const start = (job: HeldJob): void => {
-    runningJobs.add(job);
+  const startJob = (job: HeldJob): void => {
+    calls += 1;
     slots.of(job).running += 1;
     prefetch.jobStarted();
-    reportProcessing(worker, job, 1);
+    enter(job);
     runAttempt(worker, job, handlers.get(job.job.typeName)!, leaveSlot);
   };
 
   const leaveSlot = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
+    prefetch.jobFinished();
+    leave(job, verdict, wasAbandoned);
+    freeSlot(job);
+  };
+
+  const startBatch = (batch: BatchSlots, jobs: readonly HeldJob[]): void => {
+    calls += 1;
+    const first = jobs[0]!;
+    slots.of(first).running += 1;
+    for (const job of jobs) {
+      batch.prefetch.jobStarted();
+      enter(job);
+    }
+    const onOver: OnAttemptOver = (job, verdict, wasAbandoned) => {
+      batch.prefetch.jobFinished();
+      leave(job, verdict, wasAbandoned);
+    };
+    runBatch(worker, jobs, handlers.get(batch.typeName)!, onOver, () => freeSlot(first));
+  };
+
+  /** A job that runs alone is a batch of one, where its type runs in batches. */
+  const startAlone = (job: HeldJob): void => {
+    const batch = slots.batchOf(job);
+    if (batch) startBatch(batch, [job]);
+    else startJob(job);
+  };
+
+  const enter = (job: HeldJob): void => {
+    runningJobs.add(job);
+    reportProcessing(worker, job, 1);
+  };
+
+  const leave = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
     if (wasAbandoned) counts.abandoned += 1;
     runningJobs.delete(job);
-    slots.of(job).running -= 1;
-    prefetch.jobFinished();
     reportProcessing(worker, job, -1);
     if (typeof verdict === "object") committer.add(job, verdict);
     else endAttempt(worker, job, { kind: verdict });
+  };
+
+  /** The call that this job was the first of is over. */
+  const freeSlot = (job: HeldJob): void => {
+    calls -= 1;
+    slots.of(job).running -= 1;
     suspects.leave(job);
     if (runningJobs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
     pumpSoon();
@@ -88,17 +130,36 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
   };
 
   const pump = (): void => {
-    suspects.pump(start, drop);
-    while (runningJobs.size < settings.concurrency) {
+    suspects.pump(startAlone, drop);
+    while (calls < settings.concurrency) {
       const queue = slots.next();
       if (!queue) return;
-      const trusted = isLeaseTrusted(queue.buffer.peek()!, clock);
-      if (trusted && !crashIsolation.tryEnter(false)) return;
-      // Out of the buffer first: a handler may stop the worker before it even returns.
-      const job = slots.shift(queue)!;
-      if (trusted) start(job);
+      const batch = slots.hasBatches ? slots.nextBatch(queue) : undefined;
+      if (!(batch ? pumpBatch(batch) : pumpJob(queue))) return;
+    }
+  };
+
+  /** Starts the first job of the buffer, or drops it. Returns false if nothing may be started now. */
+  const pumpJob = (queue: QueueSlots): boolean => {
+    const trusted = isLeaseTrusted(queue.buffer.peek()!, clock);
+    if (trusted && !crashIsolation.tryEnter(false)) return false;
+    // Out of the buffer first: a handler may stop the worker before it even returns.
+    const job = slots.shift(queue)!;
+    if (trusted) startJob(job);
+    else drop(job);
+    return true;
+  };
+
+  const pumpBatch = (batch: BatchSlots): boolean => {
+    if (!crashIsolation.tryEnter(false)) return false;
+    const jobs: HeldJob[] = [];
+    for (const job of slots.takeBatch(batch)) {
+      if (isLeaseTrusted(job, clock)) jobs.push(job);
       else drop(job);
     }
+    if (jobs.length > 0) startBatch(batch, jobs);
+    else crashIsolation.leave(false);
+    return true;
   };
 
   const giveBack = (job: HeldJob): void => {
@@ -124,14 +185,15 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
   const countBuffered = (): number => slots.buffered + suspects.waiting;
 
   // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
-  const hasEnough = (): boolean => countBuffered() > ahead / 2 && runningJobs.size >= settings.concurrency;
+  const hasEnough = (): boolean => countBuffered() > ahead / 2 && calls >= settings.concurrency;
 
-  /** How many more jobs could be taken on; 0 while asking for them is not worth a round trip. */
-  const room = (): number => {
-    if (stopping || hasEnough() || !crashIsolation.mayClaim(worker)) return 0;
+  const room = (): Room => {
+    if (stopping || !crashIsolation.mayClaim(worker)) return noRoom;
     // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
     const backlog = Math.max(0, committer.pending - settings.commitBatchSize);
-    return settings.concurrency - runningJobs.size + ahead - countBuffered() - backlog;
+    const free = settings.concurrency - calls;
+    const jobs = hasEnough() ? 0 : free + ahead - countBuffered() - backlog;
+    return { calls: free, jobs, ahead, backlog };
   };
 
   const stopListening = crashIsolation.onChange(() => {
@@ -148,16 +210,18 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       pump();
     },
     queuesWithRoom: () => {
-      // Asked after every job: while there is enough in hand by the last estimate, a new one is not worth its while.
-      if (hasEnough()) return 0;
+      // Asked after every job: while there is enough by the last estimate, a new one is not worth its cost.
+      if (hasEnough() && !slots.hasBatches) return 0;
       ahead = prefetch.current();
-      return room() > 0 ? slots.countWithRoom(ahead) : 0;
+      return slots.countWithRoom(room());
     },
     claimRequests: () => {
       ahead = prefetch.current();
-      const limit = room();
-      const requests = limit > 0 ? slots.claimRequests(limit, ahead) : [];
-      return requests.length > 0 ? { requests, limit } : nothingToClaim;
+      const free = room();
+      const requests = slots.claimRequests(free);
+      if (requests.length === 0) return nothingToClaim;
+      const limit = slots.hasBatches ? requests.reduce((sum, request) => sum + request.limit, 0) : free.jobs;
+      return { requests, limit };
     },
     stop: () => {
       stopping = true;
@@ -176,7 +240,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       return runningJobs.size;
     },
     get buffered() {
-      return countBuffered();
+      return countBuffered() + slots.bufferedInBatches;
     },
     get givenBack() {
       return counts.givenBack;

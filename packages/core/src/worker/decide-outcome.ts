@@ -81,19 +81,33 @@ export const transientErrorOutcome = (
   return { kind: "giveBack", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
 };
 
-/** What becomes of a job whose attempt ended in `error`. */
-export const errorOutcome = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
+/**
+ * What becomes of a job whose attempt ended in `error`. One that several jobs share can be about any of them, so it is the
+ * end of none: each is tried again, alone.
+ */
+export const errorOutcome = (
+  worker: WorkerContext,
+  held: HeldJob,
+  error: unknown,
+  shared = false,
+): JobOutcome => {
   try {
-    return outcomeByError(worker, held, error);
+    return outcomeByError(worker, held, error, shared);
   } catch (problem) {
-    // A reschedule can carry nonsense, and whatever is thrown can throw when asked what it is, even something that does
-    // so in its turn. It is a failed attempt; nothing more is asked.
+    // A reschedule can have invalid values, and what was thrown can itself throw when it is inspected. Then it is a failed
+    // attempt, with no further look at the value.
     return failedAttemptOutcome(worker, held, problem);
   }
 };
 
-const outcomeByError = (worker: WorkerContext, held: HeldJob, error: unknown): JobOutcome => {
+const outcomeByError = (
+  worker: WorkerContext,
+  held: HeldJob,
+  error: unknown,
+  shared: boolean,
+): JobOutcome => {
   if (error instanceof RescheduleJobError) return rescheduleOutcome(held, error);
+  if (shared) return failedAttemptOutcome(worker, held, error);
   if (error instanceof UnrecoverableJobError) return failOutcome(held, "unrecoverable", error);
   if (error instanceof StoredInputRefused) return failOutcome(held, "invalid_input", error.cause);
   return failedAttemptOutcome(worker, held, error);

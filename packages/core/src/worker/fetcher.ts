@@ -3,6 +3,7 @@ import type { StateJob } from "../model/job.ts";
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
 import { isObserved } from "../engine/observe.ts";
 import { createNotificationBatch } from "../notifications/batch.ts";
+import { remainingLimits } from "../rules/claim-limits.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
 import { createGrowingPause } from "./growing-pause.ts";
@@ -141,9 +142,8 @@ const reportTimeInQueue = (worker: WorkerContext, held: HeldJob): void => {
   }));
 };
 
-/** A queue that gave all it was asked for probably has more. */
-const someRequestWasFilled = (requests: readonly ClaimRequest[], jobs: readonly StateJob[]): boolean => {
-  const counts = new Map<string, number>();
-  for (const { queue } of jobs) counts.set(queue, (counts.get(queue) ?? 0) + 1);
-  return requests.some(({ queue, limit }) => counts.get(queue) === limit);
-};
+/** A request that got all it asked for could probably have got more. */
+const someRequestWasFilled = (requests: readonly ClaimRequest[], jobs: readonly StateJob[]): boolean =>
+  requests.length === 1
+    ? jobs.length >= requests[0]!.limit
+    : remainingLimits(requests, jobs).some((left) => left === 0);

@@ -10,9 +10,9 @@ const shortestMs = 1;
 const mostDoublings = 30;
 
 /**
- * Claims and "when is something due" need not agree: a row may be locked by a transaction of somebody else's, or a limit
- * may keep a job back. To ask again at once would be in vain, for who knows how long. So the pauses double, from claim to
- * claim that found nothing though something was to be due within `longestMs`.
+ * A claim can find nothing although `nextRunnableIn` says that a job is due: another transaction may have locked the row, or
+ * a limit may hold the job back. Nobody knows for how long, so asking again at once would only load the store. The pause
+ * doubles with each claim that finds nothing while a job is due within `longestMs`.
  */
 export const createGrowingPause = (longestMs: number): GrowingPause => {
   let inVain = 0;

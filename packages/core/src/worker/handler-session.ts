@@ -1,31 +1,24 @@
 import { type CompletionCallback, encodeOutput } from "../engine/complete.ts";
 import { parseTransactionOptions } from "../engine/transaction.ts";
-import {
-  InvalidOptionError,
-  JobAttemptEndedError,
-  type LeaseholdError,
-  ProcessMisuseError,
-} from "../errors.ts";
+import { InvalidOptionError, JobAttemptEndedError, ProcessMisuseError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import { requireFunction, requireOneOf, requireOptions } from "../model/option-checks.ts";
 import { createAttemptTransactions, type OpenTransaction } from "./attempt-transactions.ts";
-import { createHandedOutCalls, handled, type HandedOutCall } from "./handed-out-calls.ts";
+import { handled } from "./handed-out-calls.ts";
 import type { HeldJob } from "./held-jobs.ts";
-import { type AttemptGuard, createTransactionRetry } from "./retry-when-rolled-back.ts";
+import type { EndedSession } from "./judge-ending.ts";
+import { loseLeaseTo } from "./lost-lease.ts";
+import { createTransactionRetry } from "./retry-when-rolled-back.ts";
+import { createSessionGuard } from "./session-guard.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 const latePrepare =
   "`prepare` must be read before the first `await` of the handler, and before `complete` is called: take it from the handler's argument, as in `async ({ prepare }) => …`";
 
-const whatToWrite: Record<HandedOutCall, string> = {
-  prepare: "Write `await prepare(…)`",
-  complete: "Write `return complete(…)`, or `await complete(…)`",
-};
-
 /** What a handler gets from `complete` and has to return. */
 const completion: unique symbol = Symbol("leasehold.completion");
-const completionMark = Object.freeze({ [completion]: true });
+export const completionMark: object = Object.freeze({ [completion]: true });
 
 type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown>;
 
@@ -37,7 +30,7 @@ type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown
  *
  * Without `prepare`, `complete` opens the one transaction there is.
  */
-export interface HandlerSession {
+export interface HandlerSession extends EndedSession {
   /** Called when the handler reads `prepare`; throws when it is too late for that. */
   prepare(): PrepareFunction;
   readonly complete: (callback: unknown, options?: unknown) => Promise<object>;
@@ -53,11 +46,6 @@ export interface HandlerSession {
   abandon(thrown: unknown): Promise<void> | undefined;
   /** The attempt is over: rolls back whatever is still open. */
   close(): void;
-  readonly completed: boolean;
-  /** What the first call of `prepare` or `complete` that failed was rejected with. */
-  readonly failure: { readonly error: unknown } | undefined;
-  /** The store rolled back for a transient reason, and running the transaction again did not help or was not possible. */
-  readonly transientFailure: { readonly error: unknown } | undefined;
 }
 
 export const createHandlerSession = (
@@ -66,7 +54,7 @@ export const createHandlerSession = (
   getAbortReason: () => JobAbortReason | undefined,
   synchronousPartOver: boolean,
 ): HandlerSession => {
-  const { engine, settings } = worker;
+  const { engine } = worker;
   const { job, leaseToken } = held;
   let prepareRead = false;
   let autoSetup = synchronousPartOver;
@@ -74,35 +62,14 @@ export const createHandlerSession = (
   let completing = false;
   let completed = false;
   let open: OpenTransaction | undefined;
-  /** Rejects what is waited for, settled or not. */
-  const waiting: ((reason: unknown) => void)[] = [];
-  let isClosed = false;
-  /** Set when the handler has settled before its calls: their transactions must not commit. */
-  let forsaken: LeaseholdError | undefined;
-  const calls = createHandedOutCalls();
-
-  const checkNotForsaken = (): void => {
-    if (forsaken) throw forsaken;
-  };
-
-  const checkStillRunning = (): void => {
-    checkNotForsaken();
-    const reason = getAbortReason();
-    // A worker that shuts down still wants what its handlers get done in time.
-    if (isClosed || (reason !== undefined && reason !== "shutdown")) {
-      throw new JobAttemptEndedError(job.id, reason ?? "it was given up on");
-    }
-  };
-
-  /** Rejects when the attempt ends, so that a callback that never settles does not keep its transaction open. */
-  const whileOpen = <T>(work: T | Promise<T>): Promise<T> =>
-    new Promise((resolve, reject) => {
-      waiting.push(reject);
-      Promise.resolve(work).then(resolve, reject);
-    });
-
-  const guard: AttemptGuard = { checkStillRunning, checkNotForsaken, whileOpen };
-  const retry = createTransactionRetry(worker, held, guard);
+  const guard = createSessionGuard(worker, {
+    jobId: job.id,
+    getAbortReason,
+    isCompleted: () => completed,
+    getOpen: () => open,
+  });
+  const { calls, checkStillRunning, close } = guard;
+  const retry = createTransactionRetry(worker, [held], guard);
   const transactions = createAttemptTransactions(worker, held, guard, retry);
 
   const prepareWith = async (options: unknown, callback: unknown): Promise<unknown> => {
@@ -167,37 +134,7 @@ export const createHandlerSession = (
     if (result!.kind !== "refused") return;
     // Once the attempt is over, the lease is gone because its outcome was written.
     checkStillRunning();
-    throw transactions.loseTo(result!);
-  };
-
-  const close = (): void => {
-    isClosed = true;
-    // Once completed, nobody waits; and an error costs its stack.
-    if (completed || (!open && waiting.length === 0)) return;
-    const reason =
-      forsaken ?? new JobAttemptEndedError(job.id, getAbortReason() ?? "its handler has settled");
-    open?.rollBack(reason);
-    for (const reject of waiting) reject(reason);
-  };
-
-  /**
-   * Has the transactions of open calls roll back and waits until they have, or have committed after all. Callbacks get
-   * the time to end by themselves: what one wrote after its transaction would not be undone with it.
-   */
-  const forsake = async (reason: LeaseholdError): Promise<void> => {
-    forsaken = reason;
-    const cancel = engine.runtime.clock.setTimer(close, settings.abortGraceMs);
-    await calls.settled();
-    cancel();
-  };
-
-  const refuseOpenCall = async (call: HandedOutCall): Promise<never> => {
-    const misuse = new ProcessMisuseError(
-      `The handler ended while \`${call}\` was still running. ${whatToWrite[call]}`,
-    );
-    await forsake(misuse);
-    // Even if it is committed by now: the mistake is to be seen.
-    throw misuse;
+    throw loseLeaseTo(worker, held, result!);
   };
 
   return {
@@ -212,7 +149,7 @@ export const createHandlerSession = (
       autoSetup ||= !prepareRead;
     },
     finish: (returned) => {
-      if (calls.open) return refuseOpenCall(calls.open);
+      if (calls.open) return guard.refuseOpenCall(calls.open);
       if (completed) return undefined;
       if (calls.failure) throw calls.failure.error;
       if (returned === completionMark) {
@@ -224,7 +161,9 @@ export const createHandlerSession = (
     abandon: (thrown) => {
       // In atomic mode whatever the handler does with the store belongs to the transaction.
       if (open) retry.noteTransientFailure(thrown);
-      return calls.open ? forsake(new JobAttemptEndedError(job.id, "its handler has thrown")) : undefined;
+      return calls.open
+        ? guard.forsake(new JobAttemptEndedError(job.id, "its handler has thrown"))
+        : undefined;
     },
     close,
     get completed() {

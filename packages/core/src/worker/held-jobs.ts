@@ -11,7 +11,7 @@ export interface HeldJob {
   readonly job: StateJob;
   readonly leaseToken: string;
   readonly leaseMs: number;
-  /** Monotonic time until which the lease is certainly ours, reckoned from before the store was asked. */
+  /** Monotonic time until which the lease is certainly ours, counted from before the store was asked. */
   leaseEndsAt: number;
   /** Set once the lease is known to be lost. */
   lost: JobAbortReason | undefined;

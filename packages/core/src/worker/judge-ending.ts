@@ -10,18 +10,27 @@ import {
   isVerdict,
   transientErrorOutcome,
 } from "./decide-outcome.ts";
-import type { HandlerSession } from "./handler-session.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** How a handler ended: it returned, it threw, or it ignored its signal until it was given up on. */
 export type Ending =
   | { readonly kind: "returned"; readonly output: string | undefined }
-  | { readonly kind: "threw"; readonly error: unknown }
+  /** `shared` where several jobs ended in the same error, and only one of them may be the reason. */
+  | { readonly kind: "threw"; readonly error: unknown; readonly shared?: boolean }
   | { readonly kind: "abandoned" };
 
 /** What is to be recorded of an attempt; or that the handler has completed the job itself; or that nothing counts. */
 export type Verdict = JobOutcome | "completed" | "lost";
+
+/** What `prepare` and `complete` came to. */
+export interface EndedSession {
+  readonly completed: boolean;
+  /** What the first call of `prepare` or `complete` that failed was rejected with. */
+  readonly failure: { readonly error: unknown } | undefined;
+  /** The store rolled back for a transient reason, and running the transaction again did not help or was not possible. */
+  readonly transientFailure: { readonly error: unknown } | undefined;
+}
 
 export interface EndedAttempt {
   readonly worker: WorkerContext;
@@ -29,11 +38,11 @@ export interface EndedAttempt {
   readonly timeoutMs: number | undefined;
   readonly abortReason: JobAbortReason | undefined;
   /** Undefined where the handler has used none of what needs one. */
-  readonly session: HandlerSession | undefined;
+  readonly session: EndedSession | undefined;
 }
 
-// The lease is gone for certain, so there is nothing to record. A lease that has only run out by our own reckoning is
-// not among these: the store decides about it.
+// The lease is certainly gone, so there is nothing to record. A lease that has only expired by our own clock is not among
+// these: the store decides about it.
 const lostForCertain: ReadonlySet<JobAbortReason> = new Set([
   "taken_by_another_worker",
   "already_completed",
@@ -55,7 +64,7 @@ export const judgeEnding = (attempt: EndedAttempt, ending: Ending): Verdict => {
 const reportErrorAfterCompletion = (
   { worker, held }: EndedAttempt,
   ending: Ending,
-  { failure }: HandlerSession,
+  { failure }: EndedSession,
 ): void => {
   const failed = ending.kind === "threw" ? ending : failure;
   if (!failed) return;
@@ -96,7 +105,8 @@ const decideOutcome = (
     case "returned":
       return completeOutcome(worker, held, ending.output!);
     case "threw":
-      return abortReason === "shutdown" ? giveBackOutcome(held) : errorOutcome(worker, held, ending.error);
+      if (abortReason === "shutdown") return giveBackOutcome(held);
+      return errorOutcome(worker, held, ending.error, ending.shared);
     case "abandoned":
       return abortReason === "shutdown" ? giveBackOutcome(held) : undefined;
   }

@@ -37,7 +37,7 @@ export const composeMiddleware = (
         return running;
       };
       return Promise.resolve(layer(options, next)).then((returned) => {
-        // What the handler makes would be lost, and an error of its would be seen by nobody.
+        // The result of the handler would be lost, and nobody would see its error.
         if (open) throw new ProcessMisuseError(unfinishedNext);
         return returned;
       });

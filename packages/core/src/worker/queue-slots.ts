@@ -1,50 +1,121 @@
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
+import { type BatchBuffer, createBatchBuffer } from "./batch-buffer.ts";
 import { createFifo, type Fifo } from "./fifo.ts";
 import type { HeldJob } from "./held-jobs.ts";
-import type { QueueSettings, WorkerContext } from "./worker-context.ts";
+import { createPrefetchEstimate, type PrefetchEstimate } from "./prefetch.ts";
+import type { BatchSettings, QueueSettings, WorkerContext } from "./worker-context.ts";
 
 /** The slots of one queue, and the jobs that wait here for one. */
 export interface QueueSlots {
   readonly queue: QueueSettings;
+  /** Jobs that run one at a time. */
   readonly buffer: Fifo<HeldJob>;
-  /** The types to claim; null for all. */
+  /** The types of these, to be claimed; null for all types there are. */
   readonly typeNames: readonly string[] | null;
+  /** The types that run in batches. */
+  readonly batches: readonly BatchSlots[];
+  /** How many calls of handlers are running. */
   running: number;
+  /** Whose turn it is: that of the jobs that run one at a time, or that of a batch type. */
+  turn: number;
+}
+
+/** The jobs of one queue and batch type that wait here for a slot. */
+export interface BatchSlots {
+  readonly queue: QueueSettings;
+  readonly typeName: string;
+  readonly settings: BatchSettings;
+  readonly buffer: BatchBuffer;
+  readonly prefetch: PrefetchEstimate;
+  /** How many jobs to hold in advance of free slots, when last reckoned. */
+  ahead: number;
+}
+
+/** What there is room for. */
+export interface Room {
+  /** Slots that are free, over all queues. */
+  readonly calls: number;
+  /** How many jobs that run one at a time could be taken on; 0 while asking for them is not worth a round trip. */
+  readonly jobs: number;
+  /** How many of these to hold in advance of free slots. */
+  readonly ahead: number;
+  /** Outcomes that the store is slow to write. */
+  readonly backlog: number;
 }
 
 /** The slots of all queues of a worker. Queues take turns, so that a full one cannot keep the others from the slots. */
 export interface Slots {
   of(job: HeldJob): QueueSlots;
   push(job: HeldJob): void;
-  /** The queue whose turn it is to start a job; undefined while no queue has both a job and a slot for it. */
+  /** The queue whose turn it is to start something; undefined while no queue has both jobs and a slot for them. */
   next(): QueueSlots | undefined;
-  /** Takes the first job out of the buffer. */
+  /** The batch type whose turn it is in this queue; undefined if it is that of a job that runs by itself. */
+  nextBatch(slots: QueueSlots): BatchSlots | undefined;
+  /** Takes the first job that runs by itself out of the buffer. */
   shift(slots: QueueSlots): HeldJob | undefined;
+  takeBatch(slots: BatchSlots): readonly HeldJob[];
+  /** The batch type of a job; undefined for one that runs by itself. */
+  batchOf(job: HeldJob): BatchSlots | undefined;
   /** Takes all jobs out of the buffers. */
   drain(): HeldJob[];
-  /** How many queues could take more jobs, with `ahead` of them waiting here. */
-  countWithRoom(ahead: number): number;
-  /** What to claim for `free` places in all; empty when no queue has room. */
-  claimRequests(free: number, ahead: number): readonly ClaimRequest[];
+  /** How many queues, and batch types of queues, could take more jobs. */
+  countWithRoom(room: Room): number;
+  /** What to claim; empty when nothing has room. */
+  claimRequests(room: Room): readonly ClaimRequest[];
+  readonly hasBatches: boolean;
+  /** Jobs that run one at a time. */
   readonly buffered: number;
+  readonly bufferedInBatches: number;
 }
 
 const roomOf = ({ queue, running, buffer }: QueueSlots, ahead: number): number =>
   queue.concurrency - running + ahead - buffer.size;
 
-export const createSlots = ({ settings, handlers }: WorkerContext): Slots => {
-  const typeNames = [...handlers.keys()];
+/** How many calls of a batch type could begin. */
+const callsOf = ({ queue, running }: QueueSlots, { calls }: Room): number =>
+  Math.max(0, Math.min(calls, queue.concurrency - running));
+
+/** How many jobs to claim for so many calls of a batch type. Half a buffer is worth a round trip. */
+const batchRoomOf = ({ buffer, settings, ahead }: BatchSlots, calls: number, { backlog }: Room): number =>
+  calls === 0 && buffer.size > ahead / 2 ? 0 : calls * settings.maxSize + ahead - buffer.size - backlog;
+
+/** `onBatchReady` is called when a batch has waited long enough for more jobs. */
+export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Slots => {
+  const { settings, handlers, engine } = worker;
+  const singleTypes = [...handlers.keys()].filter((typeName) => !handlers.get(typeName)!.batch);
+
+  const createBatches = (queue: QueueSettings): BatchSlots[] =>
+    [...handlers].flatMap(([typeName, { batch }]) =>
+      batch === undefined
+        ? []
+        : {
+            queue,
+            typeName,
+            settings: batch,
+            buffer: createBatchBuffer(worker, batch, onBatchReady),
+            prefetch: createPrefetchEstimate(engine.runtime.clock, settings.prefetch),
+            ahead: 0,
+          },
+    );
+
   const queues: readonly QueueSlots[] = settings.queues.map((queue) => ({
     queue,
     buffer: createFifo(),
-    typeNames: queue.claimAllTypes ? null : typeNames,
+    typeNames: queue.claimAllTypes ? null : singleTypes,
+    batches: createBatches(queue),
     running: 0,
+    turn: 0,
   }));
   const byName = new Map(queues.map((slots) => [slots.queue.name, slots]));
+  const allBatches = queues.flatMap(({ batches }) => batches);
+  const hasBatches = allBatches.length > 0;
   let buffered = 0;
   let turn = 0;
 
   const of = ({ job }: HeldJob): QueueSlots => byName.get(job.queue)!;
+
+  const batchOf = (job: HeldJob): BatchSlots | undefined =>
+    hasBatches ? of(job).batches.find(({ typeName }) => typeName === job.job.typeName) : undefined;
 
   const takeTurn = (): QueueSlots => {
     const slots = queues[turn]!;
@@ -58,46 +129,101 @@ export const createSlots = ({ settings, handlers }: WorkerContext): Slots => {
     return job;
   };
 
+  const hasWork = ({ buffer, batches }: QueueSlots): boolean =>
+    buffer.size > 0 || batches.some((batch) => batch.buffer.isReady());
+
+  const hasRoomForSingles = (slots: QueueSlots, { jobs, ahead }: Room): boolean =>
+    jobs > 0 && slots.typeNames?.length !== 0 && roomOf(slots, ahead) > 0;
+
+  const hasRoomForBatch = (slots: QueueSlots, batch: BatchSlots, room: Room): boolean =>
+    batchRoomOf(batch, callsOf(slots, room), room) > 0;
+
+  const estimate = (): void => {
+    for (const batch of allBatches) batch.ahead = batch.prefetch.current();
+  };
+
+  /** Calls `found` for each queue, without a batch, and for each batch type that has room. */
+  const findRoom = (room: Room, found: (slots: QueueSlots, batch: BatchSlots | undefined) => void): void => {
+    estimate();
+    for (const slots of queues) {
+      const { batches, typeNames } = slots;
+      if (typeNames === null) {
+        // One request brings the jobs of all types, so that none is asked for twice.
+        const hasRoom = (batch: BatchSlots): boolean => hasRoomForBatch(slots, batch, room);
+        if (hasRoomForSingles(slots, room) || batches.some(hasRoom)) found(slots, undefined);
+        continue;
+      }
+      if (hasRoomForSingles(slots, room)) found(slots, undefined);
+      for (const batch of batches) if (hasRoomForBatch(slots, batch, room)) found(slots, batch);
+    }
+  };
+
   return {
     of,
+    batchOf,
     push: (job) => {
+      const batch = batchOf(job);
+      if (batch) {
+        batch.buffer.push(job);
+        return;
+      }
       of(job).buffer.push(job);
       buffered += 1;
     },
     next: () => {
       for (let asked = 0; asked < queues.length; asked++) {
         const slots = takeTurn();
-        if (slots.running < slots.queue.concurrency && slots.buffer.size > 0) return slots;
+        if (slots.running < slots.queue.concurrency && hasWork(slots)) return slots;
+      }
+      return undefined;
+    },
+    nextBatch: (slots) => {
+      const { batches, buffer } = slots;
+      for (let asked = 0; asked <= batches.length; asked++) {
+        const batch = batches[slots.turn];
+        slots.turn = (slots.turn + 1) % (batches.length + 1);
+        if (batch ? batch.buffer.isReady() : buffer.size > 0) return batch;
       }
       return undefined;
     },
     shift,
+    takeBatch: ({ buffer }) => buffer.take(),
     drain: () => {
       buffered = 0;
-      return queues.flatMap(({ buffer }) => buffer.take(buffer.size));
+      return queues.flatMap(({ buffer, batches }) => [
+        ...buffer.take(buffer.size),
+        ...batches.flatMap((batch) => batch.buffer.drain()),
+      ]);
     },
-    countWithRoom: (ahead) => {
+    countWithRoom: (room) => {
       let count = 0;
-      for (const slots of queues) if (roomOf(slots, ahead) > 0) count += 1;
+      findRoom(room, () => (count += 1));
       return count;
     },
-    claimRequests: (free, ahead) => {
-      const wanting = queues
-        .map((slots) => ({ slots, room: roomOf(slots, ahead) }))
-        .filter(({ room }) => room > 0);
+    claimRequests: (room) => {
+      const wanting: { slots: QueueSlots; batch: BatchSlots | undefined }[] = [];
+      findRoom(room, (slots, batch) => wanting.push({ slots, batch }));
       if (wanting.length === 0) return [];
       // The order rotates, so that when there is little room every queue comes first in turn.
       const first = turn % wanting.length;
-      const share = Math.ceil(free / wanting.length);
+      const share = Math.ceil(room.jobs / wanting.length);
       takeTurn();
-      return [...wanting.slice(first), ...wanting.slice(0, first)].map(({ slots, room }) => ({
-        queue: slots.queue.name,
-        typeNames: slots.typeNames,
-        limit: Math.min(room, share),
-      }));
+      const forBatch = (slots: QueueSlots, batch: BatchSlots): number =>
+        Math.max(1, batchRoomOf(batch, Math.ceil(callsOf(slots, room) / wanting.length), room));
+      return [...wanting.slice(first), ...wanting.slice(0, first)].map(({ slots, batch }) => {
+        const queue = slots.queue.name;
+        if (batch) return { queue, typeNames: [batch.typeName], limit: forBatch(slots, batch) };
+        let limit = Math.min(roomOf(slots, room.ahead), share);
+        if (slots.typeNames === null) for (const each of slots.batches) limit += forBatch(slots, each);
+        return { queue, typeNames: slots.typeNames, limit: Math.max(1, limit) };
+      });
     },
+    hasBatches,
     get buffered() {
       return buffered;
+    },
+    get bufferedInBatches() {
+      return allBatches.reduce((sum, { buffer }) => sum + buffer.size, 0);
     },
   };
 };

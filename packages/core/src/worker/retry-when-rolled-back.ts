@@ -34,19 +34,19 @@ export interface TransactionRetry {
 }
 
 /**
- * A deadlock, a serialisation failure, a lost connection: the store rolled back for reasons that are none of the
- * handler's, and asks for the transaction to be run again. That needs no new attempt while the lease is held.
+ * A deadlock, a serialisation failure, a lost connection: the store rolled back for reasons that have nothing to do with the
+ * handler, and the transaction can be run again. That needs no new attempt while the lease is held.
  */
 export const createTransactionRetry = (
   worker: WorkerContext,
-  held: HeldJob,
+  jobs: readonly HeldJob[],
   guard: AttemptGuard,
 ): TransactionRetry => {
   const { store, observe, runtime } = worker.engine;
   const { clock, random } = runtime;
   let transientFailure: { readonly error: unknown } | undefined;
 
-  // Whoever met in a deadlock must not meet again: anything from nothing to the whole pause.
+  // Full jitter, so that two transactions that deadlocked do not meet again.
   const pauseMs = (run: number): number => random() * Math.min(firstPauseMs * 2 ** run, longestPauseMs);
 
   const isTransient = (error: unknown): boolean => !isVerdict(error) && store.isTransientError(error);
@@ -59,11 +59,15 @@ export const createTransactionRetry = (
   ): Promise<T> => {
     let error = firstError;
     for (let run = 1; isTransient(error); run += 1) {
-      if (run >= mostTransactionRuns || !isRepeatable(error) || !isLeaseTrusted(held, clock)) {
+      if (
+        run >= mostTransactionRuns ||
+        !isRepeatable(error) ||
+        !jobs.some((held) => isLeaseTrusted(held, clock))
+      ) {
         transientFailure = { error };
         break;
       }
-      reportRepeated(observe, worker, held, { operation, run, error });
+      for (const held of jobs) reportRepeated(observe, worker, held, { operation, run, error });
       await pause(clock, pauseMs(run), guard);
       guard.checkStillRunning();
       try {

@@ -8,7 +8,7 @@ const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 
 class Deadlock extends Error {}
 
-const createBench = () =>
+const createKit = () =>
   createTestKit({
     jobTypes,
     wrapStateAdapter: (adapter) => ({
@@ -19,7 +19,7 @@ const createBench = () =>
 
 describe("a transaction that is rolled back again and again", () => {
   it("is given back at no cost a number of times, and then costs attempts until none is left", async () => {
-    const { leasehold, advance } = await createBench();
+    const { leasehold, advance } = await createKit();
     let callbackRuns = 0;
     let claims = 0;
     const worker = leasehold.createWorker().implementJobType({
@@ -44,7 +44,7 @@ describe("a transaction that is rolled back again and again", () => {
   });
 
   it("is not run again once the attempt has timed out", async () => {
-    const { leasehold, clock, drain } = await createBench();
+    const { leasehold, clock, drain } = await createKit();
     let callbackRuns = 0;
     const worker = leasehold.createWorker().implementJobType({
       typeName: "work",
@@ -66,7 +66,7 @@ describe("a transaction that is rolled back again and again", () => {
   });
 
   it("is not run again after the handler has ended", async () => {
-    const { leasehold, drain } = await createBench();
+    const { leasehold, drain } = await createKit();
     let callbackRuns = 0;
     const worker = leasehold.createWorker().implementJobType({
       typeName: "work",

@@ -25,7 +25,7 @@ const waitAndRunHandler = async (attempt: Attempt, stored: unknown): Promise<unk
   return runInScope(attempt, viewJob(attempt.worker.engine, attempt.held.job, blockers, input));
 };
 
-const validateInput = async ({ worker, held }: Attempt, stored: unknown): Promise<unknown> => {
+export const validateInput = async ({ worker, held }: Attempt, stored: unknown): Promise<unknown> => {
   const { typeName } = held.job;
   try {
     const type = worker.engine.jobTypes.get(typeName);
@@ -47,7 +47,7 @@ const readBlockers = async ({ worker, held }: Attempt): Promise<readonly StateSe
 const runInScope = (attempt: Attempt, view: JobView): unknown => {
   const { job } = attempt.held;
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
-  // Not on top of the scope the worker was started in: that is none of the job's business.
+  // A scope of its own, without that of the code that started the worker: it has nothing to do with this job.
   return attempt.worker.engine.scope.run({ origin }, callHandler, attempt, view);
 };
 

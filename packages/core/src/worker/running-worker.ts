@@ -11,6 +11,7 @@ import { createHeldJobs } from "./held-jobs.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { startPruner } from "./pruner.ts";
 import { startReaper } from "./reaper.ts";
+import { startTicker } from "./ticker.ts";
 import type { CrashIsolation } from "./crash-isolation.ts";
 import { createWakeUps } from "./wake-ups.ts";
 import type { Handler, WorkerContext, WorkerSettings } from "./worker-context.ts";
@@ -30,8 +31,8 @@ const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | u
  *   store ──claim──▶ fetcher ──▶ consumer (slots) ──outcome──▶ committer ──batched, fenced──▶ store
  *                       ▲ notification, poll
  *
- * The lease keeper renews everything held; the reaper takes back what others lost. What has to be said against the
- * direction of the arrows goes by way of the wake-ups.
+ * The lease keeper renews everything held; the reaper takes back what others lost. Signals against the direction of the
+ * arrows go through the wake-ups.
  */
 export const startWorker = async (
   engine: Engine,
@@ -59,12 +60,17 @@ export const startWorker = async (
   const leaseKeeper = startLeaseKeeper(worker);
   const reaper = startReaper(worker);
   const pruner = startPruner(worker);
+  const ticker = startTicker(worker);
   const fetcher = startFetcher(worker, consumer);
   // The lease keeper goes on until the last outcome is written.
-  const loopsThatEndFirst = { fetcher, reaper, ...(pruner && { pruner }) };
+  const loopsThatEndFirst = { fetcher, reaper, ...(pruner && { pruner }), ...(ticker && { ticker }) };
   const loops = { ...loopsThatEndFirst, "lease keeper": leaseKeeper };
 
-  const subscriptions = await Promise.all([fetcher.listen(), leaseKeeper.listen()]);
+  const subscriptions = await Promise.all([
+    fetcher.listen(),
+    leaseKeeper.listen(),
+    ...(ticker ? [ticker.listen()] : []),
+  ]);
 
   const reportIdle = (delta: 1 | -1): void => {
     for (const typeName of typeNames) observe("jobTypeIdleChange", () => ({ typeName, workerId, delta }));

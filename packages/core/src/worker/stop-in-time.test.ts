@@ -13,7 +13,7 @@ import { stopOnSignals } from "./stop-on-signals.ts";
 const jobTypes = defineUnionJobTypes<{ work: { input: { ms: number; deaf?: boolean }; output: string } }>();
 
 /** A worker on a store that can be made to go wrong, running jobs that take their time. */
-const createBench = async (inputs: readonly { ms: number; deaf?: boolean }[]) => {
+const createKit = async (inputs: readonly { ms: number; deaf?: boolean }[]) => {
   let fault: Fault | undefined;
   const kit = await createTestKit({
     jobTypes,
@@ -51,7 +51,7 @@ const createBench = async (inputs: readonly { ms: number; deaf?: boolean }[]) =>
 describe("stop, while the store cannot be reached", () => {
   for (const fault of [{ kind: "fail_before" }, { kind: "hang" }] as const) {
     it(`says that results were not written, and is not clean (${fault.kind})`, async () => {
-      const kit = await createBench([{ ms: 100 }, { ms: 200 }]);
+      const kit = await createKit([{ ms: 100 }, { ms: 200 }]);
       kit.setFault(fault);
       const { tookMs, ...result } = await kit.stop(1_000);
       expect(result).toEqual({
@@ -66,7 +66,7 @@ describe("stop, while the store cannot be reached", () => {
     });
 
     it(`reaches the handlers at the deadline and returns soon after (${fault.kind})`, async () => {
-      const kit = await createBench([{ ms: 60_000 }]);
+      const kit = await createKit([{ ms: 60_000 }]);
       const from = kit.clock.now();
       kit.setFault(fault);
       await kit.clock.advanceBy(500);
@@ -77,7 +77,7 @@ describe("stop, while the store cannot be reached", () => {
     });
 
     it(`gives a handler that does not react its grace, and no more (${fault.kind})`, async () => {
-      const kit = await createBench([{ ms: 60_000, deaf: true }]);
+      const kit = await createKit([{ ms: 60_000, deaf: true }]);
       kit.setFault(fault);
       const { tookMs, ...result } = await kit.stop(1_000);
       expect(result).toMatchObject({ clean: false, abandonedJobs: 1, unwrittenResults: 1 });
@@ -86,7 +86,7 @@ describe("stop, while the store cannot be reached", () => {
   }
 
   it("waits until the deadline for a store that comes back, and then is clean", async () => {
-    const kit = await createBench([{ ms: 100 }]);
+    const kit = await createKit([{ ms: 100 }]);
     kit.setFault({ kind: "fail_before" });
     kit.clock.setTimer(() => kit.setFault(undefined), 5_000);
     expect(await kit.stop(20_000)).toMatchObject({ clean: true, unwrittenResults: 0 });
@@ -94,7 +94,7 @@ describe("stop, while the store cannot be reached", () => {
   });
 
   it("is not clean when a claim was left unanswered, for it may have taken jobs", async () => {
-    const kit = await createBench([]);
+    const kit = await createKit([]);
     kit.setFault({ kind: "hang" });
     await kit.clock.advanceBy(2_000);
     const { clean, tookMs } = await kit.stop(1_000);
@@ -103,7 +103,7 @@ describe("stop, while the store cannot be reached", () => {
   });
 
   it("does not count what was given up on before", async () => {
-    const kit = await createBench([{ ms: 100 }]);
+    const kit = await createKit([{ ms: 100 }]);
     kit.setFault({ kind: "fail_before" });
     await kit.clock.runUntil(() => kit.worker.health().uncommittedResults === 1);
     await kit.clock.runUntil(() => kit.worker.health().uncommittedResults === 0);
@@ -151,7 +151,7 @@ describe("stopOnSignals, while the store cannot be reached", () => {
   };
 
   it("exits with 1 soon after its deadline, and onStopped gets the sum of the results", async () => {
-    const kit = await createBench([{ ms: 100 }, { ms: 60_000 }]);
+    const kit = await createKit([{ ms: 100 }, { ms: 60_000 }]);
     const other: RunningWorker = {
       ...kit.worker,
       stop: async () => ({

@@ -30,8 +30,9 @@ type StopSignal = keyof typeof signalNumbers;
 
 /**
  * Stops workers on SIGTERM and SIGINT and then ends the process: with 0 when every job ended by itself and every result
- * was written, with 1 otherwise. It takes no longer than the workers' `stop` (see `StopOptions`) and `onStopped` may. A second signal ends it at once with 128 + the signal's
- * number; the leases it held run out by themselves. Returns a function that takes the signal handlers away again.
+ * was written, with 1 otherwise. It takes no longer than the workers' `stop` (see `StopOptions`) and `onStopped` may. A
+ * second signal ends it at once with 128 + the signal's number; the leases it held then expire. Returns a function that
+ * removes the signal handlers.
  */
 export const stopOnSignals = (
   workers: RunningWorker | readonly RunningWorker[],
@@ -96,7 +97,7 @@ const endInTime = async (work: Promise<void> | void): Promise<void> => {
   }
 };
 
-// Checked now: on the day of the signal it would be too late to say so.
+// Checked now, because when the signal comes it is too late to report a mistake.
 const parseWorkers = (workers: unknown): RunningWorker[] => {
   const all = isArray(workers) ? requireArray(workers, "workers") : [workers];
   for (const worker of all) {

@@ -5,8 +5,8 @@ export interface WakeUp<TArguments extends readonly unknown[] = []> {
 }
 
 /**
- * What the parts of a worker have to tell each other against the direction in which jobs pass through them. Made before
- * all of them, so that none needs to know another that comes after it.
+ * Signals between the parts of a worker, against the direction in which jobs pass through them. Made before all of the
+ * parts, so that none has to know one that is made after it.
  */
 export interface WakeUps {
   /** A slot or a place in the buffer has become free, or an outcome was written: there may be room for a claim. */

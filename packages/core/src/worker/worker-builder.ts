@@ -1,26 +1,33 @@
+import type { ImplementJobTypeBatchOptions } from "../api/batches.ts";
 import type { ImplementJobTypeOptions, RunningWorker, WorkerDefinitionOptions } from "../api/worker.ts";
 import type { Engine } from "../engine/engine.ts";
 import { largestInt32, longestDurationMs } from "../model/limits.ts";
 import { InvalidOptionError } from "../errors.ts";
 import {
   type OptionNames,
+  optionalInteger,
   requireFunction,
   requireInteger,
   requireName,
   requireOptions,
+  type UncheckedOptions,
 } from "../model/option-checks.ts";
 import { parseRetryPolicy } from "../model/retry-policy.ts";
 import { composeMiddleware, type MiddlewareFunction } from "./middleware.ts";
 import type { CrashIsolation } from "./crash-isolation.ts";
 import { startWorker } from "./running-worker.ts";
 import { parseWorkerSettings } from "./settings.ts";
-import type { Handler, HandlerFunction } from "./worker-context.ts";
+import type { BatchSettings, Handler, HandlerFunction } from "./worker-context.ts";
 
 export interface UntypedWorkerBuilder {
   use(middleware: unknown): UntypedWorkerBuilder;
+  useForBatches(middleware: unknown): UntypedWorkerBuilder;
   implementJobType(options: unknown): UntypedWorkerBuilder;
+  implementJobTypeBatch(options: unknown): UntypedWorkerBuilder;
   start(options?: unknown): Promise<RunningWorker>;
 }
+
+const largestBatch = 10_000;
 
 interface Implementation extends Omit<Handler, "run"> {
   readonly process: HandlerFunction;
@@ -35,20 +42,31 @@ export const createWorkerBuilder = (
   const { retry } = requireOptions<keyof WorkerDefinitionOptions>(passed, "createWorker", { retry: true });
   const workerRetry = retry === undefined ? undefined : parseRetryPolicy(retry, "retry");
   const middleware: MiddlewareFunction[] = [];
+  const batchMiddleware: MiddlewareFunction[] = [];
   const implementations = new Map<string, Implementation>();
+
+  const add = ([typeName, implementation]: [string, Implementation]): UntypedWorkerBuilder => {
+    if (implementations.has(typeName)) {
+      throw new InvalidOptionError("typeName", "must not be implemented twice in one worker", typeName);
+    }
+    implementations.set(typeName, implementation);
+    return builder;
+  };
 
   const builder: UntypedWorkerBuilder = {
     use: (layer) => {
       middleware.push(requireFunction(layer, "middleware"));
       return builder;
     },
-    implementJobType: (options) => {
-      const [typeName, implementation] = parseImplementation(engine, options);
-      if (implementations.has(typeName)) {
-        throw new InvalidOptionError("typeName", "must not be implemented twice in one worker", typeName);
-      }
-      implementations.set(typeName, implementation);
+    useForBatches: (layer) => {
+      batchMiddleware.push(requireFunction(layer, "middleware"));
       return builder;
+    },
+    implementJobType: (options) =>
+      add(parseImplementation(engine, requireOptions(options, "implementJobType", implementationOptions))),
+    implementJobTypeBatch: (options) => {
+      const given = requireOptions(options, "implementJobTypeBatch", batchOptions);
+      return add(parseImplementation(engine, given, parseBatch(given)));
     },
     start: async (options = {}) => {
       if (implementations.size === 0) {
@@ -57,13 +75,22 @@ export const createWorkerBuilder = (
       const settings = parseWorkerSettings(engine, options, [...implementations.keys()], workerRetry);
       const handlers = new Map<string, Handler>();
       for (const [typeName, { process, ...limits }] of implementations) {
-        handlers.set(typeName, { ...limits, run: composeMiddleware(middleware, process) });
+        const layers = limits.batch ? batchMiddleware : middleware;
+        if (layers.length === 0 && middleware.length > 0) throw middlewareLeftOut(typeName);
+        handlers.set(typeName, { ...limits, run: composeMiddleware(layers, process) });
       }
       return engine.lifecycle.startWorker(() => startWorker(engine, crashIsolation, settings, handlers));
     },
   };
   return builder;
 };
+
+// To leave it out silently could skip a check that somebody relies on.
+const middlewareLeftOut = (typeName: string): InvalidOptionError =>
+  new InvalidOptionError(
+    "useForBatches",
+    `must be called, too: the middleware of \`use\` gets one job, and the batch handler for "${typeName}" would run without it`,
+  );
 
 const implementationOptions: OptionNames<keyof ImplementJobTypeOptions<unknown, unknown, string, never>> = {
   typeName: true,
@@ -73,8 +100,22 @@ const implementationOptions: OptionNames<keyof ImplementJobTypeOptions<unknown, 
   timeoutMs: true,
 };
 
-const parseImplementation = (engine: Engine, passed: unknown): [string, Implementation] => {
-  const options = requireOptions(passed, "implementJobType", implementationOptions);
+const batchOptions: OptionNames<keyof ImplementJobTypeBatchOptions<unknown, unknown, string, never>> = {
+  ...implementationOptions,
+  maxSize: true,
+  maxWaitMs: true,
+};
+
+const parseBatch = ({ maxSize, maxWaitMs }: UncheckedOptions<"maxSize" | "maxWaitMs">): BatchSettings => ({
+  maxSize: requireInteger(maxSize, "maxSize", { min: 1, max: largestBatch }),
+  maxWaitMs: optionalInteger(maxWaitMs, "maxWaitMs", 0, { min: 0, max: longestDurationMs }),
+});
+
+const parseImplementation = (
+  engine: Engine,
+  options: UncheckedOptions<keyof typeof implementationOptions>,
+  batch?: BatchSettings,
+): [string, Implementation] => {
   const { typeName, process, retry, maxAttempts, timeoutMs } = options;
   const name = requireName(typeName, "typeName");
   if (engine.jobTypes.get(name).workerless) {
@@ -89,6 +130,7 @@ const parseImplementation = (engine: Engine, passed: unknown): [string, Implemen
       retry: retry === undefined ? undefined : parseRetryPolicy(retry, "retry"),
       maxAttempts: integer(maxAttempts, "maxAttempts", largestInt32),
       timeoutMs: integer(timeoutMs, "timeoutMs", longestDurationMs),
+      batch,
     },
   ];
 };

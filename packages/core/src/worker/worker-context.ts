@@ -7,12 +7,20 @@ import type { WakeUps } from "./wake-ups.ts";
 
 export type HandlerFunction = (options: object) => unknown;
 
+/** How the jobs of a type are put together. */
+export interface BatchSettings {
+  readonly maxSize: number;
+  readonly maxWaitMs: number;
+}
+
 /** One implemented job type, with the middleware already around its handler. */
 export interface Handler {
   readonly run: HandlerFunction;
   readonly retry: RetryPolicy | undefined;
   readonly maxAttempts: number | undefined;
   readonly timeoutMs: number | undefined;
+  /** Undefined for a handler that gets one job at a time. */
+  readonly batch: BatchSettings | undefined;
 }
 
 export interface QueueSettings {

@@ -13,7 +13,7 @@ interface Types {
 
 const jobTypes = defineUnionJobTypes<Types>();
 
-const createBench = async (plan: FaultPlan, options: { storeDeadlineMs?: number } = {}) => {
+const createKit = async (plan: FaultPlan, options: { storeDeadlineMs?: number } = {}) => {
   const events: LogEntry[] = [];
   const executions: number[] = [];
   const kit: TestKit<Types> = await createTestKit({
@@ -58,7 +58,7 @@ describe("a worker whose store fails", () => {
   for (const [name, fault] of Object.entries(faults)) {
     for (const method of methods) {
       it(`runs every job once when the first ${method} ${name}`, async () => {
-        const kit = await createBench(onNthCall(method, 1, fault));
+        const kit = await createKit(onNthCall(method, 1, fault));
         await startTen(kit);
         await kit.drain(kit.worker);
         await expectAllCompleted(kit, 1);
@@ -68,7 +68,7 @@ describe("a worker whose store fails", () => {
   }
 
   it("recovers the jobs of a claim whose reply was lost, without waiting for the lease", async () => {
-    const kit = await createBench(onNthCall("claimJobs", 1, { kind: "fail_after" }));
+    const kit = await createKit(onNthCall("claimJobs", 1, { kind: "fail_after" }));
     await startTen(kit);
     const before = kit.clock.monotonic();
     await kit.drain(kit.worker);
@@ -77,7 +77,7 @@ describe("a worker whose store fails", () => {
   });
 
   it("takes the outcome whose reply was lost as written", async () => {
-    const kit = await createBench(onNthCall("commitOutcomes", 1, { kind: "fail_after" }));
+    const kit = await createKit(onNthCall("commitOutcomes", 1, { kind: "fail_after" }));
     await startTen(kit);
     await kit.drain(kit.worker);
     await expectAllCompleted(kit, 1);
@@ -86,7 +86,7 @@ describe("a worker whose store fails", () => {
 
   it("outlives a store that is down for longer than a lease", async () => {
     let down = false;
-    const kit = await createBench(() => (down ? { kind: "fail_before" } : undefined));
+    const kit = await createKit(() => (down ? { kind: "fail_before" } : undefined));
     await startTen(kit);
     down = true;
     const worker = await kit.clock.runUntil(kit.worker.start());
@@ -95,6 +95,7 @@ describe("a worker whose store fails", () => {
     expect(worker.health().healthy).toBe(false);
     down = false;
     await kit.clock.runUntil(async () => kit.executions.length === 10);
+    await kit.clock.runUntil(() => worker.health().healthy);
     await kit.clock.runUntil(worker.stop());
     await expectAllCompleted(kit, 1);
     expect(worker.health()).toMatchObject({ healthy: true, state: "stopped" });
@@ -102,7 +103,7 @@ describe("a worker whose store fails", () => {
 
   it("gives up a result when the lease has run out before the store is back", async () => {
     let down = false;
-    const kit = await createBench(({ method }) =>
+    const kit = await createKit(({ method }) =>
       down && method !== "claimJobs" ? { kind: "fail_before" } : undefined,
     );
     const worker = kit.leasehold
@@ -124,7 +125,7 @@ describe("a worker whose store fails", () => {
 
 describe("a start whose reply was lost", () => {
   it("is recognised as its own on the second try", async () => {
-    const kit = await createBench(onNthCall("createJobs", 1, { kind: "fail_after" }));
+    const kit = await createKit(onNthCall("createJobs", 1, { kind: "fail_after" }));
     const id = "01900000-0000-7000-8000-000000000001";
     const started = await kit.clock.runUntil(
       kit.leasehold.startJobSequence({
@@ -139,7 +140,7 @@ describe("a start whose reply was lost", () => {
   });
 
   it("is not confused with another job of the same id", async () => {
-    const kit = await createBench(onNthCall("createJobs", 2, { kind: "fail_before" }));
+    const kit = await createKit(onNthCall("createJobs", 2, { kind: "fail_before" }));
     const id = "01900000-0000-7000-8000-000000000001";
     await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, id });
     const second = kit.leasehold.startJobSequence({ typeName: "work", input: { n: 2 }, id });
@@ -147,7 +148,7 @@ describe("a start whose reply was lost", () => {
   });
 
   it("fails after its tries with the store's own error", async () => {
-    const kit = await createBench(({ method }) =>
+    const kit = await createKit(({ method }) =>
       method === "createJobs" ? { kind: "fail_before" } : undefined,
     );
     const start = kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
@@ -156,7 +157,7 @@ describe("a start whose reply was lost", () => {
   });
 
   it("fails with StoreCallTimeout when the store never answers", async () => {
-    const kit = await createBench(({ method }) => (method === "createJobs" ? { kind: "hang" } : undefined), {
+    const kit = await createKit(({ method }) => (method === "createJobs" ? { kind: "hang" } : undefined), {
       storeDeadlineMs: 500,
     });
     const start = kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
@@ -200,7 +201,7 @@ describe("an outcome the store cannot take", () => {
 
 describe("a transaction that cannot be begun at first", () => {
   it("is begun again, because nothing of it has happened", async () => {
-    const kit = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_before" }));
+    const kit = await createKit(onNthCall("runInTransaction", 1, { kind: "fail_before" }));
     let runs = 0;
     const result = await kit.clock.runUntil(
       kit.leasehold.runInTransaction(async () => {
@@ -214,7 +215,7 @@ describe("a transaction that cannot be begun at first", () => {
   });
 
   it("is not run a second time when its end is in doubt", async () => {
-    const kit = await createBench(onNthCall("runInTransaction", 1, { kind: "fail_after" }));
+    const kit = await createKit(onNthCall("runInTransaction", 1, { kind: "fail_after" }));
     let runs = 0;
     const outcome = kit.leasehold.runInTransaction(async () => {
       runs += 1;

@@ -21,7 +21,7 @@ export const addJobBlockers = (store: Store, call: StoreCall & AddJobBlockersCal
     const missing = call.blockerSequenceIds.find((id) => !currents.has(id));
     if (missing !== undefined) throw new JobNotFoundError(missing, "job sequence");
     // None of them may finish unseen meanwhile.
-    await work.touch([...new Set([...currents.values()].map(({ row }) => row.id))]);
+    await work.touchBlockers([...new Set([...currents.values()].map(({ row }) => row.id))]);
     const cycle = await findBlockerCycle(work, stored.row.sequenceId, call.blockerSequenceIds);
     if (cycle !== undefined) throw new BlockerCycleError(call.jobId, cycle);
 

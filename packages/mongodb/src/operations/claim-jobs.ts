@@ -6,13 +6,17 @@ import {
   type StateJob,
 } from "leasehold/adapter";
 import type { Document } from "mongodb";
+import { findCandidates } from "../candidates.ts";
 import { inSession } from "../collections.ts";
+import { divide } from "../divide.ts";
 import { fromDocument } from "../job-document.ts";
-import { canBeClaimed, claimOrder, nowExpression, scopeFilter } from "../runnable.ts";
+import { canBeClaimed, nowExpression } from "../runnable.ts";
 import type { Store, StoreCall } from "../store.ts";
-import { isConflict, isMaxTimeExpired } from "../transient-errors.ts";
+import { isMaxTimeExpired } from "../transient-errors.ts";
 
 const patienceMs = 100;
+/** How often in a row a claim may look for jobs and find that others were faster. */
+const mostFruitlessRounds = 4;
 
 const lease = ({ leaseToken, workerId, leaseMs }: ClaimCall, now: unknown): Document[] => {
   const wasRunning = { $eq: ["$status", "running"] };
@@ -43,33 +47,16 @@ const readHeld = async ({ collections }: Store, call: StoreCall, filter: Documen
   return found.map((document) => fromDocument(document).row);
 };
 
-/** The ids of the first runnable jobs in line. */
-const findCandidates = async (
-  store: Store,
-  call: StoreCall & ClaimCall,
-  request: ClaimRequest,
-  limit: number,
-): Promise<string[]> => {
-  const { jobs } = store.collections;
-  const options = inSession(call.session);
-  const time = call.now ?? (await store.clock.estimate());
-  // With the types named, the index gives the order; over an open field it could not.
-  const typeNames =
-    request.typeNames ?? (await jobs.distinct("typeName", { queue: request.queue, live: true }, options));
-  if (typeNames.length === 0) return [];
-  const filter = {
-    ...scopeFilter({ queue: request.queue, typeNames }),
-    dueAt: { $lte: new Date(time) },
-    $expr: canBeClaimed(call.maxAttempts),
-  };
-  const found = await jobs
-    .find(filter, { ...options, projection: { _id: 1 }, sort: claimOrder, limit })
-    .toArray();
-  return found.map(({ _id }) => _id).filter((id) => !store.setAside.has(id));
-};
+const heldBy = ({ leaseToken }: ClaimCall): Document => ({
+  leaseToken: { $eq: leaseToken },
+  status: "running",
+});
 
-/** Takes those of the jobs that are still runnable: the server looks at each again as it writes it. */
-const take = async (store: Store, call: StoreCall & ClaimCall, ids: readonly string[]): Promise<void> => {
+/**
+ * Takes those of the jobs that are still runnable: the server looks at each again as it writes it. Returns how many were set
+ * aside, because a transaction holds them.
+ */
+const take = async (store: Store, call: StoreCall & ClaimCall, ids: readonly string[]): Promise<number> => {
   const { jobs } = store.collections;
   const now = nowExpression(call.now);
   const condition = { $and: [{ $lte: ["$dueAt", now] }, canBeClaimed(call.maxAttempts)] };
@@ -80,24 +67,27 @@ const take = async (store: Store, call: StoreCall & ClaimCall, ids: readonly str
   });
   const update = lease(call, now);
   if (call.session !== undefined) {
+    store.sessions.noteLocked(call.session, ids);
     await jobs.updateMany(filterFor(ids), update, { session: call.session });
-    return;
+    return 0;
   }
   try {
     await jobs.updateMany(filterFor(ids), update, { maxTimeMS: patienceMs });
+    return 0;
   } catch (error) {
     if (!isMaxTimeExpired(error)) throw error;
-    // One of them is held by an open transaction. Alone in a transaction of its own, a write says so at once.
-    const taken = await readHeld(store, call, { leaseToken: call.leaseToken, status: "running" });
-    const left = ids.filter((id) => !taken.some((job) => job.id === id));
-    for (const id of left) {
-      try {
-        await store.attempt((session) => jobs.updateOne(filterFor([id]), update, { session }));
-      } catch (conflict) {
-        if (!isConflict(conflict)) throw conflict;
-        store.setAside.add(id);
-      }
-    }
+    // The server is slow, or a transaction holds one of them. Transactions of our own do not wait for it.
+    const taken = new Set((await readHeld(store, call, heldBy(call))).map(({ id }) => id));
+    const held = await divide(
+      ids.filter((id) => !taken.has(id)),
+      async (some) => {
+        await store.attempt((session) => jobs.updateMany(filterFor(some), update, { session }));
+        return [];
+      },
+      (id) => id,
+    );
+    for (const id of held) store.setAside.add(id);
+    return held.length;
   }
 };
 
@@ -108,17 +98,15 @@ const claimRequest = async (
   limit: number,
 ): Promise<StateJob[]> => {
   const claimed: StateJob[] = [];
-  while (claimed.length < limit) {
+  for (let fruitless = 0; claimed.length < limit && fruitless < mostFruitlessRounds;) {
     const ids = await findCandidates(store, call, request, limit - claimed.length);
     if (ids.length === 0) break;
-    await take(store, call, ids);
-    const held = await readHeld(store, call, {
-      _id: { $in: ids },
-      leaseToken: call.leaseToken,
-      status: "running",
-    });
+    const setAside = await take(store, call, ids);
+    const held = await readHeld(store, call, { _id: { $in: ids }, ...heldBy(call) });
     const byId = new Map(held.map((job) => [job.id, job]));
     claimed.push(...ids.flatMap((id) => byId.get(id) ?? []));
+    store.crowd.note(request.queue, ids.length - setAside, held.length);
+    fruitless = held.length === 0 ? fruitless + 1 : 0;
   }
   return claimed;
 };
@@ -128,11 +116,7 @@ export const claimJobs = async (store: Store, call: StoreCall & ClaimCall): Prom
   const time = call.now ?? (call.isRepeat === true ? await store.clock.estimate() : 0);
   const jobs =
     call.isRepeat === true
-      ? await readHeld(store, call, {
-          leaseToken: { $eq: call.leaseToken },
-          status: "running",
-          leasedUntil: { $gt: new Date(time) },
-        })
+      ? await readHeld(store, call, { ...heldBy(call), leasedUntil: { $gt: new Date(time) } })
       : [];
   const limits = remainingLimits(call.requests, jobs);
   for (const [index, request] of call.requests.entries()) {

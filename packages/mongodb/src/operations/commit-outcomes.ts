@@ -4,6 +4,7 @@ import {
   completesSequence,
   failed,
   givenBack,
+  type HeldLease,
   type JobOutcome,
   judgeOutcome,
   type OutcomeResult,
@@ -11,6 +12,10 @@ import {
   type StateJob,
 } from "leasehold/adapter";
 import { failDependants, unblockDependants } from "../dependants.ts";
+import { divide } from "../divide.ts";
+import { writeFenced } from "../fenced-writes.ts";
+import { outcomeChanges } from "../outcome-changes.ts";
+import { nowExpression } from "../runnable.ts";
 import type { Store, StoreCall } from "../store.ts";
 import type { Work } from "../work.ts";
 
@@ -47,18 +52,90 @@ const commitOutcome = async (
   };
 };
 
-export const commitOutcomes = (
+/** In a transaction: judges each outcome, unblocks and cascades. */
+const commitInTransaction = async (work: Work, outcomes: readonly JobOutcome[]): Promise<OutcomeResult[]> => {
+  const jobs = await work.findMany(outcomes.map(({ jobId }) => jobId));
+  const sequenceIds = new Set([...jobs.values()].map(({ row }) => row.sequenceId));
+  // Those of the sequences that somebody waits for. Whoever starts to wait for one locks its current job.
+  const blockers = new Set((await work.dependants([...sequenceIds])).flatMap(({ blockerIds }) => blockerIds));
+  const results: OutcomeResult[] = [];
+  for (const outcome of outcomes) results.push(await commitOutcome(work, outcome, blockers));
+  return results;
+};
+
+/** Some at a time, and those that somebody holds by themselves in the end: they keep no others waiting. */
+const commitInTransactions = async (
+  store: Store,
+  call: StoreCall,
+  outcomes: readonly JobOutcome[],
+): Promise<OutcomeResult[]> => {
+  if (outcomes.length === 0) return [];
+  const now = call.now ?? (await store.clock.ask());
+  const results = await divide<JobOutcome, OutcomeResult | undefined>(
+    outcomes,
+    (some) => store.attemptWork(now, (work) => commitInTransaction(work, some)),
+    () => undefined,
+  );
+  return Promise.all(
+    results.map(async (result, index) => {
+      if (result !== undefined) return result;
+      const [late] = await store.work(call, (work) => commitInTransaction(work, [outcomes[index]!]));
+      return late!;
+    }),
+  );
+};
+
+type HeldOutcome = JobOutcome & HeldLease;
+
+/** What a single write can do: the end of an attempt under a lease, as far as one can tell without looking. */
+const isPlain = (outcome: JobOutcome): outcome is HeldOutcome =>
+  outcome.leaseToken !== null &&
+  outcome.locked !== true &&
+  (outcome.kind !== "complete" || outcome.continuedToId === null);
+
+/** Nobody waits for what ends; nothing stands in the way of what goes on. */
+const isAlone = ({ kind }: JobOutcome) =>
+  kind === "complete" || kind === "fail" ? { hasWaiters: false } : { openBlockers: 0 };
+
+const plainPatienceMs = 500;
+
+/** Writes as many as possible without a transaction. Returns those that were applied. */
+const commitPlain = async (
+  store: Store,
+  call: StoreCall,
+  outcomes: readonly HeldOutcome[],
+): Promise<ReadonlySet<JobOutcome>> => {
+  if (outcomes.length === 0) return new Set();
+  const now = nowExpression(call.now);
+  const writes = outcomes.map((outcome) => ({
+    lease: outcome,
+    filter: isAlone(outcome),
+    changes: outcomeChanges(outcome, now),
+  }));
+  const result = await writeFenced(store, writes, { now, maxTimeMS: plainPatienceMs, markField: "mark" });
+  if (result.isComplete) return new Set(outcomes);
+  const seen = await result.look();
+  return new Set(outcomes.filter(({ jobId }) => seen.get(jobId)?.isApplied === true));
+};
+
+/**
+ * Most outcomes are one write each, and all of them one command. The rest, and what that command left undone, goes through
+ * transactions. So a batch is atomic job by job, not as a whole, which is what the contract asks for.
+ */
+export const commitOutcomes = async (
   store: Store,
   call: StoreCall & CommitOutcomesCall,
-): Promise<OutcomeResult[]> =>
-  store.work(call, async (work) => {
-    const jobs = await work.findMany(call.outcomes.map(({ jobId }) => jobId));
-    const sequenceIds = new Set([...jobs.values()].map(({ row }) => row.sequenceId));
-    // Those of the sequences that somebody waits for. Whoever starts to wait for one locks its current job.
-    const blockers = new Set(
-      (await work.dependants([...sequenceIds])).flatMap(({ blockerIds }) => blockerIds),
-    );
-    const results: OutcomeResult[] = [];
-    for (const outcome of call.outcomes) results.push(await commitOutcome(work, outcome, blockers));
-    return results;
-  });
+): Promise<OutcomeResult[]> => {
+  const { outcomes } = call;
+  if (call.session !== undefined) return store.work(call, (work) => commitInTransaction(work, outcomes));
+  const isRepeated = new Set(outcomes.map(({ jobId }) => jobId)).size < outcomes.length;
+  // Two outcomes of one job are judged one after the other.
+  const applied = await commitPlain(store, call, isRepeated ? [] : outcomes.filter(isPlain));
+  const rest = outcomes.filter((outcome) => !applied.has(outcome));
+  const others = await commitInTransactions(store, call, rest);
+  const at = applied.size === 0 ? 0 : (call.now ?? (await store.clock.estimate()));
+  const results = new Map(rest.map((outcome, index) => [outcome, others[index]!]));
+  return outcomes.map(
+    (outcome) => results.get(outcome) ?? { kind: "applied", at, unblocked: [], cascaded: [] },
+  );
+};

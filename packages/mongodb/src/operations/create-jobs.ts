@@ -29,7 +29,11 @@ const lockKeys = async ({ collections, session }: Work, jobs: readonly NewJob[])
   }
 };
 
-const assertCreatable = async (work: Work, jobs: readonly NewJob[]): Promise<void> => {
+/** Returns the current jobs of the sequences that are continued. */
+const assertCreatable = async (
+  work: Work,
+  jobs: readonly NewJob[],
+): Promise<ReadonlyMap<string, StoredJob>> => {
   const existing = await work.findMany(jobs.map(({ id }) => id));
   const continuations = jobs.filter(({ sequenceIndex }) => sequenceIndex > 0);
   const currents = await work.currents(continuations.map(({ sequenceId }) => sequenceId));
@@ -52,6 +56,7 @@ const assertCreatable = async (work: Work, jobs: readonly NewJob[]): Promise<voi
     if (!given.has(sequenceId) && !currents.has(sequenceId))
       throw new JobNotFoundError(sequenceId, "job sequence");
   }
+  return currents;
 };
 
 const findDuplicate = async (
@@ -81,7 +86,7 @@ const findDuplicate = async (
 export const createJobs = (store: Store, call: StoreCall & CreateJobsCall): Promise<CreatedStateJob[]> =>
   store.work(call, async (work) => {
     await lockKeys(work, call.jobs);
-    await assertCreatable(work, call.jobs);
+    const predecessors = await assertCreatable(work, call.jobs);
     const created: StoredJob[] = [];
     const results: CreatedStateJob[] = [];
     for (const job of call.jobs) {
@@ -91,7 +96,9 @@ export const createJobs = (store: Store, call: StoreCall & CreateJobsCall): Prom
         continue;
       }
       const row = createdStateJob(job, work.now);
-      created.push({ row, position: store.nextPosition(), blockerIds: [] });
+      // Whoever waits for the sequence waits for its next job now.
+      const hasWaiters = predecessors.get(job.sequenceId)?.hasWaiters ?? false;
+      created.push({ row, position: store.nextPosition(), blockerIds: [], hasWaiters });
       results.push({ job: row, deduplicated: false });
     }
     await work.insert(created);

@@ -1,5 +1,5 @@
 import {
-  isPastRetention,
+  isJobPastRetention,
   type PruneBounds,
   type PruneCall,
   type PruneResult,
@@ -18,13 +18,7 @@ import { takeTurn } from "./prune-turn.ts";
 const rootsAtATime = 200;
 
 const isPrunable = (tree: readonly StoredJob[], bounds: PruneBounds): boolean =>
-  tree.every(({ row: { status, completedAt, failedAt, continuedToId } }) =>
-    isPastRetention(bounds, {
-      status,
-      finishedAt: completedAt ?? failedAt,
-      isContinued: continuedToId !== null,
-    }),
-  );
+  tree.every(({ row }) => isJobPastRetention(bounds, row));
 
 /** The jobs that went with the tree; none when it stays. */
 const pruneTree = async (work: Work, rootId: string, bounds: PruneBounds): Promise<StateJob[]> => {

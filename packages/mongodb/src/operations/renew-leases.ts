@@ -6,8 +6,11 @@ import {
   type RenewalResult,
   type RenewLeasesCall,
 } from "leasehold/adapter";
+import type { Document } from "mongodb";
+import { divide } from "../divide.ts";
+import { type FencedWrite, writeFenced } from "../fenced-writes.ts";
+import { nowExpression } from "../runnable.ts";
 import type { Store, StoreCall } from "../store.ts";
-import { isConflict } from "../transient-errors.ts";
 import type { Work } from "../work.ts";
 
 const renew = async (
@@ -23,36 +26,73 @@ const renew = async (
   return { kind: "renewed", leasedUntil };
 };
 
-const renewAll = async (work: Work, leases: readonly LeaseRenewal[]): Promise<RenewalResult[]> => {
+const renewInTransaction = async (work: Work, leases: readonly LeaseRenewal[]): Promise<RenewalResult[]> => {
   await work.findMany(leases.map(({ jobId }) => jobId));
   const results: RenewalResult[] = [];
   for (const lease of leases) results.push(await renew(work, lease));
   return results;
 };
 
-/** All in one transaction; if one of them is held by another, each in one of its own, and that one is busy. */
+const patienceMs = 100;
+
+const renewal = (lease: LeaseRenewal, now: unknown): FencedWrite => {
+  const until = { $add: [now, lease.leaseMs] };
+  const progress: Document = lease.progress === undefined ? {} : { progress: { $literal: lease.progress } };
+  return { lease, changes: { leasedUntil: until, dueAt: until, ...progress } };
+};
+
+const busy: RenewalResult = { kind: "busy" };
+
+/** In transactions, which do not wait: told by a conflict, a job that is held is busy, and a server that is slow is just slow. */
+const renewInTransactions = async (
+  store: Store,
+  call: StoreCall,
+  leases: readonly LeaseRenewal[],
+): Promise<RenewalResult[]> => {
+  if (leases.length === 0) return [];
+  const now = call.now ?? (await store.clock.ask());
+  return divide(
+    leases,
+    (some) => store.attemptWork(now, (work) => renewInTransaction(work, some)),
+    () => busy,
+  );
+};
+
+/** In one command; each lease is checked by itself. */
+const renewAtOnce = async (
+  store: Store,
+  call: StoreCall,
+  leases: readonly LeaseRenewal[],
+): Promise<RenewalResult[]> => {
+  const now = nowExpression(call.now);
+  const writes = leases.map((lease) => renewal(lease, now));
+  const result = await writeFenced(store, writes, { now, maxTimeMS: patienceMs, markField: "renewal" });
+  const seen = await result.look();
+  const left: LeaseRenewal[] = [];
+  const answers = leases.map((lease): RenewalResult | undefined => {
+    const job = seen.get(lease.jobId);
+    if (job === undefined) return refuse("not_found", undefined);
+    const leasedUntil = job.leasedUntil?.getTime() ?? null;
+    const refusal = findRefusal({ ...job, leasedUntil }, lease.leaseToken, Number.NEGATIVE_INFINITY);
+    if (refusal !== undefined) return refusal;
+    if (result.isComplete || job.isApplied) return { kind: "renewed", leasedUntil: leasedUntil! };
+    // It has expired, or was not reached in time, or another renewal has put its own mark on it since.
+    left.push(lease);
+    return undefined;
+  });
+  const later = await renewInTransactions(store, call, left);
+  return answers.map((answer) => answer ?? later.shift()!);
+};
+
+/** Never waits long: neither for transactions of this process, which are known, nor for those of others. */
 export const renewLeases = async (
   store: Store,
   call: StoreCall & RenewLeasesCall,
 ): Promise<RenewalResult[]> => {
   for (const { leaseMs } of call.leases) assertLeaseDuration(leaseMs);
-  if (call.session !== undefined) return store.work(call, (work) => renewAll(work, call.leases));
-  const now = call.now ?? (await store.clock.ask());
-  const attempt = (leases: readonly LeaseRenewal[]) =>
-    store.attemptWork(now, (work) => renewAll(work, leases));
-  try {
-    return await attempt(call.leases);
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-  }
-  const results: RenewalResult[] = [];
-  for (const lease of call.leases) {
-    try {
-      results.push(...(await attempt([lease])));
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      results.push({ kind: "busy" });
-    }
-  }
-  return results;
+  if (call.session !== undefined) return store.work(call, (work) => renewInTransaction(work, call.leases));
+  const locked = store.sessions.lockedIds();
+  const free = call.leases.filter(({ jobId }) => !locked.has(jobId));
+  const results = free.length === 0 ? [] : await renewAtOnce(store, call, free);
+  return call.leases.map(({ jobId }) => (locked.has(jobId) ? busy : results.shift()!));
 };

@@ -103,7 +103,7 @@ export const stories: Readonly<Record<string, Story>> = {
   "rolled back": async (adapter) => {
     let locks = 0;
     const kit = await createObservedBench(adapter, ({ method }) =>
-      method === "lockJob" && (locks += 1) < 8 ? { kind: "fail_before" } : undefined,
+      method === "lockHeldJobs" && (locks += 1) < 8 ? { kind: "fail_before" } : undefined,
     );
     await kit.leasehold.startJobSequence({ typeName: "chain" });
     await kit.drain(kit.worker, { workerId: "w1" });

@@ -263,7 +263,7 @@ describe("a lease of the same worker's earlier attempt", () => {
       await adapter.renewLeases({ leases: [{ ...stale, leaseMs: 1_000, progress: "1" }], now: 1_300 }),
     ).toMatchObject([refused]);
     await adapter.runInTransaction(async (ctx) => {
-      expect(await adapter.lockJob({ ctx, ...stale, now: 1_300 })).toMatchObject(refused);
+      expect(await adapter.lockHeldJobs({ ctx, leases: [stale], now: 1_300 })).toMatchObject([refused]);
     });
     expect(await adapter.getJobs({ jobIds: [job.id] })).toEqual([second]);
   });

@@ -1,7 +1,8 @@
 import { jobs } from "./0001-jobs.ts";
 import { attempts } from "./0002-attempts.ts";
 import { blockedJobs } from "./0003-blocked-jobs.ts";
-import { flow } from "./0004-flow.ts";
+import { recurringJobs } from "./0004-recurring-jobs.ts";
+import { flow } from "./0006-flow.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [jobs, attempts, blockedJobs, flow];
+export const migrations: readonly Migration[] = [jobs, attempts, blockedJobs, recurringJobs, flow];

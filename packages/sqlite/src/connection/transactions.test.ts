@@ -51,7 +51,7 @@ describe("the user's own tables", () => {
     const [job] = await claimAll(adapter);
     const complete = (fails: boolean): Promise<void> =>
       adapter.runInTransaction(async (ctx) => {
-        await adapter.lockJob({ jobId: job!.id, leaseToken: job!.leaseToken!, ctx });
+        await adapter.lockHeldJobs({ leases: [{ jobId: job!.id, leaseToken: job!.leaseToken! }], ctx });
         ctx.client.prepare("INSERT INTO orders VALUES (?, ?)").run("order-1", "paid");
         await adapter.commitOutcomes({ outcomes: [{ ...completion(job!), locked: true }], ctx });
         if (fails) throw new Error("changed my mind");

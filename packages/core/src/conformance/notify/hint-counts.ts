@@ -31,7 +31,7 @@ const gatherCrowd = async ({ adapter, peer, unique }: NotifyScenario, size: numb
 };
 
 export const hintCountTests = ({ test, countsHints }: NotifySuite): void => {
-  test("a listener whose wantsHint is false leaves the hint to another", async ({
+  test("a listener whose wantsHint is false leaves the notification to another", async ({
     adapter,
     peer,
     unique,
@@ -56,7 +56,7 @@ export const hintCountTests = ({ test, countsHints }: NotifySuite): void => {
     assert.equal(busy.timesHeard(unique("type")), 1);
   });
 
-  test("more hints than listeners wake each listener once", async (scenario) => {
+  test("more notifications than listeners wake each listener once", async (scenario) => {
     const crowd = await gatherCrowd(scenario, 3);
     await scenario.adapter.notifyJobScheduled(scenario.unique("type"), 100);
     await Promise.all(crowd.members.map((member) => member.waitFor(scenario.unique("type"))));
@@ -95,7 +95,7 @@ export const hintCountTests = ({ test, countsHints }: NotifySuite): void => {
     });
   }
 
-  test("each of several hints wakes one listener", async (scenario) => {
+  test("each of several notifications wakes one listener", async (scenario) => {
     const crowd = await gatherCrowd(scenario, 4);
     for (let times = 1; times <= 12; times += 1) {
       await scenario.adapter.notifyJobScheduled(scenario.unique("type"), 1);
@@ -105,7 +105,7 @@ export const hintCountTests = ({ test, countsHints }: NotifySuite): void => {
     assert.equal(crowd.all.timesHeard(scenario.unique("type")), 12);
   });
 
-  test("a hint of none wakes nobody", async (scenario) => {
+  test("a notification of none wakes nobody", async (scenario) => {
     const crowd = await gatherCrowd(scenario, 2);
     await scenario.adapter.notifyJobScheduled(scenario.unique("type"), 0);
     await crowd.settle();

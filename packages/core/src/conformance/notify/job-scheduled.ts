@@ -3,14 +3,14 @@ import type { NotifySuite } from "../notify-suite.ts";
 import { createRecorder } from "../recorder.ts";
 
 export const jobScheduledTests = ({ test }: NotifySuite): void => {
-  test("a hint reaches a listener on another connection", async ({ adapter, peer, unique }) => {
+  test("a notification reaches a listener on another connection", async ({ adapter, peer, unique }) => {
     const recorder = createRecorder();
     await peer.listenJobScheduled([unique("type")], recorder.record);
     await adapter.notifyJobScheduled(unique("type"), 1);
     await recorder.waitFor(unique("type"));
   });
 
-  test("a hint reaches a listener on the same connection", async ({ adapter, unique }) => {
+  test("a notification reaches a listener on the same connection", async ({ adapter, unique }) => {
     const recorder = createRecorder();
     await adapter.listenJobScheduled([unique("type")], recorder.record);
     await adapter.notifyJobScheduled(unique("type"), 1);
@@ -54,7 +54,7 @@ export const jobScheduledTests = ({ test }: NotifySuite): void => {
     for (const recorder of recorders) await recorder.waitFor(unique("type"));
   });
 
-  test("a hint without a listener is lost without harm", async ({ adapter, unique }) => {
+  test("a notification without a listener is lost without harm", async ({ adapter, unique }) => {
     await adapter.notifyJobScheduled(unique("nobody"), 3);
   });
 };

@@ -50,7 +50,11 @@ export const nameTests = ({ test }: NotifySuite): void => {
 };
 
 export const loadTests = ({ test }: NotifySuite): void => {
-  test("hints sent at the same time from both connections all arrive", async ({ adapter, peer, unique }) => {
+  test("notifications sent at the same time from both connections all arrive", async ({
+    adapter,
+    peer,
+    unique,
+  }) => {
     const recorder = createRecorder();
     await adapter.listenJobScheduled([unique("type")], recorder.record);
     const sends = Array.from({ length: 200 }, (_, index) =>

@@ -67,7 +67,7 @@ const countEach = (names: readonly string[]): Map<string, number> => {
 // Made on behalf of one attempt: their failure is that attempt's failure, and it is made again.
 const callsOfAttempts = new Set([
   "runInTransaction",
-  "lockJob",
+  "lockHeldJobs",
   "createJobs",
   "commitOutcomes",
   "getBlockers",

@@ -94,26 +94,34 @@ const passTime = (world: World, draw: Draw): void => {
   world.now += draw.pick([0, 0, 1_000, 10_000]);
 };
 
-/** As `complete` does: locks the job, and ends it in the same transaction, by then perhaps after its lease has ended. */
+/** As `complete` does: locks jobs, and ends those it holds in the same transaction, by then perhaps after their leases have ended. */
 export const lockAndEnd: Action = async (world, draw, ctx) => {
-  const [lease] = drawLeases(world, draw, 1);
-  if (lease === undefined) return;
+  const leases = drawLeases(world, draw, draw.pick([1, 3]));
+  if (leases.length === 0) return;
   await inTransaction(
     world,
     async (inner) => {
       const { adapter, model, now } = world;
-      world.note("lockJob", lease);
-      const result = await adapter.lockJob({ ...lease, now, ctx: inner });
-      const refusal = refusalOf(model.jobs.get(lease.jobId), lease.leaseToken, now);
-      if (refusal !== undefined || result.kind === "refused") {
-        assert.deepEqual(result, refusal);
-        return;
-      }
+      world.note("lockHeldJobs", leases);
+      const results = await adapter.lockHeldJobs({ leases, now, ctx: inner });
+      const refusals = leases.map(({ jobId, leaseToken }) =>
+        refusalOf(model.jobs.get(jobId), leaseToken, now),
+      );
+      assert.deepEqual(
+        results,
+        refusals.map((refusal) => refusal ?? { kind: "locked" }),
+      );
+      const held = leases.filter((_lease, index) => refusals[index] === undefined);
+      if (held.length === 0) return;
       passTime(world, draw);
-      if (draw.below(2) === 0) await continueSequence(world, draw, lease, inner);
+      if (draw.below(2) === 0) await continueSequence(world, draw, held[0]!, inner);
       else {
-        const outcome = drawOutcome(world, draw, lease, draw.pick(kinds));
-        await commit(world, [{ ...outcome, locked: true }], inner);
+        const outcomes = held.map((lease) => drawOutcome(world, draw, lease, draw.pick(kinds)));
+        await commit(
+          world,
+          outcomes.map((outcome) => ({ ...outcome, locked: true })),
+          inner,
+        );
       }
     },
     ctx,

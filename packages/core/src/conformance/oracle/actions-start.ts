@@ -47,7 +47,7 @@ const drawSettings = (draw: Draw, now: number) => ({
   input: draw.pick(["null", '{"n":1}']),
 });
 
-/** A new sequence: a tree of its own, or brought about by some job and so a part of that one's. */
+/** A new sequence: a tree of its own, or started by some job and so a part of the tree of that job. */
 const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob => {
   const id = createId();
   const typeName = draw.pick(typeNames);

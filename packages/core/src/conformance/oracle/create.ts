@@ -62,6 +62,7 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
     errorIsBlockers: false,
     deduplicationKey: deduplication?.key ?? null,
     limited: false,
+    recurrence: job.recurrence ?? null,
     blockerCount: 0,
     openBlockers: 0,
   };

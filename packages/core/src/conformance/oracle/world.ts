@@ -1,9 +1,10 @@
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { AnyStateAdapter, HeldLease, JobOutcome } from "../../contracts/state-adapter.ts";
 import type { Draw } from "./draw.ts";
 import { copyStore, createModelStore, type ModelStore, restoreStore } from "./store.ts";
 
-/** The adapter, the model it is held against, and what the run so far has brought about. */
+/** The adapter, the model that it is compared with, and what the run has produced so far. */
 export interface World {
   readonly adapter: AnyStateAdapter;
   readonly model: ModelStore;
@@ -13,6 +14,8 @@ export interface World {
   readonly leases: HeldLease[];
   /** How each job's latest lease ended, if by its holder. */
   readonly lastEnding: Map<string, JobOutcome["kind"]>;
+  /** Without savepoints, a nested transaction that was rolled back has taken the outer one with it. */
+  isOuterLost: boolean;
   lastClaim: Omit<Parameters<AnyStateAdapter["claimJobs"]>[0], "ctx" | "now"> | undefined;
   /** What has been done, for the message of a failure. */
   readonly log: string[];
@@ -47,6 +50,7 @@ export const createWorld = (adapter: AnyStateAdapter, now: number): World => {
     now,
     leases: [],
     lastEnding: new Map(),
+    isOuterLost: false,
     lastClaim: undefined,
     log,
     note: (action, details = "") =>
@@ -57,8 +61,8 @@ export const createWorld = (adapter: AnyStateAdapter, now: number): World => {
 };
 
 /**
- * Runs `work` in a transaction of the adapter's, or in a savepoint of `parent`. Model and adapter take it back together
- * when the work ends in a rejection that was expected.
+ * Runs `work` in a transaction of the adapter's, or nested in `parent`. Model and adapter take it back together when the work
+ * ends in a rejection that was expected.
  */
 export const inTransaction = async (
   world: World,
@@ -66,10 +70,16 @@ export const inTransaction = async (
   parent?: object,
 ): Promise<void> => {
   const before = copyStore(world.model);
+  const takesOuterAlong = parent !== undefined && !world.adapter.capabilities.savepoints;
   try {
     await world.adapter.runInTransaction(work, parent);
+    assert.ok(!world.isOuterLost, "a transaction must not commit what was rolled back inside it");
   } catch (error) {
-    if (!(error instanceof ExpectedRejection)) throw error;
+    const isExpected = error instanceof ExpectedRejection || (world.isOuterLost && !isAssertion(error));
+    if (!isExpected) throw error;
     restoreStore(world.model, before);
+    world.isOuterLost = takesOuterAlong;
   }
 };
+
+const isAssertion = (error: unknown): boolean => error instanceof assert.AssertionError;

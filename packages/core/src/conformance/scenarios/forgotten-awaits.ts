@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { ProcessMisuseError } from "../../errors.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { createGate } from "../gate.ts";
+import { createDeferred } from "../../worker/deferred.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{
@@ -230,25 +231,21 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
 
   test("before reportProgress on a cancelled job: the worker goes on", jobTypes, async (story) => {
     const { leasehold, work, completion, failure } = story;
-    let refused: Promise<unknown> | undefined;
+    const refused = createDeferred<unknown>();
     await work(
       leasehold.createWorker().implementJobType({
         typeName: "charge",
         process: async ({ job, reportProgress }) => {
           if (job.priority === 0) return;
           await leasehold.cancelJobSequences({ ids: [job.sequenceId] });
-          const reporting = reportProgress(1);
-          refused = reporting.then(
-            () => undefined,
-            (error: unknown) => error,
-          );
+          reportProgress(1).then(() => refused.resolve(undefined), refused.resolve);
           forget(reportProgress(2));
         },
       }),
     );
     const cancelled = await leasehold.startJobSequence({ typeName: "charge", priority: 1 });
     assert.equal((await failure(cancelled)).reason, "cancelled");
-    assert.ok((await refused) instanceof Error);
+    assert.ok((await refused.promise) instanceof Error);
     await completion(await leasehold.startJobSequence({ typeName: "charge" }));
   });
 

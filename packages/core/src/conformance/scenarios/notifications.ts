@@ -110,31 +110,35 @@ export const describeNotifications: Scenario = ({ test }) => {
     },
   );
 
-  test("who holds a job, and who waits for one, is told when others end it", jobTypes, async (story) => {
-    const goOn = createGate();
-    const worker = await story.work(
-      story.leasehold.createWorker().implementJobType({ typeName: "ping", process: () => goOn.opened }),
-    );
-    const { adapter, finished, lost } = recordHints();
-    const { leasehold } = await story.openAnother({ notifyAdapter: adapter });
-    const completed = await leasehold.startJobSequence({ typeName: "ping" });
-    const cancelled = await leasehold.startJobSequence({ typeName: "ping" });
-    const deleted = await leasehold.startJobSequence({ typeName: "ping" });
-    await until(() => worker.health().runningJobs === 3, "all three are running");
+  test(
+    "the holder of a job, and whoever waits for it, is notified when others end it",
+    jobTypes,
+    async (story) => {
+      const goOn = createGate();
+      const worker = await story.work(
+        story.leasehold.createWorker().implementJobType({ typeName: "ping", process: () => goOn.opened }),
+      );
+      const { adapter, finished, lost } = recordHints();
+      const { leasehold } = await story.openAnother({ notifyAdapter: adapter });
+      const completed = await leasehold.startJobSequence({ typeName: "ping" });
+      const cancelled = await leasehold.startJobSequence({ typeName: "ping" });
+      const deleted = await leasehold.startJobSequence({ typeName: "ping" });
+      await until(() => worker.health().runningJobs === 3, "all three are running");
 
-    await leasehold.completeJobSequence({
-      id: completed.id,
-      typeName: "ping",
-      complete: async ({ job, complete }) => void (await complete(job, () => null)),
-    });
-    await leasehold.cancelJobSequences({ ids: [cancelled.id] });
-    await leasehold.deleteJobSequences({ rootSequenceIds: [deleted.id] });
+      await leasehold.completeJobSequence({
+        id: completed.id,
+        typeName: "ping",
+        complete: async ({ job, complete }) => void (await complete(job, () => null)),
+      });
+      await leasehold.cancelJobSequences({ ids: [cancelled.id] });
+      await leasehold.deleteJobSequences({ rootSequenceIds: [deleted.id] });
 
-    await until(() => lost.length >= 3, "the hints have been sent");
-    assert.deepEqual(lost, [completed.id, cancelled.id, deleted.id]);
-    assert.deepEqual(finished.slice(0, 2), [completed.id, cancelled.id]);
-    goOn.open();
-  });
+      await until(() => lost.length >= 3, "the hints have been sent");
+      assert.deepEqual(lost, [completed.id, cancelled.id, deleted.id]);
+      assert.deepEqual(finished.slice(0, 2), [completed.id, cancelled.id]);
+      goOn.open();
+    },
+  );
 
   test("a transport that fails fails nothing else", jobTypes, async ({ openAnother }) => {
     const broken = (): Promise<never> => Promise.reject(new Error("the line is dead"));

@@ -326,7 +326,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
   });
 
   test(
-    "a handler that throws after complete has completed its job, and the error is told",
+    "a handler that throws after complete has completed its job, and the error is reported",
     jobTypes,
     async (story) => {
       const { leasehold, work, completion, events } = story;
@@ -354,7 +354,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     },
   );
 
-  test("a second complete that nobody waits for is told", jobTypes, async (story) => {
+  test("a second complete that nobody waits for is reported", jobTypes, async (story) => {
     const { leasehold, work, completion, events } = story;
     await work(
       leasehold.createWorker().implementJobType({

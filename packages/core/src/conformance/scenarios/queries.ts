@@ -129,6 +129,7 @@ export const describeQueries: Scenario = ({ test }) => {
       lastAttemptAt: null,
       lastFailedAt: null,
       deduplicationKey: null,
+      recurrence: null,
       blockers: [],
     });
     assert.deepEqual(await leasehold.getJob({ id: started.id }), job);

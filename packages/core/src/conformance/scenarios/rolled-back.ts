@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { DefineBlocker } from "../../model/job-type-markers.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
 import { rescheduleJob } from "../../worker/reschedule-job.ts";
 import type { Scenario } from "../scenario.ts";
@@ -7,6 +8,7 @@ import type { AppOptions, StoryStateAdapter } from "../story.ts";
 const jobTypes = defineUnionJobTypes<{
   charge: { input: null; output: string };
   receipt: { input: null; output: null };
+  bill: { input: null; output: null; blockers: [DefineBlocker<"receipt">] };
 }>();
 
 // With a single attempt, none can be charged without the job failing.
@@ -55,7 +57,115 @@ const losingFirstCommit = (committed: boolean): AppOptions => {
   };
 };
 
+/** Rolls the first transactions back at their end, in favour of others. */
+const rollingBack = (times: number, conflicts?: "wait" | "abort"): AppOptions => {
+  const mayDeadlock = deadlocks(times);
+  return {
+    store: (adapter) => ({
+      ...(conflicts && { capabilities: { ...adapter.capabilities, conflicts } }),
+      isRolledBackForOthers: (error) => error instanceof Deadlock || adapter.isRolledBackForOthers(error),
+      runInTransaction: (callback, parent, options) =>
+        adapter.runInTransaction(
+          async (ctx) => {
+            const value = await callback(ctx);
+            if (parent === undefined) mayDeadlock();
+            return value;
+          },
+          parent,
+          options,
+        ),
+    }),
+  };
+};
+
 export const describeRolledBackTransactions: Scenario = ({ test }) => {
+  test("a start with blockers is run again", jobTypes, async ({ openAnother, queue }) => {
+    const { leasehold, events } = await openAnother(rollingBack(3));
+    let runs = 0;
+    const started = await leasehold.startJobSequence({
+      typeName: "bill",
+      startBlockers: async () => {
+        runs += 1;
+        return [await leasehold.startJobSequence({ typeName: "receipt" })];
+      },
+    });
+    assert.equal(runs, 4);
+    const counts = await leasehold.countJobs({ queue });
+    assert.deepEqual(
+      new Set(counts.map(({ typeName, count }) => `${count} ${typeName}`)),
+      new Set(["1 bill", "1 receipt"]),
+    );
+    assert.equal(events.all("jobCreated").length, 2);
+    assert.equal((await leasehold.getJob({ id: started.id }))?.status, "blocked");
+  });
+
+  test("a completion without a worker is run again", jobTypes, async ({ openAnother }) => {
+    const { leasehold, completion, events } = await openAnother(rollingBack(2));
+    const started = await leasehold.startJobSequence(once);
+    let runs = 0;
+    await leasehold.completeJobSequence({
+      ...started,
+      complete: async ({ job, complete }) => {
+        await complete(job, () => `charged in run ${(runs += 1)}`);
+      },
+    });
+    assert.equal((await completion(started)).output, "charged in run 3");
+    assert.equal(events.all("jobCompleted").length, 1);
+  });
+
+  test("so are a cancellation, a redrive and its dry run, and a deletion", jobTypes, async (story) => {
+    const { leasehold } = story;
+    const { id } = await leasehold.startJobSequence(once);
+    const again = async () => story.openAnother(rollingBack(4));
+    const cancelling = await again();
+    assert.deepEqual(await cancelling.leasehold.cancelJobSequences({ ids: [id] }), [
+      { id, outcome: "cancelled" },
+    ]);
+    assert.deepEqual(cancelling.events.all("stateAdapterError"), []);
+    const rehearsal = await (await again()).leasehold.redriveJobs({ ids: [id], dryRun: true });
+    assert.equal((await leasehold.getJob({ id }))?.status, "failed");
+    assert.deepEqual(await (await again()).leasehold.redriveJobs({ ids: [id] }), rehearsal);
+    assert.equal((await leasehold.getJob({ id }))?.status, "pending");
+    assert.deepEqual(await (await again()).leasehold.deleteJobSequences({ rootSequenceIds: [id] }), {
+      deletedJobs: 1,
+    });
+  });
+
+  test(
+    "the user's own transaction is run again where the store aborts what meets a conflict, and only there",
+    jobTypes,
+    async ({ openAnother, queue }) => {
+      let runs = 0;
+      const attempt = async (conflicts: "wait" | "abort"): Promise<void> => {
+        const { leasehold } = await openAnother(rollingBack(2, conflicts));
+        await leasehold.runInTransaction(async (ctx) => {
+          runs += 1;
+          await leasehold.startJobSequence({ ...ctx, ...once });
+        });
+      };
+      await assert.rejects(attempt("wait"), Deadlock);
+      assert.equal(runs, 1);
+      runs = 0;
+      await attempt("abort");
+      assert.equal(runs, 3);
+      const { leasehold } = await openAnother();
+      assert.deepEqual(
+        (await leasehold.countJobs({ queue })).map(({ count }) => count),
+        [1],
+      );
+    },
+  );
+
+  test("a transaction that is rolled back on and on is given up", jobTypes, async ({ openAnother }) => {
+    const { leasehold } = await openAnother(rollingBack(1_000, "abort"));
+    let runs = 0;
+    const attempt = leasehold.runInTransaction(async () => {
+      runs += 1;
+    });
+    await assert.rejects(attempt, Deadlock);
+    assert.ok(runs > 5 && runs <= 100, `it ran ${runs} times`);
+  });
+
   test("complete is run again within the attempt", jobTypes, async ({ openAnother, queue }) => {
     const { leasehold, work, completion, events } = await openAnother(withDeadlocks);
     const mayDeadlock = deadlocks(3);

@@ -70,20 +70,26 @@ export const describeWaiting: Scenario = ({ test }) => {
     await assert.rejects(leasehold.waitForJobSequenceCompletion({ ...started, signal }), /lost interest/);
   });
 
-  test("what has ended before is told at once", jobTypes, async ({ leasehold, work, completion }) => {
-    await work(leasehold.createWorker().implementJobType({ typeName: "cook", process: async () => "soup" }));
-    const cooked = await leasehold.startJobSequence({ typeName: "cook" });
-    await completion(cooked);
-    const burnt = await leasehold.startJobSequence({ typeName: "bake" });
-    await leasehold.cancelJobSequences({ ids: [burnt.id] });
+  test(
+    "a sequence that has already ended is returned at once",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold.createWorker().implementJobType({ typeName: "cook", process: async () => "soup" }),
+      );
+      const cooked = await leasehold.startJobSequence({ typeName: "cook" });
+      await completion(cooked);
+      const burnt = await leasehold.startJobSequence({ typeName: "bake" });
+      await leasehold.cancelJobSequences({ ids: [burnt.id] });
 
-    const { output } = await leasehold.waitForJobSequenceCompletion({ ...cooked, timeoutMs: 1 });
-    assert.equal(output, "soup");
-    await assert.rejects(
-      leasehold.waitForJobSequenceCompletion({ ...burnt, timeoutMs: 1 }),
-      JobSequenceFailedError,
-    );
-  });
+      const { output } = await leasehold.waitForJobSequenceCompletion({ ...cooked, timeoutMs: 1 });
+      assert.equal(output, "soup");
+      await assert.rejects(
+        leasehold.waitForJobSequenceCompletion({ ...burnt, timeoutMs: 1 }),
+        JobSequenceFailedError,
+      );
+    },
+  );
 
   test("many can wait for one", jobTypes, async ({ leasehold, openAnother, work, completion }) => {
     const started = await leasehold.startJobSequence({ typeName: "cook" });

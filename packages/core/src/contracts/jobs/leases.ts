@@ -40,6 +40,10 @@ export interface RenewLeasesCall {
   readonly leases: readonly LeaseRenewal[];
 }
 
+export interface LockHeldJobsCall {
+  readonly leases: readonly HeldLease[];
+}
+
 export interface LockSequenceCall {
   readonly sequenceId: string;
 }
@@ -57,8 +61,11 @@ export interface Leases<TTxContext> {
    */
   renewLeases(call: StateCall<TTxContext> & RenewLeasesCall): Promise<RenewalResult[]>;
 
-  /** Checks the lease and locks the job until the transaction ends. No other call can change the job until then. */
-  lockJob(call: StateCallInTransaction<TTxContext> & HeldLease): Promise<LockResult>;
+  /**
+   * Locks jobs until the transaction ends, and checks each lease on its own once its job is locked. No other call can
+   * change a job until then, whether its lease was refused or not. Waits for rows that another transaction holds.
+   */
+  lockHeldJobs(call: StateCallInTransaction<TTxContext> & LockHeldJobsCall): Promise<LockResult[]>;
 
   /** Locks the current job of a sequence, whatever its status. Undefined when there is no such sequence. */
   lockSequence(

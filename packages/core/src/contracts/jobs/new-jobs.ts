@@ -21,6 +21,8 @@ export interface NewJob extends Omit<StoredJobSettings, "maxAttemptsGiven"> {
   /** Start as `blocked`: `addJobBlockers` follows in the same transaction. */
   readonly awaitsBlockers: boolean;
   readonly deduplication: NewJobDeduplication | null;
+  /** See `StateJob`. Default: null. */
+  readonly recurrence?: string | null;
 }
 
 export interface NewJobDeduplication {

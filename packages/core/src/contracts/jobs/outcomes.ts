@@ -8,7 +8,7 @@ interface OutcomeBase {
   /** The token of the lease under which the attempt ran; null for workerless completion. */
   readonly leaseToken: string | null;
   /**
-   * This transaction has locked the job (`lockJob`, `lockSequence`), so the lease is not checked for expiry again: the
+   * This transaction has locked the job (`lockHeldJobs`, `lockSequence`), so the lease is not checked for expiry again: the
    * row lock protects it until commit.
    */
   readonly locked?: boolean;

@@ -1,18 +1,12 @@
 import type { PruneCall, PruneResult } from "../../contracts/state-adapter.ts";
 import { referenceTo } from "../../model/job.ts";
-import { isPastRetention, type PruneBounds, readPruneRules } from "../../rules/prune-rules.ts";
+import { isJobPastRetention, type PruneBounds, readPruneRules } from "../../rules/prune-rules.ts";
 import { findDependantRoots } from "../dependants.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 
 const isPrunable = (tree: readonly JobRecord[], bounds: PruneBounds): boolean =>
-  tree.every(({ row: { status, completedAt, failedAt, continuedToId } }) =>
-    isPastRetention(bounds, {
-      status,
-      finishedAt: completedAt ?? failedAt,
-      isContinued: continuedToId !== null,
-    }),
-  );
+  tree.every(({ row }) => isJobPastRetention(bounds, row));
 
 /** Always looks from the beginning: what went before is gone, and what stays is passed quickly. */
 export const pruneSequences = (store: JobStore, { rules, limit }: PruneCall): PruneResult => {

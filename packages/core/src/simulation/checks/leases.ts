@@ -1,4 +1,4 @@
-import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import type { HeldLease, JobOutcome, LockResult, OutcomeResult } from "../../contracts/state-adapter.ts";
 import type { StateJob } from "../../model/job.ts";
 import type { RowChange } from "../history.ts";
 import { type Check, short } from "./check.ts";
@@ -90,8 +90,11 @@ export const staleLeasesChangeNothing: Check = {
     return {
       onStep: ({ at, method, call, result, changes }) => {
         const changeOf = new Map(changes.map((change) => [change.before?.id ?? change.after?.id, change]));
-        if (method === "lockJob" && (result as { kind: string }).kind === "locked") {
-          locked.add(`${String(call["jobId"])} ${String(call["leaseToken"])}`);
+        if (method === "lockHeldJobs") {
+          for (const [index, { kind }] of (result as LockResult[]).entries()) {
+            const { jobId, leaseToken } = (call["leases"] as HeldLease[])[index]!;
+            if (kind === "locked") locked.add(`${jobId} ${leaseToken}`);
+          }
         }
         if (method === "renewLeases") {
           for (const { jobId, leaseToken } of call["leases"] as { jobId: string; leaseToken: string }[]) {

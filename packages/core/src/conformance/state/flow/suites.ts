@@ -11,6 +11,8 @@ import { describePauses } from "./pauses.ts";
 import { describeRates } from "./rates.ts";
 import { describeRuleChanges } from "./rule-changes.ts";
 import { describeStoppedGroups } from "./stopped-groups.ts";
+import { describeRecurringJobs } from "./recurring-jobs.ts";
+import { describeRecurringTicks } from "./recurring-ticks.ts";
 
 export const flowSuites: StateSuites = {
   "concurrency limits": describeConcurrencyLimits,
@@ -25,4 +27,6 @@ export const flowSuites: StateSuites = {
   "reads of rules and groups": describeFlowReads,
   "rules and groups in transactions": describeFlowTransactions,
   "races under rules": describeFlowRaces,
+  "recurring jobs": describeRecurringJobs,
+  "ticks of recurring jobs": describeRecurringTicks,
 };

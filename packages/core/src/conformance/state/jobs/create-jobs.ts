@@ -95,6 +95,7 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
         onBlockerFailure: "wait",
         blockerCount: 0,
         openBlockers: 0,
+        recurrence: null,
       },
     });
     assert.deepEqual(await adapter.getJobs({ jobIds: [id] }), [created[2]?.job]);

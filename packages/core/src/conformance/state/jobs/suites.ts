@@ -12,7 +12,7 @@ import { describeDeduplication } from "./deduplication.ts";
 import { describeDeleteSequences } from "./delete-sequences.ts";
 import { describeFailureCascade } from "./failure-cascade.ts";
 import { describeFencing } from "./fencing.ts";
-import { describeLockJob } from "./lock-job.ts";
+import { describeLockHeldJobs } from "./lock-held-jobs.ts";
 import { describeLockSequence } from "./lock-sequence.ts";
 import { describeNextRunnableIn } from "./next-runnable-in.ts";
 import { describePruneSequences } from "./prune-sequences.ts";
@@ -33,7 +33,7 @@ export const jobsSuites: StateSuites = {
   claimJobs: describeClaimJobs,
   "claim order": describeClaimOrder,
   renewLeases: describeRenewLeases,
-  lockJob: describeLockJob,
+  lockHeldJobs: describeLockHeldJobs,
   lockSequence: describeLockSequence,
   commitOutcomes: describeCommitOutcomes,
   fencing: describeFencing,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { LockResult } from "../../../contracts/state-adapter.ts";
+import type { HeldLease, LockResult } from "../../../contracts/state-adapter.ts";
 import type { StateJob } from "../../../model/job.ts";
 import { createGate } from "../../gate.ts";
 import { baseTime } from "../../state-fixture.ts";
@@ -8,14 +8,23 @@ import { completion, outcomeOf } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
-const lock = ({ adapter }: StateScenario, job: StateJob, now = baseTime): Promise<LockResult> =>
-  adapter.runInTransaction((ctx) =>
-    adapter.lockJob({ jobId: job.id, leaseToken: job.leaseToken ?? "", ctx, now }),
-  );
+const leaseOn = ({ id, leaseToken }: StateJob): HeldLease => ({ jobId: id, leaseToken: leaseToken ?? "" });
+
+const lockAll = (
+  { adapter }: StateScenario,
+  jobs: readonly StateJob[],
+  now = baseTime,
+): Promise<LockResult[]> =>
+  adapter.runInTransaction((ctx) => adapter.lockHeldJobs({ leases: jobs.map(leaseOn), ctx, now }));
+
+const lock = async (scenario: StateScenario, job: StateJob, now = baseTime): Promise<LockResult> => {
+  const [result] = await lockAll(scenario, [job], now);
+  return result!;
+};
 
 const reasonOf = (result: LockResult): string => (result.kind === "refused" ? result.reason : result.kind);
 
-export const describeLockJob = ({ test }: StateSuite): void => {
+export const describeLockHeldJobs = ({ test }: StateSuite): void => {
   test("returns the job and changes nothing", async (scenario) => {
     const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
     assert.deepEqual(await lock(scenario, running, baseTime + 999), { kind: "locked" });
@@ -36,12 +45,37 @@ export const describeLockJob = ({ test }: StateSuite): void => {
     });
   });
 
+  test("answers for many in their order, each on its own", async (scenario) => {
+    const { adapter } = scenario;
+    await scenario.startMany([{}, {}, {}, {}]);
+    const [held, expired, stale, ended] = await scenario.claim({ leaseMs: 1_000 });
+    await scenario.end(ended!, completion);
+    const longer = { ...leaseOn(held!), leaseMs: 5_000 };
+    await adapter.renewLeases({ leases: [longer], now: baseTime });
+    const asked = [
+      ended!,
+      { ...stale!, leaseToken: randomUUID() },
+      held!,
+      { ...held!, id: randomUUID() },
+      expired!,
+    ];
+    const results = await lockAll(scenario, asked, baseTime + 2_000);
+    assert.deepEqual(results.map(reasonOf), [
+      "not_running",
+      "lease_mismatch",
+      "locked",
+      "not_found",
+      "lease_expired",
+    ]);
+    assert.deepEqual(await lockAll(scenario, []), []);
+  });
+
   test("a locked job can be completed although its lease ran out meanwhile", async (scenario) => {
     const { adapter } = scenario;
     const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
     const late = baseTime + 5_000;
     const results = await adapter.runInTransaction(async (ctx) => {
-      await adapter.lockJob({ jobId: running.id, leaseToken: running.leaseToken ?? "", ctx, now: baseTime });
+      await adapter.lockHeldJobs({ leases: [leaseOn(running)], ctx, now: baseTime });
       const outcomes = [{ ...outcomeOf(running, completion), locked: true }];
       return adapter.commitOutcomes({ outcomes, ctx, now: late });
     });
@@ -54,7 +88,7 @@ export const describeLockJob = ({ test }: StateSuite): void => {
     const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
     const waiting = await scenario.startBlocked([running]);
     const results = await adapter.runInTransaction(async (ctx) => {
-      await adapter.lockJob({ jobId: running.id, leaseToken: running.leaseToken ?? "", ctx, now: baseTime });
+      await adapter.lockHeldJobs({ leases: [leaseOn(running)], ctx, now: baseTime });
       const outcomes = [{ ...outcomeOf(running, completion), locked: true }];
       return adapter.commitOutcomes({ outcomes, ctx, now: baseTime + 5_000 });
     });
@@ -68,7 +102,7 @@ export const describeLockJob = ({ test }: StateSuite): void => {
     const late = baseTime + 5_000;
     const [locked, claimStarted] = [createGate(), createGate()];
     const completing = adapter.runInTransaction(async (ctx) => {
-      await adapter.lockJob({ jobId: running.id, leaseToken: running.leaseToken ?? "", ctx, now: baseTime });
+      await adapter.lockHeldJobs({ leases: [leaseOn(running)], ctx, now: baseTime });
       locked.open();
       await claimStarted.opened;
       const outcomes = [{ ...outcomeOf(running, completion), locked: true }];
@@ -86,12 +120,9 @@ export const describeLockJob = ({ test }: StateSuite): void => {
   });
 
   test("needs a transaction", async ({ adapter, start, run }) => {
-    const { id, leaseToken } = await run(await start());
-    await assert.rejects(
-      adapter.lockJob({ jobId: id, leaseToken: leaseToken ?? "", ctx: undefined, now: baseTime }),
-      {
-        code: "StateNotInTransaction",
-      },
-    );
+    const leases = [leaseOn(await run(await start()))];
+    await assert.rejects(adapter.lockHeldJobs({ leases, ctx: undefined, now: baseTime }), {
+      code: "StateNotInTransaction",
+    });
   });
 };

@@ -1,0 +1,173 @@
+import { requirePart } from "../../contracts/optional-parts.ts";
+import type { NewRecurringJob, StateRecurringJob } from "../../contracts/state-adapter.ts";
+import { RecurringJobOwnedByOtherError } from "../../errors.ts";
+import { largestInt32 } from "../../model/limits.ts";
+import {
+  type OptionNames,
+  requireBoolean,
+  requireId,
+  requireInteger,
+  requireNestedOptions,
+  requirePlainObject,
+} from "../../model/option-checks.ts";
+import { jobSettingNames } from "../../model/parse-job-settings.ts";
+import { parsePolicies, policyOptionNames } from "../../model/recurrence/policies.ts";
+import { emptyRecord, writeRecord } from "../../model/recurrence/tick-record.ts";
+import { parseTimetable, timetableOptionNames } from "../../model/recurrence/timetable.ts";
+import type { Engine } from "../engine.ts";
+import { buildNewJob, type JobRequest } from "../new-job.ts";
+import { resolveTransaction } from "../transaction.ts";
+import { changeRecurringJob, requireFound, requireVersion, timesFrom, withoutWaiting } from "./change.ts";
+import { readDefinition, type RecurringDefinition, templateOf, writeDefinition } from "./definition.ts";
+
+const jobOptionNames = { ...jobSettingNames, typeName: true, input: true } as const;
+
+type PutOptionName =
+  | keyof typeof timetableOptionNames
+  | keyof typeof policyOptionNames
+  | "id"
+  | "job"
+  | "paused"
+  | "expectedVersion";
+
+export const putOptionNames: OptionNames<PutOptionName> = {
+  ...timetableOptionNames,
+  ...policyOptionNames,
+  id: true,
+  job: true,
+  paused: true,
+  expectedVersion: true,
+};
+
+export interface RecurringRequest {
+  readonly id: string;
+  readonly definition: RecurringDefinition;
+  /** Undefined leaves it as it is. */
+  readonly paused: boolean | undefined;
+  readonly expectedVersion: number | undefined;
+}
+
+/** Checks everything that can be said of a recurring job, the input of its job included. */
+export const parseRecurringJob = async (
+  engine: Engine,
+  options: { readonly [K in PutOptionName]?: unknown },
+): Promise<RecurringRequest> => {
+  const { paused, expectedVersion } = options;
+  const id = requireId(options.id, "id");
+  const times = parseTimetable(options);
+  const policies = parsePolicies(options);
+  const request = requireNestedOptions(options.job, "job", jobOptionNames) as JobRequest;
+  const job = await buildNewJob(engine, request, null, "job.");
+  return {
+    id,
+    definition: { format: 1, times, policies, job: templateOf(job) },
+    paused: paused === undefined ? undefined : requireBoolean(paused, "paused"),
+    expectedVersion:
+      expectedVersion === undefined
+        ? undefined
+        : requireInteger(expectedVersion, "expectedVersion", { min: 0, max: largestInt32 }),
+  };
+};
+
+export const putRecurringJob = async (engine: Engine, passed: unknown): Promise<StateRecurringJob> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "putRecurringJob", options, putOptionNames);
+  requirePart(engine.store, "flow", "putRecurringJob");
+  return storeRecurringJob(
+    engine,
+    "putRecurringJob",
+    ctx,
+    await parseRecurringJob(engine, options),
+    undefined,
+  );
+};
+
+/** `owner` is the program that declares it in code; undefined for a call at run time, which leaves the owner alone. */
+export const storeRecurringJob = (
+  engine: Engine,
+  operation: string,
+  ctx: object | undefined,
+  { id, definition, paused, expectedVersion }: RecurringRequest,
+  owner: string | undefined,
+): Promise<StateRecurringJob> =>
+  changeRecurringJob(engine, operation, ctx, id, ({ row, now }) => {
+    requireVersion(id, row, expectedVersion);
+    requireOwner(id, row, owner);
+    return row === undefined
+      ? createRow(id, definition, paused ?? false, owner ?? null, now)
+      : changeRow(row, definition, paused ?? row.paused, owner ?? row.owner, now);
+  });
+
+/** Two programs that declare the same id would undo each other's work at every start. */
+const requireOwner = (id: string, row: StateRecurringJob | undefined, owner: string | undefined): void => {
+  if (owner !== undefined && row !== undefined && row.owner !== null && row.owner !== owner)
+    throw new RecurringJobOwnedByOtherError(id, row.owner, owner);
+};
+
+const createRow = (
+  id: string,
+  definition: RecurringDefinition,
+  paused: boolean,
+  owner: string | null,
+  now: number,
+): NewRecurringJob => ({
+  id,
+  definition: writeDefinition(definition),
+  owner,
+  paused,
+  version: 1,
+  ...timesFrom(id, definition, now),
+  lastSequenceId: null,
+  record: writeRecord(emptyRecord),
+});
+
+const changeRow = (
+  row: StateRecurringJob,
+  definition: RecurringDefinition,
+  paused: boolean,
+  owner: string | null,
+  now: number,
+): NewRecurringJob | StateRecurringJob => {
+  const text = writeDefinition(definition);
+  if (text === row.definition && paused === row.paused && owner === row.owner) return row;
+  const changed = { ...row, definition: text, paused, owner, version: row.version + 1 };
+  // A new input must not cost the run that is just due.
+  if (hasSameTimes(row, definition) && paused === row.paused) return changed;
+  return { ...changed, ...timesFrom(row.id, definition, now), record: withoutWaiting(row, now) };
+};
+
+const hasSameTimes = (row: StateRecurringJob, definition: RecurringDefinition): boolean => {
+  try {
+    const before = readDefinition(row.id, row.definition);
+    const timesOf = ({ times, policies }: RecurringDefinition): string =>
+      JSON.stringify([times, policies.jitterMs]);
+    return timesOf(before) === timesOf(definition);
+  } catch {
+    // What cannot be read is replaced as a whole.
+    return false;
+  }
+};
+
+/** Changes whether it is paused. What falls due meanwhile is not made up for. */
+export const setPaused = async (
+  engine: Engine,
+  operation: "pauseRecurringJob" | "resumeRecurringJob",
+  passed: unknown,
+  paused: boolean,
+): Promise<StateRecurringJob> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, operation, options, { id: true, expectedVersion: true });
+  const id = requireId(options["id"], "id");
+  const { expectedVersion } = options;
+  const expected =
+    expectedVersion === undefined
+      ? undefined
+      : requireInteger(expectedVersion, "expectedVersion", { min: 0 });
+  return changeRecurringJob(engine, operation, ctx, id, ({ row: found, now }) => {
+    const row = requireFound(id, found);
+    requireVersion(id, row, expected);
+    if (row.paused === paused) return row;
+    const times = timesFrom(id, readDefinition(id, row.definition), now);
+    return { ...row, paused, version: row.version + 1, ...times, record: withoutWaiting(row, now) };
+  });
+};

@@ -1,0 +1,99 @@
+import { InvalidOptionError } from "../../errors.ts";
+import { parseCronField, type CronField } from "./cron-field.ts";
+
+/** What a cron expression says about the clock on the wall. Each list is sorted and without repetitions. */
+export interface CronExpression {
+  readonly seconds: readonly number[];
+  readonly minutes: readonly number[];
+  readonly hours: readonly number[];
+  readonly months: readonly number[];
+  readonly days: readonly number[];
+  /** `L` among the days. */
+  readonly lastDay: boolean;
+  /** 0 is Sunday. */
+  readonly weekdays: readonly number[];
+  /** Both day and weekday say something: then one of the two is enough. */
+  readonly dayOrWeekday: boolean;
+  /** `*` in the field of hours: the expression repeats within the day and goes by elapsed time. */
+  readonly everyHour: boolean;
+}
+
+const aliases: Readonly<Record<string, string>> = {
+  "@yearly": "0 0 1 1 *",
+  "@annually": "0 0 1 1 *",
+  "@monthly": "0 0 1 * *",
+  "@weekly": "0 0 * * 0",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@hourly": "0 * * * *",
+};
+
+const months = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+const weekdays = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+
+const fields: readonly CronField[] = [
+  { name: "second", min: 0, max: 59 },
+  { name: "minute", min: 0, max: 59 },
+  { name: "hour", min: 0, max: 23 },
+  { name: "day", min: 1, max: 31 },
+  { name: "month", min: 1, max: 12, names: months },
+  { name: "weekday", min: 0, max: 7, names: weekdays },
+];
+
+// February has its 29th in some years.
+const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+const maxLength = 1_000;
+
+/** Reads five fields (minute, hour, day, month, weekday), six with a leading second, or an alias such as `@daily`. */
+export const parseCronExpression = (value: unknown, option = "cron"): CronExpression => {
+  if (typeof value !== "string" || value.length > maxLength) {
+    throw new InvalidOptionError(option, 'must be a cron expression such as "30 2 * * *"', value);
+  }
+  const given = value.trim();
+  const expression = given.startsWith("@") ? aliases[given.toLowerCase()] : given;
+  if (expression === undefined) {
+    throw new InvalidOptionError(option, `must be one of ${Object.keys(aliases).join(", ")}`, value);
+  }
+  const texts = expression.split(/\s+/);
+  if (texts.length !== 5 && texts.length !== 6) {
+    throw new InvalidOptionError(
+      option,
+      "must have five fields (minute, hour, day, month, weekday), or six with seconds before them",
+      value,
+    );
+  }
+  if (texts.length === 5) texts.unshift("0");
+
+  const isLast = (part: string): boolean => part.toUpperCase() === "L";
+  const dayParts = texts[3]!.split(",");
+  const lastDay = dayParts.some(isLast);
+  texts[3] = dayParts.filter((part) => !isLast(part)).join(",");
+
+  const [seconds, minutes, hours, days, monthList, weekdayList] = texts.map((text, index) =>
+    index === 3 && lastDay && text === "" ? [] : parseCronField(fields[index]!, text, option, value),
+  ) as [number[], number[], number[], number[], number[], number[]];
+  // 0 and 7 are both Sunday.
+  const distinctWeekdays = [...new Set(weekdayList.map((weekday) => weekday % 7))].sort((a, b) => a - b);
+  const everyDay = days.length === 31;
+  const everyWeekday = distinctWeekdays.length === 7;
+
+  if (everyWeekday && !lastDay && !monthList.some((month) => days[0]! <= longestMonths[month - 1]!)) {
+    throw new InvalidOptionError(
+      option,
+      `never comes: no month that it names has a day ${days[0]}. Name another month, or use \`L\` for the last day of a month`,
+      value,
+    );
+  }
+  return {
+    seconds,
+    minutes,
+    hours,
+    months: monthList,
+    days,
+    lastDay,
+    weekdays: distinctWeekdays,
+    dayOrWeekday: !everyDay && !everyWeekday,
+    everyHour: hours.length === 24,
+  };
+};
