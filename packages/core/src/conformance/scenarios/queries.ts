@@ -129,6 +129,7 @@ export const describeQueries: Scenario = ({ test }) => {
       lastAttemptAt: null,
       lastFailedAt: null,
       deduplicationKey: null,
+      group: null,
       recurrence: null,
       blockers: [],
     });
