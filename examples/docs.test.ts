@@ -203,6 +203,7 @@ const jobTypeOptions = {
   maxAttempts: true,
   retry: true,
   timeoutMs: true,
+  expireAfterMs: true,
   leaseMs: true,
   retention: true,
   workerless: true,
@@ -240,6 +241,8 @@ const methods = {
   waitFor: true,
   cancelJobSequences: true,
   redriveJobs: true,
+  updateWaitingJobs: true,
+  runJobsNow: true,
   deleteJobSequences: true,
   pruneJobSequences: true,
   runInTransaction: true,
@@ -273,6 +276,7 @@ const failureReasons = {
   cancelled: true,
   no_handler: true,
   invalid_input: true,
+  expired: true,
 } satisfies Record<FailureReason, true>;
 
 const abortReasons = {

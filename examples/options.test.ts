@@ -131,7 +131,17 @@ const filters = [
   "finishedFrom",
   "finishedBefore",
 ];
-const jobOptions = ["typeName", "input", "id", "queue", "priority", "maxAttempts", "timeoutMs", "schedule"];
+const jobOptions = [
+  "typeName",
+  "input",
+  "id",
+  "queue",
+  "priority",
+  "maxAttempts",
+  "timeoutMs",
+  "expireAfterMs",
+  "schedule",
+];
 const settings = [
   "onBlockerFailure",
   "queue",
@@ -139,6 +149,7 @@ const settings = [
   "maxAttempts",
   "retry",
   "timeoutMs",
+  "expireAfterMs",
   "leaseMs",
   "retention",
   "workerless",
@@ -190,7 +201,7 @@ const objects: Record<string, OptionsObject> = {
     pass: (storeRetry) => createLeasehold({ stateAdapter, jobTypes, storeRetry }),
   },
   defaults: {
-    names: ["maxAttempts", "retry", "timeoutMs", "retention"],
+    names: ["maxAttempts", "retry", "timeoutMs", "expireAfterMs", "retention"],
     pass: (defaults) => createLeasehold({ stateAdapter, jobTypes, defaults }),
   },
   retention: {
@@ -218,9 +229,30 @@ const objects: Record<string, OptionsObject> = {
   },
   continueWith: { names: [...jobOptions, "startBlockers"], pass: continueWith },
   deduplication: {
-    names: ["key", "scope", "windowMs", "strategy"],
+    names: ["key", "scope", "windowMs", "onDuplicate", "strategy"],
     pass: (options) =>
       api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", ...options } }),
+  },
+  onDuplicate: {
+    names: ["debounce"],
+    pass: (onDuplicate) =>
+      api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", onDuplicate } }),
+  },
+  debounce: {
+    names: ["maxDelayMs"],
+    pass: (debounce) =>
+      api["startJobSequence"]!({
+        typeName: "task",
+        deduplication: { key: "k", onDuplicate: { debounce } },
+      }),
+  },
+  updateWaitingJobs: {
+    names: ["ids", "filter", "dryRun", "limit", "cursor", "schedule", "priority", "typeName", "input"],
+    pass: (options) => api["updateWaitingJobs"]!({ ids: [], priority: 1, ...options }),
+  },
+  runJobsNow: {
+    names: ["ids", "filter", "dryRun", "limit", "cursor"],
+    pass: (options) => api["runJobsNow"]!({ ids: [], ...options }),
   },
   schedule: {
     names: ["at", "afterMs"],

@@ -15,9 +15,12 @@ export type {
 export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
 export type {
   CancelledJobSequence,
+  JobChoice,
   PruneOptions,
   RedriveOptions,
   RedriveReport,
+  UpdateWaitingJobsOptions,
+  UpdateWaitingJobsReport,
   WaitOptions,
 } from "./api/operations.ts";
 export type {
@@ -61,6 +64,7 @@ export type {
 } from "./api/recurring.ts";
 export type {
   DeduplicationOptions,
+  OnDuplicateOption,
   StartBlockers,
   StartedJobSequence,
   StartJobSequenceOptions,

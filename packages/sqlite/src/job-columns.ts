@@ -57,9 +57,12 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     sequenceCreatedAt: columns.value("sequence_created_at", createdAt),
     rootSequenceId: columns.value("root_sequence_id", id),
     onBlockerFailure: columns.value("on_blocker_failure", "fail"),
+    // These two are written when the job is created, by a statement of its own: see insert-jobs.ts.
+    expireAfterMs: columns.later("expire_after_ms", null),
+    recurrence: columns.later("recurrence", null),
+    replacedBy: columns.later("replaced_by", null),
     blockerCount: columns.later("blocker_count", 0),
     openBlockers: columns.later("open_blockers", 0),
-    recurrence: columns.value("recurrence", null),
     queue: claim === null ? columns.value("queue") : claim.queue,
     status: claim === null ? columns.value("status") : "running",
     leaseToken: claim === null ? columns.later("lease_token", null) : claim.leaseToken,

@@ -157,8 +157,10 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly state: "runnable";
       /** How many jobs of its queue come before it. */
       readonly aheadInQueue: number;
+      /** When it fails with `expired` unless it has begun by then; null if it can wait for ever. */
+      readonly expiresAt: Date | null;
     }
-  | { readonly state: "scheduled"; readonly until: Date }
+  | { readonly state: "scheduled"; readonly until: Date; readonly expiresAt: Date | null }
   | {
       readonly state: "retrying";
       readonly until: Date;

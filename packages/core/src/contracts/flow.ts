@@ -1,4 +1,8 @@
 import type { RecurringJobs } from "./flow/recurring-jobs.ts";
+import type { WaitingJobs } from "./flow/waiting-jobs.ts";
 
-/** The optional part for what decides when jobs come into being and when they may run, beyond a single start. */
-export interface Flow<TTxContext> extends RecurringJobs<TTxContext> {}
+/**
+ * The optional part for what decides when jobs come into being and when they may run, beyond a single start, and what
+ * becomes of jobs that wait.
+ */
+export interface Flow<TTxContext> extends RecurringJobs<TTxContext>, WaitingJobs<TTxContext> {}

@@ -30,6 +30,8 @@ export const partMethods: {
     putRecurring: true,
     advanceRecurring: true,
     deleteRecurring: true,
+    updateWaitingJobs: true,
+    expireWaitingJobs: true,
   },
 };
 

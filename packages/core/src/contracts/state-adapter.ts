@@ -12,6 +12,7 @@ import type { BaseStateAdapterContext } from "./state-call.ts";
 
 export type * from "./flow.ts";
 export type * from "./flow/recurring-jobs.ts";
+export type * from "./flow/waiting-jobs.ts";
 export type * from "./jobs/claims.ts";
 export type * from "./jobs/deletion.ts";
 export type * from "./jobs/interventions.ts";

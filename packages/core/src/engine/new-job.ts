@@ -1,3 +1,4 @@
+import { requirePart } from "../contracts/optional-parts.ts";
 import type { NewJob } from "../contracts/state-adapter.ts";
 import { InvalidOptionError, UnknownJobTypeError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
@@ -79,6 +80,10 @@ export const buildNewJob = (
   const settings = resolveJobSettings(readJobSettings(request), type, engine.defaults);
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
+
+  if (settings.expireAfterMs !== null) requirePart(engine.store, "flow", "expireAfterMs");
+  if (deduplication?.scope === "pending") requirePart(engine.store, "flow", 'deduplication.scope "pending"');
+  if (deduplication?.onDuplicate) requirePart(engine.store, "flow", "deduplication.onDuplicate");
 
   const isDetached = request.detached !== undefined && requireBoolean(request.detached, "detached");
 

@@ -16,6 +16,11 @@ export interface JobSettings {
   readonly maxAttempts?: number | undefined;
   /** How long one attempt may take before its signal aborts. The smaller of the job's and its type's counts. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * How long it may wait for its first attempt, from the moment it can run; then it fails with `expired`. Default: that of
+   * its type, else that of the `defaults`, else for ever.
+   */
+  readonly expireAfterMs?: number | undefined;
 }
 
 /** What becomes of a blocked job when a sequence it waits for fails. */
@@ -35,6 +40,8 @@ export interface VisibleJobSettings {
   readonly priority: number;
   readonly maxAttempts: number;
   readonly timeoutMs: number | null;
+  /** How long it may wait for its first attempt; null for ever. */
+  readonly expireAfterMs: number | null;
 }
 
 /** What is stored with a job and never changes. */

@@ -2,6 +2,15 @@ import { jobs } from "./0001-jobs.ts";
 import { attempts } from "./0002-attempts.ts";
 import { blockedJobs } from "./0003-blocked-jobs.ts";
 import { recurringJobs } from "./0004-recurring-jobs.ts";
+import { waitingJobs } from "./0005-waiting-jobs.ts";
+import { waitingJobIndexes } from "./0006-waiting-job-indexes.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [jobs, attempts, blockedJobs, recurringJobs];
+export const migrations: readonly Migration[] = [
+  jobs,
+  attempts,
+  blockedJobs,
+  recurringJobs,
+  waitingJobs,
+  waitingJobIndexes,
+];

@@ -5,7 +5,8 @@ import { cancelSome, deleteSome, prune, redriveSome } from "./actions-interventi
 import { claimAgain, claimSome, reapSome, renew } from "./actions-leases.ts";
 import { commitSome, commitWorkerless, completeSequence, lockAndEnd } from "./actions-outcomes.ts";
 import { list } from "./actions-reads.ts";
-import { start, startBlocked, startExisting } from "./actions-start.ts";
+import { repeatReplacement, start, startBlocked, startExisting } from "./actions-start.ts";
+import { expireSome, updateSome } from "./actions-waiting.ts";
 import { createDraw } from "./draw.ts";
 import { allJobs } from "./store.ts";
 import { compareVisibleState } from "./visible-state.ts";
@@ -44,6 +45,12 @@ const actions: readonly Action[] = [
   list,
 ];
 
+/** For stores with the part `flow`. */
+const flowActions: readonly Action[] = [...actions, updateSome, updateSome, expireSome, repeatReplacement];
+
+const actionsOf = ({ adapter }: World): readonly Action[] =>
+  adapter.flow === undefined ? actions : flowActions;
+
 /** Some actions as one: committed or rolled back together, or with a savepoint that is rolled back alone. */
 const transaction: Action = async (world, draw, parent) => {
   const savepoints = world.adapter.capabilities.savepoints && parent === undefined;
@@ -52,7 +59,7 @@ const transaction: Action = async (world, draw, parent) => {
     async (ctx) => {
       world.note(parent === undefined ? "begin" : "begin savepoint");
       for (let count = draw.below(3) + 1; count > 0; count -= 1) {
-        const inner = savepoints && draw.below(4) === 3 ? transaction : draw.pick(actions);
+        const inner = savepoints && draw.below(4) === 3 ? transaction : draw.pick(actionsOf(world));
         await inner(world, draw, ctx);
       }
       const rolledBack = draw.below(3) === 2;
@@ -63,7 +70,12 @@ const transaction: Action = async (world, draw, parent) => {
   );
 };
 
-const everything: readonly Action[] = [...actions, transaction, transaction, transaction];
+const everything = (world: World): readonly Action[] => [
+  ...actionsOf(world),
+  transaction,
+  transaction,
+  transaction,
+];
 
 /** Leaves the store as empty as it was, so that the next run can have it. */
 const removeAll = async ({ adapter, model, now }: World): Promise<void> => {
@@ -84,7 +96,7 @@ export const runAgainstModel = async (
   try {
     for (const numbers of steps) {
       const draw = createDraw(numbers);
-      await draw.pick(everything)(world, draw);
+      await draw.pick(everything(world))(world, draw);
     }
     world.note("compare everything");
     await compareVisibleState(world);

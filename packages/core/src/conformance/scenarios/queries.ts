@@ -124,12 +124,14 @@ export const describeQueries: Scenario = ({ test }) => {
       attempt: 0,
       maxAttempts: 7,
       timeoutMs: 900,
+      expireAfterMs: null,
       progress: null,
       lastError: null,
       lastAttemptAt: null,
       lastFailedAt: null,
       deduplicationKey: null,
       recurrence: null,
+      replacedBy: null,
       blockers: [],
     });
     assert.deepEqual(await leasehold.getJob({ id: started.id }), job);
@@ -138,11 +140,11 @@ export const describeQueries: Scenario = ({ test }) => {
   });
 
   test("a sequence by its id", jobTypes, async ({ leasehold }) => {
-    const { deduplicated, ...started } = await leasehold.startJobSequence({
+    const { deduplicated, replaced, ...started } = await leasehold.startJobSequence({
       typeName: "load",
       input: { n: 5 },
     });
-    assert.equal(deduplicated, false);
+    assert.deepEqual([deduplicated, replaced], [false, false]);
     assert.deepEqual(await leasehold.getJobSequence({ id: started.id, typeName: "load" }), started);
     assert.equal(await leasehold.getJobSequence({ id: unknownId }), undefined);
     await assert.rejects(

@@ -43,6 +43,7 @@ describe("putting a recurring job", () => {
         priority: 0,
         maxAttempts: 2,
         timeoutMs: null,
+        expireAfterMs: null,
       },
       paused: false,
       owner: null,

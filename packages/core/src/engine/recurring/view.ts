@@ -28,6 +28,7 @@ export const viewRecurringJob = (engine: Engine, row: StateRecurringJob): Recurr
       priority: job.priority,
       maxAttempts: job.maxAttempts,
       timeoutMs: job.timeoutMs,
+      expireAfterMs: job.expireAfterMs ?? null,
     },
     paused: row.paused,
     owner: row.owner,

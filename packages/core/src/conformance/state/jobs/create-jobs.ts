@@ -87,6 +87,8 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
         failureReason: null,
         failedBlockerId: null,
         deduplicationKey: null,
+        replacedBy: null,
+        expireAfterMs: null,
         onBlockerFailure: "wait",
         blockerCount: 0,
         openBlockers: 0,
