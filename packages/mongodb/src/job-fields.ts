@@ -42,6 +42,8 @@ const kinds = {
   blockerCount: "value",
   openBlockers: "value",
   recurrence: "value",
+  expireAfterMs: "value",
+  replacedBy: "value",
 } as const;
 
 type Kinds = typeof kinds;
