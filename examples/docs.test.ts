@@ -203,6 +203,7 @@ const jobTypeOptions = {
   maxAttempts: true,
   retry: true,
   timeoutMs: true,
+  expireAfterMs: true,
   leaseMs: true,
   retention: true,
   workerless: true,
@@ -242,6 +243,8 @@ const methods = {
   waitFor: true,
   cancelJobSequences: true,
   redriveJobs: true,
+  updateWaitingJobs: true,
+  runJobsNow: true,
   deleteJobSequences: true,
   pruneJobSequences: true,
   runInTransaction: true,
@@ -281,6 +284,7 @@ const failureReasons = {
   cancelled: true,
   no_handler: true,
   invalid_input: true,
+  expired: true,
 } satisfies Record<FailureReason, true>;
 
 const abortReasons = {

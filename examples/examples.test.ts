@@ -29,6 +29,7 @@ import * as recurringJob from "./recurring-job.ts";
 import * as pollAnApi from "./poll-an-api.ts";
 import * as limits from "./limits.ts";
 import * as migrating from "./migrating.ts";
+import * as waitingJobs from "./waiting-jobs.ts";
 import * as workerlessApproval from "./workerless-approval.ts";
 
 interface Expectation {
@@ -178,6 +179,17 @@ const examples: Record<string, Expectation> = {
       "Within the hour: deduplicated=true",
       "An hour later: deduplicated=false",
       "The same key for another type: deduplicated=false",
+    ],
+  },
+  "waiting-jobs": {
+    main: waitingJobs.main,
+    lines: [
+      "After 12 changes: replaced=true, version 12",
+      "It runs at second 10",
+      "Moved to second 71",
+      "Would run now: 1",
+      'It is first in queue "default". If it stays there, no running worker serves that queue and type "send-code", or those that do are busy. It fails with "expired" unless it has begun by 2026-01-01T00:01:11.000Z.',
+      "Failed with expired",
     ],
   },
   "retry-and-dead-letter": {

@@ -140,6 +140,7 @@ const jobOptions = [
   "maxAttempts",
   "timeoutMs",
   "group",
+  "expireAfterMs",
   "schedule",
 ];
 const settings = [
@@ -149,6 +150,7 @@ const settings = [
   "maxAttempts",
   "retry",
   "timeoutMs",
+  "expireAfterMs",
   "leaseMs",
   "retention",
   "workerless",
@@ -202,7 +204,7 @@ const objects: Record<string, OptionsObject> = {
     pass: (storeRetry) => createLeasehold({ stateAdapter, jobTypes, storeRetry }),
   },
   defaults: {
-    names: ["maxAttempts", "retry", "timeoutMs", "retention"],
+    names: ["maxAttempts", "retry", "timeoutMs", "expireAfterMs", "retention"],
     pass: (defaults) => createLeasehold({ stateAdapter, jobTypes, defaults }),
   },
   retention: {
@@ -230,9 +232,30 @@ const objects: Record<string, OptionsObject> = {
   },
   continueWith: { names: [...jobOptions, "startBlockers"], pass: continueWith },
   deduplication: {
-    names: ["key", "scope", "windowMs", "strategy"],
+    names: ["key", "scope", "windowMs", "onDuplicate", "strategy"],
     pass: (options) =>
       api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", ...options } }),
+  },
+  onDuplicate: {
+    names: ["debounce"],
+    pass: (onDuplicate) =>
+      api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", onDuplicate } }),
+  },
+  debounce: {
+    names: ["maxDelayMs"],
+    pass: (debounce) =>
+      api["startJobSequence"]!({
+        typeName: "task",
+        deduplication: { key: "k", onDuplicate: { debounce } },
+      }),
+  },
+  updateWaitingJobs: {
+    names: ["ids", "filter", "dryRun", "limit", "cursor", "schedule", "priority", "typeName", "input"],
+    pass: (options) => api["updateWaitingJobs"]!({ ids: [], priority: 1, ...options }),
+  },
+  runJobsNow: {
+    names: ["ids", "filter", "dryRun", "limit", "cursor"],
+    pass: (options) => api["runJobsNow"]!({ ids: [], ...options }),
   },
   schedule: {
     names: ["at", "afterMs"],

@@ -86,8 +86,8 @@ plant("retry not counted", [
 ]);
 plant("deduplication race within one call", [
   "memory/operations/create-jobs.js",
-  "return jobs.map((job) => {\n        const duplicate = findDuplicate(store, job, now);",
-  "const duplicates = jobs.map((job) => findDuplicate(store, job, now));\n    return jobs.map((job, index) => {\n        const duplicate = duplicates[index];",
+  "const duplicate = findDuplicate(store, job, now);",
+  "const duplicate = (jobs.found ??= jobs.map((wanted) => findDuplicate(store, wanted, now)))[jobs.indexOf(job)];",
 ]);
 plant("deduplication forgets sequences that went on", [
   "memory/job-store.js",
@@ -260,7 +260,7 @@ plant("stop does not wait for the committer", [
 ]);
 plant("reaper stops after its first turn", [
   "worker/reaper.js",
-  "return reaped === batchSize ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",
+  "return reaped === batchSize || mayBeMore ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",
   "return 36_000_000;",
 ]);
 plant("claims of one worker share a token", [

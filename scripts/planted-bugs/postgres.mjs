@@ -313,10 +313,7 @@ plant("deduplication.ts", [
     "the window is ignored",
     ["const within = windowMs === null ||", "const within = true || windowMs === null ||"],
   ],
-  [
-    "finished sequences count as duplicates",
-    ['scope === "all" || row["deduplication_live"] === true', "true"],
-  ],
+  ["finished sequences count as duplicates", ['row["deduplication_live"] === true && (scope', "(scope"]],
   ["a duplicate in the same call is not seen", ["position < index &&", "position < 0 &&"]],
 ]);
 

@@ -1,8 +1,11 @@
 import { MongoClient } from "mongodb";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { describeCommands, workerModule } from "./testing/command-suite.ts";
 import { createFolder } from "./testing/run-cli.ts";
 import { mongodbUrl, openTestStore, stopMongodb, type TestStore } from "./testing/stores.ts";
+
+// Up to ten commands one after the other, and each loads the driver first.
+vi.setConfig({ testTimeout: 60_000 });
 
 afterAll(stopMongodb);
 
@@ -63,6 +66,24 @@ describe("an address of MongoDB", () => {
     const client = new MongoClient(url);
     const names = (await client.db().listCollections().toArray()).map(({ name }) => name);
     expect(names.every((name) => name.startsWith("shop_"))).toBe(true);
+    await client.db().dropDatabase();
+    await client.close();
+    folder.remove();
+  });
+
+  it("the quick start for MongoDB does what its README says", async () => {
+    const url = await mongodbUrl(`leasehold_quickstart_${process.pid}`);
+    const folder = createFolder({ DATABASE_URL: url });
+    for (const file of ["worker.js", "start-job.js"]) folder.copy("examples/quickstart-mongodb", file);
+    expect((await folder.run("migrate")).code).toBe(0);
+    const worker = folder.start(["worker", "run", "worker.js"]);
+    await worker.waitFor("Worker started");
+    const started = await folder.startScript("start-job.js").ended;
+    expect(started).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello, Ada!") });
+    worker.kill("SIGTERM");
+    expect((await worker.ended).code).toBe(0);
+    const client = new MongoClient(url);
+    expect(await client.db().collection("visitors").countDocuments()).toBe(1);
     await client.db().dropDatabase();
     await client.close();
     folder.remove();

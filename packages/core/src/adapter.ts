@@ -42,6 +42,7 @@ export {
   afterOutcome,
   cancelled,
   completed,
+  expired,
   failed,
   failedByBlocker,
   givenBack,
@@ -51,6 +52,7 @@ export {
   withBlockers,
   withFewerBlockers,
 } from "./rules/transitions.ts";
+export { expiresAt, isWaiting, judgeUpdate, replaced, updated } from "./rules/waiting-jobs.ts";
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rules/lease-checks.ts";
 export {
   dropNeededTrees,

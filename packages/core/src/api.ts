@@ -10,9 +10,12 @@ import type {
 } from "./api/flow.ts";
 import type {
   CancelledJobSequence,
+  JobChoice,
   PruneOptions,
   RedriveOptions,
   RedriveReport,
+  UpdateWaitingJobsOptions,
+  UpdateWaitingJobsReport,
   WaitOptions,
 } from "./api/operations.ts";
 import type {
@@ -125,6 +128,19 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   redriveJobs(
     options: RedriveOptions<TDefs, TJobId> & TransactionOption<TTxContext>,
   ): Promise<RedriveReport<TJobId>>;
+
+  /**
+   * Changes jobs that wait, by id or by filter: when they run, their priority, their input. A job that runs or has finished
+   * is left as it is.
+   */
+  updateWaitingJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
+    options: UpdateWaitingJobsOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<UpdateWaitingJobsReport<TJobId>>;
+
+  /** Makes jobs that wait for their time run now, by id or by filter. Blocked ones still wait for their blockers. */
+  runJobsNow(
+    options: JobChoice<TDefs, TJobId> & TransactionOption<TTxContext>,
+  ): Promise<UpdateWaitingJobsReport<TJobId>>;
 
   /** Deletes whole trees of sequences, whatever their status. */
   deleteJobSequences(

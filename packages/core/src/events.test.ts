@@ -113,6 +113,7 @@ const stories: Record<
       leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
     );
     await kit.advance(kit.worker, 1_000);
+    await leasehold.updateWaitingJobs({ ids: [unwanted.id], priority: 1 });
     await leasehold.cancelJobSequences({ ids: [unwanted.id] });
     await leasehold.redriveJobs({ ids: [broken.id] });
     await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });
@@ -214,6 +215,7 @@ describe("events", () => {
       jobFailed: 1,
       jobCancelled: 1,
       jobRedriven: 1,
+      jobUpdated: 1,
       jobDeleted: 1,
       jobReaped: 1,
       jobSequenceCompleted: 1,

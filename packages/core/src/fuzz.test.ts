@@ -196,6 +196,13 @@ const functions: Record<string, () => Call[]> = {
     (value) => facade["startJobSequence"]!({ typeName: "work", schedule: { at: value } }),
     (value) =>
       facade["startJobSequence"]!({ typeName: "work", deduplication: { key: "k", windowMs: value } }),
+    (value) =>
+      facade["startJobSequence"]!({ typeName: "work", deduplication: { key: "k", onDuplicate: value } }),
+    (value) =>
+      facade["startJobSequence"]!({
+        typeName: "work",
+        deduplication: { key: "k", onDuplicate: { debounce: { maxDelayMs: value } } },
+      }),
     (value) => facade["startJobSequence"]!({ typeName: "work", input: { deep: [{ value }] } }),
   ],
   startJobSequences: () => [
@@ -221,6 +228,24 @@ const functions: Record<string, () => Call[]> = {
     ...withOptions(method("redriveJobs"), { ids: [id] }, ["ids", "dryRun", "filter"]),
     ...withOptions((filter) => facade["redriveJobs"]!({ filter }), {}, filterOptions),
     (value) => facade["redriveJobs"]!({ filter: {}, limit: value }),
+  ],
+  updateWaitingJobs: () => [
+    ...withOptions(method("updateWaitingJobs"), { ids: [id], priority: 1 }, [
+      "ids",
+      "dryRun",
+      "filter",
+      "priority",
+      "schedule",
+      "typeName",
+      "input",
+    ]),
+    ...withOptions((filter) => facade["updateWaitingJobs"]!({ filter, priority: 1 }), {}, filterOptions),
+    (value) => facade["updateWaitingJobs"]!({ ids: [id], typeName: "work", input: value }),
+    (value) => facade["updateWaitingJobs"]!({ filter: {}, priority: 1, limit: value }),
+  ],
+  runJobsNow: () => [
+    ...withOptions(method("runJobsNow"), { ids: [id] }, ["ids", "dryRun", "filter"]),
+    (value) => facade["runJobsNow"]!({ filter: {}, cursor: value }),
   ],
   deleteJobSequences: () => [
     ...withOptions(method("deleteJobSequences"), {}, ["rootSequenceIds"]),

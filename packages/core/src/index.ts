@@ -24,9 +24,12 @@ export type {
 } from "./api/flow.ts";
 export type {
   CancelledJobSequence,
+  JobChoice,
   PruneOptions,
   RedriveOptions,
   RedriveReport,
+  UpdateWaitingJobsOptions,
+  UpdateWaitingJobsReport,
   WaitOptions,
 } from "./api/operations.ts";
 export type {
@@ -70,6 +73,7 @@ export type {
 } from "./api/recurring.ts";
 export type {
   DeduplicationOptions,
+  OnDuplicateOption,
   StartBlockers,
   StartedJobSequence,
   StartJobSequenceOptions,

@@ -16,9 +16,16 @@ import * as recurring from "./engine/recurring/read.ts";
 import { triggerRecurringJob } from "./engine/recurring/trigger.ts";
 import { viewRecurringJob } from "./engine/recurring/view.ts";
 import { redriveJobs } from "./engine/redrive.ts";
-import { type StartedSequence, startJobSequence, startJobSequences } from "./engine/start.ts";
+import { startJobSequence, startJobSequences } from "./engine/start.ts";
+import { runJobsNow, updateWaitingJobs } from "./engine/update-waiting-jobs.ts";
 import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
-import { type StartedSequenceView, viewCompleted, viewSequence, viewStarted } from "./engine/view.ts";
+import {
+  type StartedSequence,
+  type StartedSequenceView,
+  viewCompleted,
+  viewSequence,
+  viewStarted,
+} from "./engine/view.ts";
 import type { DefineBlocker, DefineContinuationOutput } from "./model/job-type-markers.ts";
 import { requireFunction } from "./model/option-checks.ts";
 import { crashIsolationOf } from "./worker/crash-isolation.ts";
@@ -46,8 +53,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   const engine = createEngine(options);
   await declareRecurringJobs(engine, options.recurringJobs);
   const crashIsolation = crashIsolationOf(options.runtime ?? undefined);
-  const view = ({ sequence, deduplicated }: StartedSequence): StartedSequenceView =>
-    viewStarted(engine, sequence, deduplicated);
+  const view = (started: StartedSequence): StartedSequenceView => viewStarted(engine, started);
 
   const start = async (passed: unknown) => view(await startJobSequence(engine, passed));
   const waitFor = async (passed: unknown) =>
@@ -63,6 +69,8 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     waitFor,
     cancelJobSequences: (passed: unknown) => cancelJobSequences(engine, passed),
     redriveJobs: (passed: unknown) => redriveJobs(engine, passed),
+    updateWaitingJobs: (passed: unknown) => updateWaitingJobs(engine, passed),
+    runJobsNow: (passed: unknown) => runJobsNow(engine, passed),
     deleteJobSequences: (passed: unknown) => deleteJobSequences(engine, passed),
     pruneJobSequences: (passed: unknown) => pruneJobSequences(engine, passed),
     runInTransaction: async (callback: unknown, options?: unknown) => {

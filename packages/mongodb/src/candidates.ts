@@ -3,12 +3,14 @@ import type { Filter } from "mongodb";
 import { inSession } from "./collections.ts";
 import type { JobDocument } from "./job-document.ts";
 import { notHeld } from "./not-held.ts";
-import { canBeClaimed, claimOrder, scopeFilter } from "./runnable.ts";
+import { canBeClaimed, claimOrder, nowExpression, scopeFilter } from "./runnable.ts";
 import type { Store, StoreCall } from "./store.ts";
 
 /** The server merges one ordered scan per type, up to 200 of them; beyond that it would sort all that is due. */
 const typesAtATime = 100;
 const mostLookedAt = 2_000;
+/** How far the estimate of the server's time may be off. The index needs a fixed bound; the server's own clock decides. */
+const slackMs = 2_000;
 
 type Place = Pick<JobDocument, "_id" | "priority" | "dueAt" | "position">;
 
@@ -35,7 +37,8 @@ export const findCandidates = async (
 ): Promise<readonly string[]> => {
   const { jobs } = store.collections;
   const options = inSession(call.session);
-  const time = call.now ?? (await store.clock.estimate());
+  const time = call.now ?? (await store.clock.estimate()) + slackMs;
+  const now = nowExpression(call.now);
   const lookedAt = Math.max(limit, Math.min(limit * store.crowd.size(request.queue), mostLookedAt));
   // With the types named, the index gives the order; over an open field it could not.
   const typeNames =
@@ -44,7 +47,7 @@ export const findCandidates = async (
     const filter: Filter<JobDocument> = {
       ...scopeFilter({ queue: request.queue, typeNames: names }),
       dueAt: { $lte: new Date(time) },
-      $expr: canBeClaimed(call.maxAttempts),
+      $expr: { $and: [{ $lte: ["$dueAt", now] }, canBeClaimed(call.maxAttempts)] },
       ...notHeld(store, call),
     };
     const projection = { priority: 1, dueAt: 1, position: 1 };

@@ -12,12 +12,12 @@ export interface Crowd {
 const largest = 16;
 const calmAfterMs = 1_000;
 
-export const createCrowd = (): Crowd => {
+export const createCrowd = (now: () => number = () => performance.now()): Crowd => {
   const crowds = new Map<string, { readonly size: number; readonly until: number }>();
   const size = (queue: string): number => {
     const found = crowds.get(queue);
     if (found === undefined) return 1;
-    if (found.until > performance.now()) return found.size;
+    if (found.until > now()) return found.size;
     crowds.delete(queue);
     return 1;
   };
@@ -27,8 +27,7 @@ export const createCrowd = (): Crowd => {
       const before = size(queue);
       const after = taken < named ? Math.min(largest, before * 2) : before * 0.75;
       if (after < 1) crowds.delete(queue);
-      else if (taken < named || before > 1)
-        crowds.set(queue, { size: after, until: performance.now() + calmAfterMs });
+      else if (taken < named || before > 1) crowds.set(queue, { size: after, until: now() + calmAfterMs });
     },
   };
 };

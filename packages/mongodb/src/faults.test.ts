@@ -14,12 +14,12 @@ const faults: readonly Fault[] = [
   { kind: "error", code: 91 },
   { kind: "stepDownBefore", ms: 30 },
 ];
-const commands = ["find", "update", "insert", "commitTransaction"];
-const jobs = 60;
+const commands = ["find", "update", "findAndModify", "insert", "commitTransaction"];
+const jobs = 70;
 
 /** Each command goes wrong in each way, a few commands apart: while jobs are started, claimed, run and completed. */
 const rules = commands.flatMap((command) =>
-  faults.map((fault, index) => ({ commands: [command], skip: 5 + 9 * index, fault })),
+  faults.map((fault, index) => ({ commands: [command], skip: 2 + 4 * index, fault })),
 );
 
 test(
@@ -46,11 +46,15 @@ test(
                 return job.input.n;
               }),
           })
-          .start();
+          .start({ leaseMs: 5_000 });
       for (const rule of rules) server.faults.add(rule);
       const started = [];
-      for (let n = 0; n < jobs; n++) {
+      for (let n = 0; n < 30; n++) {
         started.push(await leasehold.startJobSequence({ typeName: "count", input: { n } }));
+      }
+      for (let n = 30; n < jobs; n += 2) {
+        const sequences = [n, n + 1].map((input) => ({ typeName: "count" as const, input: { n: input } }));
+        started.push(...(await leasehold.startJobSequences({ sequences })));
       }
       const workers = [await start(), await start()];
       const done = await Promise.all(

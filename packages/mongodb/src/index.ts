@@ -1,4 +1,5 @@
-export { StandaloneServerError } from "./errors.ts";
+export type { ConnectionRetryConfig } from "./connection-retry.ts";
+export { DocumentTooLargeError, StandaloneServerError } from "./errors.ts";
 export type { MongoMigrationStatus } from "./migration-status.ts";
 export {
   createMongoProvider,
@@ -6,9 +7,6 @@ export {
   type MongoStateProvider,
   type MongoTransactionContext,
 } from "./provider.ts";
-export {
-  createMongoStateAdapter,
-  type MongoStateAdapter,
-  type MongoStateAdapterOptions,
-} from "./state-adapter.ts";
+export type { MongoStateAdapterOptions } from "./options.ts";
+export { createMongoStateAdapter, type MongoStateAdapter } from "./state-adapter.ts";
 export { createMongoNotifyAdapter, type MongoNotifyAdapterOptions } from "./notify/notify-adapter.ts";

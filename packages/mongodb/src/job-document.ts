@@ -1,4 +1,5 @@
 import type { StateJob } from "leasehold/adapter";
+import { jobFields, type StoredFields } from "./job-fields.ts";
 
 /** How a job is stored: the fields of `StateJob`, times as dates, and what the indexes need beside them. */
 export interface JobDocument extends StoredFields {
@@ -23,26 +24,6 @@ export interface JobDocument extends StoredFields {
   readonly renewal: string | null;
 }
 
-const dateFields = [
-  "sequenceCreatedAt",
-  "createdAt",
-  "scheduledAt",
-  "leasedUntil",
-  "lastAttemptAt",
-  "lastFailedAt",
-  "completedAt",
-  "failedAt",
-] as const;
-
-type DateField = (typeof dateFields)[number];
-type StoredFields = {
-  readonly [TField in Exclude<keyof StateJob, "id">]: TField extends DateField
-    ? StateJob[TField] extends number
-      ? Date
-      : Date | null
-    : StateJob[TField];
-};
-
 /** A job with what only the store knows of it. */
 export interface StoredJob {
   readonly row: StateJob;
@@ -54,17 +35,17 @@ export interface StoredJob {
 const toDate = (time: number | null): Date | null => (time === null ? null : new Date(time));
 
 export const toDocument = ({ row, position, blockerIds, hasWaiters }: StoredJob): JobDocument => {
-  const { id, ...fields } = row;
-  const dates = Object.fromEntries(dateFields.map((field) => [field, toDate(row[field])]));
+  const stored = Object.fromEntries(
+    jobFields.map(([name, kind]) => [name, kind === "date" ? toDate(row[name] as number | null) : row[name]]),
+  );
   const due = row.status === "pending" ? row.scheduledAt : row.status === "running" ? row.leasedUntil : null;
   return {
-    _id: id,
-    ...fields,
-    ...(dates as Pick<StoredFields, DateField>),
+    _id: row.id,
+    ...(stored as unknown as StoredFields),
     dueAt: toDate(due),
     live: row.status === "pending" || row.status === "running",
     position,
-    isRoot: id === row.rootSequenceId,
+    isRoot: row.id === row.rootSequenceId,
     blockerIds,
     hasWaiters,
     finishedAt: toDate(row.completedAt ?? row.failedAt),
@@ -74,26 +55,11 @@ export const toDocument = ({ row, position, blockerIds, hasWaiters }: StoredJob)
   };
 };
 
-/** What is stored only for the indexes, or to be written to. */
-const storeFields = [
-  "_id",
-  "dueAt",
-  "live",
-  "position",
-  "isRoot",
-  "blockerIds",
-  "hasWaiters",
-  "finishedAt",
-  "touched",
-  "mark",
-  "renewal",
-] as const;
-const isStoreField = (name: string): boolean => (storeFields as readonly string[]).includes(name);
-
 export const fromDocument = (document: JobDocument): StoredJob => {
   const row: Record<string, unknown> = { id: document._id };
-  for (const [name, value] of Object.entries(document)) {
-    if (!isStoreField(name)) row[name] = value instanceof Date ? value.getTime() : value;
+  for (const [name, kind] of jobFields) {
+    const value = document[name] ?? null;
+    row[name] = kind === "date" && value instanceof Date ? value.getTime() : value;
   }
   const { position, blockerIds, hasWaiters } = document;
   return { row: row as unknown as StateJob, position, blockerIds, hasWaiters };

@@ -1,14 +1,8 @@
-import type { JobOutcome, Schedule } from "leasehold/adapter";
+import type { JobOutcome } from "leasehold/adapter";
 import type { Document } from "mongodb";
+import { scheduledExpression } from "./runnable.ts";
 
 // The rules of the transitions once more, for the server: what an outcome makes of a running job that it knows nothing else of.
-
-const latest = new Date(8_640_000_000_000_000);
-
-const scheduled = (schedule: Schedule, now: unknown): unknown =>
-  "at" in schedule
-    ? { $max: [{ $literal: new Date(schedule.at) }, now] }
-    : { $min: [{ $add: [now, schedule.afterMs] }, { $literal: latest }] };
 
 const pendingAgain = (scheduledAt: unknown): Document => ({
   status: "pending",
@@ -30,14 +24,16 @@ const changesBy = (outcome: JobOutcome, now: unknown): Document => {
       };
     case "retry":
       return {
-        ...pendingAgain(scheduled(outcome.schedule, now)),
+        ...pendingAgain(scheduledExpression(outcome.schedule, now)),
         expiredLeases: { $literal: 0 },
         lastError: { $literal: outcome.error },
         lastFailedAt: now,
       };
     case "giveBack":
       return {
-        ...pendingAgain(outcome.schedule === null ? "$scheduledAt" : scheduled(outcome.schedule, now)),
+        ...pendingAgain(
+          outcome.schedule === null ? "$scheduledAt" : scheduledExpression(outcome.schedule, now),
+        ),
         attempt: { $subtract: ["$attempt", 1] },
         ...(outcome.error === null ? {} : { lastError: { $literal: outcome.error } }),
       };

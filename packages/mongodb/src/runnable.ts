@@ -1,9 +1,18 @@
-import type { ClaimScope, MaxAttempts } from "leasehold/adapter";
+import type { ClaimScope, MaxAttempts, Schedule } from "leasehold/adapter";
 import type { Document } from "mongodb";
 
 /** The server's time in an expression, or the one that the call gave. */
 export const nowExpression = (now: number | undefined): unknown =>
   now === undefined ? "$$NOW" : { $literal: new Date(now) };
+
+// The largest date JavaScript can hold.
+const latest = new Date(8_640_000_000_000_000);
+
+/** When a job with this schedule is due, never in the past. */
+export const scheduledExpression = (schedule: Schedule, now: unknown): unknown =>
+  "at" in schedule
+    ? { $max: [{ $literal: new Date(schedule.at) }, now] }
+    : { $min: [{ $add: [now, schedule.afterMs] }, { $literal: latest }] };
 
 /** Whether a job has attempts left, in the eyes of a call with these overrides. */
 const hasAttemptsLeft = (maxAttempts: MaxAttempts | undefined): Document => {

@@ -4,8 +4,5 @@ import { createTestStore } from "./testing/store.ts";
 
 stateAdapterConformance(
   { describe, it, afterAll },
-  {
-    create: createTestStore,
-    without: { statistics: "not yet measured on a real server", flow: "not built yet" },
-  },
+  { create: createTestStore, without: { flow: "not built yet" } },
 );

@@ -1,14 +1,13 @@
 import {
   AdapterClosedError,
   type BaseStateAdapterContext,
-  type OptionNames,
-  requireOptions,
   type StateAdapter,
   type StateCall,
   StateNotInTransactionError,
+  type Statistics,
 } from "leasehold/adapter";
-import { checkCollectionPrefix } from "./collection-prefix.ts";
 import { openCollections } from "./collections.ts";
+import { retryConnecting } from "./connection-retry.ts";
 import { migrateToLatest } from "./migrate.ts";
 import { type MongoMigrationStatus, migrationStatus } from "./migration-status.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
@@ -20,38 +19,25 @@ import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
 import { getBlockers, getJobs, getSequences, lockSequence } from "./operations/get-sequences.ts";
 import { countJobs, listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
+import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
 import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
+import { measureBacklog } from "./operations/measure-backlog.ts";
 import { nextRunnableIn } from "./operations/next-runnable-in.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
 import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
 import { renewLeases } from "./operations/renew-leases.ts";
-import type { MongoStateProvider } from "./provider.ts";
+import { type MongoStateAdapterOptions, readOptions } from "./options.ts";
 import { createSessions } from "./sessions.ts";
 import { createStore, type Store, type StoreCall } from "./store.ts";
 import { isConflict, isTransientMongoError } from "./transient-errors.ts";
-
-export interface MongoStateAdapterOptions<
-  TTxContext extends BaseStateAdapterContext,
-  TContext extends BaseStateAdapterContext,
-  TJobId extends string = string,
-> {
-  readonly stateProvider: MongoStateProvider<TTxContext, TContext>;
-  /** Goes before the name of every collection. Default: `leasehold_`. */
-  readonly collectionPrefix?: string | undefined;
-  /** Makes the ids of new jobs, unless `createLeasehold` has a `createId`. Default: UUIDv7. */
-  readonly idGenerator?: (() => TJobId) | undefined;
-  /** Whether to make missing indexes now; otherwise call `migrateToLatest` yourself. Default: true. */
-  readonly migrate?: boolean | undefined;
-  /** Names further errors after which a call may be made again. */
-  readonly isTransientError?: ((error: unknown) => boolean) | undefined;
-}
 
 export interface MongoStateAdapter<
   TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext = BaseStateAdapterContext,
   TJobId extends string = string,
 > extends StateAdapter<TTxContext, TContext, TJobId> {
+  readonly statistics: Statistics<TTxContext>;
   /** Makes the indexes that are missing. Safe to call again, and from several processes at once. */
   migrateToLatest(): Promise<void>;
   /** The same, by the name it has in the other stores. */
@@ -59,14 +45,6 @@ export interface MongoStateAdapter<
   /** Which indexes there are, and which `migrate` would make. */
   migrationStatus(): Promise<MongoMigrationStatus>;
 }
-
-const knownOptions: OptionNames<keyof MongoStateAdapterOptions<never, never>> = {
-  stateProvider: true,
-  collectionPrefix: true,
-  idGenerator: true,
-  migrate: true,
-  isTransientError: true,
-};
 
 /** Keeps jobs in MongoDB, through the client you have. */
 export const createMongoStateAdapter = async <
@@ -76,13 +54,8 @@ export const createMongoStateAdapter = async <
 >(
   passed: MongoStateAdapterOptions<TTxContext, TContext, TJobId>,
 ): Promise<MongoStateAdapter<TTxContext, TContext, TJobId>> => {
-  const options = requireOptions(passed, "createMongoStateAdapter", knownOptions) as typeof passed;
-  const {
-    stateProvider: provider,
-    collectionPrefix = "leasehold_",
-    isTransientError: isTransientToo,
-  } = options;
-  const collections = openCollections(provider.getDatabase(), checkCollectionPrefix(collectionPrefix));
+  const { provider, isTransientToo, ...options } = readOptions(passed);
+  const collections = openCollections(provider.getDatabase(), options.collectionPrefix);
   const sessions = createSessions();
   const store = createStore(collections, sessions);
   let closed = false;
@@ -95,7 +68,11 @@ export const createMongoStateAdapter = async <
     if (!provider.isInTransaction(ctx)) throw new StateNotInTransactionError(operation);
   };
 
-  if (options.migrate ?? true) await migrateToLatest(collections);
+  const isTransientError = (error: unknown): boolean =>
+    isTransientMongoError(error) || isTransientToo?.(error) === true;
+
+  if (options.migrates)
+    await retryConnecting(options.retryConfig, isTransientError, () => migrateToLatest(collections));
 
   type Perform<TCall, T> = (store: Store, call: StoreCall & TCall) => Promise<T>;
 
@@ -169,8 +146,8 @@ export const createMongoStateAdapter = async <
       });
     },
     isInTransaction: async (ctx) => provider.isInTransaction(ctx),
-    isTransientError: (error) => isTransientMongoError(error) || isTransientToo?.(error) === true,
-    isRolledBackForOthers: isConflict,
+    isTransientError,
+    isRolledBackForOthers: (error) => isConflict(error),
     getTime: (given = {}) => getTime(given),
 
     createJobs: call("createJobs", createJobs),
@@ -193,6 +170,11 @@ export const createMongoStateAdapter = async <
     getBlockers: call("getBlockers", getBlockers),
     listBlockedJobs: call("listBlockedJobs", listBlockedJobs),
     countJobs: call("countJobs", countJobs),
+
+    statistics: {
+      measureBacklog: call("measureBacklog", measureBacklog),
+      listRecentlyFinished: call("listRecentlyFinished", listRecentlyFinished),
+    },
 
     close: async () => {
       closed = true;

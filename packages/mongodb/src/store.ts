@@ -7,6 +7,7 @@ import { type Crowd, createCrowd } from "./crowd.ts";
 import type { Sessions } from "./sessions.ts";
 import { createSetAside, type SetAside } from "./set-aside.ts";
 import { isConflict } from "./transient-errors.ts";
+import { createTurns, type InTurn } from "./turns.ts";
 import { createWork, type Work } from "./work.ts";
 
 /** A call of the contract, with the session in place of the context. */
@@ -22,6 +23,7 @@ export interface Store {
   /** Jobs held by transactions of others. */
   readonly setAside: SetAside;
   readonly crowd: Crowd;
+  readonly inTurn: InTurn;
   /** A place in line behind all that this process has created before. */
   nextPosition(): number;
   /** One transaction of its own, tried once. */
@@ -100,6 +102,7 @@ export const createStore = (collections: Collections, sessions: Sessions): Store
     sessions,
     setAside: createSetAside(),
     crowd: createCrowd(),
+    inTurn: createTurns(),
     nextPosition: () => {
       lastPosition = Math.max(lastPosition + 1, Date.now() * 1024);
       return lastPosition;

@@ -51,6 +51,7 @@ export const isTransientMongoError = (error: unknown, depth = 0): boolean => {
     (typeof parts.name === "string" && transientNames.has(parts.name)) ||
     (isDriverError(parts) && typeof parts.code === "number" && transientCodes.has(parts.code)) ||
     (typeof parts.code === "string" && nodeCodes.has(parts.code)) ||
+    isConflict(error) ||
     isTransientMongoError(parts.cause, depth + 1)
   );
 };
@@ -58,12 +59,26 @@ export const isTransientMongoError = (error: unknown, depth = 0): boolean => {
 const writeConflict = 112;
 const noSuchTransaction = 251;
 
+/** A conflict that the server has reported as something else. */
+class LostToOthers extends Error {}
+
+export const lostToOthers = (cause: unknown): Error =>
+  new LostToOthers("Another transaction has written the same document.", { cause });
+
 /** Whether the server has aborted the transaction in favour of another, so that nothing of it was committed. */
-export const isConflict = (error: unknown): boolean => {
-  if (typeof error !== "object" || error === null) return false;
+export const isConflict = (error: unknown, depth = 0): boolean => {
+  if (typeof error !== "object" || error === null || depth > deepestCause) return false;
+  if (error instanceof LostToOthers) return true;
   const parts = error as ErrorParts;
-  return isDriverError(parts) && (parts.code === writeConflict || parts.code === noSuchTransaction);
+  return (
+    (isDriverError(parts) && (parts.code === writeConflict || parts.code === noSuchTransaction)) ||
+    isConflict(parts.cause, depth + 1)
+  );
 };
 
-export const isMaxTimeExpired = (error: unknown): boolean =>
-  typeof error === "object" && error !== null && (error as ErrorParts).code === 50;
+const hasCode = (error: unknown, code: number): boolean =>
+  typeof error === "object" && error !== null && (error as ErrorParts).code === code;
+
+export const isMaxTimeExpired = (error: unknown): boolean => hasCode(error, 50);
+
+export const isDuplicateKey = (error: unknown): boolean => hasCode(error, 11_000);

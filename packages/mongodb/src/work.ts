@@ -1,6 +1,7 @@
 import type { StateJob } from "leasehold/adapter";
 import type { ClientSession, Document, Filter } from "mongodb";
 import { type Collections, inSession } from "./collections.ts";
+import { assertStorable } from "./document-size.ts";
 import { fromDocument, type JobDocument, type StoredJob, toDocument } from "./job-document.ts";
 
 /**
@@ -61,8 +62,11 @@ export const createWork = (
   const flush: Work["flush"] = async () => {
     const updates = [...unsent].flatMap(([id, before]) => {
       const after = known.get(id);
-      const changed = after === undefined ? {} : changedFields(toDocument(before), toDocument(after));
+      if (after === undefined) return [];
+      const document = toDocument(after);
+      const changed = changedFields(toDocument(before), document);
       if (Object.keys(changed).length === 0) return [];
+      assertStorable(document);
       return [{ updateOne: { filter: { _id: id }, update: { $set: changed, $inc: { touched: 1 } } } }];
     });
     noteLocked(unsent.keys());
@@ -129,7 +133,9 @@ export const createWork = (
     insert: async (stored) => {
       if (stored.length === 0) return;
       await flush();
-      await jobs.insertMany(stored.map(toDocument), options);
+      const documents = stored.map(toDocument);
+      for (const document of documents) assertStorable(document);
+      await jobs.insertMany(documents, options);
       for (const job of stored) known.set(job.row.id, job);
     },
     touch: async (ids) => {

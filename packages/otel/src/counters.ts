@@ -13,6 +13,7 @@ const jobCounters = {
   jobCompleted: ["job.completed", "{job}", "Jobs completed, by a worker or from outside"],
   jobCancelled: ["job.cancelled", "{job}", "Jobs cancelled"],
   jobRedriven: ["job.redriven", "{job}", "Failed jobs revived by a redrive"],
+  jobUpdated: ["job.updated", "{job}", "Waiting jobs changed, by a later start or by an update"],
   jobReaped: ["job.reaped", "{job}", "Jobs taken back from workers that went silent"],
   jobAttemptStarted: ["job.attempt.started", "{attempt}", "Attempts begun"],
   jobAttemptCompleted: ["job.attempt.completed", "{attempt}", "Attempts that completed their job"],

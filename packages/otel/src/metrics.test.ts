@@ -16,6 +16,7 @@ const expected = {
   "job.failed": ["counter", "queue", "reason", "typeName"],
   "job.cancelled": ["counter", "queue", "typeName"],
   "job.redriven": ["counter", "queue", "typeName"],
+  "job.updated": ["counter", "queue", "typeName"],
   "job.deleted": ["counter", "queue", "status", "typeName"],
   "job.reaped": ["counter", "queue", "typeName"],
   "job.attempt.started": ["counter", "queue", "typeName"],
@@ -105,6 +106,7 @@ describe("metrics", () => {
     expect(await series("leasehold.job.attempt.rescheduled")).toEqual([of("later", 1)]);
     expect(await series("leasehold.job.cancelled")).toEqual([of("quick", 1)]);
     expect(await series("leasehold.job.redriven")).toEqual([of("breaks", 1)]);
+    expect(await series("leasehold.job.updated")).toEqual([of("quick", 1)]);
     expect(await series("leasehold.job.blocked")).toEqual([of("waits", 1)]);
     expect(await series("leasehold.job.unblocked")).toEqual([of("waits", 1)]);
     expect(await series("leasehold.job_sequence.completed")).toEqual(

@@ -1,4 +1,4 @@
-import type { NewJob, NewJobDeduplication, StateJob } from "leasehold/adapter";
+import { isWaiting, type NewJob, type NewJobDeduplication, type StateJob } from "leasehold/adapter";
 import { arrayLiteral } from "./sql/array-literal.ts";
 import { clockCte, now } from "./sql/clock.ts";
 import type { Call, Context, Database } from "./database.ts";
@@ -6,7 +6,9 @@ import { isReadCommitted } from "./isolation.ts";
 import { jobColumns } from "./job-columns.ts";
 import { toStateJob } from "./job-rows.ts";
 import type { LockedJob } from "./lock-jobs.ts";
+import type { SqlRow } from "./provider.ts";
 import { assertSeesAll } from "./snapshots.ts";
+import { jobStatus } from "./sql/row-values.ts";
 import type { Tables } from "./tables.ts";
 
 interface Keyed {
@@ -79,11 +81,23 @@ const newestSql = (tables: Tables, deduplicationLive: string): string => `
   WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = ${deduplicationLive}
   ORDER BY j.created_at DESC, j.position DESC LIMIT 1`;
 
-const findSql = (tables: Tables): string => `
+/** `waiting`: of those whose first job waits, too. */
+const findSql = (tables: Tables, waiting: boolean): string => {
+  const newest = ["true", "false", ...(waiting ? ["true AND j.status IN ('pending', 'blocked')"] : [])];
+  return `
 WITH ${clockCte("$3")}
 SELECT asked.ordinal AS ordinal, ${now} AS now, found.*
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (sequence_type_name, key, ordinal)
-CROSS JOIN LATERAL ((${newestSql(tables, "true")}) UNION ALL (${newestSql(tables, "false")})) AS found`;
+CROSS JOIN LATERAL (${newest.map((live) => `(${newestSql(tables, live)})`).join(" UNION ALL ")}) AS found`;
+};
+
+/** Whether a sequence counts, by the row of its first job. */
+const isInScope = (row: SqlRow, scope: NewJobDeduplication["scope"]): boolean => {
+  if (scope === "all") return true;
+  return (
+    row["deduplication_live"] === true && (scope === "unfinished" || isWaiting(jobStatus(row["status"])))
+  );
+};
 
 /**
  * For each job with a key, the sequence that it would duplicate: one that is stored, or an earlier job of the same call. The
@@ -95,9 +109,10 @@ export const findDuplicates = async (
   jobs: readonly NewJob[],
 ): Promise<Map<NewJob, StateJob | NewJob>> => {
   const asked = keyedJobs(jobs);
+  const waiting = asked.some(({ deduplication }) => deduplication.scope === "pending");
   const rows = await query(call.ctx, {
-    name: "find_duplicates",
-    sql: findSql,
+    name: `find_duplicates${waiting ? "_waiting" : ""}`,
+    sql: (tables) => findSql(tables, waiting),
     params: [
       arrayLiteral(asked.map(({ job }) => job.sequenceTypeName)),
       arrayLiteral(asked.map(({ deduplication }) => deduplication.key)),
@@ -121,7 +136,7 @@ export const findDuplicates = async (
     }
     const [newest] = rows
       .filter((row) => Number(row["ordinal"]) === index + 1)
-      .filter((row) => scope === "all" || row["deduplication_live"] === true)
+      .filter((row) => isInScope(row, scope))
       .sort(
         (a, b) =>
           Number(b["created_at"]) - Number(a["created_at"]) || Number(b["position"]) - Number(a["position"]),

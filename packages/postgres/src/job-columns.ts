@@ -24,6 +24,8 @@ export interface JobColumn<TProperty extends keyof StateJob> {
   readonly when?: { readonly status: StateJob["status"]; readonly as: string };
   /** The value of a new job, null for the usual one. Columns without this begin with their default. */
   readonly insert?: (job: NewJob) => string | number | boolean | null;
+  /** So few new jobs have a value that others are inserted by a statement without this column. */
+  readonly rarelyInserted?: true;
   /** New jobs never have null here, and those of one call mostly have the same value, which then travels once. */
   readonly insertedOnce?: true;
   /** Reads what is stored, if it is not simply of the type of the column. */
@@ -131,7 +133,19 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   progress: { column: "progress", type: "text" },
   lastError: { column: "last_error", type: "text" },
   lastFailedAt: { column: "last_failed_at", type: "bigint" },
-  recurrence: { column: "recurrence", type: "text", insert: (job) => job.recurrence ?? null },
+  recurrence: {
+    column: "recurrence",
+    type: "text",
+    rarelyInserted: true,
+    insert: (job) => job.recurrence ?? null,
+  },
+  expireAfterMs: {
+    column: "expire_after_ms",
+    type: "bigint",
+    rarelyInserted: true,
+    insert: (job) => job.expireAfterMs ?? null,
+  },
+  replacedBy: { column: "replaced_by", type: "id" },
 };
 
 export type AnyColumn = JobColumn<keyof StateJob> & { readonly property: keyof StateJob };
@@ -171,9 +185,16 @@ export const jobColumns = (table: string, without: readonly (keyof StateJob)[] =
     .map((column) => selectSql(table, column))
     .join(", ");
 
-/** The columns for which a new job has a value, the id first. */
-export const insertedColumns = (idType: string): RowsColumn<NewJob>[] =>
-  allColumns.flatMap(({ column, type, insert, insertedOnce }) =>
+const inserted = (rare: boolean): readonly AnyColumn[] =>
+  allColumns.filter(({ insert, rarelyInserted }) => insert !== undefined && (rare || !rarelyInserted));
+
+/** Whether a job has a value in one of the columns that are rarely inserted. */
+export const hasRareValues = (job: NewJob): boolean =>
+  (job.expireAfterMs ?? null) !== null || (job.recurrence ?? null) !== null;
+
+/** The columns for which a new job has a value, the id first; `rare`: those too that hardly any job has a value for. */
+export const insertedColumns = (idType: string, rare: boolean): RowsColumn<NewJob>[] =>
+  inserted(rare).flatMap(({ column, type, insert, insertedOnce }) =>
     insert === undefined
       ? []
       : [
@@ -187,11 +208,10 @@ export const insertedColumns = (idType: string): RowsColumn<NewJob>[] =>
   );
 
 /** What to store in these columns, by column, in a statement in which they and `created_at` are visible. */
-export const insertedValues: Readonly<Record<string, string>> = Object.fromEntries(
-  allColumns
-    .filter(({ insert }) => insert !== undefined)
-    .map((column) => {
+export const insertedValues = (rare: boolean): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    inserted(rare).map((column) => {
       const usual = usualSql(column);
       return [column.column, usual === undefined ? column.column : `coalesce(${column.column}, ${usual})`];
     }),
-);
+  );

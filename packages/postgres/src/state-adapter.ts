@@ -22,6 +22,7 @@ import { countAhead } from "./operations/count-ahead.ts";
 import { countJobs } from "./operations/count-jobs.ts";
 import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
+import { expireWaitingJobs } from "./operations/expire-waiting-jobs.ts";
 import { getBlockers } from "./operations/get-blockers.ts";
 import { getJobs } from "./operations/get-jobs.ts";
 import { getSequences } from "./operations/get-sequences.ts";
@@ -39,6 +40,7 @@ import { redriveJobs } from "./operations/redrive-jobs.ts";
 import { renewLeases } from "./operations/renew-leases.ts";
 import { advanceRecurring, lockDueRecurring } from "./operations/tick-recurring.ts";
 import { deleteRecurring, lockRecurring, putRecurring } from "./operations/write-recurring.ts";
+import { updateWaitingJobs } from "./operations/update-waiting-jobs.ts";
 import type { PgStateProvider } from "./provider.ts";
 import { createSavepoints } from "./savepoints.ts";
 import { nameTables } from "./tables.ts";
@@ -251,7 +253,10 @@ export const createPgStateAdapter = async <
       putRecurring: checked("putRecurring", (call) => putRecurring(database, call), true),
       advanceRecurring: checked("advanceRecurring", (call) => advanceRecurring(database, call), true),
       deleteRecurring: checked("deleteRecurring", (call) => deleteRecurring(database, call)),
+      updateWaitingJobs: checked("updateWaitingJobs", (call) => updateWaitingJobs(database, call)),
+      expireWaitingJobs: checked("expireWaitingJobs", (call) => expireWaitingJobs(database, call)),
     },
+
     close: async () => {
       closed = true;
     },

@@ -26,7 +26,11 @@ export const createDeduplication = ({ job, keyIndex, liveKeyIndex }: Tables): De
     `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${index}
      WHERE j.sequence_type_name = ? AND j.deduplication_key = ? AND j.deduplication_live ${live}
      ORDER BY j.created_at DESC, j.seq DESC LIMIT 1`;
-  const newestOf = { all: newest(keyIndex, "IS NOT NULL"), unfinished: newest(liveKeyIndex, "= 1") };
+  const newestOf = {
+    all: newest(keyIndex, "IS NOT NULL"),
+    unfinished: newest(liveKeyIndex, "= 1"),
+    pending: newest(liveKeyIndex, "= 1 AND j.status IN ('pending', 'blocked')"),
+  };
   const refresh = `UPDATE ${job} AS f SET deduplication_live =
       coalesce(${latestContinuation(job, "c.status", "f.id")}, f.status) NOT IN ('completed', 'failed')
     WHERE f.id = ? AND f.deduplication_live IS NOT NULL`;

@@ -60,9 +60,12 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     group: columns.value("group_key", null),
     ordered: columns.value("ordered", null),
     limited: columns.laterFlag("slots", false),
+    // These two are written when the job is created, by a statement of its own: see insert-jobs.ts.
+    expireAfterMs: columns.later("expire_after_ms", null),
+    recurrence: columns.later("recurrence", null),
+    replacedBy: columns.later("replaced_by", null),
     blockerCount: columns.later("blocker_count", 0),
     openBlockers: columns.later("open_blockers", 0),
-    recurrence: columns.value("recurrence", null),
     queue: claim === null ? columns.value("queue") : claim.queue,
     status: claim === null ? columns.value("status") : "running",
     leaseToken: claim === null ? columns.later("lease_token", null) : claim.leaseToken,

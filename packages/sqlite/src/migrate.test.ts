@@ -42,6 +42,7 @@ describe("migrations", () => {
       [2, "attempts"],
       [3, "blocked-jobs"],
       [4, "recurring-jobs"],
+      [5, "waiting-jobs"],
     ]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
@@ -52,6 +53,7 @@ describe("migrations", () => {
         { version: 2, name: "attempts" },
         { version: 3, name: "blocked-jobs" },
         { version: 4, name: "recurring-jobs" },
+        { version: 5, name: "waiting-jobs" },
       ],
       pending: [],
     });
@@ -107,7 +109,9 @@ describe("migrations", () => {
     database.exec("INSERT INTO leasehold_migration VALUES (99, 'of the future', 0)");
     database.close();
     const adapter = await open();
-    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 2, 3, 4, 99]);
+    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([
+      1, 2, 3, 4, 5, 99,
+    ]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();
   });

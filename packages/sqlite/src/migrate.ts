@@ -4,6 +4,7 @@ import { createJobTables } from "./migrations/0001-jobs.ts";
 import { addAttemptColumns } from "./migrations/0002-attempts.ts";
 import { indexBlockedJobs } from "./migrations/0003-blocked-jobs.ts";
 import { addRecurringJobs } from "./migrations/0004-recurring-jobs.ts";
+import { addWaitingColumns } from "./migrations/0005-waiting-jobs.ts";
 import { addFlow } from "./migrations/0006-flow.ts";
 import { rollBackAfter } from "./connection/roll-back.ts";
 import type { Tables } from "./tables.ts";
@@ -32,6 +33,7 @@ const migrations: readonly Migration[] = [
   { version: 2, name: "attempts", statements: addAttemptColumns },
   { version: 3, name: "blocked-jobs", statements: indexBlockedJobs },
   { version: 4, name: "recurring-jobs", statements: addRecurringJobs },
+  { version: 5, name: "waiting-jobs", statements: addWaitingColumns },
   { version: 6, name: "flow", statements: addFlow },
 ];
 

@@ -11,6 +11,7 @@ import { prepareCountJobs } from "./operations/count-jobs.ts";
 import { prepareCreateJobs } from "./operations/create-jobs.ts";
 import { prepareDeleteSequences } from "./operations/delete-sequences.ts";
 import { prepareGetBlockers } from "./operations/get-blockers.ts";
+import { prepareExpireWaitingJobs } from "./operations/expire-waiting-jobs.ts";
 import { createJobLookup } from "./operations/get-jobs.ts";
 import { prepareListBlockedJobs, prepareListJobs } from "./operations/list-jobs.ts";
 import { prepareListRecentlyFinished } from "./operations/list-recently-finished.ts";
@@ -23,9 +24,11 @@ import { prepareReapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { prepareRecurringJobs } from "./operations/recurring-jobs.ts";
 import { prepareRedriveJobs } from "./operations/redrive-jobs.ts";
 import { prepareRenewLeases } from "./operations/renew-leases.ts";
+import { prepareUpdateWaitingJobs } from "./operations/update-waiting-jobs.ts";
 import type { Operations } from "./operation.ts";
 import { createRunnable } from "./runnable.ts";
 import type { Tables } from "./tables.ts";
+import { createWaitingJobs } from "./waiting-jobs.ts";
 
 /** Everything the adapter can do, over tables of these names. Each operation takes the connection to use. */
 export const createOperations = (tables: Tables): Operations => {
@@ -35,8 +38,9 @@ export const createOperations = (tables: Tables): Operations => {
   const deduplication = createDeduplication(tables);
   const blockers = createBlockers(tables, lookup);
   const dependants = createDependants(tables, lookup, deduplication);
+  const waiting = createWaitingJobs(tables);
   return {
-    createJobs: prepareCreateJobs(tables, lookup, deduplication),
+    createJobs: prepareCreateJobs(tables, lookup, deduplication, waiting),
     addJobBlockers: prepareAddJobBlockers(tables, lookup, blockers, dependants),
 
     claimJobs: prepareClaimJobs(tables, runnable),
@@ -64,5 +68,8 @@ export const createOperations = (tables: Tables): Operations => {
     measureBacklog: prepareMeasureBacklog(tables, runnable),
     listRecentlyFinished: prepareListRecentlyFinished(tables),
     ...prepareRecurringJobs(tables),
+
+    updateWaitingJobs: prepareUpdateWaitingJobs(lookup, waiting),
+    expireWaitingJobs: prepareExpireWaitingJobs(tables, dependants, deduplication),
   };
 };

@@ -41,7 +41,7 @@ CREATE TABLE "leasehold_job" (
   output TEXT,
   progress TEXT,
   last_error TEXT
-, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT);
+, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT, expire_after_ms INTEGER, replaced_by TEXT);
 
 CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, priority DESC, scheduled_at)
   WHERE status = 'pending';
@@ -90,3 +90,8 @@ CREATE TABLE "leasehold_recurring_job" (
 );
 
 CREATE INDEX "leasehold_recurring_job_due" ON "leasehold_recurring_job" (fire_at) WHERE paused = 0;
+
+CREATE INDEX "leasehold_job_expiring" ON "leasehold_job" (scheduled_at + expire_after_ms)
+  WHERE expire_after_ms IS NOT NULL AND status = 'pending' AND attempt = 0;
+
+CREATE INDEX "leasehold_job_replaced" ON "leasehold_job" (replaced_by) WHERE replaced_by IS NOT NULL;

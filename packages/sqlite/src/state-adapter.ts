@@ -192,6 +192,8 @@ export async function createSqliteStateAdapter(
       putRecurring: (call) => writeInTransaction("putRecurring", call, operations.putRecurring),
       advanceRecurring: (call) => writeInTransaction("advanceRecurring", call, operations.advanceRecurring),
       deleteRecurring: (call) => write("deleteRecurring", call, operations.deleteRecurring),
+      updateWaitingJobs: (call) => write("updateWaitingJobs", call, operations.updateWaitingJobs),
+      expireWaitingJobs: (call) => write("expireWaitingJobs", call, operations.expireWaitingJobs),
     },
 
     close: () => (closing ??= close()),

@@ -17,6 +17,8 @@ export interface Tables {
   readonly liveKeyIndex: string;
   readonly blockerSequenceIndex: string;
   readonly recurringDueIndex: string;
+  readonly expiringIndex: string;
+  readonly replacedIndex: string;
 }
 
 const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
@@ -51,5 +53,7 @@ export const nameTables = (prefix: string): Tables => {
     liveKeyIndex: name("job_live_key"),
     blockerSequenceIndex: name("job_blocker_sequence"),
     recurringDueIndex: name("recurring_job_due"),
+    expiringIndex: name("job_expiring"),
+    replacedIndex: name("job_replaced"),
   };
 };

@@ -1,4 +1,6 @@
-import type { CancelResult, RedriveResult } from "../contracts/state-adapter.ts";
+import type { CancelResult, RedriveResult, WaitingJobResult } from "../contracts/state-adapter.ts";
+import type { JobStatus } from "../model/job.ts";
+import type { AcceptedInput, JobTypeName } from "../model/job-type-markers.ts";
 import type { ScheduleOptions } from "../model/schedule.ts";
 import type { JobFilterOptions } from "./queries.ts";
 
@@ -23,25 +25,29 @@ export interface CancelledJobSequence<TJobId> {
   readonly outcome: CancelResult["kind"];
 }
 
-/** The argument of `redriveJobs`: `ids` or `filter`. */
-export type RedriveOptions<TDefs, TJobId extends string> = (
+/** Which jobs an operation is about: `ids` or `filter`. */
+export type JobChoice<TDefs, TJobId extends string> = (
   | {
-      /** The failed jobs to run again. */
+      /** The ids of the jobs. */
       readonly ids: readonly TJobId[];
       readonly filter?: never;
     }
   | {
-      /** Which failed jobs to run again. */
+      /** Which of the jobs that the operation can change. */
       readonly filter: Omit<JobFilterOptions<TDefs, TJobId>, "status">;
       readonly ids?: never;
     }
 ) & {
   /** Reports what would happen and changes nothing. */
   readonly dryRun?: boolean | undefined;
-  /** With `filter`: how many jobs to redrive at most. Default: 10,000. */
+  /** With `filter`: how many jobs at most. Default: 10,000. */
   readonly limit?: number | undefined;
   /** With `filter`: the `cursor` of the previous report, to continue where it reached its limit. */
   readonly cursor?: string | null | undefined;
+};
+
+/** The argument of `redriveJobs`: the failed jobs to run again. */
+export type RedriveOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJobId> & {
   /** When they may run. Default: now. */
   readonly schedule?: ScheduleOptions | undefined;
 };
@@ -59,6 +65,46 @@ export interface RedriveReport<TJobId> {
   readonly skipped: readonly {
     readonly jobId: TJobId;
     readonly reason: Exclude<RedriveResult["kind"], "redriven">;
+  }[];
+  /** Null when the filter has no more jobs. Otherwise pass it to the next call to continue. */
+  readonly cursor: string | null;
+}
+
+/** The argument of `updateWaitingJobs`: which jobs, and at least one thing to change. */
+export type UpdateWaitingJobsOptions<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> = JobChoice<TDefs, TJobId> & {
+  /** When they may run. A job that is due keeps its place in line if this is now or in the past. */
+  readonly schedule?: ScheduleOptions | undefined;
+  /** Their priority from now on. */
+  readonly priority?: number | undefined;
+} & (
+    | {
+        /** The type of the jobs that get the new input. Jobs of other types are skipped. */
+        readonly typeName: TTypeName;
+        /** Replaces the input. A job that waits for a retry begins again with its first attempt. */
+        readonly input: AcceptedInput<TDefs, NoInfer<TTypeName>>;
+      }
+    | { readonly typeName?: undefined; readonly input?: undefined }
+  );
+
+/** What `updateWaitingJobs` and `runJobsNow` did. */
+export interface UpdateWaitingJobsReport<TJobId> {
+  /** The jobs that were changed, as they wait now. */
+  readonly updated: readonly {
+    readonly jobId: TJobId;
+    readonly sequenceId: TJobId;
+    readonly status: "blocked" | "pending";
+    readonly scheduledAt: Date;
+    readonly priority: number;
+  }[];
+  /** The jobs that were left as they are, with the reason. `status` is their status, null where there is no job. */
+  readonly skipped: readonly {
+    readonly jobId: TJobId;
+    readonly reason: Exclude<WaitingJobResult["kind"], "changed">;
+    readonly status: JobStatus | null;
   }[];
   /** Null when the filter has no more jobs. Otherwise pass it to the next call to continue. */
   readonly cursor: string | null;

@@ -158,12 +158,14 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly state: "runnable";
       /** How many jobs of its queue come before it. */
       readonly aheadInQueue: number;
+      /** When it fails with `expired` unless it has begun by then; null if it can wait for ever. */
+      readonly expiresAt: Date | null;
     }
   | ({
       /** Its time has come, but a limit, a pause, or the order of its group holds it back. */
       readonly state: "held";
     } & JobHold<TJobId>)
-  | { readonly state: "scheduled"; readonly until: Date }
+  | { readonly state: "scheduled"; readonly until: Date; readonly expiresAt: Date | null }
   | {
       readonly state: "retrying";
       readonly until: Date;

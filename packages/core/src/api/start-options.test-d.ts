@@ -20,7 +20,13 @@ const cleanup = await union.startJobSequence({ typeName: "cleanup" });
 
 export type Started = [
   Expect<
-    Equal<typeof page, JobSequenceOf<JobId, UnionTypes, "fetch-page"> & { readonly deduplicated: boolean }>
+    Equal<
+      typeof page,
+      JobSequenceOf<JobId, UnionTypes, "fetch-page"> & {
+        readonly deduplicated: boolean;
+        readonly replaced: boolean;
+      }
+    >
   >,
   Expect<Equal<typeof samePage, typeof page>>,
 ];

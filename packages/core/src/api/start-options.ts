@@ -19,14 +19,37 @@ export interface JobOptions<TJobId> extends JobSettings {
   readonly schedule?: ScheduleOptions | undefined;
 }
 
+/** What a start does to a duplicate that waits. */
+export type OnDuplicateOption =
+  | "keep"
+  | "replace"
+  | {
+      readonly debounce: {
+        /** How long after its creation the job may be put off at most. */
+        readonly maxDelayMs: number;
+      };
+    };
+
 /** Two starts with the same key, of the same type, are one. */
 export interface DeduplicationOptions {
   /** Up to 500 characters. Keys are scoped to the job type. */
   readonly key: string;
-  /** Which sequences count: `"unfinished"` ones (default), or `"all"`, also finished ones. */
-  readonly scope?: "unfinished" | "all" | undefined;
-  /** Only sequences started within this time count. Default: no limit. */
+  /**
+   * Which sequences count: `"unfinished"` ones (default), `"all"`, also finished ones, or `"pending"`, only those whose
+   * first job waits to run. With `"pending"`, a start that finds the other one running starts a second sequence.
+   */
+  readonly scope?: "pending" | "unfinished" | "all" | undefined;
+  /** Only sequences started within this time count. Default: no limit. Not with the scope `"pending"`. */
   readonly windowMs?: number | undefined;
+  /**
+   * What to do with a duplicate whose first job still waits:
+   * - `"keep"` (default): nothing, it runs as it was started;
+   * - `"replace"`: it gets this start's input and settings, and keeps its id, queue, time, blockers and tree;
+   * - `debounce`: the same, and it also moves to this start's time, but never beyond `maxDelayMs` after its creation.
+   *
+   * A duplicate that runs or has finished is always kept: the result then says `replaced: false`.
+   */
+  readonly onDuplicate?: OnDuplicateOption | undefined;
   /** @deprecated Use `scope`: `"completed"` is the old name of `"unfinished"`. */
   readonly strategy?: "completed" | "all" | undefined;
 }
@@ -188,6 +211,8 @@ type StartedByType<TJobId extends string, TDefs> = {
 type Started<TSequence> = TSequence & {
   /** True if the sequence existed already and was found by its deduplication key. */
   readonly deduplicated: boolean;
+  /** True if this start took the place of the job that waited there (`onDuplicate`). */
+  readonly replaced: boolean;
 };
 
 /** The results of `startJobSequences`, each with the type of its element. */

@@ -40,6 +40,7 @@ import { describeTimeouts } from "./scenarios/timeouts.ts";
 import { describeTransactions } from "./scenarios/transactions.ts";
 import { describeUnknownTypes } from "./scenarios/unknown-types.ts";
 import { describeWaiting } from "./scenarios/waiting.ts";
+import { describeWaitingJobs } from "./scenarios/waiting-jobs.ts";
 import { describeWorkerlessCompletion } from "./scenarios/workerless-completion.ts";
 
 const scenarios: Readonly<Record<string, Scenario>> = {
@@ -58,6 +59,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   scheduling: describeScheduling,
   retries: describeRetries,
   redrive: describeRedrive,
+  "jobs that wait": describeWaitingJobs,
   cancellation: describeCancellation,
   timeouts: describeTimeouts,
   "prepare and complete": describePrepareAndComplete,

@@ -71,7 +71,7 @@ const inQueue = <TDefs>(types: JobTypes<TDefs>, queue: string): JobTypes<TDefs> 
 const replaceMethods = (adapter: StoryStateAdapter, methods: Partial<StoryStateAdapter>): StoryStateAdapter =>
   new Proxy(adapter, {
     get: (target, name) => {
-      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name);
+      const value: unknown = Reflect.get(Object.hasOwn(methods, name) ? methods : target, name);
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
   });

@@ -46,6 +46,8 @@ export interface LeaseholdEvents {
   jobCompleted: JobEventData & { readonly workerId: string | null; readonly continuedToId: string | null };
   jobFailed: JobEventData & { readonly reason: FailureReason; readonly error: unknown };
   jobCancelled: JobEventData;
+  /** A job that waited was changed: by a start that took its place (`onDuplicate`), or by `updateWaitingJobs`. */
+  jobUpdated: JobEventData & { readonly scheduledAt: number; readonly changedBy: "start" | "update" };
   /** A failed job is alive again. `revivedBy` is the job whose redrive brought it back, null for one chosen itself. */
   jobRedriven: JobEventData & { readonly revivedBy: string | null };
   /** Deleted by `deleteJobSequences`, in whatever status, or pruned after it had failed. */

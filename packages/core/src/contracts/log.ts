@@ -34,6 +34,7 @@ export const loggedEvents: {
   jobCompleted: ["debug", "Job completed"],
   jobFailed: ["error", "Job failed for good"],
   jobCancelled: ["info", "Job cancelled"],
+  jobUpdated: ["debug", "Waiting job changed"],
   jobRedriven: ["info", "Job redriven"],
   jobDeleted: ["debug", "Job deleted"],
   jobReaped: ["warn", "Expired lease reclaimed"],

@@ -37,6 +37,8 @@ export const partMethods: {
     putRecurring: true,
     advanceRecurring: true,
     deleteRecurring: true,
+    updateWaitingJobs: true,
+    expireWaitingJobs: true,
   },
 };
 
@@ -44,7 +46,7 @@ export const partNames: readonly PartName[] = Object.keys(partMethods) as PartNa
 
 /** The adapters of this repository that offer each part, for those who find it missing. */
 const offeredBy: Readonly<Record<PartName, readonly string[]>> = {
-  statistics: ["PostgreSQL", "SQLite", "in-process"],
+  statistics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
   flow: ["PostgreSQL", "SQLite", "in-process"],
 };
 

@@ -230,5 +230,8 @@ const answerSafely = (question: () => boolean): boolean => {
   }
 };
 
+/** Another start, or an update, may have changed the input since. */
 const isSameJob = (job: NewJob, stored: StateJob): boolean =>
-  stored.typeName === job.typeName && stored.sequenceId === job.sequenceId && stored.input === job.input;
+  stored.typeName === job.typeName &&
+  stored.sequenceId === job.sequenceId &&
+  (stored.input === job.input || stored.replacedBy !== null);

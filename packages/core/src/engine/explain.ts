@@ -4,6 +4,7 @@ import { JobNotFoundError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import { requireId, requirePlainObject } from "../model/option-checks.ts";
 import { parseStoredError } from "../model/stored-error.ts";
+import { expiresAt } from "../rules/waiting-jobs.ts";
 import type { Engine } from "./engine.ts";
 import { readJob } from "./queries.ts";
 import { resolveTransaction } from "./transaction.ts";
@@ -33,10 +34,18 @@ export const explainJob = async (engine: Engine, passed: unknown): Promise<JobEx
   return { ...explanation, summary };
 };
 
-const explain = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<JobExplanation> => ({
-  jobId: job.id,
-  ...(await explainStatus(engine, ctx, job)),
-});
+const explain = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<JobExplanation> => {
+  const answer = await explainStatus(engine, ctx, job);
+  return { jobId: job.id, ...answer, summary: answer.summary + explainInput(job) };
+};
+
+/** Whoever wonders why a job ran with another input than it was started with. */
+const explainInput = ({ id, replacedBy }: StateJob): string => {
+  if (replacedBy === null) return "";
+  return replacedBy === id
+    ? " Its input was changed while it waited."
+    : ` Its input is that of a later start (${replacedBy}), which took its place.`;
+};
 
 const explainStatus = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
   switch (job.status) {
@@ -80,10 +89,13 @@ const explainBlocked = async (engine: Engine, ctx: object | undefined, job: Stat
 
 const explainPending = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
   const now = await engine.store.getTime({ ctx });
+  const expiry = expiresAt(job);
+  const limit = { expiresAt: expiry === null ? null : new Date(expiry) };
+  const expires = expiry === null ? "" : ` It fails with "expired" unless it has begun by ${when(expiry)}.`;
   if (job.scheduledAt <= now) {
     if (engine.jobTypes.known.get(job.typeName)?.workerless) {
-      const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless.`;
-      return { state: "runnable", aheadInQueue: 0, summary };
+      const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless.${expires}`;
+      return { state: "runnable", aheadInQueue: 0, ...limit, summary };
     }
     const hold = await engine.store.flow?.explainHold({ ctx, jobId: job.id });
     if (hold) return explainHold(hold);
@@ -91,15 +103,17 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
     return {
       state: "runnable",
       aheadInQueue,
+      ...limit,
       summary:
-        aheadInQueue === 0
+        (aheadInQueue === 0
           ? `It is first in queue "${job.queue}". If it stays there, no running worker serves that queue and type "${job.typeName}", or those that do are busy.`
-          : `It is runnable, with ${aheadInQueue} jobs ahead of it in queue "${job.queue}".`,
+          : `It is runnable, with ${aheadInQueue} jobs ahead of it in queue "${job.queue}".`) + expires,
     };
   }
   const until = new Date(job.scheduledAt);
   if (job.attempt === 0) {
-    return { state: "scheduled", until, summary: `It is scheduled for ${when(job.scheduledAt)}.` };
+    const summary = `It is scheduled for ${when(job.scheduledAt)}.${expires}`;
+    return { state: "scheduled", until, ...limit, summary };
   }
   return {
     state: "retrying",

@@ -1,4 +1,9 @@
-import type { CancelResult, DeletionResult, RedriveResult } from "../contracts/state-adapter.ts";
+import type {
+  CancelResult,
+  DeletionResult,
+  RedriveResult,
+  WaitingJobResult,
+} from "../contracts/state-adapter.ts";
 
 /**
  * Calls that cannot see in the store whether an earlier try took effect. Each is made in a transaction of its own, so
@@ -13,6 +18,9 @@ export const recogniseLostAnswer: {
 
   cancelSequences: (earlier: readonly CancelResult[], later: readonly CancelResult[]) =>
     later.map((result, index) => (isOwnCancellation(earlier[index]!, result) ? earlier[index]! : result)),
+
+  updateWaitingJobs: (earlier: readonly WaitingJobResult[], later: readonly WaitingJobResult[]) =>
+    later.map((result, index) => (isOwnUpdate(earlier[index]!, result) ? earlier[index]! : result)),
 
   // Deleted jobs cannot be compared. But if the first try had not deleted them, the second would have.
   deleteSequences: (earlier: DeletionResult, later: DeletionResult): DeletionResult => {
@@ -29,6 +37,14 @@ const isOwnRedrive = (earlier: RedriveResult, later: RedriveResult): boolean =>
   later.kind === "not_failed" &&
   (later.job!.scheduledAt === earlier.job!.scheduledAt ||
     later.job!.leaseVersion > earlier.job!.leaseVersion);
+
+/** A job that was claimed since still shows what it was given. */
+const isOwnUpdate = (earlier: WaitingJobResult, later: WaitingJobResult): boolean =>
+  earlier.kind === "changed" &&
+  later.kind === "not_waiting" &&
+  later.job!.input === earlier.job!.input &&
+  later.job!.priority === earlier.job!.priority &&
+  later.job!.scheduledAt === earlier.job!.scheduledAt;
 
 const isOwnCancellation = (earlier: CancelResult, later: CancelResult): boolean =>
   earlier.changed &&

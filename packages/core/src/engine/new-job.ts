@@ -95,6 +95,10 @@ export const buildNewJob = (
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
 
+  if (settings.expireAfterMs !== null) requirePart(engine.store, "flow", "expireAfterMs");
+  if (deduplication?.scope === "pending") requirePart(engine.store, "flow", 'deduplication.scope "pending"');
+  if (deduplication?.onDuplicate) requirePart(engine.store, "flow", "deduplication.onDuplicate");
+
   const isDetached = request.detached !== undefined && requireBoolean(request.detached, "detached");
 
   const origin = engine.scope.getStore()?.origin;

@@ -1,5 +1,5 @@
 import type { CreatedStateJob, NewJob } from "../contracts/state-adapter.ts";
-import type { StateJob, StateSequence } from "../model/job.ts";
+import type { StateJob } from "../model/job.ts";
 import { requireArray, requireId, requireNestedOptions, requirePlainObject } from "../model/option-checks.ts";
 import type { AfterCommit } from "./after-commit.ts";
 import { type Engine, runInScope } from "./engine.ts";
@@ -9,16 +9,10 @@ import { jobEventData } from "./observe.ts";
 import { announceFailure } from "./announce-outcome.ts";
 import { traceStart } from "./trace.ts";
 import { runAtomically, announceAfter, resolveTransaction } from "./transaction.ts";
-import { viewJobWithoutBlockers } from "./view.ts";
+import { type StartedSequence, viewJobWithoutBlockers } from "./view.ts";
 
 const maxBulkStarts = 100_000;
 const hintHorizonMs = 60_000;
-
-export interface StartedSequence {
-  readonly sequence: StateSequence;
-  /** The sequence was there before; nothing was created. */
-  readonly deduplicated: boolean;
-}
 
 /** Starts one sequence, together with its blockers if its type has any. */
 export const startJobSequence = async (engine: Engine, passed: unknown): Promise<StartedSequence> => {
@@ -79,7 +73,7 @@ const createInOneCall = (
   announceAfter(engine, operation, ctx, async (afterCommit) => {
     const results = await engine.store.createJobs({ ctx, jobs });
     const created = results.map((result, index) => matchRetriedStart(result, jobs[index]!));
-    for (const { job, deduplicated } of created) if (!deduplicated) announceCreation(afterCommit, job);
+    for (const [index, result] of created.entries()) announceStart(afterCommit, jobs[index]!, result);
     return readSequences(engine, ctx, created);
   });
 
@@ -92,9 +86,10 @@ const readSequences = async (
   const sequenceIds = created.filter(({ deduplicated }) => deduplicated).map(({ job }) => job.sequenceId);
   const found = sequenceIds.length === 0 ? [] : await engine.store.getSequences({ ctx, sequenceIds });
   let next = 0;
-  return created.map(({ job, deduplicated }) => ({
+  return created.map(({ job, deduplicated, replaced = false }) => ({
     sequence: (deduplicated ? found[next++] : undefined) ?? { first: job, current: job },
     deduplicated,
+    replaced,
   }));
 };
 
@@ -109,12 +104,14 @@ export const createWithBlockers = async (
   const results = await engine.store.createJobs({ ctx, jobs });
   const created: CreatedStateJob[] = [];
   for (const [index, result] of results.entries()) {
-    const { job, deduplicated } = matchRetriedStart(result, jobs[index]!);
-    const callback = deduplicated ? undefined : callbacks[index];
-    const tied =
-      callback === undefined ? job : await startBlockersOf(engine, ctx, afterCommit, job, callback);
-    if (!deduplicated) announceCreation(afterCommit, tied);
-    created.push({ job: tied, deduplicated });
+    const started = matchRetriedStart(result, jobs[index]!);
+    const callback = started.deduplicated ? undefined : callbacks[index];
+    const job =
+      callback === undefined
+        ? started.job
+        : await startBlockersOf(engine, ctx, afterCommit, started.job, callback);
+    announceStart(afterCommit, jobs[index]!, { ...started, job });
+    created.push({ ...started, job });
   }
   return created;
 };
@@ -142,6 +139,27 @@ const startBlockersOf = async (
 /** A retried start with a deduplication key finds the sequence it made itself; that is no duplicate. */
 const matchRetriedStart = (result: CreatedStateJob, asked: NewJob): CreatedStateJob =>
   result.deduplicated && result.job.id === asked.id ? { job: result.job, deduplicated: false } : result;
+
+const announceStart = (
+  afterCommit: AfterCommit,
+  { deduplication }: NewJob,
+  { job, deduplicated, replaced }: CreatedStateJob,
+): void => {
+  if (!deduplicated) announceCreation(afterCommit, job);
+  else if (replaced) announceUpdate(afterCommit, job, "start", deduplication?.onDuplicate !== "replace");
+};
+
+/** A job that waited was changed. If it may run earlier than before, a worker has to look again. */
+export const announceUpdate = (
+  afterCommit: AfterCommit,
+  job: StateJob,
+  changedBy: "start" | "update",
+  mayRunEarlier: boolean,
+): void => {
+  const { scheduledAt } = job;
+  afterCommit.observe("jobUpdated", () => ({ scheduledAt, changedBy, ...jobEventData(job) }));
+  if (mayRunEarlier && job.status === "pending") afterCommit.notify("jobScheduled", job.typeName);
+};
 
 export const announceCreation = (afterCommit: AfterCommit, job: StateJob): void => {
   afterCommit.observe("jobCreated", () => ({

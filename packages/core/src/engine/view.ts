@@ -18,7 +18,19 @@ import type { Engine } from "./engine.ts";
  */
 export type JobView = AnyJob;
 export type SequenceView = AnyJobSequence;
-export type StartedSequenceView = SequenceView & { readonly deduplicated: boolean };
+/** What became of a start. */
+export interface StartedSequence {
+  readonly sequence: StateSequence;
+  /** The sequence was there before; nothing was created. */
+  readonly deduplicated: boolean;
+  /** The start has taken the place of the job that waited there. */
+  readonly replaced: boolean;
+}
+
+export type StartedSequenceView = SequenceView & {
+  readonly deduplicated: boolean;
+  readonly replaced: boolean;
+};
 
 type Fields = Record<string, unknown>;
 type FieldOf<TView> = TView extends unknown ? keyof TView & string : never;
@@ -43,11 +55,13 @@ export const viewFields: OptionNames<FieldOf<JobView | StartedSequenceView>> = {
   maxAttempts: true,
   timeoutMs: true,
   group: true,
+  expireAfterMs: true,
   lastError: true,
   lastAttemptAt: true,
   lastFailedAt: true,
   deduplicationKey: true,
   recurrence: true,
+  replacedBy: true,
   leasedBy: true,
   leasedUntil: true,
   completedAt: true,
@@ -58,6 +72,7 @@ export const viewFields: OptionNames<FieldOf<JobView | StartedSequenceView>> = {
   currentJobId: true,
   currentTypeName: true,
   deduplicated: true,
+  replaced: true,
 };
 
 const date = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
@@ -120,12 +135,14 @@ const jobFields = (
     maxAttempts: job.maxAttempts,
     timeoutMs: job.timeoutMs,
     group: job.group,
+    expireAfterMs: job.expireAfterMs,
     progress: decode(engine, job.progress, "progress"),
     lastError: parseStoredError(job.lastError),
     lastAttemptAt: date(job.lastAttemptAt),
     lastFailedAt: date(job.lastFailedAt),
     deduplicationKey: job.deduplicationKey,
     recurrence: readJobRecurrence(job.recurrence),
+    replacedBy: job.replacedBy,
   };
   addStatusFields(engine, job, view);
   return view;
@@ -162,11 +179,11 @@ export const viewCompleted = (engine: Engine, sequence: StateSequence): Complete
 
 export const viewStarted = (
   engine: Engine,
-  sequence: StateSequence,
-  deduplicated: boolean,
+  { sequence, deduplicated, replaced }: StartedSequence,
 ): StartedSequenceView => {
   const view = sequenceFields(engine, sequence);
   view["deduplicated"] = deduplicated;
+  view["replaced"] = replaced;
   return view as unknown as StartedSequenceView;
 };
 

@@ -1,3 +1,4 @@
+import { isWaiting } from "../rules/waiting-jobs.ts";
 import type { JobRecord } from "./job-record.ts";
 
 /** The sequences of each (type, deduplication key), by their first jobs. */
@@ -6,8 +7,8 @@ export interface DeduplicationIndex {
   remove(first: JobRecord): void;
   /** Records whether the sequence is unfinished. Idempotent. */
   setLive(first: JobRecord, live: boolean): void;
-  /** The sequence created last, among all or only the unfinished ones. */
-  newest(sequenceTypeName: string, key: string, among: "all" | "live"): JobRecord | undefined;
+  /** The sequence created last, among all, only the unfinished ones, or only those whose first job waits. */
+  newest(sequenceTypeName: string, key: string, among: "all" | "live" | "waiting"): JobRecord | undefined;
   /** Whether an unfinished sequence other than this one has its key. */
   hasOtherLive(first: JobRecord): boolean;
 }
@@ -80,7 +81,11 @@ export const createDeduplicationIndex = (): DeduplicationIndex => {
       if (live) include(group.live, first);
       else exclude(group.live, first);
     },
-    newest: (sequenceTypeName, key, among) => groups.get(groupKey(sequenceTypeName, key))?.[among].at(-1),
+    newest: (sequenceTypeName, key, among) => {
+      const group = groups.get(groupKey(sequenceTypeName, key));
+      if (among !== "waiting") return group?.[among].at(-1);
+      return group?.live.findLast(({ row }) => isWaiting(row.status));
+    },
     hasOtherLive: (first) => groupOf(first)?.live.some((record) => record !== first) ?? false,
   };
 };

@@ -3,6 +3,8 @@ import { createDeduplicationIndex } from "./deduplication.ts";
 import type { DeduplicationIndex } from "./deduplication.ts";
 import { createFlowCells, type FlowCells } from "./flow-cells.ts";
 import type { JobRecord } from "./job-record.ts";
+import { createExpiryIndex } from "./expiry-index.ts";
+import type { ExpiryIndex } from "./expiry-index.ts";
 import type { Journal } from "./journal.ts";
 import { createRunnableIndex } from "./runnable-index.ts";
 import type { RunnableIndex } from "./runnable-index.ts";
@@ -13,8 +15,11 @@ export interface JobStore {
   readonly runnable: RunnableIndex;
   readonly flow: FlowCells;
   readonly deduplication: Pick<DeduplicationIndex, "newest" | "hasOtherLive">;
+  readonly expiry: Pick<ExpiryIndex, "takeExpired">;
 
   find(id: string): JobRecord | undefined;
+  /** The job whose place the start with this id has taken. */
+  findReplacedBy(startId: string): JobRecord | undefined;
   /** The latest job of a sequence. */
   current(sequenceId: string): JobRecord | undefined;
   /** The jobs of a sequence in order. */
@@ -47,6 +52,8 @@ export const createJobStore = (): JobStore => {
   const runnable = createRunnableIndex(flow);
   const sequences = createSequenceIndex();
   const deduplication = createDeduplicationIndex();
+  const expiry = createExpiryIndex();
+  const byReplacement = new Map<string, JobRecord>();
   let journal: Journal | null = null;
   let created = 0;
   let time = 0;
@@ -72,6 +79,13 @@ export const createJobStore = (): JobStore => {
     deduplication.setLive(first, last !== undefined && !isTerminal(last.row.status));
   };
 
+  const refreshReplacement = (record: JobRecord, before: StateJob | null, after: StateJob | null): void => {
+    const [earlier = null, later = null] = [before?.replacedBy, after?.replacedBy];
+    if (earlier === later) return;
+    if (earlier !== null && byReplacement.get(earlier) === record) byReplacement.delete(earlier);
+    if (later !== null) byReplacement.set(later, record);
+  };
+
   // The one place where a row changes; null means "not stored".
   const replace = (record: JobRecord, before: StateJob | null, after: StateJob | null): void => {
     remember(record, before);
@@ -89,6 +103,8 @@ export const createJobStore = (): JobStore => {
       }
     }
     runnable.update(record, before, after, time);
+    expiry.update(record, before, after);
+    refreshReplacement(record, before, after);
     if (before === null || after === null || isTerminal(before.status) !== isTerminal(after.status)) {
       refreshLiveness(record.row.sequenceId);
     }
@@ -119,6 +135,8 @@ export const createJobStore = (): JobStore => {
     runnable,
     flow,
     deduplication,
+    expiry,
+    findReplacedBy: (startId) => byReplacement.get(startId),
     find: (id) => records.get(id),
     current,
     members: (sequenceId) => {

@@ -13,6 +13,7 @@ import { nextRunnableIn } from "./operations/next-runnable-in.ts";
 import { countAhead } from "./operations/count-ahead.ts";
 import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
+import { expireWaitingJobs } from "./operations/expire-waiting-jobs.ts";
 import { pruneSequences } from "./operations/prune-sequences.ts";
 import { createJobStore } from "./job-store.ts";
 import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
@@ -32,6 +33,7 @@ import { immediately, resolveSchedule } from "../model/schedule.ts";
 import * as recurringJobs from "./operations/recurring-jobs.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
 import { createRecurringStore, type RecurringRows } from "./recurring-store.ts";
+import { updateWaitingJobs } from "./operations/update-waiting-jobs.ts";
 import { createCommittedView, createLiveView } from "./store-view.ts";
 import type { StoreView } from "./store-view.ts";
 import { createClient, createTransactions } from "./transactions.ts";
@@ -207,6 +209,10 @@ export const createInProcessStateAdapter = (
         ),
       deleteRecurring: (call) =>
         write("deleteRecurring", call, () => recurringJobs.deleteRecurring(recurring, call.ids)),
+      updateWaitingJobs: (call) =>
+        write("updateWaitingJobs", call, (now) => updateWaitingJobs(store, call, now)),
+      expireWaitingJobs: (call) =>
+        write("expireWaitingJobs", call, (now) => expireWaitingJobs(store, call, now)),
     },
 
     close: async () => {

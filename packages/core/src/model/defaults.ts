@@ -11,6 +11,8 @@ export interface LeaseholdDefaults {
   readonly retry?: RetryPolicy | undefined;
   /** How long one attempt may take. Default: no limit, so that a handler that hangs keeps its slot for ever. */
   readonly timeoutMs?: number | undefined;
+  /** How long a job may wait for its first attempt before it fails with `expired`. Default: for ever. */
+  readonly expireAfterMs?: number | undefined;
   /** How long finished jobs are kept; workers remove them afterwards. Default: for ever. */
   readonly retention?: RetentionOptions | undefined;
 }
@@ -23,17 +25,22 @@ export interface ResolvedDefaults extends LeaseholdDefaults {
 const builtInMaxAttempts = 4;
 
 export const parseDefaults = (passed: unknown = {}): ResolvedDefaults => {
-  const { maxAttempts, retry, timeoutMs, retention } = requireNestedOptions<keyof LeaseholdDefaults>(
-    passed,
-    "defaults",
-    { maxAttempts: true, retry: true, timeoutMs: true, retention: true },
-  );
+  const { maxAttempts, retry, timeoutMs, expireAfterMs, retention } = requireNestedOptions<
+    keyof LeaseholdDefaults
+  >(passed, "defaults", {
+    maxAttempts: true,
+    retry: true,
+    timeoutMs: true,
+    expireAfterMs: true,
+    retention: true,
+  });
   const integer = (value: unknown, option: string, max: number): number | undefined =>
     value === undefined ? undefined : requireInteger(value, `defaults.${option}`, { min: 1, max });
   return {
     maxAttempts: integer(maxAttempts, "maxAttempts", largestInt32) ?? builtInMaxAttempts,
     retry: retry === undefined ? defaultRetryPolicy : parseRetryPolicy(retry, "defaults.retry"),
     timeoutMs: integer(timeoutMs, "timeoutMs", longestDurationMs),
+    expireAfterMs: integer(expireAfterMs, "expireAfterMs", longestDurationMs),
     retention: retention === undefined ? undefined : parseRetention(retention, "defaults.retention"),
   };
 };

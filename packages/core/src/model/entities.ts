@@ -36,6 +36,11 @@ export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> extends V
   readonly deduplicationKey: string | null;
   /** What started it, if that was a recurring job; null for all others, continuations too. */
   readonly recurrence: JobRecurrence | null;
+  /**
+   * Who gave the job its input, if not its own start: the id of the start that took its place, or the job's own id if
+   * `updateWaitingJobs` changed it.
+   */
+  readonly replacedBy: TJobId | null;
 }
 
 export interface JobPending<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<

@@ -23,6 +23,11 @@ export interface JobSettings {
    * them (`setFlow`). Groups of different types have nothing to do with each other. Default: what `group` of its type says.
    */
   readonly group?: string | undefined;
+  /**
+   * How long it may wait for its first attempt, from the moment it can run; then it fails with `expired`. Default: that of
+   * its type, else that of the `defaults`, else for ever.
+   */
+  readonly expireAfterMs?: number | undefined;
 }
 
 /** What becomes of a blocked job when a sequence it waits for fails. */
@@ -50,6 +55,8 @@ export interface VisibleJobSettings {
   readonly timeoutMs: number | null;
   /** The group whose line it waits in; null for none. */
   readonly group: string | null;
+  /** How long it may wait for its first attempt; null for ever. */
+  readonly expireAfterMs: number | null;
 }
 
 /** What is stored with a job and never changes. */

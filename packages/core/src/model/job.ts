@@ -23,6 +23,7 @@ export const failureReasons = [
   "cancelled",
   "no_handler",
   "invalid_input",
+  "expired",
 ] as const;
 
 /** Why a job is in `failed`. */
@@ -87,6 +88,11 @@ export interface StateJob extends StoredJobSettings {
   readonly limited: boolean;
 
   readonly deduplicationKey: string | null;
+  /**
+   * Who gave the job its input, if not its own start: the id that the start would have had that replaced it, or the job's
+   * own id if its input was changed while it waited.
+   */
+  readonly replacedBy: string | null;
   /** How many sequences this job was given as blockers. */
   readonly blockerCount: number;
   /** How many of them have not completed. */

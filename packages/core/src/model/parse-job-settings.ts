@@ -28,6 +28,7 @@ const checks: Checks<JobSettings> = {
   maxAttempts: integer({ min: 1, max: largestInt32 }),
   timeoutMs: duration,
   group: requireName,
+  expireAfterMs: duration,
 };
 const { group: _group, ...checksOfBoth } = checks;
 const typeChecks: Checks<TypeJobSettings> = {
@@ -76,13 +77,14 @@ export const defaultQueue = "default";
 export const resolveJobSettings = (
   given: JobSettings,
   type: TypeJobSettings,
-  defaults: Pick<ResolvedDefaults, "maxAttempts">,
+  defaults: Pick<ResolvedDefaults, "maxAttempts" | "expireAfterMs">,
 ): StoredJobSettings => ({
   queue: given.queue ?? type.queue ?? defaultQueue,
   priority: given.priority ?? type.priority ?? 0,
   maxAttempts: given.maxAttempts ?? type.maxAttempts ?? defaults.maxAttempts,
   maxAttemptsGiven: given.maxAttempts !== undefined,
   timeoutMs: smallest(given.timeoutMs, type.timeoutMs),
+  expireAfterMs: given.expireAfterMs ?? type.expireAfterMs ?? defaults.expireAfterMs ?? null,
   leaseMs: type.leaseMs ?? null,
   onBlockerFailure: type.onBlockerFailure ?? "fail",
   group: given.group ?? null,

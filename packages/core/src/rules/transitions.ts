@@ -17,6 +17,8 @@ import type { BlockerFailure } from "./fail-dependants.ts";
 //   running ── failed, reaped (no attempts left) ──▶ failed
 //   blocked ── failedByBlocker ──▶ failed
 //   blocked, pending, running ── cancelled ──▶ failed
+//   pending (never begun) ── expired ──▶ failed
+//   blocked, pending ── replaced, updated (waiting-jobs.ts) ──▶ as before
 //   failed ── revived ──▶ pending
 //
 // Wherever it says pending, a job with open blockers becomes blocked instead. Without a worker, `completed`, `failed`,
@@ -157,6 +159,12 @@ export const failedByBlocker = (
   ...row,
   ...failure("blocker_failed", now),
   failedBlockerId: blockerSequenceId,
+  lastError: error,
+});
+
+export const expired = (row: StateJob, error: string, now: number): StateJob => ({
+  ...row,
+  ...failure("expired", now),
   lastError: error,
 });
 

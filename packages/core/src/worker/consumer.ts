@@ -1,6 +1,7 @@
 import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
 import { isObserved } from "../engine/observe.ts";
 import { UnknownJobTypeError } from "../errors.ts";
+import { expiredError, hadExpired } from "../model/expiry.ts";
 import type { OnAttemptOver } from "./attempt.ts";
 import { reportLostLease } from "./attempt-events.ts";
 import { runBatch } from "./batch-run.ts";
@@ -262,6 +263,7 @@ const refuse = (worker: WorkerContext, held: HeldJob): JobOutcome | undefined =>
     const error = new Error("No attempt is left under this worker's limit.");
     return failOutcome(held, "attempts_exhausted", error);
   }
+  if (hadExpired(held.job)) return failOutcome(held, "expired", expiredError());
   return undefined;
 };
 

@@ -2,12 +2,16 @@ import { createAfterCommit } from "../engine/after-commit.ts";
 import { jobEventData } from "../engine/observe.ts";
 import { announceCascade, announceFailure } from "../engine/announce-outcome.ts";
 import { toStoredErrorText } from "../model/stored-error.ts";
+import { expireWaitingJobs } from "./expire-waiting-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 const batchSize = 100;
 
-/** Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. */
+/**
+ * Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. Ends jobs that have
+ * waited too long, for the same reason.
+ */
 export const startReaper = (worker: WorkerContext): Loop => {
   const { engine, settings, maxAttempts } = worker;
   const { store, observe, notifier, runtime } = engine;
@@ -36,7 +40,8 @@ export const startReaper = (worker: WorkerContext): Loop => {
 
   return startLoop(worker, "reaper", async () => {
     const reaped = await reapBatch();
+    const mayBeMore = await expireWaitingJobs(worker, batchSize);
     // Jitter keeps the workers of a fleet from reaping in step.
-    return reaped === batchSize ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);
+    return reaped === batchSize || mayBeMore ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);
   });
 };

@@ -107,6 +107,29 @@ describe("the stream of hints", () => {
     expect((await hints.collection.indexes()).map(({ name }) => name)).toContain("expiry");
   });
 
+  it("sends a burst in few commands, in order", async () => {
+    const { hints, heard } = await listen(10_000);
+    let inserts = 0;
+    const matches = (): boolean => {
+      inserts += 1;
+      return false;
+    };
+    server.faults.add({ commands: ["insert"], matches, fault: { kind: "cutBefore" } });
+    const texts = Array.from({ length: 500 }, (_, index) => String(index));
+    await Promise.all(texts.map((text) => hints.publish("sched", [text])));
+    await expect.poll(() => heard).toEqual(texts.map((text) => `sched ${text}`));
+    expect(inserts).toBeLessThan(5);
+  });
+
+  it("a burst that could not be sent is no obstacle to the next", async () => {
+    const { hints, heard } = await listen(10_000);
+    server.faults.add({ commands: ["insert"], fault: { kind: "error", code: 13 } });
+    const burst = await Promise.allSettled(["a", "b"].map((text) => hints.publish("sched", [text])));
+    expect(burst.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await hints.publish("sched", ["c"]);
+    await expect.poll(() => heard).toEqual(["sched c"]);
+  });
+
   it("leaves it to the server to remove old hints, by an index", async () => {
     const { hints } = await listen(10_000);
     expect(await hints.collection.indexes()).toContainEqual(

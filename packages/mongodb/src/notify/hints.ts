@@ -23,7 +23,9 @@ export interface Hints {
 /** Nobody acts on a hint as old as this. */
 const keptSeconds = 60;
 /** A driver without a server waits for half a minute by default; a hint is worthless by then. */
-const deadlineMs = 1_000;
+const sendDeadlineMs = 1_000;
+/** When it fails, everybody looks for jobs: no help for a server that is slow already, so it is given more time. */
+const takeDeadlineMs = 3_000;
 
 const newHint = (channel: string, message: string, _id: string = crypto.randomUUID()): HintDocument => ({
   _id,
@@ -32,8 +34,30 @@ const newHint = (channel: string, message: string, _id: string = crypto.randomUU
   at: new Date(),
 });
 
-const within = <T>(what: string, call: Promise<T>): Promise<T> =>
+const within = <T>(what: string, deadlineMs: number, call: Promise<T>): Promise<T> =>
   withDeadline(call, deadlineMs, () => new BrokerTimeoutError(what, deadlineMs));
+
+/** While a batch is on its way, what follows is collected for the next: a burst takes one connection, not hundreds. */
+const inBatches = <T>(
+  send: (items: readonly T[]) => Promise<void>,
+): ((items: readonly T[]) => Promise<void>) => {
+  let previous: Promise<void> = Promise.resolve();
+  let next: { readonly items: T[]; readonly sent: Promise<void> } | undefined;
+  const open = (): { readonly items: T[]; readonly sent: Promise<void> } => {
+    const items: T[] = [];
+    const sent = previous.then(() => {
+      next = undefined;
+      return send(items);
+    });
+    previous = sent.catch(() => {});
+    return { items, sent };
+  };
+  return (items) => {
+    next ??= open();
+    next.items.push(...items);
+    return next.sent;
+  };
+};
 
 export const openHints = (database: Db, prefix: string): Hints => {
   // A hint may be lost, so there is no need to wait for other members to have it.
@@ -42,11 +66,11 @@ export const openHints = (database: Db, prefix: string): Hints => {
     readConcern: { level: "local" },
     writeConcern: { w: 1 },
   });
-  // Drivers before 6.11 do not know `timeoutMS`: there, a write that was given up may still arrive later.
-  const options = { timeoutMS: deadlineMs };
-  const insert = async (hints: readonly HintDocument[]): Promise<void> => {
-    await within("Sending hints through MongoDB", collection.insertMany([...hints], options));
-  };
+  const insert = inBatches(async (hints: readonly HintDocument[]): Promise<void> => {
+    // Drivers before 6.11 do not know `timeoutMS`: there, a hint that was given up may still arrive later.
+    const sending = collection.insertMany([...hints], { timeoutMS: sendDeadlineMs });
+    await within("Sending hints through MongoDB", sendDeadlineMs, sending);
+  });
 
   return {
     collection,
@@ -60,14 +84,12 @@ export const openHints = (database: Db, prefix: string): Hints => {
         return insert([{ ...newHint(channel, encode({ hintId }), hintId), left: count }]);
       },
       take: async ({ hintId }, _count, wanted) => {
-        const before = await within(
-          "Taking from a hint's counter in MongoDB",
-          collection.findOneAndUpdate(
-            { _id: hintId, left: { $gt: 0 } },
-            [{ $set: { left: { $max: [0, { $subtract: ["$left", wanted] }] } } }],
-            { ...options, returnDocument: "before", projection: { left: 1 } },
-          ),
+        const taking = collection.findOneAndUpdate(
+          { _id: hintId, left: { $gt: 0 } },
+          [{ $set: { left: { $max: [0, { $subtract: ["$left", wanted] }] } } }],
+          { timeoutMS: takeDeadlineMs, returnDocument: "before", projection: { left: 1 } },
         );
+        const before = await within("Taking from a hint's counter in MongoDB", takeDeadlineMs, taking);
         return Math.min(before?.left ?? 0, wanted);
       },
     },

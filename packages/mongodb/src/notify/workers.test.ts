@@ -13,6 +13,22 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
+/** Each stream keeps a connection, and by default a pool opens two at a time. */
+const poolOf = (streams: number) => ({ minPoolSize: streams, maxPoolSize: 200, maxConnecting: 100 });
+
+/** So that no stream is opened late, on a busy machine, because so many connections had to be opened first. */
+const connectAll = async (client: MongoClient, count: number): Promise<void> => {
+  let ready = 0;
+  const all = new Promise<void>((resolve) => {
+    client.on("connectionReady", () => {
+      ready += 1;
+      if (ready === count) resolve();
+    });
+  });
+  await client.connect();
+  await all;
+};
+
 brokerConformance(
   { describe, it, afterAll },
   {
@@ -24,12 +40,10 @@ brokerConformance(
     startAgain: async () => server.stepUp(),
     connect: async (count) => {
       const database = `fleet_${++databases}`;
-      // Each stream keeps a connection of the pool, and by default two are opened at a time.
-      const pool = { maxPoolSize: 200, maxConnecting: 100 };
       // Without a primary, a client takes as long to close as it may look for one.
       const patience = { heartbeatFrequencyMS: 500, serverSelectionTimeoutMS: 2_000 };
-      const client = new MongoClient(server.uri, { ...pool, ...patience });
-      await client.connect();
+      const client = new MongoClient(server.uri, { ...poolOf(count), ...patience });
+      await connectAll(client, count);
       const createAdapter = () => createMongoNotifyAdapter({ client, database });
       return {
         createAdapters: () => Promise.all(Array.from({ length: count }, createAdapter)),

@@ -87,9 +87,16 @@ const commitInTransactions = async (
 
 type HeldOutcome = JobOutcome & HeldLease;
 
+const textOf = (outcome: JobOutcome): string =>
+  (outcome.kind === "complete" ? outcome.output : outcome.error) ?? "";
+
+/** With more than this, the whole document is looked at first. */
+const mostPlainText = 2 * 1024 * 1024;
+
 /** What a single write can do: the end of an attempt under a lease, as far as one can tell without looking. */
 const isPlain = (outcome: JobOutcome): outcome is HeldOutcome =>
   outcome.leaseToken !== null &&
+  textOf(outcome).length < mostPlainText &&
   outcome.locked !== true &&
   (outcome.kind !== "complete" || outcome.continuedToId === null);
 

@@ -8,26 +8,16 @@ import {
   type NewJob,
   type StateJob,
 } from "leasehold/adapter";
-import { inSession } from "../collections.ts";
+import { createAlone } from "../creation.ts";
+import { keyId, lockKeys } from "../deduplication-keys.ts";
 import type { StoredJob } from "../job-document.ts";
 import type { Store, StoreCall } from "../store.ts";
 import type { Work } from "../work.ts";
 
-// The length keeps a type name that ends like another's key begins apart from it.
-const keyId = ({ sequenceTypeName, deduplication }: NewJob): string =>
-  `${sequenceTypeName.length}:${sequenceTypeName}${deduplication?.key ?? ""}`;
-
-/** Writes to the documents of all keys first: of transactions that decide about one key, only one can commit. */
-const lockKeys = async ({ collections, session }: Work, jobs: readonly NewJob[]): Promise<void> => {
-  const ids = new Set(jobs.filter(({ deduplication }) => deduplication !== null).map(keyId));
-  for (const _id of [...ids].sort()) {
-    await collections.keys.updateOne(
-      { _id },
-      { $inc: { touched: 1 } },
-      { ...inSession(session), upsert: true },
-    );
-  }
-};
+const keyIds = (jobs: readonly NewJob[]): string[] =>
+  jobs.flatMap(({ sequenceTypeName, deduplication }) =>
+    deduplication === null ? [] : [keyId(sequenceTypeName, deduplication.key)],
+  );
 
 /** Returns the current jobs of the sequences that are continued. */
 const assertCreatable = async (
@@ -83,24 +73,46 @@ const findDuplicate = async (
   return earlier;
 };
 
-export const createJobs = (store: Store, call: StoreCall & CreateJobsCall): Promise<CreatedStateJob[]> =>
-  store.work(call, async (work) => {
-    await lockKeys(work, call.jobs);
-    const predecessors = await assertCreatable(work, call.jobs);
-    const created: StoredJob[] = [];
-    const results: CreatedStateJob[] = [];
-    for (const job of call.jobs) {
-      const duplicate = await findDuplicate(work, job, created);
-      if (duplicate !== undefined) {
-        results.push({ job: duplicate, deduplicated: true });
-        continue;
-      }
-      const row = createdStateJob(job, work.now);
-      // Whoever waits for the sequence waits for its next job now.
-      const hasWaiters = predecessors.get(job.sequenceId)?.hasWaiters ?? false;
-      created.push({ row, position: store.nextPosition(), blockerIds: [], hasWaiters });
-      results.push({ job: row, deduplicated: false });
+const createInTransaction = async (
+  store: Store,
+  work: Work,
+  jobs: readonly NewJob[],
+): Promise<CreatedStateJob[]> => {
+  await lockKeys(work, keyIds(jobs));
+  const predecessors = await assertCreatable(work, jobs);
+  const created: StoredJob[] = [];
+  const results: CreatedStateJob[] = [];
+  for (const job of jobs) {
+    const duplicate = await findDuplicate(work, job, created);
+    if (duplicate !== undefined) {
+      results.push({ job: duplicate, deduplicated: true });
+      continue;
     }
-    await work.insert(created);
-    return results;
-  });
+    const row = createdStateJob(job, work.now);
+    // Whoever waits for the sequence waits for its next job now.
+    const hasWaiters = predecessors.get(job.sequenceId)?.hasWaiters ?? false;
+    created.push({ row, position: store.nextPosition(), blockerIds: [], hasWaiters });
+    results.push({ job: row, deduplicated: false });
+  }
+  await work.insert(created);
+  return results;
+};
+
+const isAlone = ({ session, now, jobs }: StoreCall & CreateJobsCall): boolean =>
+  session === undefined &&
+  now === undefined &&
+  jobs.length === 1 &&
+  jobs.every(
+    ({ deduplication, sequenceIndex, awaitsBlockers }) =>
+      deduplication === null && sequenceIndex === 0 && !awaitsBlockers,
+  );
+
+export const createJobs = async (
+  store: Store,
+  call: StoreCall & CreateJobsCall,
+): Promise<CreatedStateJob[]> => {
+  if (isAlone(call)) return [{ job: await createAlone(store, call.jobs[0]!), deduplicated: false }];
+  const create = () => store.work(call, (work) => createInTransaction(store, work, call.jobs));
+  // Inside a transaction nobody may wait for others of this process: they may be waiting for this transaction.
+  return call.session === undefined ? store.inTurn(keyIds(call.jobs), create) : create();
+};

@@ -1,4 +1,5 @@
 import { type DeleteCall, type DeletionResult, referenceTo } from "leasehold/adapter";
+import { dropUnusedKeys } from "../deduplication-keys.ts";
 import type { StoredJob } from "../job-document.ts";
 import type { Store, StoreCall } from "../store.ts";
 import type { Work } from "../work.ts";
@@ -16,6 +17,14 @@ export const findDependantRoots = async (
   );
 };
 
+export const removeTree = async (work: Work, tree: readonly StoredJob[]): Promise<void> => {
+  await work.remove(tree.map(({ row }) => row.id));
+  await dropUnusedKeys(
+    work,
+    tree.map(({ row }) => row),
+  );
+};
+
 export const readTrees = (work: Work, rootSequenceIds: readonly string[]): Promise<StoredJob[]> =>
   work.query({ rootSequenceId: { $in: [...rootSequenceIds] } }, { createdAt: 1, position: 1 });
 
@@ -29,7 +38,7 @@ export const deleteSequences = (store: Store, call: StoreCall & DeleteCall): Pro
     const tree = await readTrees(work, [...roots.keys()]);
     const dependantRootSequenceIds = await findDependantRoots(work, tree, new Set(roots.keys()));
     if (dependantRootSequenceIds.length > 0) return { deleted: [], notRoots: [], dependantRootSequenceIds };
-    await work.remove(tree.map(({ row }) => row.id));
+    await removeTree(work, tree);
     const deleted = tree.map(({ row }) => ({ ...referenceTo(row), status: row.status }));
     return { deleted, notRoots: [], dependantRootSequenceIds: [] };
   });

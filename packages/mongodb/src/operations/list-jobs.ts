@@ -8,7 +8,7 @@ import type {
 } from "leasehold/adapter";
 import type { Document } from "mongodb";
 import { inSession } from "../collections.ts";
-import { fromDocument } from "../job-document.ts";
+import { fromDocument, type JobDocument } from "../job-document.ts";
 import { toMongoFilter } from "../job-filter.ts";
 import type { Store, StoreCall } from "../store.ts";
 
@@ -19,30 +19,73 @@ const behind = (after: PagePosition | null, direction: 1 | -1): Document => {
   return { $or: [{ createdAt: { [further]: createdAt } }, { createdAt, _id: { [further]: after.id } }] };
 };
 
+/** How many jobs one call may look at. */
+const mostLookedAt = 10_000;
+
+type Page = StoreCall & Pick<ListJobsCall, "limit" | "after"> & { readonly direction: 1 | -1 };
+
+const placeOf = ({ _id, createdAt }: Pick<JobDocument, "_id" | "createdAt">): PagePosition => ({
+  id: _id,
+  createdAt: createdAt.getTime(),
+});
+
+/** Along an index that has the order: `indexed` is what it finds by, `rest` what the jobs have to meet beside that. */
 const readPage = async (
-  store: Store,
-  call: StoreCall & Pick<ListJobsCall, "limit" | "after">,
-  filter: Document,
-  direction: 1 | -1,
+  { collections: { jobs } }: Store,
+  { session, limit, after, direction }: Page,
+  indexed: Document,
+  rest: Document,
 ): Promise<JobPage> => {
-  const found = await store.collections.jobs
-    .find(
-      { $and: [filter, behind(call.after, direction)] },
-      { ...inSession(call.session), sort: { createdAt: direction, _id: direction }, limit: call.limit + 1 },
+  const options = inSession(session);
+  const sort = { createdAt: direction, _id: direction } as const;
+  const behindLast = { $and: [indexed, behind(after, direction)] };
+  const found = await jobs
+    .aggregate<JobDocument>(
+      [
+        { $match: behindLast },
+        { $sort: sort },
+        { $limit: mostLookedAt },
+        { $match: rest },
+        { $limit: limit + 1 },
+      ],
+      options,
     )
     .toArray();
-  const jobs = found.slice(0, call.limit).map((document) => fromDocument(document).row);
-  const last = jobs.at(-1);
-  const next =
-    found.length > jobs.length && last !== undefined ? { createdAt: last.createdAt, id: last.id } : null;
-  return { jobs, next };
+  const page = found.slice(0, limit).map((document) => fromDocument(document).row);
+  if (found.length > limit) return { jobs: page, next: placeOf(found[limit - 1]!) };
+  // A page that is not full may be all there is, or all that could be looked at.
+  const [last] = await jobs
+    .find(behindLast, {
+      ...options,
+      sort,
+      skip: mostLookedAt - 1,
+      limit: 1,
+      projection: { createdAt: 1 },
+    })
+    .toArray();
+  return { jobs: page, next: last === undefined ? null : placeOf(last) };
 };
 
-export const listJobs = (store: Store, call: StoreCall & ListJobsCall): Promise<JobPage> =>
-  readPage(store, call, toMongoFilter(call.filter), call.order === "oldest" ? 1 : -1);
+/** Filters that leave few jobs. The server finds the index for them. */
+const narrow: readonly (keyof JobFilter)[] = ["ids", "sequenceId", "rootSequenceId", "deduplicationKeys"];
 
-export const listBlockedJobs = (store: Store, call: StoreCall & ListBlockedJobsCall): Promise<JobPage> =>
-  readPage(store, call, { blockerIds: { $eq: call.sequenceId }, blockerCount: { $gt: 0 } }, 1);
+export const listJobs = (store: Store, call: StoreCall & ListJobsCall): Promise<JobPage> => {
+  const page = { ...call, direction: call.order === "oldest" ? (1 as const) : (-1 as const) };
+  const { statuses, createdFrom, createdBefore, ...others } = call.filter;
+  if (narrow.some((name) => call.filter[name] !== undefined))
+    return readPage(store, page, toMongoFilter(call.filter), {});
+  return readPage(
+    store,
+    page,
+    toMongoFilter({ statuses, createdFrom, createdBefore }),
+    toMongoFilter(others),
+  );
+};
+
+export const listBlockedJobs = (store: Store, call: StoreCall & ListBlockedJobsCall): Promise<JobPage> => {
+  const filter = { blockerIds: { $eq: call.sequenceId }, blockerCount: { $gt: 0 } };
+  return readPage(store, { ...call, direction: 1 }, filter, {});
+};
 
 export const countJobs = async (
   store: Store,

@@ -8,11 +8,11 @@ import {
   type StateJob,
 } from "leasehold/adapter";
 import { inSession } from "../collections.ts";
-import type { StoredJob } from "../job-document.ts";
+import { fromDocument, type StoredJob } from "../job-document.ts";
 import type { Store, StoreCall } from "../store.ts";
 import { isConflict } from "../transient-errors.ts";
 import type { Work } from "../work.ts";
-import { findDependantRoots, readTrees } from "./delete-sequences.ts";
+import { findDependantRoots, readTrees, removeTree } from "./delete-sequences.ts";
 import { takeTurn } from "./prune-turn.ts";
 
 const rootsAtATime = 200;
@@ -25,7 +25,7 @@ const pruneTree = async (work: Work, rootId: string, bounds: PruneBounds): Promi
   const tree = await readTrees(work, [rootId]);
   if (tree.length === 0 || !isPrunable(tree, bounds)) return [];
   if ((await findDependantRoots(work, tree, new Set([rootId]))).length > 0) return [];
-  await work.remove(tree.map(({ row }) => row.id));
+  await removeTree(work, tree);
   return tree.map(({ row }) => row);
 };
 
@@ -62,18 +62,19 @@ const prune = async (store: Store, call: StoreCall & PruneCall): Promise<PruneRe
         ...inSession(call.session),
         sort: { _id: 1 },
         limit: rootsAtATime,
-        projection: { sequenceTypeName: 1 },
       },
     )
     .toArray();
   const removed: StateJob[] = [];
   let trees = 0;
   let last: string | null = null;
-  for (const { _id, sequenceTypeName } of roots) {
+  for (const { row: root } of roots.map(fromDocument)) {
     if (trees >= call.limit) return result(removed, last);
-    last = _id;
-    const bounds = boundsFor(sequenceTypeName);
-    const gone = bounds === undefined ? [] : await tryTree(store, call, _id, bounds);
+    last = root.id;
+    const bounds = boundsFor(root.sequenceTypeName);
+    // Most trees stay, and most of those that stay show it by their first job.
+    const mayGo = bounds !== undefined && isJobPastRetention(bounds, root);
+    const gone = mayGo ? await tryTree(store, call, root.id, bounds) : [];
     if (gone.length > 0) trees++;
     removed.push(...gone);
   }

@@ -1,11 +1,9 @@
 import type { Collection, Document } from "mongodb";
 import type { Collections, PruneTurn } from "../collections.ts";
+import { isDuplicateKey } from "../transient-errors.ts";
 
 /** A process that dies while it prunes holds others up for so long. */
 const turnMs = 60_000;
-const duplicateKey = 11_000;
-
-const isDuplicate = (error: unknown): boolean => (error as { readonly code?: unknown }).code === duplicateKey;
 
 /** Runs alone among all processes, or not at all: then the answer is null. */
 export const takeTurn = async <T>({ keys }: Collections, run: () => Promise<T>): Promise<T | null> => {
@@ -19,7 +17,7 @@ export const takeTurn = async <T>({ keys }: Collections, run: () => Promise<T>):
       { upsert: true },
     );
   } catch (error) {
-    if (isDuplicate(error)) return null;
+    if (isDuplicateKey(error)) return null;
     throw error;
   }
   try {

@@ -8,7 +8,7 @@ import {
   runAsync,
   type StateJob,
 } from "leasehold/adapter";
-import { inSession } from "../collections.ts";
+import { keyId, lockKeys } from "../deduplication-keys.ts";
 import { findBlockerCycle } from "../dependants.ts";
 import type { StoredJob } from "../job-document.ts";
 import type { Store, StoreCall } from "../store.ts";
@@ -26,13 +26,7 @@ const hasLiveDuplicate = async (work: Work, { sequenceId }: StateJob): Promise<b
   const first = (await work.find(sequenceId))?.row;
   if (first === undefined || first.deduplicationKey === null) return false;
   const { sequenceTypeName, deduplicationKey } = first;
-  const _id = `${sequenceTypeName.length}:${sequenceTypeName}${deduplicationKey}`;
-  const { collections, session } = work;
-  await collections.keys.updateOne(
-    { _id },
-    { $inc: { touched: 1 } },
-    { ...inSession(session), upsert: true },
-  );
+  await lockKeys(work, [keyId(sequenceTypeName, deduplicationKey)]);
   const firsts = await work.query({
     sequenceTypeName: { $eq: sequenceTypeName },
     deduplicationKey: { $eq: deduplicationKey },

@@ -91,6 +91,7 @@ export const stories: Readonly<Record<string, Story>> = {
       leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
     );
     await kit.advance(kit.worker, 1_000, { workerId: "w1" });
+    await leasehold.updateWaitingJobs({ ids: [unwanted.id], priority: 1 });
     await leasehold.cancelJobSequences({ ids: [unwanted.id] });
     await leasehold.redriveJobs({ ids: [broken.id] });
     await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });

@@ -2,7 +2,17 @@ import { jobs } from "./0001-jobs.ts";
 import { attempts } from "./0002-attempts.ts";
 import { blockedJobs } from "./0003-blocked-jobs.ts";
 import { recurringJobs } from "./0004-recurring-jobs.ts";
-import { flow } from "./0006-flow.ts";
+import { waitingJobs } from "./0005-waiting-jobs.ts";
+import { waitingJobIndexes } from "./0006-waiting-job-indexes.ts";
+import { flow } from "./0007-flow.ts";
 import type { Migration } from "./migration.ts";
 
-export const migrations: readonly Migration[] = [jobs, attempts, blockedJobs, recurringJobs, flow];
+export const migrations: readonly Migration[] = [
+  jobs,
+  attempts,
+  blockedJobs,
+  recurringJobs,
+  waitingJobs,
+  waitingJobIndexes,
+  flow,
+];

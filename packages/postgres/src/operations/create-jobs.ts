@@ -6,15 +6,17 @@ import {
   JobAlreadyExistsError,
   JobNotFoundError,
   type NewJob,
+  type StateJob,
 } from "leasehold/adapter";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Context, Database, Statement } from "../database.ts";
 import { text } from "../sql/row-values.ts";
-import { defineRows } from "../sql/rows-parameter.ts";
+import { defineRows, type RowsColumn, type RowsParameter } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
-import { insertedColumns, insertedValues } from "../job-columns.ts";
+import { findReplacedBy, lockDuplicates, mayReplace, replaceDuplicates } from "../replacement.ts";
+import { hasRareValues, insertedColumns, insertedValues } from "../job-columns.ts";
 import { queueTypeNumber } from "../queue-types.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
@@ -29,8 +31,8 @@ interface Insertion extends NewJob {
 // A long list without a transaction is stored in portions: while the server stores one, the next is written out.
 const portionSize = 1_000;
 
-const newRows = defineRows<Insertion>((idType) => [
-  ...insertedColumns(idType),
+const newRowColumns = (idType: string, rare: boolean): RowsColumn<Insertion>[] => [
+  ...insertedColumns(idType, rare),
   { name: "lane", type: "bigint", required: true, read: (job) => queueTypeNumber(job.queue, job.typeName) },
   {
     name: "run_at",
@@ -44,11 +46,16 @@ const newRows = defineRows<Insertion>((idType) => [
   },
   { name: "awaits_blockers", type: "boolean", read: (job) => job.awaitsBlockers || null },
   { name: "watched", type: "boolean", read: ({ endConcernsOthers }) => endConcernsOthers || null },
-]);
+];
+
+const plainRows = defineRows<Insertion>((idType) => newRowColumns(idType, false));
+const rareRows = defineRows<Insertion>((idType) => newRowColumns(idType, true));
+const newRows = (idType: string, rare: boolean): RowsParameter<Insertion> =>
+  rare ? rareRows(idType) : plainRows(idType);
 
 /** What each column is to hold: what the job brings along, and what follows from it and from the time. */
-const newValues = ({ schema }: Tables): Record<string, string> => ({
-  ...insertedValues,
+const newValues = ({ schema }: Tables, rare: boolean): Record<string, string> => ({
+  ...insertedValues(rare),
   lane: "lane",
   created_at: "created_at",
   scheduled_at: "moment",
@@ -59,18 +66,25 @@ const newValues = ({ schema }: Tables): Record<string, string> => ({
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
 });
 
-/** A conflict would abort a transaction of the caller, so there the ids are looked up first. */
-const insertSql = (tables: Tables, single: boolean, lookFirst: boolean): string => {
+interface InsertShape {
+  readonly single: boolean;
+  /** A conflict would abort a transaction of the caller, so there the ids are looked up first. */
+  readonly lookFirst: boolean;
+  /** With the columns that hardly any job has a value for. */
+  readonly rare: boolean;
+}
+
+const insertSql = (tables: Tables, { single, lookFirst, rare }: InsertShape): string => {
   const { job, idType } = tables;
   const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
-  const values = newValues(tables);
+  const values = newValues(tables, rare);
   return `
 WITH ${clockCte("$1")},
 taken AS MATERIALIZED (SELECT id FROM ${job} WHERE ${lookFirst ? isTaken : "false"}),
 inserted AS (
   INSERT INTO ${job} (${Object.keys(values).join(", ")})
   SELECT ${Object.values(values).join(", ")}
-  FROM clock CROSS JOIN ${newRows(idType).source("new", 2, single)}
+  FROM clock CROSS JOIN ${newRows(idType, rare).source("new", 2, single)}
   CROSS JOIN LATERAL (
     SELECT clock.now AS created_at, greatest(
       clock.now, coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000))
@@ -88,10 +102,11 @@ const insertStatement = (
   lookFirst: boolean,
 ): Statement => {
   const single = insertions.length === 1;
+  const rare = insertions.some(hasRareValues);
   return {
-    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}`,
-    sql: (tables) => insertSql(tables, single, lookFirst),
-    params: [now ?? null, ...newRows(idType).params(insertions)],
+    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${rare ? "_rare" : ""}`,
+    sql: (tables) => insertSql(tables, { single, lookFirst, rare }),
+    params: [now ?? null, ...newRows(idType, rare).params(insertions)],
   };
 };
 
@@ -202,13 +217,20 @@ const insertPlaced = async (
   return jobs.map((job) => asCreated(job, at));
 };
 
+const none: ReadonlyMap<string, StateJob> = new Map();
+
 const createDeduplicated = async (
   database: Database,
   call: Call & { readonly ctx: Context },
   jobs: readonly NewJob[],
 ): Promise<CreatedStateJob[]> => {
   await lockDeduplicationKeys(database, call.ctx, jobs);
-  const duplicates = await findDuplicates(database, call, jobs);
+  const replaces = jobs.some(mayReplace);
+  const repeated = replaces ? await findReplacedBy(database, call.ctx, jobs) : none;
+  const fresh = replaces ? jobs.filter(({ id }) => !repeated.has(id)) : jobs;
+  const { duplicates, at } = replaces
+    ? await lockDuplicates(database, call, fresh)
+    : { duplicates: await findDuplicates(database, call, jobs), at: Number.NaN };
   // An id that is taken is an error for duplicates, too. The insert checks the others.
   const known = await getJobs(database, {
     ctx: call.ctx,
@@ -219,15 +241,22 @@ const createDeduplicated = async (
   const created = await insertPlaced(
     database,
     call,
-    jobs.filter((job) => duplicates.get(job) === undefined),
+    fresh.filter((job) => duplicates.get(job) === undefined),
   );
   const createdById = new Map(created.map((result) => [result.job.id, result]));
-  return jobs.map((job) => {
+  const answers = fresh.map((job): CreatedStateJob => {
     const duplicate = duplicates.get(job);
     if (duplicate === undefined) return createdById.get(job.id)!;
     const earlier = "deduplication" in duplicate ? createdById.get(duplicate.id)!.job : duplicate;
     return { job: earlier, deduplicated: true };
   });
+  if (!replaces) return answers;
+  const now = call.now ?? Math.max(at, created[0]?.job.createdAt ?? 0);
+  const replaced = await replaceDuplicates(database, { ctx: call.ctx, now }, fresh, answers);
+  const answerById = new Map(fresh.map(({ id }, index) => [id, replaced[index]!]));
+  return jobs.map(
+    ({ id }) => answerById.get(id) ?? { job: repeated.get(id)!, deduplicated: true, replaced: true },
+  );
 };
 
 /**

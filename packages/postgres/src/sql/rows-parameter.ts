@@ -20,6 +20,8 @@ export interface RowsParameter<TRow> {
   /** The table, under this alias. Its parameters begin with `$first`. */
   readonly source: (alias: string, first: number, single: boolean) => string;
   readonly params: (rows: readonly TRow[]) => Value[];
+  /** The names of the columns. */
+  readonly columns: readonly string[];
 }
 
 const plainTypes = new Set(["uuid", "bigint", "int", "boolean"]);
@@ -53,6 +55,7 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
       .map(({ name }) => name)
       .join(", ")}) LIMIT (SELECT 2147483647)) AS ${alias}`;
   },
+  columns: columns.map(({ name }) => name),
   params: (rows) =>
     rows.length === 1
       ? columns.map(({ read }) => read(rows[0]!))

@@ -4,12 +4,15 @@ import {
   JobAlreadyExistsError,
   JobNotFoundError,
   type NewJob,
+  replaced,
+  type StateJob,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
 import type { Operation } from "../operation.ts";
 import { allTexts } from "../row.ts";
 import type { Tables } from "../tables.ts";
+import type { WaitingJobs } from "../waiting-jobs.ts";
 import type { JobLookup } from "./get-jobs.ts";
 import { prepareInsertJobs } from "./insert-jobs.ts";
 
@@ -17,6 +20,7 @@ export const prepareCreateJobs = (
   tables: Tables,
   lookup: JobLookup,
   deduplication: Deduplication,
+  waiting: WaitingJobs,
 ): Operation<"createJobs"> => {
   const insertJobs = prepareInsertJobs(tables);
   const findTaken = `SELECT j.id FROM json_each(?) AS given CROSS JOIN ${tables.job} AS j ON j.id = given.value`;
@@ -47,14 +51,28 @@ export const prepareCreateJobs = (
     }
   };
 
+  const meetDuplicate = (
+    db: SqliteConnection,
+    duplicate: StateJob,
+    wanted: NewJob,
+    now: number,
+  ): CreatedStateJob => {
+    const replacement = replaced(duplicate, wanted, now);
+    if (replacement === undefined) return { job: duplicate, deduplicated: true };
+    waiting.save(db, replacement);
+    return { job: replacement, deduplicated: true, replaced: true };
+  };
+
   return (db, { jobs }, now) => {
     assertCreatable(db, jobs);
     const inserts = insertJobs(db);
     const results = jobs.map((wanted): CreatedStateJob => {
       // Earlier jobs of the same call count as duplicates too, so they have to be stored first.
       if (wanted.deduplication !== null) inserts.flush();
+      const earlier = wanted.deduplication?.onDuplicate && waiting.findReplacedBy(db, wanted.id);
+      if (earlier !== undefined) return { job: earlier, deduplicated: true, replaced: true };
       const duplicate = deduplication.findEarlier(db, wanted, now);
-      if (duplicate !== undefined) return { job: duplicate, deduplicated: true };
+      if (duplicate !== undefined) return meetDuplicate(db, duplicate, wanted, now);
       const job = createdStateJob(wanted, now);
       inserts.add(job);
       return { job, deduplicated: false };

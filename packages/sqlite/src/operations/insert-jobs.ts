@@ -14,12 +14,21 @@ const sharedProperties = sharedColumns.map(({ property }) => property);
 const read = (columns: readonly InsertedColumn[], job: StateJob): SqliteValue[] =>
   columns.map((column) => column.valueOf(job));
 
-const readShared = (job: StateJob): SqliteValue[] => [...read(sharedColumns, job), initiallyLive(job)];
+// Few jobs have values in these columns, so the statement for all others does not have them.
+const rareNames = ["expire_after_ms", "recurrence"];
+const hasRareValues = ({ expireAfterMs, recurrence }: StateJob): boolean =>
+  expireAfterMs !== null || recurrence !== null;
+
+const readShared = (job: StateJob): SqliteValue[] => {
+  const values = [...read(sharedColumns, job), initiallyLive(job)];
+  if (hasRareValues(job)) values.push(job.expireAfterMs, job.recurrence);
+  return values;
+};
 
 /** Whether the two differ in nothing but their own columns. */
 const areAlike = (a: StateJob, b: StateJob): boolean => {
   for (const property of sharedProperties) if (a[property] !== b[property]) return false;
-  return true;
+  return a.expireAfterMs === b.expireAfterMs && a.recurrence === b.recurrence;
 };
 
 /** Whether the job is alone in its sequence and tree, so that all three have one id; and the id needs no escaping in JSON. */
@@ -41,13 +50,19 @@ export interface Inserts {
  * what the jobs share once, and the rest as one JSON text. That is three times as fast as one statement for each job.
  */
 export const prepareInsertJobs = ({ job: table }: Tables): ((db: SqliteConnection) => Inserts) => {
-  const sharedNames = [...sharedColumns.map(({ name }) => name), "deduplication_live"];
-  const names = [...ownNames, ...sharedNames];
   const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
-  const insertOne = `INSERT INTO ${table} (${names.join(", ")}) VALUES (${marks(names)})`;
-  const insertRun = `INSERT INTO ${table} (${names.join(", ")})
+  const statementsFor = (more: readonly string[]): { readonly one: string; readonly run: string } => {
+    const sharedNames = [...sharedColumns.map(({ name }) => name), "deduplication_live", ...more];
+    const names = [...ownNames, ...sharedNames];
+    return {
+      one: `INSERT INTO ${table} (${names.join(", ")}) VALUES (${marks(names)})`,
+      run: `INSERT INTO ${table} (${names.join(", ")})
     SELECT given.key, given.key, given.key, given.value, ${marks(sharedNames)}
-    FROM json_each(?) AS given`;
+    FROM json_each(?) AS given`,
+    };
+  };
+  const plain = statementsFor([]);
+  const withRareValues = statementsFor(rareNames);
 
   return (db) => {
     let jobs: StateJob[] = [];
@@ -56,11 +71,12 @@ export const prepareInsertJobs = ({ job: table }: Tables): ((db: SqliteConnectio
     const flush = (): void => {
       const [first] = jobs;
       if (first === undefined) return;
-      if (jobs.length === 1) db.run(insertOne, [...read(ownColumns, first), ...readShared(first)]);
+      const insert = hasRareValues(first) ? withRareValues : plain;
+      if (jobs.length === 1) db.run(insert.one, [...read(ownColumns, first), ...readShared(first)]);
       else {
         // An object would put ids that look like numbers first. This text keeps the order.
         const entries = jobs.map(({ id, input }) => `"${id}":${JSON.stringify(input)}`);
-        db.run(insertRun, [...readShared(first), `{${entries.join(",")}}`]);
+        db.run(insert.run, [...readShared(first), `{${entries.join(",")}}`]);
       }
       jobs = [];
       characters = 0;

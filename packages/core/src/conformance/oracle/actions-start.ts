@@ -6,6 +6,7 @@ import { assertRejects, assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
 import { flowQueue, groups } from "./flow-lines.ts";
 import { addBlockers, createJob, duplicatesOf, waitsFor } from "./create.ts";
+import { replaceDuplicate } from "./waiting-jobs.ts";
 import { allJobs, sequenceIds } from "./store.ts";
 import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
 
@@ -34,6 +35,16 @@ export const drawSchedule = (draw: Draw, now: number): Schedule =>
     { at: now + 2_000 },
   ]);
 
+/** For stores with the part `flow`. */
+const replacements: readonly NewJobDeduplication[] = [
+  { key: "key-1", scope: "pending", windowMs: null },
+  { key: "key-1", scope: "pending", windowMs: null, onDuplicate: "replace" },
+  { key: "key-1", scope: "unfinished", windowMs: null, onDuplicate: "replace" },
+  { key: "key-2", scope: "all", windowMs: 3_000, onDuplicate: "replace" },
+  { key: "key-1", scope: "pending", windowMs: null, onDuplicate: { debounce: { maxDelayMs: 3_000 } } },
+  { key: "key-2", scope: "unfinished", windowMs: null, onDuplicate: { debounce: { maxDelayMs: 20_000 } } },
+];
+
 /** Groups and rules have a queue of their own. */
 const drawPlace = (
   { about }: World,
@@ -60,11 +71,14 @@ const drawSettings = (world: World, draw: Draw, typeName: string) => ({
 
 /** A new sequence: a tree of its own, or started by some job and so a part of the tree of that job. */
 const drawNewJob = (world: World, draw: Draw): NewJob => {
-  const { model, createId } = world;
+  const { adapter, model, createId } = world;
   const id = createId();
   const typeName = draw.pick(typeNames);
   const settings = drawSettings(world, draw, typeName);
-  const deduplication = draw.pick(deduplications);
+  const deduplication = draw.pick(
+    adapter.flow === undefined ? deduplications : [...deduplications, ...replacements],
+  );
+  const expireAfterMs = adapter.flow === undefined ? null : draw.pick([null, null, 1_000, 5_000]);
   const jobs = allJobs(model);
   const origin = draw.below(4) === 3 && jobs.length > 0 ? draw.pick(jobs) : undefined;
   return {
@@ -78,6 +92,7 @@ const drawNewJob = (world: World, draw: Draw): NewJob => {
     originId: origin?.id ?? null,
     traceContext: draw.pick([null, `trace of ${id}`]),
     ...settings,
+    expireAfterMs,
     awaitsBlockers: false,
     deduplication,
   };
@@ -109,7 +124,12 @@ const assertCreated = ({ model, now }: World, job: NewJob, actual: CreatedStateJ
   assert.ok(actual);
   const duplicates = duplicatesOf(model, job, now);
   assert.equal(actual.deduplicated, duplicates.length > 0, `whether ${job.id} is a duplicate`);
-  const expected = duplicates.find(({ id }) => id === actual.job.id) ?? duplicates[0];
+  // Any of them may be the answer, unless the job is to take its place.
+  const replaces = job.deduplication?.onDuplicate !== undefined;
+  const named = replaces ? undefined : duplicates.find(({ id }) => id === actual.job.id);
+  const expected = named ?? duplicates.at(-1);
+  const replaced = expected !== undefined && replaceDuplicate(expected, job, now);
+  assert.equal(actual.replaced ?? false, replaced, `whether ${job.id} takes the place of its duplicate`);
   assertSameJob(actual.job, expected ?? createJob(model, job, now));
 };
 
@@ -171,6 +191,34 @@ export const startBlocked: Action = async (world, draw, ctx) => {
     },
     ctx,
   );
+};
+
+/** The answer to a start was lost, and it is made again: it must not take effect twice. */
+export const repeatReplacement: Action = async (world, draw, ctx) => {
+  const { adapter, model, now } = world;
+  const replaced = allJobs(model).filter(
+    ({ id, replacedBy, deduplicationKey }) =>
+      replacedBy !== null && replacedBy !== id && deduplicationKey !== null,
+  );
+  if (replaced.length === 0) return;
+  const earlier = draw.pick(replaced);
+  const job: NewJob = {
+    ...drawNewJob(world, draw),
+    id: earlier.replacedBy!,
+    sequenceId: earlier.replacedBy!,
+    typeName: earlier.typeName,
+    sequenceTypeName: earlier.sequenceTypeName,
+    deduplication: {
+      key: earlier.deduplicationKey!,
+      scope: "pending",
+      windowMs: null,
+      onDuplicate: "replace",
+    },
+  };
+  world.note("createJobs again", job);
+  const [answer] = await adapter.createJobs({ jobs: [job], now, ctx });
+  assert.deepEqual([answer?.deduplicated, answer?.replaced], [true, true]);
+  assertSameJob(answer?.job, earlier);
 };
 
 export const startExisting: Action = async (world, draw, ctx) => {

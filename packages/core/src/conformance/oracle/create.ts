@@ -24,9 +24,16 @@ export const duplicatesOf = (store: ModelStore, job: NewJob, now: number): Model
       first.sequenceTypeName === job.sequenceTypeName &&
       first.deduplicationKey === deduplication.key &&
       (deduplication.windowMs === null || first.createdAt > now - deduplication.windowMs) &&
-      (deduplication.scope === "all" || isLive(store, first)),
+      isInScope(store, first, deduplication.scope),
   );
 };
+
+const isInScope = (store: ModelStore, first: ModelJob, scope: "pending" | "unfinished" | "all"): boolean => {
+  if (scope === "all") return true;
+  return scope === "pending" ? isWaiting(first) : isLive(store, first);
+};
+
+export const isWaiting = ({ status }: ModelJob): boolean => status === "blocked" || status === "pending";
 
 export const isLive = (store: ModelStore, { sequenceId }: ModelJob): boolean => {
   const current = currentJob(store, sequenceId);
@@ -63,6 +70,8 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
     deduplicationKey: deduplication?.key ?? null,
     limited: false,
     recurrence: job.recurrence ?? null,
+    replacedBy: null,
+    expireAfterMs: job.expireAfterMs ?? null,
     blockerCount: 0,
     openBlockers: 0,
   };

@@ -6,7 +6,8 @@ import { cancelSome, deleteSome, prune, redriveSome } from "./actions-interventi
 import { claimAgain, claimSome, reapSome, renew } from "./actions-leases.ts";
 import { commitSome, commitWorkerless, completeSequence, lockAndEnd } from "./actions-outcomes.ts";
 import { list } from "./actions-reads.ts";
-import { start, startBlocked, startExisting } from "./actions-start.ts";
+import { repeatReplacement, start, startBlocked, startExisting } from "./actions-start.ts";
+import { expireSome, updateSome } from "./actions-waiting.ts";
 import { createDraw } from "./draw.ts";
 import { allJobs } from "./store.ts";
 import { compareVisibleState } from "./visible-state.ts";
@@ -46,7 +47,7 @@ const actions: readonly Action[] = [
 ];
 
 /** Few kinds of actions, so that jobs are claimed again and again under changing rules. */
-const flowActions: readonly Action[] = [
+const ruleActions: readonly Action[] = [
   start,
   claimSome,
   changeRule,
@@ -70,9 +71,23 @@ const flowActions: readonly Action[] = [
   prune,
   startBlocked,
   resumeSome,
+  updateSome,
+  expireSome,
 ];
 
-const actionsAbout = { jobs: actions, flow: flowActions };
+/** For stores with the part `flow`. */
+const jobActionsWithFlow: readonly Action[] = [
+  ...actions,
+  updateSome,
+  updateSome,
+  expireSome,
+  repeatReplacement,
+];
+
+const actionsOf = ({ adapter, about }: World): readonly Action[] => {
+  if (about === "flow") return ruleActions;
+  return adapter.flow === undefined ? actions : jobActionsWithFlow;
+};
 
 /** Some actions as one: committed or rolled back together, or with a savepoint that is rolled back alone. */
 const transaction: Action = async (world, draw, parent) => {
@@ -82,7 +97,7 @@ const transaction: Action = async (world, draw, parent) => {
     async (ctx) => {
       world.note(parent === undefined ? "begin" : "begin savepoint");
       for (let count = draw.below(3) + 1; count > 0; count -= 1) {
-        const inner = savepoints && draw.below(4) === 3 ? transaction : draw.pick(actionsAbout[world.about]);
+        const inner = savepoints && draw.below(4) === 3 ? transaction : draw.pick(actionsOf(world));
         await inner(world, draw, ctx);
       }
       const rolledBack = draw.below(3) === 2;
@@ -110,7 +125,7 @@ export const runAgainstModel = async (
   steps: readonly (readonly number[])[],
 ): Promise<void> => {
   const world = createWorld(adapter, about, baseTime);
-  const everything = [...actionsAbout[about], transaction, transaction, transaction];
+  const everything = [...actionsOf(world), transaction, transaction, transaction];
   try {
     if (about === "flow") await readRules(world);
     for (const numbers of steps) {

@@ -124,6 +124,7 @@ export const describeQueries: Scenario = ({ test }) => {
       attempt: 0,
       maxAttempts: 7,
       timeoutMs: 900,
+      expireAfterMs: null,
       progress: null,
       lastError: null,
       lastAttemptAt: null,
@@ -131,6 +132,7 @@ export const describeQueries: Scenario = ({ test }) => {
       deduplicationKey: null,
       group: null,
       recurrence: null,
+      replacedBy: null,
       blockers: [],
     });
     assert.deepEqual(await leasehold.getJob({ id: started.id }), job);
@@ -139,11 +141,11 @@ export const describeQueries: Scenario = ({ test }) => {
   });
 
   test("a sequence by its id", jobTypes, async ({ leasehold }) => {
-    const { deduplicated, ...started } = await leasehold.startJobSequence({
+    const { deduplicated, replaced, ...started } = await leasehold.startJobSequence({
       typeName: "load",
       input: { n: 5 },
     });
-    assert.equal(deduplicated, false);
+    assert.deepEqual([deduplicated, replaced], [false, false]);
     assert.deepEqual(await leasehold.getJobSequence({ id: started.id, typeName: "load" }), started);
     assert.equal(await leasehold.getJobSequence({ id: unknownId }), undefined);
     await assert.rejects(

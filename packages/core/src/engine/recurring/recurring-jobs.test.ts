@@ -44,6 +44,7 @@ describe("putting a recurring job", () => {
         maxAttempts: 2,
         timeoutMs: null,
         group: null,
+        expireAfterMs: null,
       },
       paused: false,
       owner: null,

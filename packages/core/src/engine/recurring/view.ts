@@ -29,6 +29,7 @@ export const viewRecurringJob = (engine: Engine, row: StateRecurringJob): Recurr
       maxAttempts: job.maxAttempts,
       timeoutMs: job.timeoutMs,
       group: job.group,
+      expireAfterMs: job.expireAfterMs ?? null,
     },
     paused: row.paused,
     owner: row.owner,

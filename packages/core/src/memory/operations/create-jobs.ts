@@ -1,7 +1,8 @@
 import { createdStateJob } from "../../rules/created-job.ts";
 import type { CreatedStateJob, NewJob } from "../../contracts/state-adapter.ts";
 import { JobAlreadyExistsError, JobNotFoundError } from "../../errors.ts";
-import type { StateJob } from "../../model/job.ts";
+import { replaced } from "../../rules/waiting-jobs.ts";
+import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 
 // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
@@ -28,23 +29,30 @@ const assertCreatable = (store: JobStore, jobs: readonly NewJob[]): void => {
   }
 };
 
-const findDuplicate = (store: JobStore, job: NewJob, now: number): StateJob | undefined => {
+const among = { all: "all", unfinished: "live", pending: "waiting" } as const;
+
+const findDuplicate = (store: JobStore, job: NewJob, now: number): JobRecord | undefined => {
   if (job.deduplication === null) return undefined;
   const { key, scope, windowMs } = job.deduplication;
-  const earlier = store.deduplication.newest(
-    job.sequenceTypeName,
-    key,
-    scope === "all" ? "all" : "live",
-  )?.row;
-  if (earlier === undefined || (windowMs !== null && earlier.createdAt <= now - windowMs)) return undefined;
-  return earlier;
+  const earlier = store.deduplication.newest(job.sequenceTypeName, key, among[scope]);
+  const isTooOld = earlier !== undefined && windowMs !== null && earlier.row.createdAt <= now - windowMs;
+  return isTooOld ? undefined : earlier;
+};
+
+const meetDuplicate = (store: JobStore, duplicate: JobRecord, job: NewJob, now: number): CreatedStateJob => {
+  const replacement = replaced(duplicate.row, job, now);
+  if (replacement === undefined) return { job: duplicate.row, deduplicated: true };
+  store.update(duplicate, replacement);
+  return { job: duplicate.row, deduplicated: true, replaced: true };
 };
 
 export const createJobs = (store: JobStore, jobs: readonly NewJob[], now: number): CreatedStateJob[] => {
   assertCreatable(store, jobs);
   return jobs.map((job) => {
+    const earlier = job.deduplication?.onDuplicate && store.findReplacedBy(job.id);
+    if (earlier !== undefined) return { job: earlier.row, deduplicated: true, replaced: true };
     const duplicate = findDuplicate(store, job, now);
-    if (duplicate !== undefined) return { job: duplicate, deduplicated: true };
+    if (duplicate !== undefined) return meetDuplicate(store, duplicate, job, now);
     return { job: store.insert(createdStateJob(job, now)).row, deduplicated: false };
   });
 };

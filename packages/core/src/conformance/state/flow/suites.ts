@@ -11,6 +11,10 @@ import { describePauses } from "./pauses.ts";
 import { describeRates } from "./rates.ts";
 import { describeRuleChanges } from "./rule-changes.ts";
 import { describeStoppedGroups } from "./stopped-groups.ts";
+import { describeExpireWaitingJobs } from "./expire-waiting-jobs.ts";
+import { describeReplacement } from "./replacement.ts";
+import { describeReplacementRaces } from "./replacement-races.ts";
+import { describeUpdateWaitingJobs } from "./update-waiting-jobs.ts";
 import { describeRecurringJobs } from "./recurring-jobs.ts";
 import { describeRecurringTicks } from "./recurring-ticks.ts";
 
@@ -27,6 +31,10 @@ export const flowSuites: StateSuites = {
   "reads of rules and groups": describeFlowReads,
   "rules and groups in transactions": describeFlowTransactions,
   "races under rules": describeFlowRaces,
+  "pending keys and replacement": describeReplacement,
+  "replacement under concurrency": describeReplacementRaces,
+  updateWaitingJobs: describeUpdateWaitingJobs,
+  expireWaitingJobs: describeExpireWaitingJobs,
   "recurring jobs": describeRecurringJobs,
   "ticks of recurring jobs": describeRecurringTicks,
 };

@@ -92,6 +92,8 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
         failureReason: null,
         failedBlockerId: null,
         deduplicationKey: null,
+        replacedBy: null,
+        expireAfterMs: null,
         onBlockerFailure: "wait",
         blockerCount: 0,
         openBlockers: 0,

@@ -1,0 +1,20 @@
+import type { UpdateWaitingJobsCall, WaitingJobResult } from "../../contracts/state-adapter.ts";
+import { judgeUpdate, updated } from "../../rules/waiting-jobs.ts";
+import type { JobStore } from "../job-store.ts";
+
+export const updateWaitingJobs = (
+  store: JobStore,
+  { jobIds, change }: UpdateWaitingJobsCall,
+  now: number,
+): WaitingJobResult[] => {
+  const changed = new Set<string>();
+  return jobIds.map((jobId) => {
+    const record = store.find(jobId);
+    const refusal = judgeUpdate(record?.row, change);
+    if (record === undefined || refusal !== undefined)
+      return { jobId, kind: refusal!, job: record?.row ?? null };
+    if (!changed.has(jobId)) store.update(record, updated(record.row, change, now));
+    changed.add(jobId);
+    return { jobId, kind: "changed", job: record.row };
+  });
+};
