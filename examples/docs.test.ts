@@ -204,8 +204,6 @@ const jobTypeOptions = {
   leaseMs: true,
   retention: true,
   workerless: true,
-  group: true,
-  ordered: true,
 } satisfies Names<JobTypeOptions>;
 
 const handlerOptions = {
@@ -245,12 +243,6 @@ const methods = {
   listBlockedJobs: true,
   countJobs: true,
   explainJob: true,
-  setFlow: true,
-  pause: true,
-  resume: true,
-  getFlow: true,
-  listGroups: true,
-  enableFlow: true,
   createWorker: true,
   getTime: true,
   close: true,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BaseStateAdapterContext, StateAdapter, StateCall, Statistics } from "leasehold/adapter";
+import type { BaseStateAdapterContext, Flow, StateAdapter, StateCall, Statistics } from "leasehold/adapter";
 import {
   InvalidOptionError,
   isolationLevels,
@@ -22,6 +22,13 @@ import { countAhead } from "./operations/count-ahead.ts";
 import { countJobs } from "./operations/count-jobs.ts";
 import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
+import { checkFlow } from "./operations/flow/check-flow.ts";
+import { enableFlow } from "./operations/flow/enable-flow.ts";
+import { explainHold } from "./operations/flow/explain-hold.ts";
+import { listFlow } from "./operations/flow/list-flow.ts";
+import { listGroups } from "./operations/flow/list-groups.ts";
+import { resumeGroup } from "./operations/flow/resume-group.ts";
+import { setFlowRule } from "./operations/flow/set-flow-rule.ts";
 import { getBlockers } from "./operations/get-blockers.ts";
 import { getJobs } from "./operations/get-jobs.ts";
 import { getSequences } from "./operations/get-sequences.ts";
@@ -76,6 +83,7 @@ export interface PgStateAdapter<
   TJobId extends string = string,
 > extends StateAdapter<TTxContext, TContext, TJobId> {
   readonly statistics: Statistics<TTxContext>;
+  readonly flow: Flow<TTxContext>;
   /** Brings the schema up to date. Safe from any number of processes at once. */
   migrate(): Promise<void>;
   /** What has been applied and what `migrate` would do. */
@@ -236,6 +244,16 @@ export const createPgStateAdapter = async <
     statistics: {
       measureBacklog: checked("measureBacklog", (call) => measureBacklog(database, call)),
       listRecentlyFinished: checked("listRecentlyFinished", (call) => listRecentlyFinished(database, call)),
+    },
+
+    flow: {
+      enableFlow: checked("enableFlow", (call) => enableFlow(database, call)),
+      setFlowRule: checked("setFlowRule", (call) => setFlowRule(database, call)),
+      listFlow: checked("listFlow", (call) => listFlow(database, call)),
+      listGroups: checked("listGroups", (call) => listGroups(database, call)),
+      resumeGroup: checked("resumeGroup", (call) => resumeGroup(database, call)),
+      explainHold: checked("explainHold", (call) => explainHold(database, call)),
+      checkFlow: checked("checkFlow", (call) => checkFlow(database, call)),
     },
 
     close: async () => {

@@ -4,6 +4,11 @@ export interface Tables {
   readonly job: string;
   readonly jobBlocker: string;
   readonly migration: string;
+  readonly flow: string;
+  readonly flowRule: string;
+  readonly flowUse: string;
+  readonly line: string;
+  readonly lineNote: string;
   /** The SQL type of ids. */
   readonly idType: string;
   readonly idDefault: string;
@@ -14,6 +19,11 @@ export const nameTables = (schema: string, idType: string, idDefault: string): T
   job: `${schema}.job`,
   jobBlocker: `${schema}.job_blocker`,
   migration: `${schema}.migration`,
+  flow: `${schema}.flow`,
+  flowRule: `${schema}.flow_rule`,
+  flowUse: `${schema}.flow_use`,
+  line: `${schema}.line`,
+  lineNote: `${schema}.line_note`,
   idType,
   idDefault,
 });

@@ -12,7 +12,5 @@ export const createNoopNotifyAdapter = (): NotifyAdapter => ({
   listenJobSequenceCompleted: listen,
   notifyJobOwnershipLost: done,
   listenJobOwnershipLost: listen,
-  notifyQueueOpened: done,
-  listenQueueOpened: listen,
   close: done,
 });

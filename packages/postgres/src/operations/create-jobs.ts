@@ -10,12 +10,15 @@ import {
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Context, Database, Statement } from "../database.ts";
 import { text } from "../sql/row-values.ts";
-import { defineRows } from "../sql/rows-parameter.ts";
+import { defineRows, type RowsColumn } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
 import { insertedColumns, insertedValues } from "../job-columns.ts";
-import { queueTypeNumber } from "../queue-types.ts";
+import { agedPrioritySql } from "../flow/aged-priority.ts";
+import { noteColumns, notesOfSql } from "../flow/notes.ts";
+import { registrationFor } from "../flow/register-types.ts";
+import { groupLineNumber, queueTypeNumber } from "../queue-types.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
 
@@ -24,14 +27,19 @@ const uniqueViolation = "23505";
 interface Insertion extends NewJob {
   /** The end of its sequence changes other rows. */
   readonly endConcernsOthers?: boolean;
+  /** One step of priority, if waiting counts for jobs of its type. */
+  readonly agePriorityMs?: number | null;
 }
 
 // A long list without a transaction is stored in portions: while the server stores one, the next is written out.
 const portionSize = 1_000;
 
-const newRows = defineRows<Insertion>((idType) => [
-  ...insertedColumns(idType),
-  { name: "lane", type: "bigint", required: true, read: (job) => queueTypeNumber(job.queue, job.typeName) },
+const laneOf = ({ queue, typeName, group }: NewJob): string =>
+  group === null ? queueTypeNumber(queue, typeName) : groupLineNumber(queue, typeName, group);
+
+const columnsFor = (idType: string, flow: boolean): RowsColumn<Insertion>[] => [
+  ...insertedColumns(idType, flow),
+  { name: "lane", type: "bigint", required: true, read: laneOf },
   {
     name: "run_at",
     type: "bigint",
@@ -44,11 +52,23 @@ const newRows = defineRows<Insertion>((idType) => [
   },
   { name: "awaits_blockers", type: "boolean", read: (job) => job.awaitsBlockers || null },
   { name: "watched", type: "boolean", read: ({ endConcernsOthers }) => endConcernsOthers || null },
+];
+
+// Jobs with a group, or of types for which waiting counts, have more to store. For all others nothing is different.
+const plainRows = defineRows<Insertion>((idType) => columnsFor(idType, false));
+const flowRows = defineRows<Insertion>((idType) => [
+  ...columnsFor(idType, true),
+  {
+    name: "home",
+    type: "bigint",
+    read: (job) => (job.group === null ? null : queueTypeNumber(job.queue, job.typeName)),
+  },
+  { name: "age_priority_ms", type: "bigint", read: ({ agePriorityMs }) => agePriorityMs ?? null },
 ]);
 
 /** What each column is to hold: what the job brings along, and what follows from it and from the time. */
-const newValues = ({ schema }: Tables): Record<string, string> => ({
-  ...insertedValues,
+const newValues = ({ schema }: Tables, flow: boolean): Record<string, string> => ({
+  ...insertedValues(flow),
   lane: "lane",
   created_at: "created_at",
   scheduled_at: "moment",
@@ -57,41 +77,60 @@ const newValues = ({ schema }: Tables): Record<string, string> => ({
   status: `(CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status`,
   watched: "coalesce(watched, false)",
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
+  ...(flow && {
+    home: "home",
+    priority: agedPrioritySql("coalesce(priority, 0)", "moment", "age_priority_ms"),
+    base_priority: "CASE WHEN age_priority_ms IS NOT NULL THEN coalesce(priority, 0) END",
+  }),
 });
 
-/** A conflict would abort a transaction of the caller, so there the ids are looked up first. */
-const insertSql = (tables: Tables, single: boolean, lookFirst: boolean): string => {
-  const { job, idType } = tables;
+interface Shape {
+  readonly single: boolean;
+  /** The ids are looked up first: a conflict would abort a transaction of the caller. */
+  readonly lookFirst: boolean;
+  readonly flow: boolean;
+}
+
+const insertSql = (tables: Tables, { single, lookFirst, flow }: Shape): string => {
+  const { job, idType, lineNote } = tables;
   const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
-  const values = newValues(tables);
+  const values = newValues(tables, flow);
+  const rows = flow ? flowRows(idType) : plainRows(idType);
   return `
 WITH ${clockCte("$1")},
 taken AS MATERIALIZED (SELECT id FROM ${job} WHERE ${lookFirst ? isTaken : "false"}),
 inserted AS (
   INSERT INTO ${job} (${Object.keys(values).join(", ")})
   SELECT ${Object.values(values).join(", ")}
-  FROM clock CROSS JOIN ${newRows(idType).source("new", 2, single)}
+  FROM clock CROSS JOIN ${rows.source("new", 2, single)}
   CROSS JOIN LATERAL (
     SELECT clock.now AS created_at, greatest(
       clock.now, coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000))
     ) AS moment
   ) AS schedule
   WHERE NOT EXISTS (SELECT FROM taken)
+  ${flow ? "RETURNING queue, home, lane, group_key, ordered, slots, ready" : ""}
 )
+${flow ? `, noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("(SELECT * FROM inserted WHERE ready)")})` : ""}
 SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
 };
 
 const insertStatement = (
-  { tables: { idType } }: Database,
+  { tables: { idType }, flow: { agePriorityMs } }: Database,
   now: number | undefined,
-  insertions: readonly Insertion[],
+  jobs: readonly Insertion[],
   lookFirst: boolean,
 ): Statement => {
-  const single = insertions.length === 1;
+  const single = jobs.length === 1;
+  const isAged = ({ queue, typeName }: Insertion): boolean => agePriorityMs(queue, typeName) !== null;
+  const flow = jobs.some((job) => job.group !== null || isAged(job));
+  const insertions = flow
+    ? jobs.map((job) => ({ ...job, agePriorityMs: agePriorityMs(job.queue, job.typeName) }))
+    : jobs;
   return {
-    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}`,
-    sql: (tables) => insertSql(tables, single, lookFirst),
-    params: [now ?? null, ...newRows(idType).params(insertions)],
+    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${flow ? "_flow" : ""}`,
+    sql: (tables) => insertSql(tables, { single, lookFirst, flow }),
+    params: [now ?? null, ...(flow ? flowRows : plainRows)(idType).params(insertions)],
   };
 };
 
@@ -249,6 +288,8 @@ export const createJobs = async (
   if (jobs.length === 0) return [];
   assertStorableIds(database, jobs);
   assertDistinct(jobs);
+  const registration = registrationFor(database, call.ctx, jobs);
+  if (registration !== undefined) await registration;
   const create = (): Promise<CreatedStateJob[]> => {
     if (jobs.some(({ deduplication }) => deduplication !== null)) {
       return database.atomically(call.ctx, (ctx) => createDeduplicated(database, { ...call, ctx }, jobs));

@@ -4,7 +4,6 @@ import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../.
 import type { Schedule } from "../../model/schedule.ts";
 import { assertRejects, assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { flowQueue, groups } from "./flow-lines.ts";
 import { addBlockers, createJob, duplicatesOf, waitsFor } from "./create.ts";
 import { allJobs, sequenceIds } from "./store.ts";
 import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
@@ -34,36 +33,25 @@ export const drawSchedule = (draw: Draw, now: number): Schedule =>
     { at: now + 2_000 },
   ]);
 
-/** Groups and rules have a queue of their own. */
-const drawPlace = (
-  { about }: World,
-  draw: Draw,
-  typeName: string,
-): Pick<NewJob, "queue" | "group" | "ordered"> => {
-  if (about === "jobs") return { queue: draw.pick(queues), group: null, ordered: null };
-  const group = draw.pick([null, ...groups, ...groups]);
-  const ordered = typeName === typeNames[0] ? "continue" : "stop";
-  return { queue: flowQueue, group, ordered: group?.startsWith("ordered") === true ? ordered : null };
-};
-
-const drawSettings = (world: World, draw: Draw, typeName: string) => ({
-  ...drawPlace(world, draw, typeName),
+const drawSettings = (draw: Draw, now: number) => ({
+  queue: draw.pick(queues),
   priority: draw.pick([0, 0, 5, -1]),
-  schedule: drawSchedule(draw, world.now),
+  schedule: drawSchedule(draw, now),
   maxAttempts: draw.pick([2, 1, 4]),
   maxAttemptsGiven: draw.pick([true, false]),
   leaseMs: draw.pick([null, null, 2_000]),
   timeoutMs: draw.pick([null, 500]),
   onBlockerFailure: draw.pick(["fail", "wait"] as const),
+  group: null,
+  ordered: null,
   input: draw.pick(["null", '{"n":1}']),
 });
 
 /** A new sequence: a tree of its own, or brought about by some job and so a part of that one's. */
-const drawNewJob = (world: World, draw: Draw): NewJob => {
-  const { model, createId } = world;
+const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob => {
   const id = createId();
   const typeName = draw.pick(typeNames);
-  const settings = drawSettings(world, draw, typeName);
+  const settings = drawSettings(draw, now);
   const deduplication = draw.pick(deduplications);
   const jobs = allJobs(model);
   const origin = draw.below(4) === 3 && jobs.length > 0 ? draw.pick(jobs) : undefined;
@@ -84,14 +72,12 @@ const drawNewJob = (world: World, draw: Draw): NewJob => {
 };
 
 /** The next job of a sequence. */
-export const drawContinuation = (world: World, draw: Draw, jobId: string): NewJob => {
-  const { model, createId } = world;
-  const typeName = draw.pick(typeNames);
+export const drawContinuation = ({ model, now, createId }: World, draw: Draw, jobId: string): NewJob => {
   const { sequenceId, sequenceTypeName, sequenceIndex, sequenceCreatedAt, rootSequenceId } =
     model.jobs.get(jobId)!;
   return {
     id: createId(),
-    typeName,
+    typeName: draw.pick(typeNames),
     sequenceId,
     sequenceTypeName,
     sequenceIndex: sequenceIndex + 1,
@@ -99,7 +85,7 @@ export const drawContinuation = (world: World, draw: Draw, jobId: string): NewJo
     rootSequenceId,
     originId: jobId,
     traceContext: `trace of ${jobId}`,
-    ...drawSettings(world, draw, typeName),
+    ...drawSettings(draw, now),
     awaitsBlockers: false,
     deduplication: null,
   };

@@ -1,8 +1,7 @@
-import type { FlowRule } from "../../model/flow-rule.ts";
 import type { JobReference, StateJob } from "../../model/job.ts";
 
 /**
- * What a store must look like from outside, kept the naive way: a few maps, every question answered by going through all
+ * What a store must look like from outside, kept the naive way: two maps, every question answered by going through all
  * of it, every transaction a copy of everything. It shares no code with any adapter, so that the two cannot be wrong in
  * the same way.
  */
@@ -11,17 +10,9 @@ export interface ModelStore {
   jobs: Map<string, ModelJob>;
   /** For each job the sequences it was given to wait for, in the order given. */
   blockers: Map<string, readonly string[]>;
-  /** The rules of queues and types. */
-  rules: Map<string, FlowRule>;
-  /** When the bucket of a queue, type or group is full, in microseconds. */
-  buckets: Map<string, number>;
-  /** For each stopped group the job that stopped it. */
-  stops: Map<string, string>;
 }
 
-export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId" | "limited">> {
-  /** Null where the contract leaves it open. */
-  limited: boolean | null;
+export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId">> {
   /** The contract does not say which of several failed blockers is named; any of these will do. */
   failedBlockerIds: readonly string[];
   /** Then `lastError` is that of such a blocker. */
@@ -30,19 +21,14 @@ export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId" | "li
 
 type Mutable<T> = { -readonly [TKey in keyof T]: T[TKey] };
 
-export const createModelStore = (): ModelStore => ({
-  jobs: new Map(),
-  blockers: new Map(),
-  rules: new Map(),
-  buckets: new Map(),
-  stops: new Map(),
-});
+export const createModelStore = (): ModelStore => ({ jobs: new Map(), blockers: new Map() });
 
 export const copyStore = (store: ModelStore): ModelStore => structuredClone(store);
 
 /** Rolls back to a copy made earlier. */
 export const restoreStore = (store: ModelStore, copy: ModelStore): void => {
-  Object.assign(store, copy);
+  store.jobs = copy.jobs;
+  store.blockers = copy.blockers;
 };
 
 export const allJobs = (store: ModelStore): ModelJob[] => [...store.jobs.values()];
