@@ -204,6 +204,8 @@ const jobTypeOptions = {
   leaseMs: true,
   retention: true,
   workerless: true,
+  group: true,
+  ordered: true,
 } satisfies Names<JobTypeOptions>;
 
 const handlerOptions = {
@@ -243,6 +245,12 @@ const methods = {
   listBlockedJobs: true,
   countJobs: true,
   explainJob: true,
+  setFlow: true,
+  pause: true,
+  resume: true,
+  getFlow: true,
+  listGroups: true,
+  enableFlow: true,
   createWorker: true,
   getTime: true,
   close: true,

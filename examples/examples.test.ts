@@ -26,7 +26,7 @@ import * as idempotencyKeys from "./idempotency-keys.ts";
 import * as tenants from "./tenants.ts";
 import * as recurringJob from "./recurring-job.ts";
 import * as pollAnApi from "./poll-an-api.ts";
-import * as oneAtATime from "./one-at-a-time.ts";
+import * as limits from "./limits.ts";
 import * as migrating from "./migrating.ts";
 import * as workerlessApproval from "./workerless-approval.ts";
 
@@ -91,12 +91,13 @@ const examples: Record<string, Expectation> = {
     main: pollAnApi.main,
     lines: ["e-1: completed, attempts used: 1", "e-2: unrecoverable"],
   },
-  "one-at-a-time": {
-    main: oneAtATime.main,
+  limits: {
+    main: limits.main,
     lines: [
-      "In order: ada 1, ada 2, ada 3, ada 4, ada 5",
-      "In order: grace 1, grace 2, grace 3, grace 4, grace 5",
-      "Two at once for one account: 0",
+      "Calls at once: 4",
+      "Changes in order: 1, 2, 3",
+      'held: It is held back. Type "call-api" in queue "default" is paused; resume it to go on.',
+      "It has run.",
     ],
   },
   "first-program": {

@@ -130,7 +130,17 @@ const filters = [
   "finishedFrom",
   "finishedBefore",
 ];
-const jobOptions = ["typeName", "input", "id", "queue", "priority", "maxAttempts", "timeoutMs", "schedule"];
+const jobOptions = [
+  "typeName",
+  "input",
+  "id",
+  "queue",
+  "priority",
+  "maxAttempts",
+  "timeoutMs",
+  "group",
+  "schedule",
+];
 const settings = [
   "onBlockerFailure",
   "queue",
@@ -141,6 +151,8 @@ const settings = [
   "leaseMs",
   "retention",
   "workerless",
+  "group",
+  "ordered",
 ];
 const page = ["limit", "cursor"];
 const pool = {
@@ -348,6 +360,39 @@ const objects: Record<string, OptionsObject> = {
   pruneJobSequences: {
     names: ["olderThanMs", "statuses", "batchSize"],
     pass: (options) => api["pruneJobSequences"]!({ olderThanMs: 1, ...options }),
+  },
+
+  setFlow: {
+    names: [
+      "queue",
+      "typeName",
+      "paused",
+      "concurrency",
+      "rate",
+      "perGroup",
+      "weights",
+      "agePriorityMs",
+      "expectedVersion",
+    ],
+    pass: (options) => api["setFlow"]!({ queue: "q", ...options }),
+  },
+  "rate of setFlow": {
+    names: ["limit", "perMs", "burst"],
+    pass: (rate) => api["setFlow"]!({ queue: "q", rate: { limit: 1, perMs: 1, ...rate } }),
+  },
+  "perGroup of setFlow": {
+    names: ["concurrency", "rate"],
+    pass: (perGroup) => api["setFlow"]!({ queue: "q", perGroup }),
+  },
+  pause: { names: ["queue", "typeName"], pass: (options) => api["pause"]!({ queue: "q", ...options }) },
+  resume: {
+    names: ["queue", "typeName", "group"],
+    pass: (options) => api["resume"]!({ queue: "q", ...options }),
+  },
+  getFlow: { names: ["queue"], pass: (options) => api["getFlow"]!(options) },
+  listGroups: {
+    names: ["queue", "typeName", "held", "order", "limit"],
+    pass: (options) => api["listGroups"]!({ typeName: "task", ...options }),
   },
 
   createPgStateAdapter: {

@@ -1,44 +1,40 @@
-// Many customers, one worker: a queue for each tenant, so that a busy one does not hold up the others.
+// Many customers, one queue: each tenant is a group, so that a busy one does not hold up the others.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { pathToFileURL } from "node:url";
 import {
-  createInProcessNotifyAdapter,
   createInProcessStateAdapter,
   createLeasehold,
-  defineUnionJobTypes,
+  defineJobTypes,
   type Middleware,
+  typeOnly,
 } from "leasehold";
 
-const jobTypes = defineUnionJobTypes<{
-  "send-report": { input: { tenant: string; report: string }; output: null };
-}>();
+// #region start
+const jobTypes = defineJobTypes({
+  "send-report": {
+    input: typeOnly<{ tenant: string; report: string }>(),
+    group: ({ tenant }) => tenant,
+  },
+});
+// #endregion
 
 export const main = async (print: (line: string) => void): Promise<void> => {
   const stateAdapter = createInProcessStateAdapter();
-  const notifyAdapter = createInProcessNotifyAdapter();
-  const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
-
-  // #region start
-  const queueOf = (tenant: string): string => `tenant-${tenant}`;
+  const leasehold = await createLeasehold({ stateAdapter, jobTypes });
 
   const sendReport = (tenant: string, report: string) =>
-    leasehold.startJobSequence({
-      typeName: "send-report",
-      input: { tenant, report },
-      queue: queueOf(tenant),
-    });
-  // #endregion
+    leasehold.start({ typeName: "send-report", input: { tenant, report } });
 
   for (const report of ["1", "2", "3", "4"]) await sendReport("acme", report);
   const last = await sendReport("acme", "5");
   const only = await sendReport("globex", "1");
 
   // #region worker
-  const currentTenant = new AsyncLocalStorage<string>();
-  const withTenant: Middleware = async ({ job }, next) =>
-    currentTenant.run(job.queue.slice("tenant-".length), next);
+  await leasehold.setFlow({ typeName: "send-report", perGroup: { concurrency: 1 } }); // one at once for each tenant
 
-  const tenants = ["acme", "globex"];
+  const currentTenant = new AsyncLocalStorage<string | null>();
+  const withTenant: Middleware = async ({ job }, next) => currentTenant.run(job.group, next);
+
   const order: string[] = [];
   const worker = await leasehold
     .createWorker()
@@ -50,19 +46,15 @@ export const main = async (print: (line: string) => void): Promise<void> => {
         return null;
       },
     })
-    .start({
-      concurrency: 1,
-      queues: Object.fromEntries(tenants.map((tenant) => [queueOf(tenant), 1])), // at most one each, per worker
-    });
+    .start({ concurrency: 1 });
   // #endregion
 
-  await leasehold.waitForJobSequenceCompletion(last);
-  await leasehold.waitForJobSequenceCompletion(only);
+  await leasehold.waitFor(last);
+  await leasehold.waitFor(only);
   print(`All ${order.length} reports were sent.`);
   print(`Globex waited for all of Acme's: ${order.indexOf("globex 1") === order.length - 1}`);
 
   await worker.stop();
-  await notifyAdapter.close();
   await stateAdapter.close();
 };
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { addCompletionCommands } from "./program/completion-commands.ts";
 import { addFailedCommands } from "./program/failed-commands.ts";
+import { addFlowCommands } from "./program/flow-commands.ts";
 import { addJobCommands } from "./program/job-commands.ts";
 import { addOperatorCommands } from "./program/operator-commands.ts";
 import type { GlobalOptions } from "./global-options.ts";
@@ -48,6 +49,7 @@ export const createProgram = (runWith: (options: GlobalOptions) => Run): Command
   addJobCommands(program, run);
   addFailedCommands(program, run);
   addWorkerCommands(program, run);
+  addFlowCommands(program, run);
   addOperatorCommands(program, run);
   addCompletionCommands(program, run);
   return program;

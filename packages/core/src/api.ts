@@ -1,6 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
 import type {
+  FlowScopeOptions,
+  FlowState,
+  GroupState,
+  ListGroupsOptions,
+  ResumeOptions,
+  SetFlowOptions,
+} from "./api/flow.ts";
+import type {
   CancelledJobSequence,
   PruneOptions,
   RedriveOptions,
@@ -184,6 +192,35 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   explainJob(
     options: { readonly id: TJobId } & TransactionOption<TTxContext>,
   ): Promise<JobExplanation<TJobId>>;
+
+  /**
+   * Sets limits for a queue or a job type, over all workers: how many jobs run at once, how many start in a time, the same
+   * for each group, turns, pauses. Changes what is named and leaves the rest; null removes. Takes effect at once and
+   * interrupts nothing.
+   */
+  setFlow(options: SetFlowOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<FlowState>;
+
+  /** Starts no more jobs of a queue or type, in any process. What runs goes on, and jobs can still be added. */
+  pause(options: FlowScopeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<FlowState>;
+
+  /** Ends a pause; with `group`, lets an ordered group go on that stopped at a failed job. */
+  resume(options: ResumeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<FlowState>;
+
+  /** Reads the rules, of all queues or of one, and how much of them is in use. */
+  getFlow(
+    options?: { readonly queue?: string | undefined } & TransactionOption<TTxContext>,
+  ): Promise<readonly FlowState[]>;
+
+  /** Reads the groups of a type that have waiting or running jobs. */
+  listGroups(
+    options: ListGroupsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>,
+  ): Promise<readonly GroupState[]>;
+
+  /**
+   * Allows groups and rules in a store that was made by an older version. Call it once, when no worker of a version without
+   * them is left: such a worker would ignore every limit. A new store needs no call.
+   */
+  enableFlow(): Promise<void>;
 
   /** Defines a worker: add handlers with `implementJobType`, then call `start`. */
   createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;

@@ -105,6 +105,7 @@ const startCases: readonly Case[] = [
   ["priority", integers(-largestInt, largestInt), (priority) => [start({ priority })]],
   ["maxAttempts", integers(1, largestInt), (maxAttempts) => [start({ maxAttempts })]],
   ["timeoutMs", integers(1, year), (timeoutMs) => [start({ timeoutMs })]],
+  ["group", [...names, "x".repeat(10_000)], (group) => [start({ group })]],
   ["schedule", [...notObjects, {}, { at: new Date(), afterMs: 1 }], (schedule) => [start({ schedule })]],
   ["schedule.at", notDates, (at) => [start({ schedule: { at } })]],
   ["schedule.afterMs", [-1, Number.NaN, Infinity, "1", {}], (afterMs) => [start({ schedule: { afterMs } })]],
@@ -134,6 +135,13 @@ const startCases: readonly Case[] = [
   ["startBlockers", [() => []], (startBlockers) => [start({ startBlockers })]],
   ["startBlockers", [undefined, {}, "text", []], (returned) => [wait({ startBlockers: () => returned })]],
   ["startBlockers[0].id", [undefined, 7, ""], (value) => [wait({ startBlockers: () => [{ id: value }] })]],
+];
+
+const manyWeights = Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`group-${n}`, 1]));
+const flowScope = (rule: object = {}): readonly Case[] => [
+  ["options", [undefined, ...notObjects], (options) => [options]],
+  ["queue", [undefined, ...names], (queue) => [{ queue, ...rule }]],
+  ["typeName", names, (typeName) => [{ typeName, ...rule }]],
 ];
 
 const waitCases: readonly Case[] = [
@@ -198,6 +206,45 @@ const cases: Record<string, readonly Case[]> = {
     ["batchSize", integers(1, 100_000), (batchSize) => [{ olderThanMs: 0, batchSize }]],
     ["statuses[0]", ["pending", 7], (status) => [{ olderThanMs: 0, statuses: [status] }]],
   ],
+  setFlow: [
+    ...flowScope({ paused: true }),
+    ["options", [{}], () => [{ queue: "q" }]],
+    ["paused", [null, 1, "yes"], (paused) => [{ queue: "q", paused }]],
+    ["concurrency", [0, -1, 1.5, Number.NaN, "1", 1e18], (concurrency) => [{ queue: "q", concurrency }]],
+    ["rate", notObjects.slice(1), (rate) => [{ queue: "q", rate }]],
+    [
+      "rate.limit",
+      [undefined, 0, -1, 1e18, 1_000_001],
+      (limit) => [{ queue: "q", rate: { limit, perMs: 1_000 } }],
+    ],
+    ["rate.perMs", [undefined, ...integers(1, year)], (perMs) => [{ queue: "q", rate: { limit: 1, perMs } }]],
+    ["rate.burst", [0, 6, null], (burst) => [{ queue: "q", rate: { limit: 5, perMs: 1_000, burst } }]],
+    ["perGroup", notObjects.slice(1), (perGroup) => [{ queue: "q", perGroup }]],
+    ["perGroup.concurrency", [0, -1, "1"], (concurrency) => [{ queue: "q", perGroup: { concurrency } }]],
+    ["weights", [...notObjects.slice(1), manyWeights], (weights) => [{ queue: "q", weights }]],
+    ['weights["a"]', [0, 0.0009, 1_001, Number.NaN, "1"], (a) => [{ queue: "q", weights: { a } }]],
+    ["agePriorityMs", [999, 1_000.5, "1000"], (agePriorityMs) => [{ queue: "q", agePriorityMs }]],
+    [
+      "expectedVersion",
+      [null, -1, 0.5],
+      (expectedVersion) => [{ queue: "q", paused: true, expectedVersion }],
+    ],
+  ],
+  pause: flowScope(),
+  resume: [...flowScope(), ["group", names, (group) => [{ typeName: "work", group }]]],
+  getFlow: [
+    ["options", notObjects, (options) => [options]],
+    ["queue", names, (queue) => [{ queue }]],
+  ],
+  listGroups: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["typeName", [undefined, ...names], (typeName) => [{ typeName }]],
+    ["queue", names, (queue) => [{ typeName: "work", queue }]],
+    ["held", [null, 1, "yes"], (held) => [{ typeName: "work", held }]],
+    ["order", ["sideways", 7], (order) => [{ typeName: "work", order }]],
+    ["limit", integers(1, 1_000), (limit) => [{ typeName: "work", limit }]],
+  ],
+  enableFlow: [["options", notObjects, (options) => [options]]],
   runInTransaction: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
   withNotify: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
   getJob: [

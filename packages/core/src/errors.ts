@@ -251,6 +251,25 @@ export class FlowNotEnabledError extends LeaseholdError {
   }
 }
 
+/** A rule was to be changed only if nobody else had changed it, and somebody has. Nothing was written. */
+export class FlowRuleChangedError extends LeaseholdError {
+  readonly expectedVersion: number;
+  readonly version: number;
+  constructor(
+    { queue, typeName }: { readonly queue: string; readonly typeName: string | null },
+    expectedVersion: number,
+    version: number,
+  ) {
+    const rule = typeName === null ? `queue "${queue}"` : `job type "${typeName}" in queue "${queue}"`;
+    super(
+      "FlowRuleChanged",
+      `The rule of ${rule} has version ${version}, not ${expectedVersion}: somebody has changed it. Read it again with \`getFlow\` and decide anew.`,
+    );
+    this.expectedVersion = expectedVersion;
+    this.version = version;
+  }
+}
+
 /** A store call did not answer in time. Whether it took effect is unknown. */
 export class StoreCallTimeoutError extends LeaseholdError {
   readonly operation: string;

@@ -246,6 +246,30 @@ const functions: Record<string, () => Call[]> = {
   listBlockedJobs: () => withOptions(method("listBlockedJobs"), { id }, page),
   countJobs: () => withOptions(method("countJobs"), {}, filterOptions),
   explainJob: () => withOptions(method("explainJob"), { id }, ["id"]),
+  setFlow: () => [
+    ...withOptions(method("setFlow"), { queue: "q", concurrency: 5 }, [
+      "queue",
+      "typeName",
+      "paused",
+      "concurrency",
+      "rate",
+      "perGroup",
+      "weights",
+      "agePriorityMs",
+      "expectedVersion",
+    ]),
+    ...withOptions((rate) => facade["setFlow"]!({ queue: "q", rate }), { limit: 1, perMs: 1 }, [
+      "limit",
+      "perMs",
+      "burst",
+    ]),
+  ],
+  pause: () => withOptions(method("pause"), { queue: "q" }, ["queue", "typeName"]),
+  resume: () => withOptions(method("resume"), { typeName: "work" }, ["queue", "typeName", "group"]),
+  getFlow: () => withOptions(method("getFlow"), {}, ["queue"]),
+  listGroups: () =>
+    withOptions(method("listGroups"), { typeName: "work" }, ["queue", "held", "order", "limit"]),
+  enableFlow: () => [method("enableFlow")],
   createWorker: () => withOptions(method("createWorker"), {}, ["retry"]),
 };
 

@@ -3,6 +3,15 @@ export { createLeasehold } from "./leasehold.ts";
 export type { Leasehold, LeaseholdApi } from "./api.ts";
 export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
 export type {
+  FlowScopeOptions,
+  FlowState,
+  GroupState,
+  JobHold,
+  ListGroupsOptions,
+  ResumeOptions,
+  SetFlowOptions,
+} from "./api/flow.ts";
+export type {
   CancelledJobSequence,
   PruneOptions,
   RedriveOptions,
@@ -109,6 +118,9 @@ export type {
   RunningJob,
   TypedAbortSignal,
 } from "./model/entities.ts";
+export type { FlowLimits, FlowRate, FlowRule, OrderedGroup } from "./model/flow-rule.ts";
+export type { FlowRateOptions, FlowRuleOptions, GroupLimitOptions } from "./model/parse-flow-rule.ts";
+export { type HoldReason, holdReasons } from "./contracts/flow/rules.ts";
 export type { IsolationLevel } from "./model/isolation-levels.ts";
 export { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "./model/job.ts";
 export type { JobSettings, OnBlockerFailure } from "./model/job-settings.ts";
@@ -130,7 +142,7 @@ export type {
   SequenceTypesReaching,
 } from "./model/job-type-navigation.ts";
 export { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./model/job-types.ts";
-export type { JobTypeOptions, JobTypeSettings, TypeOnly } from "./model/job-type-options.ts";
+export type { GroupOf, JobTypeOptions, JobTypeSettings, TypeOnly } from "./model/job-type-options.ts";
 export { type LeaseholdDefaults, patientRetries } from "./model/defaults.ts";
 export type { RetentionOptions } from "./model/retention.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";

@@ -6,6 +6,7 @@ import { cancelJobSequences } from "./engine/cancel.ts";
 import { completeJobSequence } from "./engine/complete-workerless.ts";
 import { deleteJobSequences, pruneJobSequences } from "./engine/delete.ts";
 import { explainJob } from "./engine/explain.ts";
+import * as flow from "./engine/flow.ts";
 import { listJobSequences } from "./engine/list-sequences.ts";
 import * as queries from "./engine/queries.ts";
 import { redriveJobs } from "./engine/redrive.ts";
@@ -75,6 +76,12 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     listBlockedJobs: (passed: unknown) => queries.listBlockedJobs(engine, passed),
     countJobs: (passed?: unknown) => queries.countJobs(engine, passed),
     explainJob: (passed: unknown) => explainJob(engine, passed),
+    setFlow: (passed: unknown) => flow.setFlow(engine, passed),
+    pause: (passed: unknown) => flow.pause(engine, passed),
+    resume: (passed: unknown) => flow.resume(engine, passed),
+    getFlow: (passed?: unknown) => flow.getFlow(engine, passed),
+    listGroups: (passed: unknown) => flow.listGroups(engine, passed),
+    enableFlow: (passed?: unknown) => flow.enableFlow(engine, passed),
     getTime: (passed?: unknown) => queries.getTime(engine, passed),
     close: (passed?: unknown) => engine.lifecycle.close(passed),
     [Symbol.asyncDispose]: () => engine.lifecycle.close(),

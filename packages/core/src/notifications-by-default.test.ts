@@ -52,6 +52,8 @@ const hanging: NotifyAdapter = {
   listenJobSequenceCompleted: hang,
   notifyJobOwnershipLost: hang,
   listenJobOwnershipLost: hang,
+  notifyQueueOpened: hang,
+  listenQueueOpened: hang,
   close: async () => {},
 };
 
@@ -63,6 +65,23 @@ describe("without a notify adapter", () => {
     expect(await msUntilBegun(() => leasehold.runInTransaction(start))).toBeLessThan(atOnceMs);
     const other = await open();
     expect(await msUntilBegun(() => other.startJobSequence({ typeName: "work" }))).toBeLessThan(atOnceMs);
+  });
+
+  it("a worker hears at once that a queue was resumed, or a limit raised", async () => {
+    const { leasehold, clock, msUntilBegun } = await createBench();
+    const queue = "default";
+    await leasehold.pause({ queue });
+    await leasehold.startJobSequence({ typeName: "work" });
+    await clock.advanceBy(100);
+    expect(await msUntilBegun(() => leasehold.resume({ queue }))).toBeLessThan(atOnceMs);
+    await clock.advanceBy(100);
+    await leasehold.setFlow({ queue, rate: { limit: 1, perMs: 3_600_000 } });
+    await clock.runUntil(
+      leasehold.waitFor({ ...(await leasehold.startJobSequence({ typeName: "work" })), timeoutMs: 60_000 }),
+    );
+    await leasehold.startJobSequence({ typeName: "work" });
+    await clock.advanceBy(100);
+    expect(await msUntilBegun(() => leasehold.setFlow({ queue, rate: null }))).toBeLessThan(atOnceMs);
   });
 
   it("whoever waits for the end of a sequence hears of it at once", async () => {
@@ -147,6 +166,7 @@ describe("a subscription that fails when the worker starts", () => {
         return async () => void (listeners -= 1);
       },
       listenJobOwnershipLost: async () => async () => {},
+      listenQueueOpened: async () => async () => {},
     };
     const { clock, worker, log, stateAdapter, leasehold, msUntilBegun } = await createBench(flaky);
     await clock.advanceBy(60_000);

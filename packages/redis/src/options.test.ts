@@ -67,7 +67,7 @@ describe("options of the Redis notify adapter", () => {
       provider.onError.mockReturnValue(() => undefined);
       provider.openSubscription.mockImplementation(({ channels, onActive }) => {
         expect(channels.slice(0, 3)).toEqual(
-          ["sched", "seqc", "owls"].map((name) => `${channelPrefix}:${name}`),
+          ["sched", "seqc", "owls", "qopn"].map((name) => `${channelPrefix}:${name}`),
         );
         queueMicrotask(onActive);
         return { close: async () => undefined };

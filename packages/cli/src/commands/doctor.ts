@@ -3,6 +3,7 @@ import type { FoundConfig } from "../config/find-config.ts";
 import { checkClock } from "../doctor/clock.ts";
 import { attempt, type Finding, type FindingStatus } from "../doctor/finding.ts";
 import { checkFailures, checkLeases, checkQueues, checkRetention } from "../doctor/jobs.ts";
+import { checkFlow } from "../doctor/flow.ts";
 import { checkMigrations } from "../doctor/migrations.ts";
 import { checkPostgres } from "../doctor/postgres.ts";
 import { checkSqlite } from "../doctor/sqlite.ts";
@@ -16,6 +17,7 @@ export interface DoctorOptions {
   readonly stalledAfter: number;
   readonly transactionAge: number;
   readonly full: boolean;
+  readonly repair: boolean;
   readonly strict: boolean;
 }
 
@@ -37,6 +39,7 @@ const examine = async (
     ...(await attempt("leases", () => checkLeases(store))),
     ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter, workerless }))),
     ...(await attempt("failures", () => checkFailures(store))),
+    ...(await attempt("limits", () => checkFlow(store, { repair: options.repair }))),
     ...(await attempt("retention", () => checkRetention(store))),
   );
   return findings;

@@ -42,6 +42,7 @@ const wantedByOption: Readonly<Record<string, Wanted>> = {
 /** By the path of the command, for its arguments. */
 const wantedByCommand: Readonly<Record<string, Wanted>> = {
   start: { kind: "type" },
+  groups: { kind: "type" },
   inspect: { kind: "id" },
   cancel: { kind: "id", status: ["blocked", "pending", "running"] },
   complete: { kind: "id", status: ["blocked", "pending", "running"] },

@@ -69,6 +69,7 @@ export const addOperatorCommands = (program: Command, run: Run): void => {
         .argParser(parseDuration)
         .default(60_000, "1m"),
     )
+    .option("--repair", "set counters of limits right that do not match the running jobs", false)
     .option("--full", "also read every page of an SQLite file", false)
     .option("--strict", "let warnings count as problems", false)
     .action((options) =>

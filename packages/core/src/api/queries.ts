@@ -1,3 +1,4 @@
+import type { JobHold } from "./flow.ts";
 import type { AnyJobSequence, JobFailure, JobSequenceStatus } from "../model/entities.ts";
 import type { FailureReason, JobStatus } from "../model/job.ts";
 import type { JobTypeName } from "../model/job-type-markers.ts";
@@ -158,6 +159,10 @@ export type JobExplanation<TJobId extends string = string> = {
       /** How many jobs of its queue come before it. */
       readonly aheadInQueue: number;
     }
+  | ({
+      /** Its time has come, but a limit, a pause, or the order of its group holds it back. */
+      readonly state: "held";
+    } & JobHold<TJobId>)
   | { readonly state: "scheduled"; readonly until: Date }
   | {
       readonly state: "retrying";

@@ -58,24 +58,23 @@ export const modelConformance = (
     };
     runner.afterAll(discard);
 
-    const check = async (drawn: readonly (readonly number[])[]): Promise<void> => {
+    const checkAbout = (about: "jobs" | "flow") => async (drawn: readonly (readonly number[])[]) => {
       store ??= fixture.create();
       const { adapter } = await store;
       try {
-        await runAgainstModel(adapter, drawn);
+        await runAgainstModel(adapter, about, drawn);
       } catch (error) {
         await discard();
         throw error;
       }
     };
 
-    runner.it(
-      "adapter and model agree on whatever happens",
-      async () => {
-        const replay = { ...(seed === undefined ? {} : { seed }), ...(path === undefined ? {} : { path }) };
-        await fc.assert(fc.asyncProperty(steps, check) as never, { numRuns: runs, ...replay });
-      },
-      timeoutMs,
-    );
+    const replay = { ...(seed === undefined ? {} : { seed }), ...(path === undefined ? {} : { path }) };
+    const agree = async (about: "jobs" | "flow"): Promise<void> => {
+      await fc.assert(fc.asyncProperty(steps, checkAbout(about)) as never, { numRuns: runs, ...replay });
+    };
+    runner.it("adapter and model agree on whatever happens", () => agree("jobs"), timeoutMs);
+    if (fixture.without?.flow === undefined)
+      runner.it("and on groups and rules", () => agree("flow"), timeoutMs);
   });
 };

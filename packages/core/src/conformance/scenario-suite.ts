@@ -12,6 +12,7 @@ import { describeDeduplication } from "./scenarios/deduplication.ts";
 import { describeDeletion } from "./scenarios/deletion.ts";
 import { describeExplanations } from "./scenarios/explanations.ts";
 import { describeFamilyTrees } from "./scenarios/family-tree.ts";
+import { describeFlow } from "./scenarios/flow.ts";
 import { describeForgottenAwaits } from "./scenarios/forgotten-awaits.ts";
 import { describeHealth } from "./scenarios/health.ts";
 import { describeIds } from "./scenarios/ids.ts";
@@ -64,6 +65,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   transactions: describeTransactions,
   notifications: describeNotifications,
   queues: describeQueues,
+  "groups and limits": describeFlow,
   "types without a handler": describeUnknownTypes,
   middleware: describeMiddleware,
   progress: describeProgress,

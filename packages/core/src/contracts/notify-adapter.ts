@@ -46,6 +46,12 @@ export interface NotifyAdapter {
   /** Called for every job; a worker knows which ones it holds. */
   listenJobOwnershipLost(onLost: (jobId: string) => void): Promise<Dispose>;
 
+  /** Jobs of these queues that were held back may run now: a pause has ended, or a limit was raised. */
+  notifyQueueOpened(queues: readonly string[]): Promise<void>;
+
+  /** Every listener of the queue is called. */
+  listenQueueOpened(queues: readonly string[], onOpened: (queue: string) => void): Promise<Dispose>;
+
   /** Ends every subscription. Idempotent. */
   close(): Promise<void>;
 }

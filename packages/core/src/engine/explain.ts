@@ -1,4 +1,5 @@
 import type { JobExplanation } from "../api/queries.ts";
+import type { Hold, HoldReason } from "../contracts/state-adapter.ts";
 import { JobNotFoundError } from "../errors.ts";
 import type { StateJob } from "../model/job.ts";
 import { requireId, requirePlainObject } from "../model/option-checks.ts";
@@ -84,6 +85,8 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
       const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless.`;
       return { state: "runnable", aheadInQueue: 0, summary };
     }
+    const hold = await engine.store.flow?.explainHold({ ctx, jobId: job.id });
+    if (hold) return explainHold(hold);
     const aheadInQueue = (await engine.store.countAhead({ ctx, jobId: job.id })) ?? 0;
     return {
       state: "runnable",
@@ -105,6 +108,32 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
     maxAttempts: job.maxAttempts,
     lastError: parseStoredError(job.lastError),
     summary: `Attempt ${job.attempt} of ${job.maxAttempts} failed; it is tried again at ${when(job.scheduledAt)}.`,
+  };
+};
+
+const explainHold = ({ by, queue, typeName, group, limit, inUse, opensAt, jobIds }: Hold): Answer => {
+  const scope =
+    group !== null
+      ? `Group "${group}" of type "${typeName}"`
+      : typeName === null
+        ? `Queue "${queue}"`
+        : `Type "${typeName}" in queue "${queue}"`;
+  const summaries: Record<HoldReason, string> = {
+    paused: `${scope} is paused; resume it to go on.`,
+    concurrency: `${scope} may have ${limit} running at once, and ${inUse} are running.`,
+    rate: `${scope} has had all the starts that its rate of ${limit} allows; the next is possible at ${when(opensAt)}.`,
+    stopped: `${scope} stopped when job ${jobIds[0]} failed. Redrive, cancel or delete that job, or resume the group.`,
+    order: `${scope} runs one job at a time, in order, and job ${jobIds[0]} comes first.`,
+  };
+  return {
+    state: "held",
+    by,
+    scope: { queue, typeName, group },
+    limit,
+    inUse,
+    opensAt: opensAt === null ? null : new Date(opensAt),
+    jobIds,
+    summary: `It is held back. ${summaries[by]}`,
   };
 };
 

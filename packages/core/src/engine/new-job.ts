@@ -1,3 +1,4 @@
+import { requirePart } from "../contracts/optional-parts.ts";
 import type { NewJob } from "../contracts/state-adapter.ts";
 import { InvalidOptionError, UnknownJobTypeError } from "../errors.ts";
 import { encodePayload } from "../model/codec.ts";
@@ -59,6 +60,20 @@ const checkStartBlockers = (
   }
 };
 
+/** Refuses a group where the store knows none. */
+const groupOf = (engine: Engine, group: string | null): string | null => {
+  if (group !== null) requirePart(engine.store, "flow", "A job with a group");
+  return group;
+};
+
+/** The group of a job that none was given for; null where its type has none. */
+const findGroup = (type: RuntimeJobType, typeName: string, input: unknown): string | null => {
+  if (type.group !== undefined)
+    return requireName(type.group(input), `jobTypes[${JSON.stringify(typeName)}].group()`);
+  if (type.ordered === undefined || type.ordered === false) return null;
+  throw new InvalidOptionError("group", `is required: job type "${typeName}" is ordered`);
+};
+
 /**
  * Checks a request to the end, before anything is written, and turns it into the row to be stored: in a new sequence,
  * or as the continuation of `predecessor`. At once, unless a schema has to be waited for.
@@ -86,6 +101,8 @@ export const buildNewJob = (
   // A continuation stays in the tree of its sequence, a detached start in none but its own.
   const rootSequenceId = predecessor?.rootSequenceId ?? (isDetached ? id : (origin?.rootSequenceId ?? id));
   const build = (input: unknown): NewJob => ({
+    ...settings,
+    group: groupOf(engine, settings.group ?? findGroup(type, typeName, input)),
     id,
     typeName,
     sequenceId: predecessor?.sequenceId ?? id,
@@ -104,7 +121,6 @@ export const buildNewJob = (
     schedule,
     awaitsBlockers: request.startBlockers !== undefined,
     deduplication,
-    ...settings,
   });
   if (!type.input) return build(request.input);
   return validateAgainstSchema(type, typeName, "input", request.input).then(({ value }) => build(value));

@@ -12,5 +12,7 @@ export const createNoopNotifyAdapter = (): NotifyAdapter => ({
   listenJobSequenceCompleted: listen,
   notifyJobOwnershipLost: done,
   listenJobOwnershipLost: listen,
+  notifyQueueOpened: done,
+  listenQueueOpened: listen,
   close: done,
 });

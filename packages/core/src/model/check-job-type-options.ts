@@ -1,11 +1,12 @@
 import { InvalidOptionError } from "../errors.ts";
 import { readTypeJobSettings, typeJobSettingNames } from "./parse-job-settings.ts";
-import type { JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-type-options.ts";
+import type { GroupOf, JobTypeOptions, JobTypeSettings, RuntimeJobType } from "./job-type-options.ts";
 import {
   type OptionNames,
   readProperty,
   requireArray,
   requireBoolean,
+  requireFunction,
   requireName,
   requireNestedOptions,
   requirePlainObject,
@@ -20,6 +21,7 @@ const knownSettings: OptionNames<keyof JobTypeSettings> = {
   retry: true,
   retention: true,
   workerless: true,
+  group: true,
 };
 
 const knownOptions: OptionNames<keyof JobTypeOptions> = {
@@ -73,6 +75,7 @@ const readSettings = (entry: UncheckedOptions<keyof JobTypeOptions>, at: OptionP
   retry: optional(entry.retry, (retry) => parseRetryPolicy(retry, at("retry"))),
   retention: optional(entry.retention, (given) => parseRetention(given, at("retention"))),
   workerless: optional(entry.workerless, (given) => requireBoolean(given, at("workerless"))),
+  group: optional(entry.group, (given) => requireFunction<GroupOf>(given, at("group"))),
 });
 
 const readEntry = (name: string, value: unknown): RuntimeJobType => {

@@ -6,7 +6,7 @@ import type {
   DefineParsed,
   IsInternal,
 } from "./job-type-markers.ts";
-import type { JobTypeOptions, TypeOnly } from "./job-type-options.ts";
+import type { GroupOf, JobTypeOptions, TypeOnly } from "./job-type-options.ts";
 import type { JsonCompatible } from "./json-compatible.ts";
 import type { AnyStandardSchema, SchemaInput, SchemaOutput } from "./standard-schema.ts";
 
@@ -65,11 +65,11 @@ type CheckedBlocker<TDefs, TMarker> = [BlockerName<TMarker>] extends [never]
 // --- the runtime form ----------------------------------------------------------------------------------------------
 
 export type CheckedJobTypes<T> = {
-  readonly [K in keyof T]: { readonly [P in keyof T[K]]: CheckedOption<T, T[K][P], P> };
+  readonly [K in keyof T]: { readonly [P in keyof T[K]]: CheckedOption<T, T[K], T[K][P], P> };
 };
 
 // Inference of the options alone would let a misspelt one pass, so unknown names are refused here.
-type CheckedOption<T, TValue, TName> = TName extends "input"
+type CheckedOption<T, TEntry, TValue, TName> = TName extends "input"
   ? CheckedInputSchema<TValue>
   : TName extends "output"
     ? CheckedSchema<TValue>
@@ -77,9 +77,19 @@ type CheckedOption<T, TValue, TName> = TName extends "input"
       ? readonly (keyof T & string)[]
       : TName extends "blockers"
         ? readonly StartableName<T>[]
-        : TName extends keyof JobTypeOptions
-          ? JobTypeOptions[TName]
-          : "this is not an option of a job type";
+        : TName extends "group"
+          ? GroupOf<ValidatedInput<TEntry>> | undefined
+          : TName extends keyof JobTypeOptions
+            ? JobTypeOptions[TName]
+            : "this is not an option of a job type";
+
+type ValidatedInput<TEntry> = TEntry extends { readonly input: infer TSchema }
+  ? TSchema extends TypeOnly<infer TInput>
+    ? TInput
+    : TSchema extends AnyStandardSchema
+      ? SchemaOutput<TSchema>
+      : never
+  : null;
 
 type StartableName<T> = { [K in keyof T]: T[K] extends { readonly internal: true } ? never : K }[keyof T] &
   string;

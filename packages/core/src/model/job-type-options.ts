@@ -10,6 +10,10 @@ export interface TypeOnly<T> {
   readonly "~type"?: T;
 }
 
+/** Finds the group of a job by its input, as the schema returns it. */
+// oxlint-disable-next-line typescript/no-explicit-any -- each type has its own input
+export type GroupOf<TInput = any> = (input: TInput) => string;
+
 /** How jobs of a type are treated unless something else is said for a job. */
 export interface JobTypeSettings extends TypeJobSettings {
   /** When a failed attempt is tried again. Default: the worker's policy, else that of the `defaults`. */
@@ -21,6 +25,8 @@ export interface JobTypeSettings extends TypeJobSettings {
    * implement it, and `leasehold doctor` does not miss one. Default: false.
    */
   readonly workerless?: boolean | undefined;
+  /** The group of each job, by its input: `(input) => input.customerId`. A start that names a group overrides it. */
+  readonly group?: GroupOf | undefined;
 }
 
 /** One entry of `defineJobTypes`. */

@@ -5,8 +5,15 @@ import type {
   DefineContinuationInput,
   DefineContinuationOutput,
   DefineParsed,
+  StoredInput,
 } from "./job-type-markers.ts";
-import type { JobTypeOptions, JobTypeSettings, RuntimeJobType, TypeOnly } from "./job-type-options.ts";
+import type {
+  GroupOf,
+  JobTypeOptions,
+  JobTypeSettings,
+  RuntimeJobType,
+  TypeOnly,
+} from "./job-type-options.ts";
 import type { AnyStandardSchema, SchemaInput, SchemaOutput } from "./standard-schema.ts";
 
 const typeOnlyMarker: TypeOnly<never> = Object.freeze({ "~leasehold": "type-only" });
@@ -72,6 +79,10 @@ type Parsed<TAccepted, TStored> = unknown extends TStored
     ? TStored
     : DefineParsed<TAccepted, TStored>;
 
+interface UnionJobTypeSettings<TDefs, TTypeName extends keyof TDefs> extends JobTypeSettings {
+  readonly group?: GroupOf<StoredInput<TDefs, TTypeName>> | undefined;
+}
+
 /**
  * Defines job types by their types alone:
  *
@@ -86,8 +97,13 @@ type Parsed<TAccepted, TStored> = unknown extends TStored
  * @throws {InvalidOptionError} naming the entry and the setting, as in `jobTypes["resize-image"].timeoutMs`.
  */
 export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(
-  settings: { readonly [K in keyof TDefs]?: JobTypeSettings } = {},
+  settings: { readonly [K in keyof TDefs]?: UnionJobTypeSettings<TDefs, K> } = {},
 ): JobTypes<TDefs> => Object.freeze({ isOpen: true, definitions: checkJobTypeSettings(settings) });
+
+/** If the compiler knew `group` from here, too, it would not know of which of two types its input is. */
+interface JobTypeEntry<TName extends string> extends Omit<JobTypeOptions<TName>, "group"> {
+  readonly group?: unknown;
+}
 
 /**
  * Defines job types with schemas and settings:
@@ -99,7 +115,7 @@ export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(
  *
  * @throws {InvalidOptionError} naming the entry and the option, as in `jobTypes["resize-image"].timeoutMs`.
  */
-export const defineJobTypes = <const T extends { readonly [K in keyof T]: JobTypeOptions<keyof T & string> }>(
+export const defineJobTypes = <const T extends { readonly [K in keyof T]: JobTypeEntry<keyof T & string> }>(
   definitions: T & CheckedJobTypes<T>,
   // Without a name of its own this type is shown by what it says, not by the schemas it comes from.
 ): JobTypes<{ -readonly [K in keyof T]: ResolveJobType<T[K]> }> =>

@@ -5,6 +5,7 @@ import {
   type OptionNames,
   requireInteger,
   requireName,
+  requireNestedOptions,
   requireOneOf,
   type UncheckedOptions,
 } from "./option-checks.ts";
@@ -26,11 +27,18 @@ const checks: Checks<JobSettings> = {
   priority: integer({ min: -largestInt32, max: largestInt32 }),
   maxAttempts: integer({ min: 1, max: largestInt32 }),
   timeoutMs: duration,
+  group: requireName,
 };
+const { group: _group, ...checksOfBoth } = checks;
 const typeChecks: Checks<TypeJobSettings> = {
-  ...checks,
+  ...checksOfBoth,
   leaseMs: duration,
   onBlockerFailure: (value, option) => requireOneOf(value, option, ["fail", "wait"]),
+  ordered: (value, option) => {
+    if (typeof value === "boolean") return value;
+    const { onFailure } = requireNestedOptions(value, option, { onFailure: true });
+    return { onFailure: requireOneOf(onFailure, `${option}.onFailure`, ["continue", "stop"]) };
+  },
 };
 
 const namesOf = <TName extends string>(table: Readonly<Record<TName, unknown>>): OptionNames<TName> =>
@@ -77,9 +85,14 @@ export const resolveJobSettings = (
   timeoutMs: smallest(given.timeoutMs, type.timeoutMs),
   leaseMs: type.leaseMs ?? null,
   onBlockerFailure: type.onBlockerFailure ?? "fail",
-  group: null,
-  ordered: null,
+  group: given.group ?? null,
+  ordered: resolveOrdered(type.ordered),
 });
+
+const resolveOrdered = (ordered: TypeJobSettings["ordered"]): StoredJobSettings["ordered"] => {
+  if (typeof ordered === "object") return ordered.onFailure;
+  return ordered === true ? "continue" : null;
+};
 
 const smallest = (a: number | undefined, b: number | undefined): number | null =>
   a === undefined || b === undefined ? (a ?? b ?? null) : Math.min(a, b);

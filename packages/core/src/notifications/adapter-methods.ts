@@ -43,6 +43,8 @@ export const createAdapterMethods = ({
       listen("sequenceFinished", sequenceIds, onCompleted),
     notifyJobOwnershipLost: (jobIds) => notify("ownershipLost", jobIds),
     listenJobOwnershipLost: (onLost) => listen("ownershipLost", null, onLost),
+    notifyQueueOpened: (queues) => notify("queueOpened", queues),
+    listenQueueOpened: (queues, onOpened) => listen("queueOpened", queues, onOpened),
     close: () => {
       listeners.clear();
       closing ??= close?.() ?? Promise.resolve();

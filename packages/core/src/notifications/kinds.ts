@@ -1,7 +1,7 @@
 import type { Dispose, NotifyAdapter } from "../contracts/notify-adapter.ts";
 import type { ChannelName } from "../contracts/notify-transport.ts";
 
-export type NotificationKind = "jobScheduled" | "sequenceFinished" | "ownershipLost";
+export type NotificationKind = "jobScheduled" | "sequenceFinished" | "ownershipLost" | "queueOpened";
 
 interface NotificationRules {
   /** Released names never change: processes of two versions hear each other. */
@@ -65,6 +65,17 @@ export const notificationKinds: Readonly<Record<NotificationKind, NotificationRu
     listen: "listenJobOwnershipLost",
     sends: (adapter, ids) => [() => adapter.notifyJobOwnershipLost([...ids.keys()])],
     subscribe: (adapter, _ids, onLost) => adapter.listenJobOwnershipLost(onLost),
+  },
+  /** Names queues in which jobs that were held back may run now: a pause has ended, or a limit was raised. */
+  queueOpened: {
+    channel: { short: "qopn", long: "opened" },
+    isCounted: false,
+    // Whoever looks for jobs after a gap looks for these, too.
+    afterGap: "nothing",
+    notify: "notifyQueueOpened",
+    listen: "listenQueueOpened",
+    sends: (adapter, queues) => [() => adapter.notifyQueueOpened([...queues.keys()])],
+    subscribe: (adapter, queues, onOpened) => adapter.listenQueueOpened(queues ?? [], onOpened),
   },
 };
 

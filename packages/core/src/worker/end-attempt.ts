@@ -45,6 +45,7 @@ export const endAttempt = (worker: WorkerContext, held: HeldJob, end: AttemptEnd
       break;
   }
   worker.held.remove(held);
+  if (held.job.limited) worker.wakeUps.limitFreed.signal(held.job.typeName);
 };
 
 const endWritten = (

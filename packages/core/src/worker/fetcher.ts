@@ -2,6 +2,7 @@ import type { Dispose } from "../contracts/notify-adapter.ts";
 import type { StateJob } from "../model/job.ts";
 import type { ClaimRequest } from "../contracts/state-adapter.ts";
 import { isObserved } from "../engine/observe.ts";
+import { createNotificationBatch } from "../notifications/batch.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
 import { createGrowingPause } from "./growing-pause.ts";
@@ -91,6 +92,17 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     loop.wake();
   });
 
+  wakeUps.limitFreed.subscribe((typeName) => {
+    // Whoever can take the next job does so itself: to wake all others for one free place would be a waste.
+    if (consumer.queuesWithRoom() > 0) {
+      onNotification();
+      return;
+    }
+    const notifications = createNotificationBatch();
+    notifications.add("jobScheduled", typeName);
+    engine.notifier.send(notifications);
+  });
+
   const onNotification = (): void => {
     notified = true;
     pause.reset();
@@ -100,15 +112,24 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   const wantsNotification = (): boolean => queuesAsked > 0 && !notified;
   const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
 
+  const queueNames = settings.queues.map(({ name }) => name);
+
   return {
     ...loop,
-    listen: () =>
-      engine.listening.listen(
-        "jobScheduled",
-        anyType ? null : [...handlers.keys()],
-        onNotification,
-        wantsNotification,
-      ),
+    listen: async () => {
+      const subscriptions = await Promise.all([
+        engine.listening.listen(
+          "jobScheduled",
+          anyType ? null : [...handlers.keys()],
+          onNotification,
+          wantsNotification,
+        ),
+        engine.listening.listen("queueOpened", queueNames, onNotification),
+      ]);
+      return async () => {
+        await Promise.all(subscriptions.map((dispose) => dispose()));
+      };
+    },
   };
 };
 

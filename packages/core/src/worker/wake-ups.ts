@@ -13,6 +13,8 @@ export interface WakeUps {
   readonly roomFreed: WakeUp;
   /** A job of ours will be runnable after this many milliseconds. */
   readonly runnableIn: WakeUp<[ms: number]>;
+  /** A job of this type that was counted against a limit has ended: one that was held back may run. */
+  readonly limitFreed: WakeUp<[typeName: string]>;
   /** A job with a shorter lease than all before it: the heartbeat has to quicken. */
   readonly leaseShortened: WakeUp;
 }
@@ -32,5 +34,6 @@ const createWakeUp = <TArguments extends readonly unknown[] = []>(): WakeUp<TArg
 export const createWakeUps = (): WakeUps => ({
   roomFreed: createWakeUp(),
   runnableIn: createWakeUp(),
+  limitFreed: createWakeUp(),
   leaseShortened: createWakeUp(),
 });

@@ -14,23 +14,38 @@ export const jobOwnershipLostTests = ({ test }: NotifySuite): void => {
     }
   });
 
+  test("those hear of an open queue who serve it", async ({ adapter, peer, unique }) => {
+    const recorders = [createRecorder(), createRecorder()];
+    await adapter.listenQueueOpened([unique("a")], recorders[0]!.record);
+    await peer.listenQueueOpened([unique("a"), unique("b")], recorders[1]!.record);
+    await adapter.notifyQueueOpened([unique("b"), unique("a")]);
+    await recorders[0]!.waitFor(unique("a"));
+    await recorders[1]!.waitFor(unique("a"));
+    await recorders[1]!.waitFor(unique("b"));
+    assert.equal(recorders[0]!.timesHeard(unique("b")), 0);
+  });
+
   test("the channels do not mix", async ({ adapter, peer, unique }) => {
     const name = unique("same");
     const scheduled = createRecorder();
     const completed = createRecorder();
     const lost = createRecorder();
+    const opened = createRecorder();
     await peer.listenJobScheduled(null, scheduled.record);
     await peer.listenJobSequenceCompleted([name], completed.record);
     await peer.listenJobOwnershipLost(lost.record);
+    await peer.listenQueueOpened([name], opened.record);
 
     await adapter.notifyJobOwnershipLost([name]);
     await lost.waitFor(name);
     await adapter.notifyJobSequenceCompleted([name]);
     await completed.waitFor(name);
+    await adapter.notifyQueueOpened([name]);
+    await opened.waitFor(name);
     await adapter.notifyJobScheduled(name, 1);
     await scheduled.waitFor(name);
 
-    const times = [scheduled, completed, lost].map((recorder) => recorder.timesHeard(name));
-    assert.deepEqual(times, [1, 1, 1]);
+    const times = [scheduled, completed, lost, opened].map((recorder) => recorder.timesHeard(name));
+    assert.deepEqual(times, [1, 1, 1, 1]);
   });
 };

@@ -3,14 +3,16 @@ import type { ClaimRequest, HeldLease, MaxAttempts } from "../../contracts/state
 import { queues, typeNames } from "./actions-start.ts";
 import { assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
+import { followFlowClaim } from "./flow-claims.ts";
+import { flowQueue } from "./flow-lines.ts";
 import { claim, hasRunOut, heldBy, refusalOf, runnable } from "./leases.ts";
 import { reap } from "./interventions.ts";
 import { allJobs, type ModelJob } from "./store.ts";
 import { assertSameSet } from "./compare.ts";
 import type { Action, World } from "./world.ts";
 
-const drawRequests = (draw: Draw): ClaimRequest[] =>
-  draw.some(queues, 2).map((queue) => ({
+const drawRequests = ({ about }: World, draw: Draw): ClaimRequest[] =>
+  draw.some(about === "jobs" ? queues : [flowQueue], 2).map((queue) => ({
     queue,
     typeNames: draw.pick([null, ["type-a"], typeNames, ["type-b", "nobody's type"]]),
     limit: draw.pick([5, 1, 2, 0]),
@@ -41,8 +43,19 @@ const performClaim = async (world: World, call: ClaimCall, ctx: object | undefin
   for (const job of before) assertSameJob(job, model.jobs.get(job.id)!);
 
   const fresh = claimed.slice(held.length);
+  const left = limit - held.length - fresh.length;
+  for (const request of requests) {
+    if (request.queue !== flowQueue) continue;
+    const taken = fresh.filter(({ queue }) => queue === flowQueue);
+    const room = Math.max(0, request.limit - held.filter(({ queue }) => queue === flowQueue).length);
+    assert.ok(taken.length <= room, `${taken.length} jobs of ${flowQueue}, ${room} were asked for`);
+    const isOneLeft = await followFlowClaim(world, request, call, taken, ctx);
+    if (left > 0 && taken.length < room) assert.ok(!isOneLeft, `a job of ${flowQueue} was left`);
+    for (const { id } of taken) world.leases.push({ jobId: id, leaseToken: call.leaseToken });
+  }
   const capacities = requests.map((request, index) => {
     const heldHere = held.filter(({ queue }) => queue === request.queue).length;
+    if (request.queue === flowQueue) return fresh.filter(({ queue }) => queue === flowQueue).length;
     const capacity = Math.max(0, Math.min(request.limit - heldHere, offered[index]!.length));
     const taken = fresh.filter(({ queue }) => queue === request.queue).map(({ id }) => id);
     assert.ok(taken.length <= capacity, `${taken.length} jobs of ${request.queue}, ${capacity} were due`);
@@ -55,6 +68,7 @@ const performClaim = async (world: World, call: ClaimCall, ctx: object | undefin
   assert.equal(fresh.length, Math.max(0, Math.min(due, limit - held.length)), "how many were claimed");
 
   for (const row of fresh) {
+    if (row.queue === flowQueue) continue;
     const job = model.jobs.get(row.id)!;
     claim(job, call, now);
     assertSameJob(row, job);
@@ -64,7 +78,7 @@ const performClaim = async (world: World, call: ClaimCall, ctx: object | undefin
 };
 
 export const claimSome: Action = async (world, draw, ctx) => {
-  const requests = drawRequests(draw);
+  const requests = drawRequests(world, draw);
   const workerId = draw.pick(["worker-1", "worker-2"]);
   const leaseMs = draw.pick([3_000, 1_000, 10_000]);
   const limit = draw.pick([10, 10, 1, 3]);

@@ -4,6 +4,7 @@ import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../.
 import type { Schedule } from "../../model/schedule.ts";
 import { assertRejects, assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
+import { flowQueue, groups } from "./flow-lines.ts";
 import { addBlockers, createJob, duplicatesOf, waitsFor } from "./create.ts";
 import { allJobs, sequenceIds } from "./store.ts";
 import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
@@ -33,25 +34,36 @@ export const drawSchedule = (draw: Draw, now: number): Schedule =>
     { at: now + 2_000 },
   ]);
 
-const drawSettings = (draw: Draw, now: number) => ({
-  queue: draw.pick(queues),
+/** Groups and rules have a queue of their own. */
+const drawPlace = (
+  { about }: World,
+  draw: Draw,
+  typeName: string,
+): Pick<NewJob, "queue" | "group" | "ordered"> => {
+  if (about === "jobs") return { queue: draw.pick(queues), group: null, ordered: null };
+  const group = draw.pick([null, ...groups, ...groups]);
+  const ordered = typeName === typeNames[0] ? "continue" : "stop";
+  return { queue: flowQueue, group, ordered: group?.startsWith("ordered") === true ? ordered : null };
+};
+
+const drawSettings = (world: World, draw: Draw, typeName: string) => ({
+  ...drawPlace(world, draw, typeName),
   priority: draw.pick([0, 0, 5, -1]),
-  schedule: drawSchedule(draw, now),
+  schedule: drawSchedule(draw, world.now),
   maxAttempts: draw.pick([2, 1, 4]),
   maxAttemptsGiven: draw.pick([true, false]),
   leaseMs: draw.pick([null, null, 2_000]),
   timeoutMs: draw.pick([null, 500]),
   onBlockerFailure: draw.pick(["fail", "wait"] as const),
-  group: null,
-  ordered: null,
   input: draw.pick(["null", '{"n":1}']),
 });
 
 /** A new sequence: a tree of its own, or brought about by some job and so a part of that one's. */
-const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob => {
+const drawNewJob = (world: World, draw: Draw): NewJob => {
+  const { model, createId } = world;
   const id = createId();
   const typeName = draw.pick(typeNames);
-  const settings = drawSettings(draw, now);
+  const settings = drawSettings(world, draw, typeName);
   const deduplication = draw.pick(deduplications);
   const jobs = allJobs(model);
   const origin = draw.below(4) === 3 && jobs.length > 0 ? draw.pick(jobs) : undefined;
@@ -72,12 +84,14 @@ const drawNewJob = ({ model, now, createId }: World, draw: Draw): NewJob => {
 };
 
 /** The next job of a sequence. */
-export const drawContinuation = ({ model, now, createId }: World, draw: Draw, jobId: string): NewJob => {
+export const drawContinuation = (world: World, draw: Draw, jobId: string): NewJob => {
+  const { model, createId } = world;
+  const typeName = draw.pick(typeNames);
   const { sequenceId, sequenceTypeName, sequenceIndex, sequenceCreatedAt, rootSequenceId } =
     model.jobs.get(jobId)!;
   return {
     id: createId(),
-    typeName: draw.pick(typeNames),
+    typeName,
     sequenceId,
     sequenceTypeName,
     sequenceIndex: sequenceIndex + 1,
@@ -85,7 +99,7 @@ export const drawContinuation = ({ model, now, createId }: World, draw: Draw, jo
     rootSequenceId,
     originId: jobId,
     traceContext: `trace of ${jobId}`,
-    ...drawSettings(draw, now),
+    ...drawSettings(world, draw, typeName),
     awaitsBlockers: false,
     deduplication: null,
   };

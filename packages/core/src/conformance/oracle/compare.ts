@@ -4,9 +4,16 @@ import { currentJob, type ModelJob, type ModelStore } from "./store.ts";
 
 export const assertSameJob = (actual: StateJob | null | undefined, expected: ModelJob): void => {
   assert.ok(actual, `job ${expected.id} is missing`);
-  const { failedBlockerId, lastError, ...rest } = actual;
-  const { failedBlockerIds, lastError: wantedError, errorIsBlockers, ...wanted } = expected;
+  const { failedBlockerId, lastError, limited, ...rest } = actual;
+  const {
+    failedBlockerIds,
+    lastError: wantedError,
+    errorIsBlockers,
+    limited: isCounted,
+    ...wanted
+  } = expected;
   assert.deepEqual(rest, wanted, `job ${expected.id}`);
+  if (isCounted !== null) assert.equal(limited, isCounted, `whether ${expected.id} is limited`);
   if (!errorIsBlockers) assert.equal(lastError, wantedError, `lastError of ${expected.id}`);
   else assert.ok(lastError?.includes(failedBlockerId ?? "BlockerFailedError"), `lastError of ${expected.id}`);
   if (failedBlockerIds.length === 0) assert.equal(failedBlockerId, null, `failedBlockerId of ${expected.id}`);

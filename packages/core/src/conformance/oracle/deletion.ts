@@ -1,4 +1,5 @@
 import type { DeletionResult } from "../../contracts/state-adapter.ts";
+import { liftStop } from "./flow-lines.ts";
 import { allJobs, currentJob, dependantsOf, type ModelJob, type ModelStore, referenceOf } from "./store.ts";
 
 const treeOf = (store: ModelStore, rootSequenceId: string): ModelJob[] =>
@@ -24,6 +25,7 @@ export const deleteTrees = (store: ModelStore, ids: readonly string[]): Deletion
   const outside = new Set(dependantRootsOf(store, jobs).filter((root) => !given.has(root)));
   if (outside.size > 0) return { deleted: [], notRoots: [], dependantRootSequenceIds: [...outside] };
   remove(store, jobs);
+  for (const job of jobs) liftStop(store, job);
   const deleted = jobs.map((job) => ({ ...referenceOf(job), status: job.status }));
   return { deleted, notRoots: [], dependantRootSequenceIds: [] };
 };

@@ -2,6 +2,7 @@ import type { CancelResult, MaxAttempts, RedriveResult } from "../../contracts/s
 import type { JobReference } from "../../model/job.ts";
 import { cascadeFailure } from "./cascade.ts";
 import { isLive, waitsFor } from "./create.ts";
+import { liftStop, noteFailure } from "./flow-lines.ts";
 import { attemptsOf, endLease } from "./leases.ts";
 import {
   allJobs,
@@ -35,6 +36,7 @@ export const reap = (
   job.failedAt = now;
   job.failureReason = "attempts_exhausted";
   setError(job, error);
+  noteFailure(store, job);
   return cascadeFailure(store, job.sequenceId, now);
 };
 
@@ -101,6 +103,7 @@ const revive = (store: ModelStore, job: ModelJob, now: number, revived: JobRefer
   job.failedAt = null;
   job.failureReason = null;
   job.failedBlockerIds = [];
+  liftStop(store, job);
   for (const dependant of dependantsOf(store, job.sequenceId)) {
     if (dependant.failureReason !== "blocker_failed") continue;
     if (hasFailedBlocker(store, dependant) || hasLiveDuplicate(store, dependant)) continue;

@@ -84,6 +84,7 @@ export const endLease = (job: ModelJob, leaseToken: string | null): void => {
   job.leaseToken = leaseToken;
   job.leasedBy = null;
   job.leasedUntil = null;
+  job.limited = false;
 };
 
 const refusal = (reason: LeaseRefusal["reason"], job: ModelJob | undefined): LeaseRefusal => ({

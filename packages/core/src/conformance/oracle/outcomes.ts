@@ -1,6 +1,7 @@
 import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
 import { cascadeFailure, unblock } from "./cascade.ts";
 import { momentOf } from "./create.ts";
+import { noteFailure } from "./flow-lines.ts";
 import { endLease, notRunning, refusalOf } from "./leases.ts";
 import { isOver, type ModelJob, type ModelStore, setError } from "./store.ts";
 
@@ -51,6 +52,7 @@ const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: numbe
       setError(job, outcome.error);
       job.lastFailedAt = now;
       job.expiredLeases = 0;
+      noteFailure(store, job);
       return applied(now, { cascaded: cascadeFailure(store, job.sequenceId, now) });
     case "retry":
       job.scheduledAt = momentOf(outcome.schedule, now);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { AnyStateAdapter } from "../../contracts/state-adapter.ts";
 import { baseTime } from "../state-fixture.ts";
+import { changeRule, readRules, resetRules, resumeSome } from "./actions-flow.ts";
 import { cancelSome, deleteSome, prune, redriveSome } from "./actions-interventions.ts";
 import { claimAgain, claimSome, reapSome, renew } from "./actions-leases.ts";
 import { commitSome, commitWorkerless, completeSequence, lockAndEnd } from "./actions-outcomes.ts";
@@ -44,6 +45,35 @@ const actions: readonly Action[] = [
   list,
 ];
 
+/** Few kinds of actions, so that jobs are claimed again and again under changing rules. */
+const flowActions: readonly Action[] = [
+  start,
+  claimSome,
+  changeRule,
+  commitSome,
+  passTime,
+  claimSome,
+  start,
+  claimSome,
+  commitSome,
+  passTime,
+  changeRule,
+  start,
+  claimAgain,
+  commitWorkerless,
+  lockAndEnd,
+  renew,
+  reapSome,
+  cancelSome,
+  redriveSome,
+  deleteSome,
+  prune,
+  startBlocked,
+  resumeSome,
+];
+
+const actionsAbout = { jobs: actions, flow: flowActions };
+
 /** Some actions as one: committed or rolled back together, or with a savepoint that is rolled back alone. */
 const transaction: Action = async (world, draw, parent) => {
   const savepoints = world.adapter.capabilities.savepoints && parent === undefined;
@@ -52,7 +82,7 @@ const transaction: Action = async (world, draw, parent) => {
     async (ctx) => {
       world.note(parent === undefined ? "begin" : "begin savepoint");
       for (let count = draw.below(3) + 1; count > 0; count -= 1) {
-        const inner = savepoints && draw.below(4) === 3 ? transaction : draw.pick(actions);
+        const inner = savepoints && draw.below(4) === 3 ? transaction : draw.pick(actionsAbout[world.about]);
         await inner(world, draw, ctx);
       }
       const rolledBack = draw.below(3) === 2;
@@ -62,8 +92,6 @@ const transaction: Action = async (world, draw, parent) => {
     parent,
   );
 };
-
-const everything: readonly Action[] = [...actions, transaction, transaction, transaction];
 
 /** Leaves the store as empty as it was, so that the next run can have it. */
 const removeAll = async ({ adapter, model, now }: World): Promise<void> => {
@@ -78,10 +106,13 @@ const removeAll = async ({ adapter, model, now }: World): Promise<void> => {
 /** One run from an empty store. Each step is a list of numbers from which everything about it is drawn. */
 export const runAgainstModel = async (
   adapter: AnyStateAdapter,
+  about: World["about"],
   steps: readonly (readonly number[])[],
 ): Promise<void> => {
-  const world = createWorld(adapter, baseTime);
+  const world = createWorld(adapter, about, baseTime);
+  const everything = [...actionsAbout[about], transaction, transaction, transaction];
   try {
+    if (about === "flow") await readRules(world);
     for (const numbers of steps) {
       const draw = createDraw(numbers);
       await draw.pick(everything)(world, draw);
@@ -89,6 +120,7 @@ export const runAgainstModel = async (
     world.note("compare everything");
     await compareVisibleState(world);
     await removeAll(world);
+    if (about === "flow") await resetRules(world);
   } catch (error) {
     const story = world.log.map((line, index) => `${index + 1}. ${line}`).join("\n");
     const message = error instanceof Error ? error.message : String(error);

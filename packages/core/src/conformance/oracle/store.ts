@@ -1,7 +1,8 @@
+import type { FlowRule } from "../../model/flow-rule.ts";
 import type { JobReference, StateJob } from "../../model/job.ts";
 
 /**
- * What a store must look like from outside, kept the naive way: two maps, every question answered by going through all
+ * What a store must look like from outside, kept the naive way: a few maps, every question answered by going through all
  * of it, every transaction a copy of everything. It shares no code with any adapter, so that the two cannot be wrong in
  * the same way.
  */
@@ -10,9 +11,17 @@ export interface ModelStore {
   jobs: Map<string, ModelJob>;
   /** For each job the sequences it was given to wait for, in the order given. */
   blockers: Map<string, readonly string[]>;
+  /** The rules of queues and types. */
+  rules: Map<string, FlowRule>;
+  /** When the bucket of a queue, type or group is full, in microseconds. */
+  buckets: Map<string, number>;
+  /** For each stopped group the job that stopped it. */
+  stops: Map<string, string>;
 }
 
-export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId">> {
+export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId" | "limited">> {
+  /** Null where the contract leaves it open. */
+  limited: boolean | null;
   /** The contract does not say which of several failed blockers is named; any of these will do. */
   failedBlockerIds: readonly string[];
   /** Then `lastError` is that of such a blocker. */
@@ -21,14 +30,19 @@ export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId">> {
 
 type Mutable<T> = { -readonly [TKey in keyof T]: T[TKey] };
 
-export const createModelStore = (): ModelStore => ({ jobs: new Map(), blockers: new Map() });
+export const createModelStore = (): ModelStore => ({
+  jobs: new Map(),
+  blockers: new Map(),
+  rules: new Map(),
+  buckets: new Map(),
+  stops: new Map(),
+});
 
 export const copyStore = (store: ModelStore): ModelStore => structuredClone(store);
 
 /** Rolls back to a copy made earlier. */
 export const restoreStore = (store: ModelStore, copy: ModelStore): void => {
-  store.jobs = copy.jobs;
-  store.blockers = copy.blockers;
+  Object.assign(store, copy);
 };
 
 export const allJobs = (store: ModelStore): ModelJob[] => [...store.jobs.values()];

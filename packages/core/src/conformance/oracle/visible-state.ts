@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { JobCount } from "../../contracts/state-adapter.ts";
 import { byCreation, readAll } from "./actions-reads.ts";
 import { queues, typeNames } from "./actions-start.ts";
+import { compareFlow } from "./compare-flow.ts";
 import { assertSameJobs, assertSameSequence } from "./compare.ts";
 import { runnable, runnableIn } from "./leases.ts";
 import { allJobs, blockersOf, dependantsOf, type ModelStore, sequenceIds } from "./store.ts";
@@ -71,4 +72,5 @@ export const compareVisibleState = async (world: World): Promise<void> => {
 
   await compareBlockers(world);
   await compareQueues(world);
+  await compareFlow(world);
 };

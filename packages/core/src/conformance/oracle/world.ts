@@ -7,6 +7,8 @@ import { copyStore, createModelStore, type ModelStore, restoreStore } from "./st
 export interface World {
   readonly adapter: AnyStateAdapter;
   readonly model: ModelStore;
+  /** Whether this run is about jobs alone, or about groups and rules. */
+  readonly about: "jobs" | "flow";
   /** The `now` of the next call. It only ever rises. */
   now: number;
   /** Every lease that was ever given: most of them are stale. */
@@ -39,10 +41,11 @@ const createIds = (): (() => string) => {
   };
 };
 
-export const createWorld = (adapter: AnyStateAdapter, now: number): World => {
+export const createWorld = (adapter: AnyStateAdapter, about: World["about"], now: number): World => {
   const log: string[] = [];
   const world: World = {
     adapter,
+    about,
     model: createModelStore(),
     now,
     leases: [],

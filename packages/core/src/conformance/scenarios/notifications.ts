@@ -145,6 +145,8 @@ export const describeNotifications: Scenario = ({ test }) => {
       listenJobSequenceCompleted: broken,
       notifyJobOwnershipLost: broken,
       listenJobOwnershipLost: broken,
+      notifyQueueOpened: broken,
+      listenQueueOpened: broken,
       close: async () => {},
     };
     const { leasehold, work, completion, events } = await openAnother({ notifyAdapter });

@@ -123,6 +123,26 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
   );
 
   test(
+    "a savepoint that was released is rolled back with its transaction",
+    withFlow(async (scenario) => {
+      const { adapter, flow, queue, typeName, setQueueRule, startGroup, claim, end, hold } = scenario;
+      await setQueueRule({ rate: { limit: 5, perMs: 60_000, burst: 5 } });
+      const [, second] = await startGroup("a", 2, { ordered: "stop" });
+      const [first] = await claim();
+      await end(first!, failure);
+      await rollBack(scenario, async (ctx) => {
+        await flow.resumeGroup({ queue, typeName, group: "a", now: baseTime, ctx });
+        await adapter.runInTransaction(async (inner: object) => {
+          assert.equal((await claimIn(scenario, inner)).length, 1);
+        }, ctx);
+      });
+      const [use] = await flow.listFlow({ queue, now: baseTime });
+      assert.equal(use?.tokens, 4);
+      assert.equal((await hold(second!))?.by, "stopped");
+    }),
+  );
+
+  test(
     "jobs started in a transaction are in their line once it commits",
     withFlow(async (scenario) => {
       const { adapter, newJob, claim, startGroup } = scenario;
