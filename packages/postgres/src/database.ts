@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BaseStateAdapterContext, StateCall, StateCallInTransaction } from "leasehold/adapter";
 import { AdapterClosedError, StateNotInTransactionError } from "leasehold/adapter";
+import { createFlowCache, type FlowCache } from "./flow/flow-cache.ts";
 import type { IsolatedProvider } from "./isolation.ts";
 import type { SqlRow, SqlStatement } from "./provider.ts";
 import type { Tables } from "./tables.ts";
@@ -24,6 +25,9 @@ export type Statement =
 /** What the operations work with. */
 export interface Database {
   readonly tables: Tables;
+  readonly flow: FlowCache;
+  /** There is only one connection, so that nothing else can happen while a transaction is open. */
+  readonly hasSingleConnection: boolean;
   /** Whether a text can be an id at all. One that cannot is not found. */
   isId(value: string): boolean;
   /** Runs a statement in the transaction, or, without one, as a transaction of its own. */
@@ -91,15 +95,19 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
     return { ...known, params };
   };
 
+  // Every statement passes here: an async function around a promise would add three to each.
+  const query: Database["query"] = (ctx, asked) => {
+    const statement = write(asked);
+    if (ctx !== undefined) return provider.executeSql(ctx, statement);
+    return retryWhenRolledBack(() => provider.executeSql(undefined, statement));
+  };
+
   return {
     tables,
+    flow: createFlowCache(tables, query),
+    hasSingleConnection: provider.hasSingleConnection === true,
     isId: idChecks[tables.idType] ?? ((value) => !value.includes("\0")),
-    // Every statement passes here: an async function around a promise would add three to each.
-    query: (ctx, asked) => {
-      const statement = write(asked);
-      if (ctx !== undefined) return provider.executeSql(ctx, statement);
-      return retryWhenRolledBack(() => provider.executeSql(undefined, statement));
-    },
+    query,
     atomically: async (ctx, work) => {
       if (ctx !== undefined) return work(ctx);
       return retryWhenRolledBack(() => provider.runInTransaction(work));

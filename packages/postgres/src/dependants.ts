@@ -7,6 +7,7 @@ import {
 } from "leasehold/adapter";
 import type { Context, Database } from "./database.ts";
 import { setDeduplicationLive } from "./deduplication.ts";
+import { leaveNotes } from "./flow/notes.ts";
 import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
 import { assertSeesAll } from "./snapshots.ts";
 import { arrayLiteral } from "./sql/array-literal.ts";
@@ -96,8 +97,11 @@ const unblockDependants = async (
       now,
     ],
   });
-  for (const { job, blockerIds } of dependants) {
-    if (job.status !== "blocked" || job.openBlockers > blockerIds.length) continue;
+  const freed = dependants.filter(
+    ({ job, blockerIds }) => job.status === "blocked" && job.openBlockers <= blockerIds.length,
+  );
+  await leaveNotes(database, ctx, freed);
+  for (const { job, blockerIds } of freed) {
     const lastId = sequenceIds.findLast((id) => blockerIds.includes(id));
     if (lastId !== undefined) unblocked.set(lastId, [...(unblocked.get(lastId) ?? []), referenceTo(job)]);
   }

@@ -28,6 +28,10 @@ export interface JobColumn<TProperty extends keyof StateJob> {
   readonly rarelyInserted?: true;
   /** New jobs never have null here, and those of one call mostly have the same value, which then travels once. */
   readonly insertedOnce?: true;
+  /** Null in jobs without a group that no rule concerns. */
+  readonly flow?: true;
+  /** A column that has the value where it is not null, as in some jobs with a group or under a rule. */
+  readonly overriddenBy?: string;
   /** Reads what is stored, if it is not simply of the type of the column. */
   readonly read?: (stored: unknown) => StateJob[TProperty];
 }
@@ -80,7 +84,14 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     usually: zero,
     insert: (job) => job.sequenceIndex || null,
   },
-  priority: { column: "priority", type: "int", usually: zero, insert: (job) => job.priority || null },
+  // Where `base_priority` is not null, that is what was asked for, and `priority` only the place in line.
+  priority: {
+    column: "priority",
+    type: "int",
+    usually: zero,
+    overriddenBy: "base_priority",
+    insert: (job) => job.priority || null,
+  },
   expiredLeases: { column: "expired_leases", type: "int", usually: zero },
   blockerCount: { column: "blocker_count", type: "int", usually: zero },
   openBlockers: { column: "open_blockers", type: "int", usually: zero },
@@ -97,16 +108,18 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     usually: { value: true, stored: null },
     insert: (job) => (job.maxAttemptsGiven === false ? false : null),
   },
-  group: { column: "group_key", type: "text", insert: (job) => job.group },
+  group: { column: "group_key", type: "text", flow: true, insert: (job) => job.group },
   ordered: {
     column: "ordered",
     type: "text",
+    flow: true,
     insert: (job) => job.ordered,
     read: (stored) => stored as OrderedGroup,
   },
   limited: {
     column: "slots",
     type: "int",
+    flow: true,
     usually: { value: false, stored: null },
     read: (stored) => stored !== null && stored !== undefined,
   },
@@ -170,27 +183,40 @@ export const plainSql = (table: string, { column, when }: AnyColumn): string =>
     ? `${table}.${column}`
     : `CASE WHEN ${table}.status = '${when.status}' THEN ${table}.${column} END AS ${when.as}`;
 
-const selectSql = (table: string, column: AnyColumn): string => {
-  const value = plainSql(table, column);
+const selectSql = (table: string, column: AnyColumn, flow: boolean): string => {
+  const own = plainSql(table, column);
+  const value =
+    flow && column.overriddenBy !== undefined ? `coalesce(${table}.${column.overriddenBy}, ${own})` : own;
   const usual = usualSql(column);
   if (usual === undefined) return value;
   const sameAs = column.usually && "sameAs" in column.usually;
   return `nullif(${value}, ${sameAs ? `${table}.${usual}` : usual}) AS ${column.column}`;
 };
 
-/** The select list of a job, of the table or alias given, as `toStateJob` reads it. */
-export const jobColumns = (table: string, without: readonly (keyof StateJob)[] = []): string =>
+/**
+ * The select list of a job, of the table or alias given, as `toStateJob` reads it. Without `flow` for jobs that have no group
+ * and that no rule concerns.
+ */
+export const jobColumns = (
+  table: string,
+  {
+    without = [],
+    flow = true,
+  }: { readonly without?: readonly (keyof StateJob)[]; readonly flow?: boolean } = {},
+): string =>
   allColumns
-    .filter(({ property }) => !without.includes(property))
-    .map((column) => selectSql(table, column))
+    .filter((column) => !without.includes(column.property) && (flow || column.flow !== true))
+    .map((column) => selectSql(table, column, flow))
     .join(", ");
 
 const inserted = (rare: boolean): readonly AnyColumn[] =>
-  allColumns.filter(({ insert, rarelyInserted }) => insert !== undefined && (rare || !rarelyInserted));
+  allColumns.filter(
+    ({ insert, rarelyInserted, flow }) => insert !== undefined && (rare || !(rarelyInserted ?? flow)),
+  );
 
 /** Whether a job has a value in one of the columns that are rarely inserted. */
 export const hasRareValues = (job: NewJob): boolean =>
-  (job.expireAfterMs ?? null) !== null || (job.recurrence ?? null) !== null;
+  job.group !== null || (job.expireAfterMs ?? null) !== null || (job.recurrence ?? null) !== null;
 
 /** The columns for which a new job has a value, the id first; `rare`: those too that hardly any job has a value for. */
 export const insertedColumns = (idType: string, rare: boolean): RowsColumn<NewJob>[] =>

@@ -1,3 +1,4 @@
+import type { StateJob } from "leasehold/adapter";
 import { describe, expect, it } from "vitest";
 import { allColumns } from "./job-columns.ts";
 import { createClaimedJobReader, toStateJob } from "./job-rows.ts";
@@ -34,7 +35,8 @@ describe("reading a job", () => {
       const unusual = usually !== undefined && "value" in usually && usually.value === true ? false : stored;
       const job = toStateJob({ ...own, [when?.as ?? column]: unusual });
       const expected = { "77": 77 }[String(unusual)] ?? unusual;
-      expect(job[property]).toBe(property === "onBlockerFailure" ? "wait" : expected);
+      const read: Partial<StateJob> = { onBlockerFailure: "wait", limited: true };
+      expect(job[property]).toBe(read[property] ?? expected);
     },
   );
 

@@ -74,22 +74,25 @@ export const toStateJob = (row: SqlRow): StateJob =>
   });
 
 /** The select list of a job that has just been claimed, without what the claimer knows and what no running job has. */
-export const claimedColumns = (table: string): string =>
-  jobColumns(table, [
-    "status",
-    "queue",
-    "typeName",
-    "leaseToken",
-    "leasedBy",
-    "leasedUntil",
-    "continuedToId",
-    "failedBlockerId",
-    "completedAt",
-    "failedAt",
-    "completedBy",
-    "failureReason",
-    "output",
-  ]);
+export const claimedColumns = (table: string, flow: boolean): string =>
+  jobColumns(table, {
+    flow,
+    without: [
+      "status",
+      "queue",
+      "typeName",
+      "leaseToken",
+      "leasedBy",
+      "leasedUntil",
+      "continuedToId",
+      "failedBlockerId",
+      "completedAt",
+      "failedAt",
+      "completedBy",
+      "failureReason",
+      "output",
+    ],
+  });
 
 export interface ClaimTerms {
   readonly workerId: string;

@@ -5,23 +5,42 @@ import { toStateJob } from "./job-rows.ts";
 import type { SqlRow } from "./provider.ts";
 import { arrayLiteral } from "./sql/array-literal.ts";
 import { clockCte, now } from "./sql/clock.ts";
+import { numberOrNull, text, textOrNull } from "./sql/row-values.ts";
 
 /** A job whose row the transaction has locked. */
 export interface LockedJob extends StateJob {
   /** The end of its sequence changes other rows: jobs that wait for it, or its first job, which has the deduplication key. */
   readonly endConcernsOthers: boolean;
+  readonly flow: JobFlow;
+}
+
+/** Where a job waits, and where it is counted. */
+export interface JobFlow {
+  readonly lane: string;
+  /** Of a job with a group, the lane of its queue and type. */
+  readonly home: string | null;
+  readonly slots: number | null;
 }
 
 export const lockedColumns = (table: string): string =>
-  `${jobColumns(table)}, ${table}.watched OR ${table}.deduplication_key IS NOT NULL AS end_concerns_others`;
+  `${jobColumns(table)}, ${table}.lane, ${table}.home, ${table}.watched OR ${table}.deduplication_key IS NOT NULL AS end_concerns_others`;
 
 export const toLockedJob = (row: SqlRow): LockedJob => ({
   ...toStateJob(row),
   endConcernsOthers: row["end_concerns_others"] === true,
+  flow: {
+    lane: text(row["lane"]),
+    home: textOrNull(row["home"]),
+    slots: numberOrNull(row["slots"]),
+  },
 });
 
 /** The job as the contract has it. */
-export const asStateJob = ({ endConcernsOthers: _endConcernsOthers, ...job }: LockedJob): StateJob => job;
+export const asStateJob = ({
+  endConcernsOthers: _endConcernsOthers,
+  flow: _flow,
+  ...job
+}: LockedJob): StateJob => job;
 
 /** Locks jobs until the transaction ends. Returns them by id, and the time at which that was asked for. */
 export const lockJobs = async (

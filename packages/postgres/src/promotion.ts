@@ -25,7 +25,8 @@ END`;
 // How many jobs of a queue and type are put in line at once, so that a flood of due jobs does not hold up the claim.
 const promotionLimit = 1_000;
 
-const promoteSql = ({ job }: Tables, attemptsLeft: string): string => `
+// Nothing is moved if the rules have changed since this process read them: the jobs may be in lines by now.
+const promoteSql = ({ job, flow }: Tables, attemptsLeft: string): string => `
 WITH ${clockCte("$1")},
 due AS MATERIALIZED (
   SELECT pending.id FROM unnest($2::bigint[]) AS number CROSS JOIN LATERAL (
@@ -37,20 +38,31 @@ due AS MATERIALIZED (
     SELECT j.id FROM ${job} AS j WHERE ${leasedSql(attemptsLeft)} AND ${isDue} AND NOT j.ready
     ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
   ) AS expired
+),
+promoted AS (
+  UPDATE ${job} AS j SET ready = true
+  WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE (SELECT epoch FROM ${flow}) = $3::bigint)) RETURNING 1
 )
-UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due)) RETURNING 1 AS promoted`;
+SELECT count(*) AS promoted, (SELECT epoch FROM ${flow}) AS epoch FROM promoted`;
 
-/** Puts jobs in line that are due; false if there were none. */
+export interface Promotion {
+  readonly promoted: number;
+  /** Of the rules, as the statement saw them. */
+  readonly epoch: number;
+}
+
+/** Puts jobs in line that are due. */
 export const promoteDueJobs = async (
   database: Database,
   call: Call,
   numbers: string,
   { params, suffix, attemptsLeft }: AttemptOverrides,
-): Promise<boolean> => {
-  const promoted = await database.query(call.ctx, {
+  epoch: number,
+): Promise<Promotion> => {
+  const [row] = await database.query(call.ctx, {
     name: `promote${suffix}`,
-    sql: (tables) => promoteSql(tables, attemptsLeft("$3")),
-    params: [call.now ?? null, numbers, ...params],
+    sql: (tables) => promoteSql(tables, attemptsLeft("$4")),
+    params: [call.now ?? null, numbers, epoch, ...params],
   });
-  return promoted.length > 0;
+  return { promoted: Number(row?.["promoted"]), epoch: Number(row?.["epoch"]) };
 };

@@ -16,23 +16,46 @@ export interface QueueType {
   readonly request: number;
 }
 
-const numbers = new Map<string, string>();
 const mostNumbers = 10_000;
+
+/** A function of names, with its latest results at hand. */
+const remembered = (compute: (names: string) => string): ((names: string) => string) => {
+  const known = new Map<string, string>();
+  return (names) => {
+    let number = known.get(names);
+    if (number === undefined) {
+      number = compute(names);
+      if (known.size >= mostNumbers) known.clear();
+      known.set(names, number);
+    }
+    return number;
+  };
+};
+
+const hash = (names: string): bigint => createHash("sha256").update(names).digest().readBigInt64BE();
+
+const typeNumber = remembered((names) => hash(names).toString());
 
 /**
  * Queue and type as one 64-bit number, as text: the beginning of their SHA-256, so that no two that are in use come out the
  * same. Indexes that begin with it are smaller, and cheaper to search, than ones with two names.
  */
-export const queueTypeNumber = (queue: string, typeName: string): string => {
-  const names = `${queue.length}:${queue}${typeName}`;
-  let number = numbers.get(names);
-  if (number === undefined) {
-    number = createHash("sha256").update(names).digest().readBigInt64BE().toString();
-    if (numbers.size >= mostNumbers) numbers.clear();
-    numbers.set(names, number);
-  }
-  return number;
-};
+export const queueTypeNumber = (queue: string, typeName: string): string =>
+  typeNumber(`${queue.length}:${queue}${typeName}`);
+
+/** The lines of groups have the highest numbers, so that a search for types can stop before them. */
+const firstLineNumber = 0x7fn << 56n;
+export const firstLine: string = firstLineNumber.toString();
+
+/** Whether a number is among those of lines. As texts, because this is asked about every job that is started. */
+export const isAmongLines = (number: string): boolean =>
+  number.length === firstLine.length && number >= firstLine;
+
+const lineNumber = remembered((names) => (firstLineNumber | (hash(names) & ((1n << 56n) - 1n))).toString());
+
+/** The number of a group's line. Should two groups ever have the same, they share a line, and so its limits. */
+export const groupLineNumber = (queue: string, typeName: string, group: string): string =>
+  lineNumber(`${queue.length}:${queue}${typeName.length}:${typeName}${group}`);
 
 /**
  * A recursive query of the queues and types that have jobs `j` with this condition. It leaps from one to the next in an
@@ -48,17 +71,26 @@ export const leapSql = ({ job }: Tables, name: string, condition: string): strin
 )`;
 };
 
-const typesInQueuesSql = (tables: Tables): string => `
-WITH RECURSIVE ${leapSql(tables, "in_line", "j.ready")}, ${leapSql(tables, "deferred", isDeferred)}
+/** Not in the line of a group. */
+export const isInNoGroup: string = `j.lane < ${firstLine}`;
+
+// There may be very many lines, too many to leap over. Where there are groups, all types with groups are in the table of
+// rules, and so are the types whose own number is among those of lines.
+const typesInQueuesSql = (tables: Tables, hasGroups: boolean): string => {
+  const condition = (place: string): string => (hasGroups ? `${place} AND ${isInNoGroup}` : place);
+  return `
+WITH RECURSIVE ${leapSql(tables, "in_line", condition("j.ready"))}, ${leapSql(tables, "deferred", condition(isDeferred))}
 SELECT DISTINCT queue, type_name FROM (
   SELECT queue, type_name FROM in_line
   UNION ALL SELECT queue, type_name FROM deferred
   UNION ALL SELECT queue, type_name FROM ${tables.job} WHERE status = 'running'
+  ${hasGroups ? `UNION ALL SELECT queue, type_name FROM ${tables.flowRule} WHERE type_name IS NOT NULL` : ""}
 ) AS found WHERE queue = ANY ($1::text[])`;
+};
 
 /** The queues and types of requests. A request for every type means those that have jobs at the moment. */
 export const findQueueTypes = async (
-  { query }: Database,
+  { query, flow: { hasGroups } }: Database,
   call: Call,
   requests: readonly Omit<ClaimRequest, "limit">[],
 ): Promise<QueueType[]> => {
@@ -66,8 +98,8 @@ export const findQueueTypes = async (
   const found = new Map<string, string[]>();
   if (whole.length > 0) {
     const rows = await query(call.ctx, {
-      name: "types_in_queues",
-      sql: typesInQueuesSql,
+      name: `types_in_queues${hasGroups ? "_with_groups" : ""}`,
+      sql: (tables) => typesInQueuesSql(tables, hasGroups),
       params: [arrayLiteral(whole)],
     });
     for (const row of rows) {

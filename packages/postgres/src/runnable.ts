@@ -49,6 +49,10 @@ export const runnableSql = (job: string, moment: string): string =>
   `((${job}.status = 'pending' AND ${job}.due_at <= ${moment})
     OR (${job}.status = 'running' AND ${job}.due_at <= ${now} AND ${attemptsLeftSql(job)}))`;
 
+/** In an ordered group, and has begun: the others of the group wait for it although it is not due. */
+export const waitsForRetrySql = (job: string): string =>
+  `(${job}.ordered IS NOT NULL AND ${job}.status = 'pending' AND NOT ${job}.ready AND ${job}.lease_version > 0)`;
+
 /**
  * Whether a job whose lease has expired may be claimed again. A handler may have its own number of attempts for its type,
  * which counts unless the start asked for one: `override` finds it, null where there is none.

@@ -1,10 +1,17 @@
 import type { StateJob } from "leasehold/adapter";
 import type { Database } from "./database.ts";
 import type { TimedTransaction } from "./dependants.ts";
-import { defineRows } from "./sql/rows-parameter.ts";
+import { agedPrioritySql } from "./flow/aged-priority.ts";
+import { noteColumns, notesOfSql } from "./flow/notes.ts";
+import { defineRows, type RowsColumn } from "./sql/rows-parameter.ts";
 import type { Tables } from "./tables.ts";
 
-const changedRows = defineRows<StateJob>((idType) => [
+interface ChangedJob extends StateJob {
+  /** One step of priority, if waiting counts for jobs of its type. */
+  readonly agePriorityMs?: number | null;
+}
+
+const changedColumns = (idType: string): RowsColumn<ChangedJob>[] => [
   { name: "id", type: idType, read: ({ id }) => id },
   { name: "input", type: "text", read: ({ input }) => input },
   { name: "replaced_by", type: idType, read: ({ replacedBy }) => replacedBy },
@@ -24,27 +31,70 @@ const changedRows = defineRows<StateJob>((idType) => [
   { name: "attempt", type: "int", read: ({ attempt }) => attempt },
   { name: "expired_leases", type: "int", read: ({ expiredLeases }) => expiredLeases },
   { name: "progress", type: "text", read: ({ progress }) => progress },
+];
+
+const plainRows = defineRows<ChangedJob>(changedColumns);
+// For jobs with a group, or of types for which waiting counts.
+const flowRows = defineRows<ChangedJob>((idType) => [
+  ...changedColumns(idType),
+  { name: "age_priority_ms", type: "bigint", read: ({ agePriorityMs }) => agePriorityMs ?? null },
 ]);
 
-const columns = changedRows("uuid").columns.filter((name) => name !== "id");
+const columns = plainRows("uuid").columns.filter((name) => name !== "id" && name !== "priority");
 
-const saveSql = ({ job, idType }: Tables, single: boolean): string => `
+const updateSql = (
+  { job }: Tables,
+  source: string,
+  priority: { readonly stored: string; readonly base: string },
+): string => `
 UPDATE ${job} AS j SET ${columns.map((name) => `${name} = n.${name}`).join(", ")},
+  priority = ${priority.stored},
+  base_priority = ${priority.base},
   due_at = n.scheduled_at,
   ready = j.status = 'pending' AND n.scheduled_at <= $1::bigint
-FROM ${changedRows(idType).source("n", 2, single)} WHERE j.id = n.id`;
+FROM ${source} WHERE j.id = n.id`;
+
+const saveSql = (tables: Tables, single: boolean): string =>
+  updateSql(tables, plainRows(tables.idType).source("n", 2, single), { stored: "n.priority", base: "NULL" });
+
+// In an ordered group such a job keeps its place before all others, whatever its priority.
+const hasBegun = "j.ordered IS NOT NULL AND j.lease_version > 0";
+
+/** Wherever in its line the job is now, or however much later it comes: the next claim looks at the line again. */
+const saveFlowSql = (tables: Tables, single: boolean): string => `
+WITH saved AS (
+  ${updateSql(tables, flowRows(tables.idType).source("n", 2, single), {
+    stored: `CASE WHEN ${hasBegun} THEN j.priority
+      ELSE ${agedPrioritySql("n.priority", "n.scheduled_at", "n.age_priority_ms")} END`,
+    base: `CASE WHEN ${hasBegun} OR n.age_priority_ms IS NOT NULL THEN n.priority END`,
+  })}
+  RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
+)
+INSERT INTO ${tables.lineNote} (${noteColumns}) ${notesOfSql("saved")}`;
 
 /** Writes jobs that `replaced` or `updated` has made. The transaction has locked them, and they wait. */
 export const saveWaitingJobs = async (
-  { query, tables: { idType } }: Database,
+  { query, tables: { idType }, flow: { agePriorityMs } }: Database,
   { ctx, now }: TimedTransaction,
   jobs: readonly StateJob[],
 ): Promise<void> => {
   if (jobs.length === 0) return;
   const single = jobs.length === 1;
-  await query(ctx, {
-    name: `save_waiting_${single ? "one" : "many"}`,
-    sql: (tables) => saveSql(tables, single),
-    params: [now, ...changedRows(idType).params(jobs)],
-  });
+  const name = `save_waiting_${single ? "one" : "many"}`;
+  const changed = jobs.map((job) => ({ ...job, agePriorityMs: agePriorityMs(job.queue, job.typeName) }));
+  const flow = changed.some((job) => job.group !== null || job.agePriorityMs !== null);
+  await query(
+    ctx,
+    flow
+      ? {
+          name: `${name}_flow`,
+          sql: (tables) => saveFlowSql(tables, single),
+          params: [now, ...flowRows(idType).params(changed)],
+        }
+      : {
+          name,
+          sql: (tables) => saveSql(tables, single),
+          params: [now, ...plainRows(idType).params(changed)],
+        },
+  );
 };

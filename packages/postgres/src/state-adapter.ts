@@ -23,6 +23,13 @@ import { countJobs } from "./operations/count-jobs.ts";
 import { createJobs } from "./operations/create-jobs.ts";
 import { deleteSequences } from "./operations/delete-sequences.ts";
 import { expireWaitingJobs } from "./operations/expire-waiting-jobs.ts";
+import { checkFlow } from "./operations/flow/check-flow.ts";
+import { enableFlow } from "./operations/flow/enable-flow.ts";
+import { explainHold } from "./operations/flow/explain-hold.ts";
+import { listFlow } from "./operations/flow/list-flow.ts";
+import { listGroups } from "./operations/flow/list-groups.ts";
+import { resumeGroup } from "./operations/flow/resume-group.ts";
+import { setFlowRule } from "./operations/flow/set-flow-rule.ts";
 import { getBlockers } from "./operations/get-blockers.ts";
 import { getJobs } from "./operations/get-jobs.ts";
 import { getSequences } from "./operations/get-sequences.ts";
@@ -255,6 +262,13 @@ export const createPgStateAdapter = async <
       deleteRecurring: checked("deleteRecurring", (call) => deleteRecurring(database, call)),
       updateWaitingJobs: checked("updateWaitingJobs", (call) => updateWaitingJobs(database, call)),
       expireWaitingJobs: checked("expireWaitingJobs", (call) => expireWaitingJobs(database, call)),
+      enableFlow: checked("enableFlow", (call) => enableFlow(database, call)),
+      setFlowRule: checked("setFlowRule", (call) => setFlowRule(database, call)),
+      listFlow: checked("listFlow", (call) => listFlow(database, call)),
+      listGroups: checked("listGroups", (call) => listGroups(database, call)),
+      resumeGroup: checked("resumeGroup", (call) => resumeGroup(database, call)),
+      explainHold: checked("explainHold", (call) => explainHold(database, call)),
+      checkFlow: checked("checkFlow", (call) => checkFlow(database, call)),
     },
 
     close: async () => {

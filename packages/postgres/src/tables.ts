@@ -5,6 +5,11 @@ export interface Tables {
   readonly jobBlocker: string;
   readonly migration: string;
   readonly recurring: string;
+  readonly flow: string;
+  readonly flowRule: string;
+  readonly flowUse: string;
+  readonly line: string;
+  readonly lineNote: string;
   /** The SQL type of ids. */
   readonly idType: string;
   readonly idDefault: string;
@@ -16,6 +21,11 @@ export const nameTables = (schema: string, idType: string, idDefault: string): T
   jobBlocker: `${schema}.job_blocker`,
   migration: `${schema}.migration`,
   recurring: `${schema}.recurring_job`,
+  flow: `${schema}.flow`,
+  flowRule: `${schema}.flow_rule`,
+  flowUse: `${schema}.flow_use`,
+  line: `${schema}.line`,
+  lineNote: `${schema}.line_note`,
   idType,
   idDefault,
 });

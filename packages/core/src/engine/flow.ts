@@ -15,6 +15,7 @@ import {
 } from "../model/option-checks.ts";
 import { type FlowRuleOptions, parseFlowRule } from "../model/parse-flow-rule.ts";
 import { defaultQueue } from "../model/parse-job-settings.ts";
+import { emptyFlowRule } from "../rules/flow-rule-change.ts";
 import type { Engine } from "./engine.ts";
 import { announceAfter, resolveTransaction } from "./transaction.ts";
 
@@ -55,11 +56,14 @@ const findFlow = async (
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  { queue, typeName }: FlowScope,
-): Promise<FlowState | undefined> => {
-  const uses = await requirePart(engine.store, "flow", operation).listFlow({ ctx, queue });
-  const found = uses.find(({ rule }) => rule.typeName === typeName);
-  return found && viewFlow(found);
+  scope: FlowScope,
+): Promise<FlowState> => {
+  const uses = await requirePart(engine.store, "flow", operation).listFlow({ ctx, queue: scope.queue });
+  const found = uses.find(({ rule }) => rule.typeName === scope.typeName);
+  // There is nothing to list where there is no rule, nor a job with a group.
+  if (found !== undefined) return viewFlow(found);
+  const rule = emptyFlowRule(scope.queue, scope.typeName);
+  return { ...rule, running: 0, tokens: null, openLines: 0, heldLines: 0 };
 };
 
 /** Whether jobs that were held back may run after such a change. */
@@ -79,8 +83,7 @@ const changeRule = (
     if (kind === "version_mismatch")
       throw new FlowRuleChangedError(scope, expectedVersion ?? 0, rule.version);
     if (kind === "set" && mayOpen(change)) afterCommit.notify("queueOpened", scope.queue);
-    const state = await findFlow(engine, operation, ctx, scope);
-    return state ?? { ...rule, running: 0, tokens: null, openLines: 0, heldLines: 0 };
+    return findFlow(engine, operation, ctx, scope);
   });
 };
 
@@ -118,10 +121,7 @@ export const resume = async (engine: Engine, passed: unknown): Promise<FlowState
   return announceAfter(engine, "resume", ctx, async (afterCommit) => {
     const flow = requirePart(engine.store, "flow", "resume");
     if (await flow.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueOpened", scope.queue);
-    const state = await findFlow(engine, "resume", ctx, scope);
-    if (state === undefined)
-      throw new InvalidOptionError("group", `must be a group of job type "${scope.typeName}"`, group);
-    return state;
+    return findFlow(engine, "resume", ctx, scope);
   });
 };
 

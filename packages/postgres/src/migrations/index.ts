@@ -5,6 +5,7 @@ import { recurringJobs } from "./0004-recurring-jobs.ts";
 import { waitingJobs } from "./0005-waiting-jobs.ts";
 import { waitingJobIndexes } from "./0006-waiting-job-indexes.ts";
 import { flow } from "./0007-flow.ts";
+import { flowIndexes } from "./0008-flow-indexes.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
@@ -15,4 +16,5 @@ export const migrations: readonly Migration[] = [
   waitingJobs,
   waitingJobIndexes,
   flow,
+  flowIndexes,
 ];

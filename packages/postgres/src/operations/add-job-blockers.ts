@@ -10,6 +10,7 @@ import { clockCte, now } from "../sql/clock.ts";
 import type { CallInTransaction, Database } from "../database.ts";
 import type { Tables } from "../tables.ts";
 import { findCycle } from "../blocker-cycles.ts";
+import { leaveNotes } from "../flow/notes.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
 import { lockJobs } from "../lock-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
@@ -65,6 +66,7 @@ export const addJobBlockers = async (
       open.length,
     ],
   });
+  if (open.length === 0) await leaveNotes(database, ctx, [{ job }]);
   const failedBlocker = blockers.find(({ status }) => status === "failed");
   if (failedBlocker !== undefined && job.onBlockerFailure === "fail") {
     const transaction = { ctx, now: Number(row?.["now"]) };

@@ -1,21 +1,26 @@
 import type { JobOutcome } from "leasehold/adapter";
 import { clockCte, now, nowSql } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
+import { freedSql, noteColumns } from "../flow/notes.ts";
 import { textList } from "../sql/row-values.ts";
 import { defineRows } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
 
 /**
  * Who checks that an outcome may be applied: the statement itself, which then leaves alone what it may not apply, and also
- * ends that change other rows; or the caller, who has locked the rows.
+ * ends that change other rows; or the caller, who has locked the rows. A statement with notes does so for jobs with a
+ * group, or with slots, as well; a caller leaves the notes.
  */
-export type CheckedBy = "statement" | "caller";
+export type CheckedBy = "statement" | "statement with notes" | "caller";
 
 // The planner could start from the index of running jobs, since `status = 'running'` is its condition. It would then read
 // all running jobs for a few ids. It does not recognise the condition behind `IS TRUE`, and goes by the ids.
 const checkSql = (now: string): string => `
   AND (j.status = 'running') IS TRUE AND j.lease_token = o.token AND (j.due_at > ${now} OR o.locked)
   AND (NOT j.watched OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
+
+const needsNoNote = ({ onlyCompletions }: Shape): string =>
+  `AND j.slots IS NULL ${onlyCompletions ? "" : "AND (j.home IS NULL OR o.kind IN ('complete', 'fail'))"}`;
 
 // For a batch of completions and nothing else, which is by far the most common one.
 const completionSql = (now: string): string => `
@@ -95,12 +100,40 @@ const updateSql = (
   { now, source }: { readonly now: string; readonly source: string },
 ): string => `
   UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now)}
-  FROM ${source} WHERE j.id = o.id ${checkedBy === "statement" ? checkSql(now) : ""}`;
+    ${checkedBy === "statement" ? "" : ", slots = NULL"}
+  FROM ${source} WHERE j.id = o.id ${checkedBy === "caller" ? "" : checkSql(now)}
+  ${checkedBy === "statement" ? needsNoNote({ checkedBy, onlyCompletions }) : ""}`;
 
 // The frame of a batch would cost a single outcome more than the outcome itself.
 const applyOneSql = (tables: Tables, shape: Shape): string => {
   const source = `${outcomeRows(tables.idType).source("o", 2, true)}, (SELECT ${nowSql("$1")} AS now) AS clock`;
   return `${updateSql(tables, shape, { now: "clock.now", source })} RETURNING clock.now, NULL AS some`;
+};
+
+// What an update returns is what there is after it, and a note needs the slots that there were. So the rows are locked first,
+// in the order of their ids.
+const applyNotedSql = (tables: Tables, shape: Shape, single: boolean): string => {
+  const { job, lineNote, idType } = tables;
+  return `
+WITH ${clockCte("$1")},
+locked AS MATERIALIZED (
+  SELECT o.*, j.slots FROM ${outcomeRows(idType).source("o", 3, single)} JOIN ${job} AS j ON j.id = o.id
+  WHERE true ${checkSql(now)} ORDER BY j.id FOR NO KEY UPDATE OF j
+),
+applied AS (
+  ${updateSql(tables, shape, { now, source: "(SELECT * FROM locked LIMIT (SELECT 2147483647)) AS o" })}
+  RETURNING j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, o.slots, o.kind
+),
+noted AS (
+  INSERT INTO ${lineNote} (${noteColumns}, stopped_by)
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${freedSql}, stopped_by
+  FROM (
+    SELECT *, CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by FROM applied
+    WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))
+  ) AS moved GROUP BY queue, home, lane, group_key, stopped_by
+)
+SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
+  THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
 };
 
 // The rows are locked in the order in which they are updated, so that is the order of their ids: two batches then cannot
@@ -136,10 +169,18 @@ export const applyOutcomes = async (
   const sorted = isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId);
   const shape = { checkedBy, onlyCompletions: sorted.every(({ kind }) => kind === "complete") };
   const single = sorted.length === 1;
+  const noted = checkedBy === "statement with notes";
   const [row] = await query(call.ctx, {
     name: `apply_checked_by_${checkedBy}_${shape.onlyCompletions ? "completions" : "any"}_${single ? "one" : "many"}`,
-    sql: (tables) => (single ? applyOneSql(tables, shape) : applyManySql(tables, shape)),
-    params: [call.now ?? null, ...(single ? [] : [sorted.length]), ...outcomeRows(idType).params(sorted)],
+    sql: (tables) => {
+      if (noted) return applyNotedSql(tables, shape, single);
+      return single ? applyOneSql(tables, shape) : applyManySql(tables, shape);
+    },
+    params: [
+      call.now ?? null,
+      ...(single && !noted ? [] : [sorted.length]),
+      ...outcomeRows(idType).params(sorted),
+    ],
   });
   if (row === undefined) return { at: Number.NaN, applied: new Set() };
   const some = row["some"];

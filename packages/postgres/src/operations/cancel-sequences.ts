@@ -1,6 +1,7 @@
 import { type CancelCall, type CancelResult, isTerminal, judgeCancellation } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { settleDependants } from "../dependants.ts";
+import { leaveNotes } from "../flow/notes.ts";
 import { jobColumns } from "../job-columns.ts";
 import { toStateJob } from "../job-rows.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
@@ -21,6 +22,7 @@ UPDATE ${job} AS j SET
   last_error = $3,
   lease_token = NULL,
   leased_by = NULL,
+  slots = NULL,
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
 WHERE id = ANY ($2::${idType}[])
 RETURNING ${now} AS now, ${jobColumns("j")}`;
@@ -32,6 +34,11 @@ export const cancelSequences = (database: Database, call: Call & CancelCall): Pr
     const params = [call.now ?? null, arrayLiteral(open.map(({ id }) => id)), call.error];
     const rows =
       open.length === 0 ? [] : await database.query(ctx, { name: "cancel", sql: cancelSql, params });
+    await leaveNotes(
+      database,
+      ctx,
+      open.map((job) => ({ job })),
+    );
     const cancelled = new Map(rows.map(toStateJob).map((job) => [job.sequenceId, job]));
     const failed = open.map((job) => ({ ...job, lastError: call.error }));
     const transaction = { ctx, now: Number(rows[0]?.["now"]) };

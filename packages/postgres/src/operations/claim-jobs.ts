@@ -3,6 +3,7 @@ import type { Call, Database } from "../database.ts";
 import { jobColumns } from "../job-columns.ts";
 import { claimedColumns, createClaimedJobReader, toStateJob } from "../job-rows.ts";
 import { promoteDueJobs, someAreDueSql } from "../promotion.ts";
+import { claimRuled } from "../flow/claim-ruled.ts";
 import type { SqlRow } from "../provider.ts";
 import { findQueueTypes, type QueueType } from "../queue-types.ts";
 import { runnableInLineSql, readAttemptOverrides, runOrder } from "../runnable.ts";
@@ -13,7 +14,7 @@ import type { Tables } from "../tables.ts";
 // A claim is one statement:
 //
 //   clock       one present for the whole statement
-//   allowance   how many jobs to take: none if jobs are due that are not yet in line
+//   allowance   how many jobs to take: none if jobs are due that are not yet in line, or if there are new rules
 //   picked      where in the table the jobs are, in the order in which they are to run; locked
 //   UPDATE      makes them running, and returns them
 //
@@ -35,6 +36,9 @@ import type { Tables } from "../tables.ts";
 //   claim ── jobs ──▶ done
 //     └── none ──▶ promote ── none ──▶ done
 //                     └── some ──▶ claim ──▶ done
+//
+// Queues with rules or groups have another statement (flow/claim-ruled.ts). Which queues these are, a process remembers; when
+// the rules have changed since, the claim takes nothing, and begins again when it has read them.
 
 type ClaimJobsCall = Call & ClaimCall;
 
@@ -49,7 +53,8 @@ const lineSql = ({ job }: Tables, columns: string, lane: string): string => `
 
 const allowanceSql = (tables: Tables, attemptsLeft: string): string =>
   `allowance AS MATERIALIZED (
-  SELECT CASE WHEN $9::boolean AND (${someAreDueSql(tables, attemptsLeft)}) THEN 0 ELSE $4::int END AS size
+  SELECT CASE WHEN (SELECT epoch FROM ${tables.flow}) <> $10::bigint
+    OR ($9::boolean AND (${someAreDueSql(tables, attemptsLeft)})) THEN 0 ELSE $4::int END AS size
 )`;
 
 const pickFromOneLine = (tables: Tables): string => `
@@ -142,7 +147,7 @@ UPDATE ${tables.job} AS j SET
   last_attempt_at = ${now}
 FROM ${takenPlacesSql(single)}
 WHERE j.ctid = taken.ctid
-RETURNING taken.turn::int, ${single ? "" : "taken.place, "}${claimedColumns("j")}`;
+RETURNING taken.turn::int, ${single ? "" : "taken.place, "}${claimedColumns("j", false)}`;
 
 const heldSql = ({ job }: Tables): string => `
 WITH ${clockCte("$1")}
@@ -178,21 +183,25 @@ const createReader = (queueTypes: readonly QueueType[], call: ClaimJobsCall): ((
   return (row) => readers[Number(row["place"] ?? 1) - 1]!(row);
 };
 
+/** The rules have changed since this process read them. */
+const staleRules = Symbol("stale rules");
+
 const claimFrom = async (
   database: Database,
   call: ClaimJobsCall,
   queueTypes: readonly QueueType[],
   limits: readonly number[],
   limit: number,
-): Promise<StateJob[]> => {
+): Promise<StateJob[] | typeof staleRules> => {
   if (queueTypes.length === 0 || limit <= 0) return [];
   const single = queueTypes.length === 1;
   const numbers = arrayLiteral(queueTypes.map(({ number }) => number));
   const overrides = readAttemptOverrides(queueTypes, call.maxAttempts);
+  const { epoch } = database.flow;
   const claim = (unlessSomeAreDue: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
       name: `claim_${single ? "one" : "many"}${overrides.suffix}`,
-      sql: (tables) => claimSql(tables, single, overrides.attemptsLeft("$10")),
+      sql: (tables) => claimSql(tables, single, overrides.attemptsLeft("$11")),
       params: [
         call.now ?? null,
         numbers,
@@ -203,13 +212,73 @@ const claimFrom = async (
         call.leaseToken,
         call.workerId,
         unlessSomeAreDue,
+        epoch,
         ...overrides.params,
       ],
     });
   let rows = await claim(true);
-  if (rows.length === 0 && (await promoteDueJobs(database, call, numbers, overrides)))
-    rows = await claim(false);
+  if (rows.length === 0) {
+    const promotion = await promoteDueJobs(database, call, numbers, overrides, epoch);
+    if (promotion.epoch !== epoch) return staleRules;
+    if (promotion.promoted > 0) rows = await claim(false);
+  }
   return inClaimOrder(rows).map(createReader(queueTypes, call));
+};
+
+const isRuled = ({ flow }: Database, { queue }: QueueType): boolean => flow.queue(queue)?.isRuled === true;
+
+/** Parts of a claim that are each one statement: a request with rules is alone, and so is one that repeats another's types. */
+const inParts = (database: Database, queueTypes: readonly QueueType[]): QueueType[][] => {
+  const requests = [...new Set(queueTypes.map(({ request }) => request))].map((request) =>
+    queueTypes.filter((queueType) => queueType.request === request),
+  );
+  const areAlone = overlap(queueTypes);
+  const parts: QueueType[][] = [];
+  let plain: QueueType[] | undefined;
+  for (const request of requests) {
+    if (areAlone || isRuled(database, request[0]!)) {
+      parts.push(request);
+      plain = undefined;
+    } else if (plain === undefined) {
+      plain = [...request];
+      parts.push(plain);
+    } else plain.push(...request);
+  }
+  return parts;
+};
+
+const claimParts = async (
+  database: Database,
+  call: ClaimJobsCall,
+  parts: readonly QueueType[][],
+  limits: readonly number[],
+  limit: number,
+): Promise<StateJob[] | typeof staleRules> => {
+  const claimed: StateJob[] = [];
+  for (const part of parts) {
+    const left = limit - claimed.length;
+    const found = isRuled(database, part[0]!)
+      ? await claimRuled(database, call, part, Math.min(left, limits[part[0]!.request - 1] ?? 0))
+      : await claimFrom(database, call, part, limits, left);
+    // What was claimed so far is kept: the rest is for the next claim.
+    if (found === staleRules) return claimed.length > 0 ? claimed : staleRules;
+    claimed.push(...found);
+  }
+  return claimed;
+};
+
+const claimOnce = async (
+  database: Database,
+  call: ClaimJobsCall,
+  limits: readonly number[],
+  limit: number,
+): Promise<StateJob[] | typeof staleRules> => {
+  const found = await findQueueTypes(database, call, call.requests);
+  const queueTypes = found.filter(({ request }) => (limits[request - 1] ?? 0) > 0);
+  const parts = inParts(database, queueTypes);
+  if (!overlap(queueTypes)) return claimParts(database, call, parts, limits, limit);
+  // The same queue and type twice: one request after the other, so that the second sees what the first has taken.
+  return database.atomically(call.ctx, (ctx) => claimParts(database, { ...call, ctx }, parts, limits, limit));
 };
 
 export const claimJobs = async (database: Database, call: ClaimJobsCall): Promise<StateJob[]> => {
@@ -217,18 +286,9 @@ export const claimJobs = async (database: Database, call: ClaimJobsCall): Promis
   const held = call.isRepeat === true ? await findClaimedByToken(database, call) : [];
   const limits = remainingLimits(call.requests, held);
   const limit = call.limit - held.length;
-  const found = await findQueueTypes(database, call, call.requests);
-  const queueTypes = found.filter(({ request }) => (limits[request - 1] ?? 0) > 0);
-  if (!overlap(queueTypes)) return [...held, ...(await claimFrom(database, call, queueTypes, limits, limit))];
-
-  // The same queue and type twice: one request after the other, so that the second sees what the first has taken.
-  return database.atomically(call.ctx, async (ctx) => {
-    const claimed: StateJob[] = [];
-    for (const request of new Set(queueTypes.map((queueType) => queueType.request))) {
-      const own = queueTypes.filter((queueType) => queueType.request === request);
-      const left = limit - claimed.length;
-      claimed.push(...(await claimFrom(database, { ...call, ctx }, own, limits, left)));
-    }
-    return [...held, ...claimed];
-  });
+  for (;;) {
+    const claimed = await claimOnce(database, call, limits, limit);
+    if (claimed !== staleRules) return [...held, ...claimed];
+    await database.flow.load(call.ctx);
+  }
 };

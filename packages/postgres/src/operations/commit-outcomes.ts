@@ -8,7 +8,8 @@ import {
 import type { Call, CallInTransaction, Database } from "../database.ts";
 import { type Consequences, settleDependants, type TimedTransaction } from "../dependants.ts";
 import { type LockedJob, lockJobs } from "../lock-jobs.ts";
-import { applyOutcomes } from "./apply-outcomes.ts";
+import { leaveNotes } from "../flow/notes.ts";
+import { type Application, applyOutcomes } from "./apply-outcomes.ts";
 
 const nothing: Consequences = { unblocked: [], cascaded: [] };
 
@@ -27,6 +28,12 @@ const applyAccepted = async (
 ): Promise<Map<string, Consequences>> => {
   if (outcomes.length === 0) return new Map();
   await applyOutcomes(database, transaction, outcomes, "caller");
+  const notes = outcomes.flatMap((outcome) => {
+    const job = jobs.get(outcome.jobId);
+    if (job === undefined) return [];
+    return [{ job, stops: outcome.kind === "fail" && job.ordered === "stop" }];
+  });
+  await leaveNotes(database, transaction.ctx, notes);
   const jobOf = ({ jobId }: JobOutcome): LockedJob[] => {
     const job = jobs.get(jobId);
     return job === undefined ? [] : [job];
@@ -93,6 +100,26 @@ const commitCarefully = (
 const areOfDifferentJobs = (outcomes: readonly JobOutcome[]): boolean =>
   outcomes.length === 1 || new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
 
+/** Commits what one statement can. Jobs that were claimed under a limit need one that leaves notes. */
+const commitAtOnce = async (
+  database: Database,
+  call: Call,
+  outcomes: readonly JobOutcome[],
+): Promise<Application> => {
+  const isCounted = ({ leaseToken }: JobOutcome): boolean => database.flow.countedBy(leaseToken!);
+  const counted = outcomes.filter(isCounted);
+  if (counted.length === 0) return applyOutcomes(database, call, outcomes, "statement");
+  if (counted.length === outcomes.length)
+    return applyOutcomes(database, call, outcomes, "statement with notes");
+  const others = outcomes.filter((outcome) => !isCounted(outcome));
+  const first = await applyOutcomes(database, call, others, "statement");
+  const second = await applyOutcomes(database, call, counted, "statement with notes");
+  const idsOf = ({ applied }: Application, all: readonly JobOutcome[]): Iterable<string> =>
+    applied ?? all.map(({ jobId }) => jobId);
+  if (first.applied === null && second.applied === null) return second;
+  return { at: second.at, applied: new Set([...idsOf(first, others), ...idsOf(second, counted)]) };
+};
+
 /**
  * Nearly every outcome is of a job that still holds its lease and that nobody waits for. One statement commits all of
  * those, and leaves the others alone. Those are then locked, and are refused with the reason, or applied together with what
@@ -107,7 +134,7 @@ export const commitOutcomes = async (
   const isPlain = outcomes.every(({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId));
   if (!isPlain || !areOfDifferentJobs(outcomes)) return commitCarefully(database, call, outcomes);
 
-  const { at, applied: done } = await applyOutcomes(database, call, outcomes, "statement");
+  const { at, applied: done } = await commitAtOnce(database, call, outcomes);
   const plain = applied(at, nothing);
   if (done === null) return outcomes.map(() => plain);
   const rest = outcomes.filter(({ jobId }) => !done.has(jobId));

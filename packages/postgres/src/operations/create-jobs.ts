@@ -17,7 +17,10 @@ import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
 import { findReplacedBy, lockDuplicates, mayReplace, replaceDuplicates } from "../replacement.ts";
 import { hasRareValues, insertedColumns, insertedValues } from "../job-columns.ts";
-import { queueTypeNumber } from "../queue-types.ts";
+import { agedPrioritySql } from "../flow/aged-priority.ts";
+import { noteColumns, notesOfSql } from "../flow/notes.ts";
+import { registrationFor } from "../flow/register-types.ts";
+import { groupLineNumber, queueTypeNumber } from "../queue-types.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
 
@@ -26,14 +29,19 @@ const uniqueViolation = "23505";
 interface Insertion extends NewJob {
   /** The end of its sequence changes other rows. */
   readonly endConcernsOthers?: boolean;
+  /** One step of priority, if waiting counts for jobs of its type. */
+  readonly agePriorityMs?: number | null;
 }
 
 // A long list without a transaction is stored in portions: while the server stores one, the next is written out.
 const portionSize = 1_000;
 
+const laneOf = ({ queue, typeName, group }: NewJob): string =>
+  group === null ? queueTypeNumber(queue, typeName) : groupLineNumber(queue, typeName, group);
+
 const newRowColumns = (idType: string, rare: boolean): RowsColumn<Insertion>[] => [
   ...insertedColumns(idType, rare),
-  { name: "lane", type: "bigint", required: true, read: (job) => queueTypeNumber(job.queue, job.typeName) },
+  { name: "lane", type: "bigint", required: true, read: laneOf },
   {
     name: "run_at",
     type: "bigint",
@@ -49,7 +57,16 @@ const newRowColumns = (idType: string, rare: boolean): RowsColumn<Insertion>[] =
 ];
 
 const plainRows = defineRows<Insertion>((idType) => newRowColumns(idType, false));
-const rareRows = defineRows<Insertion>((idType) => newRowColumns(idType, true));
+// Jobs with a group, that expire, that recur, or of types for which waiting counts, have more to store.
+const rareRows = defineRows<Insertion>((idType) => [
+  ...newRowColumns(idType, true),
+  {
+    name: "home",
+    type: "bigint",
+    read: (job) => (job.group === null ? null : queueTypeNumber(job.queue, job.typeName)),
+  },
+  { name: "age_priority_ms", type: "bigint", read: ({ agePriorityMs }) => agePriorityMs ?? null },
+]);
 const newRows = (idType: string, rare: boolean): RowsParameter<Insertion> =>
   rare ? rareRows(idType) : plainRows(idType);
 
@@ -64,6 +81,11 @@ const newValues = ({ schema }: Tables, rare: boolean): Record<string, string> =>
   status: `(CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status`,
   watched: "coalesce(watched, false)",
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
+  ...(rare && {
+    home: "home",
+    priority: agedPrioritySql("coalesce(priority, 0)", "moment", "age_priority_ms"),
+    base_priority: "CASE WHEN age_priority_ms IS NOT NULL THEN coalesce(priority, 0) END",
+  }),
 });
 
 interface InsertShape {
@@ -75,7 +97,7 @@ interface InsertShape {
 }
 
 const insertSql = (tables: Tables, { single, lookFirst, rare }: InsertShape): string => {
-  const { job, idType } = tables;
+  const { job, idType, lineNote } = tables;
   const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
   const values = newValues(tables, rare);
   return `
@@ -91,18 +113,24 @@ inserted AS (
     ) AS moment
   ) AS schedule
   WHERE NOT EXISTS (SELECT FROM taken)
+  ${rare ? "RETURNING queue, home, lane, group_key, ordered, slots, ready" : ""}
 )
+${rare ? `, noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("(SELECT * FROM inserted WHERE ready)")})` : ""}
 SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
 };
 
 const insertStatement = (
-  { tables: { idType } }: Database,
+  { tables: { idType }, flow: { agePriorityMs } }: Database,
   now: number | undefined,
-  insertions: readonly Insertion[],
+  jobs: readonly Insertion[],
   lookFirst: boolean,
 ): Statement => {
-  const single = insertions.length === 1;
-  const rare = insertions.some(hasRareValues);
+  const single = jobs.length === 1;
+  const isAged = ({ queue, typeName }: Insertion): boolean => agePriorityMs(queue, typeName) !== null;
+  const rare = jobs.some((job) => hasRareValues(job) || isAged(job));
+  const insertions = rare
+    ? jobs.map((job) => ({ ...job, agePriorityMs: agePriorityMs(job.queue, job.typeName) }))
+    : jobs;
   return {
     name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${rare ? "_rare" : ""}`,
     sql: (tables) => insertSql(tables, { single, lookFirst, rare }),
@@ -278,6 +306,8 @@ export const createJobs = async (
   if (jobs.length === 0) return [];
   assertStorableIds(database, jobs);
   assertDistinct(jobs);
+  const registration = registrationFor(database, call.ctx, jobs);
+  if (registration !== undefined) await registration;
   const create = (): Promise<CreatedStateJob[]> => {
     if (jobs.some(({ deduplication }) => deduplication !== null)) {
       return database.atomically(call.ctx, (ctx) => createDeduplicated(database, { ...call, ctx }, jobs));

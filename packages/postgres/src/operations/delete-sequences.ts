@@ -2,8 +2,8 @@ import { type DeletionResult, referenceTo } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
 import { text } from "../sql/row-values.ts";
 import type { Call, Context, Database } from "../database.ts";
-import { jobColumns } from "../job-columns.ts";
-import { toStateJob } from "../job-rows.ts";
+import { leaveNotes } from "../flow/notes.ts";
+import { lockedColumns, toLockedJob } from "../lock-jobs.ts";
 import type { SqlRow } from "../provider.ts";
 import { assertSeesAll } from "../snapshots.ts";
 import type { Tables } from "../tables.ts";
@@ -47,11 +47,11 @@ export const deleteSequences = (
     const roots = arrayLiteral([...new Set(call.rootSequenceIds)].filter(database.isId));
     const nothing = { deleted: [], notRoots: [], dependantRootSequenceIds: [] };
     const rows = await query(ctx, {
-      sql: `SELECT ${jobColumns("j")} FROM ${tables.job} AS j
+      sql: `SELECT ${lockedColumns("j")} FROM ${tables.job} AS j
         WHERE ${inTreesSql(`$1::${tables.idType}[]`, "j")} ORDER BY j.id FOR UPDATE OF j`,
       params: [roots],
     });
-    const jobs = rows.map(toStateJob);
+    const jobs = rows.map(toLockedJob);
     const notRoots = jobs
       .filter(({ id, rootSequenceId }) => rootSequenceId !== id && call.rootSequenceIds.includes(id))
       .map(({ id }) => id);
@@ -64,6 +64,11 @@ export const deleteSequences = (
       database,
       ctx,
       jobs.map(({ id }) => id),
+    );
+    await leaveNotes(
+      database,
+      ctx,
+      jobs.map((job) => ({ job, resumes: job.ordered === "stop" && job.status === "failed" })),
     );
     return { ...nothing, deleted: jobs.map((job) => ({ ...referenceTo(job), status: job.status })) };
   });

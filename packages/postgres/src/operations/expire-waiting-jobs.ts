@@ -1,6 +1,7 @@
 import type { ExpireCall, ExpiredJob } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import { settleDependants } from "../dependants.ts";
+import { leaveNotes } from "../flow/notes.ts";
 import { asStateJob, type LockedJob, lockedColumns, toLockedJob } from "../lock-jobs.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Tables } from "../tables.ts";
@@ -35,6 +36,11 @@ export const expireWaitingJobs = (database: Database, call: Call & ExpireCall): 
     });
     if (rows.length === 0) return [];
     const failed = rows.map(toLockedJob).sort((a, b) => expiryOf(a) - expiryOf(b));
+    await leaveNotes(
+      database,
+      ctx,
+      failed.map((job) => ({ job })),
+    );
     const transaction = { ctx, now: Number(rows[0]?.["now"]) };
     const consequences = await settleDependants(database, transaction, { completed: [], failed });
     return failed.map((job) => ({

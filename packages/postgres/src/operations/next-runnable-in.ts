@@ -1,6 +1,7 @@
 import type { NextRunnableCall } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
-import { findQueueTypes } from "../queue-types.ts";
+import { ruledParams } from "../flow/claim-ruled.ts";
+import { findQueueTypes, type QueueType } from "../queue-types.ts";
 import {
   deferredSql,
   inLineSql,
@@ -16,9 +17,9 @@ import type { Tables } from "../tables.ts";
 
 // Each part asks for the first row of an index, in the order of that index: the planner then has nothing to choose. Only if
 // nothing in line is runnable, all that is in line is looked at: nothing, unless the clock has gone back.
-const nextSql = ({ job }: Tables, attemptsLeft: string): string => `
+const nextSql = ({ job, flow }: Tables, attemptsLeft: string): string => `
 WITH ${clockCte("$1")}, queue_type AS MATERIALIZED (SELECT * FROM unnest($2::bigint[]) AS t (number))
-SELECT min(next.due_at) - ${now} AS next_in FROM (
+SELECT min(next.due_at) - ${now} AS next_in, (SELECT epoch FROM ${flow}) AS epoch FROM (
   SELECT coalesce(
     (SELECT ${now} FROM ${job} AS j WHERE ${runnableInLineSql("queue_type.number")} ORDER BY ${runOrder} LIMIT 1),
     (SELECT min(j.due_at) FROM ${job} AS j WHERE ${inLineSql("queue_type.number")})
@@ -31,18 +32,62 @@ SELECT min(next.due_at) - ${now} AS next_in FROM (
     ORDER BY j.due_at LIMIT 1)
 ) AS next`;
 
-export const nextRunnableIn = async (
-  database: Database,
-  call: Call & NextRunnableCall,
+const nextRuledSql = ({ schema }: Tables): string =>
+  `SELECT ${schema}.flow_next($1::bigint, $2::text, $3::bigint[], $4::int[]) AS next_in`;
+
+type NextCall = Call & NextRunnableCall;
+
+const nextOfRuled = async (
+  { query }: Database,
+  call: NextCall,
+  queueTypes: readonly QueueType[],
 ): Promise<number | null> => {
-  const queueTypes = await findQueueTypes(database, call, call.requests);
-  if (queueTypes.length === 0) return null;
+  const [row] = await query(call.ctx, {
+    name: "next_ruled",
+    sql: nextRuledSql,
+    params: [call.now ?? null, ...ruledParams(queueTypes, call.maxAttempts)],
+  });
+  return numberOrNull(row?.["next_in"]);
+};
+
+/** Of queues without rules and groups; undefined if the rules have changed since this process read them. */
+const nextOfPlain = async (
+  database: Database,
+  call: NextCall,
+  queueTypes: readonly QueueType[],
+): Promise<number | null | undefined> => {
   const { params, suffix, attemptsLeft } = readAttemptOverrides(queueTypes, call.maxAttempts);
+  const { epoch } = database.flow;
   const [row] = await database.query(call.ctx, {
     name: `next_runnable${suffix}`,
     sql: (tables) => nextSql(tables, attemptsLeft("$3")),
     params: [call.now ?? null, arrayLiteral(queueTypes.map(({ number }) => number)), ...params],
   });
-  const next = numberOrNull(row?.["next_in"]);
-  return next === null ? null : Math.max(0, next);
+  return Number(row?.["epoch"]) === epoch ? numberOrNull(row?.["next_in"]) : undefined;
+};
+
+const nextOnce = async (database: Database, call: NextCall): Promise<number | null | undefined> => {
+  const queueTypes = await findQueueTypes(database, call, call.requests);
+  const isRuled = (queue: string): boolean => database.flow.queue(queue)?.isRuled === true;
+  const found: (number | null)[] = [];
+  const plain = queueTypes.filter(({ queue }) => !isRuled(queue));
+  if (plain.length > 0) {
+    const next = await nextOfPlain(database, call, plain);
+    if (next === undefined) return undefined;
+    found.push(next);
+  }
+  for (const queue of new Set(queueTypes.map((queueType) => queueType.queue))) {
+    const types = queueTypes.filter((queueType) => queueType.queue === queue);
+    if (isRuled(queue)) found.push(await nextOfRuled(database, call, types));
+  }
+  const times = found.filter((next) => next !== null);
+  return times.length === 0 ? null : Math.max(0, Math.min(...times));
+};
+
+export const nextRunnableIn = async (database: Database, call: NextCall): Promise<number | null> => {
+  for (;;) {
+    const next = await nextOnce(database, call);
+    if (next !== undefined) return next;
+    await database.flow.load(call.ctx);
+  }
 };

@@ -1,10 +1,11 @@
 import type { ReapCall, ReapedJob } from "leasehold/adapter";
 import { arrayLiteral } from "../sql/array-literal.ts";
-import { textOrNull } from "../sql/row-values.ts";
+import { numberOrNull, textOrNull } from "../sql/row-values.ts";
 import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import { attemptsLeftSql, isExpired } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
+import { leaveNotes } from "../flow/notes.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../lock-jobs.ts";
 import { settleDependants } from "../dependants.ts";
 
@@ -12,13 +13,14 @@ import { settleDependants } from "../dependants.ts";
 const reapSql = ({ schema, job }: Tables): string => `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
-  SELECT j.id, j.leased_by, ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
+  SELECT j.id, j.leased_by, j.slots, ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
   FROM ${job} AS j WHERE ${isExpired}
   ORDER BY j.due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE ${job} AS j SET
   lease_token = NULL,
   leased_by = NULL,
+  slots = NULL,
   expired_leases = j.expired_leases + 1,
   last_failed_at = j.due_at,
   status = (CASE WHEN expired.may_retry THEN 'pending' ELSE 'failed' END)::${schema}.job_status,
@@ -29,7 +31,7 @@ UPDATE ${job} AS j SET
   last_error = CASE WHEN expired.may_retry THEN j.last_error ELSE $3 END,
   key_open = CASE WHEN j.key_open AND NOT expired.may_retry THEN false ELSE j.key_open END
 FROM expired WHERE j.id = expired.id
-RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, ${now} AS now`;
+RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.slots AS previous_slots, ${now} AS now`;
 
 export const reapExpiredLeases = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =>
   database.atomically(call.ctx, async (ctx) => {
@@ -47,7 +49,13 @@ export const reapExpiredLeases = (database: Database, call: Call & ReapCall): Pr
     const reaped = rows.map((row) => ({
       job: toLockedJob(row),
       previouslyLeasedBy: textOrNull(row["previously_leased_by"]),
+      slots: numberOrNull(row["previous_slots"]),
     }));
+    const notes = reaped.map(({ job, slots }) => ({
+      job: { ...job, flow: { ...job.flow, slots } },
+      stops: job.status === "failed" && job.ordered === "stop",
+    }));
+    await leaveNotes(database, ctx, notes);
     const failed = reaped.map(({ job }) => job).filter(({ status }) => status === "failed");
     const consequences = await settleDependants(
       database,

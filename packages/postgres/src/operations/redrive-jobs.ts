@@ -6,6 +6,7 @@ import type { Call, CallInTransaction, Context, Database } from "../database.ts"
 import type { Tables } from "../tables.ts";
 import { findCycle } from "../blocker-cycles.ts";
 import { lockKeys, setDeduplicationLive } from "../deduplication.ts";
+import { leaveNotes } from "../flow/notes.ts";
 import { currentJobIdSql } from "../lock-current-jobs.ts";
 import { type LockedJob, lockJobs } from "../lock-jobs.ts";
 import { getJobs } from "./get-jobs.ts";
@@ -42,6 +43,11 @@ const revive = async (database: Database, call: InTransaction, jobs: readonly Lo
     ],
   });
   await setDeduplicationLive(database, call.ctx, jobs, true);
+  await leaveNotes(
+    database,
+    call.ctx,
+    jobs.map((job) => ({ job, resumes: job.ordered === "stop" })),
+  );
 };
 
 const exists = async (database: Database, ctx: Context, sql: string, jobId: string): Promise<boolean> => {

@@ -22,7 +22,8 @@ const queries: Record<string, string> = {
     WHERE t.typnamespace = $1::regnamespace GROUP BY t.typname ORDER BY t.typname`,
   options: `SELECT format('%s %s', c.relname, option) AS line FROM pg_class AS c, unnest(c.reloptions) AS option
     WHERE c.relnamespace = $1::regnamespace ORDER BY c.relname, option`,
-  functions: `SELECT p.oid::regprocedure::text AS line FROM pg_proc AS p
+  // With a digest of the body, so that a change of a released function does not go unnoticed.
+  functions: `SELECT p.oid::regprocedure::text || ' ' || md5(replace(p.prosrc, ($1::regnamespace)::text, '')) AS line FROM pg_proc AS p
     WHERE p.pronamespace = $1::regnamespace ORDER BY 1`,
   triggers: `SELECT pg_get_triggerdef(t.oid) AS line FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
     WHERE c.relnamespace = $1::regnamespace AND NOT t.tgisinternal ORDER BY t.tgname`,

@@ -1,0 +1,66 @@
+import type { Context, Database } from "../database.ts";
+import type { LockedJob } from "../lock-jobs.ts";
+import { defineRows } from "../sql/rows-parameter.ts";
+import type { Tables } from "../tables.ts";
+
+// Who changes a job never writes the line of its group, or a counter: others would have to wait until the transaction ends.
+// A note says what happened, in the same transaction. The next claim of the queue reads the notes, and deletes them.
+//
+// A note is needed when a job that is counted is no longer running, and when a job with a group gets in line. The line may
+// look open and be closed by a claim a moment later, so the note is never left out. In ordered groups others wait for a job,
+// so a note says also that it has left.
+
+export const noteColumns = "queue, home, line, group_key, ordered, freed, type_freed, queue_freed";
+
+/** How many slots have come free, by where they were counted. */
+export const freedSql: string = ["1", "2", "4"]
+  .map((slot) => `count(*) FILTER (WHERE slots & ${slot} <> 0)`)
+  .join(", ");
+
+/**
+ * The notes about jobs that have moved: of a table with queue, home, lane, group_key, ordered, and slots as they were before.
+ */
+export const notesOfSql = (moved: string): string => `
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${freedSql}
+  FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
+
+/** What a note says about one job, beside where it is. */
+export interface Note {
+  readonly job: LockedJob;
+  /** The group goes on only when somebody has seen to the failure of this job. */
+  readonly stops?: boolean;
+  /** Somebody has. */
+  readonly resumes?: boolean;
+}
+
+const noteRows = defineRows<Note>((idType) => [
+  { name: "queue", type: "text", required: true, read: ({ job }) => job.queue },
+  { name: "home", type: "bigint", required: true, read: ({ job }) => job.flow.home ?? job.flow.lane },
+  { name: "line", type: "bigint", required: true, read: ({ job }) => job.flow.lane },
+  { name: "group_key", type: "text", read: ({ job }) => job.group },
+  { name: "ordered", type: "boolean", read: ({ job }) => job.ordered !== null || null },
+  { name: "slots", type: "int", read: ({ job }) => job.flow.slots },
+  { name: "stopped_by", type: idType, read: ({ job, stops }) => (stops === true ? job.id : null) },
+  { name: "resumed_by", type: idType, read: ({ job, resumes }) => (resumes === true ? job.id : null) },
+]);
+
+const leaveSql = ({ lineNote, idType }: Tables, single: boolean): string => `
+INSERT INTO ${lineNote} (${noteColumns}, stopped_by, resumed_by)
+SELECT queue, home, line, group_key, coalesce(bool_or(ordered), false), ${freedSql}, stopped_by, resumed_by
+FROM ${noteRows(idType).source("n", 1, single)} GROUP BY queue, home, line, group_key, stopped_by, resumed_by`;
+
+/** Leaves notes about jobs that have moved, given as they were when they were locked. */
+export const leaveNotes = async (
+  { query, tables: { idType } }: Database,
+  ctx: Context,
+  notes: readonly Note[],
+): Promise<void> => {
+  const needed = notes.filter(({ job }) => job.group !== null || job.flow.slots !== null);
+  if (needed.length === 0) return;
+  const single = needed.length === 1;
+  await query(ctx, {
+    name: `leave_notes_${single ? "one" : "many"}`,
+    sql: (tables) => leaveSql(tables, single),
+    params: noteRows(idType).params(needed),
+  });
+};

@@ -1,0 +1,510 @@
+import type { Tables } from "../tables.ts";
+
+// Part of a migration: the text of a function that was released is not changed here. A later migration replaces the function.
+//
+// What happens under the lock of a queue with rules or groups. These are functions because each statement of a function sees
+// what was committed before it, at READ COMMITTED. In a plain statement that begins with the lock, everything after it would
+// still see what there was before it had waited.
+//
+//   flow_promote   jobs that are due are put in line
+//   flow_reap      jobs whose lease has expired are put in line, and their slots come free
+//   flow_fold      notes become changes of lines and counters, and lines whose time has come are opened
+//   flow_claim     all of these, and then takes jobs, line by line in their turns, and counts them
+//   flow_settle    promotes and folds, for those who want to read
+//   flow_next      the same, and says when a claim can find something
+//
+// Whoever calls one of these holds the lock until the transaction ends. Inside there are no waits: jobs that somebody else has
+// locked are skipped, and lines and counters are written by nobody else.
+
+// Statistics may be from before a million jobs arrived. Here every read has an index to go by.
+const indexesOnly = ["seqscan", "bitmapscan", "hashjoin", "mergejoin"]
+  .map((kind) => `SET enable_${kind} = off`)
+  .join(" ");
+
+const define = (name: string, parameters: string, returns: string, body: string): string => `
+CREATE OR REPLACE FUNCTION ${name}(${parameters}) RETURNS ${returns}
+LANGUAGE plpgsql VOLATILE ${indexesOnly} SET jit = off AS $function$
+${body}
+$function$`;
+
+// A job takes one unit of its line's turns, divided by the weight of the group.
+const unit = 1_048_576;
+const foldLimit = 2_000;
+const promotionLimit = 1_000;
+// So many lines are served by one look at most, with more jobs of each: that is fewer lines to write.
+const linesPerLook = 16;
+const highestPriority = 2_147_483_647;
+
+const runOrder = "j.priority DESC, j.due_at, j.position";
+
+/** What a token bucket gives: columns or variables for its state and its rate. */
+const tokensSql = (tat: string, interval: string, burst: string): string =>
+  `CASE WHEN ${interval} IS NULL THEN 2147483647 ELSE
+    least(2147483647, greatest(0, (v_us + ${burst} * ${interval} - greatest(${tat}, v_us)) / ${interval})) END`;
+
+const nextTokenSql = (tat: string, interval: string, burst: string): string =>
+  `CASE WHEN ${interval} IS NULL OR ${tat} <= v_us + (${burst} - 1) * ${interval} THEN 0
+    ELSE (${tat} - (${burst} - 1) * ${interval} + 999) / 1000 END`;
+
+const spendSql = (tat: string, interval: string, count: string): string =>
+  `CASE WHEN ${interval} IS NULL OR ${count} = 0 THEN ${tat} ELSE greatest(${tat}, v_us) + ${count} * ${interval} END`;
+
+/**
+ * Whether a line is open, held, and until when: a table \`state\`. Of the line given: number, running, tat, ordered,
+ * stopped_by, room (its limit), interval and burst. A line is closed as empty only if a look without locks finds nothing.
+ */
+const stateSql = ({ job }: Tables, of: string): string => `LATERAL (
+  SELECT is_open AS open, waits AND NOT is_open AS held,
+    CASE WHEN waits AND ${of}.stopped_by IS NULL AND has_room THEN greatest(token_at, retry_at) ELSE 0 END AS opens_at
+  FROM (
+    SELECT *, waits AND ${of}.stopped_by IS NULL AND has_room AND token_at = 0 AND retry_at = 0 AS is_open FROM (
+      SELECT head.lease_version IS NOT NULL AS waits,
+        ${of}.room IS NULL OR ${of}.running < ${of}.room AS has_room,
+        ${nextTokenSql(`${of}.tat`, `${of}.interval`, `${of}.burst`)} AS token_at,
+        CASE WHEN ${of}.ordered AND head.lease_version = 0 THEN coalesce((
+          SELECT j.due_at FROM ${job} AS j
+          WHERE j.lane = ${of}.number AND j.ordered IS NOT NULL AND j.status = 'pending' AND NOT j.ready AND j.lease_version > 0
+          ORDER BY j.due_at LIMIT 1
+        ), 0) ELSE 0 END AS retry_at
+      FROM (SELECT) AS always LEFT JOIN LATERAL (
+        SELECT j.lease_version FROM ${job} AS j WHERE j.ready AND j.lane = ${of}.number ORDER BY ${runOrder} LIMIT 1
+      ) AS head ON true
+    ) AS seen
+  ) AS judged
+) AS state`;
+
+const noteColumns = "queue, home, line, group_key, ordered, freed, type_freed, queue_freed";
+
+/** Notes about jobs that have moved: a table with queue, home, lane, group_key, ordered, and slots as they were before. */
+const notesOfSql = (moved: string): string => `
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL),
+    count(*) FILTER (WHERE slots & 1 <> 0), count(*) FILTER (WHERE slots & 2 <> 0), count(*) FILTER (WHERE slots & 4 <> 0)
+  FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
+
+const attemptsLeft = `j.attempt < CASE WHEN j.max_attempts_given = false
+  THEN coalesce(p_attempts[array_position(p_homes, coalesce(j.home, j.lane))], j.max_attempts) ELSE j.max_attempts END`;
+
+const promoteSql = ({ schema, job, lineNote }: Tables): string =>
+  define(
+    `${schema}.flow_promote`,
+    "p_at bigint, p_homes bigint[]",
+    "void",
+    `
+DECLARE v_moved int;
+BEGIN
+  LOOP
+    WITH due AS MATERIALIZED (
+      SELECT pending.id FROM unnest(p_homes) AS number CROSS JOIN LATERAL (
+        SELECT j.id FROM ${job} AS j WHERE j.status = 'pending' AND NOT j.ready AND j.lane = number AND j.due_at <= p_at
+        ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+      ) AS pending
+      UNION ALL
+      SELECT pending.id FROM unnest(p_homes) AS number CROSS JOIN LATERAL (
+        SELECT j.id FROM ${job} AS j
+        WHERE j.status = 'pending' AND NOT j.ready AND j.home IS NOT NULL AND j.home = number AND j.due_at <= p_at
+        ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+      ) AS pending
+    ),
+    moved AS (
+      UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due))
+      RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
+    ),
+    noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})
+    SELECT count(*) INTO v_moved FROM moved;
+    EXIT WHEN v_moved < ${promotionLimit};
+  END LOOP;
+END`,
+  );
+
+const reapSql = ({ schema, job, lineNote }: Tables): string =>
+  define(
+    `${schema}.flow_reap`,
+    "p_at bigint, p_homes bigint[], p_attempts int[]",
+    "void",
+    `
+BEGIN
+  IF (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= p_at THEN
+    WITH expired AS MATERIALIZED (
+      SELECT j.id, j.slots, j.queue, j.home, j.lane, j.group_key, j.ordered FROM ${job} AS j
+      WHERE j.status = 'running' AND j.due_at <= p_at AND coalesce(j.home, j.lane) = ANY (p_homes) AND ${attemptsLeft}
+      ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+    ),
+    moved AS (
+      UPDATE ${job} AS j SET
+        status = 'pending',
+        ready = true,
+        slots = NULL,
+        lease_token = NULL,
+        leased_by = NULL,
+        expired_leases = j.expired_leases + 1,
+        last_failed_at = j.due_at,
+        scheduled_at = j.due_at
+      WHERE j.id = ANY (ARRAY(SELECT id FROM expired))
+    )
+    INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};
+  END IF;
+END`,
+  );
+
+/** The limits of each group of a type: a table \`limits\`, from the rules \`t\` of the type and \`q\` of the queue. */
+const groupLimitsSql = (t: string, q: string): string => {
+  const either = (column: string): string =>
+    `CASE WHEN ${t}.group_limits THEN ${t}.${column} WHEN ${q}.group_limits THEN ${q}.${column} END`;
+  return `SELECT ${either("group_concurrency")} AS room, ${either("group_rate_interval")} AS interval,
+    ${either("group_rate_burst")} AS burst`;
+};
+
+const foldSql = (tables: Tables): string => {
+  const { schema, line, lineNote, flowRule, flowUse } = tables;
+  return define(
+    `${schema}.flow_fold`,
+    "p_at bigint, p_queue text",
+    "int",
+    `
+DECLARE
+  v_us bigint := p_at * 1000;
+  v_folded int;
+  v_queue_rule ${flowRule}%ROWTYPE;
+BEGIN
+  IF NOT EXISTS (SELECT FROM ${lineNote} AS n WHERE n.queue = p_queue)
+    AND NOT EXISTS (SELECT FROM ${line} AS l WHERE l.queue = p_queue AND l.opens_at > 0 AND l.opens_at <= p_at)
+  THEN RETURN 0; END IF;
+  SELECT * INTO v_queue_rule FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.home = 0;
+  WITH gone AS (
+    DELETE FROM ${lineNote} AS n
+    WHERE n.ctid = ANY (ARRAY(SELECT m.ctid FROM ${lineNote} AS m WHERE m.queue = p_queue LIMIT ${foldLimit}))
+    RETURNING n.*
+  ),
+  of_queue AS (
+    INSERT INTO ${flowUse} AS u (queue, home, running) SELECT p_queue, 0, -sum(queue_freed) FROM gone HAVING sum(queue_freed) <> 0
+    ON CONFLICT (queue, home) DO UPDATE SET running = u.running + excluded.running
+  ),
+  of_type AS (
+    INSERT INTO ${flowUse} AS u (queue, home, running)
+    SELECT p_queue, gone.home, -sum(type_freed) FROM gone GROUP BY gone.home HAVING sum(type_freed) <> 0
+    ON CONFLICT (queue, home) DO UPDATE SET running = u.running + excluded.running
+  ),
+  timed AS (
+    SELECT l.number FROM ${line} AS l WHERE l.queue = p_queue AND l.opens_at > 0 AND l.opens_at <= p_at
+    ORDER BY l.opens_at LIMIT ${foldLimit}
+  ),
+  touched AS (
+    SELECT line AS number, home, group_key, ordered, freed, stopped_by, number AS note FROM gone WHERE line <> home
+    UNION ALL SELECT number, NULL, NULL, false, 0, NULL, NULL FROM timed
+  ),
+  summed AS MATERIALIZED (
+    SELECT touched.number, max(touched.home) AS home, max(touched.group_key) AS group_key, bool_or(touched.ordered) AS ordered,
+      sum(touched.freed)::bigint AS freed,
+      (array_agg(touched.stopped_by ORDER BY note DESC) FILTER (WHERE touched.stopped_by IS NOT NULL))[1] AS stopped_by,
+      coalesce(max(note) FILTER (WHERE touched.stopped_by IS NOT NULL), 0) AS stopped_in
+    FROM touched GROUP BY touched.number
+  ),
+  changed AS MATERIALIZED (
+    SELECT s.number, coalesce(l.home, s.home) AS home, coalesce(l.group_key, s.group_key) AS group_key,
+      coalesce(l.tat, 0) AS tat, coalesce(l.running, 0) - s.freed AS running, s.ordered OR coalesce(l.ordered, false) AS ordered,
+      CASE WHEN l.open THEN l.turn ELSE greatest(coalesce(l.turn, 0), coalesce(u.round, 0)) END AS turn,
+      CASE WHEN coalesce(s.stopped_by, l.stopped_by) IS NOT NULL AND EXISTS (
+        SELECT FROM gone WHERE gone.line = s.number AND gone.resumed_by = coalesce(s.stopped_by, l.stopped_by)
+          AND gone.number > s.stopped_in
+      ) THEN NULL ELSE coalesce(s.stopped_by, l.stopped_by) END AS stopped_by,
+      CASE WHEN s.ordered OR coalesce(l.ordered, false) THEN 1 ELSE limits.room END AS room, limits.interval, limits.burst
+    FROM summed AS s LEFT JOIN ${line} AS l ON l.number = s.number
+    LEFT JOIN ${flowUse} AS u ON u.queue = p_queue AND u.home = coalesce(l.home, s.home)
+    LEFT JOIN ${flowRule} AS t ON t.queue = p_queue AND t.home = coalesce(l.home, s.home)
+    CROSS JOIN LATERAL (${groupLimitsSql("t", "v_queue_rule")}) AS limits
+  ),
+  written AS (
+    INSERT INTO ${line} AS l (number, queue, home, group_key, turn, running, tat, ordered, stopped_by, open, held, opens_at)
+    SELECT c.number, p_queue, c.home, c.group_key, c.turn, c.running, c.tat, c.ordered, c.stopped_by,
+      state.open, state.held, state.opens_at
+    FROM changed AS c CROSS JOIN ${stateSql(tables, "c")}
+    ON CONFLICT (number) DO UPDATE SET turn = excluded.turn, running = excluded.running, ordered = excluded.ordered,
+      stopped_by = excluded.stopped_by, open = excluded.open, held = excluded.held, opens_at = excluded.opens_at
+  )
+  SELECT count(*) INTO v_folded FROM gone;
+  RETURN v_folded;
+END`,
+  );
+};
+
+const lockSql = ({ schema }: Tables): string =>
+  `PERFORM pg_advisory_xact_lock(hashtextextended('leasehold flow of ${schema.replaceAll('"', "")} ' || p_queue, 0));`;
+
+const presentSql = "coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
+
+/** The rules and the use of the types asked for, in the order of their turns. Paused types are left out. */
+const typesSql = ({ flowRule, flowUse, line }: Tables): string => `
+  SELECT h.home, rule.concurrency, rule.rate_interval, rule.rate_burst, coalesce(rule.weights, '{}') AS weights,
+    coalesce(u.running, 0) AS running, coalesce(u.tat, 0) AS tat, coalesce(u.turn, 0) AS turn, coalesce(u.round, 0) AS round,
+    own.number IS NULL AS is_new, limits.room AS group_room, limits.interval AS group_interval, limits.burst AS group_burst
+  FROM unnest(v_homes) WITH ORDINALITY AS h (home, place)
+  LEFT JOIN ${flowRule} AS rule ON rule.queue = p_queue AND rule.home = h.home
+  LEFT JOIN ${flowUse} AS u ON u.queue = p_queue AND u.home = h.home
+  LEFT JOIN ${line} AS own ON own.number = h.home
+  CROSS JOIN LATERAL (${groupLimitsSql("rule", "q")}) AS limits
+  WHERE NOT coalesce(rule.paused, false)
+  ORDER BY turn, place`;
+
+/**
+ * Takes jobs of one queue. The types share what there is to take, and what one does not use goes to the others; so do the
+ * lines of a type. Each look takes a portion of each line; there are looks until nothing more is found.
+ */
+const claimSql = (tables: Tables): string => {
+  const { schema, job, line, flowRule, flowUse } = tables;
+  return define(
+    `${schema}.flow_claim`,
+    `p_now bigint, p_queue text, p_homes bigint[], p_attempts int[], p_limit int,
+  p_lease_ms bigint, p_token text, p_worker text`,
+    `SETOF ${job}`,
+    `
+DECLARE
+  v_at bigint;
+  v_us bigint;
+  v_homes bigint[] := p_homes;
+  v_active bigint[];
+  v_wanted bigint := p_limit;
+  v_left bigint;
+  v_share bigint;
+  v_ask int;
+  v_count int;
+  v_folded int;
+  v_places tid[];
+  v_slots int[];
+  v_firsts boolean[];
+  v_lines bigint[];
+  v_counts int[];
+  v_round bigint;
+  q ${flowRule}%ROWTYPE;
+  qu ${flowUse}%ROWTYPE;
+  t record;
+BEGIN
+  ${lockSql(tables)}
+  v_at := ${presentSql};
+  v_us := v_at * 1000;
+  SELECT * INTO q FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.home = 0;
+  IF q.paused THEN RETURN; END IF;
+  PERFORM ${schema}.flow_promote(v_at, p_homes);
+  PERFORM ${schema}.flow_reap(v_at, p_homes, p_attempts);
+  LOOP
+    v_folded := ${schema}.flow_fold(v_at, p_queue);
+    SELECT * INTO qu FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
+    IF NOT FOUND THEN
+      INSERT INTO ${flowUse} AS u (queue, home) VALUES (p_queue, 0) RETURNING * INTO qu;
+    END IF;
+    v_left := least(v_wanted, q.concurrency - qu.running,
+      ${tokensSql("qu.tat", "q.rate_interval", "q.rate_burst")});
+    v_homes := p_homes;
+    WHILE v_left > 0 AND cardinality(v_homes) > 0 LOOP
+      v_active := '{}';
+      v_share := ceil(v_left::float8 / cardinality(v_homes));
+      FOR t IN ${typesSql(tables)} LOOP
+        EXIT WHEN v_left <= 0;
+        IF t.is_new THEN
+          INSERT INTO ${flowUse} AS u (queue, home, turn) VALUES (p_queue, t.home, qu.round)
+          ON CONFLICT (queue, home) DO UPDATE SET turn = greatest(u.turn, excluded.turn);
+          INSERT INTO ${line} (number, queue, home) VALUES (t.home, p_queue, t.home);
+        END IF;
+        v_ask := least(v_left, v_share, t.concurrency - t.running,
+          ${tokensSql("t.tat", "t.rate_interval", "t.rate_burst")});
+        CONTINUE WHEN v_ask <= 0;
+
+        -- Jobs without a group leave no notes: whether any wait is seen by looking.
+        UPDATE ${line} AS l SET open = NOT l.open, turn = CASE WHEN l.open THEN l.turn ELSE greatest(l.turn, t.round) END
+        WHERE l.number = t.home AND l.open <> EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.lane = t.home);
+
+        WITH first AS MATERIALIZED (
+          SELECT l.number, l.turn, l.ordered, row_number() OVER (ORDER BY l.turn, l.number) AS place,
+            CASE WHEN l.number = t.home THEN NULL WHEN l.ordered THEN 1 ELSE t.group_room END AS room,
+            least(CASE WHEN l.number = t.home THEN NULL WHEN l.ordered THEN 1 ELSE t.group_room END - l.running,
+              CASE WHEN l.number = t.home THEN NULL ELSE ${tokensSql("l.tat", "t.group_interval", "t.group_burst")} END) AS most,
+            coalesce((t.weights ->> l.group_key)::float8, (q.weights ->> l.group_key)::float8, 1) AS weight
+          FROM (
+            SELECT * FROM ${line} AS o WHERE o.home = t.home AND o.open ORDER BY o.turn, o.number LIMIT v_ask
+          ) AS l
+        ),
+        sized AS MATERIALIZED (
+          SELECT *, greatest(0, least(v_ask, most,
+            ceil(ceil(v_ask::float8 / least(count(*) OVER (), ${linesPerLook})) * weight / avg(weight) OVER ())))::int AS portion
+          FROM first ORDER BY place
+        ),
+        picked AS MATERIALIZED (
+          SELECT *, row_number() OVER () AS nth FROM (
+            SELECT s.place, s.number, s.ordered, s.room, head.ctid FROM sized AS s CROSS JOIN LATERAL (
+              SELECT j.ctid FROM ${job} AS j WHERE j.ready AND j.lane = s.number AND j.due_at <= v_at
+              ORDER BY ${runOrder} LIMIT s.portion FOR NO KEY UPDATE SKIP LOCKED
+            ) AS head LIMIT v_ask
+          ) AS heads
+        ),
+        reached AS MATERIALIZED (
+          SELECT place, min(number) AS number, min(turn) AS turn, min(weight) AS weight, sum(taken) AS taken FROM (
+            SELECT s.place, s.number, s.turn, s.weight, 0 AS taken FROM sized AS s
+            UNION ALL SELECT p.place, p.number, NULL, NULL, 1 FROM picked AS p
+          ) AS looks
+          WHERE place <= (SELECT max(p.place) FROM picked AS p) OR (SELECT count(*) FROM picked) < v_ask
+          GROUP BY place
+        )
+        SELECT
+          (SELECT array_agg(p.ctid ORDER BY p.nth) FROM picked AS p),
+          (SELECT array_agg(CASE WHEN p.room IS NULL THEN 0 ELSE 1 END ORDER BY p.nth) FROM picked AS p),
+          (SELECT array_agg(p.ordered ORDER BY p.nth) FROM picked AS p),
+          (SELECT array_agg(r.number ORDER BY r.place) FROM reached AS r),
+          (SELECT array_agg(r.taken::int ORDER BY r.place) FROM reached AS r),
+          (SELECT max(r.turn + ((r.taken - 1) * ${unit} / r.weight)::bigint) FROM reached AS r WHERE r.taken > 0)
+        INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_round;
+
+        RETURN QUERY WITH moved AS (
+          UPDATE ${job} AS j SET
+            status = 'running',
+            ready = false,
+            due_at = v_at + coalesce(j.lease_ms, p_lease_ms),
+            attempt = j.attempt + 1,
+            lease_token = p_token,
+            lease_version = j.lease_version + 1,
+            leased_by = p_worker,
+            last_attempt_at = v_at,
+            slots = nullif(taken.slots | CASE WHEN t.concurrency IS NULL THEN 0 ELSE 2 END
+              | CASE WHEN q.concurrency IS NULL THEN 0 ELSE 4 END, 0),
+            base_priority = CASE WHEN taken.ordered THEN coalesce(j.base_priority, j.priority) ELSE j.base_priority END,
+            priority = CASE WHEN taken.ordered THEN ${highestPriority} ELSE j.priority END
+          FROM (
+            SELECT * FROM unnest(v_places, v_slots, v_firsts) WITH ORDINALITY LIMIT (SELECT 2147483647)
+          ) AS taken (ctid, slots, ordered, turn)
+          WHERE j.ctid = taken.ctid RETURNING j AS claimed, taken.turn
+        )
+        SELECT (moved.claimed).* FROM moved ORDER BY moved.turn;
+        GET DIAGNOSTICS v_count = ROW_COUNT;
+        IF v_count <> coalesce(cardinality(v_places), 0) THEN
+          RAISE EXCEPTION 'leasehold: % of % jobs were taken', v_count, cardinality(v_places) USING ERRCODE = '40001';
+        END IF;
+
+        UPDATE ${line} AS l SET
+          running = c.running, tat = c.tat, turn = c.turn, open = state.open, held = state.held, opens_at = state.opens_at
+        FROM (
+          SELECT o.number, o.ordered, o.stopped_by,
+            CASE WHEN o.number = t.home THEN NULL WHEN o.ordered THEN 1 ELSE t.group_room END AS room,
+            CASE WHEN o.number = t.home THEN NULL ELSE t.group_interval END AS interval, t.group_burst AS burst,
+            o.running + CASE WHEN o.number <> t.home AND (o.ordered OR t.group_room IS NOT NULL) THEN s.taken ELSE 0 END AS running,
+            CASE WHEN o.number = t.home THEN 0 ELSE ${spendSql("o.tat", "t.group_interval", "s.taken")} END AS tat,
+            o.turn + (s.taken * ${unit} / coalesce((t.weights ->> o.group_key)::float8,
+              (q.weights ->> o.group_key)::float8, 1))::bigint AS turn
+          FROM (SELECT * FROM unnest(v_lines, v_counts) LIMIT (SELECT 2147483647)) AS s (number, taken)
+          JOIN ${line} AS o ON o.number = s.number
+        ) AS c CROSS JOIN ${stateSql(tables, "c")}
+        WHERE l.number = c.number;
+
+        UPDATE ${flowUse} AS u SET
+          running = u.running + CASE WHEN t.concurrency IS NULL THEN 0 ELSE v_count END,
+          tat = ${spendSql("u.tat", "t.rate_interval", "v_count")},
+          turn = CASE WHEN v_count = 0 THEN greatest(u.turn, qu.round) ELSE u.turn + v_count * ${unit}::bigint END,
+          round = greatest(u.round, v_round)
+        WHERE u.queue = p_queue AND u.home = t.home AND (v_count > 0 OR u.turn < qu.round);
+        IF v_count > 0 THEN
+          qu.round := greatest(qu.round, t.turn + (v_count - 1) * ${unit}::bigint);
+          qu.running := qu.running + CASE WHEN q.concurrency IS NULL THEN 0 ELSE v_count END;
+          qu.tat := ${spendSql("qu.tat", "q.rate_interval", "v_count")};
+          v_left := v_left - v_count;
+          v_wanted := v_wanted - v_count;
+          v_active := v_active || t.home;
+        END IF;
+      END LOOP;
+      v_homes := v_active;
+    END LOOP;
+    UPDATE ${flowUse} AS u SET running = qu.running, tat = qu.tat, round = qu.round
+    WHERE u.queue = p_queue AND u.home = 0 AND (u.running, u.tat, u.round) <> (qu.running, qu.tat, qu.round);
+    EXIT WHEN v_wanted <= 0 OR v_folded < ${foldLimit};
+  END LOOP;
+END`,
+  );
+};
+
+/** Returns the present. */
+const settleSql = (tables: Tables): string =>
+  define(
+    `${tables.schema}.flow_settle`,
+    "p_now bigint, p_queue text, p_homes bigint[]",
+    "bigint",
+    `
+DECLARE v_at bigint;
+BEGIN
+  ${lockSql(tables)}
+  v_at := ${presentSql};
+  PERFORM ${tables.schema}.flow_promote(v_at, p_homes);
+  WHILE ${tables.schema}.flow_fold(v_at, p_queue) >= ${foldLimit} LOOP END LOOP;
+  RETURN v_at;
+END`,
+  );
+
+/** When a claim can find something: in so many milliseconds; null when nothing is in sight. */
+const nextSql = (tables: Tables): string => {
+  const { schema, job, line, flowRule, flowUse } = tables;
+  const lineRoom = "CASE WHEN l.ordered THEN 1 ELSE t.group_room END";
+  return define(
+    `${schema}.flow_next`,
+    "p_now bigint, p_queue text, p_homes bigint[], p_attempts int[]",
+    "bigint",
+    `
+DECLARE
+  v_at bigint;
+  v_us bigint;
+  v_homes bigint[] := p_homes;
+  v_wait bigint;
+  v_found bigint;
+  v_next bigint;
+  q ${flowRule}%ROWTYPE;
+  qu ${flowUse}%ROWTYPE;
+  t record;
+BEGIN
+  v_at := ${schema}.flow_settle(p_now, p_queue, p_homes);
+  v_us := v_at * 1000;
+  SELECT * INTO q FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.home = 0;
+  IF q.paused THEN RETURN NULL; END IF;
+  SELECT * INTO qu FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
+  FOR t IN ${typesSql(tables)} LOOP
+    v_wait := greatest(v_at, ${nextTokenSql("coalesce(qu.tat, 0)", "q.rate_interval", "q.rate_burst")},
+      ${nextTokenSql("t.tat", "t.rate_interval", "t.rate_burst")});
+    -- The end of a lease frees the job and its slots.
+    SELECT min(j.due_at) INTO v_found FROM ${job} AS j
+    WHERE j.status = 'running' AND coalesce(j.home, j.lane) = t.home AND ${attemptsLeft};
+    IF coalesce(qu.running, 0) < coalesce(q.concurrency, 9223372036854775807)
+      AND t.running < coalesce(t.concurrency, 9223372036854775807) THEN
+      v_found := least(v_found,
+        (SELECT min(greatest(head.due_at, v_at)) FROM (
+          SELECT l.number FROM ${line} AS l WHERE l.home = t.home AND l.open AND l.number <> t.home ORDER BY l.turn, l.number LIMIT 10
+        ) AS l CROSS JOIN LATERAL (
+          SELECT j.due_at FROM ${job} AS j WHERE j.ready AND j.lane = l.number ORDER BY ${runOrder} LIMIT 1
+        ) AS head),
+        coalesce(
+          (SELECT v_at FROM ${job} AS j WHERE j.ready AND j.lane = t.home AND j.due_at <= v_at ORDER BY ${runOrder} LIMIT 1),
+          (SELECT min(j.due_at) FROM ${job} AS j WHERE j.ready AND j.lane = t.home)
+        ),
+        (SELECT min(l.opens_at) FROM ${line} AS l WHERE l.queue = p_queue AND l.home = t.home AND l.opens_at > 0),
+        (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'pending' AND NOT j.ready AND j.lane = t.home ORDER BY j.due_at LIMIT 1),
+        (SELECT min(greatest(later.due_at, later.token_at)) FROM (
+          SELECT j.due_at, ${nextTokenSql("coalesce(l.tat, 0)", "t.group_interval", "t.group_burst")} AS token_at,
+            l.number IS NULL OR (l.stopped_by IS NULL AND (${lineRoom} IS NULL OR l.running < ${lineRoom})
+              AND NOT (l.ordered AND j.lease_version = 0 AND EXISTS (
+                SELECT FROM ${job} AS r
+                WHERE r.lane = j.lane AND r.ordered IS NOT NULL AND r.status = 'pending' AND NOT r.ready AND r.lease_version > 0
+              ))) AS is_free
+          FROM (
+            SELECT j.lane, j.due_at, j.lease_version FROM ${job} AS j
+            WHERE j.status = 'pending' AND NOT j.ready AND j.home IS NOT NULL AND j.home = t.home ORDER BY j.due_at LIMIT 200
+          ) AS j LEFT JOIN ${line} AS l ON l.number = j.lane
+        ) AS later WHERE later.is_free)
+      );
+    END IF;
+    v_next := least(v_next, CASE WHEN v_found IS NULL THEN NULL ELSE greatest(v_found, v_wait) END);
+  END LOOP;
+  RETURN CASE WHEN v_next IS NOT NULL THEN greatest(0, v_next - v_at) END;
+END`,
+  );
+};
+
+export const flowFunctions = (tables: Tables): string[] => [
+  promoteSql(tables),
+  reapSql(tables),
+  foldSql(tables),
+  claimSql(tables),
+  settleSql(tables),
+  nextSql(tables),
+];
