@@ -64,6 +64,25 @@ describe("gauges from the store", () => {
     expect((await series("leasehold.store.jobs")).map(({ value }) => value)).toEqual([0, 0, 0, 0]);
   });
 
+  it("tell limits, what counts against them, and pauses", async () => {
+    const { leasehold, series, claim } = await setUp();
+    await leasehold.setFlow({ typeName: "mail", concurrency: 1 });
+    await leasehold.pause({ queue: "bulk" });
+    await leasehold.startJobSequence({ typeName: "mail" });
+    await leasehold.startJobSequence({ typeName: "mail", group: "acme" });
+    await claim("default", 1_000);
+    const mail = { queue: "default", typeName: "mail" };
+    expect(await series("leasehold.store.limited_running")).toEqual([{ attributes: mail, value: 1 }]);
+    expect(await series("leasehold.store.concurrency_limit")).toEqual([{ attributes: mail, value: 1 }]);
+    expect(await series("leasehold.store.held_lines")).toContainEqual({ attributes: mail, value: 1 });
+    expect(await series("leasehold.store.paused")).toEqual(
+      expect.arrayContaining([
+        { attributes: mail, value: 0 },
+        { attributes: { queue: "bulk", typeName: "" }, value: 1 },
+      ]),
+    );
+  });
+
   it("tell how long the longest-waiting runnable job waits", async () => {
     const { leasehold, series, clock } = await setUp();
     const age = async () => (await series("leasehold.store.oldest_runnable_age"))[0];

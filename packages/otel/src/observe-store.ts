@@ -29,6 +29,15 @@ export const createStoreGauges = (
     "Running jobs whose lease is over, not yet taken back",
   );
 
+  const limitedRunning = gauge(
+    "limited_running",
+    "{job}",
+    "Running jobs that count against the limit of a queue or type",
+  );
+  const concurrencyLimit = gauge("concurrency_limit", "{job}", "How many may run at once, by queue and type");
+  const heldLines = gauge("held_lines", "{line}", "Groups with jobs that a limit, pause or order holds back");
+  const paused = gauge("paused", "{pause}", "1 while a queue or type is paused");
+
   const observe: StoreGauges["observe"] = (store, { maxAgeMs, timeoutMs, scanLimit }) => {
     // A series that was reported once goes on at 0, instead of seeming to stand where it last was.
     const counts = createPairTable((queue, typeName) =>
@@ -62,6 +71,14 @@ export const createStoreGauges = (
       for (const { value, attributes } of leases.all()) result.observe(expiredLeases, value, attributes);
       for (const [queue, age] of current.oldestRunnableAgeMs)
         result.observe(oldestRunnableAge, age, { queue });
+      for (const { rule, running, heldLines: held } of current.flow) {
+        const attributes = { queue: rule.queue, typeName: rule.typeName ?? "" };
+        result.observe(heldLines, held, attributes);
+        result.observe(paused, rule.paused ? 1 : 0, attributes);
+        if (rule.concurrency === null) continue;
+        result.observe(limitedRunning, running, attributes);
+        result.observe(concurrencyLimit, rule.concurrency, attributes);
+      }
     };
 
     const callback = async (result: BatchObservableResult): Promise<void> => {
@@ -71,7 +88,15 @@ export const createStoreGauges = (
         onError(error);
       }
     };
-    const instruments = [jobs, oldestRunnableAge, expiredLeases];
+    const instruments = [
+      jobs,
+      oldestRunnableAge,
+      expiredLeases,
+      limitedRunning,
+      concurrencyLimit,
+      heldLines,
+      paused,
+    ];
     meter.addBatchObservableCallback(callback, instruments);
     return () => meter.removeBatchObservableCallback(callback, instruments);
   };

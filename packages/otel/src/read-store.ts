@@ -1,4 +1,10 @@
-import { type AnyStateAdapter, type JobCount, type TypeBacklog, requirePart } from "leasehold/adapter";
+import {
+  type AnyStateAdapter,
+  type FlowUse,
+  type JobCount,
+  type TypeBacklog,
+  requirePart,
+} from "leasehold/adapter";
 
 /** What the store says of its jobs at one moment. */
 export interface StoreReading {
@@ -8,6 +14,8 @@ export interface StoreReading {
   readonly oldestRunnableAgeMs: ReadonlyMap<string, number>;
   /** Running jobs whose lease is over and that nobody has taken back yet, by queue. */
   readonly expiredLeases: ReadonlyMap<string, number>;
+  /** The rules of queues and types, and how much of them is in use; empty where the store has none. */
+  readonly flow: readonly FlowUse[];
 }
 
 const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }: TypeBacklog): JobCount[] =>
@@ -26,5 +34,6 @@ export const readStore = async (store: AnyStateAdapter, scanLimit: number): Prom
     oldestRunnableAgeMs.set(queue, Math.max(age, oldestRunnableAgeMs.get(queue) ?? 0));
     if (expired > 0) expiredLeases.set(queue, expired + (expiredLeases.get(queue) ?? 0));
   }
-  return { jobs: backlogs.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases };
+  const flow = (await store.flow?.listFlow({ queue: null })) ?? [];
+  return { jobs: backlogs.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases, flow };
 };

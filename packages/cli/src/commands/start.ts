@@ -12,6 +12,7 @@ export interface StartOptions {
   readonly id?: string;
   readonly queue?: string;
   readonly priority?: number;
+  readonly group?: string;
   readonly maxAttempts?: number;
   readonly timeLimit?: number;
   readonly at?: { readonly at: Date } | { readonly afterMs: number };
@@ -54,6 +55,7 @@ export const start = async (
       id,
       queue,
       priority,
+      group,
       maxAttempts,
       timeLimit: timeoutMs,
       at: schedule,
@@ -66,6 +68,7 @@ export const start = async (
       id,
       queue,
       priority,
+      group,
       maxAttempts,
       timeoutMs,
       schedule,

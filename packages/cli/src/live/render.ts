@@ -30,6 +30,8 @@ const columns: readonly Column[] = [
   { title: "P50", align: "right", dispensable: 2 },
   { title: "P95", align: "right", dispensable: 3 },
 ];
+/** Only there while something is held back. */
+const heldColumn: Column = { title: "HELD" };
 
 const latencyCells = (latency: Latency | undefined): string[] =>
   latency === undefined ? ["–", "–"] : [formatDuration(latency.p50), formatDuration(latency.p95)];
@@ -48,6 +50,7 @@ const renderRow = ({ colours }: Screen, row: LiveRow): Row => {
     count("failed"),
     { text: formatRate(row.perSecond), paint: row.perSecond === 0 ? colours.dim : colours.bold },
     ...latencyCells(row.latency),
+    { text: row.held ?? "", paint: colours.yellow },
   ];
 };
 
@@ -111,7 +114,7 @@ export const renderLive = (
     ...head,
     renderTable(
       screen,
-      columns,
+      shown.some(({ held }) => held !== undefined) ? [...columns, heldColumn] : columns,
       shown.map((row) => renderRow(screen, row)),
     ),
     ...(hidden > 0 ? [colours.dim(`and ${hidden} more`)] : []),

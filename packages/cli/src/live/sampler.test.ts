@@ -93,6 +93,7 @@ describe("drawing", () => {
         atLeast: [],
         perSecond: 0,
         latency: undefined,
+        held: undefined,
       })),
       total: { counts, atLeast: ["pending"] },
       perSecond: 2.5,

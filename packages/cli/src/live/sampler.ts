@@ -1,4 +1,4 @@
-import type { AnyStateAdapter, RecentlyFinishedJob } from "leasehold/adapter";
+import type { AnyStateAdapter, FlowUse, RecentlyFinishedJob } from "leasehold/adapter";
 import {
   countByQueue,
   queueTypeKey,
@@ -20,6 +20,8 @@ export interface LiveRow extends QueueNumbers {
   /** Completed per second, over the last few seconds. */
   readonly perSecond: number;
   readonly latency: Latency | undefined;
+  /** What holds its jobs back, if a rule of its queue or type does. */
+  readonly held: "paused" | "full" | "rate" | undefined;
 }
 
 export interface LiveSample {
@@ -43,6 +45,22 @@ export interface SamplerOptions {
 const windowMs = 10_000;
 const longestHistory = 40;
 
+type Held = LiveRow["held"];
+
+const holdOf = ({ rule, running, tokens }: FlowUse): Held => {
+  if (rule.paused) return "paused";
+  if (rule.concurrency !== null && running >= rule.concurrency) return "full";
+  return tokens === 0 ? "rate" : undefined;
+};
+
+/** By the rule of the queue, else by that of the type. */
+const heldBy = (flow: readonly FlowUse[], { queue, typeName }: QueueNumbers): Held => {
+  const find = (name: string | null): FlowUse | undefined =>
+    flow.find(({ rule }) => rule.queue === queue && rule.typeName === name);
+  const [ofQueue, ofType] = [find(null), find(typeName)];
+  return (ofQueue && holdOf(ofQueue)) ?? (ofType && holdOf(ofType));
+};
+
 const latencyOf = (jobs: readonly RecentlyFinishedJob[]): Latency | undefined => {
   const sorted = jobs.map(({ createdAt, finishedAt }) => finishedAt - createdAt).sort((a, b) => a - b);
   const p50 = percentile(sorted, 0.5);
@@ -63,6 +81,7 @@ export const createSampler = ({
     const at = await getTime();
     const backlog = await readBacklog(stateAdapter, { queue });
     const recent = await readRecent(stateAdapter, { from: at - windowMs, queue });
+    const flow = (await stateAdapter.flow?.listFlow({ queue: null })) ?? [];
     const completed = recent.jobs.filter(({ status }) => status === "completed");
     // A full sample reaches back only so far.
     const oldest = recent.isCut ? recent.jobs.at(-1)?.finishedAt : undefined;
@@ -73,7 +92,12 @@ export const createSampler = ({
     };
     const rows = countByQueue(backlog, recent.jobs).map((row) => {
       const own = completed.filter((job) => queueTypeKey(job) === queueTypeKey(row));
-      return { ...row, perSecond: perSecondSince(own, at - windowMs), latency: latencyOf(own) };
+      return {
+        ...row,
+        perSecond: perSecondSince(own, at - windowMs),
+        latency: latencyOf(own),
+        held: heldBy(flow, row),
+      };
     });
     history.push(perSecondSince(completed, Math.max(previousAt ?? 0, at - windowMs)));
     if (history.length > longestHistory) history.shift();

@@ -63,6 +63,7 @@ const timelineOf = (job: AnyJob): readonly (readonly [Date, string])[] => {
 const fieldsOf = (job: AnyJob): readonly (readonly [string, string])[] => [
   ["type", job.typeName],
   ["queue", `${job.queue}, priority ${job.priority}`],
+  ...(job.group === null ? [] : [["group", job.group] as const]),
   ["attempts", `${job.attempt} of ${job.maxAttempts}`],
   ...(job.timeoutMs === null ? [] : [["timeout", formatDuration(job.timeoutMs)] as const]),
   ...(job.status === "running"

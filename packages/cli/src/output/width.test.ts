@@ -94,6 +94,7 @@ describe("a narrow terminal", () => {
           ...numbers,
           perSecond: 12_345,
           latency: { p50: 1_234, p95: 200_000 },
+          held: n === 0 ? ("paused" as const) : undefined,
         })),
         total: numbers,
         perSecond: 12_345,

@@ -25,6 +25,7 @@ export const addJobCommands = (program: Command, run: Run): void => {
     .option("--id <id>", "the id, so that a second try is recognised")
     .option("-q, --queue <queue>", "the queue")
     .option("-p, --priority <number>", "higher runs first", parseInteger(-largestPriority, largestPriority))
+    .option("-g, --group <group>", "the group, for limits and turns")
     .option("--max-attempts <number>", "how often it may run in all", parseInteger(1, 1_000_000))
     .option("--time-limit <duration>", "how long one attempt may take", parseDuration)
     .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)

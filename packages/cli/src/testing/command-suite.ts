@@ -231,6 +231,47 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(problems).toHaveLength(expected.length);
     });
 
+    it.runIf(kind !== "mongodb")("sets limits, pauses and resumes, and shows what is held", async () => {
+      const { folder, json } = store;
+      const set = await json(
+        "flow",
+        "set",
+        "--type",
+        "mail",
+        "-c",
+        "2",
+        "--group-rate",
+        "10/1m/5",
+        "--weight",
+        "acme=3",
+      );
+      expect(set).toMatchObject({
+        code: 0,
+        value: {
+          queue: "default",
+          typeName: "mail",
+          concurrency: 2,
+          perGroup: { concurrency: null, rate: { limit: 10, perMs: 60_000, burst: 5 } },
+          weights: { acme: 3 },
+        },
+      });
+      expect((await folder.run("pause", "--queue", "default")).stdout).toMatch(/default +paused/);
+      const id = (await folder.run("start", "mail", "--group", "acme")).stdout.trim();
+      const shown = await folder.run("inspect", id);
+      expect(shown.stdout).toContain('Queue "default" is paused');
+      expect((await folder.run("groups", "mail", "--held")).stdout).toMatch(/acme +1 .* paused/);
+      expect((await folder.run("flow")).stdout).toMatch(/default +mail +open +0\/2 +10\/1m/);
+      expect((await folder.run("doctor")).stdout).toContain("Paused: default.");
+      expect((await folder.run("resume", "--queue", "default")).stdout).toMatch(/default +open/);
+      expect((await json("flow", "set", "--type", "mail", "-c", "none")).value).toMatchObject({
+        concurrency: null,
+      });
+      const wrong = await folder.run("pause");
+      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--queue or --type")]);
+      const zero = await folder.run("flow", "set", "--type", "mail", "-c", "0");
+      expect(zero.code).toBe(2);
+    });
+
     it("prunes what finished long ago", async () => {
       const { folder, json, leasehold } = store;
       const { id } = await leasehold.startJobSequence({ typeName: "old", input: null });
