@@ -2,7 +2,7 @@
 import { typeNames } from "./jobs.mjs";
 import { runToEnd, startMeasuredProcess } from "./measured-process.mjs";
 import { readServerCpu } from "./process-cpu.mjs";
-import { defaultConcurrency, transactionConcurrency, typeCount } from "./settings.mjs";
+import { callSize, defaultConcurrency, transactionConcurrency, typeCount } from "./settings.mjs";
 import { systems } from "./systems/index.mjs";
 
 /** Undefined, and so left out, where the system does not tell. */
@@ -48,7 +48,7 @@ const startPhase = (task, optionsOf) => async (run) => {
   }
 };
 
-/** @param {{ types?: number, beside?: "completed" | "scheduled", jobs?: string, concurrency?: number, transactional?: boolean }} plan */
+/** @param {{ types?: number, beside?: "completed" | "scheduled", jobs?: string, concurrency?: number, transactional?: boolean, callSize?: number }} plan */
 const drainPhase =
   ({ types = 1, beside, jobs = "drainJobs", ...worker }) =>
   async (run) => {
@@ -158,6 +158,16 @@ export const phases = {
       concurrency: transactionConcurrency,
       transactional: true,
     }),
+  },
+  batch_200: {
+    title: `Drain, handlers that get up to ${callSize} jobs`,
+    unit: "jobs/s",
+    run: drainPhase({ concurrency: transactionConcurrency, callSize }),
+  },
+  drain_tx_batch: {
+    title: `Drain, up to ${callSize} jobs in a transaction with the user's writes`,
+    unit: "jobs/s",
+    run: drainPhase({ concurrency: transactionConcurrency, transactional: true, callSize }),
   },
   latency: { title: "From start to handler, idle worker", unit: "ms", run: latencyPhase },
   steady: { title: "Bulk producer and worker together", unit: "jobs/s", run: steadyPhase },

@@ -60,6 +60,8 @@ const costs = [
   ["server CPU per job, µs", "drain_c100", "server_cpu_us"],
   ["worker CPU per job, µs", "drain_tx", "worker_cpu_us"],
   ["server CPU per job, µs", "drain_tx", "server_cpu_us"],
+  ["worker CPU per job, µs", "drain_tx_batch", "worker_cpu_us"],
+  ["server CPU per job, µs", "drain_tx_batch", "server_cpu_us"],
   ["worker's memory at most, MiB", "drain_c100", "worker_rss_mb"],
   ["connections to PostgreSQL", "drain_c100", "connections"],
 ];

@@ -14,6 +14,9 @@ export const concurrentStarters = 50;
 export const defaultConcurrency = 100;
 export const transactionConcurrency = 10;
 
+/** Jobs that one call of a handler gets in the batch phases, where the system has such handlers. */
+export const callSize = 200;
+
 export const typeCount = 100;
 
 /** PostgreSQL's own defaults, except for these. `fsync` and `synchronous_commit` stay on. */

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { batchSize, transactionConcurrency } from "../settings.mjs";
-import { userWrite } from "./user-write.mjs";
+import { userWrite, userWrites } from "./user-write.mjs";
 
 /** As many as Leasehold's worker keeps busy in a drain: one claims while the other completes. */
 const drainConnections = 2;
@@ -48,6 +48,12 @@ const complete = {
 const lock = {
   name: "lock",
   text: "select 1 from bare.job where id = $1 and token = $2 and run_at > now() and finished_at is null for update",
+};
+
+const lockMany = {
+  name: "lock_many",
+  text: `select 1 from bare.job where id = any($1::bigint[]) and token = $2 and run_at > now() and finished_at is null
+    order by id for update`,
 };
 
 export const install = async ({ observer }) => {
@@ -146,6 +152,26 @@ const transactionLoop = async ({ client, claimer, handle, next }) => {
   }
 };
 
+/** Each connection claims for itself, and completes what it has claimed in a transaction with the user's writes. */
+const batchTransactionLoop = async ({ client, types, callSize, handle }) => {
+  for (;;) {
+    const token = randomUUID();
+    const { rows } = await client.query({ ...claim, values: [types, callSize, token] });
+    if (rows.length === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      continue;
+    }
+    const ids = rows.map(({ id }) => id);
+    await client.query("begin");
+    const { rowCount } = await client.query({ ...lockMany, values: [ids, token] });
+    if (rowCount !== ids.length) throw new Error("Some of the leases are over.");
+    for (const { input } of rows) await handle(input);
+    await client.query(userWrites(rows.map(({ input }) => input.n)));
+    await client.query({ ...complete, values: [ids, token] });
+    await client.query("commit");
+  }
+};
+
 const createBuffer = (types) => {
   const jobs = [];
   let refill;
@@ -173,7 +199,7 @@ const connectMany = (postgresUrl, count) =>
     }),
   );
 
-export const openWorker = async ({ postgresUrl, types, observer }, { transactional, handle }) => {
+export const openWorker = async ({ postgresUrl, types, observer }, { transactional, callSize, handle }) => {
   const [listener, ...clients] = await connectMany(
     postgresUrl,
     1 + (transactional ? transactionConcurrency : drainConnections),
@@ -181,7 +207,9 @@ export const openWorker = async ({ postgresUrl, types, observer }, { transaction
   const hints = await createHints(listener);
   return {
     start: async () => {
-      if (transactional) {
+      if (transactional && callSize !== undefined) {
+        for (const client of clients) void batchTransactionLoop({ client, types, callSize, handle });
+      } else if (transactional) {
         const next = createBuffer(types);
         for (const client of clients) void transactionLoop({ client, claimer: listener, handle, next });
       } else for (const client of clients) void drainLoop({ client, types, handle, hints });

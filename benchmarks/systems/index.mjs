@@ -6,8 +6,9 @@
 //   prefill(context, kind, count)    puts `count` "completed" or "scheduled" jobs beside the ones to come
 //
 // A context is { postgresUrl, redisPort, types, observer }: `observer` is a connection that is not the system's own. The
-// options of a worker are { concurrency, transactional, wakeAtOnce, handle }: `handle(input)` is the handler, and with
-// `transactional` each job also writes one row of the user's (see user-write.mjs). `unfinished()` says whether jobs that
+// options of a worker are { concurrency, transactional, callSize, wakeAtOnce, handle }: `handle(input)` is the handler, and
+// with `transactional` each job also writes one row of the user's (see user-write.mjs). With `callSize` a call of the handler
+// gets up to so many jobs, where the system has that; the rows are then written together. `unfinished()` says whether jobs that
 // are due have not been recorded as finished yet.
 
 /** @type {Record<string, { title: string, server: "postgres" | "redis" }>} */

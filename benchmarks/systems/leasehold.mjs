@@ -8,9 +8,9 @@ import {
   createPgStateAdapter,
 } from "../../packages/postgres/dist/index.js";
 import { cloneRow } from "./clone-row.mjs";
-import { userWrite } from "./user-write.mjs";
+import { userWrite, userWrites } from "./user-write.mjs";
 
-/** In `drain_tx` each handler holds a connection; the worker's own calls need two more, and listening one. */
+/** With transactions each handler holds a connection; the worker's own calls need two more, and listening one. */
 const ownConnections = 3;
 
 const open = async (postgresUrl, max = 10) => {
@@ -37,9 +37,10 @@ export const openProducer = async ({ postgresUrl }) => {
 
 export const openWorker = async (
   { postgresUrl, types, observer },
-  { concurrency, transactional, handle },
+  { concurrency, transactional, callSize, handle },
 ) => {
   const leasehold = await open(postgresUrl, transactional ? concurrency + ownConnections : undefined);
+  const worker = leasehold.createWorker();
   const process = transactional
     ? ({ job, complete }) =>
         complete(async ({ client }) => {
@@ -51,8 +52,21 @@ export const openWorker = async (
         await handle(job.input);
         return null;
       };
-  const worker = leasehold.createWorker();
-  for (const typeName of types) worker.implementJobType({ typeName, process });
+  const handleAll = async (jobs) => {
+    for (const { input } of jobs) await handle(input);
+    return jobs.map(() => null);
+  };
+  const processBatch = transactional
+    ? ({ complete }) =>
+        complete(async ({ client, jobs }) => {
+          await client.query(userWrites(jobs.map(({ input }) => input.n)));
+          return handleAll(jobs);
+        })
+    : ({ jobs }) => handleAll(jobs);
+  for (const typeName of types) {
+    if (callSize === undefined) worker.implementJobType({ typeName, process });
+    else worker.implementJobTypeBatch({ typeName, maxSize: callSize, process: processBatch });
+  }
   return {
     start: async () => {
       await worker.start({ concurrency });

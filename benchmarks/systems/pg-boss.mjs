@@ -4,7 +4,7 @@ import { PgBoss } from "pg-boss";
 import pg from "pg";
 import { batchSize } from "../settings.mjs";
 import { cloneRow } from "./clone-row.mjs";
-import { userWrite } from "./user-write.mjs";
+import { userWrite, userWrites } from "./user-write.mjs";
 
 const workersPerQueue = 4;
 
@@ -63,16 +63,38 @@ const completeWithWrite = (boss, pool, handle) => async (job) => {
   }
 };
 
+/** The same for all jobs that one worker has fetched. */
+const completeAllWithWrites = (boss, pool, handle) => async (jobs) => {
+  const client = await pool.connect();
+  try {
+    await client.query("begin");
+    for (const { data } of jobs) await handle(data);
+    await client.query(userWrites(jobs.map(({ data }) => data.n)));
+    const { affected } = await boss.complete(jobs[0].name, jobs, undefined, {
+      db: { executeSql: (text, values) => client.query(text, values) },
+    });
+    if (affected !== jobs.length) throw new Error("Some of the jobs are no longer ours.");
+    await client.query("commit");
+  } finally {
+    client.release();
+  }
+};
+
 export const openWorker = async (
   { postgresUrl, types, observer },
-  { concurrency, transactional, wakeAtOnce, handle },
+  { concurrency, transactional, callSize, wakeAtOnce, handle },
 ) => {
   const boss = await openBoss(postgresUrl, { useListenNotify: wakeAtOnce === true });
   const pool = transactional ? new pg.Pool({ connectionString: postgresUrl, max: concurrency }) : undefined;
   const runOne = pool ? completeWithWrite(boss, pool, handle) : ({ data }) => handle(data);
-  const workers = transactional || types.length > 1 ? 1 : workersPerQueue;
+  const oneWorker = types.length > 1 || (transactional && callSize === undefined);
+  const workers = oneWorker ? 1 : workersPerQueue;
+  const runAll =
+    pool && callSize !== undefined
+      ? completeAllWithWrites(boss, pool, handle)
+      : (jobs) => eachLimited(jobs, Math.max(1, Math.floor(concurrency / workers)), runOne);
   const options = {
-    batchSize,
+    batchSize: callSize ?? batchSize,
     localConcurrency: workers,
     pollingIntervalSeconds: 0.5,
     burstWhenBatchFull: true,
@@ -80,9 +102,7 @@ export const openWorker = async (
   return {
     start: async () => {
       for (const type of types) {
-        await boss.work(type, options, (jobs) =>
-          eachLimited(jobs, Math.max(1, Math.floor(concurrency / workers)), runOne),
-        );
+        await boss.work(type, options, runAll);
       }
     },
     unfinished: async () => {

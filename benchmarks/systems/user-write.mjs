@@ -1,4 +1,4 @@
-// The one row that each handler of `drain_tx` writes for itself.
+// The one row that is written for each job of `drain_tx` and `drain_tx_batch`.
 
 export const userWriteTable = `create table user_write (
   id bigint generated always as identity primary key,
@@ -11,4 +11,11 @@ export const userWrite = (n) => ({
   name: "user_write",
   text: "insert into public.user_write (n) values ($1)",
   values: [n],
+});
+
+/** The same for many jobs. @param {readonly number[]} ns */
+export const userWrites = (ns) => ({
+  name: "user_writes",
+  text: "insert into public.user_write (n) select * from unnest($1::int[])",
+  values: [ns],
 });

@@ -276,6 +276,49 @@ plant("attempt shutdown counted as a failure", [
   "",
 ]);
 
+// Batches.
+
+plant("a job of a batch gets the output of its neighbour", [
+  "worker/batch-run.js",
+  "endingOfPlace(member, places[index])",
+  "endingOfPlace(member, places[(index + 1) % places.length])",
+]);
+plant("an error that says never again fails every job of a batch for good", [
+  "worker/decide-outcome.js",
+  "if (shared)",
+  "if (false)",
+]);
+plant("a job that failed in a batch is put into a batch again", [
+  "worker/batch-buffer.js",
+  "job.attempt - 1 > job.expiredLeases || job.attempt >= attemptLimit(worker, job)",
+  "false",
+]);
+plant(
+  "a job whose lease is over is completed with its batch",
+  ["worker/batch-transaction.js", 'return result.kind === "locked";', "return true;"],
+  ["worker/batch-transaction.js", "if (!locked.every(({ isWanted }) => isWanted))", "if (false)"],
+);
+plant("a job that failed in the transaction of its batch counts as completed", [
+  "worker/batch-session.js",
+  "if (committed.failures.has(member.held.job.id))",
+  "if (false)",
+]);
+plant("a batch takes no slot", [
+  "worker/consumer.js",
+  "calls += 1;\n        const first = jobs[0];",
+  "const first = jobs[0];",
+]);
+plant("stop leaks the leases of jobs that wait for a fuller batch", [
+  "worker/queue-slots.js",
+  "...batches.flatMap((batch) => batch.buffer.drain()),",
+  "",
+]);
+plant("a batch that has lost all of its jobs keeps its slot for ever", [
+  "worker/batch-run.js",
+  "if (this.wanted > 0 || this.settling)",
+  "if (true)",
+]);
+
 // What the simulation has found in Leasehold itself, put back in. Those that it meets too rarely to count on have a test
 // of their own in `found-bugs.test.ts`.
 

@@ -61,13 +61,15 @@ export const drawBehaviours = (
   return poisonedFrom < 0 ? script : script.slice(0, poisonedFrom + 1);
 };
 
+export interface ScriptedJob {
+  readonly id: string;
+  readonly attempt: number;
+  readonly timeoutMs: number | null;
+  readonly input: { readonly script: readonly Behaviour[]; readonly hops: number };
+}
+
 interface Attempt {
-  readonly job: {
-    readonly id: string;
-    readonly attempt: number;
-    readonly timeoutMs: number | null;
-    readonly input: { readonly script: readonly Behaviour[]; readonly hops: number };
-  };
+  readonly job: ScriptedJob;
   readonly signal: AbortSignal;
   readonly prepare: (options: object, callback?: () => Promise<void>) => Promise<unknown>;
   readonly complete: (callback: (tools: CompletionTools) => Promise<unknown>) => Promise<unknown>;
@@ -94,6 +96,15 @@ const oddities = (): unknown[] => {
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
+/** What a job does in this attempt. */
+export const behaviourOf = (
+  process: SimulatedProcess,
+  { attempt, input: { script } }: ScriptedJob,
+): Behaviour => {
+  const { kind, ms } = script[Math.min(attempt, script.length) - 1]!;
+  return { kind: process.isCalm && endsWithCalm.has(kind) ? "return" : kind, ms };
+};
+
 /** Runs one attempt by its script. `next` is the type that continues the sequence while there are hops left. */
 export const behave = async (
   process: SimulatedProcess,
@@ -102,9 +113,7 @@ export const behave = async (
 ): Promise<unknown> => {
   const { job, signal } = attempt;
   const { script, hops } = job.input;
-  const { kind: drawn, ms } = script[Math.min(job.attempt, script.length) - 1]!;
-  const kind = process.isCalm && endsWithCalm.has(drawn) ? "return" : drawn;
-
+  const { kind, ms } = behaviourOf(process, job);
   const continues = next !== undefined && hops > 0;
   // `prepare` has to be read before the first await.
   const prepare = kind === "staged" || kind === "atomic" ? attempt.prepare : undefined;

@@ -1,4 +1,5 @@
 import { lostLeasesAbort } from "./checks/aborts.ts";
+import { batchesKeepJobsApart } from "./checks/batches.ts";
 import { blockersAreHonoured } from "./checks/blockers.ts";
 import type { Check, CheckContext } from "./checks/check.ts";
 import { continuationsAreExact } from "./checks/continuations.ts";
@@ -56,6 +57,7 @@ const checks: readonly Check[] = [
   groupsStayInOrder,
   nothingIsClaimedInAPause,
   openLinesAreServed,
+  batchesKeepJobsApart,
 ];
 
 /** Goes through a history once, with all checks watching, and returns what they object to. */

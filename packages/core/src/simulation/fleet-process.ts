@@ -1,4 +1,5 @@
 import type { Leasehold } from "../api.ts";
+import type { BatchMiddleware } from "../api/batches.ts";
 import type { Middleware } from "../api/process.ts";
 import type { RunningWorker } from "../api/worker.ts";
 import { type Runtime, sleep } from "../clock.ts";
@@ -8,6 +9,7 @@ import { createUuidV7 } from "../model/uuid-v7.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { createSeededRandom } from "../testing/seeded-random.ts";
 import { acknowledgeStarts } from "./acknowledge-starts.ts";
+import { createCallCounter } from "./call-counter.ts";
 import type { FleetOptions } from "./fleet.ts";
 import { createProcessNotify } from "./process-notify.ts";
 import { createProcessStore } from "./process-store.ts";
@@ -59,6 +61,8 @@ export const startProcess = async <TDefs>(
     strengthOf: chaos.strengthOf,
   };
 
+  const calls = createCallCounter(history);
+
   const leasehold = await createLeasehold({
     jobTypes: workload.jobTypes,
     storeDeadlineMs: plan.storeDeadlineMs,
@@ -81,25 +85,38 @@ export const startProcess = async <TDefs>(
       someJobIds: () => [...store.rows.keys()],
     }),
     observabilityAdapter: {
-      jobAttemptStarted: ({ workerId, queue }) =>
-        history.add({ kind: "slot_taken", at: clock.now(), workerId, queue }),
-      jobAttemptDuration: ({ workerId, queue }) =>
-        history.add({ kind: "slot_freed", at: clock.now(), workerId, queue }),
+      jobAttemptStarted: (data) => {
+        const call = calls.begin(data);
+        history.add({
+          kind: "slot_taken",
+          at: clock.now(),
+          workerId: data.workerId,
+          queue: data.queue,
+          call,
+        });
+      },
+      jobAttemptDuration: (data) => {
+        const call = calls.of(data);
+        history.add({
+          kind: "slot_freed",
+          at: clock.now(),
+          workerId: data.workerId,
+          queue: data.queue,
+          call,
+        });
+      },
     },
     runtime: createProcessRuntime(seed, process, options),
   });
 
-  const recordExecution: Middleware = async ({ job, signal, workerId }, next) => {
-    const execution = history.events.length;
-    history.add({
-      kind: "execution_started",
-      at: clock.now(),
-      execution,
-      process: name,
-      workerId,
-      jobId: job.id,
-      attempt: job.attempt,
+  const recordExecutions: BatchMiddleware = async ({ jobs, signalOf, workerId }, next) => {
+    const executions = jobs.map(({ id: jobId, attempt }) => {
+      const execution = history.events.length;
+      const start = { execution, process: name, workerId, jobId, attempt };
+      history.add({ kind: "execution_started", at: clock.now(), ...start });
+      return execution;
     });
+    const signals = jobs.map((job) => signalOf(job));
     let ending: "returned" | "threw" = "threw";
     try {
       // What a handler starts in a transaction is acknowledged by nobody before that commits.
@@ -107,17 +124,25 @@ export const startProcess = async <TDefs>(
       ending = "returned";
       return result;
     } finally {
-      const abortReason = signal.aborted ? String(signal.reason) : undefined;
-      history.add({ kind: "execution_ended", at: clock.now(), execution, ending, abortReason });
+      for (const [index, execution] of executions.entries()) {
+        const { aborted, reason } = signals[index]!;
+        const abortReason = aborted ? String(reason) : undefined;
+        history.add({ kind: "execution_ended", at: clock.now(), execution, ending, abortReason });
+      }
     }
   };
+  const recordExecution: Middleware = ({ job, signal, workerId }, next) =>
+    recordExecutions({ jobs: [job], signal, signalOf: () => signal, workerId }, next);
 
   const facade = acknowledgeStarts(leasehold, options.acknowledging, (kind, jobIds) =>
     history.add({ kind, at: clock.now(), process: name, jobIds }),
   );
   const recorded: typeof facade = {
     ...facade,
-    createWorker: (definition) => leasehold.createWorker(definition).use(recordExecution),
+    createWorker: (definition) => {
+      const worker = leasehold.createWorker(definition).use(recordExecution).useForBatches(recordExecutions);
+      return calls.learnBatchTypes(worker);
+    },
   };
 
   const queueNames = new Set(["default"]);

@@ -26,6 +26,16 @@ describe("bugs found by the simulation", () => {
     expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
   });
 
+  it("a job that may crash its process is not fetched while a handler still runs that outlived its lease", () => {
+    const isolation = createCrashIsolation();
+    const worker = {};
+    isolation.tryEnter(false);
+    isolation.requestTurn(worker);
+    expect(isolation.mayClaim(worker)).toBe(false);
+    isolation.leave(false);
+    expect(isolation.mayClaim(worker)).toBe(true);
+  });
+
   it("a bulk start with a duplicate in it recognises itself after its reply was lost", async () => {
     const kit = await createTestKit({
       jobTypes,

@@ -56,12 +56,13 @@ export type HistoryEvent =
       /** What the handler's signal said by then. */
       readonly abortReason: string | undefined;
     }
-  /** A worker began or ended an attempt: what its slots are counted by. */
+  /** A worker began or ended an attempt: what its slots are counted by. The jobs of a batch share a call, and so a slot. */
   | {
       readonly kind: "slot_taken" | "slot_freed";
       readonly at: number;
       readonly workerId: string;
       readonly queue: string;
+      readonly call: number;
     }
   | {
       readonly kind: "worker_started";

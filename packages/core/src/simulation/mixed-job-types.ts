@@ -19,6 +19,8 @@ export interface MixedDefinitions {
   task: { input: Script; output: string };
   urgent: { input: Script; output: string };
   chain: { input: Script; output: string | DefineContinuationOutput<"step"> };
+  /** Runs in batches. */
+  bundle: { input: Script; output: string | DefineContinuationOutput<"step"> };
   step: { input: DefineContinuationInput<Script>; output: string | DefineContinuationOutput<"step"> };
   gather: { input: Script; output: string; blockers: [DefineBlocker<"task">, DefineBlocker<"task">] };
   patient: { input: Script; output: string; blockers: [DefineBlocker<"task">, DefineBlocker<"chain">] };
@@ -33,6 +35,7 @@ export const mixedJobTypes: JobTypes<MixedDefinitions> = defineJobTypes({
   task: scripted,
   urgent: { ...scripted, queue: "express", leaseMs: 250 },
   chain: { ...scripted, continuesTo: ["step"] },
+  bundle: { ...scripted, continuesTo: ["step"] },
   step: { ...scripted, internal: true, continuesTo: ["step"] },
   gather: { ...scripted, blockers: ["task", "task"] },
   patient: { ...scripted, blockers: ["task", "chain"], onBlockerFailure: "wait" },

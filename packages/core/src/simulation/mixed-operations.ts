@@ -58,6 +58,15 @@ const startBurst: Operation = (leasehold, { random }) =>
     })),
   });
 
+/** Many jobs that run in batches. */
+const startBundles: Operation = (leasehold, context) =>
+  leasehold.startJobSequences({
+    sequences: Array.from({ length: context.random.integer(3, 8) }, () => ({
+      typeName: "bundle" as const,
+      ...drawOptions(context, drawScript(context, context.random.pick([0, 0, 1]))),
+    })),
+  });
+
 /** Starts in a transaction of the caller's own, which does not always commit. */
 const startInTransaction: Operation = async (leasehold, context) => {
   const { random, process } = context;
@@ -163,6 +172,7 @@ const operations: readonly (readonly [weight: number, Operation])[] = [
   [2, completeFromOutside],
   [1, remove],
   [1, wait],
+  [4, startBundles],
 ];
 
 const wheel = operations.flatMap(([weight, operation]) => Array.from({ length: weight }, () => operation));

@@ -1,4 +1,5 @@
 import type { StartableWorker } from "../testing/test-kit.ts";
+import { behaveTogether } from "./batch-behaviours.ts";
 import { behave } from "./behaviours.ts";
 import { type MixedDefinitions, mixedJobTypes, type MixedLeasehold } from "./mixed-job-types.ts";
 import { operate } from "./mixed-operations.ts";
@@ -19,6 +20,12 @@ const createWorker = (leasehold: MixedLeasehold, process: SimulatedProcess): Sta
       process: (options) => behave(process, options as never, "step") as never,
     });
   }
+  worker.implementJobTypeBatch({
+    typeName: "bundle",
+    maxSize: 4,
+    maxWaitMs: 20,
+    process: (options) => behaveTogether(process, options as never, "step") as never,
+  });
   return worker;
 };
 

@@ -86,7 +86,8 @@ export const createCrashIsolation = (): CrashIsolation => {
     },
     mayClaim: (worker) => {
       if (aloneRunning || aloneRequests > 0) return false;
-      return turns.size === 0 || (turns.has(worker) && held === 0);
+      // A handler can outlive its lease. While it does, a suspect would only be given back, again and again.
+      return turns.size === 0 || (turns.has(worker) && held === 0 && running === 0);
     },
     get isQuiet() {
       return running === 0;

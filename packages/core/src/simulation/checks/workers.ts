@@ -14,16 +14,20 @@ export const limitsHold: Check = {
       onEvent: (event) => {
         if (event.kind === "worker_started") limits.set(event.workerId, event.limits);
         if (event.kind !== "slot_taken" && event.kind !== "slot_freed") return;
+        const call = `${event.workerId} call ${event.call}`;
+        const attempts = change(call, event.kind === "slot_taken" ? 1 : -1);
+        // The first attempt of a call takes its slot, and the last one to end frees it.
+        if (attempts !== (event.kind === "slot_taken" ? 1 : 0)) return;
         const by = event.kind === "slot_taken" ? 1 : -1;
         const { concurrency, queues } = limits.get(event.workerId)!;
         const inAll = change(event.workerId, by);
         const inQueue = change(`${event.workerId} ${event.queue}`, by);
-        if (inAll > concurrency) report(`${event.workerId} runs ${inAll} jobs with ${concurrency} slots`);
+        if (inAll > concurrency) report(`${event.workerId} makes ${inAll} calls with ${concurrency} slots`);
         if (inQueue < 0) report(`${event.workerId} freed a slot twice`);
         const queueLimit = queues[event.queue] ?? concurrency;
         if (inQueue > queueLimit)
           report(
-            `${event.workerId} runs ${inQueue} jobs of queue ${event.queue}, whose limit is ${queueLimit}`,
+            `${event.workerId} makes ${inQueue} calls for queue ${event.queue}, whose limit is ${queueLimit}`,
           );
       },
     };

@@ -1,0 +1,48 @@
+import type { WorkerBuilder } from "../api/worker.ts";
+import type { AttemptEventData } from "../contracts/events.ts";
+import type { History } from "./history.ts";
+
+/** Tells which attempts share a call of a handler. */
+export interface CallCounter {
+  /** Notes which types the worker runs in batches. Returns the worker. */
+  learnBatchTypes<TDefs, TTxContext, TJobId extends string>(
+    worker: WorkerBuilder<TDefs, TTxContext, TJobId>,
+  ): WorkerBuilder<TDefs, TTxContext, TJobId>;
+  /** An attempt begins. Returns the number of the call. */
+  begin(attempt: AttemptEventData): number;
+  of(attempt: AttemptEventData): number;
+}
+
+const keyOf = ({ workerId, id, attempt }: AttemptEventData): string => `${workerId} ${id} ${attempt}`;
+
+/** The attempts of a batch begin right after one another, before the handler is called. */
+export const createCallCounter = (history: History): CallCounter => {
+  const batchTypes = new Set<string>();
+  const callOf = new Map<string, number>();
+  let latest: { readonly call: number; readonly typeName: string } | undefined;
+  let next = 0;
+
+  const sharesLatest = ({ workerId, typeName }: AttemptEventData): boolean => {
+    const last = history.events.at(-1);
+    if (!batchTypes.has(typeName) || last?.kind !== "slot_taken") return false;
+    return last.workerId === workerId && last.call === latest?.call && latest.typeName === typeName;
+  };
+
+  return {
+    learnBatchTypes: (worker) => {
+      const { implementJobTypeBatch } = worker;
+      return Object.assign(worker, {
+        implementJobTypeBatch: (options: Parameters<typeof implementJobTypeBatch>[0]) => {
+          batchTypes.add(options.typeName);
+          return implementJobTypeBatch(options);
+        },
+      });
+    },
+    begin: (attempt) => {
+      if (!sharesLatest(attempt)) latest = { call: (next += 1), typeName: attempt.typeName };
+      callOf.set(keyOf(attempt), latest!.call);
+      return latest!.call;
+    },
+    of: (attempt) => callOf.get(keyOf(attempt)) ?? 0,
+  };
+};
