@@ -41,6 +41,7 @@ describe("migrations", () => {
       [1, "jobs"],
       [2, "attempts"],
       [3, "blocked-jobs"],
+      [4, "flow"],
     ]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
@@ -50,6 +51,7 @@ describe("migrations", () => {
         { version: 1, name: "jobs" },
         { version: 2, name: "attempts" },
         { version: 3, name: "blocked-jobs" },
+        { version: 4, name: "flow" },
       ],
       pending: [],
     });
@@ -105,7 +107,7 @@ describe("migrations", () => {
     database.exec("INSERT INTO leasehold_migration VALUES (99, 'of the future', 0)");
     database.close();
     const adapter = await open();
-    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 2, 3, 99]);
+    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 2, 3, 4, 99]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();
   });

@@ -1,6 +1,7 @@
 import type {
   Claims,
   Deletion,
+  Flow,
   Interventions,
   Leases,
   NewJobs,
@@ -17,7 +18,8 @@ type Contract = NewJobs<object> &
   Interventions<object> &
   Deletion<object> &
   Reads<object> &
-  Statistics<object>;
+  Statistics<object> &
+  Flow<object>;
 
 /**
  * What a method of the contract does, on a connection that is in a transaction or sees one state of the database. It must

@@ -4,6 +4,7 @@ import {
   InvalidOptionError,
   isolationLevels,
   type StateAdapter,
+  type Flow,
   type Statistics,
 } from "leasehold/adapter";
 import { createBusyRetry } from "./connection/busy-retry.ts";
@@ -35,6 +36,7 @@ export interface SqliteStateAdapter<
   TJobId extends string = string,
 > extends StateAdapter<TContext & SqliteTransactionContext, TContext, TJobId> {
   readonly statistics: Statistics<TContext & SqliteTransactionContext>;
+  readonly flow: Flow<TContext & SqliteTransactionContext>;
   /** Brings the tables up to date. Safe to call again, and from several processes at once. */
   migrate(): Promise<MigrationStatus>;
   /** What `migrate` has done and would do, with its SQL. */
@@ -179,6 +181,16 @@ export async function createSqliteStateAdapter(
     statistics: {
       measureBacklog: (call) => read("measureBacklog", call, operations.measureBacklog),
       listRecentlyFinished: (call) => read("listRecentlyFinished", call, operations.listRecentlyFinished),
+    },
+
+    flow: {
+      enableFlow: (call) => write("enableFlow", call, operations.enableFlow),
+      setFlowRule: (call) => write("setFlowRule", call, operations.setFlowRule),
+      resumeGroup: (call) => write("resumeGroup", call, operations.resumeGroup),
+      listFlow: (call) => read("listFlow", call, operations.listFlow),
+      listGroups: (call) => read("listGroups", call, operations.listGroups),
+      explainHold: (call) => read("explainHold", call, operations.explainHold),
+      checkFlow: (call) => write("checkFlow", call, operations.checkFlow),
     },
 
     close: () => (closing ??= close()),

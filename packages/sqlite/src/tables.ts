@@ -15,6 +15,12 @@ export interface Tables {
   readonly keyIndex: string;
   readonly liveKeyIndex: string;
   readonly blockerSequenceIndex: string;
+  readonly flow: string;
+  readonly lane: string;
+  readonly line: string;
+  readonly lineIndex: string;
+  readonly openLineIndex: string;
+  readonly timedLineIndex: string;
 }
 
 const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
@@ -47,5 +53,11 @@ export const nameTables = (prefix: string): Tables => {
     keyIndex: name("job_key"),
     liveKeyIndex: name("job_live_key"),
     blockerSequenceIndex: name("job_blocker_sequence"),
+    flow: name("flow"),
+    lane: name("lane"),
+    line: name("line"),
+    lineIndex: name("job_line"),
+    openLineIndex: name("line_open"),
+    timedLineIndex: name("line_timed"),
   };
 };

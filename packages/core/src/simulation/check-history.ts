@@ -8,14 +8,6 @@ import { endingsAreJudgedRight } from "./checks/endings.ts";
 import { executionsAreBounded } from "./checks/executions.ts";
 import { leasesNeverOverlap, staleLeasesChangeNothing } from "./checks/leases.ts";
 import { batchesAreSorted, claimsFollowOrder, placesAreNotInThePast } from "./checks/order.ts";
-import {
-  groupsStayInOrder,
-  nothingIsClaimedInAPause,
-  openLinesAreServed,
-  ratesHold,
-  rulesLimitRunningJobs,
-} from "./checks/flow.ts";
-import { createFlowView } from "./checks/flow-view.ts";
 import { poisonHarmsNobodyElse } from "./checks/poison.ts";
 import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";
 import { createTable } from "./checks/table.ts";
@@ -51,17 +43,11 @@ const checks: readonly Check[] = [
   lostLeasesAbort,
   endingsAreJudgedRight,
   poisonHarmsNobodyElse,
-  rulesLimitRunningJobs,
-  ratesHold,
-  groupsStayInOrder,
-  nothingIsClaimedInAPause,
-  openLinesAreServed,
 ];
 
 /** Goes through a history once, with all checks watching, and returns what they object to. */
 export const checkHistory = (plan: SimulationPlan, events: readonly HistoryEvent[]): Violation[] => {
   const table = createTable();
-  const flow = createFlowView();
   const violations: Violation[] = [];
   const faults = events.filter((event) => event.kind === "fault");
   let current = events[0]!;
@@ -76,7 +62,6 @@ export const checkHistory = (plan: SimulationPlan, events: readonly HistoryEvent
     watch({
       plan,
       table,
-      flow,
       faultsOf,
       report: (message) => violations.push({ invariant, message, event: current }),
     }),
@@ -87,7 +72,6 @@ export const checkHistory = (plan: SimulationPlan, events: readonly HistoryEvent
     if (event.kind === "applied") {
       for (const step of event.steps) {
         table.apply(step);
-        flow.apply(step);
         for (const visitor of visitors) visitor.onStep?.(step, event);
       }
     }

@@ -68,7 +68,6 @@ export const createFleet = <TDefs>(options: FleetOptions<TDefs>): Fleet => {
         plan,
         process: living.simulated,
         random: operationRandom,
-        store: store.connect(living.process.name),
         jobs: () => [...store.rows.values()],
       });
     } catch {

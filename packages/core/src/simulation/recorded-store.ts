@@ -35,8 +35,6 @@ const writeMethods: ReadonlySet<string> = new Set([
   "redriveJobs",
   "deleteSequences",
   "pruneSequences",
-  "setFlowRule",
-  "resumeGroup",
 ]);
 
 type Rows = Map<string, StateJob>;

@@ -8,9 +8,6 @@ import { createSeededRandom } from "../testing/seeded-random.ts";
 import { createChaos } from "./chaos.ts";
 import { checkHistory, type Violation } from "./check-history.ts";
 import { createHistory, type HistoryEvent } from "./history.ts";
-import type { FlowDefinitions } from "./flow-job-types.ts";
-import { flowWorkload } from "./flow-workload.ts";
-import type { MixedDefinitions } from "./mixed-job-types.ts";
 import { mixedWorkload } from "./mixed-workload.ts";
 import { drawPlan, type PlanLimits, type SimulationPlan } from "./plan.ts";
 import { createRecordedStore } from "./recorded-store.ts";
@@ -22,7 +19,7 @@ export interface SimulationOptions<TDefs> {
   readonly seed: number | string;
   /** Makes the story smaller; see `shrinkSimulation`. */
   readonly limits?: PlanLimits;
-  /** Default: a mix of everything Leasehold can do; or, depending on the seed, groups and rules. */
+  /** Default: a mix of everything Leasehold can do. */
   readonly workload?: SimulationWorkload<TDefs>;
   /**
    * Default: the in-process adapter. It must take its time from the clock and must not wait for anything but promises:
@@ -49,14 +46,12 @@ const longWaitMs = 38;
 
 /** Runs one seed from the first job until everything has drained, and checks what happened. */
 export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promise<SimulationResult> => {
-  const { seed, limits } = options;
+  const { seed, limits, workload = mixedWorkload as unknown as SimulationWorkload<TDefs> } = options;
   const plan = drawPlan(seed, limits);
   const clock = createManualClock();
   const history = createHistory();
   const chaos = createChaos(plan, clock, createSeededRandom(`${seed}/chaos`), history);
-  const given = await (options.createStateAdapter ?? defaultStateAdapter)(clock);
-  const workload = options.workload ?? (drawWorkload(seed, given) as unknown as SimulationWorkload<TDefs>);
-  const adapter = workload.prepareStore?.(given) ?? given;
+  const adapter = await (options.createStateAdapter ?? defaultStateAdapter)(clock);
   const store = createRecordedStore({
     adapter,
     clock,
@@ -88,26 +83,12 @@ export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promis
   await clock.advanceBy(plan.chaosMs);
   chaos.calm();
   fleet.calm();
-  const operator = store.connect("operator");
-  const keepCalm = (): void => {
-    if (isDrained()) return;
-    void workload.calm?.(operator);
-    clock.setTimer(keepCalm, plan.leaseMs);
-  };
-  if (workload.calm !== undefined) keepCalm();
   const drained = await runUntil(clock, isDrained, drainLeases * plan.leaseMs);
   history.add({ kind: "end", at: clock.now(), drained });
   if (drained) await fleet.stop();
   await adapter.close();
   return { plan, events: history.events, violations: checkHistory(plan, history.events) };
 };
-
-/** Where the store can, every third seed is about groups and rules. */
-const drawWorkload = (
-  seed: number | string,
-  { flow }: AnyStateAdapter,
-): SimulationWorkload<FlowDefinitions> | SimulationWorkload<MixedDefinitions> =>
-  flow !== undefined && createSeededRandom(`${seed}/workload`).chance(1 / 3) ? flowWorkload : mixedWorkload;
 
 const defaultStateAdapter = (clock: Pick<Clock, "now">): AnyStateAdapter =>
   createInProcessStateAdapter({ clock });

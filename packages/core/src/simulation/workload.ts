@@ -30,8 +30,6 @@ export interface OperationContext {
   readonly process: SimulatedProcess;
   /** For every decision: with `Math.random` a seed would not repeat. */
   readonly random: SeededRandom;
-  /** The store itself, for what no façade offers. */
-  readonly store: AnyStateAdapter;
   /** All jobs there are, as the store has them. */
   readonly jobs: () => readonly StateJob[];
 }
@@ -43,8 +41,4 @@ export interface SimulationWorkload<TDefs> {
   createWorker(leasehold: Leasehold<TDefs, AnyStateAdapter>, process: SimulatedProcess): StartableWorker;
   /** One thing that somebody does at a random moment. What it rejects with is dropped: callers may see errors. */
   operate(leasehold: Leasehold<TDefs, AnyStateAdapter>, context: OperationContext): Promise<void>;
-  /** Wraps the store before anybody uses it. */
-  prepareStore?(store: AnyStateAdapter): AnyStateAdapter;
-  /** Removes what would keep jobs from coming to their end, when nothing goes wrong any more. */
-  calm?(store: AnyStateAdapter): Promise<void>;
 }

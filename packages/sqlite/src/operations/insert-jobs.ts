@@ -1,25 +1,39 @@
 import type { StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
 import { initiallyLive } from "../deduplication.ts";
+import type { Lines, Places } from "../flow/lines.ts";
+import { inLine } from "../flow/place.ts";
 import { type InsertedColumn, insertedColumns } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
 
 // Different for every job of a bulk start. All others are the same in most of them.
 const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
-const ownColumns = ownNames.map((own) => insertedColumns.find(({ name }) => name === own)!);
+// Different for every job of a bulk start with groups.
+const lineNames = ["group_key", "line"];
+const findColumn = (name: string): InsertedColumn => insertedColumns.find((column) => column.name === name)!;
+const ownColumns = ownNames.map(findColumn);
 
-const sharedColumns = insertedColumns.filter(({ name }) => !ownNames.includes(name));
+const sharedColumns = insertedColumns.filter(({ name }) => ![...ownNames, ...lineNames].includes(name));
 const sharedProperties = sharedColumns.map(({ property }) => property);
 
 const read = (columns: readonly InsertedColumn[], job: StateJob): SqliteValue[] =>
   columns.map((column) => column.valueOf(job));
 
-const readShared = (job: StateJob): SqliteValue[] => [...read(sharedColumns, job), initiallyLive(job)];
+// What does not stand in the job itself. The rest is null.
+const derivedNames = ["deduplication_live", "priority", "given_priority", "rank"];
 
-/** Whether the two differ in nothing but their own columns. */
+const readShared = (job: StateJob, places: Places | undefined): SqliteValue[] => [
+  ...read(sharedColumns, job),
+  initiallyLive(job),
+  places === undefined ? job.priority : inLine,
+  places === undefined ? null : job.priority,
+  places?.rank ?? null,
+];
+
+/** Whether the two differ in nothing but their own columns and their groups. */
 const areAlike = (a: StateJob, b: StateJob): boolean => {
   for (const property of sharedProperties) if (a[property] !== b[property]) return false;
-  return true;
+  return a.priority === b.priority && (a.group === null) === (b.group === null);
 };
 
 /** Whether the job is alone in its sequence and tree, so that all three have one id; and the id needs no escaping in JSON. */
@@ -37,31 +51,48 @@ export interface Inserts {
 }
 
 /**
- * A bulk start is mostly the same job again and again, with another id and input. One statement writes such a run: it takes
- * what the jobs share once, and the rest as one JSON text. That is three times as fast as one statement for each job.
+ * A bulk start is mostly the same job again and again, with another id and input, and often another group. One statement
+ * writes such a run: it takes what the jobs share once, and the rest as one JSON text. That is three times as fast as one
+ * statement for each job.
  */
-export const prepareInsertJobs = ({ job: table }: Tables): ((db: SqliteConnection) => Inserts) => {
-  const sharedNames = [...sharedColumns.map(({ name }) => name), "deduplication_live"];
-  const names = [...ownNames, ...sharedNames];
+export const prepareInsertJobs = (
+  { job: table }: Tables,
+  lines: Lines,
+): ((db: SqliteConnection, now: number) => Inserts) => {
+  const sharedNames = [...sharedColumns.map(({ name }) => name), ...derivedNames];
   const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
+  const names = [...ownNames, ...lineNames, ...sharedNames];
   const insertOne = `INSERT INTO ${table} (${names.join(", ")}) VALUES (${marks(names)})`;
-  const insertRun = `INSERT INTO ${table} (${names.join(", ")})
+  const insertRun = `INSERT INTO ${table} (${[...ownNames, ...sharedNames].join(", ")})
     SELECT given.key, given.key, given.key, given.value, ${marks(sharedNames)}
     FROM json_each(?) AS given`;
+  const insertLineRun = `INSERT INTO ${table} (${names.join(", ")})
+    SELECT given.key, given.key, given.key, given.value ->> 0, given.value ->> 1, given.value ->> 2, ${marks(sharedNames)}
+    FROM json_each(?) AS given`;
 
-  return (db) => {
+  return (db, now) => {
     let jobs: StateJob[] = [];
     let characters = 0;
 
+    const insert = (first: StateJob): void => {
+      const places = lines.placeNew(db, jobs, now);
+      const shared = readShared(first, places);
+      if (jobs.length === 1) {
+        db.run(insertOne, [...read(ownColumns, first), first.group, places?.lines[0] ?? null, ...shared]);
+        return;
+      }
+      const hasGroups = places !== undefined || first.group !== null;
+      // An object would put ids that look like numbers first. This text keeps the order.
+      const entries = jobs.map(({ id, input, group }, index) => {
+        const value = hasGroups ? [input, group, places?.lines[index] ?? null] : input;
+        return `"${id}":${JSON.stringify(value)}`;
+      });
+      db.run(hasGroups ? insertLineRun : insertRun, [...shared, `{${entries.join(",")}}`]);
+    };
+
     const flush = (): void => {
       const [first] = jobs;
-      if (first === undefined) return;
-      if (jobs.length === 1) db.run(insertOne, [...read(ownColumns, first), ...readShared(first)]);
-      else {
-        // An object would put ids that look like numbers first. This text keeps the order.
-        const entries = jobs.map(({ id, input }) => `"${id}":${JSON.stringify(input)}`);
-        db.run(insertRun, [...readShared(first), `{${entries.join(",")}}`]);
-      }
+      if (first !== undefined) insert(first);
       jobs = [];
       characters = 0;
     };

@@ -1,7 +1,6 @@
 import type { StateJob } from "../../model/job.ts";
 import type { HistoryEvent, StoreStep } from "../history.ts";
 import type { SimulationPlan } from "../plan.ts";
-import type { FlowView } from "./flow-view.ts";
 
 export type EventOf<TKind extends HistoryEvent["kind"]> = Extract<HistoryEvent, { kind: TKind }>;
 
@@ -18,7 +17,6 @@ export interface Table {
 export interface CheckContext {
   readonly plan: SimulationPlan;
   readonly table: Table;
-  readonly flow: FlowView;
   /** What went wrong for this process in that time, which may explain what came late. */
   faultsOf(process: string, from: number, to: number): readonly EventOf<"fault">[];
   report(message: string): void;

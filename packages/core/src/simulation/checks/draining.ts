@@ -5,7 +5,7 @@ const longestLoopBackoffMs = 5_000;
 
 export const everythingDrains: Check = {
   invariant: "9 everything drains once faults stop",
-  watch: ({ plan, table, flow, report }) => {
+  watch: ({ plan, table, report }) => {
     const slowestPollMs = Math.max(...plan.workers.map(({ pollIntervalMs }) => pollIntervalMs));
     const patienceMs = slowestPollMs + plan.leaseMs;
     const recoveryMs = 3 * plan.leaseMs + longestLoopBackoffMs;
@@ -22,8 +22,7 @@ export const everythingDrains: Check = {
           const { id } = (after ?? before)!;
           if (after?.status === "running" && before?.status === "pending") {
             const waited = at - Math.max(runnableSince.get(id) ?? at, quietSince, lastSlotChange);
-            // What waits for a group or a rule has a check of its own.
-            if (waited > patienceMs && !flow.isConcerned(after.queue))
+            if (waited > patienceMs)
               report(`${short(id)} was runnable for ${waited} ms before anybody claimed it`);
           }
           if (after?.status === "pending") runnableSince.set(id, Math.max(at, after.scheduledAt));

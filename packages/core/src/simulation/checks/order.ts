@@ -40,7 +40,7 @@ export const placesAreNotInThePast: Check = {
 
 export const claimsFollowOrder: Check = {
   invariant: "claims follow priority and time",
-  watch: ({ table, flow, report }) => ({
+  watch: ({ table, report }) => ({
     onStep: ({ at, method, call, changes }) => {
       if (method !== "claimJobs" || changes.length === 0) return;
       const claimed = changes.flatMap(({ before, after }) => (before && after ? [before] : []));
@@ -49,7 +49,7 @@ export const claimsFollowOrder: Check = {
         const covers = (row: StateJob): boolean =>
           row.queue === queue && (typeNames === null || typeNames.includes(row.typeName));
         const taken = claimed.filter(covers);
-        if (taken.length === 0 || flow.isConcerned(queue)) continue;
+        if (taken.length === 0) continue;
         for (const row of table.rows.values()) {
           if (changedIds.has(row.id) || row.status !== "pending" || row.scheduledAt > at || !covers(row))
             continue;
