@@ -48,7 +48,7 @@ plant("runnable.ts", [
   [
     "only the highest priority is claimed",
     [
-      "if (found.length < limit - above) descend(type, level);\n          else levels.delete(type);",
+      "if (found.length < limit - above) descend(type, level);\n        else levels.delete(type);",
       "levels.delete(type);",
     ],
   ],
@@ -63,8 +63,8 @@ plant("runnable.ts", [
   [
     "only the highest priority is announced",
     [
-      "if (at !== undefined && (next === undefined || at < next)) next = at;\n        }",
-      "if (at !== undefined && (next === undefined || at < next)) next = at;\n          break;\n        }",
+      "if (at !== undefined && (next === null || at < next)) next = at;\n    }",
+      "if (at !== undefined && (next === null || at < next)) next = at;\n      break;\n    }",
     ],
   ],
 ]);
@@ -114,7 +114,7 @@ plant("operations/lock-held-jobs.ts", [
 plant("operations/plain-completions.ts", [
   // That it checks the status as well is for the index: only a running job has a `leased_until`.
   ["a completion does not check the token", ["AND j.lease_token = ? AND", "AND ? IS NOT NULL AND"]],
-  ["a completion is taken after the lease has run out", ["AND j.leased_until > ?\n", "AND ? > 0\n"]],
+  ["a completion is taken after the lease has run out", ["AND j.leased_until > ? AND", "AND ? > 0 AND"]],
   [
     "the completion of a sequence that others wait for is not passed on",
     ["AND NOT EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)", ""],
@@ -201,16 +201,22 @@ plant("runnable.ts", [
   ["jobs of other queues are counted as ahead", ["`j.queue = p.queue AND ${at}", "`${at}"]],
 ]);
 
-plant("operations/reap-expired-leases.ts", [
+plant("requeue-expired.ts", [
   [
     "a reaped job loses its place",
-    ["status = 'pending', scheduled_at = leased_until, ${endLease}", "status = 'pending', ${endLease}"],
+    [
+      "status = 'pending', scheduled_at = leased_until, ${endExpiredLease}",
+      "status = 'pending', ${endExpiredLease}",
+    ],
   ],
   [
     "the holder of a reaped job can still report",
     ["last_failed_at = leased_until, lease_token = NULL,", "last_failed_at = leased_until,"],
   ],
-  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, maxAttempts)) db", "if (true) db"]],
+]);
+
+plant("operations/reap-expired-leases.ts", [
+  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, maxAttempts))", "if (true)"]],
 ]);
 
 plant("operations/cancel-sequences.ts", [

@@ -11,6 +11,7 @@ import {
 } from "leasehold/adapter";
 import type { SqliteConnection } from "./connection/connection.ts";
 import type { Deduplication } from "./deduplication.ts";
+import type { Lines } from "./flow/lines.ts";
 import { describeReference } from "./job-columns.ts";
 import type { JobLookup } from "./operations/get-jobs.ts";
 import { defineRow } from "./row.ts";
@@ -45,6 +46,7 @@ export const createDependants = (
   { job, blocker }: Tables,
   lookup: JobLookup,
   deduplication: Deduplication,
+  lines: Lines,
 ): Dependants => {
   const hasDependants = `SELECT 1 FROM ${blocker} WHERE sequence_id = ? LIMIT 1`;
   const findDependants = `SELECT ${blockedRow.columns}
@@ -81,6 +83,10 @@ export const createDependants = (
         if (isUnblocked) db.run(unblock, [now, id]);
         else db.run(setOpenBlockers, [openBlockers, id]);
         if (isUnblocked) unblocked.push(referenceTo(blocked));
+      }
+      if (unblocked.length > 0 && lines.areUsed(db)) {
+        const ids = unblocked.map(({ id }) => id);
+        lines.enter(db, ids, now);
       }
       return unblocked;
     },

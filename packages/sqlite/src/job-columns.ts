@@ -1,4 +1,4 @@
-import type { JobReference, StateJob } from "leasehold/adapter";
+import type { JobReference, OrderedGroup, StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "./connection/connection.ts";
 import { type Columns, type ListedColumn, listColumns, parseRows, readFrom } from "./row.ts";
 
@@ -18,7 +18,8 @@ export interface ClaimTerms {
  *
  * - The columns of `value` and `flag` are written when a job is created, those of `later` are not.
  * - The second argument is the usual value: a constant, or the value of another column. A claim reads null in its place,
- *   and nothing at all of these columns when all of them are as usual. Less text is faster to make and to parse.
+ *   and nothing at all of these columns when all of them are as usual; or only the first few, which are about groups and
+ *   rules, when the others are. Less text is faster to make and to parse.
  * - With `claim`, what the claimer knows is not read at all.
  */
 const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
@@ -29,6 +30,12 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
   const createdAt = columns.value<number>("created_at");
   const maxAttempts = columns.value<number>("max_attempts");
   const attempt = columns.later<number>("attempt");
+  const priority = columns.later<number>("priority", 0);
+  // Of a job that is or was in a line. Its `priority` says no more than that.
+  const givenPriority = columns.later<number | null>("given_priority", null);
+  const group = columns.value<string | null>("group_key", null);
+  const ordered = columns.value<OrderedGroup | null>("ordered", null);
+  const limited = columns.laterFlag("slots", false);
   const leaseMs = columns.value<number | null>("lease_ms", null);
   return {
     id,
@@ -38,8 +45,11 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     maxAttempts,
     attempt,
     leaseMs,
+    group,
+    ordered,
+    limited,
     // Then those that often differ from what is usual: that ends the comparison early.
-    priority: columns.value("priority", 0),
+    priority: givenPriority ?? priority,
     scheduledAt: columns.value("scheduled_at", createdAt),
     originId: columns.value("origin_id", null),
     traceContext: columns.value("trace_context", null),
@@ -57,9 +67,6 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     sequenceCreatedAt: columns.value("sequence_created_at", createdAt),
     rootSequenceId: columns.value("root_sequence_id", id),
     onBlockerFailure: columns.value("on_blocker_failure", "fail"),
-    group: columns.value("group_key", null),
-    ordered: columns.value("ordered", null),
-    limited: columns.laterFlag("slots", false),
     // These two are written when the job is created, by a statement of its own: see insert-jobs.ts.
     expireAfterMs: columns.later("expire_after_ms", null),
     recurrence: columns.later("recurrence", null),
@@ -86,6 +93,9 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
 const { listed: allColumns, described: columnByProperty } = listColumns((columns) =>
   describeJob(columns, null),
 );
+
+// From `priority` to `slots`.
+const flowColumns = 5;
 
 const anyTerms: ClaimTerms = { queue: "", workerId: "", leaseToken: "", leaseMs: 0, now: 0 };
 const { listed: claimedColumns } = listColumns((columns) => describeJob(columns, anyTerms));
@@ -153,8 +163,11 @@ export const claimedJobsColumn = (alias: string): string => {
       isUsual.push(`${column} IS ${toSql(usually)}`);
     }
   }
-  return `json_group_array(CASE WHEN ${isUsual.join(" AND ")} THEN json_array(${always.join(", ")})
-    ELSE json_array(${[...always, ...unlessUsual].join(", ")}) END)`;
+  const all = (conditions: readonly string[]): string => conditions.join(" AND ");
+  const array = (columns: readonly string[]): string => `json_array(${columns.join(", ")})`;
+  return `json_group_array(CASE WHEN ${all(isUsual)} THEN ${array(always)}
+    WHEN ${all(isUsual.slice(flowColumns))} THEN ${array([...always, ...unlessUsual.slice(0, flowColumns)])}
+    ELSE ${array([...always, ...unlessUsual])} END)`;
 };
 
 export const parseClaimedJobs = (text: unknown, terms: ClaimTerms): StateJob[] =>

@@ -43,6 +43,7 @@ describe("migrations", () => {
       [3, "blocked-jobs"],
       [4, "recurring-jobs"],
       [5, "waiting-jobs"],
+      [6, "flow"],
     ]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
@@ -54,6 +55,7 @@ describe("migrations", () => {
         { version: 3, name: "blocked-jobs" },
         { version: 4, name: "recurring-jobs" },
         { version: 5, name: "waiting-jobs" },
+        { version: 6, name: "flow" },
       ],
       pending: [],
     });
@@ -110,7 +112,7 @@ describe("migrations", () => {
     database.close();
     const adapter = await open();
     expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([
-      1, 2, 3, 4, 5, 99,
+      1, 2, 3, 4, 5, 6, 99,
     ]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();

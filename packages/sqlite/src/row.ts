@@ -44,7 +44,7 @@ const addTo = (columns: ListedColumn[], sql: string, usually?: unknown, isLater 
 };
 
 const readFlag = (usually: boolean): boolean => {
-  const value = values[position++];
+  const value = values[position++] ?? null;
   return value === null ? usually : value !== 0;
 };
 

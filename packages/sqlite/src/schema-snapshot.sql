@@ -41,7 +41,7 @@ CREATE TABLE "leasehold_job" (
   output TEXT,
   progress TEXT,
   last_error TEXT
-, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT, expire_after_ms INTEGER, replaced_by TEXT);
+, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT, expire_after_ms INTEGER, replaced_by TEXT, group_key TEXT, ordered TEXT, slots INTEGER, line INTEGER, rank INTEGER, given_priority INTEGER);
 
 CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, priority DESC, scheduled_at)
   WHERE status = 'pending';
@@ -95,3 +95,42 @@ CREATE INDEX "leasehold_job_expiring" ON "leasehold_job" (scheduled_at + expire_
   WHERE expire_after_ms IS NOT NULL AND status = 'pending' AND attempt = 0;
 
 CREATE INDEX "leasehold_job_replaced" ON "leasehold_job" (replaced_by) WHERE replaced_by IS NOT NULL;
+
+CREATE INDEX "leasehold_job_line" ON "leasehold_job" (line, rank DESC, scheduled_at)
+  WHERE status = 'pending' AND line IS NOT NULL;
+
+CREATE TABLE "leasehold_flow" (id INTEGER PRIMARY KEY CHECK (id = 1), enabled INTEGER NOT NULL, epoch INTEGER NOT NULL);
+
+CREATE TABLE "leasehold_lane" (
+  number INTEGER PRIMARY KEY,
+  queue TEXT NOT NULL,
+  type_name TEXT NOT NULL,
+  running INTEGER NOT NULL DEFAULT 0,
+  tat INTEGER NOT NULL DEFAULT 0,
+  turn REAL NOT NULL DEFAULT 0,
+  served REAL NOT NULL DEFAULT 0,
+  ungrouped_turn REAL NOT NULL DEFAULT 0,
+  ungrouped_open INTEGER NOT NULL DEFAULT 0,
+  rerank_at INTEGER,
+  rerank_seq INTEGER,
+  rule TEXT,
+  UNIQUE (queue, type_name)
+);
+
+CREATE TABLE "leasehold_line" (
+  number INTEGER PRIMARY KEY,
+  lane INTEGER NOT NULL,
+  group_key TEXT NOT NULL,
+  ordered INTEGER NOT NULL,
+  running INTEGER NOT NULL DEFAULT 0,
+  tat INTEGER NOT NULL DEFAULT 0,
+  turn REAL NOT NULL,
+  open INTEGER NOT NULL,
+  wake_at INTEGER,
+  stopped_by TEXT,
+  UNIQUE (lane, group_key)
+);
+
+CREATE INDEX "leasehold_line_open" ON "leasehold_line" (lane, turn) WHERE open = 1;
+
+CREATE INDEX "leasehold_line_timed" ON "leasehold_line" (lane, wake_at) WHERE wake_at IS NOT NULL;

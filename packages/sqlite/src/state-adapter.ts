@@ -194,6 +194,13 @@ export async function createSqliteStateAdapter(
       deleteRecurring: (call) => write("deleteRecurring", call, operations.deleteRecurring),
       updateWaitingJobs: (call) => write("updateWaitingJobs", call, operations.updateWaitingJobs),
       expireWaitingJobs: (call) => write("expireWaitingJobs", call, operations.expireWaitingJobs),
+      enableFlow: (call) => write("enableFlow", call, operations.enableFlow),
+      setFlowRule: (call) => write("setFlowRule", call, operations.setFlowRule),
+      resumeGroup: (call) => write("resumeGroup", call, operations.resumeGroup),
+      listFlow: (call) => read("listFlow", call, operations.listFlow),
+      listGroups: (call) => read("listGroups", call, operations.listGroups),
+      explainHold: (call) => read("explainHold", call, operations.explainHold),
+      checkFlow: (call) => write("checkFlow", call, operations.checkFlow),
     },
 
     close: () => (closing ??= close()),

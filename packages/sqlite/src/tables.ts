@@ -19,6 +19,12 @@ export interface Tables {
   readonly recurringDueIndex: string;
   readonly expiringIndex: string;
   readonly replacedIndex: string;
+  readonly flow: string;
+  readonly lane: string;
+  readonly line: string;
+  readonly lineIndex: string;
+  readonly openLineIndex: string;
+  readonly timedLineIndex: string;
 }
 
 const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
@@ -55,5 +61,11 @@ export const nameTables = (prefix: string): Tables => {
     recurringDueIndex: name("recurring_job_due"),
     expiringIndex: name("job_expiring"),
     replacedIndex: name("job_replaced"),
+    flow: name("flow"),
+    lane: name("lane"),
+    line: name("line"),
+    lineIndex: name("job_line"),
+    openLineIndex: name("line_open"),
+    timedLineIndex: name("line_timed"),
   };
 };

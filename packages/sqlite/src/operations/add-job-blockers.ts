@@ -1,6 +1,7 @@
 import { BlockerCycleError, failureBy, JobNotFoundError, type StateJob } from "leasehold/adapter";
 import type { Blockers } from "../blockers.ts";
 import type { Dependants } from "../dependants.ts";
+import type { Lines } from "../flow/lines.ts";
 import type { Operation } from "../operation.ts";
 import type { Tables } from "../tables.ts";
 import type { JobLookup } from "./get-jobs.ts";
@@ -10,6 +11,7 @@ export const prepareAddJobBlockers = (
   lookup: JobLookup,
   blockers: Blockers,
   dependants: Dependants,
+  lines: Lines,
 ): Operation<"addJobBlockers"> => {
   const insert = `INSERT INTO ${blocker} (job_id, position, sequence_id) VALUES (?, ?, ?)`;
   const setBlockers = `UPDATE ${job} SET blocker_count = ?, open_blockers = ?, status = ? WHERE id = ?`;
@@ -35,6 +37,7 @@ export const prepareAddJobBlockers = (
       db.run(insert, [jobId, position, blockerId]);
     const status = openBlockers > 0 ? "blocked" : "pending";
     db.run(setBlockers, [blockerSequenceIds.length, openBlockers, status, jobId]);
+    if (status === "pending" && lines.areUsed(db)) lines.enter(db, [jobId], now);
     if (failedBlocker !== undefined && found.onBlockerFailure === "fail") {
       dependants.failByBlocker(db, failureBy(found, failedBlocker), now);
       dependants.failDependants(db, sequenceId, now);

@@ -2,6 +2,7 @@ import { type CancelResult, judgeCancellation } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
 import type { Dependants } from "../dependants.ts";
+import type { Lines } from "../flow/lines.ts";
 import type { Operation } from "../operation.ts";
 import type { Tables } from "../tables.ts";
 import type { JobLookup } from "./get-jobs.ts";
@@ -11,6 +12,7 @@ export const prepareCancelSequences = (
   lookup: JobLookup,
   dependants: Dependants,
   deduplication: Deduplication,
+  lines: Lines,
 ): Operation<"cancelSequences"> => {
   // Takes the token away: when the holder's own outcome arrives late, it is refused and not taken for a repetition.
   const fail = `UPDATE ${job} SET status = 'failed', failed_at = ?, failure_reason = 'cancelled', last_error = ?,
@@ -22,6 +24,7 @@ export const prepareCancelSequences = (
     const unchanged = judgeCancellation(sequenceId, current);
     if (current === undefined || unchanged !== undefined) return unchanged!;
     const { id, status } = current;
+    if (lines.areUsed(db)) lines.leave(db, [id]);
     db.run(fail, [now, error, id]);
     deduplication.refresh(db, sequenceId);
     const job = lookup.find(db, id) ?? current;

@@ -1,5 +1,8 @@
 import { assertLeaseDuration, remainingLimits, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
+import type { Lanes } from "../flow/lanes.ts";
+import { slotOf } from "../flow/place.ts";
+import type { TakeInTurn, Turns } from "../flow/take-in-turn.ts";
 import {
   claimedJobsColumn,
   type ClaimTerms,
@@ -17,29 +20,52 @@ const jobsPerText = 32;
 export const prepareClaimJobs = (
   { job, runningIndex }: Tables,
   runnable: Runnable,
+  lanes: Lanes,
+  takeInTurn: TakeInTurn,
 ): Operation<"claimJobs"> => {
   const findClaimedByToken = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until > ? AND j.lease_token = ? ORDER BY j.priority DESC, j.seq`;
-  const take = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
-      lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?),
-      expired_leases = expired_leases + (status = 'running'), last_attempt_at = ?,
+  const begin = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
+      lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?), last_attempt_at = ?`;
+  const take = `${begin}, expired_leases = expired_leases + (status = 'running'),
       last_failed_at = CASE WHEN status = 'running' THEN leased_until ELSE last_failed_at END,
       scheduled_at = CASE WHEN status = 'running' THEN leased_until ELSE scheduled_at END
+    WHERE seq IN (SELECT value FROM json_each(?))`;
+  // In a queue with rules or groups, where all that are taken are pending. A job stays in the line that counts it.
+  const takeCounted = `${begin}, slots = ?, line = CASE WHEN ?6 & ${slotOf.line} THEN line END
     WHERE seq IN (SELECT value FROM json_each(?))`;
   // In the order of the list, which is the order of the claim.
   const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken
     CROSS JOIN ${job} AS j ON j.seq = taken.value`;
 
-  const takeAll = (db: SqliteConnection, candidates: readonly Candidate[], terms: ClaimTerms): StateJob[] => {
-    const seqs = candidates.map(({ seq }) => seq);
-    const { workerId, leaseToken, leaseMs, now } = terms;
-    if (seqs.length > 0) db.run(take, [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)]);
+  const loadAll = (db: SqliteConnection, seqs: readonly number[], terms: ClaimTerms): StateJob[] => {
     const jobs: StateJob[] = [];
     for (let from = 0; from < seqs.length; from += jobsPerText) {
       const [text] = db.first(load, [JSON.stringify(seqs.slice(from, from + jobsPerText))]) ?? [];
       jobs.push(...parseClaimedJobs(text, terms));
     }
     return jobs;
+  };
+
+  const takeAll = (db: SqliteConnection, candidates: readonly Candidate[], terms: ClaimTerms): StateJob[] => {
+    const seqs = candidates.map(({ seq }) => seq);
+    const { workerId, leaseToken, leaseMs, now } = terms;
+    if (seqs.length > 0) db.run(take, [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)]);
+    return loadAll(db, seqs, terms);
+  };
+
+  const takeTurns = (db: SqliteConnection, { taken, settle }: Turns, terms: ClaimTerms): StateJob[] => {
+    const { workerId, leaseToken, leaseMs, now } = terms;
+    for (const counted of new Set(taken.map(({ slots }) => slots))) {
+      const seqs = taken.filter(({ slots }) => slots === counted).map(({ seq }) => seq);
+      db.run(takeCounted, [leaseToken, workerId, now, leaseMs, now, counted, JSON.stringify(seqs)]);
+    }
+    settle();
+    return loadAll(
+      db,
+      taken.map(({ seq }) => seq),
+      terms,
+    );
   };
 
   return (db, call, now) => {
@@ -49,8 +75,13 @@ export const prepareClaimJobs = (
     const limits = remainingLimits(requests, jobs);
     for (const [index, { queue, typeNames }] of requests.entries()) {
       const limit = Math.min(limits[index]!, call.limit - jobs.length);
-      const candidates = runnable.first(db, { queue, typeNames, maxAttempts }, limit, now);
-      jobs.push(...takeAll(db, candidates, { queue, workerId, leaseToken, leaseMs, now }));
+      const scope = { queue, typeNames, maxAttempts };
+      const terms = { queue, workerId, leaseToken, leaseMs, now };
+      const claimed =
+        lanes.read(db).get(queue) === undefined
+          ? takeAll(db, runnable.first(db, scope, limit, now), terms)
+          : takeTurns(db, takeInTurn(db, scope, limit, now), terms);
+      jobs.push(...claimed);
     }
     return jobs;
   };

@@ -6,11 +6,13 @@ import {
   type JobStatus,
   judgeOutcome,
   type LeaseState,
+  type OrderedGroup,
   type OutcomeResult,
   resolveSchedule,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
+import type { Lines } from "../flow/lines.ts";
 import { describeLease } from "../lease-states.ts";
 import type { Operation } from "../operation.ts";
 import { type Columns, defineRow } from "../row.ts";
@@ -37,6 +39,8 @@ interface JobState extends LeaseState {
   readonly mayBeKeyed: boolean;
   /** Whether anything was ever blocked by its sequence. */
   readonly hasDependants: boolean;
+  /** Whether it is in a line, is counted by a limit, or has a group. */
+  readonly isInFlow: boolean;
 }
 
 const describeState = (columns: Columns, blocker: string): JobState => ({
@@ -47,16 +51,28 @@ const describeState = (columns: Columns, blocker: string): JobState => ({
   openBlockers: columns.value("j.open_blockers"),
   mayBeKeyed: columns.holds("j.sequence_index > 0 OR j.deduplication_key IS NOT NULL"),
   hasDependants: columns.holds(`EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)`),
+  isInFlow: columns.holds("(j.line IS NOT NULL OR j.slots IS NOT NULL OR j.group_key IS NOT NULL)"),
 });
+
+/** What a failure has to know of a job with a group. */
+const groupRow = defineRow((columns) => ({
+  id: columns.value<string>("id"),
+  queue: columns.value<string>("queue"),
+  typeName: columns.value<string>("type_name"),
+  group: columns.value<string | null>("group_key", null),
+  ordered: columns.value<OrderedGroup | null>("ordered", null),
+}));
 
 export const prepareCommitOutcomes = (
   { job, blocker }: Tables,
   dependants: Dependants,
   deduplication: Deduplication,
   plain: PlainCompletions,
+  lines: Lines,
 ): Operation<"commitOutcomes"> => {
   const stateRow = defineRow((columns) => describeState(columns, blocker));
   const findStates = `SELECT ${stateRow.text} FROM json_each(?) AS given CROSS JOIN ${job} AS j ON j.id = given.value`;
+  const findGroup = `SELECT ${groupRow.columns} FROM ${job} WHERE seq = ?`;
   const set = (changes: string): string =>
     `UPDATE ${job} SET ${changes}, lease_token = ?, leased_by = NULL, leased_until = NULL WHERE seq = ?`;
   const complete = set(
@@ -97,6 +113,20 @@ export const prepareCommitOutcomes = (
     }
   };
 
+  /** The same for a job that is concerned by groups or rules. */
+  const writeInFlow = (
+    db: SqliteConnection,
+    state: JobState,
+    outcome: JobOutcome,
+    now: number,
+  ): JobStatus => {
+    lines.leave(db, [state.id]);
+    const status = write(db, state, outcome, now);
+    if (status === "pending") lines.enter(db, [state.id], now);
+    if (outcome.kind === "fail") lines.stop(db, groupRow.first(db, findGroup, [state.seq])!);
+    return status;
+  };
+
   /** One by one, since any of them may change other jobs, and two may be for the same job. */
   const commitInOrder = (
     db: SqliteConnection,
@@ -119,7 +149,7 @@ export const prepareCommitOutcomes = (
         return appliedAlone(now);
       }
       writePlainOnes();
-      const status = write(db, state, outcome, now);
+      const status = (state.isInFlow ? writeInFlow : write)(db, state, outcome, now);
       if (isTerminal(status) && state.mayBeKeyed) deduplication.refresh(db, sequenceId);
       states.delete(outcome.jobId);
       if (!hasDependants) return appliedAlone(now);

@@ -1,6 +1,7 @@
 import {
   createdStateJob,
   type CreatedStateJob,
+  FlowNotEnabledError,
   JobAlreadyExistsError,
   JobNotFoundError,
   type NewJob,
@@ -9,6 +10,8 @@ import {
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
+import type { Lanes } from "../flow/lanes.ts";
+import type { Lines } from "../flow/lines.ts";
 import type { Operation } from "../operation.ts";
 import { allTexts } from "../row.ts";
 import type { Tables } from "../tables.ts";
@@ -21,8 +24,10 @@ export const prepareCreateJobs = (
   lookup: JobLookup,
   deduplication: Deduplication,
   waiting: WaitingJobs,
+  lanes: Lanes,
+  lines: Lines,
 ): Operation<"createJobs"> => {
-  const insertJobs = prepareInsertJobs(tables);
+  const insertJobs = prepareInsertJobs(tables, lines);
   const findTaken = `SELECT j.id FROM json_each(?) AS given CROSS JOIN ${tables.job} AS j ON j.id = given.value`;
 
   // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
@@ -59,13 +64,15 @@ export const prepareCreateJobs = (
   ): CreatedStateJob => {
     const replacement = replaced(duplicate, wanted, now);
     if (replacement === undefined) return { job: duplicate, deduplicated: true };
-    waiting.save(db, replacement);
+    waiting.save(db, replacement, now);
     return { job: replacement, deduplicated: true, replaced: true };
   };
 
   return (db, { jobs }, now) => {
     assertCreatable(db, jobs);
-    const inserts = insertJobs(db);
+    if (jobs.some(({ group }) => group !== null) && !lanes.read(db).isEnabled)
+      throw new FlowNotEnabledError();
+    const inserts = insertJobs(db, now);
     const results = jobs.map((wanted): CreatedStateJob => {
       // Earlier jobs of the same call count as duplicates too, so they have to be stored first.
       if (wanted.deduplication !== null) inserts.flush();

@@ -1,6 +1,7 @@
 import type { DeletionResult } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import { describeReference } from "../job-columns.ts";
+import type { Lines } from "../flow/lines.ts";
 import type { Operation } from "../operation.ts";
 import { allTexts, defineRow } from "../row.ts";
 import type { Tables } from "../tables.ts";
@@ -11,12 +12,22 @@ const deletedRow = defineRow((columns): DeletedJob => ({
   ...describeReference(columns),
   status: columns.value("j.status"),
 }));
+/** A failed job that may have stopped its group. */
+const stoppingRow = defineRow((columns) => ({
+  id: columns.value<string>("id"),
+  queue: columns.value<string>("queue"),
+  typeName: columns.value<string>("type_name"),
+  group: columns.value<string>("group_key"),
+}));
 const rootRow = defineRow((columns) => ({
   id: columns.value<string>("j.id"),
   rootId: columns.value<string>("j.root_sequence_id"),
 }));
 
-export const prepareDeleteSequences = ({ job, blocker }: Tables): Operation<"deleteSequences"> => {
+export const prepareDeleteSequences = (
+  { job, blocker }: Tables,
+  lines: Lines,
+): Operation<"deleteSequences"> => {
   // The root's first job, and all other jobs of its tree. Takes the root twice.
   const tree = (columns: string): string => `SELECT ${columns} FROM ${job} AS j
       WHERE j.id = ? AND j.root_sequence_id = j.id
@@ -31,22 +42,33 @@ export const prepareDeleteSequences = ({ job, blocker }: Tables): Operation<"del
   const removeBlockers = `DELETE FROM ${blocker} WHERE job_id IN (SELECT value FROM json_each(?))`;
   const removeJobs = `DELETE FROM ${job} WHERE id IN (SELECT value FROM json_each(?))`;
 
+  const findStopping = `SELECT ${stoppingRow.columns} FROM ${job}
+    WHERE id IN (SELECT value FROM json_each(?)) AND status = 'failed' AND ordered = 'stop' AND group_key IS NOT NULL`;
+
+  const leaveLines = (db: SqliteConnection, deletedIds: readonly string[]): void => {
+    lines.leave(db, deletedIds);
+    for (const stopping of stoppingRow.all(db, findStopping, [JSON.stringify(deletedIds)]))
+      lines.resume(db, stopping, stopping.id);
+  };
+
   const dependantRootsOf = (db: SqliteConnection, rootId: string): string[] =>
     allTexts(db, findDependantRoots, [rootId, rootId, rootId]);
 
   return (db, { rootSequenceIds }) => {
     const found = rootRow.all(db, findRoots, [JSON.stringify(rootSequenceIds)]);
-    const ids = new Set(found.map(({ id }) => id));
+    const roots = new Set(found.map(({ id }) => id));
     const notRoots = [...new Set(found.filter(({ id, rootId }) => id !== rootId).map(({ id }) => id))];
     if (notRoots.length > 0) return { deleted: [], notRoots, dependantRootSequenceIds: [] };
 
     const dependants = new Set(
-      [...ids].flatMap((id) => dependantRootsOf(db, id)).filter((id) => !ids.has(id)),
+      [...roots].flatMap((id) => dependantRootsOf(db, id)).filter((id) => !roots.has(id)),
     );
     if (dependants.size > 0) return { deleted: [], notRoots: [], dependantRootSequenceIds: [...dependants] };
 
-    const deleted = [...ids].flatMap((id) => deletedRow.all(db, listTree, [id, id]));
-    const deletedIds = JSON.stringify(deleted.map(({ id }) => id));
+    const deleted = [...roots].flatMap((id) => deletedRow.all(db, listTree, [id, id]));
+    const ids = deleted.map(({ id }) => id);
+    if (lines.areUsed(db)) leaveLines(db, ids);
+    const deletedIds = JSON.stringify(ids);
     db.run(removeBlockers, [deletedIds]);
     db.run(removeJobs, [deletedIds]);
     return { deleted, notRoots: [], dependantRootSequenceIds: [] };

@@ -1,34 +1,50 @@
 import type { StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../connection/connection.ts";
 import { initiallyLive } from "../deduplication.ts";
+import type { Lines, Places } from "../flow/lines.ts";
+import { inLine } from "../flow/place.ts";
 import { type InsertedColumn, insertedColumns } from "../job-columns.ts";
 import type { Tables } from "../tables.ts";
 
 // Different for every job of a bulk start. All others are the same in most of them.
 const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
-const ownColumns = ownNames.map((own) => insertedColumns.find(({ name }) => name === own)!);
+// Different for every job of a bulk start with groups.
+const lineNames = ["group_key", "line"];
+const findColumn = (name: string): InsertedColumn => insertedColumns.find((column) => column.name === name)!;
+const ownColumns = ownNames.map(findColumn);
 
-const sharedColumns = insertedColumns.filter(({ name }) => !ownNames.includes(name));
+const sharedColumns = insertedColumns.filter(({ name }) => ![...ownNames, ...lineNames].includes(name));
 const sharedProperties = sharedColumns.map(({ property }) => property);
 
 const read = (columns: readonly InsertedColumn[], job: StateJob): SqliteValue[] =>
   columns.map((column) => column.valueOf(job));
+
+// What does not stand in the job itself. The rest is null.
+const derivedNames = ["deduplication_live", "priority", "given_priority", "rank"];
 
 // Few jobs have values in these columns, so the statement for all others does not have them.
 const rareNames = ["expire_after_ms", "recurrence"];
 const hasRareValues = ({ expireAfterMs, recurrence }: StateJob): boolean =>
   expireAfterMs !== null || recurrence !== null;
 
-const readShared = (job: StateJob): SqliteValue[] => {
-  const values = [...read(sharedColumns, job), initiallyLive(job)];
-  if (hasRareValues(job)) values.push(job.expireAfterMs, job.recurrence);
-  return values;
-};
+const readShared = (job: StateJob, places: Places | undefined): SqliteValue[] => [
+  ...read(sharedColumns, job),
+  initiallyLive(job),
+  places === undefined ? job.priority : inLine,
+  places === undefined ? null : job.priority,
+  places?.rank ?? null,
+  ...(hasRareValues(job) ? [job.expireAfterMs, job.recurrence] : []),
+];
 
-/** Whether the two differ in nothing but their own columns. */
+/** Whether the two differ in nothing but their own columns and their groups. */
 const areAlike = (a: StateJob, b: StateJob): boolean => {
   for (const property of sharedProperties) if (a[property] !== b[property]) return false;
-  return a.expireAfterMs === b.expireAfterMs && a.recurrence === b.recurrence;
+  return (
+    a.priority === b.priority &&
+    (a.group === null) === (b.group === null) &&
+    a.expireAfterMs === b.expireAfterMs &&
+    a.recurrence === b.recurrence
+  );
 };
 
 /** Whether the job is alone in its sequence and tree, so that all three have one id; and the id needs no escaping in JSON. */
@@ -46,38 +62,60 @@ export interface Inserts {
 }
 
 /**
- * A bulk start is mostly the same job again and again, with another id and input. One statement writes such a run: it takes
- * what the jobs share once, and the rest as one JSON text. That is three times as fast as one statement for each job.
+ * A bulk start is mostly the same job again and again, with another id and input, and often another group. One statement
+ * writes such a run: it takes what the jobs share once, and the rest as one JSON text. That is three times as fast as one
+ * statement for each job.
  */
-export const prepareInsertJobs = ({ job: table }: Tables): ((db: SqliteConnection) => Inserts) => {
+export const prepareInsertJobs = (
+  { job: table }: Tables,
+  lines: Lines,
+): ((db: SqliteConnection, now: number) => Inserts) => {
   const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
-  const statementsFor = (more: readonly string[]): { readonly one: string; readonly run: string } => {
-    const sharedNames = [...sharedColumns.map(({ name }) => name), "deduplication_live", ...more];
-    const names = [...ownNames, ...sharedNames];
+  const statementsFor = (more: readonly string[]) => {
+    const sharedNames = [...sharedColumns.map(({ name }) => name), ...derivedNames, ...more];
+    const names = [...ownNames, ...lineNames, ...sharedNames];
     return {
       one: `INSERT INTO ${table} (${names.join(", ")}) VALUES (${marks(names)})`,
-      run: `INSERT INTO ${table} (${names.join(", ")})
+      run: `INSERT INTO ${table} (${[...ownNames, ...sharedNames].join(", ")})
     SELECT given.key, given.key, given.key, given.value, ${marks(sharedNames)}
+    FROM json_each(?) AS given`,
+      lineRun: `INSERT INTO ${table} (${names.join(", ")})
+    SELECT given.key, given.key, given.key, given.value ->> 0, given.value ->> 1, given.value ->> 2, ${marks(sharedNames)}
     FROM json_each(?) AS given`,
     };
   };
   const plain = statementsFor([]);
   const withRareValues = statementsFor(rareNames);
 
-  return (db) => {
+  return (db, now) => {
     let jobs: StateJob[] = [];
     let characters = 0;
 
+    const insert = (first: StateJob): void => {
+      const places = lines.placeNew(db, jobs, now);
+      const shared = readShared(first, places);
+      const statements = hasRareValues(first) ? withRareValues : plain;
+      if (jobs.length === 1) {
+        db.run(statements.one, [
+          ...read(ownColumns, first),
+          first.group,
+          places?.lines[0] ?? null,
+          ...shared,
+        ]);
+        return;
+      }
+      const hasGroups = places !== undefined || first.group !== null;
+      // An object would put ids that look like numbers first. This text keeps the order.
+      const entries = jobs.map(({ id, input, group }, index) => {
+        const value = hasGroups ? [input, group, places?.lines[index] ?? null] : input;
+        return `"${id}":${JSON.stringify(value)}`;
+      });
+      db.run(hasGroups ? statements.lineRun : statements.run, [...shared, `{${entries.join(",")}}`]);
+    };
+
     const flush = (): void => {
       const [first] = jobs;
-      if (first === undefined) return;
-      const insert = hasRareValues(first) ? withRareValues : plain;
-      if (jobs.length === 1) db.run(insert.one, [...read(ownColumns, first), ...readShared(first)]);
-      else {
-        // An object would put ids that look like numbers first. This text keeps the order.
-        const entries = jobs.map(({ id, input }) => `"${id}":${JSON.stringify(input)}`);
-        db.run(insert.run, [...readShared(first), `{${entries.join(",")}}`]);
-      }
+      if (first !== undefined) insert(first);
       jobs = [];
       characters = 0;
     };

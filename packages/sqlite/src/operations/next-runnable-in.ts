@@ -1,13 +1,18 @@
+import type { Lanes } from "../flow/lanes.ts";
+import type { NextInLineAt } from "../flow/next-in-line.ts";
 import type { Operation } from "../operation.ts";
 import type { Runnable } from "../runnable.ts";
 
 export const prepareNextRunnableIn =
-  (runnable: Runnable): Operation<"nextRunnableIn"> =>
+  (runnable: Runnable, lanes: Lanes, nextInLineAt: NextInLineAt): Operation<"nextRunnableIn"> =>
   (db, { requests, maxAttempts }, now) => {
-    let next: number | null = null;
+    let next = Number.POSITIVE_INFINITY;
     for (const { queue, typeNames } of requests) {
-      const at = runnable.nextAt(db, { queue, typeNames, maxAttempts });
-      if (at !== null && (next === null || at < next)) next = at;
+      const scope = { queue, typeNames, maxAttempts };
+      const queueLanes = lanes.read(db).get(queue);
+      const at =
+        queueLanes === undefined ? runnable.nextAt(db, scope) : nextInLineAt(db, scope, queueLanes, now);
+      next = Math.min(next, at ?? next);
     }
-    return next === null ? null : Math.max(0, next - now);
+    return next === Number.POSITIVE_INFINITY ? null : Math.max(0, next - now);
   };

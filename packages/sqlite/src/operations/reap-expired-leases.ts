@@ -2,7 +2,10 @@ import { hasAttemptsLeft, type ReapCall, type ReapedJob, type StateJob } from "l
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
 import type { Dependants } from "../dependants.ts";
+import type { Lines } from "../flow/lines.ts";
 import type { Operation } from "../operation.ts";
+import { endExpiredLease, type RequeueExpired } from "../requeue-expired.ts";
+import type { TidyLines } from "../flow/tidy-lines.ts";
 import type { Runnable } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
 import type { JobLookup } from "./get-jobs.ts";
@@ -13,13 +16,12 @@ export const prepareReapExpiredLeases = (
   lookup: JobLookup,
   dependants: Dependants,
   deduplication: Deduplication,
+  lines: Lines,
+  requeueExpired: RequeueExpired,
+  tidyLines: TidyLines,
 ): Operation<"reapExpiredLeases"> => {
-  // Both take the token away: when the holder's own outcome arrives late, it is refused and not taken for a repetition.
-  const endLease =
-    "expired_leases = expired_leases + 1, last_failed_at = leased_until, lease_token = NULL, leased_by = NULL, leased_until = NULL";
-  const requeue = `UPDATE ${job} SET status = 'pending', scheduled_at = leased_until, ${endLease} WHERE id = ?`;
   const fail = `UPDATE ${job}
-    SET status = 'failed', failed_at = ?, failure_reason = 'attempts_exhausted', last_error = ?, ${endLease}
+    SET status = 'failed', failed_at = ?, failure_reason = 'attempts_exhausted', last_error = ?, ${endExpiredLease}
     WHERE id = ?`;
 
   const reap = (
@@ -30,15 +32,23 @@ export const prepareReapExpiredLeases = (
   ): ReapedJob => {
     const { id, sequenceId, leasedBy } = expired;
     let cascaded: ReapedJob["cascaded"] = [];
-    if (hasAttemptsLeft(expired, maxAttempts)) db.run(requeue, [id]);
-    else {
+    const areLinesUsed = lines.areUsed(db);
+    if (areLinesUsed) lines.leave(db, [id]);
+    if (hasAttemptsLeft(expired, maxAttempts)) {
+      requeueExpired(db, [id]);
+      if (areLinesUsed) lines.enter(db, [id], now);
+    } else {
       db.run(fail, [now, error, id]);
+      if (areLinesUsed) lines.stop(db, expired);
       deduplication.refresh(db, sequenceId);
       cascaded = dependants.failDependants(db, sequenceId, now);
     }
     return { job: lookup.find(db, id) ?? expired, previouslyLeasedBy: leasedBy, cascaded };
   };
 
-  return (db, call, now) =>
-    runnable.expired(db, call.limit, now).map((expired) => reap(db, expired, call, now));
+  return (db, call, now) => {
+    const reaped = runnable.expired(db, call.limit, now).map((expired) => reap(db, expired, call, now));
+    if (lines.areUsed(db)) tidyLines(db, now);
+    return reaped;
+  };
 };

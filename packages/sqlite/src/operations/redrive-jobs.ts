@@ -2,6 +2,7 @@ import { redriveJobs, resolveSchedule, runSync, type StateJob } from "leasehold/
 import type { Blockers } from "../blockers.ts";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
+import type { Lines } from "../flow/lines.ts";
 import { jobColumns, queryJobs } from "../job-columns.ts";
 import type { Operation } from "../operation.ts";
 import type { Tables } from "../tables.ts";
@@ -12,6 +13,7 @@ export const prepareRedriveJobs = (
   lookup: JobLookup,
   blockers: Blockers,
   deduplication: Deduplication,
+  lines: Lines,
 ): Operation<"redriveJobs"> => {
   const revive = `UPDATE ${job} SET status = CASE WHEN open_blockers > 0 THEN 'blocked' ELSE 'pending' END,
       scheduled_at = max(scheduled_at, ?), attempt = 0, expired_leases = 0, failed_at = NULL, failure_reason = NULL,
@@ -41,6 +43,13 @@ export const prepareRedriveJobs = (
             db.run(revive, [from, id]);
             deduplication.refresh(db, sequenceId);
           }
+          if (!lines.areUsed(db)) return;
+          for (const revived of jobs) if (revived.ordered === "stop") lines.resume(db, revived, revived.id);
+          lines.enter(
+            db,
+            jobs.map(({ id }) => id),
+            now,
+          );
         },
       },
       jobIds,

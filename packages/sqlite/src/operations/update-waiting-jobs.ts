@@ -14,7 +14,7 @@ export const prepareUpdateWaitingJobs =
       if (before === undefined || refusal !== undefined)
         return { jobId, kind: refusal!, job: before ?? null };
       const job = changed.get(jobId) ?? updated(before, change, now);
-      if (!changed.has(jobId)) waiting.save(db, job);
+      if (!changed.has(jobId)) waiting.save(db, job, now);
       changed.set(jobId, job);
       return { jobId, kind: "changed", job };
     });

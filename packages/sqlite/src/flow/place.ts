@@ -1,0 +1,27 @@
+import { agedPriority } from "leasehold/adapter";
+
+/** Below all priorities: of jobs in lines, in the index of pending jobs. */
+export const inLine: number = -(2 ** 31);
+
+/** Above all ranks: of jobs in an ordered line that have begun. They go first, and the others wait for them. */
+export const begunRank: number = 2 ** 31;
+
+/** Where a job is counted while it runs. */
+export const slotOf = { line: 1, type: 2, queue: 4 } as const;
+
+export interface Ranked {
+  readonly group: string | null;
+  readonly ordered: string | null;
+  readonly priority: number;
+  readonly scheduledAt: number;
+  readonly leaseVersion: number;
+}
+
+/** The place in line that a pending job has from now on; null while it is not due. */
+export const rankOf = (job: Ranked, agePriorityMs: number | null, now: number): number | null => {
+  if (job.group !== null && job.ordered !== null && job.leaseVersion > 0) return begunRank;
+  return job.scheduledAt > now ? null : agedPriority(job.priority, job.scheduledAt, agePriorityMs);
+};
+
+/** The same in SQL, for a job that is due and has not begun. Takes the age twice. */
+export const rankInLine = "(given_priority - CASE WHEN ? IS NULL THEN 0 ELSE scheduled_at / ? END)";
