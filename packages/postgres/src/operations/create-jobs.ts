@@ -15,7 +15,6 @@ import type { Tables } from "../tables.ts";
 import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
 import { insertedColumns, insertedValues } from "../job-columns.ts";
-import { agedPrioritySql } from "../flow/aged-priority.ts";
 import { noteColumns, notesOfSql } from "../flow/notes.ts";
 import { registrationFor } from "../flow/register-types.ts";
 import { groupLineNumber, queueTypeNumber } from "../queue-types.ts";
@@ -27,8 +26,8 @@ const uniqueViolation = "23505";
 interface Insertion extends NewJob {
   /** The end of its sequence changes other rows. */
   readonly endConcernsOthers?: boolean;
-  /** One step of priority, if waiting counts for jobs of its type. */
-  readonly agePriorityMs?: number | null;
+  /** Waiting counts for jobs of its type. */
+  readonly isAged?: boolean;
 }
 
 // A long list without a transaction is stored in portions: while the server stores one, the next is written out.
@@ -63,7 +62,7 @@ const flowRows = defineRows<Insertion>((idType) => [
     type: "bigint",
     read: (job) => (job.group === null ? null : queueTypeNumber(job.queue, job.typeName)),
   },
-  { name: "age_priority_ms", type: "bigint", read: ({ agePriorityMs }) => agePriorityMs ?? null },
+  { name: "is_aged", type: "boolean", read: ({ isAged }) => isAged || null },
 ]);
 
 /** What each column is to hold: what the job brings along, and what follows from it and from the time. */
@@ -79,8 +78,9 @@ const newValues = ({ schema }: Tables, flow: boolean): Record<string, string> =>
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
   ...(flow && {
     home: "home",
-    priority: agedPrioritySql("coalesce(priority, 0)", "moment", "age_priority_ms"),
-    base_priority: "CASE WHEN age_priority_ms IS NOT NULL THEN coalesce(priority, 0) END",
+    priority: `CASE WHEN is_aged THEN ${schema}.flow_rank(queue, coalesce(home, lane), coalesce(priority, 0), moment)
+      ELSE coalesce(priority, 0) END`,
+    base_priority: "CASE WHEN is_aged THEN coalesce(priority, 0) END",
   }),
 });
 
@@ -124,9 +124,7 @@ const insertStatement = (
   const single = jobs.length === 1;
   const isAged = ({ queue, typeName }: Insertion): boolean => agePriorityMs(queue, typeName) !== null;
   const flow = jobs.some((job) => job.group !== null || isAged(job));
-  const insertions = flow
-    ? jobs.map((job) => ({ ...job, agePriorityMs: agePriorityMs(job.queue, job.typeName) }))
-    : jobs;
+  const insertions = flow ? jobs.map((job) => ({ ...job, isAged: isAged(job) })) : jobs;
   return {
     name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${flow ? "_flow" : ""}`,
     sql: (tables) => insertSql(tables, { single, lookFirst, flow }),
