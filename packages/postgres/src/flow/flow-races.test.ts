@@ -131,6 +131,8 @@ describe("an arrival that commits while a claim closes its line", () => {
     const { adapter, schema, destroy } = await createPgFixture(url);
     const pool = new pg.Pool({ connectionString: url, max: 1 });
     try {
+      const change = { perGroup: { concurrency: 5, rate: null } };
+      await adapter.flow.setFlowRule({ queue: "default", typeName: "work", change });
       await adapter.createJobs({ jobs: [newJob({ group: "a" })] });
       // The line is open when the job is stored, and empty when its transaction commits.
       await adapter.runInTransaction(async (ctx: object) => {
@@ -147,6 +149,7 @@ describe("an arrival that commits while a claim closes its line", () => {
       expect(await claim(adapter, { limit: 10 })).toHaveLength(0);
       await pool.query("COMMIT");
       expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
+      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
     } finally {
       await pool.end();
       await destroy();
@@ -197,6 +200,53 @@ describe("a type whose own number is among those of lines", () => {
       const backlog = await adapter.statistics.measureBacklog({ cap: 10 });
       expect(backlog.find((each) => each.typeName === typeName)).toMatchObject({ running: 1, later: 1 });
     } finally {
+      await destroy();
+    }
+  });
+});
+
+describe("what another process has changed", () => {
+  it("holds for the next claim: rules, pauses, and the first group of a type", async () => {
+    const { adapter, schema, destroy } = await createPgFixture(url);
+    const pool = new pg.Pool({ connectionString: url, max: 2 });
+    const other = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+    const requests = [{ queue: "default", typeNames: ["work"] }];
+    try {
+      await adapter.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
+      expect(await claim(adapter, { limit: 1 })).toHaveLength(1);
+
+      await other.flow.setFlowRule({ queue: "default", typeName: null, change: { paused: true } });
+      expect(await adapter.nextRunnableIn({ requests })).toBeNull();
+      expect(await claim(adapter, { limit: 5 })).toHaveLength(0);
+      const change = { paused: false, concurrency: 3 };
+      await other.flow.setFlowRule({ queue: "default", typeName: null, change });
+      expect(await claim(adapter, { limit: 5 })).toHaveLength(2);
+      await other.flow.setFlowRule({ queue: "default", typeName: null, change: { concurrency: null } });
+      expect(await claim(adapter, { limit: 5 })).toHaveLength(3);
+
+      await other.createJobs({ jobs: [newJob({ group: "a", queue: "second" })] });
+      const second = [{ queue: "second", typeNames: ["work"], limit: 5 }];
+      expect(await claim(adapter, { limit: 5, requests: second })).toHaveLength(1);
+      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+    } finally {
+      await other.close();
+      await pool.end();
+      await destroy();
+    }
+  });
+
+  it("holds for a claim that has not read any rules yet", async () => {
+    const { adapter, schema, destroy } = await createPgFixture(url);
+    const pool = new pg.Pool({ connectionString: url, max: 2 });
+    const other = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+    try {
+      await other.createJobs({ jobs: [newJob(), newJob()] });
+      await other.flow.setFlowRule({ queue: "default", typeName: "work", change: { concurrency: 1 } });
+      expect(await claim(adapter, { limit: 5 })).toHaveLength(1);
+      expect(await claim(adapter, { limit: 5 })).toHaveLength(0);
+    } finally {
+      await other.close();
+      await pool.end();
       await destroy();
     }
   });
