@@ -22,15 +22,16 @@ const usage = `npm run bench -- [options]
                      phases: ${Object.keys(phases).join(", ")}
                      sqlite: Leasehold on SQLite beside a bare loop
                      scale: pruning and reading, by how many jobs are kept
+                     flow: groups and rules on PostgreSQL, beside jobs without them
   --repetitions N    how often everything is measured (the report shows medians)
   --json FILE        write one JSON object a line
   --svg FILE         draw the picture there (bench-results/benchmark.svg if not said)
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-const ownParts = new Set(["sqlite", "scale"]);
+const ownParts = new Set(["sqlite", "scale", "flow"]);
 
-/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, others: boolean }} */
+/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
   const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.has(name));
@@ -44,6 +45,7 @@ const choose = (only) => {
     phases: pick(phases),
     sqlite: names.length === 0 || names.includes("sqlite"),
     keptJobs: names.length === 0 || names.includes("scale"),
+    flow: names.length === 0 || names.includes("flow"),
     others: names.length === 0 || names.some((name) => !ownParts.has(name)),
   };
 };
@@ -156,12 +158,22 @@ const measureKeptJobs = async ({ quick = false }) => {
   }
 };
 
+const measureGroups = async ({ quick = false }) => {
+  const { measureFlow } = await import("./flow/run.mjs");
+  console.log("\nGroups and rules, beside the same loop without them:\n");
+  const scale = quick
+    ? { jobs: 5_000, pending: 50_000, seconds: 4 }
+    : { jobs: 20_000, pending: 1_000_000, seconds: 20 };
+  await measureFlow({ ...scale, report: console.log });
+};
+
 const main = async () => {
   const options = parse();
   if (options.help) return console.log(usage);
   if (options.others) await compare(options);
   if (options.sqlite && !options.from) await measureSqlite(options);
   if (options.keptJobs && !options.from) await measureKeptJobs(options);
+  if (options.flow && !options.from) await measureGroups(options);
 };
 
 const compare = async (options) => {

@@ -27,10 +27,7 @@ plant("operations/claim-jobs.ts", [
   ["a claim of many types ignores the requests' limits", ["LIMIT asked.most", "LIMIT asked.most + 100"]],
   [
     "what has just fallen due is passed over by what is in line",
-    [
-      "CASE WHEN $9::boolean AND (${someAreDueSql(tables, attemptsLeft)}) THEN",
-      "CASE WHEN $9::boolean AND false THEN",
-    ],
+    ["($9::boolean AND (${someAreDueSql(tables, attemptsLeft)})) THEN", "($9::boolean AND false) THEN"],
   ],
   ["a claim does not count as an attempt", ["attempt = j.attempt + 1,", "attempt = j.attempt,"]],
   [
@@ -54,6 +51,127 @@ plant("operations/claim-jobs.ts", [
     "a repeated claim does not look for what it holds",
     ["call.isRepeat === true ? await", "call.isRepeat === null ? await"],
   ],
+]);
+
+plant("operations/claim-jobs.ts", [
+  [
+    "a claim does not notice that the rules have changed",
+    [
+      "WHEN (SELECT epoch FROM ${tables.flow}) <> $10::bigint",
+      "WHEN (SELECT epoch FROM ${tables.flow}) * 0 <> $10::bigint * 0",
+    ],
+  ],
+]);
+
+plant("migrations/flow-functions.ts", [
+  ["no lock keeps two claims of a queue apart", ["PERFORM pg_advisory_xact_lock(", "PERFORM abs("]],
+  [
+    "the claim counts what it asked for",
+    ["THEN s.taken ELSE 0 END AS running", "THEN greatest(s.taken, 1) ELSE 0 END AS running"],
+  ],
+  [
+    "a type does not count what it runs",
+    ["CASE WHEN t.concurrency IS NULL THEN 0 ELSE v_count END,\n", "0,\n"],
+  ],
+  [
+    "a queue does not count what it runs",
+    ["qu.running + CASE WHEN q.concurrency IS NULL THEN 0 ELSE v_count END", "qu.running"],
+  ],
+  [
+    "a line of which nothing could be locked is closed as empty",
+    ["SELECT is_open AS open,", "SELECT is_open AND head_is_free AS open,"],
+    [
+      "SELECT head.lease_version IS NOT NULL AS waits,",
+      "SELECT head.lease_version IS NOT NULL AS waits, EXISTS (SELECT FROM (SELECT j.id FROM ${job} AS j WHERE j.ready AND j.lane = ${of}.number LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS free) AS head_is_free,",
+    ],
+  ],
+  ["a full line stays open", ["has_room AND token_at = 0 AND retry_at = 0", "token_at = 0 AND retry_at = 0"]],
+  [
+    "an expired lease that a claim finds leaves no note",
+    ['INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};', "PERFORM 1 FROM expired;"],
+  ],
+  [
+    "a job that falls due leaves no note",
+    ['noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})', "noted AS (SELECT)"],
+  ],
+  [
+    "a line back from idle keeps its old turn",
+    ["greatest(coalesce(l.turn, 0), coalesce(u.round, 0))", "coalesce(l.turn, 0)"],
+  ],
+  [
+    "a retry in an ordered group goes to the back",
+    [
+      "priority = CASE WHEN taken.ordered THEN ${highestPriority} ELSE j.priority END",
+      "priority = j.priority",
+    ],
+  ],
+  [
+    "others do not wait for the retry of an ordered group",
+    ["CASE WHEN ${of}.ordered AND head.lease_version = 0 THEN", "CASE WHEN false THEN"],
+  ],
+  [
+    "a stopped group goes on",
+    ["waits AND ${of}.stopped_by IS NULL AND has_room AND", "waits AND has_room AND"],
+  ],
+  [
+    "a claim spends no tokens of its type",
+    ['tat = ${spendSql("u.tat", "t.rate_interval", "v_count")}', "tat = u.tat"],
+  ],
+  [
+    "a weight does not count",
+    [
+      "(s.taken * ${unit} / coalesce((t.weights ->> o.group_key)::float8,",
+      "(s.taken * ${unit} / coalesce(1::float8,",
+    ],
+  ],
+  ["a paused type is served", ["WHERE NOT coalesce(rule.paused, false)", "WHERE true"]],
+]);
+
+plant("operations/apply-outcomes.ts", [
+  ["the plain statement ends jobs that are counted", ["AND j.slots IS NULL", "AND true"]],
+  ["an outcome leaves its slot taken", [', slots = NULL"}', '"}']],
+  [
+    "an outcome leaves no note",
+    ["WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))", "WHERE false"],
+  ],
+  [
+    "a failure does not stop its group",
+    [
+      "CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by",
+      "NULLIF(id, id) AS stopped_by",
+    ],
+  ],
+]);
+
+plant("operations/reap-expired-leases.ts", [
+  ["reaping leaves no note", ["await leaveNotes(database, ctx, notes);", ""]],
+  ["reaping keeps the slot", ["  slots = NULL,\n", ""]],
+]);
+
+plant("operations/cancel-sequences.ts", [
+  ["cancelling a running job leaves no note", ["open.map((job) => ({ job }))", "[]"]],
+]);
+
+plant("operations/create-jobs.ts", [
+  [
+    "an arrival skips its note when the line looks open",
+    [
+      'notesOfSql("(SELECT * FROM inserted WHERE ready)")',
+      "notesOfSql(`(SELECT * FROM inserted WHERE ready AND NOT EXISTS (SELECT FROM ${tables.line} AS l WHERE l.number = inserted.lane AND l.open))`)",
+    ],
+  ],
+]);
+
+plant("operations/flow/set-flow-rule.ts", [
+  ["a rule changes without raising the epoch", ["SET epoch = epoch + 1`", "SET epoch = epoch`"]],
+  [
+    "an edited rate has all its tokens again",
+    ["before === null || after === null ? 0 :", "before === null || after !== undefined ? 0 :"],
+  ],
+]);
+
+plant("flow/count-running-jobs.ts", [
+  ["a first limit does not count what runs", ["`-count(*) FILTER", "`0 * count(*) FILTER"]],
 ]);
 
 plant("promotion.ts", [

@@ -16,6 +16,7 @@ export const stores = {
     bugs: postgresBugs,
     tests: [
       "packages/postgres/src/conformance-pg.test.ts",
+      "packages/postgres/src/flow/flow-races.test.ts",
       "packages/postgres/src/locked-rows.test.ts",
       "packages/postgres/src/load/contention.test.ts",
     ],

@@ -7,6 +7,7 @@ import {
 } from "leasehold/adapter";
 import type { Context, Database } from "./database.ts";
 import { setDeduplicationLive } from "./deduplication.ts";
+import { newPlaceSql } from "./flow/aged-priority.ts";
 import { leaveNotes } from "./flow/notes.ts";
 import { lockedColumns, type LockedJob, toLockedJob } from "./lock-jobs.ts";
 import { assertSeesAll } from "./snapshots.ts";
@@ -70,14 +71,18 @@ export const lockDependants = async (
 const isFreed = "j.status = 'blocked' AND j.open_blockers <= done.count";
 
 // A job that is freed gets in line behind all that could run before it.
-const unblockSql = ({ job, idType }: Tables): string => `
+const unblockSql = (tables: Tables): string => {
+  const { job, idType } = tables;
+  return `
 UPDATE ${job} AS j SET
   open_blockers = greatest(0, j.open_blockers - done.count),
   status = CASE WHEN ${isFreed} THEN 'pending' ELSE j.status END,
   ready = CASE WHEN ${isFreed} THEN j.scheduled_at <= $3::bigint ELSE j.ready END,
   due_at = CASE WHEN ${isFreed} THEN greatest(j.scheduled_at, $3::bigint) ELSE j.due_at END,
+  priority = CASE WHEN ${isFreed} THEN ${newPlaceSql(tables, "greatest(j.scheduled_at, $3::bigint)")} ELSE j.priority END,
   scheduled_at = CASE WHEN ${isFreed} THEN greatest(j.scheduled_at, $3::bigint) ELSE j.scheduled_at END
 FROM unnest($1::${idType}[], $2::int[]) AS done (id, count) WHERE j.id = done.id`;
+};
 
 /** The sequences have completed, so the jobs that wait for them have fewer open blockers. */
 const unblockDependants = async (

@@ -59,25 +59,30 @@ export const groupLineNumber = (queue: string, typeName: string, group: string):
 
 /**
  * A recursive query of the queues and types that have jobs `j` with this condition. It leaps from one to the next in an
- * index that begins with `lane`, however many jobs each of them has.
+ * index that begins with `lane`, or `home`, however many jobs each of them has.
  */
-export const leapSql = ({ job }: Tables, name: string, condition: string): string => {
+export const leapSql = (
+  { job }: Tables,
+  name: string,
+  condition: string,
+  column: "lane" | "home" = "lane",
+): string => {
   const next = (after: string): string =>
-    `(SELECT j.lane, j.queue, j.type_name FROM ${job} AS j WHERE ${condition} ${after} ORDER BY j.lane LIMIT 1)`;
+    `(SELECT j.${column}, j.queue, j.type_name FROM ${job} AS j WHERE ${condition} ${after} ORDER BY j.${column} LIMIT 1)`;
   return `${name} AS (
   ${next("")}
   UNION ALL
-  SELECT found.* FROM ${name} CROSS JOIN LATERAL ${next(`AND j.lane > ${name}.lane`)} AS found
+  SELECT found.* FROM ${name} CROSS JOIN LATERAL ${next(`AND j.${column} > ${name}.${column}`)} AS found
 )`;
 };
 
-/** Not in the line of a group. */
-export const isInNoGroup: string = `j.lane < ${firstLine}`;
+/** In a lane whose number is not among those of lines. */
+export const isBeforeLines: string = `j.lane < ${firstLine}`;
 
 // There may be very many lines, too many to leap over. Where there are groups, all types with groups are in the table of
 // rules, and so are the types whose own number is among those of lines.
 const typesInQueuesSql = (tables: Tables, hasGroups: boolean): string => {
-  const condition = (place: string): string => (hasGroups ? `${place} AND ${isInNoGroup}` : place);
+  const condition = (place: string): string => (hasGroups ? `${place} AND ${isBeforeLines}` : place);
   return `
 WITH RECURSIVE ${leapSql(tables, "in_line", condition("j.ready"))}, ${leapSql(tables, "deferred", condition(isDeferred))}
 SELECT DISTINCT queue, type_name FROM (

@@ -12,11 +12,12 @@ import { now } from "./sql/clock.ts";
 // they are put in line when somebody notices that their time has come (promotion.ts). So there are three places to look:
 //
 //   in line    ready                    index job_ready (lane, priority DESC, due_at, position)
-//   deferred   pending and not ready    index job_deferred (lane, due_at)
+//   deferred   pending and not ready    index job_deferred (lane, due_at); with a group, job_deferred_home (home, due_at)
 //   leased     running                  index job_running (due_at)
 //
-// Every statement that asks for runnable jobs takes its conditions from this file. Whatever else is to keep a job from
-// running, such as a limit or a pause, belongs here. The conditions are about a job `j` unless another name is given.
+// Every statement that asks for runnable jobs takes its conditions from this file. A queue with rules or groups is asked
+// through functions of the database (migrations/flow-functions.ts), which repeat them: a function that was released does not
+// change when this file does. There a limit, a pause, or the order of a group may keep a job from running. The conditions are about a job `j` unless another name is given.
 
 /** The order in which the jobs of one queue and type run. */
 export const runOrder = "priority DESC, due_at, position";
@@ -37,6 +38,10 @@ export const isDeferred = "j.status = 'pending' AND NOT j.ready";
 
 /** Of one queue and type, and runnable as soon as it is due. */
 export const deferredSql = (lane: string): string => `${isDeferred} AND j.lane = ${lane}`;
+
+/** The same for jobs with a group: of one queue and type, whatever their groups. */
+export const deferredInGroupsSql = (home: string): string =>
+  `${isDeferred} AND j.home IS NOT NULL AND j.home = ${home}`;
 
 /** Of the queues and types in `$2`, and runnable as soon as the lease has expired. */
 export const leasedSql = (attemptsLeft: string): string =>

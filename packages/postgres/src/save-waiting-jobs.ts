@@ -1,14 +1,13 @@
 import type { StateJob } from "leasehold/adapter";
 import type { Database } from "./database.ts";
 import type { TimedTransaction } from "./dependants.ts";
-import { agedPrioritySql } from "./flow/aged-priority.ts";
 import { noteColumns, notesOfSql } from "./flow/notes.ts";
 import { defineRows, type RowsColumn } from "./sql/rows-parameter.ts";
 import type { Tables } from "./tables.ts";
 
 interface ChangedJob extends StateJob {
-  /** One step of priority, if waiting counts for jobs of its type. */
-  readonly agePriorityMs?: number | null;
+  /** Waiting counts for jobs of its type. */
+  readonly isAged: boolean;
 }
 
 const changedColumns = (idType: string): RowsColumn<ChangedJob>[] => [
@@ -37,7 +36,7 @@ const plainRows = defineRows<ChangedJob>(changedColumns);
 // For jobs with a group, or of types for which waiting counts.
 const flowRows = defineRows<ChangedJob>((idType) => [
   ...changedColumns(idType),
-  { name: "age_priority_ms", type: "bigint", read: ({ agePriorityMs }) => agePriorityMs ?? null },
+  { name: "is_aged", type: "boolean", read: ({ isAged }) => isAged || null },
 ]);
 
 const columns = plainRows("uuid").columns.filter((name) => name !== "id" && name !== "priority");
@@ -65,8 +64,9 @@ const saveFlowSql = (tables: Tables, single: boolean): string => `
 WITH saved AS (
   ${updateSql(tables, flowRows(tables.idType).source("n", 2, single), {
     stored: `CASE WHEN ${hasBegun} THEN j.priority
-      ELSE ${agedPrioritySql("n.priority", "n.scheduled_at", "n.age_priority_ms")} END`,
-    base: `CASE WHEN ${hasBegun} OR n.age_priority_ms IS NOT NULL THEN n.priority END`,
+      WHEN n.is_aged THEN ${tables.schema}.flow_rank(j.queue, coalesce(j.home, j.lane), n.priority, n.scheduled_at)
+      ELSE n.priority END`,
+    base: `CASE WHEN ${hasBegun} OR n.is_aged THEN n.priority END`,
   })}
   RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
 )
@@ -81,8 +81,8 @@ export const saveWaitingJobs = async (
   if (jobs.length === 0) return;
   const single = jobs.length === 1;
   const name = `save_waiting_${single ? "one" : "many"}`;
-  const changed = jobs.map((job) => ({ ...job, agePriorityMs: agePriorityMs(job.queue, job.typeName) }));
-  const flow = changed.some((job) => job.group !== null || job.agePriorityMs !== null);
+  const changed = jobs.map((job) => ({ ...job, isAged: agePriorityMs(job.queue, job.typeName) !== null }));
+  const flow = changed.some((job) => job.group !== null || job.isAged);
   await query(
     ctx,
     flow

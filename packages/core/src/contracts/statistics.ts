@@ -39,8 +39,8 @@ export interface ListRecentlyFinishedCall {
 export interface Statistics<TTxContext> {
   /**
    * The jobs that have not completed, by queue and type. Reads a bounded number of jobs for each, however many there
-   * are: a number that equals `cap` means that many or more. Of running and of failed jobs it looks at no more than ten
-   * times `cap` in all, the failed ones that were created last. A type whose jobs have all completed is absent.
+   * are: a number that equals `cap` means that many or more. Of running jobs, of failed ones, and of those with a group
+   * that are due or blocked it looks at no more than ten times `cap` each, of the failed ones at those created last. A type whose jobs have all completed is absent.
    */
   measureBacklog(call: StateCall<TTxContext> & MeasureBacklogCall): Promise<TypeBacklog[]>;
 

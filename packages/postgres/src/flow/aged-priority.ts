@@ -1,10 +1,9 @@
-// A rank has to fit into the column `priority`. With the smallest step, a second, it does from 1957 to 2092.
-const middle = 1_700_000_000_000;
+import type { Tables } from "../tables.ts";
 
-/**
- * The priority by which a job has its place in line, as `agedPriority` of core has it, but for a constant. The highest number is
- * left to jobs of ordered groups that have begun.
- */
-export const agedPrioritySql = (priority: string, dueAt: string, stepMs: string): string =>
-  `(CASE WHEN ${stepMs} IS NULL THEN ${priority} ELSE greatest(-2147483648, least(2147483646,
-    ${priority} - floor(${dueAt}::numeric / ${stepMs}) + floor(${middle}::numeric / ${stepMs}))) END)::int`;
+// For types with `agePriorityMs` the column `priority` has not what was asked for, which is in `base_priority`, but a place in
+// line that goes by the time at which the job is due. The function knows the rule.
+
+/** The place in line of a job `j` that is due at another moment than before. */
+export const newPlaceSql = ({ schema }: Tables, dueAt: string): string =>
+  `CASE WHEN j.base_priority IS NULL OR (j.ordered IS NOT NULL AND j.lease_version > 0) THEN j.priority
+    ELSE ${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), j.base_priority, ${dueAt}) END`;

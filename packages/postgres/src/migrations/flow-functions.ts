@@ -6,6 +6,7 @@ import type { Tables } from "../tables.ts";
 // what was committed before it, at READ COMMITTED. In a plain statement that begins with the lock, everything after it would
 // still see what there was before it had waited.
 //
+//   flow_rank      the place in line of a job for which waiting counts
 //   flow_promote   jobs that are due are put in line
 //   flow_reap      jobs whose lease has expired are put in line, and their slots come free
 //   flow_fold      notes become changes of lines and counters, and lines whose time has come are opened
@@ -23,7 +24,7 @@ const indexesOnly = ["seqscan", "bitmapscan", "hashjoin", "mergejoin"]
 
 const define = (name: string, parameters: string, returns: string, body: string): string => `
 CREATE OR REPLACE FUNCTION ${name}(${parameters}) RETURNS ${returns}
-LANGUAGE plpgsql VOLATILE ${indexesOnly} SET jit = off AS $function$
+LANGUAGE plpgsql VOLATILE ${indexesOnly} SET jit = off SET plan_cache_mode = force_generic_plan AS $function$
 ${body}
 $function$`;
 
@@ -84,6 +85,24 @@ const notesOfSql = (moved: string): string => `
 const attemptsLeft = `j.attempt < CASE WHEN j.max_attempts_given = false
   THEN coalesce(p_attempts[array_position(p_homes, coalesce(j.home, j.lane))], j.max_attempts) ELSE j.max_attempts END`;
 
+// A rank has to fit into the column `priority`. With the smallest step, a second, it does from 1957 to 2092. The highest number
+// is left to jobs of ordered groups that have begun.
+const rankSql = ({ schema, flowRule }: Tables): string => `
+CREATE OR REPLACE FUNCTION ${schema}.flow_rank(p_queue text, p_home bigint, p_priority int, p_due_at bigint) RETURNS int
+LANGUAGE sql STABLE AS $function$
+  SELECT CASE WHEN step IS NULL THEN p_priority ELSE greatest(-2147483648, least(2147483646,
+    p_priority - floor(p_due_at::numeric / step) + floor(1700000000000::numeric / step))) END::int
+  FROM (SELECT coalesce(
+    (SELECT age_priority_ms FROM ${flowRule} WHERE queue = p_queue AND home = p_home),
+    (SELECT age_priority_ms FROM ${flowRule} WHERE queue = p_queue AND home = 0)
+  ) AS step) AS rule
+$function$`;
+
+/** The place in line of a job that is due at another moment than before. */
+const newPlaceSql = ({ schema }: Tables, dueAt: string): string =>
+  `CASE WHEN j.base_priority IS NULL OR (j.ordered IS NOT NULL AND j.lease_version > 0) THEN j.priority
+    ELSE ${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), j.base_priority, ${dueAt}) END`;
+
 const promoteSql = ({ schema, job, lineNote }: Tables): string =>
   define(
     `${schema}.flow_promote`,
@@ -116,8 +135,9 @@ BEGIN
 END`,
   );
 
-const reapSql = ({ schema, job, lineNote }: Tables): string =>
-  define(
+const reapSql = (tables: Tables): string => {
+  const { schema, job, lineNote } = tables;
+  return define(
     `${schema}.flow_reap`,
     "p_at bigint, p_homes bigint[], p_attempts int[]",
     "void",
@@ -138,13 +158,15 @@ BEGIN
         leased_by = NULL,
         expired_leases = j.expired_leases + 1,
         last_failed_at = j.due_at,
-        scheduled_at = j.due_at
+        scheduled_at = j.due_at,
+        priority = ${newPlaceSql(tables, "j.due_at")}
       WHERE j.id = ANY (ARRAY(SELECT id FROM expired))
     )
     INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};
   END IF;
 END`,
   );
+};
 
 /** The limits of each group of a type: a table \`limits\`, from the rules \`t\` of the type and \`q\` of the queue. */
 const groupLimitsSql = (t: string, q: string): string => {
@@ -189,29 +211,32 @@ BEGIN
     ORDER BY l.opens_at LIMIT ${foldLimit}
   ),
   touched AS (
-    SELECT line AS number, home, group_key, ordered, freed, stopped_by, number AS note FROM gone WHERE line <> home
-    UNION ALL SELECT number, NULL, NULL, false, 0, NULL, NULL FROM timed
+    SELECT line AS number, home, group_key, ordered, freed, CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
+    FROM gone WHERE line <> home
+    UNION ALL SELECT number, NULL, NULL, false, 0, NULL FROM timed
   ),
   summed AS MATERIALIZED (
     SELECT touched.number, max(touched.home) AS home, max(touched.group_key) AS group_key, bool_or(touched.ordered) AS ordered,
-      sum(touched.freed)::bigint AS freed,
-      (array_agg(touched.stopped_by ORDER BY note DESC) FILTER (WHERE touched.stopped_by IS NOT NULL))[1] AS stopped_by,
-      coalesce(max(note) FILTER (WHERE touched.stopped_by IS NOT NULL), 0) AS stopped_in
+      sum(touched.freed)::bigint AS freed, max(touched.stopped_in) AS stopped_in
     FROM touched GROUP BY touched.number
   ),
   changed AS MATERIALIZED (
     SELECT s.number, coalesce(l.home, s.home) AS home, coalesce(l.group_key, s.group_key) AS group_key,
       coalesce(l.tat, 0) AS tat, coalesce(l.running, 0) - s.freed AS running, s.ordered OR coalesce(l.ordered, false) AS ordered,
       CASE WHEN l.open THEN l.turn ELSE greatest(coalesce(l.turn, 0), coalesce(u.round, 0)) END AS turn,
-      CASE WHEN coalesce(s.stopped_by, l.stopped_by) IS NOT NULL AND EXISTS (
-        SELECT FROM gone WHERE gone.line = s.number AND gone.resumed_by = coalesce(s.stopped_by, l.stopped_by)
-          AND gone.number > s.stopped_in
-      ) THEN NULL ELSE coalesce(s.stopped_by, l.stopped_by) END AS stopped_by,
+      CASE WHEN stop.stopped_by IS NOT NULL AND NOT EXISTS (
+        SELECT FROM gone
+        WHERE gone.line = s.number AND gone.resumed_by = stop.stopped_by AND gone.number > coalesce(s.stopped_in, 0)
+      ) THEN stop.stopped_by END AS stopped_by,
       CASE WHEN s.ordered OR coalesce(l.ordered, false) THEN 1 ELSE limits.room END AS room, limits.interval, limits.burst
     FROM summed AS s LEFT JOIN ${line} AS l ON l.number = s.number
     LEFT JOIN ${flowUse} AS u ON u.queue = p_queue AND u.home = coalesce(l.home, s.home)
     LEFT JOIN ${flowRule} AS t ON t.queue = p_queue AND t.home = coalesce(l.home, s.home)
     CROSS JOIN LATERAL (${groupLimitsSql("t", "v_queue_rule")}) AS limits
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN s.stopped_in IS NULL THEN l.stopped_by
+        ELSE (SELECT gone.stopped_by FROM gone WHERE gone.number = s.stopped_in) END AS stopped_by
+    ) AS stop
   ),
   written AS (
     INSERT INTO ${line} AS l (number, queue, home, group_key, turn, running, tat, ordered, stopped_by, open, held, opens_at)
@@ -352,26 +377,24 @@ BEGIN
           (SELECT max(r.turn + ((r.taken - 1) * ${unit} / r.weight)::bigint) FROM reached AS r WHERE r.taken > 0)
         INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_round;
 
-        RETURN QUERY WITH moved AS (
-          UPDATE ${job} AS j SET
-            status = 'running',
-            ready = false,
-            due_at = v_at + coalesce(j.lease_ms, p_lease_ms),
-            attempt = j.attempt + 1,
-            lease_token = p_token,
-            lease_version = j.lease_version + 1,
-            leased_by = p_worker,
-            last_attempt_at = v_at,
-            slots = nullif(taken.slots | CASE WHEN t.concurrency IS NULL THEN 0 ELSE 2 END
-              | CASE WHEN q.concurrency IS NULL THEN 0 ELSE 4 END, 0),
-            base_priority = CASE WHEN taken.ordered THEN coalesce(j.base_priority, j.priority) ELSE j.base_priority END,
-            priority = CASE WHEN taken.ordered THEN ${highestPriority} ELSE j.priority END
-          FROM (
-            SELECT * FROM unnest(v_places, v_slots, v_firsts) WITH ORDINALITY LIMIT (SELECT 2147483647)
-          ) AS taken (ctid, slots, ordered, turn)
-          WHERE j.ctid = taken.ctid RETURNING j AS claimed, taken.turn
-        )
-        SELECT (moved.claimed).* FROM moved ORDER BY moved.turn;
+        -- In the order in which they were picked: there is no other way to go than along the list.
+        RETURN QUERY UPDATE ${job} AS j SET
+          status = 'running',
+          ready = false,
+          due_at = v_at + coalesce(j.lease_ms, p_lease_ms),
+          attempt = j.attempt + 1,
+          lease_token = p_token,
+          lease_version = j.lease_version + 1,
+          leased_by = p_worker,
+          last_attempt_at = v_at,
+          slots = nullif(taken.slots | CASE WHEN t.concurrency IS NULL THEN 0 ELSE 2 END
+            | CASE WHEN q.concurrency IS NULL THEN 0 ELSE 4 END, 0),
+          base_priority = CASE WHEN taken.ordered THEN coalesce(j.base_priority, j.priority) ELSE j.base_priority END,
+          priority = CASE WHEN taken.ordered THEN ${highestPriority} ELSE j.priority END
+        FROM (
+          SELECT * FROM unnest(v_places, v_slots, v_firsts) LIMIT (SELECT 2147483647)
+        ) AS taken (ctid, slots, ordered)
+        WHERE j.ctid = taken.ctid RETURNING j.*;
         GET DIAGNOSTICS v_count = ROW_COUNT;
         IF v_count <> coalesce(cardinality(v_places), 0) THEN
           RAISE EXCEPTION 'leasehold: % of % jobs were taken', v_count, cardinality(v_places) USING ERRCODE = '40001';
@@ -501,6 +524,7 @@ END`,
 };
 
 export const flowFunctions = (tables: Tables): string[] => [
+  rankSql(tables),
   promoteSql(tables),
   reapSql(tables),
   foldSql(tables),

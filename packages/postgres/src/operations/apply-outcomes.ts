@@ -1,6 +1,7 @@
 import type { JobOutcome } from "leasehold/adapter";
 import { clockCte, now, nowSql } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
+import { newPlaceSql } from "../flow/aged-priority.ts";
 import { freedSql, noteColumns } from "../flow/notes.ts";
 import { textList } from "../sql/row-values.ts";
 import { defineRows } from "../sql/rows-parameter.ts";
@@ -20,7 +21,7 @@ const checkSql = (now: string): string => `
   AND (NOT j.watched OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
 
 const needsNoNote = ({ onlyCompletions }: Shape): string =>
-  `AND j.slots IS NULL ${onlyCompletions ? "" : "AND (j.home IS NULL OR o.kind IN ('complete', 'fail'))"}`;
+  `AND j.slots IS NULL ${onlyCompletions ? "" : "AND ((j.home IS NULL AND j.base_priority IS NULL) OR o.kind IN ('complete', 'fail'))"}`;
 
 // For a batch of completions and nothing else, which is by far the most common one.
 const completionSql = (now: string): string => `
@@ -34,7 +35,8 @@ const completionSql = (now: string): string => `
   lease_token = o.token,
   leased_by = NULL`;
 
-const anyOutcomeSql = ({ schema }: Tables, now: string): string => {
+const anyOutcomeSql = (tables: Tables, now: string, checkedBy: CheckedBy): string => {
+  const { schema } = tables;
   const runAt = `CASE WHEN coalesce(o.run_at, o.run_after) IS NULL THEN j.scheduled_at
     ELSE greatest(${now}, coalesce(o.run_at, least(${now} + o.run_after, 8640000000000000))) END`;
   return `
@@ -55,6 +57,7 @@ const anyOutcomeSql = ({ schema }: Tables, now: string): string => {
   last_failed_at = CASE WHEN o.kind IN ('retry', 'fail') THEN ${now} ELSE j.last_failed_at END,
   attempt = CASE WHEN o.kind = 'giveBack' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
   expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,
+  ${checkedBy === "statement" ? "" : `priority = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${newPlaceSql(tables, runAt)} ELSE j.priority END,`}
   lease_token = o.token,
   leased_by = NULL`;
 };
@@ -99,7 +102,7 @@ const updateSql = (
   { checkedBy, onlyCompletions }: Shape,
   { now, source }: { readonly now: string; readonly source: string },
 ): string => `
-  UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now)}
+  UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now, checkedBy)}
     ${checkedBy === "statement" ? "" : ", slots = NULL"}
   FROM ${source} WHERE j.id = o.id ${checkedBy === "caller" ? "" : checkSql(now)}
   ${checkedBy === "statement" ? needsNoNote({ checkedBy, onlyCompletions }) : ""}`;

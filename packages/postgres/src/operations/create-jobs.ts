@@ -17,7 +17,6 @@ import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
 import { findReplacedBy, lockDuplicates, mayReplace, replaceDuplicates } from "../replacement.ts";
 import { hasRareValues, insertedColumns, insertedValues } from "../job-columns.ts";
-import { agedPrioritySql } from "../flow/aged-priority.ts";
 import { noteColumns, notesOfSql } from "../flow/notes.ts";
 import { registrationFor } from "../flow/register-types.ts";
 import { groupLineNumber, queueTypeNumber } from "../queue-types.ts";
@@ -29,8 +28,8 @@ const uniqueViolation = "23505";
 interface Insertion extends NewJob {
   /** The end of its sequence changes other rows. */
   readonly endConcernsOthers?: boolean;
-  /** One step of priority, if waiting counts for jobs of its type. */
-  readonly agePriorityMs?: number | null;
+  /** Waiting counts for jobs of its type. */
+  readonly isAged?: boolean;
 }
 
 // A long list without a transaction is stored in portions: while the server stores one, the next is written out.
@@ -65,7 +64,7 @@ const rareRows = defineRows<Insertion>((idType) => [
     type: "bigint",
     read: (job) => (job.group === null ? null : queueTypeNumber(job.queue, job.typeName)),
   },
-  { name: "age_priority_ms", type: "bigint", read: ({ agePriorityMs }) => agePriorityMs ?? null },
+  { name: "is_aged", type: "boolean", read: ({ isAged }) => isAged || null },
 ]);
 const newRows = (idType: string, rare: boolean): RowsParameter<Insertion> =>
   rare ? rareRows(idType) : plainRows(idType);
@@ -83,8 +82,9 @@ const newValues = ({ schema }: Tables, rare: boolean): Record<string, string> =>
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
   ...(rare && {
     home: "home",
-    priority: agedPrioritySql("coalesce(priority, 0)", "moment", "age_priority_ms"),
-    base_priority: "CASE WHEN age_priority_ms IS NOT NULL THEN coalesce(priority, 0) END",
+    priority: `CASE WHEN is_aged THEN ${schema}.flow_rank(queue, coalesce(home, lane), coalesce(priority, 0), moment)
+      ELSE coalesce(priority, 0) END`,
+    base_priority: "CASE WHEN is_aged THEN coalesce(priority, 0) END",
   }),
 });
 
@@ -128,9 +128,7 @@ const insertStatement = (
   const single = jobs.length === 1;
   const isAged = ({ queue, typeName }: Insertion): boolean => agePriorityMs(queue, typeName) !== null;
   const rare = jobs.some((job) => hasRareValues(job) || isAged(job));
-  const insertions = rare
-    ? jobs.map((job) => ({ ...job, agePriorityMs: agePriorityMs(job.queue, job.typeName) }))
-    : jobs;
+  const insertions = rare ? jobs.map((job) => ({ ...job, isAged: isAged(job) })) : jobs;
   return {
     name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${rare ? "_rare" : ""}`,
     sql: (tables) => insertSql(tables, { single, lookFirst, rare }),

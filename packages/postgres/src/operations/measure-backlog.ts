@@ -1,8 +1,8 @@
 import type { MeasureBacklogCall, TypeBacklog } from "leasehold/adapter";
 import type { Call, Database } from "../database.ts";
 import type { SqlRow } from "../provider.ts";
-import { leapSql } from "../queue-types.ts";
-import { deferredSql, inLineSql, isDeferred, isDue, isExpired } from "../runnable.ts";
+import { firstLine, isBeforeLines, leapSql } from "../queue-types.ts";
+import { deferredInGroupsSql, deferredSql, inLineSql, isDeferred, isDue, isExpired } from "../runnable.ts";
 import { clockCte } from "../sql/clock.ts";
 import { byIndexOnly } from "../sql/index-only.ts";
 import { text } from "../sql/row-values.ts";
@@ -17,10 +17,10 @@ const mostStretches = 1_000;
  * The first job in line of each queue, type and priority. The jobs of one priority are a stretch of the index in the order
  * of time, so the first of each stretch are enough to find the oldest; the query leaps from one to the next.
  */
-const stretchesSql = ({ job }: Tables): string => {
+const stretchesSql = ({ job }: Tables, where: string): string => {
   const first = (rank: number, after: string, order: string): string =>
     `(SELECT ${rank} AS rank, j.lane, j.queue, j.type_name, j.priority, j.due_at FROM ${job} AS j
-      WHERE j.ready ${after} ORDER BY ${order} LIMIT 1)`;
+      WHERE j.ready ${where} ${after} ORDER BY ${order} LIMIT 1)`;
   const wholeOrder = "j.lane, j.priority DESC, j.due_at, j.position";
   return `stretch AS (
     ${first(0, "", wholeOrder)}
@@ -34,16 +34,50 @@ const stretchesSql = ({ job }: Tables): string => {
   )`;
 };
 
-const backlogSql = (tables: Tables): string => {
+/**
+ * Jobs with a group wait in very many lines. No index has them by type unless they are for later, so that, as with running
+ * jobs, a number of them is looked at. In their place in the index are also types whose own number is among those of lines.
+ */
+const inGroupsSql = ({ flowRule }: Tables, { capped, some, first }: Parts): string => `
+UNION ALL
+SELECT 'runnable', queue, type_name, count(*), min(due_at)
+FROM ${some(`j.ready AND NOT (${isBeforeLines}) AND j.status = 'pending'`, "")} GROUP BY queue, type_name
+UNION ALL
+SELECT 'runnable', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.home")} AND ${isDue}`)},
+  ${first(`${deferredInGroupsSql("grouped.home")} AND ${isDue}`)}
+FROM grouped
+UNION ALL
+SELECT 'later', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.home")} AND NOT ${isDue}`)}, NULL FROM grouped
+UNION ALL
+SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("r.home")} AND ${isDue}`)}, ${first(`${deferredSql("r.home")} AND ${isDue}`)}
+FROM ${flowRule} AS r WHERE home >= ${firstLine}
+UNION ALL
+SELECT 'later', queue, type_name, ${capped(`${deferredSql("r.home")} AND NOT ${isDue}`)}, NULL
+FROM ${flowRule} AS r WHERE home >= ${firstLine}
+UNION ALL
+SELECT 'blocked', queue, type_name, count(*), NULL
+FROM ${some(`j.status = 'blocked' AND NOT (${isBeforeLines})`, "")} GROUP BY queue, type_name`;
+
+interface Parts {
+  capped(condition: string): string;
+  some(condition: string, order: string): string;
+  first(condition: string): string;
+}
+
+const backlogSql = (tables: Tables, hasGroups: boolean): string => {
   const { job } = tables;
+  const where = hasGroups ? `AND ${isBeforeLines}` : "";
   const capped = (condition: string): string =>
     `(SELECT count(*) FROM (SELECT FROM ${job} AS j WHERE ${condition} LIMIT $2::int) AS counted)`;
   const some = (condition: string, order: string): string =>
     `(SELECT queue, type_name, due_at FROM ${job} AS j WHERE ${condition} ${order} LIMIT $2::int * ${mostCaps}) AS looked_at`;
+  const first = (condition: string): string =>
+    `(SELECT j.due_at FROM ${job} AS j WHERE ${condition} ORDER BY j.due_at LIMIT 1)`;
   return `
-WITH RECURSIVE ${clockCte("$1")}, ${stretchesSql(tables)},
-${leapSql(tables, "deferred", isDeferred)},
-${leapSql(tables, "blocked", "j.status = 'blocked'")},
+WITH RECURSIVE ${clockCte("$1")}, ${stretchesSql(tables, where)},
+${leapSql(tables, "deferred", `${isDeferred} ${where}`)},
+${leapSql(tables, "blocked", `j.status = 'blocked' ${where}`)},
+${hasGroups ? `${leapSql(tables, "grouped", `${isDeferred} AND j.home IS NOT NULL`, "home")},` : ""}
 in_line AS (
   SELECT lane, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM stretch LIMIT ${mostStretches}) AS s
   GROUP BY lane, queue, type_name
@@ -55,7 +89,7 @@ FROM in_line CROSS JOIN LATERAL (
 ) AS pending
 UNION ALL
 SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND ${isDue}`)},
-  (SELECT j.due_at FROM ${job} AS j WHERE ${deferredSql("deferred.lane")} AND ${isDue} ORDER BY j.due_at LIMIT 1)
+  ${first(`${deferredSql("deferred.lane")} AND ${isDue}`)}
 FROM deferred
 UNION ALL
 SELECT 'later', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND NOT ${isDue}`)}, NULL
@@ -70,7 +104,8 @@ SELECT 'expired', queue, type_name, count(*), NULL
 FROM ${some(isExpired, "ORDER BY j.due_at")} GROUP BY queue, type_name
 UNION ALL
 SELECT 'failed', queue, type_name, count(*), NULL
-FROM ${some("j.status = 'failed'", "ORDER BY j.created_at DESC, j.id DESC")} GROUP BY queue, type_name`;
+FROM ${some("j.status = 'failed'", "ORDER BY j.created_at DESC, j.id DESC")} GROUP BY queue, type_name
+${hasGroups ? inGroupsSql(tables, { capped, some, first }) : ""}`;
 };
 
 const nothing = {
@@ -106,8 +141,10 @@ const mergeRows = (rows: readonly SqlRow[], cap: number): TypeBacklog[] => {
 
 export const measureBacklog = (database: Database, call: Call & MeasureBacklogCall): Promise<TypeBacklog[]> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
+    // Who measures does not claim, and so would not notice the first group.
+    if (!database.flow.hasGroups) await database.flow.load(ctx);
     const rows = await database.query(ctx, {
-      sql: backlogSql(database.tables),
+      sql: backlogSql(database.tables, database.flow.hasGroups),
       params: [call.now ?? null, call.cap],
     });
     return mergeRows(rows, call.cap);

@@ -5,12 +5,15 @@ import { clockCte, now } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import { attemptsLeftSql, isExpired } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
+import { newPlaceSql } from "../flow/aged-priority.ts";
 import { leaveNotes } from "../flow/notes.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../lock-jobs.ts";
 import { settleDependants } from "../dependants.ts";
 
 // The numbers of attempts that handlers have are two lists, of types and of numbers.
-const reapSql = ({ schema, job }: Tables): string => `
+const reapSql = (tables: Tables): string => {
+  const { schema, job } = tables;
+  return `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
   SELECT j.id, j.leased_by, j.slots, ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
@@ -25,6 +28,7 @@ UPDATE ${job} AS j SET
   last_failed_at = j.due_at,
   status = (CASE WHEN expired.may_retry THEN 'pending' ELSE 'failed' END)::${schema}.job_status,
   ready = expired.may_retry,
+  priority = CASE WHEN expired.may_retry THEN ${newPlaceSql(tables, "j.due_at")} ELSE j.priority END,
   scheduled_at = CASE WHEN expired.may_retry THEN j.due_at ELSE j.scheduled_at END,
   finished_at = CASE WHEN expired.may_retry THEN 0 ELSE ${now} END,
   failure_reason = CASE WHEN expired.may_retry THEN NULL ELSE 'attempts_exhausted' END,
@@ -32,6 +36,7 @@ UPDATE ${job} AS j SET
   key_open = CASE WHEN j.key_open AND NOT expired.may_retry THEN false ELSE j.key_open END
 FROM expired WHERE j.id = expired.id
 RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.slots AS previous_slots, ${now} AS now`;
+};
 
 export const reapExpiredLeases = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =>
   database.atomically(call.ctx, async (ctx) => {

@@ -6,6 +6,7 @@ import type { Call, CallInTransaction, Context, Database } from "../database.ts"
 import type { Tables } from "../tables.ts";
 import { findCycle } from "../blocker-cycles.ts";
 import { lockKeys, setDeduplicationLive } from "../deduplication.ts";
+import { newPlaceSql } from "../flow/aged-priority.ts";
 import { leaveNotes } from "../flow/notes.ts";
 import { currentJobIdSql } from "../lock-current-jobs.ts";
 import { type LockedJob, lockJobs } from "../lock-jobs.ts";
@@ -14,12 +15,15 @@ import { lockDependants } from "../dependants.ts";
 
 type InTransaction = CallInTransaction & RedriveCall;
 
-const reviveSql = ({ schema, job, idType }: Tables): string => `
+const reviveSql = (tables: Tables): string => {
+  const { schema, job, idType } = tables;
+  return `
 UPDATE ${job} AS j SET
   status = (CASE WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
   ready = j.open_blockers = 0 AND greatest(j.scheduled_at, clock.earliest) <= clock.now,
   due_at = greatest(j.scheduled_at, clock.earliest),
   scheduled_at = greatest(j.scheduled_at, clock.earliest),
+  priority = ${newPlaceSql(tables, "greatest(j.scheduled_at, clock.earliest)")},
   attempt = 0,
   expired_leases = 0,
   finished_at = 0,
@@ -29,6 +33,7 @@ UPDATE ${job} AS j SET
 FROM (
   SELECT now, greatest(now, $3::bigint, now + $4::bigint) AS earliest FROM (SELECT ${nowSql("$1")} AS now) AS present
 ) AS clock WHERE j.id = ANY ($2::${idType}[])`;
+};
 
 const revive = async (database: Database, call: InTransaction, jobs: readonly LockedJob[]): Promise<void> => {
   const { schedule } = call;

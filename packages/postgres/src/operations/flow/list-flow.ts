@@ -38,7 +38,9 @@ const listOne = async (
     ...rules.map(({ rule }) => homeOf(queue, rule.typeName)),
   ];
   const use = await readUse(database, call, queue, homes);
+  // Others are types whose number has to be known, and nothing else.
   return rules
+    .filter(({ rule, hasGroups }) => rule.version > 0 || hasGroups)
     .map(({ rule }) => {
       const { typeName } = rule;
       const home = homeOf(queue, typeName);
@@ -49,10 +51,7 @@ const listOne = async (
         tokens: rule.rate === null ? null : tokensLeft(rule.rate, tat, stored.now),
         ...countLines(typeName === null ? types : types.filter(({ number }) => number === home), stored, use),
       };
-    })
-    .filter(
-      ({ rule, running, openLines, heldLines }) => rule.version > 0 || running + openLines + heldLines > 0,
-    );
+    });
 };
 
 export const listFlow = async (

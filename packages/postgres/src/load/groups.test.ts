@@ -1,0 +1,106 @@
+import type { ClaimRequest, StateJob } from "leasehold/adapter";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
+import { createPageCounter, type PageCounter } from "../testing/page-counter.ts";
+import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
+import { multiplyJobs } from "../testing/multiply-jobs.ts";
+import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
+
+// Some levels of a few indexes for each job and its line. Walking past the jobs that wait would be thousands.
+const mostPagesPerJob = 100;
+const all: ClaimRequest[] = [{ queue: "default", typeNames: null, limit: 10 }];
+
+describe.each(["postgres18Url", "postgres15Url"] as const)(
+  "a full group with 100,000 jobs, beside 20,000 other groups (%s)",
+  (server) => {
+    const schema = newSchemaName();
+    const pool = new pg.Pool({ connectionString: inject(server), max: 1 });
+    let counter: PageCounter;
+    let adapter: PgStateAdapter;
+
+    const pagesOf = async (call: () => Promise<unknown>): Promise<number> => {
+      const counted = await counter.countPages(call);
+      expect(counted).not.toEqual([]);
+      return Math.max(...counted.map(({ pages }) => pages));
+    };
+
+    const round = async (): Promise<void> => {
+      await adapter.createJobs({ jobs: ["a", "b", "c"].map((group) => newJob({ group })) });
+      const jobs = await claim(adapter, { limit: 10, requests: all });
+      await adapter.nextRunnableIn({ requests: all });
+      await adapter.commitOutcomes({ outcomes: jobs.map(completionOf) });
+    };
+
+    beforeAll(async () => {
+      counter = createPageCounter(createPgPoolProvider({ pool }) as never, pool);
+      adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
+      for (const table of ["job", "line", "line_note"])
+        await pool.query(`ALTER TABLE ${schema}.${table} SET (autovacuum_enabled = off)`);
+      const change = { perGroup: { concurrency: 1, rate: null } };
+      await adapter.flow.setFlowRule({ queue: "default", typeName: "work", change });
+      // The plans are made while there is next to nothing, and kept.
+      for (let time = 0; time < 8; time += 1) await round();
+      await adapter.createJobs({ jobs: Array.from({ length: 101 }, () => newJob({ group: "hot" })) });
+      expect(await claim(adapter, { limit: 10, leaseMs: 3_600_000 })).toHaveLength(1);
+      await pool.query(`UPDATE ${schema}.job SET attempt = max_attempts WHERE status = 'running'`);
+      await pool.query(`DELETE FROM ${schema}.job WHERE status = 'completed'`);
+      await multiplyReady();
+      for (let from = 0; from < 20_000; from += 1_000) {
+        const jobs = Array.from({ length: 1_000 }, (_, index) => newJob({ group: `group-${from + index}` }));
+        await adapter.createJobs({ jobs });
+      }
+      // What was started has to be noted in the lines once.
+      await adapter.nextRunnableIn({ requests: all });
+      await adapter.createJobs({ jobs: [newJob({ typeName: "ungrouped" })] });
+    }, 180_000);
+
+    /** Only the jobs that wait: a copy of the one that runs would be a second one. */
+    const multiplyReady = async (): Promise<void> => {
+      await pool.query(`CREATE TABLE ${schema}.aside AS SELECT * FROM ${schema}.job WHERE NOT ready`);
+      await pool.query(`DELETE FROM ${schema}.job WHERE NOT ready`);
+      await multiplyJobs(pool, schema, 1_000);
+      await pool.query(`INSERT INTO ${schema}.job OVERRIDING SYSTEM VALUE SELECT * FROM ${schema}.aside`);
+    };
+
+    afterAll(async () => {
+      await adapter.close();
+      await pool.end();
+      await dropSchema(inject(server), schema);
+    });
+
+    it("a claim of others walks past none of them, whether it asks for a type or for all", async () => {
+      for (const requests of [all, [{ queue: "default", typeNames: ["work"], limit: 10 }]]) {
+        let claimed: StateJob[] = [];
+        const pages = await pagesOf(async () => {
+          claimed = await claim(adapter, { limit: 10, requests });
+        });
+        expect(claimed).toHaveLength(10);
+        expect(claimed.some(({ group }) => group === "hot")).toBe(false);
+        expect(pages).toBeLessThan(10 * mostPagesPerJob);
+        const ended = await pagesOf(() => adapter.commitOutcomes({ outcomes: claimed.map(completionOf) }));
+        expect(ended).toBeLessThan(10 * mostPagesPerJob);
+      }
+    });
+
+    it("nor does a question when something can run", async () => {
+      expect(await pagesOf(() => adapter.nextRunnableIn({ requests: all }))).toBeLessThan(
+        10 * mostPagesPerJob,
+      );
+      expect(await adapter.nextRunnableIn({ requests: all })).toBe(0);
+    });
+
+    it("the numbers are right", async () => {
+      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+      const call = { queue: "default", typeName: "work", held: true, order: "waiting", limit: 5 } as const;
+      expect(await adapter.flow.listGroups(call)).toMatchObject([
+        { group: "hot", running: 1, waiting: 1_000, heldBy: "concurrency" },
+      ]);
+      const [use] = await adapter.flow.listFlow({ queue: "default" });
+      expect(use).toMatchObject({ openLines: 10_000, heldLines: 1 });
+      const backlog = await adapter.statistics.measureBacklog({ cap: 500 });
+      expect(backlog.find(({ typeName }) => typeName === "work")).toMatchObject({ runnable: 500 });
+    });
+  },
+);
