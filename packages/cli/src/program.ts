@@ -4,6 +4,7 @@ import { addCompletionCommands } from "./program/completion-commands.ts";
 import { addFailedCommands } from "./program/failed-commands.ts";
 import { addJobCommands } from "./program/job-commands.ts";
 import { addOperatorCommands } from "./program/operator-commands.ts";
+import { addRecurringCommands } from "./program/recurring-commands.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import type { Run } from "./program/run.ts";
 import { addWorkerCommands } from "./program/worker-commands.ts";
@@ -52,6 +53,7 @@ export const createProgram = (runWith: (options: GlobalOptions) => Run): Command
   const run: Run = (work) => runWith(program.opts<GlobalOptions>())(work);
   addJobCommands(program, run);
   addFailedCommands(program, run);
+  addRecurringCommands(program, run);
   addWorkerCommands(program, run);
   addOperatorCommands(program, run);
   addCompletionCommands(program, run);

@@ -6,6 +6,7 @@ import { checkFailures, checkLeases, checkQueues, checkRetention } from "../doct
 import { checkMigrations } from "../doctor/migrations.ts";
 import { checkMongodb } from "../doctor/mongodb.ts";
 import { checkPostgres } from "../doctor/postgres.ts";
+import { checkRecurringJobs } from "../doctor/recurring.ts";
 import { checkSqlite } from "../doctor/sqlite.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import type { Output } from "../output/output.ts";
@@ -39,6 +40,7 @@ const examine = async (
     ...(await attempt("leases", () => checkLeases(store))),
     ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter, workerless }))),
     ...(await attempt("failures", () => checkFailures(store))),
+    ...(await attempt("recurring jobs", () => checkRecurringJobs(store))),
     ...(await attempt("retention", () => checkRetention(store))),
   );
   return findings;
