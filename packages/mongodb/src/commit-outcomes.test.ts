@@ -116,6 +116,26 @@ describe("a batch of outcomes", () => {
     ]);
   });
 
+  it("changes nothing about a job that has gone back to its queue, although that keeps the token", async () => {
+    await createSome(adapter, 1);
+    const [job] = await claimSome(adapter, 1);
+    const { jobId, leaseToken } = completion(job!);
+    const retry = {
+      kind: "retry",
+      jobId,
+      leaseToken,
+      schedule: { afterMs: 60_000 },
+      error: "again",
+    } as const;
+    expect(kindsOf(await adapter.commitOutcomes({ outcomes: [retry] }))).toEqual(["applied"]);
+    time += 1_000;
+    expect(kindsOf(await adapter.commitOutcomes({ outcomes: [retry] }))).toEqual(["repeated"]);
+    expect(kindsOf(await adapter.commitOutcomes({ outcomes: [completion(job!)] }))).toEqual(["not_running"]);
+    expect(kindsOf(await adapter.renewLeases({ leases: [renewal(job!)] }))).toEqual(["not_running"]);
+    const [stored] = await adapter.getJobs({ jobIds: [jobId] });
+    expect([stored?.status, stored?.scheduledAt]).toEqual(["pending", time + 59_000]);
+  });
+
   it("whose reply is lost was applied once", async () => {
     await createSome(adapter, 10);
     const claimed = await claimSome(adapter, 10);
