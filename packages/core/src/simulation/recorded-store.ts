@@ -35,6 +35,8 @@ const writeMethods: ReadonlySet<string> = new Set([
   "redriveJobs",
   "deleteSequences",
   "pruneSequences",
+  "updateWaitingJobs",
+  "expireWaitingJobs",
 ]);
 
 type Rows = Map<string, StateJob>;
