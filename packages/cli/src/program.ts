@@ -7,6 +7,7 @@ import { addOperatorCommands } from "./program/operator-commands.ts";
 import { addRecurringCommands } from "./program/recurring-commands.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import type { Run } from "./program/run.ts";
+import { addWaitingCommands } from "./program/waiting-commands.ts";
 import { addWorkerCommands } from "./program/worker-commands.ts";
 import { parseDuration } from "./options/values.ts";
 
@@ -54,6 +55,7 @@ export const createProgram = (runWith: (options: GlobalOptions) => Run): Command
   addJobCommands(program, run);
   addFailedCommands(program, run);
   addRecurringCommands(program, run);
+  addWaitingCommands(program, run);
   addWorkerCommands(program, run);
   addOperatorCommands(program, run);
   addCompletionCommands(program, run);

@@ -65,6 +65,7 @@ const fieldsOf = (job: AnyJob): readonly (readonly [string, string])[] => [
   ["queue", `${job.queue}, priority ${job.priority}`],
   ["attempts", `${job.attempt} of ${job.maxAttempts}`],
   ...(job.timeoutMs === null ? [] : [["timeout", formatDuration(job.timeoutMs)] as const]),
+  ...(job.expireAfterMs === null ? [] : [["may wait", formatDuration(job.expireAfterMs)] as const]),
   ...(job.status === "running"
     ? [["lease", `${job.leasedBy}, until ${job.leasedUntil.toISOString()}`] as const]
     : []),

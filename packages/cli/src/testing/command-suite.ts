@@ -131,6 +131,34 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect((await folder.run("sequences", "--created-before", "2h")).stderr).toContain("No sequences.");
     });
 
+    it.runIf(hasFlow)("changes jobs that wait", async () => {
+      const { leasehold, folder, json } = store;
+      const schedule = { afterMs: 3_600_000 };
+      const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: 1, schedule }));
+      const [first = "", second = ""] = (await leasehold.startJobSequences({ sequences })).map(
+        ({ id }) => id,
+      );
+
+      expect((await folder.run("waiting", "update", first, "--yes")).code).toBe(2);
+      expect((await folder.run("waiting", "update", "--all", "--input", "2", "--yes")).code).toBe(2);
+      expect((await folder.run("waiting", "run-now", "--type", "a")).code).toBe(6);
+      const plan = await json("waiting", "run-now", "--type", "a", "--dry-run");
+      expect(plan.value.updated).toHaveLength(2);
+      const change = ["--priority", "7", "--input", "2", "--at", "2h", "--yes"];
+      const changed = await folder.run("waiting", "update", first, ...change);
+      expect(changed).toMatchObject({ code: 0, stdout: "Changed 1 job.\n" });
+      const job = await leasehold.getJob({ id: first });
+      expect(job).toMatchObject({ priority: 7, input: 2 });
+      expect(job!.scheduledAt.getTime() - job!.createdAt.getTime()).toBeGreaterThan(schedule.afterMs * 1.5);
+
+      const now = await folder.run("waiting", "run-now", "--type", "a", "--limit", "1", "--yes");
+      expect(now.stdout).toBe("Changed 1 job.\n");
+      await leasehold.cancelJobSequences({ ids: [second] });
+      const skipped = await folder.run("waiting", "run-now", second, "--yes");
+      expect(skipped.stderr).toContain("it does not wait (failed)");
+      expect(skipped.stdout).toBe("Changed 0 jobs.\n");
+    });
+
     it("lists, redrives and deletes failed jobs", async () => {
       const { leasehold, folder, json } = store;
       const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: null }));

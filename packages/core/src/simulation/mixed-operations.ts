@@ -165,7 +165,7 @@ const update: Operation = async (leasehold, context) => {
     priority: random.integer(-1, 1),
     ...(random.chance(0.5) && { schedule: { afterMs: Math.ceil(random.next() * plan.leaseMs) } }),
     ...(random.chance(0.5) && { typeName: "task" as const, input: drawScript(context, 0) }),
-  } as Parameters<MixedLeasehold["updateWaitingJobs"]>[0]);
+  });
 };
 
 const completeFromOutside: Operation = async (leasehold, context) => {
