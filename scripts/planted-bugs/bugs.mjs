@@ -96,6 +96,41 @@ plant("deduplication forgets sequences that went on", [
   "last !== undefined && !isTerminal(last.row.status)",
   "last === first && !isTerminal(last.row.status)",
 ]);
+plant("replacement rewrites the input of a running job", [
+  "rules/waiting-jobs.js",
+  "if (onDuplicate === undefined || !isWaiting(row.status))",
+  "if (onDuplicate === undefined)",
+]);
+plant("replacement keeps the old input", [
+  "rules/waiting-jobs.js",
+  "...withInput(row, start.input, start.id),",
+  "...withInput(row, row.input, start.id),",
+]);
+plant("debounce has no bound", [
+  "rules/waiting-jobs.js",
+  "Math.min(resolveSchedule(schedule, now), latest)",
+  "resolveSchedule(schedule, now)",
+]);
+plant("a start with a pending key adds a second job that waits", [
+  "memory/deduplication.js",
+  "group?.live.findLast(({ row }) => isWaiting(row.status))",
+  "undefined",
+]);
+plant("a job that has begun expires", [
+  "rules/waiting-jobs.js",
+  'status === "pending" && attempt === 0 && expireAfterMs !== null',
+  'status === "pending" && expireAfterMs !== null',
+]);
+plant("a job expires before it can run", [
+  "rules/waiting-jobs.js",
+  "? scheduledAt + expireAfterMs : null",
+  "? scheduledAt : null",
+]);
+plant("an update does not look at the status", [
+  "rules/waiting-jobs.js",
+  'if (!isWaiting(row.status))\n        return "not_waiting";',
+  "",
+]);
 plant("redrive beside a live duplicate", [
   "rules/redrive.js",
   "if (yield* answer(port.hasLiveDuplicate(job)))",

@@ -501,3 +501,57 @@ plant("operations/list-blocked-jobs.ts", [
     ["ORDER BY j.created_at, j.id LIMIT $4::int", "ORDER BY j.created_at DESC, j.id DESC LIMIT $4::int"],
   ],
 ]);
+
+plant("replacement.ts", [
+  [
+    "a duplicate is replaced without a lock",
+    [
+      "const locked = await lockJobs(database, call, [...wanted]);",
+      "const locked = { at: Date.now(), jobs: new Map() };",
+    ],
+    ["rows.length < wanted.size || !rows.every", "rows.length < 0 || !rows.every"],
+  ],
+  [
+    "a duplicate that was claimed meanwhile is replaced",
+    ["!rows.every(({ status }) => isWaiting(status))", "false"],
+  ],
+  [
+    "a repeated replacement takes effect again",
+    ["if (ids.length === 0) return new Map();", "return new Map();"],
+  ],
+  ["a pending duplicate that is kept is not locked", [' || deduplication.scope === "pending")', ")"]],
+]);
+
+plant("save-waiting-jobs.ts", [
+  [
+    "a job that is put off stays in line",
+    ["ready = j.status = 'pending' AND n.scheduled_at <= $1::bigint", "ready = j.ready"],
+  ],
+  ["a job that is put off is due as before", ["due_at = n.scheduled_at,", "due_at = j.due_at,"]],
+]);
+
+plant("operations/update-waiting-jobs.ts", [
+  [
+    "an update does not look at the status",
+    ["judgeUpdate(before, change)", "(before ? undefined : 'not_found')"],
+  ],
+]);
+
+plant("operations/expire-waiting-jobs.ts", [
+  [
+    "a job that has begun expires",
+    ["AND j.status = 'pending' AND j.attempt = 0\n", "AND j.status = 'pending'\n"],
+  ],
+  [
+    "expiry waits for locked jobs",
+    ["LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED", "LIMIT $2::int FOR NO KEY UPDATE"],
+  ],
+  ["an expired job is not passed on", ["{ completed: [], failed }", "{ completed: [], failed: [] }"]],
+  [
+    "the key of an expired job stays taken",
+    [
+      "key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END\nFROM late",
+      "key_open = j.key_open\nFROM late",
+    ],
+  ],
+]);

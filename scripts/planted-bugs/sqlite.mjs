@@ -249,3 +249,49 @@ plant("operations/list-jobs.ts", [
     ["(${createdAt}, ${id}) ${comparison} (?, ?)`", "(${createdAt}, ${id}) ${comparison}= (?, ?)`"],
   ],
 ]);
+
+plant("deduplication.ts", [
+  ["a running job counts as waiting", [`= 1 AND j.status IN ('pending', 'blocked')`, "= 1"]],
+]);
+
+plant("waiting-jobs.ts", [
+  [
+    "a replacement keeps the old input",
+    ["SET input = ?, replaced_by", "SET input = coalesce(input, ?), replaced_by"],
+  ],
+  [
+    "debounce does not move the job",
+    ["scheduled_at = ?, attempt = ?", "scheduled_at = coalesce(scheduled_at, ?), attempt = ?"],
+  ],
+  [
+    "a replaced retry goes on counting",
+    ["attempt = ?,\n      expired_leases", "attempt = max(attempt, ?),\n      expired_leases"],
+  ],
+]);
+
+plant("operations/create-jobs.ts", [
+  [
+    "a repeated replacement takes effect again",
+    ["wanted.deduplication?.onDuplicate && waiting.findReplacedBy(db, wanted.id)", "undefined"],
+  ],
+  ["a replacement is not stored", ["waiting.save(db, replacement);", ""]],
+]);
+
+plant("operations/update-waiting-jobs.ts", [
+  [
+    "an update does not look at the status",
+    ["judgeUpdate(before, change)", "(before ? undefined : 'not_found')"],
+  ],
+]);
+
+plant("operations/expire-waiting-jobs.ts", [
+  [
+    "a job that has begun expires",
+    ["AND j.status = 'pending' AND j.attempt = 0\n", "AND j.status = 'pending' AND j.attempt >= 0\n"],
+  ],
+  [
+    "an expired job is not passed on",
+    ["const cascaded = dependants.failDependants(db, row.sequenceId, now);", "const cascaded = [];"],
+  ],
+  ["the key of an expired job stays taken", ["deduplication.refresh(db, row.sequenceId);", ""]],
+]);

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { mongodbBugs } from "./mongodb.mjs";
 import { postgresBugs } from "./postgres.mjs";
 import { ruleBugs } from "./rules.mjs";
 import { sqliteBugs } from "./sqlite.mjs";
@@ -12,6 +13,17 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 export const noBug = -1;
 
 export const stores = {
+  mongodb: {
+    bugs: mongodbBugs,
+    tests: [
+      "packages/mongodb/src/state-adapter.test.ts",
+      "packages/mongodb/src/held-jobs.test.ts",
+      "packages/mongodb/src/options.test.ts",
+      "packages/mongodb/src/commit-outcomes.test.ts",
+      "packages/mongodb/src/model.test.ts",
+    ],
+    only: "",
+  },
   postgres: {
     bugs: postgresBugs,
     tests: [

@@ -22,7 +22,8 @@ export default defineConfig({
   plugins: [plant],
   ssr: { resolve: { conditions: ["@leasehold/source"] } },
   test: {
-    testTimeout: 20_000,
+    // Longer than usual: two of these run at a time.
+    testTimeout: 60_000,
     bail: 1,
     maxWorkers: 1,
     include: tests,

@@ -9,7 +9,12 @@ vi.setConfig({ testTimeout: 60_000 });
 
 afterAll(stopMongodb);
 
-describeCommands("mongodb", { without: { statistics: "the adapter does not offer them yet" } });
+describeCommands("mongodb", {
+  without: {
+    statistics: "the adapter does not offer them yet",
+    flow: "the adapter does not offer it yet",
+  },
+});
 
 describe("on MongoDB alone", () => {
   let store: TestStore;

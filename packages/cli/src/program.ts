@@ -5,8 +5,10 @@ import { addFailedCommands } from "./program/failed-commands.ts";
 import { addFlowCommands } from "./program/flow-commands.ts";
 import { addJobCommands } from "./program/job-commands.ts";
 import { addOperatorCommands } from "./program/operator-commands.ts";
+import { addRecurringCommands } from "./program/recurring-commands.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import type { Run } from "./program/run.ts";
+import { addWaitingCommands } from "./program/waiting-commands.ts";
 import { addWorkerCommands } from "./program/worker-commands.ts";
 import { parseDuration } from "./options/values.ts";
 
@@ -53,6 +55,8 @@ export const createProgram = (runWith: (options: GlobalOptions) => Run): Command
   const run: Run = (work) => runWith(program.opts<GlobalOptions>())(work);
   addJobCommands(program, run);
   addFailedCommands(program, run);
+  addRecurringCommands(program, run);
+  addWaitingCommands(program, run);
   addWorkerCommands(program, run);
   addFlowCommands(program, run);
   addOperatorCommands(program, run);

@@ -117,6 +117,33 @@ const three: number = await union.runInTransaction(async ({ client, tenant }) =>
 const four: number = await union.withNotify(async () => three + 1);
 void four;
 
+const changed = await union.updateWaitingJobs({
+  ...ctx,
+  ids: ["job-1"],
+  typeName: "fetch-page",
+  input: { url: "/" },
+  priority: 3,
+});
+void (changed.updated[0]?.scheduledAt satisfies Date | undefined);
+void changed.skipped.map(({ reason }) => reason satisfies "not_found" | "not_waiting" | "other_type");
+await union.updateWaitingJobs({ filter: { typeName: "cleanup" }, schedule: { afterMs: 1 }, dryRun: true });
+await union.runJobsNow({ ids: [page.id] });
+// @ts-expect-error the input of another type
+await union.updateWaitingJobs({ ids: ["job-1"], typeName: "fetch-page", input: { path: "/" } });
+// @ts-expect-error an input is for a type
+await union.updateWaitingJobs({ ids: ["job-1"], input: { url: "/" } });
+// @ts-expect-error only jobs that wait can be changed
+await union.runJobsNow({ filter: { status: "running" } });
+// @ts-expect-error ids or a filter
+await union.runJobsNow({ dryRun: true });
+await union.startJobSequence({
+  typeName: "cleanup",
+  expireAfterMs: 1_000,
+  deduplication: { key: "k", scope: "pending", onDuplicate: { debounce: { maxDelayMs: 5 } } },
+});
+// @ts-expect-error debounce has a bound
+await union.startJobSequence({ typeName: "cleanup", deduplication: { key: "k", onDuplicate: "debounce" } });
+
 // @ts-expect-error ids or a filter
 await union.redriveJobs({ dryRun: true });
 // @ts-expect-error not both

@@ -32,6 +32,8 @@ interface ErrorParts {
   readonly name?: unknown;
   readonly code?: unknown;
   readonly cause?: unknown;
+  /** Where a bulk write keeps the error of its connection. */
+  readonly errorResponse?: unknown;
   readonly hasErrorLabel?: (label: string) => boolean;
 }
 
@@ -52,7 +54,8 @@ export const isTransientMongoError = (error: unknown, depth = 0): boolean => {
     (isDriverError(parts) && typeof parts.code === "number" && transientCodes.has(parts.code)) ||
     (typeof parts.code === "string" && nodeCodes.has(parts.code)) ||
     isConflict(error) ||
-    isTransientMongoError(parts.cause, depth + 1)
+    isTransientMongoError(parts.cause, depth + 1) ||
+    isTransientMongoError(parts.errorResponse, depth + 1)
   );
 };
 

@@ -64,6 +64,8 @@ const detailedCounters: {
   readonly [TName in LeaseholdEventName]?: readonly [
     ...definition: Definition,
     attributes: (data: LeaseholdEvents[TName]) => Attributes,
+    /** How many it stands for. Default: 1. */
+    amount?: (data: LeaseholdEvents[TName]) => number,
   ];
 } = {
   workerStarted: ["worker.started", "{worker}", "Workers started", ({ workerId }) => ({ workerId })],
@@ -110,6 +112,13 @@ const detailedCounters: {
     "{transaction}",
     "Transactions of handlers that the store rolled back and that were run again",
     ({ queue, typeName, operation }) => ({ queue, typeName, operation }),
+  ],
+  recurringJobTicked: [
+    "recurring_job.ticks",
+    "{tick}",
+    "Times of recurring jobs, by what became of them",
+    ({ queue, typeName, result }) => ({ queue, typeName, result }),
+    ({ count }) => count,
   ],
   notifyContextAbsence: [
     "notify_adapter.context_absence",
@@ -164,10 +173,11 @@ export const createCounters = (meter: Meter, prefix: string): ObservabilityAdapt
       series.get(sequenceTypeName, "").value += 1;
     };
   }
-  for (const [event, [name, unit, description, attributes]] of Object.entries(detailedCounters)) {
+  for (const [event, definition] of Object.entries(detailedCounters)) {
+    const [name, unit, description, attributes, amount] = definition;
     const tally = createTally();
     count([name, unit, description], tally.all);
-    handlers[event] = (data) => tally.add(attributes(data));
+    handlers[event] = (data) => tally.add(attributes(data), amount?.(data));
   }
 
   const gauge = (event: "jobTypeIdleChange" | "jobTypeProcessingChange", definition: Definition): void => {

@@ -28,6 +28,10 @@ export const createHistograms = (meter: Meter, prefix: string): ObservabilityAda
   );
   const attemptDuration = duration("job.attempt.duration", "How long the handler took");
   const timeInQueue = duration("job.time_in_queue", "From when a job could run to when it was claimed");
+  const lateness = duration(
+    "recurring_job.lateness",
+    "From when a run of a recurring job was planned to when it was started",
+  );
   const claimSize = size("claim.batch_size", "Jobs that one claim brought; 0 when there was nothing to do");
   const commitSize = size("commit.batch_size", "Outcomes that were written together");
   const claimDuration = duration("claim.duration", "How long the store took to answer a claim");
@@ -46,6 +50,10 @@ export const createHistograms = (meter: Meter, prefix: string): ObservabilityAda
     jobTimeInQueue: byJob(timeInQueue),
     jobSequenceDuration: ({ sequenceTypeName, durationMs }) =>
       sequenceDuration.record(durationMs, sequences.get(sequenceTypeName, "").attributes),
+    recurringJobTicked: ({ queue, typeName, result, latenessMs, triggered }) => {
+      const isRun = result === "started" || result === "caught_up";
+      if (isRun && !triggered) lateness.record(latenessMs, jobs.get(queue, typeName).attributes);
+    },
     claimBatch: ({ claimed, durationMs }: LeaseholdEvents["claimBatch"]) => {
       claimSize.record(claimed);
       claimDuration.record(durationMs);

@@ -37,6 +37,7 @@ const expected = {
   "job_sequence.created": ["counter", "typeName"],
   "job_sequence.completed": ["counter", "typeName"],
   "job_sequence.failed": ["counter", "reason", "typeName"],
+  "recurring_job.ticks": ["counter", "queue", "result", "typeName"],
   "notify_adapter.context_absence": ["counter", "operation"],
   "notify_adapter.error": ["counter", "operation"],
   "state_adapter.error": ["counter", "operation"],
@@ -44,6 +45,7 @@ const expected = {
   "job_sequence.duration": ["histogram", "typeName"],
   "job.attempt.duration": ["histogram", "queue", "typeName"],
   "job.time_in_queue": ["histogram", "queue", "typeName"],
+  "recurring_job.lateness": ["histogram", "queue", "typeName"],
   "claim.batch_size": ["histogram"],
   "claim.duration": ["histogram"],
   "commit.batch_size": ["histogram"],
@@ -59,6 +61,20 @@ const kindOf = (metric: MetricData): string => {
 };
 
 describe("metrics", () => {
+  it("count the times of recurring jobs by what became of them, and measure the lateness of those that ran", async () => {
+    const { adapter, series, collect } = createTelemetry();
+    await stories.recurring!(adapter);
+    const of = (result: string, value: number) => ({
+      attributes: { queue: "default", typeName: "quick", result },
+      value,
+    });
+    expect(await series("leasehold.recurring_job.ticks")).toEqual(
+      expect.arrayContaining([of("dropped", 2), of("caught_up", 1), of("started", 1)]),
+    );
+    const lateness = (await collect()).get("leasehold.recurring_job.lateness");
+    expect(lateness?.dataPoints[0]?.value).toMatchObject({ count: 2, max: 600_000 });
+  });
+
   it("are all emitted, each with its kind and attributes", async () => {
     const { adapter, collect } = createTelemetry();
     await runAllStories(adapter);

@@ -17,7 +17,7 @@ export const createJobSeries = (): SeriesTable =>
   createSeriesTable((queue, typeName) => ({ queue, typeName }));
 
 export interface Tally {
-  add(attributes: Attributes): void;
+  add(attributes: Attributes, amount?: number): void;
   all(): Iterable<Series>;
 }
 
@@ -25,11 +25,11 @@ export interface Tally {
 export const createTally = (): Tally => {
   const byKey = new Map<string, Series>();
   return {
-    add: (attributes) => {
+    add: (attributes, amount = 1) => {
       const key = JSON.stringify(attributes);
       const series = byKey.get(key);
-      if (series) series.value += 1;
-      else byKey.set(key, { attributes, value: 1 });
+      if (series) series.value += amount;
+      else byKey.set(key, { attributes, value: amount });
     },
     all: () => byKey.values(),
   };

@@ -109,6 +109,12 @@ it("no call of a worker or a starter goes through a whole table", async () => {
     after: null,
   });
   await adapter.deleteSequences({ rootSequenceIds: [second.id, waiting.id] });
+  const replacing = { key: "k", scope: "pending", windowMs: null, onDuplicate: "replace" } as const;
+  const replaced = [1, 2].map(() => newJob({ deduplication: replacing, expireAfterMs: 1 }));
+  await adapter.createJobs({ jobs: replaced });
+  await adapter.createJobs({ jobs: [newJob({ deduplication: { ...replacing, scope: "all" } })] });
+  await adapter.flow.updateWaitingJobs({ jobIds: [replaced[0]!.id], change: { priority: 2 } });
+  await adapter.flow.expireWaitingJobs({ limit: 10, error: "too late", now: Date.now() + 60_000 });
   expect(recording.statements.length).toBeGreaterThan(60);
   expect(findScans()).toEqual([]);
 });

@@ -7,6 +7,7 @@ import { checkFlow } from "../doctor/flow.ts";
 import { checkMigrations } from "../doctor/migrations.ts";
 import { checkMongodb } from "../doctor/mongodb.ts";
 import { checkPostgres } from "../doctor/postgres.ts";
+import { checkRecurringJobs } from "../doctor/recurring.ts";
 import { checkSqlite } from "../doctor/sqlite.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import type { Output } from "../output/output.ts";
@@ -42,6 +43,7 @@ const examine = async (
     ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter, workerless }))),
     ...(await attempt("failures", () => checkFailures(store))),
     ...(await attempt("limits", () => checkFlow(store, { repair: options.repair }))),
+    ...(await attempt("recurring jobs", () => checkRecurringJobs(store))),
     ...(await attempt("retention", () => checkRetention(store))),
   );
   return findings;

@@ -1,12 +1,12 @@
 import type { CommandContext } from "../command-context.ts";
 import type { ExitCode } from "../exit-codes.ts";
-import { type FailedChoice, readChoice, type ReadChoice } from "../options/failed-choice.ts";
+import { type JobChoice, readChoice, type ReadChoice } from "../options/job-choice.ts";
 import { findJobs } from "../store/find-job.ts";
 import { eachPageOfFailed } from "../store/failed-jobs.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 import { type Chosen, deleteJobs } from "./delete-trees.ts";
 
-export interface DeleteChoice extends FailedChoice {
+export interface DeleteChoice extends JobChoice {
   readonly force?: boolean;
 }
 

@@ -1,7 +1,7 @@
 import type { AnyJob, RedriveReport } from "leasehold";
 import { type CommandContext, confirm } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { type FailedChoice, readChoice } from "../options/failed-choice.ts";
+import { type JobChoice, readChoice } from "../options/job-choice.ts";
 import { plural } from "../output/amounts.ts";
 import { renderJobs } from "../output/job-table.ts";
 import { eachPageOfFailed } from "../store/failed-jobs.ts";
@@ -18,7 +18,7 @@ const skipTexts: Readonly<Record<Report["skipped"][number]["reason"], string>> =
   duplicate_live: "has a successor with the same deduplication key that is not finished",
 };
 
-export interface RedriveChoice extends FailedChoice {
+export interface RedriveChoice extends JobChoice {
   readonly at?: { readonly at: Date } | { readonly afterMs: number };
 }
 

@@ -18,6 +18,8 @@ const unreachable: Advice = [
 /** By the `code` that Leasehold, Node, PostgreSQL and SQLite give their errors, or the name of one of MongoDB's. */
 const adviceByCode: Readonly<Record<string, Advice>> = {
   JobNotFound: [exitCodes.notFound, "Look for it with `leasehold list`."],
+  RecurringJobNotFound: [exitCodes.notFound, "Look for it with `leasehold recurring list`."],
+  StorePartMissing: [exitCodes.usage, "This store cannot do it; the message names those that can."],
   InvalidOption: [exitCodes.usage, "See the command's --help."],
   PayloadNotStorable: [exitCodes.usage, "Payloads are JSON."],
   PayloadTooLarge: [exitCodes.usage, "Store the data elsewhere and pass a reference to it."],

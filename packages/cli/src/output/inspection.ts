@@ -66,6 +66,7 @@ const fieldsOf = (job: AnyJob): readonly (readonly [string, string])[] => [
   ...(job.group === null ? [] : [["group", job.group] as const]),
   ["attempts", `${job.attempt} of ${job.maxAttempts}`],
   ...(job.timeoutMs === null ? [] : [["timeout", formatDuration(job.timeoutMs)] as const]),
+  ...(job.expireAfterMs === null ? [] : [["may wait", formatDuration(job.expireAfterMs)] as const]),
   ...(job.status === "running"
     ? [["lease", `${job.leasedBy}, until ${job.leasedUntil.toISOString()}`] as const]
     : []),

@@ -1,3 +1,4 @@
+import { requirePart } from "leasehold/adapter";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { failAll } from "./fail-all.ts";
 import { openTestStore, type StoreKind, type TestStore } from "./stores.ts";
@@ -29,12 +30,15 @@ export interface CommandSuiteOptions {
   readonly without?: {
     /** Why the store cannot count its jobs by queue. */
     readonly statistics: string;
+    /** Why it has no recurring jobs. */
+    readonly flow: string;
   };
 }
 
 /** What the command does on every kind of store. */
 export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptions = {}): void => {
   const hasStatistics = without?.statistics === undefined;
+  const hasFlow = without?.flow === undefined;
   describe(`the command on ${kind}`, () => {
     let store: TestStore;
     beforeEach(async () => {
@@ -125,6 +129,34 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(shown.stdout).toMatch(new RegExp(`${open.id} +order +pending +${current.currentTypeName}`));
       expect(shown.stdout).toContain("not needed (cancelled)");
       expect((await folder.run("sequences", "--created-before", "2h")).stderr).toContain("No sequences.");
+    });
+
+    it.runIf(hasFlow)("changes jobs that wait", async () => {
+      const { leasehold, folder, json } = store;
+      const schedule = { afterMs: 3_600_000 };
+      const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: 1, schedule }));
+      const [first = "", second = ""] = (await leasehold.startJobSequences({ sequences })).map(
+        ({ id }) => id,
+      );
+
+      expect((await folder.run("waiting", "update", first, "--yes")).code).toBe(2);
+      expect((await folder.run("waiting", "update", "--all", "--input", "2", "--yes")).code).toBe(2);
+      expect((await folder.run("waiting", "run-now", "--type", "a")).code).toBe(6);
+      const plan = await json("waiting", "run-now", "--type", "a", "--dry-run");
+      expect(plan.value.updated).toHaveLength(2);
+      const change = ["--priority", "7", "--input", "2", "--at", "2h", "--yes"];
+      const changed = await folder.run("waiting", "update", first, ...change);
+      expect(changed).toMatchObject({ code: 0, stdout: "Changed 1 job.\n" });
+      const job = await leasehold.getJob({ id: first });
+      expect(job).toMatchObject({ priority: 7, input: 2 });
+      expect(job!.scheduledAt.getTime() - job!.createdAt.getTime()).toBeGreaterThan(schedule.afterMs * 1.5);
+
+      const now = await folder.run("waiting", "run-now", "--type", "a", "--limit", "1", "--yes");
+      expect(now.stdout).toBe("Changed 1 job.\n");
+      await leasehold.cancelJobSequences({ ids: [second] });
+      const skipped = await folder.run("waiting", "run-now", second, "--yes");
+      expect(skipped.stderr).toContain("it does not wait (failed)");
+      expect(skipped.stdout).toBe("Changed 0 jobs.\n");
     });
 
     it("lists, redrives and deletes failed jobs", async () => {
@@ -231,7 +263,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(problems).toHaveLength(expected.length);
     });
 
-    it.runIf(kind !== "mongodb")("sets limits, pauses and resumes, and shows what is held", async () => {
+    it.runIf(hasFlow)("sets limits, pauses and resumes, and shows what is held", async () => {
       const { folder, json } = store;
       const set = await json(
         "flow",
@@ -270,6 +302,74 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--queue or --type")]);
       const zero = await folder.run("flow", "set", "--type", "mail", "-c", "0");
       expect(zero.code).toBe(2);
+    });
+
+    it.runIf(hasFlow)(
+      "looks after recurring jobs",
+      async () => {
+        const { leasehold, json, folder } = store;
+        expect(await folder.run("recurring", "list")).toMatchObject({
+          code: 0,
+          stderr: expect.stringContaining("No recurring jobs"),
+        });
+        const cron = "30 2 * * *";
+        const job = { typeName: "report", input: { country: "DE" } };
+        await leasehold.putRecurringJob({ id: "nightly", cron, timeZone: "Europe/Berlin", job });
+        expect((await json("recurring", "list")).value).toMatchObject({
+          recurringJobs: [{ id: "nightly", cron, paused: false }],
+          cursor: null,
+        });
+        expect((await folder.run("recurring", "list")).stdout).toContain("30 2 * * * Europe/Berlin");
+
+        const triggered = await json("recurring", "trigger", "nightly");
+        expect(triggered).toMatchObject({ code: 0, value: { result: "started" } });
+        const { sequenceId } = triggered.value as { sequenceId: string };
+        const again = await folder.run("recurring", "trigger", "nightly");
+        expect(again).toMatchObject({ code: 5, stdout: expect.stringContaining(sequenceId) });
+        const shown = await folder.run("recurring", "show", "nightly");
+        expect(shown.stdout).toContain("1 started, 0 caught up, 1 skipped, 0 dropped");
+        expect(shown.stdout).toContain(sequenceId);
+
+        expect((await json("recurring", "pause", "nightly")).value).toMatchObject({ paused: true });
+        expect((await folder.run("recurring", "list")).stdout).toContain("paused");
+        expect((await json("recurring", "resume", "nightly")).value).toMatchObject({ paused: false });
+
+        const preview = await folder.run("recurring", "preview", "nightly", "-n", "2");
+        expect(preview.stdout).toMatch(/^\d{4}-\d\d-\d\dT02:30:00\+0[12]:00\n.*T02:30:00\+0[12]:00\n$/);
+        const impossible = await folder.run("recurring", "preview", "--cron", "30 2 31 2 *");
+        expect(impossible).toMatchObject({ code: 2, stderr: expect.stringContaining("never comes") });
+        expect((await folder.run("recurring", "preview")).code).toBe(2);
+
+        expect((await folder.run("recurring", "delete", "nightly")).code).toBe(6);
+        expect((await json("recurring", "delete", "nightly", "--yes")).value).toEqual({ deleted: true });
+        for (const command of ["show", "pause", "delete"])
+          expect((await folder.run("recurring", command, "nightly")).code).toBe(3);
+      },
+      60_000,
+    );
+
+    it.runIf(hasFlow)("notices recurring jobs that nobody looks after", async () => {
+      const { leasehold, json, stateAdapter } = store;
+      const flow = requirePart(stateAdapter, "flow", "This test");
+      await leasehold.putRecurringJob({
+        id: "hourly",
+        cron: "0 * * * *",
+        job: { typeName: "mail", input: null },
+      });
+      const check = async () =>
+        (await json("doctor")).value.findings.filter(
+          (finding: { check: string }) => finding.check === "recurring jobs",
+        );
+      expect(await check()).toMatchObject([{ status: "ok", summary: "1 recurring job, none overdue." }]);
+      await stateAdapter.runInTransaction(async (ctx) => {
+        const row = await flow.lockRecurring({ ctx, id: "hourly" });
+        const fireAt = (await stateAdapter.getTime({ ctx })) - 7_200_000;
+        await flow.advanceRecurring({ ctx, jobs: [{ ...row!, fireAt, zoneData: "9999z" }] });
+      });
+      expect(await check()).toMatchObject([
+        { status: "problem", summary: expect.stringContaining("1 recurring job overdue, hourly for 2h") },
+        { status: "warning", summary: expect.stringContaining("time zone data 9999z") },
+      ]);
     });
 
     it("prunes what finished long ago", async () => {

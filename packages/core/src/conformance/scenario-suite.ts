@@ -27,6 +27,7 @@ import { describeProgress } from "./scenarios/progress.ts";
 import { describePruning } from "./scenarios/pruning.ts";
 import { describeQueries } from "./scenarios/queries.ts";
 import { describeQueues } from "./scenarios/queues.ts";
+import { describeRecurringJobs } from "./scenarios/recurring-jobs.ts";
 import { describeRedrive } from "./scenarios/redrive.ts";
 import { describeRetries } from "./scenarios/retries.ts";
 import { describeRolledBackTransactions } from "./scenarios/rolled-back.ts";
@@ -57,6 +58,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   "workerless completion": describeWorkerlessCompletion,
   deduplication: describeDeduplication,
   scheduling: describeScheduling,
+  "recurring jobs": describeRecurringJobs,
   retries: describeRetries,
   redrive: describeRedrive,
   "jobs that wait": describeWaitingJobs,

@@ -54,6 +54,7 @@ export const loggedEvents: {
   jobAttemptTransactionRepeated: ["info", "Transaction rolled back by the store and run again"],
   jobAttemptGivenBack: ["warn", "Transaction rolled back by the store, job given back"],
   jobAttemptErrorAfterCompletion: ["error", "Handler failed after its job was completed"],
+  recurringJobTicked: ["debug", "Recurring job ticked"],
   notifyContextAbsence: [
     "warn",
     "No notification was sent, so workers find the job at their next poll: it was started in a transaction that Leasehold " +

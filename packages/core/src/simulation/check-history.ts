@@ -21,6 +21,7 @@ import { poisonHarmsNobodyElse } from "./checks/poison.ts";
 import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";
 import { createTable } from "./checks/table.ts";
 import { terminalStatesStay } from "./checks/terminal.ts";
+import { onlyWaitingJobsChange, replacementsTakeEffect, waitingJobsExpire } from "./checks/waiting-jobs.ts";
 import { limitsHold, stoppedWorkersHoldNothing } from "./checks/workers.ts";
 import type { HistoryEvent } from "./history.ts";
 import type { SimulationPlan } from "./plan.ts";
@@ -44,6 +45,9 @@ const checks: readonly Check[] = [
   blockersAreHonoured,
   everythingDrains,
   duplicatesAreRefused,
+  onlyWaitingJobsChange,
+  replacementsTakeEffect,
+  waitingJobsExpire,
   limitsHold,
   stoppedWorkersHoldNothing,
   claimsFollowOrder,

@@ -18,18 +18,33 @@ const drawOptions = (context: OperationContext, input: Script) => {
     priority: random.integer(-1, 1),
     ...(random.chance(0.2) && { schedule: { afterMs: Math.ceil(random.next() * 2 * plan.leaseMs) } }),
     ...(random.chance(0.3) && { maxAttempts: random.integer(1, 5) }),
+    ...(random.chance(0.1) && { expireAfterMs: Math.ceil(random.next() * 3 * plan.leaseMs) + 1 }),
     ...((needsTimeout(input.script) || random.chance(0.3)) && { timeoutMs: Math.ceil(plan.leaseMs * 0.8) }),
   };
 };
 
-const drawDeduplication = ({ random, plan }: OperationContext) =>
-  random.chance(0.3) && {
+const drawOnDuplicate = ({ random, plan }: OperationContext) =>
+  random.pick([
+    "keep",
+    "replace",
+    { debounce: { maxDelayMs: Math.ceil(plan.leaseMs * (0.1 + random.next())) } },
+  ] as const);
+
+const drawDeduplication = (context: OperationContext) => {
+  const { random, plan } = context;
+  if (!random.chance(0.4)) return undefined;
+  const key = random.pick(["a", "b"]);
+  const onDuplicate = drawOnDuplicate(context);
+  if (random.chance(0.5)) return { deduplication: { key, scope: "pending" as const, onDuplicate } };
+  return {
     deduplication: {
-      key: random.pick(["a", "b"]),
+      key,
       scope: random.pick(["unfinished", "unfinished", "all"] as const),
+      onDuplicate,
       ...(random.chance(0.3) && { windowMs: plan.leaseMs * 2 }),
     },
   };
+};
 
 const drawStart = (context: OperationContext) => ({
   typeName: context.random.pick(["task", "task", "urgent"] as const),
@@ -134,6 +149,25 @@ const redrive: Operation = async (leasehold, { random, jobs }) => {
   return leasehold.redriveJobs({ ids: [random.pick(failed).id], dryRun });
 };
 
+/** Also jobs that do not wait: those must be left as they are. */
+const update: Operation = async (leasehold, context) => {
+  const { random, jobs, plan } = context;
+  const all = jobs();
+  if (all.length === 0) return undefined;
+  const waiting = all.filter(({ status }) => status === "pending" || status === "blocked");
+  const pool = waiting.length > 0 && random.chance(0.8) ? waiting : all;
+  const ids = [random.pick(pool).id, random.pick(pool).id];
+  const dryRun = random.chance(0.1);
+  if (random.chance(0.3)) return leasehold.runJobsNow({ ids, dryRun });
+  return leasehold.updateWaitingJobs({
+    ids,
+    dryRun,
+    priority: random.integer(-1, 1),
+    ...(random.chance(0.5) && { schedule: { afterMs: Math.ceil(random.next() * plan.leaseMs) } }),
+    ...(random.chance(0.5) && { typeName: "task" as const, input: drawScript(context, 0) }),
+  });
+};
+
 const completeFromOutside: Operation = async (leasehold, context) => {
   const sequence = pickSequence(context, (typeName) => typeName === "chain" || typeName === "task");
   if (!sequence) return;
@@ -169,6 +203,7 @@ const operations: readonly (readonly [weight: number, Operation])[] = [
   [4, startGather],
   [2, cancel],
   [3, redrive],
+  [3, update],
   [2, completeFromOutside],
   [1, remove],
   [1, wait],

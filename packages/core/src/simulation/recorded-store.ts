@@ -37,6 +37,8 @@ const writeMethods: ReadonlySet<string> = new Set([
   "pruneSequences",
   "setFlowRule",
   "resumeGroup",
+  "updateWaitingJobs",
+  "expireWaitingJobs",
 ]);
 
 type Rows = Map<string, StateJob>;

@@ -10,8 +10,8 @@ export interface Ticker extends Loop {
   listen(): Promise<Dispose>;
 }
 
-// Where there are no recurring jobs, this is all that they cost: one look at an empty index.
-const longestPauseMs = 60_000;
+// Where there are no recurring jobs, this is all that they cost: one look at an empty index every minute.
+const pauseWithoutAnyMs = 60_000;
 // A worker with older zone data may have computed a time after this one began.
 const zoneCheckIntervalMs = 3_600_000;
 // Others are at what is due.
@@ -19,7 +19,7 @@ const lockedPauseMs = 100;
 
 /** Starts the jobs of recurring jobs when they are due. Every worker does; the store's locks share the work out. */
 export const startTicker = (worker: WorkerContext): Ticker | undefined => {
-  const { engine } = worker;
+  const { engine, settings } = worker;
   const { store, runtime, listening } = engine;
   const { flow } = store;
   if (flow === undefined) return undefined;
@@ -31,10 +31,10 @@ export const startTicker = (worker: WorkerContext): Ticker | undefined => {
   const loop = startLoop(worker, "ticker", async () => {
     const dueIn = await flow.nextRecurringIn({});
     // Jitter keeps the workers of a fleet from looking in step.
-    const longest = longestPauseMs * (0.75 + runtime.random() / 4);
-    if (dueIn === null) return longest;
+    const jitter = 0.75 + runtime.random() / 4;
+    if (dueIn === null) return pauseWithoutAnyMs * jitter;
     const checksZones = mustCheckZones();
-    if (dueIn > 0 && !checksZones) return Math.min(dueIn, longest);
+    if (dueIn > 0 && !checksZones) return Math.min(dueIn, settings.reapIntervalMs * jitter);
     const looked = await tickRecurringJobs(engine, checksZones ? zoneDataVersion : null);
     if (checksZones && looked < tickBatchSize) zonesCheckedAt = clock.monotonic();
     return looked === 0 && dueIn === 0 ? lockedPauseMs : 0;

@@ -12,9 +12,11 @@ export interface TestStore {
 }
 
 /** An adapter over an empty database: on the test server, or on the replica set of `LEASEHOLD_MONGODB_URI`. */
-export const createTestStore = async (): Promise<TestStore> => {
+export const createTestStore = async (
+  connect = (uri: string) => new MongoClient(uri),
+): Promise<TestStore> => {
   const uri = process.env["LEASEHOLD_MONGODB_URI"] ?? (await (server ??= startMongoTestServer())).uri;
-  const client = new MongoClient(uri);
+  const client = connect(uri);
   const database = `leasehold_${process.pid}_${++databases}`;
   const adapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client, database }) });
   return {

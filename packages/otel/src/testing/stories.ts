@@ -174,6 +174,13 @@ export const stories: Readonly<Record<string, Story>> = {
     await leasehold.startJobSequence({ typeName: "quick", priority: 1 });
     await kit.drain(worker, { workerId: "w1" });
   },
+  recurring: async (adapter) => {
+    const kit = await createObservedBench(adapter);
+    const { leasehold, clock } = kit;
+    await leasehold.putRecurringJob({ id: "hourly", everyMs: 3_600_000, job: { typeName: "quick" } });
+    await clock.advanceBy(3 * 3_600_000 + 600_000);
+    await kit.advance(kit.worker, 3_100_000, { workerId: "w1" });
+  },
   "no transport": async (adapter) => {
     const kit = await createObservedBench(adapter);
     await kit.notifyAdapter.close();

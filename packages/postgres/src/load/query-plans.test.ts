@@ -1,4 +1,4 @@
-import type { ClaimRequest, StateJob } from "leasehold/adapter";
+import type { ClaimRequest, NewJob, StateJob } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
@@ -75,6 +75,20 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     await claim(adapter, { limit: 5, requests: whole });
     await adapter.getJobs({ jobIds: [oneType.id] });
     await adapter.commitOutcomes({ outcomes: [oneType, manyTypes].map(completionOf) });
+    await changeWaiting();
+  };
+
+  /** Starts that replace, an update and an expiry, of jobs that nobody claims. */
+  const changeWaiting = async (): Promise<void> => {
+    const queue = "waiting";
+    const deduplication = { key: "k", scope: "pending", windowMs: null, onDuplicate: "replace" } as const;
+    const start = (): NewJob => newJob({ queue, deduplication, expireAfterMs: 1_000 });
+    const [first] = await adapter.createJobs({ jobs: [start()] });
+    const [second] = await adapter.createJobs({ jobs: [start()] });
+    expect(second).toMatchObject({ replaced: true, job: { id: first!.job.id } });
+    await adapter.flow.updateWaitingJobs({ jobIds: [first!.job.id], change: { priority: 1 } });
+    const now = second!.job.scheduledAt + 1_000;
+    expect(await adapter.flow.expireWaitingJobs({ limit: 10, error: "too late", now })).toHaveLength(1);
   };
 
   const takeOne = async (requests: ClaimRequest[] | undefined): Promise<StateJob> => {

@@ -1,5 +1,6 @@
-import type { CreatedStateJob, NewJob } from "../../contracts/state-adapter.ts";
+import type { CreatedStateJob, NewJob, NewJobDeduplication } from "../../contracts/state-adapter.ts";
 import { isTerminal, type StateJob } from "../../model/job.ts";
+import { isWaiting } from "../../rules/waiting-jobs.ts";
 import { type Check, short } from "./check.ts";
 
 export const duplicatesAreRefused: Check = {
@@ -8,6 +9,11 @@ export const duplicatesAreRefused: Check = {
     const isLive = (sequenceId: string): boolean => {
       const current = table.current(sequenceId);
       return current !== undefined && !isTerminal(current.status);
+    };
+
+    const isInScope = (first: StateJob, scope: NewJobDeduplication["scope"]): boolean => {
+      if (scope === "all") return true;
+      return scope === "pending" ? isWaiting(first.status) : isLive(first.sequenceId);
     };
 
     const others = ({ sequenceId, sequenceTypeName, deduplicationKey }: StateJob): StateJob[] =>
@@ -30,7 +36,7 @@ export const duplicatesAreRefused: Check = {
       const duplicate = others(stored).find(
         (other) =>
           !earlier.has(other.id) &&
-          (scope === "all" || isLive(other.sequenceId)) &&
+          isInScope(other, scope) &&
           (windowMs === null || other.createdAt > at - windowMs),
       );
       if (duplicate)

@@ -1,4 +1,4 @@
-import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import type { JobOutcome, OutcomeResult, WaitingJobChange } from "../../contracts/state-adapter.ts";
 import type { StateJob } from "../../model/job.ts";
 import type { StoreStep } from "../history.ts";
 import { type Check, type EventOf, isLasting, processOf, short } from "./check.ts";
@@ -24,7 +24,14 @@ const outcomeKind = ({ method, call, result }: StoreStep, jobId: string): JobOut
   )?.kind;
 };
 
-/** Follows each job's claims and the executions they led to. A life of a job lasts until somebody redrives or deletes it. */
+/** Whether the call has redriven the job, or given it another input: it then begins anew. */
+const beginsAnew = (before: StateJob, { method, call }: StoreStep): boolean => {
+  if (method === "redriveJobs") return before.status === "failed";
+  if (method === "updateWaitingJobs") return (call["change"] as WaitingJobChange).input !== undefined;
+  return method === "createJobs";
+};
+
+/** Follows each job's claims and the executions they led to. A life of a job lasts until it begins anew or is deleted. */
 export const executionsAreBounded: Check = {
   invariant: "6 executions are bounded and every repetition is explained",
   watch: ({ plan, table, faultsOf, report }) => {
@@ -82,7 +89,7 @@ export const executionsAreBounded: Check = {
     /** By how much each call may change `attempt`. */
     const expectedDelta = (before: StateJob, after: StateJob, step: StoreStep): number => {
       if (after.leaseVersion !== before.leaseVersion) return 1;
-      if (step.method === "redriveJobs" && before.status === "failed") return -before.attempt;
+      if (beginsAnew(before, step)) return -before.attempt;
       return before.status === "running" && outcomeKind(step, after.id) === "giveBack" ? -1 : 0;
     };
 
@@ -130,8 +137,7 @@ export const executionsAreBounded: Check = {
           if (!before || !after) continue;
           if (before.status === "running" && (method === "claimJobs" || method === "reapExpiredLeases"))
             onExpired(before);
-          if (method === "redriveJobs" && before.status === "failed" && after.status !== "failed")
-            beginLife(after.id);
+          if (beginsAnew(before, step) && after.status !== "failed") beginLife(after.id);
           onChanged(before, after, step);
           if (after.leaseVersion !== before.leaseVersion) onClaimed(after, at);
         }

@@ -1,8 +1,8 @@
 import { CliError } from "../cli-error.ts";
 import { type FilterOptions, type JobFilter, toFilter } from "./job-filter.ts";
 
-/** Which failed jobs a command is about, and how. */
-export interface FailedChoice extends Omit<FilterOptions, "status"> {
+/** Which jobs a command is about, and how. */
+export interface JobChoice extends Omit<FilterOptions, "status"> {
   readonly all?: boolean;
   readonly dryRun: boolean;
   readonly yes?: boolean;
@@ -16,7 +16,7 @@ export interface ReadChoice {
 }
 
 /** Exactly one of ids, filters and `--all`: a forgotten filter must not mean everything. */
-export const readChoice = (ids: readonly string[], choice: FailedChoice): ReadChoice => {
+export const readChoice = (ids: readonly string[], choice: JobChoice): ReadChoice => {
   const { status: _status, ...filter } = toFilter(choice);
   const filtered = Object.keys(filter).length > 0;
   if ([ids.length > 0, filtered, choice.all === true].filter(Boolean).length !== 1) {

@@ -1,0 +1,116 @@
+import type { RecurringJob } from "leasehold";
+import { CliError } from "../cli-error.ts";
+import { type CommandContext, confirm } from "../command-context.ts";
+import { exitCodes, type ExitCode } from "../exit-codes.ts";
+import { oneLine } from "../output/printable.ts";
+import { renderRecurringJob, renderRecurringJobs } from "../output/recurring-table.ts";
+
+export interface ListRecurringOptions {
+  readonly owner?: string;
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+export const listRecurring = async (
+  context: CommandContext,
+  options: ListRecurringOptions,
+): Promise<ExitCode> =>
+  context.withStore({}, async ({ leasehold }) => {
+    const { output } = context;
+    const page = await leasehold.listRecurringJobs(options);
+    if (output.json) output.printJson(page);
+    else if (page.recurringJobs.length === 0) output.note("No recurring jobs.");
+    else {
+      output.print(renderRecurringJobs(output, page.recurringJobs));
+      if (page.cursor !== null) output.note(`\nThere are more: add --cursor ${page.cursor}`);
+    }
+    return exitCodes.done;
+  });
+
+const notFound = (id: string): CliError =>
+  new CliError("RecurringJobNotFound", `There is no recurring job with id ${JSON.stringify(id)}.`, {
+    exitCode: exitCodes.notFound,
+    hint: "Look for it with `leasehold recurring list`.",
+  });
+
+const print = ({ output }: CommandContext, job: RecurringJob<string>): void => {
+  if (output.json) output.printJson(job);
+  else output.print(renderRecurringJob(output, job));
+};
+
+export const showRecurring = async (context: CommandContext, id: string): Promise<ExitCode> =>
+  context.withStore({}, async ({ leasehold }) => {
+    const job = await leasehold.getRecurringJob({ id });
+    if (job === undefined) throw notFound(id);
+    print(context, job);
+    return exitCodes.done;
+  });
+
+export interface PreviewOptions {
+  readonly cron?: string;
+  readonly timeZone?: string;
+  readonly count: number;
+}
+
+export const previewRecurring = async (
+  context: CommandContext,
+  id: string | undefined,
+  { cron, timeZone, count }: PreviewOptions,
+): Promise<ExitCode> =>
+  context.withStore({}, async ({ leasehold }) => {
+    const { output } = context;
+    if ((id === undefined) === (cron === undefined)) {
+      throw new CliError("Usage", "Name a recurring job, or pass --cron.", { exitCode: exitCodes.usage });
+    }
+    const times = await leasehold.previewRecurringJob(
+      cron === undefined ? { id: id!, count } : { cron, timeZone, count },
+    );
+    if (output.json) output.printJson({ times });
+    else for (const { local } of times) output.print(local);
+    return exitCodes.done;
+  });
+
+const setPaused = async (context: CommandContext, id: string, paused: boolean): Promise<ExitCode> =>
+  context.withStore({ notifies: true }, async ({ leasehold }) => {
+    print(
+      context,
+      await (paused ? leasehold.pauseRecurringJob({ id }) : leasehold.resumeRecurringJob({ id })),
+    );
+    return exitCodes.done;
+  });
+
+export const pauseRecurring = (context: CommandContext, id: string): Promise<ExitCode> =>
+  setPaused(context, id, true);
+
+export const resumeRecurring = (context: CommandContext, id: string): Promise<ExitCode> =>
+  setPaused(context, id, false);
+
+const triggerTexts = {
+  started: (sequenceId: string) => sequenceId,
+  skipped: (sequenceId: string) => `Skipped: ${sequenceId} has not finished.`,
+  waiting: () => "It begins when the last run has finished.",
+} as const;
+
+export const triggerRecurring = async (context: CommandContext, id: string): Promise<ExitCode> =>
+  context.withStore({ notifies: true }, async ({ leasehold }) => {
+    const { output } = context;
+    const triggered = await leasehold.triggerRecurringJob({ id });
+    if (output.json) output.printJson(triggered);
+    else output.print(triggerTexts[triggered.result](oneLine(triggered.sequenceId ?? "")));
+    return triggered.result === "skipped" ? exitCodes.finding : exitCodes.done;
+  });
+
+export const deleteRecurring = async (
+  context: CommandContext,
+  id: string,
+  { yes }: { readonly yes?: boolean },
+): Promise<ExitCode> =>
+  context.withStore({ notifies: true }, async ({ leasehold }) => {
+    const { output } = context;
+    if ((await leasehold.getRecurringJob({ id })) === undefined) throw notFound(id);
+    await confirm(output, `Delete the recurring job ${oneLine(id)}?`, { yes });
+    const result = await leasehold.deleteRecurringJob({ id });
+    if (output.json) output.printJson(result);
+    else output.print(`${oneLine(id)}  deleted`);
+    return exitCodes.done;
+  });
