@@ -105,7 +105,7 @@ plant("bucket is full after an edit", [
 plant("interval between tokens forgets the burst", [
   "rules/flow-rates.js",
   "/ (limit - burst + 1));",
-  "limit",
+  "/ limit);",
 ]);
 plant("line back from idle keeps its old turn", [
   "memory/runnable-index.js",

@@ -1,9 +1,10 @@
 import type { Hold, HoldReason } from "../contracts/state-adapter.ts";
 import type { FlowLimits, FlowRule } from "../model/flow-rule.ts";
-import { findReachedLimit } from "../rules/flow-holds.ts";
+import { findReachedLimit, type LimitsInUse } from "../rules/flow-holds.ts";
+import type { RulesOver } from "../rules/flow-limits.ts";
 import { nextTokenAt } from "../rules/flow-rates.ts";
 import { runnableFrom } from "../rules/runnable.ts";
-import type { JobRecord, RunnableEntry } from "./job-record.ts";
+import type { JobRecord, QueueIndex, QueueType, RunnableEntry } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
 import { firstOf, hasBegun, type Line, pendingOf } from "./line.ts";
 import { limitsOf } from "./line-limits.ts";
@@ -22,115 +23,127 @@ const goesBefore = (a: RunnableEntry, b: RunnableEntry): boolean => {
   return runsBefore(a, b);
 };
 
-/** The jobs of an ordered line that this one waits for: the one that runs, and those that go before it. */
-const findAhead = ({ runnable }: JobStore, record: JobRecord, now: number): JobRecord[] => {
-  const { line } = record;
-  const ahead: JobRecord[] = [];
-  if (line.running > 0) {
-    for (const each of runnable.running()) {
-      // Once put back, it has begun; and so goes first, unless this one began before.
-      const isAhead = !isFree(each, now) || !hasBegun(record.row) || each.row.leasedUntil! < record.entry!.at;
-      if (each.line === line && isAhead) ahead.push(each);
+/** The running jobs of a queue, of a type in it, and of each line. */
+const groupRunning = ({ runnable }: JobStore): Map<Place, JobRecord[]> => {
+  const byPlace = new Map<Place, JobRecord[]>();
+  for (const record of runnable.running()) {
+    for (const place of [record.queueType.queue, record.queueType, record.line]) {
+      const others = byPlace.get(place);
+      if (others === undefined) byPlace.set(place, [record]);
+      else others.push(record);
     }
   }
-  const waiting = [...pendingOf(line)]
-    .filter((each) => each.at <= now || hasBegun(each.record.row))
-    .filter((each) => goesBefore(each, record.entry!))
-    .sort((a, b) => (goesBefore(a, b) ? -1 : 1));
-  return [...ahead, ...waiting.map((each) => each.record)];
+  return byPlace;
 };
 
-/** What holds back a pending job that is due. */
-export const findHold = (store: JobStore, record: JobRecord, now: number): Hold | null => {
-  const { flow, runnable } = store;
-  const { queueType, line } = record;
-  const { typeName, queue: index } = queueType;
-  const queue = index.name;
-  const over = flow.rulesOver(queue, typeName);
+type Place = QueueIndex | QueueType | Line;
 
-  const running = (isIn: (record: JobRecord) => boolean): JobRecord[] => {
-    const found: JobRecord[] = [];
-    for (const each of runnable.running()) if (isIn(each) && !isFree(each, now)) found.push(each);
-    return found;
+/** Whose rule it is that holds a job back: where its jobs run, and what it is called. */
+interface Scope {
+  readonly place: Place;
+  readonly name: Pick<Hold, "queue" | "typeName" | "group">;
+  readonly use: LimitsInUse;
+}
+
+const hold = (by: HoldReason, { name }: Scope, details: Partial<Hold> = {}): Hold => ({
+  by,
+  ...name,
+  limit: null,
+  inUse: null,
+  opensAt: null,
+  jobIds: [],
+  ...details,
+});
+
+const idsOf = (records: readonly JobRecord[]): string[] => records.slice(0, mostIds).map(({ id }) => id);
+
+/** Says what holds back a pending job that is due, of any number of jobs as they are at this moment. */
+export const createHoldFinder = (store: JobStore, now: number): ((record: JobRecord) => Hold | null) => {
+  const { flow } = store;
+  let byPlace: Map<Place, JobRecord[]> | undefined;
+
+  const runningIn = (place: Place): readonly JobRecord[] => {
+    byPlace ??= groupRunning(store);
+    return byPlace.get(place) ?? [];
   };
-  const idsOf = (records: readonly JobRecord[]): string[] => records.slice(0, mostIds).map(({ id }) => id);
-  const hold = (by: HoldReason, scope: Partial<Hold>, details: Partial<Hold> = {}): Hold => ({
-    by,
-    queue,
-    typeName: null,
-    group: null,
-    limit: null,
-    inUse: null,
-    opensAt: null,
-    jobIds: [],
-    ...scope,
-    ...details,
-  });
 
-  const byLimits = (
-    limits: FlowLimits,
-    use: { readonly running: number; readonly tat: number },
-    scope: Partial<Hold>,
-    isIn: (record: JobRecord) => boolean,
-  ): Hold | null => {
-    const reached = findReachedLimit(limits, use, now);
-    if (reached === "concurrency") {
-      const holders = running(isIn);
-      if (holders.length >= limits.concurrency!)
+  const byLimits = (limits: FlowLimits, scope: Scope): Hold | null => {
+    if (findReachedLimit({ ...limits, rate: null }, scope.use, now) !== null) {
+      // Slots whose leases have expired come free with the next claim.
+      const holders = runningIn(scope.place).filter((each) => !isFree(each, now));
+      const { concurrency } = limits;
+      if (holders.length >= concurrency!)
         return hold("concurrency", scope, {
-          limit: limits.concurrency,
+          limit: concurrency,
           inUse: holders.length,
           jobIds: idsOf(holders),
         });
     }
-    // Slots whose leases have expired come free with the next claim; that leaves the rate.
-    if (limits.rate === null || findReachedLimit({ ...limits, concurrency: null }, use, now) === null)
-      return null;
-    return hold("rate", scope, {
-      limit: limits.rate.limit,
-      opensAt: nextTokenAt(limits.rate, use.tat, now),
-    });
+    const { rate } = limits;
+    if (rate === null || findReachedLimit({ concurrency: null, rate }, scope.use, now) === null) return null;
+    return hold("rate", scope, { limit: rate.limit, opensAt: nextTokenAt(rate, scope.use.tat, now) });
   };
-  const byRule = (
-    rule: FlowRule | undefined,
-    use: { readonly running: number; readonly tat: number },
-    scope: Partial<Hold>,
-    isIn: (record: JobRecord) => boolean,
-  ): Hold | null => {
+
+  const byRule = (rule: FlowRule | undefined, scope: Scope): Hold | null => {
     if (rule === undefined) return null;
-    return rule.paused ? hold("paused", scope) : byLimits(rule, use, scope, isIn);
+    return rule.paused ? hold("paused", scope) : byLimits(rule, scope);
   };
 
-  const cell = flow.find(queue, typeName);
-  const ofQueue = byRule(
-    over.queue,
-    { running: index.running, tat: flow.find(queue, null)?.state.tat ?? 0 },
-    {},
-    (each) => each.row.queue === queue,
-  );
-  if (ofQueue !== null) return ofQueue;
-  const ofType = byRule(
-    over.type,
-    { running: queueType.counts.running, tat: cell?.state.tat ?? 0 },
-    { typeName },
-    (each) => each.queueType === queueType,
-  );
-  if (ofType !== null || line.group === null) return ofType;
+  /** The jobs of an ordered line that this one waits for: the one that runs, and those that go before it. */
+  const findAhead = (record: JobRecord): JobRecord[] => {
+    const { line, entry } = record;
+    const running = (line.running === 0 ? [] : runningIn(line)).filter(
+      // Once put back, it has begun: then it goes first, unless this one began before.
+      (each) => !isFree(each, now) || !hasBegun(record.row) || each.row.leasedUntil! < entry!.at,
+    );
+    const waiting = [...pendingOf(line)]
+      .filter((each) => each.at <= now || hasBegun(each.record.row))
+      .filter((each) => goesBefore(each, entry!))
+      .sort((a, b) => (goesBefore(a, b) ? -1 : 1));
+    return [...running, ...waiting.map((each) => each.record)];
+  };
 
-  const scope = { typeName, group: line.group };
-  const state = flow.line(cell, line.group);
-  if (state.stoppedBy !== null) return hold("stopped", scope, { jobIds: [state.stoppedBy] });
-  if (line.orderedJobs > 0) {
-    const ahead = findAhead(store, record, now);
+  const byGroup = (
+    record: JobRecord,
+    over: RulesOver,
+    scope: Scope,
+    stoppedBy: string | null,
+  ): Hold | null => {
+    if (stoppedBy !== null) return hold("stopped", scope, { jobIds: [stoppedBy] });
+    const ahead = record.line.orderedJobs > 0 ? findAhead(record) : [];
     const [first] = ahead;
-    if (first !== undefined) {
-      const opensAt =
-        first.row.status === "pending" && first.row.scheduledAt > now ? first.row.scheduledAt : null;
-      return hold("order", scope, { opensAt, jobIds: idsOf(ahead) });
-    }
-  }
-  const use = { running: line.running, tat: state.tat };
-  return byLimits(limitsOf(over, line), use, scope, (each) => each.line === line);
+    if (first === undefined) return byLimits(limitsOf(over, record.line), scope);
+    const { status, scheduledAt } = first.row;
+    const opensAt = status === "pending" && scheduledAt > now ? scheduledAt : null;
+    return hold("order", scope, { opensAt, jobIds: idsOf(ahead) });
+  };
+
+  return (record) => {
+    const { queueType, line } = record;
+    const { typeName } = queueType;
+    const queue = queueType.queue.name;
+    const over = flow.rulesOver(queue, typeName);
+    const cell = flow.find(queue, typeName);
+    const state = flow.line(cell, line.group);
+    const ofQueue = byRule(over.queue, {
+      place: queueType.queue,
+      name: { queue, typeName: null, group: null },
+      use: { running: queueType.queue.running, tat: flow.find(queue, null)?.state.tat ?? 0 },
+    });
+    if (ofQueue !== null) return ofQueue;
+    const ofType = byRule(over.type, {
+      place: queueType,
+      name: { queue, typeName, group: null },
+      use: { running: queueType.counts.running, tat: cell?.state.tat ?? 0 },
+    });
+    if (ofType !== null || line.group === null) return ofType;
+    const scope: Scope = {
+      place: line,
+      name: { queue, typeName, group: line.group },
+      use: { running: line.running, tat: state.tat },
+    };
+    return byGroup(record, over, scope, state.stoppedBy);
+  };
 };
 
 /** The pending job of a line that goes first among those that are due. */

@@ -78,7 +78,7 @@ export function* pendingOf(line: Line): Iterable<RunnableEntry> {
   yield* line.pending.entries();
 }
 
-export const compactLine = ({ pending, begun, pendingJobs }: Line): void => {
+export const compactLine = ({ group, pending, begun, pendingJobs }: Line): void => {
   pending.compact(pendingJobs);
-  if (isMostlyStale(begun.size(), pendingJobs)) begun.retain(isCurrentEntry);
+  if (group !== null && isMostlyStale(begun.size(), pendingJobs)) begun.retain(isCurrentEntry);
 };

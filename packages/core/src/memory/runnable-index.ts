@@ -105,10 +105,12 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
   };
 
   const addPending = (record: JobRecord, now: number): void => {
-    const { row, queueType, line } = record;
-    const priority = agedPriority(row.priority, row.scheduledAt, queueType.agePriorityMs);
-    record.entry = { record, at: row.scheduledAt, priority };
-    if (hasBegun(row)) line.begun.push(record.entry);
+    const { row, line } = record;
+    const { agePriorityMs } = record.queueType;
+    const at = row.scheduledAt;
+    const priority = agePriorityMs === null ? row.priority : agedPriority(row.priority, at, agePriorityMs);
+    record.entry = { record, at, priority };
+    if (row.ordered !== null && hasBegun(row)) line.begun.push(record.entry);
     else line.pending.add(record.entry, now);
   };
 

@@ -92,8 +92,18 @@ const serve = ({ flow }: JobStore, next: NextJob, queueCell: FlowCell, now: numb
     tat: spendOne(limits, tat, now),
   });
   queueType.openLines.close(line);
-  flow.sweep(cell, now, (group) => queueType.groups.has(group));
   return [over.queue, over.type, limits].some((each) => (each?.concurrency ?? null) !== null);
+};
+
+/**
+ * When no line of a type is open any more, a new round begins for all of them from the last turn that was given. Without
+ * this, lines that come and go one by one would never move the turns on, and none could ever be forgotten.
+ */
+const endRound = (store: JobStore, type: TypeInTurn, lastTurn: number, now: number): void => {
+  const { queueType, cell } = type;
+  if (cell.state.served < lastTurn && nextLine(store, type, now) === undefined)
+    store.flow.setState(cell, { served: lastTurn });
+  store.flow.sweep(cell, now, (group) => queueType.groups.has(group));
 };
 
 /** Gives `use` up to `limit` jobs that no rule holds back, and says whether a limit counts them. It must make them run. */
@@ -114,12 +124,20 @@ export const takeInTurn = (
     const { typeName } = queueType;
     return { queueType, cell: flow.open(queue, typeName), over: flow.rulesOver(queue, typeName) };
   });
+  const lastTurns = new Map<QueueType, number>();
   for (let taken = 0; taken < limit; taken += 1) {
     const { rule, tat } = queueCell.state;
-    if (findHoldOfRule(rule, { running: index.running, tat }, now) !== null) return;
+    if (findHoldOfRule(rule, { running: index.running, tat }, now) !== null) break;
     const next = nextJob(store, types, queueCell, now);
-    if (next === undefined) return;
-    const { record } = firstOf(next.line, now)!;
+    if (next === undefined) break;
+    const { queueType, cell, line } = next;
+    const { record } = firstOf(line, now)!;
     use(record, serve(store, next, queueCell, now));
+    const { turn } = flow.line(cell, line.group);
+    lastTurns.set(queueType, Math.max(lastTurns.get(queueType) ?? 0, turn));
+  }
+  for (const type of types) {
+    const lastTurn = lastTurns.get(type.queueType);
+    if (lastTurn !== undefined) endRound(store, type, lastTurn, now);
   }
 };

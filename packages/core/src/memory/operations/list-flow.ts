@@ -3,12 +3,14 @@ import { emptyFlowRule } from "../../rules/flow-rule-change.ts";
 import { tokensLeft } from "../../rules/flow-rates.ts";
 import type { QueueType } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
-import { findHold, firstDue } from "../holds.ts";
+import { createHoldFinder, firstDue } from "../holds.ts";
 
 const mostLines = 10_000;
 
+type FindHold = ReturnType<typeof createHoldFinder>;
+
 const countLines = (
-  store: JobStore,
+  findHold: FindHold,
   types: readonly QueueType[],
   now: number,
 ): Pick<FlowUse, "openLines" | "heldLines"> => {
@@ -17,15 +19,19 @@ const countLines = (
     for (const line of [ungrouped, ...groups.values()]) {
       const first = firstDue(line, now);
       if (first === undefined) continue;
-      if (findHold(store, first, now) === null) openLines += 1;
+      if (findHold(first) === null) openLines += 1;
       else heldLines += 1;
     }
   }
   return { openLines: Math.min(openLines, mostLines), heldLines: Math.min(heldLines, mostLines) };
 };
 
-const useOf = (store: JobStore, queue: string, typeName: string | null, now: number): FlowUse => {
-  const { flow, runnable } = store;
+const useOf = (
+  { flow, runnable }: JobStore,
+  findHold: FindHold,
+  { queue, typeName }: { readonly queue: string; readonly typeName: string | null },
+  now: number,
+): FlowUse => {
   const state = flow.find(queue, typeName)?.state;
   const rule = state?.rule ?? emptyFlowRule(queue, typeName);
   const types = runnable.queueTypes(queue, typeName === null ? null : [typeName]);
@@ -33,7 +39,7 @@ const useOf = (store: JobStore, queue: string, typeName: string | null, now: num
     rule,
     running: types.reduce((sum, { counts }) => sum + counts.running, 0),
     tokens: rule.rate === null ? null : tokensLeft(rule.rate, state?.tat ?? 0, now),
-    ...countLines(store, types, now),
+    ...countLines(findHold, types, now),
   };
 };
 
@@ -52,7 +58,8 @@ export const listFlow = (store: JobStore, queue: string | null, now: number): Fl
   for (const { name, types } of store.runnable.queues()) {
     for (const { typeName, groups } of types.values()) if (groups.size > 0) add(name, typeName);
   }
+  const findHold = createHoldFinder(store, now);
   return [...scopes.values()]
     .sort((a, b) => compare(a.queue, b.queue) || compare(a.typeName, b.typeName))
-    .map((scope) => useOf(store, scope.queue, scope.typeName, now));
+    .map((scope) => useOf(store, findHold, scope, now));
 };

@@ -1,11 +1,16 @@
 import type { GroupUse, ListGroupsCall } from "../../contracts/state-adapter.ts";
-import { findHold, firstDue } from "../holds.ts";
+import { createHoldFinder, firstDue } from "../holds.ts";
 import type { JobStore } from "../job-store.ts";
 import { type Line, pendingOf } from "../line.ts";
 
 const mostCounted = 1_000;
 
-const useOf = (store: JobStore, line: Line, stoppedBy: string | null, now: number): GroupUse => {
+const useOf = (
+  findHold: ReturnType<typeof createHoldFinder>,
+  line: Line,
+  stoppedBy: string | null,
+  now: number,
+): GroupUse => {
   let waiting = 0;
   let waitingSince: number | null = null;
   for (const { at } of pendingOf(line)) {
@@ -19,7 +24,7 @@ const useOf = (store: JobStore, line: Line, stoppedBy: string | null, now: numbe
     running: line.running,
     waiting: Math.min(waiting, mostCounted),
     waitingSince,
-    heldBy: first === undefined ? null : (findHold(store, first, now)?.by ?? null),
+    heldBy: first === undefined ? null : (findHold(first)?.by ?? null),
     stoppedBy,
   };
 };
@@ -34,8 +39,9 @@ export const listGroups = (
   const [queueType] = store.runnable.queueTypes(queue, [typeName]);
   if (queueType === undefined) return [];
   const cell = store.flow.find(queue, typeName);
+  const findHold = createHoldFinder(store, now);
   return Array.from(queueType.groups.values(), (line) =>
-    useOf(store, line, store.flow.line(cell, line.group).stoppedBy, now),
+    useOf(findHold, line, store.flow.line(cell, line.group).stoppedBy, now),
   )
     .filter(({ heldBy }) => held === undefined || held === (heldBy !== null))
     .filter(({ waiting, running }) => waiting + running > 0)
