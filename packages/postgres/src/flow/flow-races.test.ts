@@ -251,3 +251,51 @@ describe("what another process has changed", () => {
     }
   });
 });
+
+describe("the lines of groups that are no longer used", () => {
+  it("are removed by the reaper, and those in use are not", async () => {
+    const { adapter, schema, destroy } = await createPgFixture(url);
+    const pool = new pg.Pool({ connectionString: url, max: 1 });
+    const groups = async (): Promise<string[]> => {
+      const sql = `SELECT group_key FROM ${schema}.line WHERE group_key IS NOT NULL ORDER BY group_key`;
+      return (await pool.query<{ group_key: string }>(sql)).rows.map((row) => row.group_key);
+    };
+    try {
+      const change = { perGroup: { concurrency: 2, rate: null } };
+      await adapter.flow.setFlowRule({ queue: "default", typeName: "work", change });
+      await adapter.createJobs({
+        jobs: Array.from({ length: 20 }, (_, n) => newJob({ group: `once-${n}` })),
+      });
+      const stopping = newJob({ group: "stopped", ordered: "stop", maxAttempts: 1 });
+      await adapter.createJobs({ jobs: [stopping] });
+      const jobs = await claim(adapter, { limit: 100 });
+      const failed = jobs.find(({ id }) => id === stopping.id)!;
+      const failure = {
+        jobId: failed.id,
+        leaseToken: failed.leaseToken,
+        error: "x",
+        reason: "unrecoverable",
+      } as const;
+      await adapter.commitOutcomes({
+        outcomes: [...jobs.filter((job) => job !== failed).map(completionOf), { kind: "fail", ...failure }],
+      });
+      // Others move the turn of the type on.
+      for (let round = 0; round < 5; round += 1) {
+        await adapter.createJobs({ jobs: [newJob({ group: "busy" }), newJob({ group: "busy" })] });
+        const busy = await claim(adapter, { limit: 10 });
+        if (round < 4) await adapter.commitOutcomes({ outcomes: busy.map(completionOf) });
+      }
+      await until(async () => {
+        await adapter.reapExpiredLeases({ limit: 10, error: "lost" });
+        return (await groups()).length === 2;
+      }, "only what is in use is left");
+      expect(await groups()).toEqual(["busy", "stopped"]);
+      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+      await adapter.createJobs({ jobs: [newJob({ group: "once-1" })] });
+      expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
+    } finally {
+      await pool.end();
+      await destroy();
+    }
+  });
+});

@@ -13,6 +13,7 @@ import type { Tables } from "../tables.ts";
 //   flow_claim     all of these, and then takes jobs, line by line in their turns, and counts them
 //   flow_settle    promotes and folds, for those who want to read
 //   flow_next      the same, and says when a claim can find something
+//   flow_sweep     removes lines that say no more than that there was a group once
 //
 // Whoever calls one of these holds the lock until the transaction ends. Inside there are no waits: jobs that somebody else has
 // locked are skipped, and lines and counters are written by nobody else.
@@ -252,8 +253,11 @@ END`,
   );
 };
 
+const lockKeySql = (schema: string, queue: string): string =>
+  `hashtextextended('leasehold flow of ${schema.replaceAll('"', "")} ' || ${queue}, 0)`;
+
 const lockSql = ({ schema }: Tables): string =>
-  `PERFORM pg_advisory_xact_lock(hashtextextended('leasehold flow of ${schema.replaceAll('"', "")} ' || p_queue, 0));`;
+  `PERFORM pg_advisory_xact_lock(${lockKeySql(schema, "p_queue")});`;
 
 const presentSql = "coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
 
@@ -523,6 +527,44 @@ END`,
   );
 };
 
+// As `firstLine` in queue-types.ts.
+const firstLine = "9151314442816847872";
+const sweptLines = 1_000;
+
+/**
+ * A line is forgotten when it would be made again just like that: nothing in it, nothing counted, no tokens spent, and its
+ * turn long past. Looks at some lines from a random place on, of one queue, and not at all while somebody claims from it.
+ */
+const sweepSql = ({ schema, line, flowUse }: Tables): string =>
+  define(
+    `${schema}.flow_sweep`,
+    "p_now bigint",
+    "int",
+    `
+DECLARE
+  v_us bigint := ${presentSql} * 1000;
+  v_start bigint := ${firstLine} + floor(random() * 72057594037927936)::bigint;
+  v_queue text;
+  v_swept int;
+BEGIN
+  SELECT l.queue INTO v_queue FROM ${line} AS l WHERE l.number >= v_start ORDER BY l.number LIMIT 1;
+  IF v_queue IS NULL THEN
+    v_start := ${firstLine};
+    SELECT l.queue INTO v_queue FROM ${line} AS l WHERE l.number >= v_start ORDER BY l.number LIMIT 1;
+  END IF;
+  IF v_queue IS NULL OR NOT pg_try_advisory_xact_lock(${lockKeySql(schema, "v_queue")}) THEN RETURN 0; END IF;
+  DELETE FROM ${line} AS l WHERE l.number = ANY (ARRAY(
+    SELECT o.number FROM (
+      SELECT * FROM ${line} AS m WHERE m.number >= v_start ORDER BY m.number LIMIT ${sweptLines}
+    ) AS o JOIN ${flowUse} AS u ON u.queue = o.queue AND u.home = o.home
+    WHERE o.queue = v_queue AND o.number <> o.home AND NOT o.open AND NOT o.held AND o.running = 0 AND o.opens_at = 0
+      AND o.stopped_by IS NULL AND o.tat <= v_us AND o.turn <= u.round
+  ));
+  GET DIAGNOSTICS v_swept = ROW_COUNT;
+  RETURN v_swept;
+END`,
+  );
+
 export const flowFunctions = (tables: Tables): string[] => [
   rankSql(tables),
   promoteSql(tables),
@@ -531,4 +573,5 @@ export const flowFunctions = (tables: Tables): string[] => [
   claimSql(tables),
   settleSql(tables),
   nextSql(tables),
+  sweepSql(tables),
 ];

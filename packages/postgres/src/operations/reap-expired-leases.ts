@@ -38,7 +38,23 @@ FROM expired WHERE j.id = expired.id
 RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.slots AS previous_slots, ${now} AS now`;
 };
 
-export const reapExpiredLeases = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =>
+/** Groups come and go. In a transaction of the caller the lock of the queue would be held until that ends. */
+const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> => {
+  if (!flow.hasGroups || call.ctx !== undefined) return;
+  await query(undefined, {
+    name: "sweep_lines",
+    sql: ({ schema }) => `SELECT ${schema}.flow_sweep($1::bigint)`,
+    params: [call.now ?? null],
+  });
+};
+
+export const reapExpiredLeases = async (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> => {
+  const reaped = await reap(database, call);
+  await sweepLines(database, call);
+  return reaped;
+};
+
+const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const rows = await database.query(ctx, {
       name: "reap",
