@@ -274,7 +274,7 @@ plant("operations/create-jobs.ts", [
     "a repeated replacement takes effect again",
     ["wanted.deduplication?.onDuplicate && waiting.findReplacedBy(db, wanted.id)", "undefined"],
   ],
-  ["a replacement is not stored", ["waiting.save(db, replacement);", ""]],
+  ["a replacement is not stored", ["waiting.save(db, replacement, now);", ""]],
 ]);
 
 plant("operations/update-waiting-jobs.ts", [
@@ -295,3 +295,142 @@ plant("operations/expire-waiting-jobs.ts", [
   ],
   ["the key of an expired job stays taken", ["deduplication.refresh(db, row.sequenceId);", ""]],
 ]);
+plant("flow/lines.ts", [
+  ["a line never gets its slots back", ["running = running - (given.value ->> 1),", "running = running,"]],
+  ["a queue never gets its slots back", ['if (slots & slotOf.queue) addToLane(queue, "");', ""]],
+  ["a type never gets its slots back", ["if (slots & slotOf.type) addToLane(queue, typeName);", ""]],
+  ["a line stays closed when a slot comes free", ["open = open OR EXISTS", "open = open AND EXISTS"]],
+  ["a line stays closed when a job comes", ["open = max(open, excluded.open)", "open = open"]],
+  [
+    "a line back from idle keeps its old turn",
+    ["THEN turn ELSE max(turn, excluded.turn) END", "THEN turn ELSE turn END"],
+  ],
+  [
+    "nobody wakes a line for a job that was for later",
+    [
+      "wake_at = min(coalesce(wake_at, excluded.wake_at), coalesce(excluded.wake_at, wake_at))",
+      "wake_at = wake_at",
+    ],
+  ],
+  ["a failure stops no group", ['if (ordered !== "stop" || group === null) return;', "return;"]],
+  [
+    "any redriven job lets a stopped group go on",
+    ["AND stopped_by = coalesce(?, stopped_by)", "AND (stopped_by IS NOT NULL OR ? IS NULL)"],
+  ],
+]);
+
+plant("flow/place.ts", [
+  [
+    "a retry in an ordered group goes to the back",
+    ["job.leaseVersion > 0) return begunRank;", "job.leaseVersion > 1e9) return begunRank;"],
+  ],
+]);
+
+plant("flow/lanes.ts", [
+  [
+    "a rule changes and nobody notices",
+    [
+      "db.run(setRule, [JSON.stringify(rule), number]);\n      raiseEpoch(db);",
+      "db.run(setRule, [JSON.stringify(rule), number]);",
+    ],
+  ],
+  [
+    "after a rollback another rule has the same epoch",
+    [
+      "[1 + Math.floor(Math.random() * 2 ** 48)]",
+      "[1 + Math.floor((firstNumber(db, readFlow, []) ?? 0) / 2)]",
+    ],
+  ],
+]);
+
+plant("flow/open-lines.ts", [
+  ["a claim does not count in lines", ["limits.concurrency === null ? 0 : taken", "0 * taken"]],
+  [
+    "a claim counts in lines what it has only looked at",
+    ["limits.concurrency === null ? 0 : taken", "Math.max(1, taken)"],
+  ],
+  [
+    "the tokens of groups are not spent",
+    ["if (each.limits.rate !== null) each.tat", "if (each.limits.rate === undefined) each.tat"],
+  ],
+  ["weights count for nothing", ["each.turn += 1 / each.weight;", "each.turn += 1;"]],
+  ["a group that was served keeps its turn", ["each.turn += 1 / each.weight;", ""]],
+  ["a stopped group is served", ["if (state.stoppedBy !== null) {", "if (state.stoppedBy === id) {"]],
+  ["others overtake a job that waits for its retry", ["else if (head.at > now) close(each, head.at);", ""]],
+  [
+    "a full line stays open",
+    ["turn = given.value ->> 3, open = given.value ->> 4", "turn = given.value ->> 3, open = 1"],
+  ],
+]);
+
+plant("flow/take-in-turn.ts", [
+  ["a claim does not count in queues and types", ["counting.added += 1;", ""]],
+  [
+    "the tokens of queues and types are not spent",
+    ["if (rule.rate !== null) counting.tat", "if (rule.rate === undefined) counting.tat"],
+  ],
+  [
+    "a claim ignores the rule of the queue",
+    ["taken.length < limit && findHoldOfRule(ofQueue.rule, ofQueue, now) === null", "taken.length < limit"],
+  ],
+  ["a claim ignores the rules of types", ["if (findHoldOfRule(type.rule, type, now) === null) next", "next"]],
+  ["types do not take turns", ["type.turn = typeTurn + 1;", ""]],
+  ["expired leases keep their slots", ["lines.leave(db, ids);\n    requeueExpired", "requeueExpired"]],
+]);
+
+plant("flow/wake-lines.ts", [
+  ["jobs for later never get their place", ["db.run(rank, [age, age, lines, now]);", ""]],
+]);
+
+plant("flow/next-in-line.ts", [
+  ["a paused queue is announced", ["return rule.paused ? never :", "return rule.paused ? now :"]],
+  [
+    "lines without room are announced",
+    ["limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now)", "noLimits, state, [], now)"],
+    ["const pageSize = 100;", "const pageSize = 100;\nconst noLimits = { concurrency: null, rate: null };"],
+  ],
+]);
+
+plant("flow/tidy-lines.ts", [
+  ["lines are forgotten with their turns", ["AND turn <= (SELECT served", "AND 0 <= (SELECT served"]],
+  ["stopped lines are forgotten", ["AND stopped_by IS NULL AND wake_at", "AND wake_at"]],
+  [
+    "jobs that wait keep their places under a new rule",
+    ["db.run(rerank, [age, age,", "db.run(rerank, [null, null,"],
+  ],
+]);
+
+plant("operations/set-flow-rule.ts", [
+  ["a bucket is full after an edit", ["[isNew ? 0 : keepSpent(rule.rate, tat, now), number]", "[0, number]"]],
+  ["a first limit does not count what runs", ["countRunning(db, queue, lanes.read(db).get(queue)!);", ""]],
+  [
+    "a raised limit does not open lines",
+    ["if (rule.perGroup !== before.perGroup) db.run(reopen, [type.number]);", ""],
+  ],
+]);
+
+plant("operations/plain-completions.ts", [
+  ["a completion keeps its slots", ["lines.giveBack(db, counted);", ""]],
+  [
+    "a completion that is repeated frees a slot again",
+    ["AND j.status = 'running' AND j.lease_token = ?", "AND j.lease_token = ?"],
+    ["AND j.leased_until > ? AND", "AND ? > 0 AND"],
+    [", line = NULL, slots = NULL FROM", " FROM"],
+  ],
+]);
+
+plant("operations/commit-outcomes.ts", [
+  ["an outcome keeps the slots of its job", ["lines.leave(db, [state.id]);", ""]],
+  ["a retry is in no line", ['if (status === "pending") lines.enter(db, [state.id], now);', ""]],
+]);
+
+plant("operations/cancel-sequences.ts", [
+  ["a cancelled job keeps its slots", ["if (lines.areUsed(db)) lines.leave(db, [id]);", ""]],
+]);
+plant("operations/delete-sequences.ts", [
+  ["a deleted job keeps its slots", ["lines.leave(db, deletedIds);", ""]],
+]);
+plant("operations/reap-expired-leases.ts", [
+  ["a reaped job keeps its slots", ["if (areLinesUsed) lines.leave(db, [id]);", ""]],
+]);
+plant("dependants.ts", [["an unblocked job is in no line", ["lines.enter(db, ids, now);", ""]]]);

@@ -44,6 +44,8 @@ export const stores = {
       "packages/sqlite/src/scenarios.test.ts",
       "packages/sqlite/src/nth-call.test.ts",
       "packages/sqlite/src/query-plans.test.ts",
+      "packages/sqlite/src/flow/lanes.test.ts",
+      "packages/sqlite/src/flow/tidy-lines.test.ts",
     ],
     only: "",
   },

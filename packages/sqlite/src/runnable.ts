@@ -47,7 +47,7 @@ export interface JobInLine {
  * would ask again and again for a job that they do not get.
  *
  * In a queue with rules or groups a job can also be held back. Claims then take jobs in turn (`flow/take-in-turn.ts`), and
- * what they and all others find out about jobs they ask here, too. What holds a line back is said in `flow/line-states.ts`.
+ * what they and all others find out about jobs they ask here, too.
  *
  * Pending jobs are found by a few steps into their index, however many there are. It is ordered by queue, type, priority
  * and time: each (type, priority) is a stretch of its own, which begins with the jobs that are due. Jobs that are

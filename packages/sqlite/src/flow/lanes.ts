@@ -68,8 +68,8 @@ export const createLanes = ({ flow, lane: table }: Tables): Lanes => {
   const list = `SELECT ${laneRow.columns} FROM ${table} ORDER BY number`;
   const insert = `INSERT INTO ${table} (queue, type_name) VALUES (?, ?)`;
   const setRule = `UPDATE ${table} SET rule = ? WHERE number = ?`;
-  const setEpoch = `UPDATE ${flow} SET epoch = ?`;
-  const enable = `UPDATE ${flow} SET enabled = 1`;
+  const setEpoch = `UPDATE ${flow} SET epoch = ? WHERE id = 1`;
+  const enable = `UPDATE ${flow} SET enabled = 1 WHERE id = 1`;
 
   // By connection, because they may see different states.
   const seen = new WeakMap<SqliteConnection, Seen>();

@@ -1,6 +1,6 @@
 import { agePriorityMsOf } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
-import { allTexts, defineRow, firstNumber } from "../row.ts";
+import { allTexts, defineRow } from "../row.ts";
 import type { Tables } from "../tables.ts";
 import { type Lane, type Lanes, rulesOver } from "./lanes.ts";
 import type { Lines } from "./lines.ts";
@@ -23,6 +23,10 @@ const rerankRow = defineRow((columns) => ({
   at: columns.value<number>("rerank_at"),
   seq: columns.value<number>("rerank_seq"),
 }));
+const linesRow = defineRow((columns) => ({
+  count: columns.value<number>("count(*)"),
+  last: columns.value<number | null>("max(number)", null),
+}));
 const pageRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
   at: columns.value<number>("scheduled_at"),
@@ -39,7 +43,7 @@ export const prepareTidyLines = (tables: Tables, lanes: Lanes, lines: Lines): Ti
     WHERE seq IN (SELECT value FROM json_each(?)) AND rank IS NOT NULL AND rank <> ${begunRank}`;
   const goOn = `UPDATE ${lane} SET rerank_at = ?, rerank_seq = ? WHERE number = ?`;
 
-  const findLast = `SELECT max(number) FROM (SELECT number FROM ${line} WHERE number > ? ORDER BY number LIMIT ${mostLines})`;
+  const findPage = `SELECT ${linesRow.columns} FROM (SELECT number FROM ${line} WHERE number > ? ORDER BY number LIMIT ${mostLines})`;
   // As good as new: nothing waits in it or is counted, and it would get its turn and its tokens at once.
   const forget = `DELETE FROM ${line} AS line WHERE number > ? AND number <= ? AND open = 0 AND running = 0
     AND stopped_by IS NULL AND wake_at IS NULL AND tat <= ?
@@ -71,8 +75,8 @@ export const prepareTidyLines = (tables: Tables, lanes: Lanes, lines: Lines): Ti
       for (const each of lanes.read(db).all())
         if (each.number === number && each.typeName !== null) rerankIn(db, each, { at, seq }, now);
     }
-    const last = firstNumber(db, findLast, [lookedAt]) ?? null;
+    const { count, last } = linesRow.first(db, findPage, [lookedAt])!;
     if (last !== null) db.run(forget, [lookedAt, last, now * 1_000]);
-    lookedAt = last ?? 0;
+    lookedAt = count < mostLines ? 0 : (last ?? 0);
   };
 };
