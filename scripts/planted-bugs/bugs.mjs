@@ -328,11 +328,6 @@ plant("a job that failed in a batch is put into a batch again", [
   "job.attempt - 1 > job.expiredLeases || job.attempt >= attemptLimit(worker, job)",
   "false",
 ]);
-plant(
-  "a job whose lease is over is completed with its batch",
-  ["worker/batch-transaction.js", 'return result.kind === "locked";', "return true;"],
-  ["worker/batch-transaction.js", "if (!locked.every(({ isWanted }) => isWanted))", "if (false)"],
-);
 plant("a job that failed in the transaction of its batch counts as completed", [
   "worker/batch-session.js",
   "if (committed.failures.has(member.held.job.id))",

@@ -72,7 +72,7 @@ export const createAttemptTransactions = (
     leaseToken,
     workerId: settings.workerId,
     callback: (options) => guard.whileOpen(callback(options)),
-    checkStillWanted: guard.checkStillRunning,
+    checkStillWanted: () => guard.checkStillRunning(),
   });
 
   const complete: AttemptTransactions["complete"] = (callback, options) => {

@@ -8,7 +8,7 @@ import { type CompletedBatch, completeBatch } from "./batch-transaction.ts";
 import { completionMark } from "./handler-session.ts";
 import type { EndedSession } from "./judge-ending.ts";
 import { createTransactionRetry } from "./retry-when-rolled-back.ts";
-import { createSessionGuard } from "./session-guard.ts";
+import { SessionGuard } from "./session-guard.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /** The transactional side of one call of a batch handler. */
@@ -32,12 +32,7 @@ export const createBatchSession = (
   const jobId = members[0]!.held.job.id;
   let completing = false;
   let committed: CompletedBatch | undefined;
-  const guard = createSessionGuard(worker, {
-    jobId,
-    getAbortReason,
-    isCompleted: () => committed !== undefined,
-    getOpen: () => undefined,
-  });
+  const guard = new SessionGuard(worker, jobId, getAbortReason);
   const { calls } = guard;
   const jobs = members.map(({ held }) => held);
   const retry = createTransactionRetry(worker, jobs, guard);
@@ -49,6 +44,7 @@ export const createBatchSession = (
     completing = true;
     guard.checkStillRunning();
     committed = await completeBatch(worker, members, guard, retry, run, options);
+    guard.completed = true;
     for (const member of committed.locked) {
       if (committed.failures.has(member.held.job.id)) continue;
       member.completed = true;
@@ -71,7 +67,7 @@ export const createBatchSession = (
     abandon: async () => {
       if (calls.open) await guard.forsake(new JobAttemptEndedError(jobId, "its handler has thrown"));
     },
-    close: guard.close,
+    close: () => guard.close(),
     get committed() {
       return committed;
     },

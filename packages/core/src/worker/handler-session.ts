@@ -10,7 +10,7 @@ import type { HeldJob } from "./held-jobs.ts";
 import type { EndedSession } from "./judge-ending.ts";
 import { loseLeaseTo } from "./lost-lease.ts";
 import { createTransactionRetry } from "./retry-when-rolled-back.ts";
-import { createSessionGuard } from "./session-guard.ts";
+import { SessionGuard } from "./session-guard.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 const latePrepare =
@@ -60,15 +60,9 @@ export const createHandlerSession = (
   let autoSetup = synchronousPartOver;
   let preparing: Promise<unknown> | undefined;
   let completing = false;
-  let completed = false;
   let open: OpenTransaction | undefined;
-  const guard = createSessionGuard(worker, {
-    jobId: job.id,
-    getAbortReason,
-    isCompleted: () => completed,
-    getOpen: () => open,
-  });
-  const { calls, checkStillRunning, close } = guard;
+  const guard = new SessionGuard(worker, job.id, getAbortReason);
+  const { calls } = guard;
   const retry = createTransactionRetry(worker, [held], guard);
   const transactions = createAttemptTransactions(worker, held, guard, retry);
 
@@ -80,9 +74,10 @@ export const createHandlerSession = (
     requireOneOf(mode, "mode", ["atomic", "staged"]);
     const transactionOptions = parseTransactionOptions(engine, { isolationLevel }, "prepare");
     if (completing) throw new ProcessMisuseError(latePrepare);
-    checkStillRunning();
+    guard.checkStillRunning();
     if (mode === "staged") return transactions.prepareStaged(callback, transactionOptions);
     open = transactions.prepareAtomic(callback, transactionOptions);
+    guard.openTransaction = open;
     return open.prepared;
   };
 
@@ -104,20 +99,20 @@ export const createHandlerSession = (
     }
     completing = true;
     autoSetup ||= !prepareRead;
-    checkStillRunning();
+    guard.checkStillRunning();
     // Rejects with what `prepare` failed with: what it was to write is not there.
     if (preparing) await preparing;
     await (open ? open.complete(run) : transactions.complete(run, options));
-    completed = true;
+    guard.completed = true;
     // The lease is over as it should be. Whoever finds it gone has nothing to tell the handler.
     held.committing = true;
     return completionMark;
   };
 
   const reportProgress = async (value: unknown): Promise<void> => {
-    checkStillRunning();
-    if (completed) throw new JobAttemptEndedError(job.id, "it has completed the job");
-    if (open || (completing && !completed)) {
+    guard.checkStillRunning();
+    if (guard.completed) throw new JobAttemptEndedError(job.id, "it has completed the job");
+    if (open || (completing && !guard.completed)) {
       // The row is locked by our own transaction: a store with one writer would wait for it forever.
       throw new ProcessMisuseError(
         "Progress cannot be reported in a transaction that ends with the completion",
@@ -133,7 +128,7 @@ export const createHandlerSession = (
     const [result] = await engine.store.renewLeases({ leases: [lease] });
     if (result!.kind !== "refused") return;
     // Once the attempt is over, the lease is gone because its outcome was written.
-    checkStillRunning();
+    guard.checkStillRunning();
     throw loseLeaseTo(worker, held, result!);
   };
 
@@ -150,7 +145,7 @@ export const createHandlerSession = (
     },
     finish: (returned) => {
       if (calls.open) return guard.refuseOpenCall(calls.open);
-      if (completed) return undefined;
+      if (guard.completed) return undefined;
       if (calls.failure) throw calls.failure.error;
       if (returned === completionMark) {
         throw new InvalidOptionError("complete", "belongs to another job", returned);
@@ -165,9 +160,9 @@ export const createHandlerSession = (
         ? guard.forsake(new JobAttemptEndedError(job.id, "its handler has thrown"))
         : undefined;
     },
-    close,
+    close: () => guard.close(),
     get completed() {
-      return completed;
+      return guard.completed;
     },
     get failure() {
       return calls.failure;

@@ -92,11 +92,11 @@ export const createTransactionRetry = (
   };
 };
 
-const pause = async (clock: Clock, ms: number, { whileOpen }: AttemptGuard): Promise<void> => {
+const pause = async (clock: Clock, ms: number, guard: AttemptGuard): Promise<void> => {
   const over = createDeferred<void>();
   const cancel = clock.setTimer(over.resolve, ms);
   try {
-    await whileOpen(over.promise);
+    await guard.whileOpen(over.promise);
   } finally {
     cancel();
   }

@@ -9,88 +9,83 @@ const whatToWrite: Record<HandedOutCall, string> = {
   complete: "Write `return complete(…)`, or `await complete(…)`",
 };
 
-/** What the guard has to know of the session. */
-export interface GuardedSession {
+/**
+ * Keeps the calls that a handler makes to `prepare` and `complete` within the time of its attempt. A class, because every
+ * attempt with a transaction has one, and closures would be made anew for each.
+ */
+export class SessionGuard implements AttemptGuard {
+  readonly calls: HandedOutCalls = createHandedOutCalls();
+  readonly worker: WorkerContext;
   /** For error messages. */
   readonly jobId: string;
-  /** Why what the handler does is no longer wanted, if it is not. */
-  getAbortReason(): JobAbortReason | undefined;
-  isCompleted(): boolean;
+  readonly getAbortReason: () => JobAbortReason | undefined;
+  /** Rejects what is waited for, settled or not. */
+  readonly waiting: ((reason: unknown) => void)[] = [];
+  /** Set when `complete` has committed. */
+  completed = false;
   /** A transaction that is open between calls. */
-  getOpen(): { rollBack(reason: LeaseholdError): void } | undefined;
-}
+  openTransaction: { rollBack(reason: LeaseholdError): void } | undefined = undefined;
+  isClosed = false;
+  /** Set when the handler has settled before its calls: their transactions must not commit. */
+  forsaken: LeaseholdError | undefined = undefined;
 
-/** Keeps the calls that a handler makes to `prepare` and `complete` within the time of its attempt. */
-export interface SessionGuard extends AttemptGuard {
-  readonly calls: HandedOutCalls;
+  constructor(worker: WorkerContext, jobId: string, getAbortReason: () => JobAbortReason | undefined) {
+    this.worker = worker;
+    this.jobId = jobId;
+    this.getAbortReason = getAbortReason;
+  }
+
+  checkNotForsaken(): void {
+    if (this.forsaken) throw this.forsaken;
+  }
+
+  checkStillRunning(): void {
+    this.checkNotForsaken();
+    const reason = this.getAbortReason();
+    // A worker that shuts down still wants what its handlers get done in time.
+    if (this.isClosed || (reason !== undefined && reason !== "shutdown")) {
+      throw new JobAttemptEndedError(this.jobId, reason ?? "it was given up on");
+    }
+  }
+
+  whileOpen<T>(work: T | Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push(reject);
+      Promise.resolve(work).then(resolve, reject);
+    });
+  }
+
   /**
    * Has the transactions of open calls roll back and waits until they have, or have committed after all. Callbacks get
    * the time to end by themselves: what one wrote after its transaction would not be undone with it.
    */
-  forsake(reason: LeaseholdError): Promise<void>;
-  /** The handler has returned while this call was open. */
-  refuseOpenCall(call: HandedOutCall): Promise<never>;
-  /** The attempt is over: rolls back whatever is still open. */
-  close(): void;
-}
-
-export const createSessionGuard = (
-  { engine, settings }: WorkerContext,
-  { jobId, getAbortReason, isCompleted, getOpen }: GuardedSession,
-): SessionGuard => {
-  const calls = createHandedOutCalls();
-  /** Rejects what is waited for, settled or not. */
-  const waiting: ((reason: unknown) => void)[] = [];
-  let isClosed = false;
-  /** Set when the handler has settled before its calls: their transactions must not commit. */
-  let forsaken: LeaseholdError | undefined;
-
-  const checkNotForsaken = (): void => {
-    if (forsaken) throw forsaken;
-  };
-
-  const close = (): void => {
-    isClosed = true;
-    const open = getOpen();
-    // Once completed, nobody waits; and an error costs its stack.
-    if (isCompleted() || (!open && waiting.length === 0)) return;
-    const reason = forsaken ?? new JobAttemptEndedError(jobId, getAbortReason() ?? "its handler has settled");
-    open?.rollBack(reason);
-    for (const reject of waiting) reject(reason);
-  };
-
-  const forsake = async (reason: LeaseholdError): Promise<void> => {
-    forsaken = reason;
-    const cancel = engine.runtime.clock.setTimer(close, settings.abortGraceMs);
-    await calls.settled();
+  async forsake(reason: LeaseholdError): Promise<void> {
+    const { engine, settings } = this.worker;
+    this.forsaken = reason;
+    const cancel = engine.runtime.clock.setTimer(() => this.close(), settings.abortGraceMs);
+    await this.calls.settled();
     cancel();
-  };
+  }
 
-  return {
-    calls,
-    checkNotForsaken,
-    checkStillRunning: () => {
-      checkNotForsaken();
-      const reason = getAbortReason();
-      // A worker that shuts down still wants what its handlers get done in time.
-      if (isClosed || (reason !== undefined && reason !== "shutdown")) {
-        throw new JobAttemptEndedError(jobId, reason ?? "it was given up on");
-      }
-    },
-    whileOpen: (work) =>
-      new Promise((resolve, reject) => {
-        waiting.push(reject);
-        Promise.resolve(work).then(resolve, reject);
-      }),
-    forsake,
-    refuseOpenCall: async (call) => {
-      const misuse = new ProcessMisuseError(
-        `The handler ended while \`${call}\` was still running. ${whatToWrite[call]}`,
-      );
-      await forsake(misuse);
-      // Even if it is committed by now: the mistake is to be seen.
-      throw misuse;
-    },
-    close,
-  };
-};
+  /** The handler has returned while this call was open. */
+  async refuseOpenCall(call: HandedOutCall): Promise<never> {
+    const misuse = new ProcessMisuseError(
+      `The handler ended while \`${call}\` was still running. ${whatToWrite[call]}`,
+    );
+    await this.forsake(misuse);
+    // Even if it is committed by now: the mistake is to be seen.
+    throw misuse;
+  }
+
+  /** The attempt is over: rolls back whatever is still open. */
+  close(): void {
+    this.isClosed = true;
+    // Once completed, nobody waits; and an error costs its stack.
+    if (this.completed || (!this.openTransaction && this.waiting.length === 0)) return;
+    const reason =
+      this.forsaken ??
+      new JobAttemptEndedError(this.jobId, this.getAbortReason() ?? "its handler has settled");
+    this.openTransaction?.rollBack(reason);
+    for (const reject of this.waiting) reject(reason);
+  }
+}
