@@ -15,7 +15,7 @@ const pauseWithoutAnyMs = 60_000;
 // A worker with older zone data may have computed a time after this one began.
 const zoneCheckIntervalMs = 3_600_000;
 // Others are at what is due.
-const lockedPauseMs = 100;
+const lockedPauseMs = 20;
 
 /** Starts the jobs of recurring jobs when they are due. Every worker does; the store's locks share the work out. */
 export const startTicker = (worker: WorkerContext): Ticker | undefined => {
