@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { PutRecurringJobOptions } from "../../api/recurring.ts";
 import type { LeaseholdEvents } from "../../contracts/events.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { type FaultPlan, onNthCall } from "../../testing/fault-plans.ts";
+import { withFaults } from "../../testing/faults.ts";
 import { createTestKit } from "../../testing/test-kit.ts";
 
 interface Types {
@@ -146,6 +148,27 @@ describe("a recurring job", () => {
   });
 });
 
+describe("a tick", () => {
+  const createFaulty = async (plan: FaultPlan) => {
+    const kit = await createTestKit({ jobTypes, wrapStateAdapter: (adapter) => withFaults(adapter, plan) });
+    const worker = kit.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "report", process: async () => null });
+    await kit.leasehold.putRecurringJob({ id: "hourly", everyMs: hourMs, job: { typeName: "report" } });
+    await kit.advance(worker, hourMs + minuteMs);
+    return kit.leasehold;
+  };
+
+  it.each(["lockDueRecurring", "createJobs", "advanceRecurring"])(
+    "whose %s fails has not happened, and comes again",
+    async (method) => {
+      const leasehold = await createFaulty(onNthCall(method, 1, { kind: "fail_before" }));
+      expect((await leasehold.listJobs()).jobs).toHaveLength(1);
+      expect((await leasehold.getRecurringJob({ id: "hourly" }))?.counts).toMatchObject({ started: 1 });
+    },
+  );
+});
+
 describe("while the last sequence has not finished", () => {
   it("`skip` starts no other, and says so", async () => {
     const story = await createStory({ takesMs: 2.5 * hourMs });
@@ -240,7 +263,7 @@ describe("after an outage", () => {
     const story = await createStory();
     await story.put({ cron: "* * * * * *", catchUp: "all", overlap: "allow" });
     await story.outage(2_500_000);
-    await story.pass(1);
+    await story.pass(500);
     const { counts } = await story.read();
     expect(counts.started + counts.caught_up).toBeGreaterThanOrEqual(2_500);
     const nominal = story.ticks.map(({ nominalAt }) => nominalAt);
