@@ -10,6 +10,7 @@ import { executionsAreBounded } from "./checks/executions.ts";
 import { leasesNeverOverlap, staleLeasesChangeNothing } from "./checks/leases.ts";
 import { batchesAreSorted, claimsFollowOrder, placesAreNotInThePast } from "./checks/order.ts";
 import { poisonHarmsNobodyElse } from "./checks/poison.ts";
+import { recurringJobsStartOnce } from "./checks/recurring-jobs.ts";
 import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";
 import { createTable } from "./checks/table.ts";
 import { terminalStatesStay } from "./checks/terminal.ts";
@@ -48,6 +49,7 @@ const checks: readonly Check[] = [
   lostLeasesAbort,
   endingsAreJudgedRight,
   poisonHarmsNobodyElse,
+  recurringJobsStartOnce,
   batchesKeepJobsApart,
 ];
 

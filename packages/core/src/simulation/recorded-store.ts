@@ -37,6 +37,9 @@ const writeMethods: ReadonlySet<string> = new Set([
   "pruneSequences",
   "updateWaitingJobs",
   "expireWaitingJobs",
+  "putRecurring",
+  "advanceRecurring",
+  "deleteRecurring",
 ]);
 
 type Rows = Map<string, StateJob>;

@@ -23,12 +23,8 @@ it(
     ]);
     const { stdout, stderr } = await run.catch((error: { stdout: string; stderr: string }) => error);
     expect(stderr).toBe("");
-    expect(JSON.parse(stdout)).toMatchObject({
-      expected: 2_000,
-      jobs: 2_000,
-      onRecord: 2_000,
-      twice: 0,
-      crashes: 0,
-    });
+    const { expected, ...result } = JSON.parse(stdout) as { readonly expected: number };
+    expect(expected).toBeGreaterThan(1_000);
+    expect(result).toMatchObject({ jobs: expected, onRecord: expected, twice: 0, crashes: 0 });
   },
 );

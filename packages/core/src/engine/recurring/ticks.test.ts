@@ -12,6 +12,8 @@ interface Types {
 const jobTypes = defineUnionJobTypes<Types>();
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
+// The ticker sleeps until something is due, whatever these say.
+const calmly = { pollIntervalMs: 10 * minuteMs, reapIntervalMs: 10 * minuteMs };
 
 /** A worker whose handler takes `takesMs`, and what became of every time. */
 const createStory = async ({ takesMs = 0, startAt = "2030-01-01T00:00:00Z" } = {}) => {
@@ -55,12 +57,10 @@ const createStory = async ({ takesMs = 0, startAt = "2030-01-01T00:00:00Z" } = {
     put,
     results: () => ticks.map(({ result, count }) => (count === 1 ? result : `${result} ${count}`)),
     /** Time passes with a worker. */
-    pass: (ms: number) => kit.advance(worker, ms, { pollIntervalMs: minuteMs, reapIntervalMs: minuteMs }),
+    pass: (ms: number) => kit.advance(worker, ms, calmly),
     /** Time passes with a worker that is stopped at the end, whatever it is at. */
     passAndStop: async (ms: number) => {
-      const running = await clock.runUntil(
-        worker.start({ pollIntervalMs: minuteMs, reapIntervalMs: minuteMs }),
-      );
+      const running = await clock.runUntil(worker.start(calmly));
       await clock.advanceBy(ms);
       await clock.runUntil(running.stop({ deadlineMs: 0 }));
     },
@@ -181,14 +181,14 @@ describe("while the last sequence has not finished", () => {
   });
 
   it("`queue_one` lets one wait", async () => {
-    const story = await createStory({ takesMs: 2.5 * hourMs });
-    await story.put({ overlap: "queue_one" });
-    await story.passAndStop(4.5 * hourMs);
-    // What is for 02:00 begins when the first has finished, at 03:30. Then 04:00 waits.
-    expect(story.runs).toEqual(["2030-01-01T01:00", "2030-01-01T02:00"]);
+    const story = await createStory({ takesMs: 5 * minuteMs });
+    await story.put({ overlap: "queue_one", everyMs: 2 * minuteMs });
+    await story.passAndStop(9 * minuteMs);
+    // What is for 00:04 begins when the first has finished, at 00:07. Then 00:08 waits.
+    expect(story.runs).toEqual(["2030-01-01T00:02", "2030-01-01T00:04"]);
     expect(story.results()).toEqual(["started", "skipped", "caught_up"]);
-    expect(story.ticks[2]!.latenessMs).toBeLessThan(1.5 * hourMs + 2_000);
-    expect((await story.read()).waitingFor).toEqual(new Date("2030-01-01T04:00:00Z"));
+    expect(story.ticks[2]!.latenessMs).toBeLessThan(3 * minuteMs + 2_000);
+    expect((await story.read()).waitingFor).toEqual(new Date("2030-01-01T00:08:00Z"));
   });
 
   it("`replace` cancels it", async () => {
