@@ -128,9 +128,38 @@ const latencyPhase = (run) =>
     }),
   );
 
+/** Only what has recurring jobs of its own. */
+const tickPhase = async (run) => {
+  const options = {
+    ...run.options,
+    types: typeNames(1),
+    concurrency: defaultConcurrency,
+    recurring: run.scale.recurringJobs,
+    spreadMs: run.scale.recurringSpreadMs,
+  };
+  await runToEnd("setUp", { ...options, jobs: 0 });
+  const child = startMeasuredProcess("tick", options);
+  try {
+    await child.ready();
+    const { answer, serverSeconds } = await measure(run, child, () => child.go());
+    return {
+      p50: round(answer.p50, 2),
+      p95: round(answer.p95, 2),
+      p99: round(answer.p99, 2),
+      jobs: answer.jobs,
+      worker_cpu_us: perJob(answer.cpuSeconds, answer.jobs),
+      server_cpu_us: perJob(serverSeconds, answer.jobs),
+      worker_rss_mb: round(answer.rssMb, 1),
+      ...(answer.duplicates ? { duplicates: answer.duplicates } : {}),
+    };
+  } finally {
+    await child.end();
+  }
+};
+
 /**
  * In the order in which they run and are reported.
- * @type {Record<string, { title: string, unit: "jobs/s" | "ms", run: (run: object) => Promise<object> }>}
+ * @type {Record<string, { title: string, unit: "jobs/s" | "ms", systems?: string[], run: (run: object) => Promise<object> }>}
  */
 export const phases = {
   start_single: {
@@ -170,6 +199,12 @@ export const phases = {
     run: drainPhase({ concurrency: transactionConcurrency, transactional: true, callSize }),
   },
   latency: { title: "From start to handler, idle worker", unit: "ms", run: latencyPhase },
+  tick_10k: {
+    title: "From the time of a recurring job to its start, 10,000 due within a minute",
+    unit: "ms",
+    systems: ["leasehold"],
+    run: tickPhase,
+  },
   steady: { title: "Bulk producer and worker together", unit: "jobs/s", run: steadyPhase },
   growth_empty: { title: "Drain, nothing else in the table", unit: "jobs/s", run: drainPhase({}) },
   growth_completed: {

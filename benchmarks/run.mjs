@@ -103,7 +103,8 @@ const measureAll = async ({ scale, json, ...chosen }) => {
     console.log(await describeRun(servers, scale));
     for (let rep = 1; rep <= scale.repetitions; rep += 1) {
       for (const [place, phase] of chosen.phases.entries()) {
-        for (const system of rotate(chosen.systems, rep + place)) {
+        const taking = phases[phase].systems ?? Object.keys(systems);
+        for (const system of rotate(chosen.systems, rep + place).filter((name) => taking.includes(name))) {
           const label = `${rep}/${scale.repetitions} ${phase.padEnd(17)} ${system.padEnd(24)}`;
           try {
             if (Date.now() > endAt) throw new Error("no time left for it");

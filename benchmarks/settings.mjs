@@ -45,6 +45,8 @@ export const scales = {
     startSeconds: 4,
     latencyStarts: 200,
     growthRows: 500_000,
+    recurringJobs: 10_000,
+    recurringSpreadMs: 60_000,
     secondsPerStep: 180,
   },
   quick: {
@@ -55,6 +57,8 @@ export const scales = {
     startSeconds: 1,
     latencyStarts: 40,
     growthRows: 50_000,
+    recurringJobs: 1_000,
+    recurringSpreadMs: 6_000,
     secondsPerStep: 30,
     // What has not begun by then is left out, so that the whole ends within five minutes.
     secondsInAll: 240,

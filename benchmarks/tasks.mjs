@@ -206,6 +206,33 @@ const startWithPauses = async (options, { ready, send }) => {
   send("done");
 };
 
+const putAtOnce = 20;
+
+/** One worker with recurring jobs that fall due one after the other: how late are theirs? */
+const tick = async (options, { ready, send }) => {
+  const { openWorker, putRecurring, readTicks } = await loadSystem(options.system);
+  const context = await openContext(options);
+  const { recurring, spreadMs } = options;
+  const startAt = Date.now() + 5_000 + recurring * 6;
+  await putRecurring(context, { recurring, spreadMs, startAt, callers: putAtOnce });
+  if (Date.now() > startAt) throw new Error("The recurring jobs were not put in time.");
+  const ledger = createLedger(recurring);
+  const worker = await openWorker(context, { ...options, handle: async ({ n }) => ledger.add(n) });
+  await ready();
+  await worker.start();
+  const stopClock = startClock();
+  await ledger.all;
+  const { lateMs, duplicates } = await readTicks(context);
+  const sorted = lateMs.sort((a, b) => a - b);
+  send("done", {
+    ...stopClock(recurring),
+    p50: percentile(sorted, 0.5),
+    p95: percentile(sorted, 0.95),
+    p99: percentile(sorted, 0.99),
+    duplicates,
+  });
+};
+
 export const tasks = {
   setUp,
   startSingle: startSingly(1),
@@ -216,4 +243,5 @@ export const tasks = {
   produceSteadily,
   awaitStarts,
   startWithPauses,
+  tick,
 };

@@ -81,6 +81,37 @@ export const openWorker = async (
   };
 };
 
+/** Recurring jobs, each with one time, spread evenly over `spreadMs` from `startAt` on. */
+export const putRecurring = async (
+  { postgresUrl, types: [typeName] },
+  { recurring, spreadMs, startAt, callers },
+) => {
+  const leasehold = await open(postgresUrl, callers);
+  let next = 0;
+  const putSome = async () => {
+    while (next < recurring) {
+      const n = next++;
+      await leasehold.putRecurringJob({
+        id: `recurring-${n}`,
+        everyMs: 86_400_000,
+        anchorAt: new Date(startAt + Math.floor((n * spreadMs) / recurring)),
+        job: { typeName, input: { n } },
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, putSome));
+};
+
+/** By the database's own clock: how late each job was created, in milliseconds, and for how many times there is more than one. */
+export const readTicks = async ({ observer }) => {
+  const { rows } = await observer.query(
+    `select recurrence::jsonb ->> 'id' as id, created_at - (recurrence::jsonb ->> 'nominalAt')::bigint as late
+     from leasehold.job where recurrence is not null`,
+  );
+  const ids = new Set(rows.map(({ id }) => id));
+  return { lateMs: rows.map(({ late }) => Number(late)), duplicates: rows.length - ids.size };
+};
+
 export const prefill = async ({ postgresUrl, observer }, kind, count) => {
   const leasehold = await open(postgresUrl);
   const { id } = await leasehold.startJobSequence({

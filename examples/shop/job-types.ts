@@ -42,6 +42,7 @@ export interface ShopJobTypes {
   };
   "daily-report": { input: null; output: { orders: number } };
   "ask-for-review": { input: { orderId: number }; output: null };
+  "count-stock": { input: null; output: { sold: number } };
 }
 
 const soon = { type: "exponential", baseMs: 150, maxMs: 1_500 } as const;
@@ -53,5 +54,6 @@ export const jobTypes: JobTypes<ShopJobTypes> = defineUnionJobTypes<ShopJobTypes
   "send-email": { queue: "mail", retry: soon },
   "approve-order": { queue: "office" },
   "daily-report": { queue: "office" },
+  "count-stock": { queue: "office" },
   "ask-for-review": { queue: "mail" },
 });

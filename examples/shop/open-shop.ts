@@ -29,6 +29,11 @@ export const openShop = async (file: string, story: Story): Promise<Shop> => {
     notifyAdapter,
     jobTypes,
     observabilityAdapter: story.observe,
+    recurringJobs: {
+      owner: "shop",
+      removeOthers: true,
+      jobs: [{ id: "count-stock", everyMs: 2_000, job: { typeName: "count-stock" } }],
+    },
   });
   return {
     leasehold,

@@ -54,7 +54,9 @@ const countOpen = async (): Promise<Record<string, number>> => {
   const leasehold = await createLeasehold({ stateAdapter, jobTypes });
   const rows = await leasehold.countJobs({ status: ["blocked", "pending", "running"] });
   await stateAdapter.close();
-  return Object.fromEntries(rows.map(({ typeName, count }) => [typeName, count]));
+  // A tick may come while the shop closes.
+  const others = rows.filter(({ typeName }) => typeName !== "count-stock");
+  return Object.fromEntries(others.map(({ typeName, count }) => [typeName, count]));
 };
 
 describe("the shop", () => {
@@ -66,6 +68,7 @@ describe("the shop", () => {
     expect(output).toContain("dead letter: send-email: 550 There is no mailbox");
     expect(output).toContain("Grace from the office approved order 7");
     expect(output).toContain("The report that was scheduled has run.");
+    expect(output).toContain("The recurring job count-stock: started.");
     expect(output).toMatch(/npx leasehold inspect [0-9a-f-]{36} --store sqlite:/);
     expect(output).not.toContain("\u001b[");
     expect(await countOpen()).toEqual({ "ask-for-review": 1 });

@@ -20,6 +20,7 @@ export const createStory = (print: (line: string) => void = () => {}): Story => 
   const deadLetters: { id: string; typeName: string; text: string }[] = [];
   const orderDurations: number[] = [];
   let retries = 0;
+  let ticks = 0;
   const tell = (line: string): void => {
     const stamped = `${new Date().toISOString().slice(11, 19)}  ${line}`;
     lines.push(stamped);
@@ -38,6 +39,11 @@ export const createStory = (print: (line: string) => void = () => {}): Story => 
       },
       jobCompleted: ({ typeName }) => {
         if (typeName === "daily-report") tell("✓ The report that was scheduled has run.");
+      },
+      recurringJobTicked: ({ recurringJobId, result }) => {
+        ticks += 1;
+        // Once is enough: it comes every two seconds.
+        if (ticks === 1) tell(`⏲ The recurring job ${recurringJobId}: ${result}.`);
       },
       jobSequenceDuration: ({ sequenceTypeName, durationMs }) => {
         if (sequenceTypeName === "order") orderDurations.push(durationMs);

@@ -43,6 +43,7 @@ export const summarise = async ({ leasehold }: Shop, story: Story, day: Day): Pr
     "Look into the database it leaves:",
     `  npx leasehold list ${store}`,
     `  npx leasehold stats ${store}`,
+    `  npx leasehold recurring list ${store}`,
     ...(letter === undefined
       ? []
       : [

@@ -89,6 +89,14 @@ export const startWorker = ({ leasehold }: Shop): Promise<RunningWorker> =>
           return { orders: row.orders };
         }),
     })
+    .implementJobType({
+      typeName: "count-stock",
+      process: async ({ complete }) =>
+        complete(({ client }) => {
+          const row = client.prepare("SELECT coalesce(sum(sold), 0) AS sold FROM shop_stock").get();
+          return row as { sold: number };
+        }),
+    })
     .implementJobType({ typeName: "ask-for-review", process: async () => null })
     .start({
       workerId: "shop",

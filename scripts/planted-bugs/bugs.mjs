@@ -357,3 +357,24 @@ plant("bulk start with a duplicate does not recognise itself", [
   "found === undefined ? job.deduplication === null : !isSameJob(job, found)",
   "found === undefined || !isSameJob(job, found)",
 ]);
+
+// Recurring jobs.
+
+plant(
+  "a recurring job moves on in a transaction of its own",
+  [
+    "engine/recurring/start-runs.js",
+    "await engine.store.flow.advanceRecurring({\n        ctx,",
+    "engine.later = ({\n        ctx,",
+  ],
+  [
+    "engine/recurring/tick.js",
+    "return jobs.length;\n});",
+    "return jobs.length;\n}).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.flow.advanceRecurring({ ...later, ctx }));\n    return looked;\n});",
+  ],
+);
+plant("a recurring job stays where it is after its tick", [
+  "engine/recurring/start-runs.js",
+  "nextNominalAt: decision.nextNominalAt,",
+  "nextNominalAt: row.nextNominalAt,",
+]);

@@ -1,9 +1,11 @@
-// The bugs of each store, and the tests that are to notice them: the conformance kit first, then the store's own.
+// The bugs of each store, and of recurring jobs, and the tests that are to notice them: the conformance kit first, then the
+// store's own.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { mongodbBugs } from "./mongodb.mjs";
 import { postgresBugs } from "./postgres.mjs";
+import { recurringBugs } from "./recurring.mjs";
 import { ruleBugs } from "./rules.mjs";
 import { sqliteBugs } from "./sqlite.mjs";
 
@@ -34,6 +36,11 @@ export const stores = {
     ],
     // One server and one provider will do.
     only: "PostgreSQL 18|^(?!PostgreSQL)",
+  },
+  recurring: {
+    bugs: recurringBugs,
+    tests: ["packages/core/src/engine/recurring/*.test.ts", "packages/core/src/model/recurrence/*.test.ts"],
+    only: "",
   },
   sqlite: {
     bugs: [...sqliteBugs, ...ruleBugs],

@@ -18,6 +18,7 @@ import {
 } from "./checks/flow.ts";
 import { createFlowView } from "./checks/flow-view.ts";
 import { poisonHarmsNobodyElse } from "./checks/poison.ts";
+import { recurringJobsStartOnce } from "./checks/recurring-jobs.ts";
 import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";
 import { createTable } from "./checks/table.ts";
 import { terminalStatesStay } from "./checks/terminal.ts";
@@ -61,6 +62,7 @@ const checks: readonly Check[] = [
   groupsStayInOrder,
   nothingIsClaimedInAPause,
   openLinesAreServed,
+  recurringJobsStartOnce,
   batchesKeepJobsApart,
 ];
 

@@ -192,6 +192,38 @@ const wait: Operation = async (leasehold, context) => {
   await leasehold.waitForJobSequenceCompletion({ id: sequence.id, typeName: "task", timeoutMs });
 };
 
+const pickRecurring = ({ random }: OperationContext): string => random.pick(["recurring-a", "recurring-b"]);
+
+/** For a few times only, so that everything can come to its end. */
+const putRecurring: Operation = async (leasehold, context) => {
+  const { random, plan } = context;
+  const now = (await leasehold.getTime()).getTime();
+  const overlap = random.pick(["skip", "queue_one", "replace", "allow"] as const);
+  return leasehold.putRecurringJob({
+    id: pickRecurring(context),
+    everyMs: 1_000,
+    anchorAt: new Date(now + random.integer(1, 1_000)),
+    endAt: new Date(now + random.integer(500, 5_000)),
+    overlap,
+    catchUp:
+      overlap === "allow" ? random.pick(["all", "last"] as const) : random.pick(["last", "none"] as const),
+    jitterMs: random.pick([0, 0, 300]),
+    // The script may want it.
+    job: { typeName: "task", input: drawScript(context, 0), timeoutMs: Math.ceil(plan.leaseMs * 0.8) },
+  });
+};
+
+const operateRecurring: Operation = (leasehold, context) => {
+  const id = pickRecurring(context);
+  return context.random.pick([
+    () => leasehold.triggerRecurringJob({ id }),
+    () => leasehold.triggerRecurringJob({ id }),
+    () => leasehold.pauseRecurringJob({ id }),
+    () => leasehold.resumeRecurringJob({ id }),
+    () => leasehold.deleteRecurringJob({ id }),
+  ])();
+};
+
 /** How often each happens among all operations. */
 const operations: readonly (readonly [weight: number, Operation])[] = [
   [4, startOne],
@@ -207,6 +239,8 @@ const operations: readonly (readonly [weight: number, Operation])[] = [
   [2, completeFromOutside],
   [1, remove],
   [1, wait],
+  [2, putRecurring],
+  [1, operateRecurring],
   [4, startBundles],
 ];
 

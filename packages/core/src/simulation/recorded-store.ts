@@ -39,6 +39,9 @@ const writeMethods: ReadonlySet<string> = new Set([
   "resumeGroup",
   "updateWaitingJobs",
   "expireWaitingJobs",
+  "putRecurring",
+  "advanceRecurring",
+  "deleteRecurring",
 ]);
 
 type Rows = Map<string, StateJob>;

@@ -14,8 +14,8 @@ export interface Ticker extends Loop {
 const pauseWithoutAnyMs = 60_000;
 // A worker with older zone data may have computed a time after this one began.
 const zoneCheckIntervalMs = 3_600_000;
-// Others are at what is due.
-const lockedPauseMs = 100;
+// A tick costs about as much for one as for many: time for some more to fall due, or for others to move on what they have locked.
+const pauseAfterTickMs = 20;
 
 /** Starts the jobs of recurring jobs when they are due. Every worker does; the store's locks share the work out. */
 export const startTicker = (worker: WorkerContext): Ticker | undefined => {
@@ -37,7 +37,7 @@ export const startTicker = (worker: WorkerContext): Ticker | undefined => {
     if (dueIn > 0 && !checksZones) return Math.min(dueIn, settings.reapIntervalMs * jitter);
     const looked = await tickRecurringJobs(engine, checksZones ? zoneDataVersion : null);
     if (checksZones && looked < tickBatchSize) zonesCheckedAt = clock.monotonic();
-    return looked === 0 && dueIn === 0 ? lockedPauseMs : 0;
+    return looked === tickBatchSize ? 0 : pauseAfterTickMs;
   });
 
   return {

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { PutRecurringJobOptions } from "../../api/recurring.ts";
 import type { LeaseholdEvents } from "../../contracts/events.ts";
 import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { type FaultPlan, onNthCall } from "../../testing/fault-plans.ts";
+import { withFaults } from "../../testing/faults.ts";
 import { createTestKit } from "../../testing/test-kit.ts";
 
 interface Types {
@@ -10,6 +12,8 @@ interface Types {
 const jobTypes = defineUnionJobTypes<Types>();
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
+// The ticker sleeps until something is due, whatever these say.
+const calmly = { pollIntervalMs: 10 * minuteMs, reapIntervalMs: 10 * minuteMs };
 
 /** A worker whose handler takes `takesMs`, and what became of every time. */
 const createStory = async ({ takesMs = 0, startAt = "2030-01-01T00:00:00Z" } = {}) => {
@@ -53,12 +57,10 @@ const createStory = async ({ takesMs = 0, startAt = "2030-01-01T00:00:00Z" } = {
     put,
     results: () => ticks.map(({ result, count }) => (count === 1 ? result : `${result} ${count}`)),
     /** Time passes with a worker. */
-    pass: (ms: number) => kit.advance(worker, ms, { pollIntervalMs: minuteMs, reapIntervalMs: minuteMs }),
+    pass: (ms: number) => kit.advance(worker, ms, calmly),
     /** Time passes with a worker that is stopped at the end, whatever it is at. */
     passAndStop: async (ms: number) => {
-      const running = await clock.runUntil(
-        worker.start({ pollIntervalMs: minuteMs, reapIntervalMs: minuteMs }),
-      );
+      const running = await clock.runUntil(worker.start(calmly));
       await clock.advanceBy(ms);
       await clock.runUntil(running.stop({ deadlineMs: 0 }));
     },
@@ -146,6 +148,27 @@ describe("a recurring job", () => {
   });
 });
 
+describe("a tick", () => {
+  const createFaulty = async (plan: FaultPlan) => {
+    const kit = await createTestKit({ jobTypes, wrapStateAdapter: (adapter) => withFaults(adapter, plan) });
+    const worker = kit.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "report", process: async () => null });
+    await kit.leasehold.putRecurringJob({ id: "hourly", everyMs: hourMs, job: { typeName: "report" } });
+    await kit.advance(worker, hourMs + minuteMs);
+    return kit.leasehold;
+  };
+
+  it.each(["lockDueRecurring", "createJobs", "advanceRecurring"])(
+    "whose %s fails has not happened, and comes again",
+    async (method) => {
+      const leasehold = await createFaulty(onNthCall(method, 1, { kind: "fail_before" }));
+      expect((await leasehold.listJobs()).jobs).toHaveLength(1);
+      expect((await leasehold.getRecurringJob({ id: "hourly" }))?.counts).toMatchObject({ started: 1 });
+    },
+  );
+});
+
 describe("while the last sequence has not finished", () => {
   it("`skip` starts no other, and says so", async () => {
     const story = await createStory({ takesMs: 2.5 * hourMs });
@@ -158,14 +181,14 @@ describe("while the last sequence has not finished", () => {
   });
 
   it("`queue_one` lets one wait", async () => {
-    const story = await createStory({ takesMs: 2.5 * hourMs });
-    await story.put({ overlap: "queue_one" });
-    await story.passAndStop(4.5 * hourMs);
-    // What is for 02:00 begins when the first has finished, at 03:30. Then 04:00 waits.
-    expect(story.runs).toEqual(["2030-01-01T01:00", "2030-01-01T02:00"]);
+    const story = await createStory({ takesMs: 5 * minuteMs });
+    await story.put({ overlap: "queue_one", everyMs: 2 * minuteMs });
+    await story.passAndStop(9 * minuteMs);
+    // What is for 00:04 begins when the first has finished, at 00:07. Then 00:08 waits.
+    expect(story.runs).toEqual(["2030-01-01T00:02", "2030-01-01T00:04"]);
     expect(story.results()).toEqual(["started", "skipped", "caught_up"]);
-    expect(story.ticks[2]!.latenessMs).toBeLessThan(1.5 * hourMs + 2_000);
-    expect((await story.read()).waitingFor).toEqual(new Date("2030-01-01T04:00:00Z"));
+    expect(story.ticks[2]!.latenessMs).toBeLessThan(3 * minuteMs + 2_000);
+    expect((await story.read()).waitingFor).toEqual(new Date("2030-01-01T00:08:00Z"));
   });
 
   it("`replace` cancels it", async () => {
@@ -240,7 +263,7 @@ describe("after an outage", () => {
     const story = await createStory();
     await story.put({ cron: "* * * * * *", catchUp: "all", overlap: "allow" });
     await story.outage(2_500_000);
-    await story.pass(1);
+    await story.pass(500);
     const { counts } = await story.read();
     expect(counts.started + counts.caught_up).toBeGreaterThanOrEqual(2_500);
     const nominal = story.ticks.map(({ nominalAt }) => nominalAt);

@@ -1,0 +1,105 @@
+// Mistakes in recurring jobs. They are hunted with the tests of core, on a manual clock. `find` must occur exactly once in the
+// source file.
+
+import { plantIn } from "./plant-in.mjs";
+
+const { bugs, plant } = plantIn("packages/core/src");
+export const recurringBugs = bugs;
+
+plant("model/recurrence/cron-times.ts", [
+  [
+    "the next time is 24 hours later",
+    [
+      "cron.everyHour ? nextByElapsedTime(cron, zone, after) : nextByWallTime(cron, zone, after)",
+      "cron.everyHour ? nextByElapsedTime(cron, zone, after) : cron.hours.length === 1 && cron.minutes.length === 1 && cron.months.length === 12 && cron.days.length === 31 && cron.weekdays.length === 7 && nextByWallTime(cron, zone, after - 86_400_000) + 86_400_000 > after ? nextByWallTime(cron, zone, after - 86_400_000) + 86_400_000 : nextByWallTime(cron, zone, after)",
+    ],
+  ],
+  [
+    "a time that clocks show twice comes twice",
+    [
+      "if (zone.offsetAt(wall - before) === before) return wall - before;",
+      "if (wall - after > wall - before && zone.offsetAt(wall - after) === after) return wall - after;\n  if (zone.offsetAt(wall - before) === before) return wall - before;",
+    ],
+  ],
+  [
+    "a time that clocks skip is left out",
+    ["if (after - before > longestGapMs) return null;", "return null;"],
+  ],
+  ["a lost day is made up for", ["if (after - before > longestGapMs) return null;", ""]],
+  [
+    "every hour leaves out the hour that comes twice",
+    ["cron.everyHour ? nextByElapsedTime", "false ? nextByElapsedTime"],
+  ],
+]);
+
+plant("model/recurrence/cron-expression.ts", [
+  ["day and weekday both have to fit", ["dayOrWeekday: !everyDay && !everyWeekday", "dayOrWeekday: false"]],
+  [
+    "an impossible date is accepted",
+    ["if (everyWeekday && !lastDay &&", "if (false && everyWeekday && !lastDay &&"],
+  ],
+]);
+
+plant("model/recurrence/jitter.ts", [
+  ["jitter goes past the next time", ["Math.min(fireAt, nextNominalAt - 1)", "fireAt"]],
+]);
+
+plant("model/recurrence/decide-tick.ts", [
+  ["what was missed is not counted", ["const missed = dropped[0]?.count ?? 0;", "const missed = 0;"]],
+  ["the window is ignored", ["policies.catchUpWindowMs;", "Infinity;"]],
+  [
+    "a run starts beside one that has not finished",
+    ["let isBusy = unfinishedSequenceId !== null;", "let isBusy = false;"],
+  ],
+  [
+    "more than one run waits",
+    ['policies.overlap === "queue_one" && waiting === null', 'policies.overlap === "queue_one"'],
+  ],
+  ["what is replaced goes on", ["cancelsLast = unfinishedSequenceId !== null;", ""]],
+]);
+
+plant("engine/recurring/tick.ts", [
+  [
+    "tick and start are two transactions",
+    [
+      "    return jobs.length;\n  });\n\nconst read",
+      "    return jobs.length;\n  }).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.flow.advanceRecurring({ ...later, ctx }));\n    return looked;\n  });\n\nconst read",
+    ],
+    [
+      "await engine.store.flow!.advanceRecurring({\n    ctx,",
+      "engine.later = ({\n    ctx,",
+      "engine/recurring/start-runs.ts",
+    ],
+  ],
+  [
+    "a time that was missed is forgotten",
+    [
+      "nextNominalAt: isOutdated ? timetable.next(now) : row.nextNominalAt",
+      "nextNominalAt: timetable.next(now)",
+    ],
+  ],
+]);
+
+plant("engine/recurring/start-runs.ts", [
+  [
+    "a recurring job does not move on",
+    ["nextNominalAt: decision.nextNominalAt,", "nextNominalAt: row.nextNominalAt,"],
+  ],
+  ["the last sequence is not remembered", ["row.lastSequenceId,\n      record", "null,\n      record"]],
+]);
+
+plant("engine/recurring/put.ts", [
+  [
+    "putting the same again is a change",
+    ["if (text === row.definition && paused === row.paused && owner === row.owner) return row;", ""],
+  ],
+  [
+    "a new input costs the run that is due",
+    ["if (hasSameTimes(row, definition) && paused === row.paused) return changed;", ""],
+  ],
+  ["a program takes over what another has declared", ["row.owner !== null && row.owner !== owner", "false"]],
+]);
+
+plant("engine/recurring/declare.ts", [
+  ["what others have put is removed", ["flow.listRecurring({ owner, limit", "flow.listRecurring({ limit"]],
+]);
