@@ -43,7 +43,6 @@ plant("outcome-changes.ts", [
 
 plant("operations/commit-outcomes.ts", [
   ["the end of a sequence that others wait for is not passed on", ["? { hasWaiters: false } :", "? {} :"]],
-  ["a locked job is checked for expiry", ["  outcome.locked !== true &&\n", ""]],
   [
     "two outcomes of one job go out together",
     ["isRepeated ? [] : outcomes.filter(isPlain)", "outcomes.filter(isPlain)"],

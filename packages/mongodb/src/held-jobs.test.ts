@@ -1,10 +1,11 @@
 import { type MongoTestServer, startMongoTestServer } from "@leasehold/mongodb-test-server";
+import type { NewJob } from "leasehold/adapter";
 import { type ClientSession, type Collection, MongoClient } from "mongodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { JobDocument } from "./job-document.ts";
 import { createMongoProvider, type MongoTransactionContext } from "./provider.ts";
 import { createMongoStateAdapter, type MongoStateAdapter } from "./state-adapter.ts";
-import { claimSome, completion, createSome, renewal } from "./testing/jobs.ts";
+import { claimSome, completion, createSome, newJob, renewal } from "./testing/jobs.ts";
 
 let server: MongoTestServer;
 let client: MongoClient;
@@ -118,6 +119,62 @@ describe("a job that a transaction of this process holds", () => {
   });
 });
 
+describe("a job that a transaction has locked and not changed", () => {
+  /** Whether the call meets a conflict before it is done, instead of being done while the transaction is open. */
+  const meetsConflict = async (lock: (ctx: MongoTransactionContext) => Promise<unknown>, id: string) => {
+    let cancelling: Promise<unknown> | undefined;
+    const first = await adapter.runInTransaction(async (ctx) => {
+      await lock(ctx);
+      const conflict = new Promise<string>((resolve) => {
+        client.once("commandFailed", () => resolve("conflict"));
+      });
+      cancelling = adapter.cancelSequences({ sequenceIds: [id], error: "no" });
+      return Promise.race([conflict, cancelling.then(() => "done")]);
+    });
+    await cancelling;
+    return first === "conflict";
+  };
+
+  it("is changed by nobody else until that ends", async () => {
+    const [id] = await createSome(adapter, 1);
+    const [job] = await claimSome(adapter, 1);
+    expect(await meetsConflict((ctx) => adapter.lockHeldJobs({ ctx, leases: [renewal(job!)] }), id!)).toBe(
+      true,
+    );
+  });
+
+  it("so is the current job of a sequence", async () => {
+    const [id] = await createSome(adapter, 1);
+    expect(await meetsConflict((ctx) => adapter.lockSequence({ ctx, sequenceId: id! }), id!)).toBe(true);
+  });
+});
+
+it("two transactions cannot close a cycle of blockers together, though neither sees the other's part", async () => {
+  const createWaiting = async (ctx: MongoTransactionContext, given: Partial<NewJob>, blockerId: string) => {
+    const job = newJob({ ...given, awaitsBlockers: true });
+    await adapter.createJobs({ ctx, jobs: [job] });
+    await adapter.addJobBlockers({ ctx, jobId: job.id, blockerSequenceIds: [blockerId] });
+    return job.id;
+  };
+  const [a, b] = (await createSome(adapter, 2)) as [string, string];
+  const waitsForA = await adapter.runInTransaction((ctx) => createWaiting(ctx, {}, a));
+  const waitsForB = await adapter.runInTransaction((ctx) => createWaiting(ctx, {}, b));
+  // Each sequence goes on with a job that waits for the one that waits for the other sequence.
+  const goOn = (ctx: MongoTransactionContext, sequenceId: string, blockerId: string) =>
+    createWaiting(
+      ctx,
+      { sequenceId, rootSequenceId: sequenceId, sequenceIndex: 1, sequenceCreatedAt: 0 },
+      blockerId,
+    );
+
+  const both = adapter.runInTransaction(async (ctx) => {
+    await goOn(ctx, a, waitsForB);
+    await adapter.runInTransaction((other) => goOn(other, b, waitsForA));
+  });
+
+  await expect(both).rejects.toSatisfy((error) => adapter.isRolledBackForOthers(error));
+});
+
 describe("a server that is slow while nobody holds anything", () => {
   const timeOut = () => server.faults.add({ commands: ["update"], fault: { kind: "error", code: 50 } });
 
@@ -143,10 +200,10 @@ describe("a server that is slow while nobody holds anything", () => {
 });
 
 describe("many who claim from one queue", () => {
-  it("take every job once", async () => {
-    const ids = await createSome(adapter, 300);
+  it("take every job once", { timeout: 60_000 }, async () => {
+    const ids = await createSome(adapter, 120);
     const adapters = await Promise.all(
-      Array.from({ length: 8 }, () =>
+      Array.from({ length: 5 }, () =>
         createMongoStateAdapter({ stateProvider: createMongoProvider({ client }), migrate: false }),
       ),
     );
@@ -160,7 +217,7 @@ describe("many who claim from one queue", () => {
         }
       }),
     );
-    const late = await claimSome(adapter, 300);
+    const late = await claimSome(adapter, 120);
     expect([...taken.flat(), ...late.map(({ id }) => id)].sort()).toEqual(ids.sort());
   });
 

@@ -115,6 +115,17 @@ describe("on a server", () => {
     expect((await adapter.migrationStatus()).pending).toEqual([]);
   });
 
+  it("leaves a job alone whose id is given again", async () => {
+    const adapter = await open();
+    await adapter.createJobs({ jobs: [newJob({ id: "one" })] });
+    const [job] = await claimSome(adapter, 1);
+    await expect(adapter.createJobs({ jobs: [newJob({ id: "one", input: "2" })] })).rejects.toMatchObject({
+      code: "JobAlreadyExists",
+      ids: ["one"],
+    });
+    expect(await adapter.getJobs({ jobIds: ["one"] })).toEqual([job]);
+  });
+
   it("refuses what no document can hold, with an error that says so, and changes nothing", async () => {
     const adapter = await open();
     const tooMuch = "x".repeat(16 * 1024 * 1024);
@@ -154,11 +165,17 @@ describe("on a server", () => {
     expect(await count()).toBe(0);
   });
 
-  it("lets exactly one of fifty concurrent starts with the same key create a job", async () => {
-    const adapter = await open();
+  it("lets exactly one of the concurrent starts of several processes with the same key create a job", async () => {
+    const database = `options_${++databases}`;
+    const provider = createMongoProvider({ client, database });
+    const adapters = await Promise.all(
+      Array.from({ length: 4 }, () => createMongoStateAdapter({ stateProvider: provider })),
+    );
     const deduplication = { key: "once", scope: "unfinished", windowMs: null } as const;
     const created = await Promise.all(
-      Array.from({ length: 50 }, () => adapter.createJobs({ jobs: [newJob({ deduplication })] })),
+      Array.from({ length: 24 }, (_, n) =>
+        adapters[n % 4]!.createJobs({ jobs: [newJob({ deduplication })] }),
+      ),
     );
     expect(created.flat().filter(({ deduplicated }) => !deduplicated)).toHaveLength(1);
     expect(new Set(created.flat().map(({ job }) => job.id)).size).toBe(1);

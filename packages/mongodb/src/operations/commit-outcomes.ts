@@ -93,11 +93,13 @@ const textOf = (outcome: JobOutcome): string =>
 /** With more than this, the whole document is looked at first. */
 const mostPlainText = 2 * 1024 * 1024;
 
-/** What a single write can do: the end of an attempt under a lease, as far as one can tell without looking. */
+/**
+ * What a single write can do: the end of an attempt under a lease, as far as one can tell without looking. Only a transaction
+ * can have locked the job.
+ */
 const isPlain = (outcome: JobOutcome): outcome is HeldOutcome =>
   outcome.leaseToken !== null &&
   textOf(outcome).length < mostPlainText &&
-  outcome.locked !== true &&
   (outcome.kind !== "complete" || outcome.continuedToId === null);
 
 /** Nobody waits for what ends; nothing stands in the way of what goes on. */
