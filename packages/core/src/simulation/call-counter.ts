@@ -10,7 +10,8 @@ export interface CallCounter {
   ): WorkerBuilder<TDefs, TTxContext, TJobId>;
   /** An attempt begins. Returns the number of the call. */
   begin(attempt: AttemptEventData): number;
-  of(attempt: AttemptEventData): number;
+  /** An attempt ends. Returns the number of its call. */
+  end(attempt: AttemptEventData): number;
 }
 
 const keyOf = ({ workerId, id, attempt }: AttemptEventData): string => `${workerId} ${id} ${attempt}`;
@@ -18,7 +19,8 @@ const keyOf = ({ workerId, id, attempt }: AttemptEventData): string => `${worker
 /** The attempts of a batch begin right after one another, before the handler is called. */
 export const createCallCounter = (history: History): CallCounter => {
   const batchTypes = new Set<string>();
-  const callOf = new Map<string, number>();
+  // More than one where a job was cancelled and redriven while its handler ran: its attempts are then counted from 1 again.
+  const callsOf = new Map<string, number[]>();
   let latest: { readonly call: number; readonly typeName: string } | undefined;
   let next = 0;
 
@@ -40,9 +42,10 @@ export const createCallCounter = (history: History): CallCounter => {
     },
     begin: (attempt) => {
       if (!sharesLatest(attempt)) latest = { call: (next += 1), typeName: attempt.typeName };
-      callOf.set(keyOf(attempt), latest!.call);
+      const calls = callsOf.get(keyOf(attempt)) ?? [];
+      callsOf.set(keyOf(attempt), [...calls, latest!.call]);
       return latest!.call;
     },
-    of: (attempt) => callOf.get(keyOf(attempt)) ?? 0,
+    end: (attempt) => callsOf.get(keyOf(attempt))?.pop() ?? 0,
   };
 };

@@ -96,7 +96,7 @@ export const startProcess = async <TDefs>(
         });
       },
       jobAttemptDuration: (data) => {
-        const call = calls.of(data);
+        const call = calls.end(data);
         history.add({
           kind: "slot_freed",
           at: clock.now(),
