@@ -29,6 +29,7 @@ export const stores = {
     tests: [
       "packages/postgres/src/conformance-pg.test.ts",
       "packages/postgres/src/locked-rows.test.ts",
+      "packages/postgres/src/replacement-races.test.ts",
       "packages/postgres/src/load/contention.test.ts",
     ],
     // One server and one provider will do.
