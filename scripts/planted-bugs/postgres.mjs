@@ -523,10 +523,6 @@ plant("replacement.ts", [
 ]);
 
 plant("save-waiting-jobs.ts", [
-  [
-    "a job that is put off stays in line",
-    ["ready = j.status = 'pending' AND n.scheduled_at <= $1::bigint", "ready = j.ready"],
-  ],
   ["a job that is put off is due as before", ["due_at = n.scheduled_at,", "due_at = j.due_at,"]],
 ]);
 

@@ -32,6 +32,7 @@ export const stores = {
       "packages/postgres/src/conformance-pg.test.ts",
       "packages/postgres/src/flow/flow-races.test.ts",
       "packages/postgres/src/locked-rows.test.ts",
+      "packages/postgres/src/replacement-races.test.ts",
       "packages/postgres/src/load/contention.test.ts",
     ],
     // One server and one provider will do.

@@ -129,6 +129,18 @@ it("an update that meets a claim under way finds the job running", async () => {
   expect(await pending!).toMatchObject([{ kind: "not_waiting", job: { status: "running", priority: 0 } }]);
 });
 
+it("expiry passes over a job that somebody is changing", async () => {
+  const { job, start } = scene();
+  const { job: waiting } = await start(adapters[0]!, job("old", { expireAfterMs: 1 }));
+  const late = { limit: 10, error: "too late", now: waiting.scheduledAt + 60_000 };
+  await adapters[0]!.runInTransaction(async (ctx) => {
+    await adapters[0]!.flow.updateWaitingJobs({ jobIds: [waiting.id], change: { priority: 1 }, ctx });
+    expect(await adapters[1]!.flow.expireWaitingJobs(late)).toEqual([]);
+  });
+  const expired = await adapters[1]!.flow.expireWaitingJobs(late);
+  expect(expired.map(({ job: { id } }) => id)).toEqual([waiting.id]);
+});
+
 it("loses no start of fifty over four processes, while workers claim", async () => {
   for (let round = 0; round < 3; round += 1) {
     const { job, start, claim } = scene();
