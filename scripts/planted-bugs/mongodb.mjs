@@ -157,10 +157,6 @@ plant("operations/reap-expired-leases.ts", [
 
 plant("deduplication-keys.ts", [
   [
-    "keys of types that end alike are mixed up",
-    ["`${sequenceTypeName.length}:${sequenceTypeName}${key}`", "key"],
-  ],
-  [
     "keys stay for ever",
     ["if ((await collections.jobs.findOne(filter, options)) !== null) continue;", "continue;"],
   ],

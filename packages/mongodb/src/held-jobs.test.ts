@@ -199,6 +199,17 @@ describe("a server that is slow while nobody holds anything", () => {
   });
 });
 
+it("an error that is no conflict is not mistaken for a held job", async () => {
+  await createSome(adapter, 2);
+  const claimed = await claimSome(adapter, 2);
+  const badValue = 2;
+  for (const code of [50, badValue])
+    server.faults.add({ commands: ["update"], fault: { kind: "error", code } });
+  await expect(adapter.renewLeases({ leases: claimed.map((job) => renewal(job)) })).rejects.toMatchObject({
+    code: badValue,
+  });
+});
+
 describe("many who claim from one queue", () => {
   it("take every job once", { timeout: 60_000 }, async () => {
     const ids = await createSome(adapter, 120);
