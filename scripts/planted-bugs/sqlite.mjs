@@ -415,7 +415,7 @@ plant("operations/plain-completions.ts", [
     "a completion that is repeated frees a slot again",
     ["AND j.status = 'running' AND j.lease_token = ?", "AND j.lease_token = ?"],
     ["AND j.leased_until > ? AND", "AND ? > 0 AND"],
-    [", line = NULL, slots = NULL FROM", " FROM"],
+    [", slots = NULL FROM", " FROM"],
   ],
 ]);
 

@@ -11,6 +11,7 @@ export interface Candidate {
   readonly priority: number;
   /** `scheduledAt`, or the end of the lease that has expired. */
   readonly at: number;
+  readonly isExpired?: true;
 }
 
 export interface RunnableScope extends ClaimScope {
@@ -97,6 +98,7 @@ const expiredRow = defineRow((columns): Candidate => ({
   seq: columns.value("seq"),
   priority: columns.value("priority"),
   at: columns.value("leased_until"),
+  isExpired: true,
 }));
 const leasedRow = defineRow((columns): LeasedJob => ({
   id: columns.value("id"),
@@ -140,7 +142,7 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
   const listExpired = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until <= ? ORDER BY j.leased_until LIMIT ?`;
 
-  const pendingInLine = `FROM ${job} INDEXED BY ${lineIndex} WHERE status = 'pending' AND line =`;
+  const pendingInLine = `FROM ${job} INDEXED BY ${lineIndex} WHERE line =`;
   const firstInLines = `SELECT json_group_array(json((SELECT json_group_array(json_array(seq, scheduled_at)) FROM
       (SELECT seq, scheduled_at ${pendingInLine} given.value
         AND rank IS NOT NULL AND (scheduled_at <= ? OR rank = ${begunRank})

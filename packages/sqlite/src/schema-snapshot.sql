@@ -97,7 +97,7 @@ CREATE INDEX "leasehold_job_expiring" ON "leasehold_job" (scheduled_at + expire_
 CREATE INDEX "leasehold_job_replaced" ON "leasehold_job" (replaced_by) WHERE replaced_by IS NOT NULL;
 
 CREATE INDEX "leasehold_job_line" ON "leasehold_job" (line, rank DESC, scheduled_at)
-  WHERE status = 'pending' AND line IS NOT NULL;
+  WHERE line IS NOT NULL;
 
 CREATE TABLE "leasehold_flow" (id INTEGER PRIMARY KEY CHECK (id = 1), enabled INTEGER NOT NULL, epoch INTEGER NOT NULL);
 

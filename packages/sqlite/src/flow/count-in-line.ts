@@ -27,7 +27,7 @@ const expiredRow = defineRow((columns) => ({
 export const prepareCountInLine = ({ job, lineIndex, runningIndex }: Tables, lanes: Lanes): CountInLine => {
   const rank = `coalesce(rank, ${rankInLine})`;
   const countPending = `SELECT count(*) FROM (SELECT ${rank} AS place, scheduled_at, seq FROM ${job} INDEXED BY ${lineIndex}
-      WHERE status = 'pending' AND line = ? AND (rank = ${begunRank} OR scheduled_at <= ?))
+      WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?))
     WHERE (-place, scheduled_at, seq) < (-?, ?, ?)`;
   const listExpired = `SELECT ${expiredRow.columns} FROM ${job} INDEXED BY ${runningIndex} WHERE status = 'running'
     AND leased_until <= ? AND attempt < max_attempts AND queue = ? AND type_name = ? AND group_key IS ?`;

@@ -59,7 +59,7 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
     WHERE status = 'running' AND queue = ? ORDER BY leased_until`;
   // In the order of claims, with those that have fallen due since the last one.
   const listWaiting = `SELECT ${waitingRow.columns} FROM ${job} INDEXED BY ${lineIndex}
-    WHERE status = 'pending' AND line = ? AND (rank = ${begunRank} OR scheduled_at <= ?)
+    WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?)
     ORDER BY coalesce(rank, ${rankInLine}) DESC, scheduled_at, seq LIMIT ?`;
 
   return (db, queue, lanes, now) => {

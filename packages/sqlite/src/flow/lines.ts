@@ -3,7 +3,7 @@ import type { SqliteConnection } from "../connection/connection.ts";
 import { allTexts, defineRow, firstNumber } from "../row.ts";
 import type { Tables } from "../tables.ts";
 import { type Lanes, rulesOver } from "./lanes.ts";
-import { inLine, type Ranked, rankOf, slotOf } from "./place.ts";
+import { countingLine, inLine, type Ranked, rankOf, slotOf, slotsPerLine } from "./place.ts";
 
 type NamedJob = Ranked & Pick<StateJob, "queue" | "typeName">;
 
@@ -60,7 +60,7 @@ const leavingRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
   queue: columns.value<string>("queue"),
   typeName: columns.value<string>("type_name"),
-  line: columns.value<number | null>("line", null),
+  line: columns.value<number | null>(`coalesce(line, ${countingLine("slots")})`, null),
   slots: columns.value<number>("coalesce(slots, 0)"),
 }));
 const numberRow = defineRow((columns) => ({
@@ -96,11 +96,11 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
     ON line.lane = ? AND line.group_key = given.value WHERE NOT line.ordered`;
   const freeLines = `UPDATE ${line} AS line SET running = running - (given.value ->> 1), ${reopened(lane, "line")},
       open = open OR EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${lineIndex}
-        WHERE j.status = 'pending' AND j.line = line.number AND j.rank IS NOT NULL)
+        WHERE j.line = line.number AND j.rank IS NOT NULL)
     ${given} WHERE line.number = given.value ->> 0`;
   const freeLane = `UPDATE ${lane} SET running = running - ? WHERE queue = ? AND type_name = ?`;
-  const countRunning = `UPDATE ${job} INDEXED BY ${runningIndex} SET slots = coalesce(slots, 0) | ${slotOf.line}, line = ?
-    WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key = ? AND line IS NULL`;
+  const countRunning = `UPDATE ${job} INDEXED BY ${runningIndex} SET slots = coalesce(slots, 0) + ${slotOf.line} + ${slotsPerLine} * ?
+    WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key = ? AND NOT coalesce(slots, 0) & ${slotOf.line}`;
   const addRunning = `UPDATE ${line} SET running = running + ? WHERE lane = ? AND group_key = ?`;
   const stop = `UPDATE ${line} SET stopped_by = ? WHERE lane = ? AND group_key = ?`;
   const resume = `UPDATE ${line} AS line SET stopped_by = NULL, ${reopened(lane, "line")}, open = 1

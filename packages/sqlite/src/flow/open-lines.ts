@@ -79,7 +79,7 @@ export const prepareOpenLines = (tables: Tables, runnable: Runnable): PrepareOpe
       turn = given.value ->> 3, open = given.value ->> 4,
       wake_at = CASE WHEN given.value ->> 6 THEN (SELECT min(at) FROM (SELECT given.value ->> 5 AS at UNION ALL
           SELECT j.scheduled_at FROM ${job} AS j INDEXED BY ${lineIndex}
-          WHERE j.status = 'pending' AND j.line = line.number AND j.rank IS NOT NULL))
+          WHERE j.line = line.number AND j.rank IS NOT NULL))
         ELSE given.value ->> 5 END
     FROM json_each(?) AS given WHERE line.number = given.value ->> 0`;
 

@@ -9,6 +9,13 @@ export const begunRank: number = 2 ** 31;
 /** Where a job is counted while it runs. */
 export const slotOf = { line: 1, type: 2, queue: 4 } as const;
 
+/** What `slots` has for each number of a line, above these. */
+export const slotsPerLine = 8;
+
+/** In SQL, the line that counts a running job; null for none. */
+export const countingLine = (slots: string): string =>
+  `CASE WHEN ${slots} & ${slotOf.line} THEN ${slots} / ${slotsPerLine} END`;
+
 export interface Ranked {
   readonly group: string | null;
   readonly ordered: string | null;

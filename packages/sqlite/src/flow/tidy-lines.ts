@@ -48,7 +48,7 @@ export const prepareTidyLines = (tables: Tables, lanes: Lanes, lines: Lines): Ti
   const forget = `DELETE FROM ${line} AS line WHERE number > ? AND number <= ? AND open = 0 AND running = 0
     AND stopped_by IS NULL AND wake_at IS NULL AND tat <= ?
     AND turn <= (SELECT served FROM ${lane} AS l WHERE l.number = line.lane)
-    AND NOT EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.status = 'pending' AND j.line = line.number)`;
+    AND NOT EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.line = line.number)`;
   let lookedAt = 0;
 
   const rerankIn = (

@@ -19,7 +19,7 @@ const mostJobs = 1_000;
 export const prepareWakeLines = ({ job, lane, line, lineIndex, timedLineIndex }: Tables): WakeLines => {
   const findLines = `SELECT json_group_array(number) FROM (SELECT number FROM ${line} INDEXED BY ${timedLineIndex}
     WHERE lane = ? AND wake_at <= ? ORDER BY wake_at LIMIT ${mostLines})`;
-  const later = "j.status = 'pending' AND j.rank IS NULL";
+  const later = "j.rank IS NULL";
   const rank = `UPDATE ${job} SET rank = ${rankInLine} WHERE seq IN (SELECT j.seq FROM json_each(?) AS given
     CROSS JOIN ${job} AS j INDEXED BY ${lineIndex} ON j.line = given.value
     WHERE ${later} AND j.scheduled_at <= ? LIMIT ${mostJobs})`;

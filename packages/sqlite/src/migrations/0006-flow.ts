@@ -6,8 +6,9 @@ import type { Tables } from "../tables.ts";
  * A `lane` is a queue (its `type_name` is empty) or a type in a queue, once it has a rule or groups. A `line` is a group of a
  * type; with an empty `group_key`, the jobs of a type whose place depends on how long they have waited.
  *
- * Of a job, `line` says in which line it waits, or in which it is counted while it runs; `slots` where it is counted: 1 in
- * its line, 2 in the lane of its type, 4 in that of its queue. `rank` is its place in line, highest first; null until it is due.
+ * Of a job, `line` says in which line it waits, and `slots` where it is counted while it runs: 1 in its line, 2 in the lane of
+ * its type, 4 in that of its queue; and 8 times the number of that line. So the index of lines does not depend on `status`, and
+ * jobs that are in no line can change theirs without a look at it. `rank` is the place in line, highest first; null until it is due.
  * The index of pending jobs contains jobs in lines, too, all below the lowest priority: so nobody who looks for jobs without a
  * line has to walk past them. That is what `priority` says of such a job, and `given_priority` keeps its own.
  *
@@ -30,7 +31,7 @@ export const addFlow = ({
   `ALTER TABLE ${job} ADD COLUMN rank INTEGER`,
   `ALTER TABLE ${job} ADD COLUMN given_priority INTEGER`,
   `CREATE INDEX ${lineIndex} ON ${job} (line, rank DESC, scheduled_at)
-  WHERE status = 'pending' AND line IS NOT NULL`,
+  WHERE line IS NOT NULL`,
   `CREATE TABLE ${flow} (id INTEGER PRIMARY KEY CHECK (id = 1), enabled INTEGER NOT NULL, epoch INTEGER NOT NULL)`,
   // Where there are jobs, there may be workers of a version that knows nothing of lines.
   `INSERT INTO ${flow} SELECT 1, NOT EXISTS (SELECT 1 FROM ${job}), 0`,

@@ -1,5 +1,5 @@
 import type { FlowRepair } from "leasehold/adapter";
-import { slotOf } from "../flow/place.ts";
+import { countingLine, slotOf } from "../flow/place.ts";
 import type { Operation } from "../operation.ts";
 import { defineRow } from "../row.ts";
 import type { Tables } from "../tables.ts";
@@ -39,7 +39,7 @@ export const prepareCheckFlow = ({ job, lane, line, runningIndex }: Tables): Ope
       LEFT JOIN counting AS c ON c.queue = l.queue AND c.type_name = l.type_name)
     WHERE running <> counted ORDER BY queue, type_name`;
   const checkLines = `WITH counting AS MATERIALIZED
-      (SELECT j.line AS line, count(*) AS counted ${running} AND j.slots & ${slotOf.line} GROUP BY j.line)
+      (SELECT ${countingLine("j.slots")} AS line, count(*) AS counted ${running} AND j.slots & ${slotOf.line} GROUP BY 1)
     SELECT ${lineRow.columns} FROM (SELECT line.number, l.queue, l.type_name, line.group_key, line.running,
         coalesce(c.counted, 0) AS counted
       FROM ${line} AS line CROSS JOIN ${lane} AS l ON l.number = line.lane LEFT JOIN counting AS c ON c.line = line.number)

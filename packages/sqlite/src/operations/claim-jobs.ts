@@ -1,7 +1,7 @@
 import { assertLeaseDuration, remainingLimits, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Lanes } from "../flow/lanes.ts";
-import { slotOf } from "../flow/place.ts";
+import { slotOf, slotsPerLine } from "../flow/place.ts";
 import type { TakeInTurn, Turns } from "../flow/take-in-turn.ts";
 import {
   claimedJobsColumn,
@@ -31,8 +31,10 @@ export const prepareClaimJobs = (
       last_failed_at = CASE WHEN status = 'running' THEN leased_until ELSE last_failed_at END,
       scheduled_at = CASE WHEN status = 'running' THEN leased_until ELSE scheduled_at END
     WHERE seq IN (SELECT value FROM json_each(?))`;
-  // In a queue with rules or groups, where all that are taken are pending. A job stays in the line that counts it.
-  const takeCounted = `${begin}, slots = ?, line = CASE WHEN ?6 & ${slotOf.line} THEN line END
+  const takePending = `${begin} WHERE seq IN (SELECT value FROM json_each(?))`;
+  // In a queue with rules or groups, where all that are taken are pending.
+  const takeInLine = `${begin}, line = NULL,
+      slots = ?6 + CASE WHEN ?6 & ${slotOf.line} THEN ${slotsPerLine} * line ELSE 0 END
     WHERE seq IN (SELECT value FROM json_each(?))`;
   // In the order of the list, which is the order of the claim.
   const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken
@@ -50,7 +52,9 @@ export const prepareClaimJobs = (
   const takeAll = (db: SqliteConnection, candidates: readonly Candidate[], terms: ClaimTerms): StateJob[] => {
     const seqs = candidates.map(({ seq }) => seq);
     const { workerId, leaseToken, leaseMs, now } = terms;
-    if (seqs.length > 0) db.run(take, [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)]);
+    const areAllPending = candidates.every(({ isExpired }) => isExpired !== true);
+    const values = [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)];
+    if (seqs.length > 0) db.run(areAllPending ? takePending : take, values);
     return loadAll(db, seqs, terms);
   };
 
@@ -58,7 +62,7 @@ export const prepareClaimJobs = (
     const { workerId, leaseToken, leaseMs, now } = terms;
     for (const counted of new Set(taken.map(({ slots }) => slots))) {
       const seqs = taken.filter(({ slots }) => slots === counted).map(({ seq }) => seq);
-      db.run(takeCounted, [leaseToken, workerId, now, leaseMs, now, counted, JSON.stringify(seqs)]);
+      db.run(takeInLine, [leaseToken, workerId, now, leaseMs, now, counted, JSON.stringify(seqs)]);
     }
     settle();
     return loadAll(

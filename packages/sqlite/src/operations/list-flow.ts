@@ -22,7 +22,7 @@ export const prepareListFlow = (
   holds: PrepareHolds,
 ): Operation<"listFlow"> => {
   const dueRow = defineRow(describeLine);
-  const pending = `FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.status = 'pending' AND j.line = line.number`;
+  const pending = `FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.line = line.number`;
   // Only lines that a claim has looked at since are neither open nor waiting for a moment, and yet have jobs.
   const listDue = `SELECT ${dueRow.columns} FROM ${line} AS line WHERE lane = ? AND (
       EXISTS (SELECT 1 ${pending} AND j.rank IS NOT NULL AND j.scheduled_at <= ?)

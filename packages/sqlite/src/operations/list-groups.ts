@@ -22,7 +22,7 @@ export const prepareListGroups = (
   holds: PrepareHolds,
 ): Operation<"listGroups"> => {
   const due = `SELECT j.scheduled_at FROM ${job} AS j INDEXED BY ${lineIndex}
-    WHERE j.status = 'pending' AND j.line = line.number AND j.scheduled_at <= ?`;
+    WHERE j.line = line.number AND j.scheduled_at <= ?`;
   const waitingRow = defineRow((columns) => ({
     state: describeLine(columns),
     waiting: columns.value<number>(`(SELECT count(*) FROM (${due} LIMIT ${mostCounted}))`),

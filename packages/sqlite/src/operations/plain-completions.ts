@@ -1,6 +1,7 @@
 import type { JobOutcome } from "leasehold/adapter";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { CountedJob, Lines } from "../flow/lines.ts";
+import { countingLine } from "../flow/place.ts";
 import { defineRow } from "../row.ts";
 import type { Tables } from "../tables.ts";
 
@@ -27,7 +28,7 @@ const plainId = /^[\w-]+$/;
 const countedRow = defineRow((columns): CountedJob => ({
   queue: columns.value("j.queue"),
   typeName: columns.value("j.type_name"),
-  line: columns.value("j.line", null),
+  line: columns.value(countingLine("j.slots"), null),
   slots: columns.value("j.slots"),
 }));
 
@@ -44,7 +45,7 @@ export const createPlainCompletions = ({ job, blocker }: Tables, lines: Lines): 
   // Those that are counted give back their slots.
   const findCounted = `SELECT ${countedRow.text} FROM json_each(?) AS done CROSS JOIN ${job} AS j
     WHERE ${isDone("IS NOT NULL")}`;
-  const completeCounted = `${complete}, line = NULL, slots = NULL FROM json_each(?) AS done
+  const completeCounted = `${complete}, slots = NULL FROM json_each(?) AS done
     WHERE ${isDone("IS NOT NULL")}`;
   let pause = 0;
   // What most jobs were like last time is tried first.

@@ -13,7 +13,7 @@ import {
 import type { SqliteConnection } from "../connection/connection.ts";
 import { type Lane, type Lanes, type QueueLanes, rulesOver } from "../flow/lanes.ts";
 import { reopened } from "../flow/lines.ts";
-import { slotOf } from "../flow/place.ts";
+import { slotOf, slotsPerLine } from "../flow/place.ts";
 import type { Operation } from "../operation.ts";
 import { defineRow } from "../row.ts";
 import type { Runnable } from "../runnable.ts";
@@ -44,13 +44,13 @@ export const prepareSetFlowRule = (
   const setLineTats = `UPDATE ${line} SET tat = min(tat, ?) WHERE lane = ? AND tat > ?`;
   const reopen = `UPDATE ${line} AS line SET ${reopened(table, "line")}, open = 1 WHERE lane = ? AND open = 0
     AND EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${lineIndex}
-      WHERE j.status = 'pending' AND j.line = line.number AND j.rank IS NOT NULL)`;
+      WHERE j.line = line.number AND j.rank IS NOT NULL)`;
   const listRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
     WHERE status = 'running' AND queue = ?`;
   const openLine = `INSERT INTO ${line} (lane, group_key, ordered, open, turn, running)
     VALUES (?1, ?2, 0, 0, (SELECT served FROM ${table} WHERE number = ?1), 1)
     ON CONFLICT (lane, group_key) DO UPDATE SET running = running + 1 RETURNING number`;
-  const mark = `UPDATE ${job} SET slots = ?, line = coalesce(?, line) WHERE seq = ?`;
+  const mark = `UPDATE ${job} SET slots = ? WHERE seq = ?`;
   const addRunning = `UPDATE ${table} SET running = running + 1 WHERE number = ?`;
   const beginReranking = `UPDATE ${table} SET rerank_at = -1, rerank_seq = -1 WHERE number = ?`;
 
@@ -94,14 +94,14 @@ export const prepareSetFlowRule = (
         (isLimited(over.queue) ? slotOf.queue : 0);
       const missing = wanted & ~slots;
       if (missing === 0) continue;
-      let number: number | null = null;
+      let number = 0;
       if (missing & slotOf.line) {
         const { number: lane } = lanes.open(db, queue, typeName);
         number = (db.first(openLine, [lane, group]) as [number])[0];
       }
       if (missing & slotOf.type) db.run(addRunning, [lanes.open(db, queue, typeName).number]);
       if (missing & slotOf.queue) db.run(addRunning, [queueLanes.own.number]);
-      db.run(mark, [slots | missing, number, seq]);
+      db.run(mark, [slots + missing + slotsPerLine * number, seq]);
     }
   };
 
