@@ -574,7 +574,14 @@ const objects: Record<string, OptionsObject> = {
       }),
   },
   createMongoStateAdapter: {
-    names: ["stateProvider", "collectionPrefix", "idGenerator", "migrate", "isTransientError"],
+    names: [
+      "stateProvider",
+      "collectionPrefix",
+      "idGenerator",
+      "migrate",
+      "connectionRetryConfig",
+      "isTransientError",
+    ],
     pass: untyped(createMongoStateAdapter as AnyFunction),
   },
   createMongoProvider: { names: ["client", "database"], pass: untyped(createMongoProvider) },

@@ -9,5 +9,9 @@ import { createTestStore } from "./testing/store.ts";
 const connect = (uri: string) => new MongoClient6(uri) as unknown as MongoClient;
 
 describe("driver 6", () => {
-  modelConformance({ describe, it, afterAll }, { create: () => createTestStore(connect) }, { fc, runs: 15 });
+  modelConformance(
+    { describe, it, afterAll },
+    { create: () => createTestStore(connect), without: { flow: "not built yet" } },
+    { fc, runs: 15 },
+  );
 });

@@ -3,4 +3,8 @@ import { modelConformance } from "leasehold/testing";
 import { afterAll, describe, it } from "vitest";
 import { createTestStore } from "./testing/store.ts";
 
-modelConformance({ describe, it, afterAll }, { create: () => createTestStore() }, { fc, runs: 60 });
+modelConformance(
+  { describe, it, afterAll },
+  { create: () => createTestStore(), without: { flow: "not built yet" } },
+  { fc, runs: 60 },
+);

@@ -66,7 +66,7 @@ describe("options of the Redis notify adapter", () => {
       const provider = createProvider();
       provider.onError.mockReturnValue(() => undefined);
       provider.openSubscription.mockImplementation(({ channels, onActive }) => {
-        expect(channels.slice(0, 3)).toEqual(
+        expect(channels.slice(0, 4)).toEqual(
           ["sched", "seqc", "owls", "qopn"].map((name) => `${channelPrefix}:${name}`),
         );
         queueMicrotask(onActive);

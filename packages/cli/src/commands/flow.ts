@@ -13,12 +13,12 @@ export interface FlowScopeOptions {
 }
 
 export interface SetFlowOptions extends FlowScopeOptions {
-  readonly concurrency?: number | null;
-  readonly rate?: FlowRateOptions | null;
-  readonly groupConcurrency?: number | null;
-  readonly groupRate?: FlowRateOptions | null;
+  readonly concurrency?: number | "none";
+  readonly rate?: FlowRateOptions | "none";
+  readonly groupConcurrency?: number | "none";
+  readonly groupRate?: FlowRateOptions | "none";
   readonly weight?: Readonly<Record<string, number>>;
-  readonly age?: number | null;
+  readonly age?: number | "none";
 }
 
 const longestName = 28;
@@ -93,15 +93,17 @@ const readScope = ({ queue, type }: FlowScopeOptions): Scope => {
   });
 };
 
+const orNull = <T>(value: T | "none"): T | null => (value === "none" ? null : value);
+
 const readRule = (options: SetFlowOptions): FlowRuleOptions => {
   const { concurrency, rate, groupConcurrency, groupRate, weight, age } = options;
   const hasGroupLimits = groupConcurrency !== undefined || groupRate !== undefined;
   const rule: FlowRuleOptions = {
-    concurrency,
-    rate,
-    perGroup: hasGroupLimits ? { concurrency: groupConcurrency, rate: groupRate } : undefined,
+    concurrency: orNull(concurrency),
+    rate: orNull(rate),
+    perGroup: hasGroupLimits ? { concurrency: orNull(groupConcurrency), rate: orNull(groupRate) } : undefined,
     weights: weight,
-    agePriorityMs: age,
+    agePriorityMs: orNull(age),
   };
   if (Object.values(rule).some((value) => value !== undefined)) return rule;
   throw new CliError("Usage", "Nothing to change.", {

@@ -31,7 +31,9 @@ export const checkFlow = async (
         : problem("limits", what, "Run `leasehold doctor --repair`, and report how it came about."),
     );
   }
-  const paused = (await leasehold.getFlow()).filter((state) => state.paused);
+  const rules = await leasehold.getFlow();
+  if (rules.length === 0) return findings;
+  const paused = rules.filter((state) => state.paused);
   if (paused.length > 0) {
     const names = paused.slice(0, 5).map((state) => nameOf({ ...state, group: null }));
     findings.push(

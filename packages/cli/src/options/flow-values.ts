@@ -4,13 +4,13 @@ import { parseDuration } from "./values.ts";
 
 const wrongRate = "It must be a number and a time: 100/1m, or 100/1m/10 to let 10 come at once; or none.";
 
-/** What the option takes, or `none`. */
+/** What the option takes, or `none`. Not null, which the parser takes for an option without a value. */
 export const parseOrNone =
   <T>(parse: (text: string) => T) =>
-  (text: string): T | null =>
-    text.trim() === "none" ? null : parse(text);
+  (text: string): T | "none" =>
+    text.trim() === "none" ? "none" : parse(text);
 
-export const parseRate: (text: string) => FlowRateOptions | null = parseOrNone((text) => {
+export const parseRate: (text: string) => FlowRateOptions | "none" = parseOrNone((text) => {
   const match = /^(\d+)\/([^/]+)(?:\/(\d+))?$/.exec(text.trim());
   if (!match) throw new InvalidArgumentError(wrongRate);
   const [, limit, time, burst] = match;

@@ -117,7 +117,6 @@ export const describeQueries: Scenario = ({ test }) => {
       rootSequenceId: started.id,
       originId: null,
       queue,
-      group: null,
       priority: -2,
       input: { n: 5 },
       createdAt: started.createdAt,
