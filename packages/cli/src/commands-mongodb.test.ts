@@ -11,7 +11,6 @@ afterAll(stopMongodb);
 
 describeCommands("mongodb", {
   without: {
-    statistics: "the adapter does not offer them yet",
     flow: "the adapter does not offer it yet",
   },
 });

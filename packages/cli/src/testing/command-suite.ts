@@ -28,8 +28,6 @@ export default defineWorker(async (context) => {
 
 export interface CommandSuiteOptions {
   readonly without?: {
-    /** Why the store cannot count its jobs by queue. */
-    readonly statistics: string;
     /** Why it has no recurring jobs. */
     readonly flow: string;
   };
@@ -37,7 +35,6 @@ export interface CommandSuiteOptions {
 
 /** What the command does on every kind of store. */
 export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptions = {}): void => {
-  const hasStatistics = without?.statistics === undefined;
   const hasFlow = without?.flow === undefined;
   describe(`the command on ${kind}`, () => {
     let store: TestStore;
@@ -258,7 +255,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
         check: "queues",
         summary: expect.stringContaining("type unserved in queue default"),
       };
-      const expected = [{ check: "indexes" }, { check: "leases" }, ...(hasStatistics ? [unserved] : [])];
+      const expected = [{ check: "indexes" }, { check: "leases" }, unserved];
       expect(problems).toMatchObject(expected);
       expect(problems).toHaveLength(expected.length);
     });
@@ -397,7 +394,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(await leasehold.countJobs()).toEqual([]);
     });
 
-    it.skipIf(!hasStatistics)("shows a live table in a terminal until q is pressed", async () => {
+    it("shows a live table in a terminal until q is pressed", async () => {
       const { folder, leasehold } = store;
       await leasehold.startJobSequence({ typeName: "mail", input: null, queue: "post" });
       const top = folder.start(["top", "--interval", "50ms"], { terminal: { columns: 100, rows: 24 } });
