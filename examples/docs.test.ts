@@ -223,6 +223,7 @@ const batchHandlerOptions = {
   ...handlerOptions,
   maxSize: true,
   maxWaitMs: true,
+  sameGroup: true,
 } satisfies Names<
   ImplementJobTypeBatchOptions<{ any: { input: null; output: null } }, object, string, "any">
 >;

@@ -276,7 +276,7 @@ const objects: Record<string, OptionsObject> = {
       }),
   },
   implementJobTypeBatch: {
-    names: ["typeName", "process", "retry", "maxAttempts", "timeoutMs", "maxSize", "maxWaitMs"],
+    names: ["typeName", "process", "retry", "maxAttempts", "timeoutMs", "maxSize", "maxWaitMs", "sameGroup"],
     pass: (options) =>
       untyped(leasehold.createWorker().implementJobTypeBatch as AnyFunction)({
         typeName: "task",

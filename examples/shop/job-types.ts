@@ -51,7 +51,8 @@ export const jobTypes: JobTypes<ShopJobTypes> = defineUnionJobTypes<ShopJobTypes
   "charge-payment": { queue: "payments", retry: soon, timeoutMs: 5_000 },
   "reserve-stock": { queue: "warehouse", retry: soon },
   "fulfil-order": { queue: "warehouse", retry: soon },
-  "send-email": { queue: "mail", retry: soon },
+  // Customers take turns, and get the messages about their orders in order.
+  "send-email": { queue: "mail", retry: soon, group: ({ email }) => email, ordered: true },
   "approve-order": { queue: "office" },
   "daily-report": { queue: "office" },
   "count-stock": { queue: "office" },

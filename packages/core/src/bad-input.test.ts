@@ -515,6 +515,7 @@ describe("bad input to a worker", () => {
       ["process", [undefined, ...notFunctions], (process) => [{ ...batch, process }]],
       ["maxSize", [undefined, ...integers(1, 10_000)], (maxSize) => [{ ...batch, maxSize }]],
       ["maxWaitMs", integers(0, year), (maxWaitMs) => [{ ...batch, maxWaitMs }]],
+      ["sameGroup", [null, 1, "yes"], (sameGroup) => [{ ...batch, sameGroup }]],
       ["maxAttempts", integers(1, largestInt), (maxAttempts) => [{ ...batch, maxAttempts }]],
       ["timeoutMs", integers(1, year), (timeoutMs) => [{ ...batch, timeoutMs }]],
       ["retry", ["often", {}, { type: "sometimes" }], (retry) => [{ ...batch, retry }]],

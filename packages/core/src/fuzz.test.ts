@@ -392,7 +392,16 @@ const otherFunctions: Record<string, () => Call[]> = {
     const implement = (options: unknown) =>
       (facade["createWorker"]!() as Untyped)["implementJobTypeBatch"]!(options);
     const valid = { typeName: "work", maxSize: 5, process: async () => [] };
-    const options = ["typeName", "process", "retry", "maxAttempts", "timeoutMs", "maxSize", "maxWaitMs"];
+    const options = [
+      "typeName",
+      "process",
+      "retry",
+      "maxAttempts",
+      "timeoutMs",
+      "maxSize",
+      "maxWaitMs",
+      "sameGroup",
+    ];
     return withOptions(implement, valid, options);
   },
   "worker.start": () => {

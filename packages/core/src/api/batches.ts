@@ -132,4 +132,6 @@ export interface ImplementJobTypeBatchOptions<
   readonly maxSize: number;
   /** How long a job may wait for others to fill the batch. Default: 0, a call gets what is there. */
   readonly maxWaitMs?: number | undefined;
+  /** Whether all jobs of a call have the same `group`. Default: false. */
+  readonly sameGroup?: boolean | undefined;
 }

@@ -37,7 +37,7 @@ export const runsAlone = (worker: WorkerContext, { job }: HeldJob): boolean =>
 /** `onReady` is called when a batch that has waited long enough is to be looked for. */
 export const createBatchBuffer = (
   worker: WorkerContext,
-  { maxSize, maxWaitMs }: BatchSettings,
+  { maxSize, maxWaitMs, sameGroup }: BatchSettings,
   onReady: () => void,
 ): BatchBuffer => {
   const { clock } = worker.engine.runtime;
@@ -50,7 +50,8 @@ export const createBatchBuffer = (
   let cancelTimer: (() => void) | undefined;
 
   /** With different timeouts there would be no one answer to how long the call may take. */
-  const sharedBy = ({ job }: HeldJob): unknown => job.timeoutMs;
+  const sharedBy = ({ job: { timeoutMs, group } }: HeldJob): unknown =>
+    sameGroup ? JSON.stringify([timeoutMs, group]) : timeoutMs;
 
   const begin = (job: HeldJob, waitMs: number): Batch => ({
     jobs: [job],

@@ -109,6 +109,34 @@ describe("a batch", () => {
     expect(kit.clock.pendingTimers).toBe(0);
   });
 
+  it("has jobs of one group only, where that is asked for", async () => {
+    const kit = await createTestKit({ jobTypes });
+    const groupsOfCalls: (string | null)[][] = [];
+    const worker = kit.leasehold.createWorker().implementJobTypeBatch({
+      typeName: "index",
+      maxSize: 10,
+      maxWaitMs: 100,
+      sameGroup: true,
+      process: async ({ jobs }) => {
+        groupsOfCalls.push(jobs.map(({ group }) => group));
+        return jobs.map(({ input }) => input);
+      },
+    });
+    const groups = ["a", "b", undefined];
+    await kit.leasehold.startJobSequences({
+      sequences: startPages(9).map((page, n) => ({ ...page, group: groups[n % 3] })),
+    });
+    await kit.drain(worker);
+    expect(groupsOfCalls).toHaveLength(3);
+    expect(groupsOfCalls).toEqual(
+      expect.arrayContaining([
+        ["a", "a", "a"],
+        ["b", "b", "b"],
+        [null, null, null],
+      ]),
+    );
+  });
+
   it("takes no slot while it waits", async () => {
     const kit = await createTestKit({ jobTypes });
     const order: string[] = [];

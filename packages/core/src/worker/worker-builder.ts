@@ -7,6 +7,7 @@ import {
   type OptionNames,
   optionalInteger,
   requireFunction,
+  requireBoolean,
   requireInteger,
   requireName,
   requireOptions,
@@ -104,11 +105,17 @@ const batchOptions: OptionNames<keyof ImplementJobTypeBatchOptions<unknown, unkn
   ...implementationOptions,
   maxSize: true,
   maxWaitMs: true,
+  sameGroup: true,
 };
 
-const parseBatch = ({ maxSize, maxWaitMs }: UncheckedOptions<"maxSize" | "maxWaitMs">): BatchSettings => ({
+const parseBatch = ({
+  maxSize,
+  maxWaitMs,
+  sameGroup = false,
+}: UncheckedOptions<keyof BatchSettings>): BatchSettings => ({
   maxSize: requireInteger(maxSize, "maxSize", { min: 1, max: largestBatch }),
   maxWaitMs: optionalInteger(maxWaitMs, "maxWaitMs", 0, { min: 0, max: longestDurationMs }),
+  sameGroup: requireBoolean(sameGroup, "sameGroup"),
 });
 
 const parseImplementation = (

@@ -11,6 +11,7 @@ export type HandlerFunction = (options: object) => unknown;
 export interface BatchSettings {
   readonly maxSize: number;
   readonly maxWaitMs: number;
+  readonly sameGroup: boolean;
 }
 
 /** One implemented job type, with the middleware already around its handler. */
