@@ -16,8 +16,9 @@ const worker = await leasehold
   .implementJobType({ typeName: "tick", process: async () => null })
   .start({ concurrency: 50 });
 process.send("ready");
-process.on("message", async () => {
+const leave = async () => {
   await worker.stop();
   await pool.end();
   process.disconnect();
-});
+};
+process.on("message", () => void leave());

@@ -130,7 +130,7 @@ try {
   const deadline = Date.now() + patienceMs;
   while (!(await isOver()) && Date.now() < deadline) await sleep(100);
   const result = await judge();
-  console.log(options.json ? JSON.stringify(result) : result);
+  process.stdout.write(`${JSON.stringify(result, null, options.json ? 0 : 2)}\n`);
   const isRight =
     result.jobs === result.expected && result.onRecord === result.expected && result.twice === 0;
   process.exitCode = isRight && crashes === 0 ? 0 : 1;

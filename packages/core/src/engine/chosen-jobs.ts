@@ -24,7 +24,7 @@ export interface ChoiceRules {
   readonly cursorKind: string;
 }
 
-export const choiceBatchSize = 500;
+const choiceBatchSize = 500;
 
 /** Whether it is a trial. Checks it against the store, and that there are ids or a filter. */
 export const parseDryRun = (

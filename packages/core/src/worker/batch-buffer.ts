@@ -31,7 +31,7 @@ export interface BatchBuffer {
  * A retry sets `expiredLeases` to 0, so a job whose attempts all ended with their worker has as many of these as it has
  * attempts behind it.
  */
-export const runsAlone = (worker: WorkerContext, { job }: HeldJob): boolean =>
+const runsAlone = (worker: WorkerContext, { job }: HeldJob): boolean =>
   job.attempt - 1 > job.expiredLeases || job.attempt >= attemptLimit(worker, job);
 
 /** `onReady` is called when a batch that has waited long enough is to be looked for. */

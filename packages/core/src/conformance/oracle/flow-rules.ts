@@ -12,7 +12,7 @@ export interface Place {
 
 export const keyOf = ({ queue, typeName, group }: Place): string => [queue, typeName, group].join(" ");
 
-export const noRule = (queue: string, typeName: string | null): FlowRule => ({
+const noRule = (queue: string, typeName: string | null): FlowRule => ({
   queue,
   typeName,
   paused: false,

@@ -60,7 +60,7 @@ export const update = (
   });
 };
 
-export const hasExpired = (job: ModelJob, now: number): boolean =>
+const hasExpired = (job: ModelJob, now: number): boolean =>
   job.status === "pending" &&
   job.attempt === 0 &&
   job.expireAfterMs !== null &&

@@ -4,7 +4,7 @@ import type { RecordedTick, WaitingRun } from "./tick-record.ts";
 import type { Timetable } from "./timetable.ts";
 
 /** How many times are made up for, or counted as missed, in one tick. */
-export const mostTimesATick = 1_000;
+const mostTimesATick = 1_000;
 /** How soon to look again whether the run that another one waits for has finished. */
 const recheckMs = 1_000;
 
