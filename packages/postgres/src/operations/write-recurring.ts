@@ -12,7 +12,8 @@ export const lockRecurring = async (
 ): Promise<StateRecurringJob | undefined> => {
   await query(ctx, {
     name: "lock_recurring_id",
-    sql: ({ recurring }) => `SELECT pg_advisory_xact_lock(hashtextextended('${recurring} ' || $1::text, 0))`,
+    sql: ({ recurring }) =>
+      `SELECT pg_advisory_xact_lock(hashtextextended('${recurring} ' || $1::text, 0))::text`,
     params: [id],
   });
   const rows = await query(ctx, {

@@ -85,18 +85,6 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     assert.deepEqual(await flow.listRecurring({ limit: 10, after: null }), [before]);
   });
 
-  test("shows others nothing of an open transaction", async ({ adapter }) => {
-    await put(adapter);
-    const flow = flowOf(adapter);
-    await adapter.runInTransaction(async (ctx) => {
-      await flow.deleteRecurring({ ctx, ids: ["nightly"] });
-      assert.equal((await flow.listRecurring({ ctx, limit: 10, after: null })).length, 0);
-      assert.equal((await flow.listRecurring({ limit: 10, after: null })).length, 1);
-      assert.equal(await flow.nextRecurringIn({ now: baseTime }), 0);
-    });
-    assert.equal((await flow.listRecurring({ limit: 10, after: null })).length, 0);
-  });
-
   test("lets one transaction at a time hold an id, whether or not there is a recurring job with it", async ({
     adapter,
   }) => {
