@@ -13,16 +13,8 @@ describe("through PgBouncer in transaction mode", () => {
   });
 
   describe("with postgres", () => {
-    // postgres.js through PgBouncer: after the tests before it, this race does not end within two minutes. Alone it takes
-    // seconds, and with pg it always ends. Until the cause is found it runs with pg only.
-    const unending = "rules may change while jobs are claimed and end";
-    const withoutUnending: typeof runner.it = ((name: string, ...rest: [() => Promise<void>, number?]) =>
-      name === unending ? it.skip(name, ...rest) : it(name, ...rest)) as typeof runner.it;
-    stateAdapterConformance(
-      { ...runner, it: withoutUnending },
-      {
-        create: () => createPostgresJsFixture(inject("pgBouncerUrl"), false),
-      },
-    );
+    stateAdapterConformance(runner, {
+      create: () => createPostgresJsFixture(inject("pgBouncerUrl"), false),
+    });
   });
 });

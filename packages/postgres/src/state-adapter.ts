@@ -48,6 +48,7 @@ import { renewLeases } from "./operations/renew-leases.ts";
 import { advanceRecurring, lockDueRecurring } from "./operations/tick-recurring.ts";
 import { deleteRecurring, lockRecurring, putRecurring } from "./operations/write-recurring.ts";
 import { updateWaitingJobs } from "./operations/update-waiting-jobs.ts";
+import { createOpenCalls } from "./open-calls.ts";
 import type { PgStateProvider } from "./provider.ts";
 import { createSavepoints } from "./savepoints.ts";
 import { nameTables } from "./tables.ts";
@@ -183,6 +184,7 @@ export const createPgStateAdapter = async <
     isTransientPgError(error) || error instanceof StaleSnapshotError || (isAlsoTransient?.(error) ?? false);
   const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
   const runInSavepoint = createSavepoints(provider);
+  const openCalls = createOpenCalls();
 
   if (options.migrate ?? true) await retryConnecting(retryConfig, isTransientError, migrateNow);
 
@@ -194,9 +196,15 @@ export const createPgStateAdapter = async <
       ctxRequired = false,
     ) =>
     async (call: TCall): Promise<T> => {
-      if (ctxRequired || call.ctx !== undefined) await database.assertInTransaction(operation, call.ctx);
-      else database.assertOpen();
-      return perform(call);
+      const { ctx } = call;
+      if (ctx === undefined && !ctxRequired) {
+        database.assertOpen();
+        return perform(call);
+      }
+      return openCalls.track(ctx, async () => {
+        await database.assertInTransaction(operation, ctx);
+        return perform(call);
+      });
     };
 
   const getTime = checked("getTime", async (call: StateCall<TTxContext>) => {
@@ -216,9 +224,10 @@ export const createPgStateAdapter = async <
     },
     runInTransaction: async (callback, parent, transactionOptions) => {
       database.assertOpen();
-      if (parent === undefined) return provider.runInTransaction(callback, transactionOptions);
+      const work: typeof callback = (ctx) => openCalls.outlive(ctx, () => callback(ctx));
+      if (parent === undefined) return provider.runInTransaction(work, transactionOptions);
       await database.assertInTransaction("runInTransaction", parent);
-      return runInSavepoint(callback, parent);
+      return runInSavepoint(work, parent);
     },
     isInTransaction: (ctx) => provider.isInTransaction(ctx),
     isTransientError,

@@ -77,6 +77,26 @@ export const describeTransactions = ({ test }: StateSuite): void => {
     });
   });
 
+  test("a call still under way when its transaction fails leaves nothing behind", async (scenario) => {
+    const { adapter, newJob, reload } = scenario;
+    const first = await running(scenario);
+    const next = newJob({ sequenceId: first.sequenceId, sequenceIndex: 1 });
+    const reason = new Error("failed in the meantime");
+    let underWay: Promise<unknown> | undefined;
+    await assert.rejects(
+      adapter.runInTransaction(async (ctx) => {
+        // A continuation takes more than one statement in some stores.
+        underWay = adapter.createJobs({ jobs: [next], ctx, now: baseTime });
+        underWay.catch(() => {});
+        throw reason;
+      }),
+      (error) => error === reason,
+    );
+    await underWay?.catch(() => {});
+    assert.deepEqual(await adapter.getJobs({ jobIds: [next.id] }), [undefined]);
+    assert.equal((await reload(first)).status, "running");
+  });
+
   test("a job started in a transaction that fails never was", async (scenario) => {
     const { adapter, newJob, queue } = scenario;
     const job = newJob({ deduplication: { key: "key", scope: "all", windowMs: null } });
