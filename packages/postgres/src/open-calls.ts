@@ -44,7 +44,8 @@ export const createOpenCalls = (): OpenCalls => {
       try {
         return await work();
       } catch (error) {
-        await Promise.allSettled([...(open.get(findClient(ctx) ?? ctx) ?? [])]);
+        const calls = open.get(findClient(ctx) ?? ctx);
+        if (calls !== undefined) await Promise.allSettled(calls);
         throw error;
       }
     },
