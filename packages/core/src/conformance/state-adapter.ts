@@ -4,12 +4,14 @@ import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture } from "./state-fixture.ts";
 import { defineStateSuite, type StateSuites } from "./state-suite.ts";
 import { flowSuites } from "./state/flow/suites.ts";
+import { historySuites } from "./state/history/suites.ts";
 import { jobsSuites } from "./state/jobs/suites.ts";
 import { statisticsSuites } from "./state/statistics/suites.ts";
 
 const optionalSuites: Readonly<Record<PartName, StateSuites>> = {
   statistics: statisticsSuites,
   flow: flowSuites,
+  history: historySuites,
 };
 
 /**

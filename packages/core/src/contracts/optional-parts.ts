@@ -1,5 +1,6 @@
 import { StorePartMissingError } from "../errors.ts";
 import type { Flow } from "./flow.ts";
+import type { History } from "./history.ts";
 import type { Statistics } from "./statistics.ts";
 
 /**
@@ -11,6 +12,7 @@ import type { Statistics } from "./statistics.ts";
 export interface OptionalParts<TTxContext> {
   readonly statistics?: Statistics<TTxContext> | undefined;
   readonly flow?: Flow<TTxContext> | undefined;
+  readonly history?: History<TTxContext> | undefined;
 }
 
 export type PartName = keyof OptionalParts<object>;
@@ -40,6 +42,18 @@ export const partMethods: {
     updateWaitingJobs: true,
     expireWaitingJobs: true,
   },
+  history: {
+    listAttempts: true,
+    listCauses: true,
+    report: true,
+    listReporters: true,
+    readRollups: true,
+    foldRollups: true,
+    forgetReports: true,
+    recordAction: true,
+    getActions: true,
+    listActions: true,
+  },
 };
 
 export const partNames: readonly PartName[] = Object.keys(partMethods) as PartName[];
@@ -48,6 +62,7 @@ export const partNames: readonly PartName[] = Object.keys(partMethods) as PartNa
 const offeredBy: Readonly<Record<PartName, readonly string[]>> = {
   statistics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
   flow: ["PostgreSQL", "SQLite", "in-process"],
+  history: ["PostgreSQL", "SQLite", "in-process"],
 };
 
 /** The part, for an operation that cannot do without it. */

@@ -11,6 +11,7 @@ import type { OptionalParts } from "./optional-parts.ts";
 import type { BaseStateAdapterContext } from "./state-call.ts";
 
 export type * from "./flow.ts";
+export type * from "./history.ts";
 export type * from "./jobs/claims.ts";
 export type * from "./jobs/deletion.ts";
 export type * from "./jobs/interventions.ts";

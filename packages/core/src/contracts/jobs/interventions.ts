@@ -53,7 +53,8 @@ export interface Interventions<TTxContext> {
   /**
    * Revives failed jobs: to pending, or to blocked while blockers are open. They can run now, or at the time they were
    * scheduled for if that is still to come. `attempt` and `expiredLeases` start again at 0; `leaseVersion` goes on. Jobs
-   * that failed because of them, and because of nothing else that is still failed, return to blocked.
+   * that failed because of them, and because of nothing else that is still failed, return to blocked. Fingerprints are taken
+   * from all of them; attempts stay.
    */
   redriveJobs(call: StateCall<TTxContext> & RedriveCall): Promise<RedriveResult[]>;
 }

@@ -14,6 +14,10 @@ export interface JobFilter {
   /** Only the first job of each sequence, or of each tree. It need not be faster than a look at every job. */
   readonly firstOf?: "sequence" | "tree" | undefined;
   readonly failureReasons?: readonly FailureReason[] | undefined;
+  /** Of failed jobs: what they failed from. Only for stores with the part `history`, and to be found by an index. */
+  readonly fingerprints?: readonly string[] | undefined;
+  /** Of running jobs: the workers that hold them. */
+  readonly leasedBy?: readonly string[] | undefined;
   /** The text of the input contains this, letter for letter. It need not be faster than looking at every job. */
   readonly inputContains?: string | undefined;
   /** At this moment or later. */

@@ -51,6 +51,8 @@ export interface LockSequenceCall {
 export interface ReapCall {
   readonly limit: number;
   readonly error: string;
+  /** That of the error, for the history. */
+  readonly fingerprint?: string | undefined;
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
@@ -76,6 +78,9 @@ export interface Leases<TTxContext> {
    * Takes up to `limit` running jobs whose lease has expired. With attempts left they become pending, as if scheduled
    * for the moment the lease ended. Without, they fail (`attempts_exhausted`, with `error`), and so do their dependants.
    * The end of the lease becomes `lastFailedAt`. Skips locked rows and never waits for them.
+   *
+   * With the part `history`, each lease is an attempt that `expired`: from `lastAttemptAt` to the end of the lease, with
+   * `error` and the fingerprint given. A job that fails gets the fingerprint.
    */
   reapExpiredLeases(call: StateCall<TTxContext> & ReapCall): Promise<ReapedJob[]>;
 }

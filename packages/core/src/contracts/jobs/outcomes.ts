@@ -1,5 +1,6 @@
 import type { FailureReason, JobReference } from "../../model/job.ts";
 import type { Schedule } from "../../model/schedule.ts";
+import type { AttemptNote } from "../history/attempts.ts";
 import type { StateCall } from "../state-call.ts";
 import type { LeaseRefusal } from "./leases.ts";
 
@@ -12,6 +13,11 @@ interface OutcomeBase {
    * row lock protects it until commit.
    */
   readonly locked?: boolean;
+  /**
+   * What the history is to know of the attempt. A store without that part ignores it, and so does every store where the job
+   * completes.
+   */
+  readonly note?: AttemptNote | undefined;
 }
 
 export type JobOutcome = OutcomeBase &
@@ -67,6 +73,9 @@ export interface Outcomes<TTxContext> {
    *   `blockerErrorText`, and so do the jobs that wait for those.
    *
    * A retry or a failure sets `expiredLeases` to 0 and `lastFailedAt` to now. Giving a job back keeps both.
+   *
+   * With the part `history`: an outcome with a `note` writes an attempt, and a failure gives the job the fingerprint of its
+   * note.
    */
   commitOutcomes(call: StateCall<TTxContext> & CommitOutcomesCall): Promise<OutcomeResult[]>;
 }

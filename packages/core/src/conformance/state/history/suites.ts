@@ -1,0 +1,3 @@
+import type { StateSuites } from "../../state-suite.ts";
+
+export const historySuites: StateSuites = {};
