@@ -188,6 +188,7 @@ const leaseholdOptions = {
   defaults: true,
   createId: true,
   recurringJobs: true,
+  deployment: true,
   runtime: true,
 } satisfies Names<LeaseholdOptions<object, InProcessStateAdapter>>;
 

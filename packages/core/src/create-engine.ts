@@ -28,6 +28,7 @@ import {
   readProperty,
   requireFunction,
   requireId,
+  requireName,
   requireNestedOptions,
   requireOptions,
 } from "./model/option-checks.ts";
@@ -69,6 +70,11 @@ export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> 
   readonly recurringJobs?:
     | RecurringJobDeclarations<NoInfer<TDefs>, ExternalJobTypeName<NoInfer<TDefs>>>
     | undefined;
+  /**
+   * The version of your program, such as a release or a commit, of at most 100 characters. Failed attempts and statistics say
+   * which one they come from. Default: none.
+   */
+  readonly deployment?: string | undefined;
   /** The sources of time, randomness and ids, for tests. */
   readonly runtime?: Runtime | undefined;
 }
@@ -86,6 +92,7 @@ const knownOptions: OptionNames<keyof LeaseholdOptions<unknown, AnyStateAdapter>
   defaults: true,
   createId: true,
   recurringJobs: true,
+  deployment: true,
   runtime: true,
 };
 
@@ -139,6 +146,10 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     defaults,
     retention: createRetention(defaults.retention, jobTypes.known),
     createId: parseCreateId(options.createId, options.stateAdapter.idGenerator) ?? runtime.createId,
+    deployment:
+      options.deployment === undefined
+        ? null
+        : requireName(options.deployment, "deployment", { maxLength: 100 }),
     scope: createAsyncScope(),
   };
 };

@@ -87,6 +87,8 @@ export interface BatchProcessOptions<
   readonly signalOf: (job: { readonly id: TJobId }) => TypedAbortSignal<JobAbortReason>;
   /** Completes the jobs together with writes of your own. Optional: a handler may also return the outputs. */
   readonly complete: CompleteBatch<TDefs, TTxContext, TJobId, TTypeName>;
+  /** Notes a line about this call. It is stored with each job of it whose attempt fails. Never throws. */
+  readonly log: (text: string, data?: unknown) => void;
 }
 
 /**
@@ -108,6 +110,8 @@ export interface BatchMiddlewareContext {
   readonly signal: TypedAbortSignal<JobAbortReason>;
   readonly signalOf: (job: { readonly id: string }) => TypedAbortSignal<JobAbortReason>;
   readonly workerId: string;
+  /** Notes a line about this call, as the handler can. */
+  readonly log: (text: string, data?: unknown) => void;
 }
 
 /**

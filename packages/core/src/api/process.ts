@@ -115,6 +115,11 @@ export interface ProcessOptions<
    * people: a report is skipped while somebody else is changing the job.
    */
   readonly reportProgress: (progress: unknown) => Promise<void>;
+  /**
+   * Notes a line about this attempt: a text, and values that JSON can hold. If the attempt fails, the last lines are stored
+   * with it, at most 100 and 16 KiB; `listJobAttempts` shows them. If it completes, they are dropped. Never throws.
+   */
+  readonly log: (text: string, data?: unknown) => void;
 }
 
 /**
@@ -130,6 +135,8 @@ export interface MiddlewareContext {
   readonly job: RunningJob<AnyJob>;
   readonly signal: TypedAbortSignal<JobAbortReason>;
   readonly workerId: string;
+  /** Notes a line about this attempt, as the handler can. */
+  readonly log: (text: string, data?: unknown) => void;
 }
 
 /**

@@ -40,6 +40,8 @@ export interface Engine {
   readonly retention: Retention;
   readonly defaults: ResolvedDefaults;
   readonly createId: () => string;
+  /** The version of the program that this is part of, as its users call it; null if they have not said. */
+  readonly deployment: string | null;
   readonly scope: AsyncScope<Scope>;
 }
 

@@ -194,6 +194,24 @@ export const parseStoredError = (text: string | null): StoredError | null => {
   }
 };
 
+const shortBytes = 4 * 1_024;
+// The last fits even if every character takes six bytes.
+const shortLimits: readonly Limits[] = [
+  { name: 200, message: 1_000, stack: 1_500, causes: 2 },
+  { name: 100, message: 500, stack: 500, causes: 1 },
+  { name: 100, message: 300, stack: 0, causes: 0 },
+];
+
+/** A stored error in at most 4 kB, for lists of many. */
+export const shortenStoredError = (text: string, stored: StoredError): string => {
+  let shorter = text;
+  for (const limits of shortLimits) {
+    if (Buffer.byteLength(shorter) <= shortBytes) return shorter;
+    shorter = JSON.stringify(shrink(stored, limits));
+  }
+  return shorter;
+};
+
 /** An Error to throw or to show; not an instance of the class that was thrown. */
 export const storedErrorToError = (stored: StoredError): Error => {
   const options = stored.cause === undefined ? undefined : { cause: storedErrorToError(stored.cause) };

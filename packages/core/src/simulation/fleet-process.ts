@@ -131,8 +131,8 @@ export const startProcess = async <TDefs>(
       }
     }
   };
-  const recordExecution: Middleware = ({ job, signal, workerId }, next) =>
-    recordExecutions({ jobs: [job], signal, signalOf: () => signal, workerId }, next);
+  const recordExecution: Middleware = ({ job, signal, workerId, log }, next) =>
+    recordExecutions({ jobs: [job], signal, signalOf: () => signal, workerId, log }, next);
 
   const facade = acknowledgeStarts(leasehold, options.acknowledging, (kind, jobIds) =>
     history.add({ kind, at: clock.now(), process: name, jobIds }),

@@ -2,6 +2,7 @@ import type { AttemptEventData } from "../contracts/events.ts";
 import { JobAttemptEndedError } from "../errors.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import { attemptEventData } from "./attempt-events.ts";
+import { type AttemptLog, createAttemptLog } from "./attempt-log.ts";
 import { createHandlerSession, type HandlerSession } from "./handler-session.ts";
 import type { HeldJob, RunningAttempt } from "./held-jobs.ts";
 import { type EndedAttempt, type Ending, judgeEnding, type Verdict } from "./judge-ending.ts";
@@ -105,6 +106,10 @@ export class Attempt implements RunningAttempt {
     const session = createHandlerSession(worker, held, () => this.abortReason, synchronousPartOver);
     if (this.over) session.close();
     return (this.session = session);
+  }
+
+  getLog(): AttemptLog {
+    return (this.held.log ??= createAttemptLog(this.worker.engine.runtime.clock));
   }
 
   /** The handler has returned its promise, or its result. */

@@ -1,6 +1,7 @@
 import type { JobView } from "../engine/view.ts";
 import { InvalidOptionError } from "../errors.ts";
 import { readProperty } from "../model/option-checks.ts";
+import type { AttemptLog, WriteLog } from "./attempt-log.ts";
 import type { BatchMember } from "./batch-member.ts";
 import type { BatchSession } from "./batch-session.ts";
 import type { WorkerContext } from "./worker-context.ts";
@@ -11,6 +12,7 @@ export interface CalledBatch {
   readonly called: readonly BatchMember[];
   getSignal(): AbortSignal;
   getSession(): BatchSession;
+  getLog(): AttemptLog;
 }
 
 /** What a batch handler and its middleware are given, most of it made on demand. */
@@ -35,6 +37,10 @@ export class BatchOptions {
     if (!member) throw new InvalidOptionError("job", "must be one of the jobs of this batch", job);
     return member.getSignal();
   };
+
+  get log(): WriteLog {
+    return this.#batch.getLog().write;
+  }
 
   get complete(): unknown {
     return this.#batch.getSession().complete;

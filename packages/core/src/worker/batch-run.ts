@@ -1,5 +1,6 @@
 import { readPlaces } from "../engine/batch-places.ts";
 import type { JobAbortReason } from "../model/entities.ts";
+import type { AttemptLog } from "./attempt-log.ts";
 import { createController, type OnAttemptOver } from "./attempt.ts";
 import { endingOfPlace, endingsWhenCommitted, endingsWhenThrown } from "./batch-endings.ts";
 import { BatchMember, type BatchOfMember } from "./batch-member.ts";
@@ -116,6 +117,13 @@ class BatchRun implements BatchOfMember {
     this.session = createBatchSession(this.worker, this.called, () => this.abortReason);
     if (this.open === 0) this.session.close();
     return this.session;
+  }
+
+  /** One for all jobs: nobody knows which of them a line is about. */
+  getLog(): AttemptLog {
+    const log = this.called[0]!.getLog();
+    for (const { held } of this.called) held.log = log;
+    return log;
   }
 
   call(): void {

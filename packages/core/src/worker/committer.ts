@@ -2,6 +2,7 @@ import { sleep } from "../clock.ts";
 import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { createAfterCommit } from "../engine/after-commit.ts";
 import { reportLostLease } from "./attempt-events.ts";
+import { withNote, withoutText } from "./attempt-note.ts";
 import { errorOutcome } from "./decide-outcome.ts";
 import { endAttempt } from "./end-attempt.ts";
 import { createFifo } from "./fifo.ts";
@@ -79,11 +80,11 @@ export const createCommitter = (worker: WorkerContext): Committer => {
   const degrade = (entry: Entry, error: unknown): boolean => {
     const { outcome } = entry;
     if (outcome.kind === "complete") {
-      entry.outcome = errorOutcome(worker, entry.held, error);
+      entry.outcome = withNote(worker, entry.held, errorOutcome(worker, entry.held, error));
       return true;
     }
     if (outcome.error === null) return false;
-    entry.outcome = { ...outcome, error: null };
+    entry.outcome = { ...outcome, error: null, note: outcome.note && withoutText(outcome.note) };
     return true;
   };
 
@@ -140,7 +141,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
         giveUp({ held, outcome });
         return;
       }
-      queue.push({ held, outcome });
+      queue.push({ held, outcome: withNote(worker, held, outcome) });
       if (!flushing) {
         flushing = true;
         // What settles in the same moment travels together; nothing waits for a batch to fill.

@@ -1,5 +1,6 @@
 import type { JobView } from "../engine/view.ts";
 import type { Attempt } from "./attempt.ts";
+import type { WriteLog } from "./attempt-log.ts";
 
 /**
  * What a handler and its middleware are given, most of it made on demand: those of short jobs look at nothing but the
@@ -30,5 +31,9 @@ export class HandlerOptions {
 
   get reportProgress(): unknown {
     return this.#attempt.getSession().reportProgress;
+  }
+
+  get log(): WriteLog {
+    return this.#attempt.getLog().write;
   }
 }

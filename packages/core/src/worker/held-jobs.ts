@@ -3,6 +3,7 @@ import type { AttemptEventData } from "../contracts/events.ts";
 import type { AttemptSpan } from "../engine/trace.ts";
 import type { JobAbortReason } from "../model/entities.ts";
 import type { StateJob } from "../model/job.ts";
+import type { AttemptLog } from "./attempt-log.ts";
 import type { CrashIsolation } from "./crash-isolation.ts";
 import type { WakeUps } from "./wake-ups.ts";
 
@@ -22,6 +23,8 @@ export interface HeldJob {
   /** Of the attempt, while it is traced; ended by whoever learns what became of the attempt. */
   span: AttemptSpan | undefined;
   eventData: AttemptEventData | undefined;
+  /** What the handler has logged, if it has. */
+  log: AttemptLog | undefined;
 }
 
 export interface RunningAttempt {
@@ -74,6 +77,7 @@ export const createHeldJobs = (
         committing: false,
         span: undefined,
         eventData: undefined,
+        log: undefined,
       };
       // Our own expired lease on the same job: the store has just proved that it is over.
       const earlier = byId.get(job.id);

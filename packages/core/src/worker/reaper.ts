@@ -1,12 +1,21 @@
 import { createAfterCommit } from "../engine/after-commit.ts";
 import { jobEventData } from "../engine/observe.ts";
 import { announceCascade, announceFailure } from "../engine/announce-outcome.ts";
-import { toStoredErrorText } from "../model/stored-error.ts";
+import { kindOfError } from "../model/fingerprint.ts";
+import type { StoredError } from "../model/stored-error.ts";
 import { expireWaitingJobs } from "./expire-waiting-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 const batchSize = 100;
+
+// Without a stack: it would say where this worker was started, and nothing about the job.
+const leaseExpired: StoredError = {
+  name: "LeaseExpiredError",
+  message: "The lease ran out before the worker reported an outcome.",
+};
+const error = JSON.stringify(leaseExpired);
+const { fingerprint } = kindOfError(leaseExpired);
 
 /**
  * Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. Ends jobs that have
@@ -15,14 +24,9 @@ const batchSize = 100;
 export const startReaper = (worker: WorkerContext): Loop => {
   const { engine, settings, maxAttempts } = worker;
   const { store, observe, notifier, runtime } = engine;
-  const error = toStoredErrorText(
-    Object.assign(new Error("The lease ran out before the worker reported an outcome."), {
-      name: "LeaseExpiredError",
-    }),
-  );
 
   const reapBatch = async (): Promise<number> => {
-    const reaped = await store.reapExpiredLeases({ limit: batchSize, error, maxAttempts });
+    const reaped = await store.reapExpiredLeases({ limit: batchSize, error, fingerprint, maxAttempts });
     const afterCommit = createAfterCommit(notifier, observe);
     for (const { job, previouslyLeasedBy, cascaded } of reaped) {
       afterCommit.observe("jobReaped", () => ({
