@@ -6,6 +6,7 @@ export type * from "./contracts/notify-adapter.ts";
 export type * from "./contracts/notify-transport.ts";
 export type * from "./contracts/observability-adapter.ts";
 export type * from "./contracts/state-adapter.ts";
+export { attemptOutcomes, mostAttempts } from "./contracts/history/attempts.ts";
 export { requirePart } from "./contracts/optional-parts.ts";
 export { hasAttemptsLeft } from "./rules/attempts.ts";
 export { judgeCancellation } from "./rules/cancellation.ts";
@@ -31,6 +32,7 @@ export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "
 export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-cycle.ts";
 export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";
 export { type Awaitable, runAsync, runSync, type Walk } from "./rules/walk.ts";
+export { attemptOf, expiredAttempt } from "./rules/history.ts";
 export { completesSequence, judgeOutcome, type OutcomeRejection } from "./rules/outcomes.ts";
 export {
   createOpenTransactions,

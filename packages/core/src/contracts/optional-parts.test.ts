@@ -12,7 +12,12 @@ import type { AnyStateAdapter, Statistics } from "./state-adapter.ts";
 
 /** An adapter that offers only the jobs part. */
 const createJobsOnly = (): AnyStateAdapter => {
-  const { statistics: _statistics, flow: _flow, ...jobsOnly } = createInProcessStateAdapter();
+  const {
+    statistics: _statistics,
+    flow: _flow,
+    history: _history,
+    ...jobsOnly
+  } = createInProcessStateAdapter();
   return jobsOnly;
 };
 
@@ -52,6 +57,7 @@ describe("an adapter without the optional parts", () => {
       without: {
         statistics: "this fixture leaves it out on purpose",
         flow: "this fixture leaves it out on purpose",
+        history: "this fixture leaves it out on purpose",
       },
     },
   );

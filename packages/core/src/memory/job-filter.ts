@@ -1,5 +1,4 @@
 import type { JobFilter } from "../contracts/state-adapter.ts";
-import type { StateJob } from "../model/job.ts";
 import type { StoredJob } from "./job-record.ts";
 import type { StoreView } from "./store-view.ts";
 
@@ -10,7 +9,7 @@ const isWithin = (from: number | undefined, before: number | undefined, moment: 
   (from === undefined && before === undefined) ||
   (moment !== null && (from === undefined || moment >= from) && (before === undefined || moment < before));
 
-const matches = (row: StateJob, filter: JobFilter): boolean =>
+const matches = ({ row, history }: StoredJob, filter: JobFilter): boolean =>
   isOneOf(filter.ids, row.id) &&
   isOneOf(filter.statuses, row.status) &&
   isOneOf(filter.queues, row.queue) &&
@@ -18,6 +17,8 @@ const matches = (row: StateJob, filter: JobFilter): boolean =>
   isOneOf(filter.sequenceTypeNames, row.sequenceTypeName) &&
   isOneOf(filter.deduplicationKeys, row.deduplicationKey) &&
   isOneOf(filter.failureReasons, row.failureReason) &&
+  isOneOf(filter.fingerprints, history?.fingerprint ?? null) &&
+  isOneOf(filter.leasedBy, row.leasedBy) &&
   (filter.sequenceId === undefined || filter.sequenceId === row.sequenceId) &&
   (filter.rootSequenceId === undefined || filter.rootSequenceId === row.rootSequenceId) &&
   (filter.firstOf !== "sequence" || row.id === row.sequenceId) &&
@@ -40,5 +41,5 @@ const candidates = function* (view: StoreView, filter: JobFilter): Iterable<Stor
 
 /** The jobs that a filter matches. */
 export function* filtered(view: StoreView, filter: JobFilter): Iterable<StoredJob> {
-  for (const job of candidates(view, filter)) if (matches(job.row, filter)) yield job;
+  for (const job of candidates(view, filter)) if (matches(job, filter)) yield job;
 }

@@ -1,4 +1,5 @@
 import type { JobStatus, StateJob } from "../model/job.ts";
+import type { JobHistory } from "./job-history.ts";
 import type { Line } from "./line.ts";
 import type { OpenLines } from "./open-lines.ts";
 import type { TimedEntry, TimedQueue } from "./timed-queue.ts";
@@ -10,6 +11,8 @@ export interface StoredJob {
   readonly order: number;
   /** The sequences this job was given to wait for, in the order given. */
   readonly blockerIds: readonly string[];
+  /** Null for most jobs, which have nothing to look back at. */
+  readonly history: JobHistory | null;
 }
 
 /** The one mutable cell per job. Rows themselves never change, so they can be handed out without a copy. */
@@ -17,6 +20,7 @@ export interface JobRecord extends StoredJob {
   readonly id: string;
   row: StateJob;
   blockerIds: readonly string[];
+  history: JobHistory | null;
   queueType: QueueType;
   /** Where it waits or runs; of other jobs the line it was in last. */
   line: Line;

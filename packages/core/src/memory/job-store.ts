@@ -2,6 +2,7 @@ import { isTerminal, type StateJob } from "../model/job.ts";
 import { createDeduplicationIndex } from "./deduplication.ts";
 import type { DeduplicationIndex } from "./deduplication.ts";
 import { createFlowCells, type FlowCells } from "./flow-cells.ts";
+import type { JobHistory } from "./job-history.ts";
 import type { JobRecord } from "./job-record.ts";
 import { createExpiryIndex } from "./expiry-index.ts";
 import type { ExpiryIndex } from "./expiry-index.ts";
@@ -34,6 +35,7 @@ export interface JobStore {
   update(record: JobRecord, row: StateJob): void;
   remove(record: JobRecord): void;
   setBlockers(record: JobRecord, blockerIds: readonly string[]): void;
+  setHistory(record: JobRecord, history: JobHistory | null): void;
 
   /** The time of the present call: only a guess at which jobs are due, a claim looks again with its own. */
   setTime(now: number): void;
@@ -69,7 +71,8 @@ export const createJobStore = (): JobStore => {
 
   const remember = (record: JobRecord, row: StateJob | null): void => {
     if (journal === null || journal.jobs.has(record.id)) return;
-    journal.jobs.set(record.id, { record, row, order: record.order, blockerIds: record.blockerIds });
+    const { order, blockerIds, history } = record;
+    journal.jobs.set(record.id, { record, row, order, blockerIds, history });
   };
 
   const refreshLiveness = (sequenceId: string): void => {
@@ -126,6 +129,11 @@ export const createJobStore = (): JobStore => {
     record.blockerIds = blockerIds;
   };
 
+  const setHistory = (record: JobRecord, history: JobHistory | null): void => {
+    remember(record, record.row);
+    record.history = history;
+  };
+
   const remove = (record: JobRecord): void => {
     replace(record, record.row, null);
     setBlockers(record, none);
@@ -159,6 +167,7 @@ export const createJobStore = (): JobStore => {
         order: created,
         row,
         blockerIds: none,
+        history: null,
         queueType,
         line: queueType.ungrouped,
         entry: null,
@@ -170,6 +179,7 @@ export const createJobStore = (): JobStore => {
     update: (record, row) => replace(record, record.row, row),
     remove,
     setBlockers,
+    setHistory,
 
     setTime: (now) => {
       time = now;
@@ -182,13 +192,14 @@ export const createJobStore = (): JobStore => {
       journal = null;
       flow.setJournal(null);
       flow.undo(images.flow);
-      for (const { record, row, blockerIds } of [...images.jobs.values()].reverse()) {
+      for (const { record, row, blockerIds, history } of [...images.jobs.values()].reverse()) {
         const stored = records.get(record.id);
         // Another record under this id is one that took the place of a deleted job.
         if (stored !== undefined && (row === null || stored !== record)) remove(stored);
         if (row === null) continue;
         replace(record, stored === record ? record.row : null, row);
         setBlockers(record, blockerIds);
+        record.history = history;
       }
       for (const [cell, { state, lines }] of images.flow) {
         if (state !== null) runnable.reconsider(cell, time);

@@ -1,5 +1,6 @@
 import type { StateJob } from "../model/job.ts";
 import { type FlowJournal, mergeFlowJournal } from "./flow-cells.ts";
+import type { JobHistory } from "./job-history.ts";
 import type { JobRecord } from "./job-record.ts";
 
 /** A job as it was before a transaction first touched it; a null row means that it did not exist. */
@@ -8,6 +9,7 @@ export interface BeforeImage {
   readonly row: StateJob | null;
   readonly order: number;
   readonly blockerIds: readonly string[];
+  readonly history: JobHistory | null;
 }
 
 /** Jobs by id, in the order of first touch. */

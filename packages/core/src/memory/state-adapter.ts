@@ -1,9 +1,11 @@
 import { systemClock } from "../clock.ts";
 import type { Clock } from "../clock.ts";
-import type { Flow, StateAdapter, StateCall, Statistics } from "../contracts/state-adapter.ts";
+import type { Flow, History, StateAdapter, StateCall, Statistics } from "../contracts/state-adapter.ts";
 import { isolationLevels } from "../model/isolation-levels.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../errors.ts";
 import { requireOptions } from "../model/option-checks.ts";
+import * as actions from "./operations/actions.ts";
+import { listCauses } from "./operations/list-causes.ts";
 import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
 import { measureBacklog } from "./operations/measure-backlog.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
@@ -32,7 +34,8 @@ import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { immediately, resolveSchedule } from "../model/schedule.ts";
 import * as recurringJobs from "./operations/recurring-jobs.ts";
 import { redriveJobs } from "./operations/redrive-jobs.ts";
-import { createRecurringStore, type RecurringRows } from "./recurring-store.ts";
+import * as reports from "./operations/reports.ts";
+import { createTables, type TableRows } from "./tables.ts";
 import { updateWaitingJobs } from "./operations/update-waiting-jobs.ts";
 import { createCommittedView, createLiveView } from "./store-view.ts";
 import type { StoreView } from "./store-view.ts";
@@ -42,6 +45,7 @@ import type { InProcessContext } from "./transactions.ts";
 export interface InProcessStateAdapter extends StateAdapter<InProcessContext, InProcessContext> {
   readonly statistics: Statistics<InProcessContext>;
   readonly flow: Flow<InProcessContext>;
+  readonly history: History<InProcessContext>;
 }
 
 export interface InProcessStateAdapterOptions {
@@ -64,8 +68,8 @@ export const createInProcessStateAdapter = (
     { clock: true },
   ) as InProcessStateAdapterOptions;
   const store = createJobStore();
-  const recurring = createRecurringStore();
-  const transactions = createTransactions(store, recurring);
+  const tables = createTables();
+  const transactions = createTransactions(store, tables);
   const liveView = createLiveView(store);
   let closed = false;
 
@@ -115,13 +119,13 @@ export const createInProcessStateAdapter = (
     return action(journals.length === 0 ? liveView : createCommittedView(store, journals), timeOf(call));
   };
 
-  const readRecurring = <T>(
+  const readRows = <T>(
     operation: string,
     call: Call,
-    action: (rows: RecurringRows, now: number) => T,
+    action: (rows: TableRows, view: StoreView, now: number) => T,
   ): Promise<T> =>
-    read(operation, call, (_view, now) =>
-      action(call.ctx === undefined ? transactions.committedRecurring() : recurring.rows(), now),
+    read(operation, call, (view, now) =>
+      action(call.ctx === undefined ? transactions.committedRows() : tables.rows(), view, now),
     );
 
   return {
@@ -189,30 +193,51 @@ export const createInProcessStateAdapter = (
       explainHold: (call) => read("explainHold", call, (_view, now) => explainHold(store, call.jobId, now)),
       checkFlow: (call) => write("checkFlow", call, () => checkFlow(store, call.repair)),
       getRecurring: (call) =>
-        readRecurring("getRecurring", call, (rows) => call.ids.map((id) => rows.get(id))),
+        readRows("getRecurring", call, ({ recurring }) => call.ids.map((id) => recurring.get(id))),
       listRecurring: (call) =>
-        readRecurring("listRecurring", call, (rows) => recurringJobs.listRecurring(rows, call)),
-      nextRecurringIn: (call) => readRecurring("nextRecurringIn", call, recurringJobs.nextRecurringIn),
+        readRows("listRecurring", call, ({ recurring }) => recurringJobs.listRecurring(recurring, call)),
+      nextRecurringIn: (call) =>
+        readRows("nextRecurringIn", call, ({ recurring }, _view, now) =>
+          recurringJobs.nextRecurringIn(recurring, now),
+        ),
       // The open transaction is the only writer, so everything is locked already.
-      lockRecurring: (call) => writeInTransaction("lockRecurring", call, () => recurring.rows().get(call.id)),
+      lockRecurring: (call) =>
+        writeInTransaction("lockRecurring", call, () => tables.rows().recurring.get(call.id)),
       lockDueRecurring: (call) =>
         writeInTransaction("lockDueRecurring", call, (now) =>
-          recurringJobs.lockDueRecurring(recurring.rows(), call, now),
+          recurringJobs.lockDueRecurring(tables.rows().recurring, call, now),
         ),
       putRecurring: (call) =>
-        writeInTransaction("putRecurring", call, (now) =>
-          recurringJobs.putRecurring(recurring, call.job, now),
-        ),
+        writeInTransaction("putRecurring", call, (now) => recurringJobs.putRecurring(tables, call.job, now)),
       advanceRecurring: (call) =>
-        writeInTransaction("advanceRecurring", call, () =>
-          recurringJobs.advanceRecurring(recurring, call.jobs),
-        ),
+        writeInTransaction("advanceRecurring", call, () => recurringJobs.advanceRecurring(tables, call.jobs)),
       deleteRecurring: (call) =>
-        write("deleteRecurring", call, () => recurringJobs.deleteRecurring(recurring, call.ids)),
+        write("deleteRecurring", call, () => recurringJobs.deleteRecurring(tables, call.ids)),
       updateWaitingJobs: (call) =>
         write("updateWaitingJobs", call, (now) => updateWaitingJobs(store, call, now)),
       expireWaitingJobs: (call) =>
         write("expireWaitingJobs", call, (now) => expireWaitingJobs(store, call, now)),
+    },
+
+    history: {
+      listAttempts: (call) =>
+        read("listAttempts", call, (view) =>
+          call.jobIds.map((id) => [...(view.find(id)?.history?.attempts ?? [])]),
+        ),
+      listCauses: (call) =>
+        readRows("listCauses", call, ({ causes }, view) => listCauses(view, causes, call)),
+      report: (call) => write("report", call, (now) => reports.report(tables, call, now)),
+      listReporters: (call) =>
+        readRows("listReporters", call, ({ reporters }) => reports.listReporters(reporters, call)),
+      readRollups: (call) =>
+        readRows("readRollups", call, ({ rollups }) => reports.readRollups(rollups, call)),
+      foldRollups: (call) => write("foldRollups", call, () => reports.foldRollups(tables, call)),
+      forgetReports: (call) => write("forgetReports", call, () => reports.forgetReports(tables, call)),
+      recordAction: (call) =>
+        write("recordAction", call, (now) => actions.recordAction(tables, call.action, now)),
+      getActions: (call) =>
+        readRows("getActions", call, (rows) => call.ids.map((id) => rows.actions.get(id))),
+      listActions: (call) => readRows("listActions", call, (rows) => actions.listActions(rows.actions, call)),
     },
 
     close: async () => {

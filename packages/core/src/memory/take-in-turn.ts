@@ -3,8 +3,10 @@ import type { FlowLimits } from "../model/flow-rule.ts";
 import { findHoldOfRule } from "../rules/flow-holds.ts";
 import { type RulesOver, weightOfGroup } from "../rules/flow-limits.ts";
 import { spendTokens } from "../rules/flow-rates.ts";
+import { expiredAttempt } from "../rules/history.ts";
 import { reaped } from "../rules/transitions.ts";
 import type { FlowCell } from "./flow-cells.ts";
+import { recordAttempt } from "./job-history.ts";
 import type { JobRecord, QueueType } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
 import { firstOf, type Line } from "./line.ts";
@@ -33,6 +35,7 @@ const putBackExpired = (store: JobStore, queueType: QueueType, search: Search): 
   for (;;) {
     const record = expiredHead(queueType, search)?.record;
     if (record === undefined) return;
+    recordAttempt(store, record, expiredAttempt(record.row));
     store.update(record, reaped(record.row, { error: "", maxAttempts }, now));
   }
 };

@@ -1,7 +1,7 @@
 import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../errors.ts";
 import type { JobStore } from "./job-store.ts";
 import { createJournal, type Journal, mergeJournal } from "./journal.ts";
-import type { RecurringRows, RecurringStore } from "./recurring-store.ts";
+import type { TableRows, Tables } from "./tables.ts";
 import { createMutex } from "../rules/mutex.ts";
 import { createOpenTransactions, type TransactionFrame } from "../rules/open-transactions.ts";
 
@@ -29,8 +29,8 @@ export interface Transactions {
   has(ctx: unknown): boolean;
   /** The journals of the open transaction, outermost first; empty when none is open. */
   journals(): readonly Journal[];
-  /** The recurring jobs without the changes of the open transaction. */
-  committedRecurring(): RecurringRows;
+  /** What is stored beside jobs and rules, without the changes of the open transaction. */
+  committedRows(): TableRows;
 }
 
 export const createClient = (): InProcessTransaction => Object.freeze({ store: "in-process" });
@@ -38,12 +38,12 @@ export const createClient = (): InProcessTransaction => Object.freeze({ store: "
 /** What a frame would have to put back. */
 interface Before {
   readonly journal: Journal;
-  readonly recurring: RecurringRows;
+  readonly rows: TableRows;
 }
 
 type Frame = TransactionFrame<Before>;
 
-export const createTransactions = (store: JobStore, recurring: RecurringStore): Transactions => {
+export const createTransactions = (store: JobStore, tables: Tables): Transactions => {
   const turns = createMutex();
   // Every write is undone with the innermost frame.
   const transactions = createOpenTransactions<Before>("client");
@@ -60,7 +60,7 @@ export const createTransactions = (store: JobStore, recurring: RecurringStore): 
   };
 
   const begin = (parent: Frame | null): Frame => {
-    const frame = transactions.createFrame(parent, { journal: createJournal(), recurring: recurring.rows() });
+    const frame = transactions.createFrame(parent, { journal: createJournal(), rows: tables.rows() });
     open.push(frame);
     store.setJournal(frame.own.journal);
     return frame;
@@ -71,11 +71,11 @@ export const createTransactions = (store: JobStore, recurring: RecurringStore): 
     const depth = open.indexOf(frame);
     if (depth < 0) return false;
     while (open.length > depth) {
-      const { journal, recurring: rows } = open.pop()!.own;
+      const { journal, rows } = open.pop()!.own;
       const outer = open.at(-1);
       if (outcome === "rollback") {
         store.undo(journal);
-        recurring.restore(rows);
+        tables.restore(rows);
       } else if (outer !== undefined) mergeJournal(journal, outer.own.journal);
     }
     store.setJournal(open.at(-1)?.own.journal ?? null);
@@ -124,6 +124,6 @@ export const createTransactions = (store: JobStore, recurring: RecurringStore): 
     },
     has: (ctx) => transactions.find(ctx) !== undefined,
     journals: () => open.map(({ own }) => own.journal),
-    committedRecurring: () => open[0]?.own.recurring ?? recurring.rows(),
+    committedRows: () => open[0]?.own.rows ?? tables.rows(),
   };
 };

@@ -34,6 +34,6 @@ export interface Actions<TTxContext> {
     call: StateCall<TTxContext> & { readonly ids: readonly string[] },
   ): Promise<(StateAction | undefined)[]>;
 
-  /** The latest first. */
+  /** The latest first, by `startedAt`, then by the bytes of `id`. */
   listActions(call: StateCall<TTxContext> & ListActionsCall): Promise<StateAction[]>;
 }

@@ -38,10 +38,14 @@ export const mostAttempts = 20;
 
 /**
  * The attempts that did not complete their job. `commitOutcomes` writes a row for each outcome with a `note`, and
- * `reapExpiredLeases` for each lease that ran out, in the same atomic step. A job that completes at its first attempt has
- * none. The latest 20 of a job are kept, and they go when the job goes.
+ * `reapExpiredLeases` for each lease that ran out, in the same atomic step. So does the claim that takes over a job from an
+ * expired lease, before anybody has reaped it; it knows of no error, so there is none. A job that completes at its first
+ * attempt has no rows. The latest 20 of a job are kept, and they go when the job goes.
+ *
+ * The row of a lease that ran out has what the job had: `attempt`, `leaseVersion`, `leasedBy`, `scheduledAt` as `dueAt`,
+ * `lastAttemptAt` as `startedAt`, the end of the lease as `endedAt`. Its deployment and its log are not known.
  */
 export interface Attempts<TTxContext> {
-  /** For each job its attempts, the latest first. None for a job that does not exist. */
+  /** For each job its attempts, those with the highest `leaseVersion` first. None for a job that does not exist. */
   listAttempts(call: StateCall<TTxContext> & ListAttemptsCall): Promise<StateAttempt[][]>;
 }

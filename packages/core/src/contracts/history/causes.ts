@@ -13,7 +13,7 @@ export interface NewCause {
 }
 
 export interface ListCausesCall {
-  /** Looks at so many failed jobs, the latest by id first. */
+  /** Looks at so many failed jobs that match the rest of the call, those with the greatest ids first. */
   readonly cap: number;
   readonly queues?: readonly string[] | undefined;
   readonly typeNames?: readonly string[] | undefined;
@@ -29,7 +29,7 @@ export interface FailedJobs {
   readonly count: number;
   readonly firstFailedAt: number;
   readonly lastFailedAt: number;
-  /** The one that failed last. */
+  /** The one that failed last, or one of them. */
   readonly exampleId: string;
 }
 
@@ -38,10 +38,11 @@ export interface StateCause extends NewCause {
 }
 
 export interface CauseList {
+  /** In no particular order. */
   readonly failed: readonly FailedJobs[];
   /** Those of the fingerprints in `failed` that are known. */
   readonly causes: readonly StateCause[];
-  /** Whether there are more failed jobs than were looked at. */
+  /** Whether there are more that match than were looked at. */
   readonly capped: boolean;
 }
 

@@ -86,12 +86,12 @@ export interface Reports<TTxContext> {
   /** The one that reported last comes first. */
   listReporters(call: StateCall<TTxContext> & ListReportersCall): Promise<StateReporter[]>;
 
-  /** Ordered by `from`, then by the rest of the key. */
+  /** Ordered by `from`, then by the rest of the key as it is declared, texts by their bytes. */
   readRollups(call: StateCall<TTxContext> & ReadRollupsCall): Promise<Rollup[]>;
 
   /**
    * Replaces rows by others, which may have the keys of rows removed. Does nothing and returns false if a row to remove is
-   * gone or has changed, or if a row to put exists.
+   * gone or has changed, or if a row to put exists. No key is named twice in `remove`, or twice in `put`.
    */
   foldRollups(call: StateCall<TTxContext> & FoldRollupsCall): Promise<boolean>;
 

@@ -51,7 +51,7 @@ export interface Claims<TTxContext> {
    * Within a request: higher `priority` first, then earlier `scheduledAt`, then order of creation. Each job taken gets
    * `leaseToken`, `leasedBy`, `leaseVersion` + 1, `attempt` + 1, and a lease of its own `leaseMs` or else the call's. A
    * job taken from an expired lease also gets `expiredLeases` + 1, and the end of that lease as `scheduledAt` and
-   * `lastFailedAt`.
+   * `lastFailedAt`. With the part `history`, that lease is an attempt that `expired`, without an error.
    *
    * Never waits: a job that another transaction has locked is skipped. With `isRepeat`, the jobs that the token already
    * holds are returned first and count against the limits.

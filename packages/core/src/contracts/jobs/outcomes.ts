@@ -15,7 +15,7 @@ interface OutcomeBase {
   readonly locked?: boolean;
   /**
    * What the history is to know of the attempt. A store without that part ignores it, and so does every store where the job
-   * completes.
+   * completes. An outcome without a lease has none.
    */
   readonly note?: AttemptNote | undefined;
 }

@@ -2,7 +2,9 @@ import type { ClaimCall } from "../../contracts/state-adapter.ts";
 import type { StateJob } from "../../model/job.ts";
 import { remainingLimits } from "../../rules/claim-limits.ts";
 import { assertLeaseDuration } from "../../rules/lease-checks.ts";
+import { expiredAttempt } from "../../rules/history.ts";
 import { claimed } from "../../rules/transitions.ts";
+import { recordAttempt } from "../job-history.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { createSearch, endSearch, takeRunnable } from "../runnable.ts";
@@ -25,6 +27,7 @@ export const claimJobs = (store: JobStore, call: ClaimCall, now: number): StateJ
   for (const [index, request] of call.requests.entries()) {
     const limit = Math.min(limits[index]!, call.limit - jobs.length);
     const take = (record: JobRecord, limited = false): void => {
+      if (record.row.status === "running") recordAttempt(store, record, expiredAttempt(record.row));
       const row = claimed(record.row, call, now);
       store.update(record, limited ? { ...row, limited } : row);
       jobs.push(record.row);

@@ -1,8 +1,10 @@
 import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
 import type { JobReference } from "../../model/job.ts";
+import { attemptOf } from "../../rules/history.ts";
 import { completesSequence, judgeOutcome } from "../../rules/outcomes.ts";
 import { afterOutcome } from "../../rules/transitions.ts";
 import { failDependants, unblockDependants } from "../dependants.ts";
+import { recordAttempt } from "../job-history.ts";
 import type { JobStore } from "../job-store.ts";
 import { stopGroup } from "./resume-group.ts";
 
@@ -15,6 +17,8 @@ const commitOutcome = (store: JobStore, outcome: JobOutcome, now: number): Outco
 
   const { sequenceId } = record.row;
   store.update(record, afterOutcome(record.row, outcome, now));
+  const attempt = attemptOf(outcome, now);
+  if (attempt !== undefined) recordAttempt(store, record, attempt);
   if (outcome.kind === "fail") stopGroup(store, record.row);
   return {
     kind: "applied",

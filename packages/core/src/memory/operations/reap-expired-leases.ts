@@ -1,6 +1,8 @@
 import type { ReapCall, ReapedJob } from "../../contracts/state-adapter.ts";
 import { failDependants } from "../dependants.ts";
+import { recordAttempt } from "../job-history.ts";
 import type { JobStore } from "../job-store.ts";
+import { expiredAttempt } from "../../rules/history.ts";
 import { reaped } from "../../rules/transitions.ts";
 import { stopGroup } from "./resume-group.ts";
 
@@ -10,7 +12,9 @@ export const reapExpiredLeases = (store: JobStore, call: ReapCall, now: number):
     const record = store.runnable.takeExpired(now);
     if (record === undefined) break;
     const previouslyLeasedBy = record.row.leasedBy;
+    const attempt = expiredAttempt(record.row, call);
     store.update(record, reaped(record.row, call, now));
+    recordAttempt(store, record, attempt);
     const { row } = record;
     if (row.status === "failed") stopGroup(store, row);
     const cascaded = row.status === "failed" ? failDependants(store, row.sequenceId, now) : [];

@@ -6,9 +6,10 @@ import type {
   NewRecurringJob,
   StateRecurringJob,
 } from "../../contracts/state-adapter.ts";
-import type { RecurringRows, RecurringStore } from "../recurring-store.ts";
+import { byBytes } from "../by-bytes.ts";
+import type { TableRows, Tables } from "../tables.ts";
 
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+type RecurringRows = TableRows["recurring"];
 
 export const listRecurring = (
   rows: RecurringRows,
@@ -41,24 +42,24 @@ export const lockDueRecurring = (
   return { now, jobs };
 };
 
-export const putRecurring = (store: RecurringStore, job: NewRecurringJob, now: number): StateRecurringJob => {
-  const createdAt = store.rows().get(job.id)?.createdAt ?? now;
+export const putRecurring = (tables: Tables, job: NewRecurringJob, now: number): StateRecurringJob => {
+  const createdAt = tables.rows().recurring.get(job.id)?.createdAt ?? now;
   const stored: StateRecurringJob = { ...job, createdAt, updatedAt: now };
-  store.change((rows) => rows.set(job.id, stored));
+  tables.change("recurring", (rows) => rows.set(job.id, stored));
   return stored;
 };
 
-export const advanceRecurring = (store: RecurringStore, jobs: readonly AdvancedRecurringJob[]): void =>
-  store.change((rows) => {
+export const advanceRecurring = (tables: Tables, jobs: readonly AdvancedRecurringJob[]): void =>
+  tables.change("recurring", (rows) => {
     for (const job of jobs) {
       const row = rows.get(job.id);
       if (row !== undefined) rows.set(job.id, { ...row, ...job });
     }
   });
 
-export const deleteRecurring = (store: RecurringStore, ids: readonly string[]): string[] => {
-  const found = ids.filter((id) => store.rows().has(id));
-  store.change((rows) => {
+export const deleteRecurring = (tables: Tables, ids: readonly string[]): string[] => {
+  const found = ids.filter((id) => tables.rows().recurring.has(id));
+  tables.change("recurring", (rows) => {
     for (const id of found) rows.delete(id);
   });
   return found;

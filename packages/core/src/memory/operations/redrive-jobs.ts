@@ -4,6 +4,7 @@ import { redriveJobs as redrive } from "../../rules/redrive.ts";
 import { revived } from "../../rules/transitions.ts";
 import { runSync } from "../../rules/walk.ts";
 import { findBlockerCycle, hasFailedBlocker } from "../dependants.ts";
+import { forgetFingerprint } from "../job-history.ts";
 import type { JobStore } from "../job-store.ts";
 import { liftStop } from "./resume-group.ts";
 
@@ -31,6 +32,7 @@ export const redriveJobs = (
         revive: (jobs) => {
           for (const job of jobs) {
             store.update(recordOf(job), revived(job, from));
+            forgetFingerprint(store, recordOf(job));
             liftStop(store, job, now);
           }
         },

@@ -1,0 +1,97 @@
+import type {
+  FoldRollupsCall,
+  ForgetReportsCall,
+  ListReportersCall,
+  ReadRollupsCall,
+  ReportCall,
+  Rollup,
+  RollupKey,
+  StateReporter,
+} from "../../contracts/state-adapter.ts";
+import { byBytes } from "../by-bytes.ts";
+import type { TableRows, Tables } from "../tables.ts";
+
+const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: RollupKey): string =>
+  JSON.stringify([width, from, queue, typeName, deployment, reporterId]);
+
+export const report = (
+  tables: Tables,
+  { reporter, rollups, causes, maxAgeMs }: ReportCall,
+  now: number,
+): number => {
+  tables.change("reporters", (rows) => rows.set(reporter.id, { ...reporter, seenAt: now }));
+  const recent = rollups.filter(({ from }) => from >= now - maxAgeMs);
+  if (recent.length > 0)
+    tables.change("rollups", (rows) => {
+      for (const rollup of recent) rows.set(keyOf(rollup), { ...rollup });
+    });
+  const unknown = causes.filter(({ fingerprint }) => !tables.rows().causes.has(fingerprint));
+  if (unknown.length > 0)
+    tables.change("causes", (rows) => {
+      for (const cause of unknown)
+        if (!rows.has(cause.fingerprint)) rows.set(cause.fingerprint, { ...cause, firstSeenAt: now });
+    });
+  return now;
+};
+
+export const listReporters = (
+  reporters: TableRows["reporters"],
+  { seenFrom, limit }: ListReportersCall,
+): StateReporter[] =>
+  [...reporters.values()]
+    .filter(({ seenAt }) => seenAt >= seenFrom)
+    .sort((a, b) => b.seenAt - a.seenAt || byBytes(a.id, b.id))
+    .slice(0, limit);
+
+const isOneOf = (wanted: readonly string[] | undefined, value: string): boolean =>
+  wanted === undefined || wanted.includes(value);
+
+const byKey = (a: RollupKey, b: RollupKey): number =>
+  a.from - b.from ||
+  byBytes(a.queue, b.queue) ||
+  byBytes(a.typeName, b.typeName) ||
+  byBytes(a.deployment, b.deployment) ||
+  byBytes(a.reporterId, b.reporterId);
+
+export const readRollups = (
+  rollups: TableRows["rollups"],
+  { width, from, before, queues, typeNames, limit }: ReadRollupsCall,
+): Rollup[] =>
+  [...rollups.values()]
+    .filter((rollup) => rollup.width === width && rollup.from >= from && rollup.from < before)
+    .filter((rollup) => isOneOf(queues, rollup.queue) && isOneOf(typeNames, rollup.typeName))
+    .sort(byKey)
+    .slice(0, limit);
+
+export const foldRollups = (tables: Tables, { remove, put }: FoldRollupsCall): boolean => {
+  const { rollups } = tables.rows();
+  const removed = new Set(remove.map(keyOf));
+  const areUnchanged = remove.every((rollup) => rollups.get(keyOf(rollup))?.counts === rollup.counts);
+  const areFree = put.every((rollup) => removed.has(keyOf(rollup)) || !rollups.has(keyOf(rollup)));
+  if (!areUnchanged || !areFree) return false;
+  tables.change("rollups", (rows) => {
+    for (const key of removed) rows.delete(key);
+    for (const rollup of put) rows.set(keyOf(rollup), { ...rollup });
+  });
+  return true;
+};
+
+export const forgetReports = (
+  tables: Tables,
+  { reportersBefore, rollups: bounds, limit }: ForgetReportsCall,
+): number => {
+  const { reporters, rollups } = tables.rows();
+  const isOld = (rollup: Rollup): boolean =>
+    bounds.some(({ width, before }) => rollup.width === width && rollup.from < before);
+  const silent = [...reporters.values()].filter(({ seenAt }) => seenAt < reportersBefore).slice(0, limit);
+  const old = [...rollups.values()].filter(isOld).slice(0, limit - silent.length);
+  if (silent.length > 0)
+    tables.change("reporters", (rows) => {
+      for (const { id } of silent) rows.delete(id);
+    });
+  if (old.length > 0)
+    tables.change("rollups", (rows) => {
+      for (const rollup of old) rows.delete(keyOf(rollup));
+    });
+  return silent.length + old.length;
+};

@@ -1,0 +1,47 @@
+import type {
+  Rollup,
+  StateAction,
+  StateCause,
+  StateRecurringJob,
+  StateReporter,
+} from "../contracts/state-adapter.ts";
+
+interface Rows {
+  readonly recurring: StateRecurringJob;
+  readonly reporters: StateReporter;
+  readonly rollups: Rollup;
+  readonly causes: StateCause;
+  readonly actions: StateAction;
+}
+
+/** All that is stored beside jobs and rules, by key. */
+export type TableRows = { readonly [TName in keyof Rows]: ReadonlyMap<string, Rows[TName]> };
+
+/** Every change makes a new map, so what a transaction has to put back is what it began with. */
+export interface Tables {
+  rows(): TableRows;
+  /** Replaces everything, as after a rollback. */
+  restore(rows: TableRows): void;
+  change<TName extends keyof Rows>(name: TName, change: (rows: Map<string, Rows[TName]>) => void): void;
+}
+
+export const createTables = (): Tables => {
+  let rows: TableRows = {
+    recurring: new Map(),
+    reporters: new Map(),
+    rollups: new Map(),
+    causes: new Map(),
+    actions: new Map(),
+  };
+  return {
+    rows: () => rows,
+    restore: (earlier) => {
+      rows = earlier;
+    },
+    change: (name, change) => {
+      const next = new Map(rows[name]);
+      change(next);
+      rows = { ...rows, [name]: next };
+    },
+  };
+};
