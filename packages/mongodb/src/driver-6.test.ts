@@ -11,7 +11,7 @@ const connect = (uri: string) => new MongoClient6(uri) as unknown as MongoClient
 describe("driver 6", () => {
   modelConformance(
     { describe, it, afterAll },
-    { create: () => createTestStore(connect), without: { flow: "not built yet" } },
+    { create: () => createTestStore(connect), without: { flow: "not built yet", history: "not built yet" } },
     { fc, runs: 15 },
   );
 });

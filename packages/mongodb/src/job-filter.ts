@@ -22,6 +22,7 @@ export const toMongoFilter = (filter: JobFilter): Document => {
     sequenceTypeName: oneOf(filter.sequenceTypeNames),
     deduplicationKey: oneOf(filter.deduplicationKeys),
     failureReason: oneOf(filter.failureReasons),
+    leasedBy: oneOf(filter.leasedBy),
     sequenceId: filter.sequenceId === undefined ? undefined : { $eq: filter.sequenceId },
     rootSequenceId: filter.rootSequenceId === undefined ? undefined : { $eq: filter.rootSequenceId },
     sequenceIndex: filter.firstOf === "sequence" ? { $eq: 0 } : undefined,

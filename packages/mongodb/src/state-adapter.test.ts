@@ -4,5 +4,5 @@ import { createTestStore } from "./testing/store.ts";
 
 stateAdapterConformance(
   { describe, it, afterAll },
-  { create: () => createTestStore(), without: { flow: "not built yet" } },
+  { create: () => createTestStore(), without: { flow: "not built yet", history: "not built yet" } },
 );

@@ -1,24 +1,13 @@
 import assert from "node:assert/strict";
 import type { StateJob } from "../../../model/job.ts";
 import { createRandom } from "../../random.ts";
+import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, giveBack } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type FlowScenario, times, withFlow } from "./flow-scenario.ts";
 
 const longTimeoutMs = 120_000;
-const mostTries = 100;
-
-/** Makes the call again for as long as the store says that may help, as core does. */
-const retryTransient = async <T>({ adapter }: FlowScenario, call: () => Promise<T>): Promise<T> => {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await call();
-    } catch (error) {
-      if (tries === mostTries || !adapter.isTransientError(error)) throw error;
-    }
-  }
-};
 
 /**
  * Several workers at once take jobs and end them, until none is left. `look` sees what is running for certain: it is told

@@ -1,3 +1,20 @@
 import type { StateSuites } from "../../state-suite.ts";
+import { describeActions } from "./actions.ts";
+import { describeKeptAttempts } from "./attempts-kept.ts";
+import { describeAttemptsOfLostLeases } from "./attempts-of-lost-leases.ts";
+import { describeAttemptsOfOutcomes } from "./attempts-of-outcomes.ts";
+import { describeCauses } from "./causes.ts";
+import { describeFolds } from "./folds.ts";
+import { describeHostileText } from "./hostile-text.ts";
+import { describeReports } from "./reports.ts";
 
-export const historySuites: StateSuites = {};
+export const historySuites: StateSuites = {
+  "attempts that end with an outcome": describeAttemptsOfOutcomes,
+  "attempts whose lease ran out": describeAttemptsOfLostLeases,
+  "attempts that are kept": describeKeptAttempts,
+  causes: describeCauses,
+  reports: describeReports,
+  folds: describeFolds,
+  actions: describeActions,
+  "hostile text in the history": describeHostileText,
+};

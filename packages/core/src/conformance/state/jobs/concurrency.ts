@@ -3,24 +3,12 @@ import { randomUUID } from "node:crypto";
 import type { OutcomeResult } from "../../../contracts/state-adapter.ts";
 import type { StateJob } from "../../../model/job.ts";
 import { createRandom, shuffle } from "../../random.ts";
+import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, outcomeOf } from "../../state-scenario.ts";
-import type { StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
 const longTimeoutMs = 60_000;
-const mostTries = 100;
-
-/** Makes the call again for as long as the store says that may help, as core does. */
-const retryTransient = async <T>({ adapter }: StateScenario, call: () => Promise<T>): Promise<T> => {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await call();
-    } catch (error) {
-      if (tries === mostTries || !adapter.isTransientError(error)) throw error;
-    }
-  }
-};
 
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));

@@ -164,6 +164,34 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     }
   });
 
+  test("a filter by worker finds the jobs that it holds now", async (scenario) => {
+    const { adapter, queue, run, end } = scenario;
+    const start = async (input: string, workerId: string): Promise<StateJob> =>
+      run(await scenario.start({ input }), { workerId });
+    await start("one", 'worker\'s "a"');
+    await start("two", 'worker\'s "a"');
+    await start("three", "b");
+    await end(await start("completed", "b"), completion);
+    await end(await start("failed", "b"), failure);
+    await scenario.start({ input: "pending" });
+    const cases: [JobFilter, string[]][] = [
+      [{ leasedBy: ['worker\'s "a"'] }, ["one", "two"]],
+      [{ leasedBy: ["b"] }, ["three"]],
+      [{ leasedBy: ["b", 'worker\'s "a"', "c"], statuses: ["running"] }, ["one", "three", "two"]],
+      [{ leasedBy: ["b"], statuses: ["completed", "failed"] }, []],
+      [{ leasedBy: ["c"] }, []],
+      [{ leasedBy: [] }, []],
+    ];
+    for (const [filter, expected] of cases) {
+      assert.deepEqual(await inputsFor(scenario, filter), expected, JSON.stringify(filter));
+      const counts = await adapter.countJobs({ filter: { queues: [queue], ...filter } });
+      assert.equal(
+        counts.reduce((sum, { count }) => sum + count, 0),
+        expected.length,
+      );
+    }
+  });
+
   test("a filter by deduplication key finds what was started with it, also when it has finished", async (scenario) => {
     const { queue, typeName } = scenario;
     const withKey = (input: string, key: string, more = {}): Promise<StateJob> =>

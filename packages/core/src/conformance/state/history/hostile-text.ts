@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { baseTime } from "../../state-fixture.ts";
+import { failure } from "../../state-scenario.ts";
+import type { StateSuite } from "../../state-suite.ts";
+import { endedAttempt, withHistory, withNote } from "./history-scenario.ts";
+import { maxAgeMs, newRollup, readAll } from "./report-fixture.ts";
+
+const texts: Readonly<Record<string, string>> = {
+  empty: "",
+  quotes: `'"\`\\ '' "" \\' \\" $$ $1 ? :a @b`,
+  SQL: "'); DROP TABLE job; --",
+  patterns: "%_*[a-z]{}()",
+  JSON: '{"a":[null,"\\u0001",1e400]}',
+  "line ends": "a\nb\r\nc\td\u2028e\u000b",
+  "many alphabets": "äß 日本 العربية \u{1f469}\u200d\u{1f680} e\u0301 \u{10fffd}",
+  "control characters": "\u0001\u001b[31m\u007f\u009f\ufeff",
+};
+
+const long = "ü日\"'\\".repeat(6_554);
+
+/** A store must keep every text as it is, and may limit the length of keys only. */
+export const describeHostileText = ({ test }: StateSuite): void => {
+  for (const [name, text] of [...Object.entries(texts), ["32 kB", long] as const]) {
+    const short = text.slice(0, 100);
+
+    test(
+      `keeps ${name} in an attempt`,
+      withHistory(async ({ start, run, end, attempts }) => {
+        const job = await run(await start());
+        const note = { workerId: short, deployment: short, error: text, log: text };
+        await end(job, withNote(failure, job, note));
+        assert.deepEqual(await attempts(job), [endedAttempt(job, "fail", note)]);
+      }),
+    );
+
+    test(
+      `keeps ${name} in the attempt of a lost lease`,
+      withHistory(async ({ adapter, start, run, attempts }) => {
+        const job = await run(await start({ maxAttempts: 1 }), { leaseMs: 1_000 });
+        await adapter.reapExpiredLeases({ limit: 1_000, error: text, now: baseTime + 5_000 });
+        assert.equal((await attempts(job))[0]?.error, text);
+      }),
+    );
+
+    test(
+      `keeps ${name} in a report`,
+      withHistory(async (scenario) => {
+        const { history, queue, start, run, end } = scenario;
+        const id = `${short}${randomUUID()}`;
+        const reporter = { id, deployment: text, startedAt: baseTime, about: text };
+        const rollups = [
+          newRollup(scenario, {
+            typeName: `type-${short}`,
+            deployment: short,
+            reporterId: id,
+            counts: text,
+          }),
+        ];
+        const fingerprint = randomUUID().replaceAll("-", "").slice(0, 16);
+        const cause = { fingerprint, name: text, message: text, frame: text, deployment: text };
+        const call = { reporter, rollups, causes: [cause], maxAgeMs, now: baseTime };
+        await history.report(call);
+        await history.report(call);
+        assert.deepEqual(await readAll(scenario), rollups);
+        const reporters = await history.listReporters({ seenFrom: baseTime, limit: 1_000 });
+        assert.deepEqual(
+          reporters.find((each) => each.id === id),
+          { ...reporter, seenAt: baseTime },
+        );
+        const job = await run(await start());
+        await end(job, withNote(failure, job, { fingerprint }));
+        const { causes } = await history.listCauses({ cap: 10, queues: [queue] });
+        assert.deepEqual(causes, [{ ...cause, firstSeenAt: baseTime }]);
+        const put = [{ ...rollups[0]!, reporterId: "", counts: `${text}${text}` }];
+        assert.equal(await history.foldRollups({ remove: rollups, put }), true);
+        assert.deepEqual(await readAll(scenario), put);
+      }),
+    );
+
+    test(
+      `keeps ${name} in an action`,
+      withHistory(async ({ history }) => {
+        const id = `${short}${randomUUID()}`;
+        const action = { id, actor: text, kind: short, plan: text, result: text };
+        await history.recordAction({ action, now: baseTime });
+        const stored = { ...action, startedAt: baseTime, changedAt: baseTime };
+        assert.deepEqual(await history.getActions({ ids: [id] }), [stored]);
+      }),
+    );
+  }
+
+  test(
+    "tells an empty deployment from none",
+    withHistory(async ({ history, start, run, end, attempts }) => {
+      for (const deployment of ["", null]) {
+        const job = await run(await start());
+        await end(job, withNote(failure, job, { deployment, error: deployment, log: deployment }));
+        const [attempt] = await attempts(job);
+        assert.deepEqual(
+          [attempt?.deployment, attempt?.error, attempt?.log],
+          [deployment, deployment, deployment],
+        );
+        const reporter = { id: randomUUID(), deployment, startedAt: baseTime, about: "" };
+        await history.report({ reporter, rollups: [], causes: [], maxAgeMs, now: baseTime });
+        const reporters = await history.listReporters({ seenFrom: baseTime, limit: 1_000 });
+        assert.equal(reporters.find(({ id }) => id === reporter.id)?.deployment, deployment);
+      }
+    }),
+  );
+};
