@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ClaimRequest, HeldLease, MaxAttempts } from "../../contracts/state-adapter.ts";
 import { queues, typeNames } from "./actions-start.ts";
+import { addLost } from "./attempts.ts";
 import { assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
 import { followFlowClaim } from "./flow-claims.ts";
@@ -17,6 +18,8 @@ const drawRequests = ({ about }: World, draw: Draw): ClaimRequest[] =>
     typeNames: draw.pick([null, ["type-a"], typeNames, ["type-b", "nobody's type"]]),
     limit: draw.pick([5, 1, 2, 0]),
   }));
+
+export const fingerprints = ["00000000000000aa", "00000000000000bb"] as const;
 
 /** Mostly none. */
 const drawMaxAttempts = (draw: Draw): MaxAttempts | undefined =>
@@ -70,6 +73,7 @@ const performClaim = async (world: World, call: ClaimCall, ctx: object | undefin
   for (const row of fresh) {
     if (row.queue === flowQueue) continue;
     const job = model.jobs.get(row.id)!;
+    if (job.status === "running") addLost(model, job);
     claim(job, call, now);
     assertSameJob(row, job);
     world.leases.push({ jobId: job.id, leaseToken: call.leaseToken });
@@ -133,15 +137,16 @@ export const reapSome: Action = async (world, draw, ctx) => {
   const { adapter, model, now } = world;
   const limit = draw.pick([100, 1]);
   const maxAttempts = drawMaxAttempts(draw);
-  world.note("reapExpiredLeases", { limit, maxAttempts });
+  const lost = { error: "lost", fingerprint: draw.pick([undefined, ...fingerprints]), maxAttempts };
+  world.note("reapExpiredLeases", { limit, ...lost });
   const expired = new Set(allJobs(model).filter((job) => hasRunOut(job, now)));
-  const results = await adapter.reapExpiredLeases({ limit, error: "lost", maxAttempts, now, ctx });
+  const results = await adapter.reapExpiredLeases({ limit, ...lost, now, ctx });
   assert.equal(results.length, Math.min(limit, expired.size), "how many were reaped");
   for (const { job: row, previouslyLeasedBy, cascaded } of results) {
     const job = model.jobs.get(row.id) as ModelJob;
     assert.ok(expired.delete(job), `job ${row.id} had a lease that had run out`);
     assert.equal(previouslyLeasedBy, job.leasedBy);
-    assertSameSet(cascaded, reap(model, job, { error: "lost", maxAttempts }, now), "cascaded");
+    assertSameSet(cascaded, reap(model, job, lost, now), "cascaded");
     assertSameJob(row, job);
   }
 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { HeldLease, JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
-import { drawLeases } from "./actions-leases.ts";
+import type { AttemptNote, HeldLease, JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import { drawLeases, fingerprints } from "./actions-leases.ts";
 import { create, drawContinuation, drawSchedule, tieToBlockers } from "./actions-start.ts";
 import { assertSameSequence, assertSameSet } from "./compare.ts";
 import type { Draw } from "./draw.ts";
@@ -11,7 +11,34 @@ import { type Action, ExpectedRejection, inTransaction, type World } from "./wor
 
 type Kind = JobOutcome["kind"];
 
+/** With the numbers that the job has now: of a lease that is stale they are wrong, and must not be used. */
+const drawNote = ({ model, now }: World, draw: Draw, jobId: string): AttemptNote => {
+  const job = model.jobs.get(jobId);
+  return {
+    attempt: job?.attempt ?? 1,
+    leaseVersion: job?.leaseVersion ?? 1,
+    workerId: job?.leasedBy ?? "worker-1",
+    deployment: draw.pick([null, "1.0"]),
+    dueAt: job?.scheduledAt ?? now,
+    startedAt: job?.lastAttemptAt ?? now,
+    fingerprint: draw.pick([null, ...fingerprints]),
+    error: draw.pick([null, "broken"]),
+    log: draw.pick([null, "[]"]),
+  };
+};
+
 const drawOutcome = (
+  world: World,
+  draw: Draw,
+  lease: { readonly jobId: string; readonly leaseToken: string | null },
+  kind: Kind,
+): JobOutcome => {
+  const outcome = drawEnding(world, draw, lease, kind);
+  const isNoted = lease.leaseToken !== null && draw.below(2) === 1;
+  return isNoted ? { ...outcome, note: drawNote(world, draw, lease.jobId) } : outcome;
+};
+
+const drawEnding = (
   { now }: World,
   draw: Draw,
   lease: { readonly jobId: string; readonly leaseToken: string | null },

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import type { JobFilter, JobPage } from "../../contracts/state-adapter.ts";
 import type { PagePosition } from "../../model/cursor.ts";
 import type { StateJob } from "../../model/job.ts";
+import { fingerprints } from "./actions-leases.ts";
 import { queues, typeNames } from "./actions-start.ts";
+import { compareHistory } from "./compare-history.ts";
 import { assertSameJobs } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { allJobs, type ModelJob, sequenceIds } from "./store.ts";
+import { allJobs, type ModelJob, type ModelStore, sequenceIds } from "./store.ts";
 import type { Action, World } from "./world.ts";
 
 export const byCreation = (a: ModelJob, b: ModelJob): number =>
@@ -31,7 +33,7 @@ const isWithin = (moment: number | null, from: number | undefined, before: numbe
   return moment !== null && moment >= (from ?? -Infinity) && moment < (before ?? Infinity);
 };
 
-const fits = (job: ModelJob, filter: JobFilter): boolean =>
+const fits = ({ fingerprints: ofJobs }: ModelStore, job: ModelJob, filter: JobFilter): boolean =>
   (filter.ids?.includes(job.id) ?? true) &&
   (filter.statuses?.includes(job.status) ?? true) &&
   (filter.queues?.includes(job.queue) ?? true) &&
@@ -45,11 +47,13 @@ const fits = (job: ModelJob, filter: JobFilter): boolean =>
   (filter.firstOf !== "tree" || job.rootSequenceId === job.id) &&
   (filter.failureReasons === undefined ||
     (job.failureReason !== null && filter.failureReasons.includes(job.failureReason))) &&
+  (filter.fingerprints?.includes(ofJobs.get(job.id) ?? "none") ?? true) &&
+  (filter.leasedBy?.includes(job.leasedBy ?? "nobody") ?? true) &&
   (filter.inputContains === undefined || job.input.includes(filter.inputContains)) &&
   isWithin(job.createdAt, filter.createdFrom, filter.createdBefore) &&
   isWithin(job.completedAt ?? job.failedAt, filter.finishedFrom, filter.finishedBefore);
 
-const drawFilter = ({ model, now }: World, draw: Draw): JobFilter => {
+const drawFilter = ({ adapter, model, now }: World, draw: Draw): JobFilter => {
   const parts: readonly JobFilter[] = [
     {},
     { statuses: ["pending", "failed"] },
@@ -69,6 +73,8 @@ const drawFilter = ({ model, now }: World, draw: Draw): JobFilter => {
     { createdFrom: now - 3_000, createdBefore: now },
     { finishedFrom: now - 3_000 },
     { finishedBefore: now },
+    { leasedBy: ["worker-1"] },
+    ...(adapter.history === undefined ? [] : [{ fingerprints: [fingerprints[0]] }, { fingerprints }]),
   ];
   return { ...draw.pick(parts), ...draw.pick(parts) };
 };
@@ -81,7 +87,12 @@ export const list: Action = async (world, draw, ctx) => {
   world.note("listJobs", { filter, order, limit });
   const actual = await readAll((after) => adapter.listJobs({ filter, order, limit, after, now, ctx }), limit);
   const expected = allJobs(model)
-    .filter((job) => fits(job, filter))
+    .filter((job) => fits(model, job, filter))
     .sort(byCreation);
   assertSameJobs(actual, order === "oldest" ? expected : expected.reverse());
+};
+
+export const lookBack: Action = async (world, _draw, ctx) => {
+  world.note("listAttempts and listCauses");
+  await compareHistory(world, ctx);
 };

@@ -14,6 +14,8 @@ const remove = (store: ModelStore, jobs: readonly ModelJob[]): void => {
   for (const { id } of jobs) {
     store.jobs.delete(id);
     store.blockers.delete(id);
+    store.attempts.delete(id);
+    store.fingerprints.delete(id);
   }
 };
 

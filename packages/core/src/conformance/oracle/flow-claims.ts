@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ClaimRequest, MaxAttempts } from "../../contracts/state-adapter.ts";
 import type { StateJob } from "../../model/job.ts";
+import { addLost } from "./attempts.ts";
 import { assertSameJob } from "./compare.ts";
 import {
   admissibleIn,
@@ -32,8 +33,11 @@ export const followFlowClaim = async (
   const takenIds = new Set(taken.map(({ id }) => id));
   // A claim may leave a job pending whose lease had expired.
   const stored = await adapter.getJobs({ jobIds: freed.map(({ id }) => id), now, ctx });
-  for (const [index, job] of freed.entries())
-    if (takenIds.has(job.id) || stored[index]?.status === "pending") putBack(job);
+  for (const [index, job] of freed.entries()) {
+    if (!takenIds.has(job.id) && stored[index]?.status !== "pending") continue;
+    addLost(model, job);
+    putBack(job);
+  }
 
   for (const row of taken) {
     const job = model.jobs.get(row.id);

@@ -1,5 +1,6 @@
-import type { CancelResult, MaxAttempts, RedriveResult } from "../../contracts/state-adapter.ts";
+import type { CancelResult, ReapCall, RedriveResult } from "../../contracts/state-adapter.ts";
 import type { JobReference } from "../../model/job.ts";
+import { addLost, addPerhapsLost } from "./attempts.ts";
 import { cascadeFailure } from "./cascade.ts";
 import { isLive, waitsFor } from "./create.ts";
 import { liftStop, noteFailure } from "./flow-lines.ts";
@@ -20,10 +21,11 @@ import {
 export const reap = (
   store: ModelStore,
   job: ModelJob,
-  { error, maxAttempts }: { readonly error: string; readonly maxAttempts: MaxAttempts | undefined },
+  { error, fingerprint, maxAttempts }: Omit<ReapCall, "limit">,
   now: number,
 ): JobReference[] => {
   const endedAt = job.leasedUntil ?? now;
+  addLost(store, job, { error, fingerprint: fingerprint ?? null });
   endLease(job, null);
   job.expiredLeases += 1;
   job.lastFailedAt = endedAt;
@@ -36,6 +38,7 @@ export const reap = (
   job.failedAt = now;
   job.failureReason = "attempts_exhausted";
   setError(job, error);
+  if (fingerprint !== undefined) store.fingerprints.set(job.id, fingerprint);
   noteFailure(store, job);
   return cascadeFailure(store, job.sequenceId, now);
 };
@@ -61,6 +64,7 @@ export const cancel = (
       return { ...unchanged, kind, job };
     }
     const wasRunning = job.status === "running";
+    addPerhapsLost(store, job, now);
     endLease(job, null);
     job.status = "failed";
     job.failedAt = now;
@@ -103,6 +107,7 @@ const revive = (store: ModelStore, job: ModelJob, now: number, revived: JobRefer
   job.failedAt = null;
   job.failureReason = null;
   job.failedBlockerIds = [];
+  store.fingerprints.delete(job.id);
   liftStop(store, job);
   for (const dependant of dependantsOf(store, job.sequenceId)) {
     if (dependant.failureReason !== "blocker_failed") continue;

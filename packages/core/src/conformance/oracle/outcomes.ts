@@ -1,4 +1,5 @@
 import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import { addEnded, addPerhapsLost } from "./attempts.ts";
 import { cascadeFailure, unblock } from "./cascade.ts";
 import { momentOf } from "./create.ts";
 import { noteFailure } from "./flow-lines.ts";
@@ -34,6 +35,8 @@ const refuse = (job: ModelJob | undefined, outcome: JobOutcome, now: number): Ou
 
 const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: number): OutcomeResult => {
   const wasRunning = job.status === "running";
+  if (outcome.leaseToken === null) addPerhapsLost(store, job, now);
+  else if (outcome.kind !== "complete") addEnded(store, outcome, outcome.kind, now);
   endLease(job, outcome.leaseToken);
   job.status = statusAfter[outcome.kind];
   switch (outcome.kind) {
@@ -50,6 +53,7 @@ const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: numbe
       job.failedAt = now;
       job.failureReason = outcome.reason;
       setError(job, outcome.error);
+      if (outcome.note?.fingerprint) store.fingerprints.set(job.id, outcome.note.fingerprint);
       job.lastFailedAt = now;
       job.expiredLeases = 0;
       noteFailure(store, job);

@@ -5,7 +5,7 @@ import { changeRule, readRules, resetRules, resumeSome } from "./actions-flow.ts
 import { cancelSome, deleteSome, prune, redriveSome } from "./actions-interventions.ts";
 import { claimAgain, claimSome, reapSome, renew } from "./actions-leases.ts";
 import { commitSome, commitWorkerless, completeSequence, lockAndEnd } from "./actions-outcomes.ts";
-import { list } from "./actions-reads.ts";
+import { list, lookBack } from "./actions-reads.ts";
 import { repeatReplacement, start, startBlocked, startExisting } from "./actions-start.ts";
 import { expireSome, updateSome } from "./actions-waiting.ts";
 import { createDraw } from "./draw.ts";
@@ -85,8 +85,9 @@ const jobActionsWithFlow: readonly Action[] = [
 ];
 
 const actionsOf = ({ adapter, about }: World): readonly Action[] => {
-  if (about === "flow") return ruleActions;
-  return adapter.flow === undefined ? actions : jobActionsWithFlow;
+  const ofParts = adapter.history === undefined ? [] : [lookBack];
+  if (about === "flow") return [...ruleActions, ...ofParts];
+  return [...(adapter.flow === undefined ? actions : jobActionsWithFlow), ...ofParts];
 };
 
 /** Some actions as one: committed or rolled back together, or with a savepoint that is rolled back alone. */

@@ -1,3 +1,4 @@
+import type { StateAttempt } from "../../contracts/state-adapter.ts";
 import type { FlowRule } from "../../model/flow-rule.ts";
 import type { JobReference, StateJob } from "../../model/job.ts";
 
@@ -17,6 +18,15 @@ export interface ModelStore {
   buckets: Map<string, number>;
   /** For each stopped group the job that stopped it. */
   stops: Map<string, string>;
+  /** For each job the attempts that did not complete it, the latest first, and all of them. */
+  attempts: Map<string, readonly ModelAttempt[]>;
+  /** Of failed jobs. */
+  fingerprints: Map<string, string>;
+}
+
+export interface ModelAttempt extends StateAttempt {
+  /** False where the contract leaves it open whether it is written. */
+  readonly isCertain: boolean;
 }
 
 export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId" | "limited">> {
@@ -36,6 +46,8 @@ export const createModelStore = (): ModelStore => ({
   rules: new Map(),
   buckets: new Map(),
   stops: new Map(),
+  attempts: new Map(),
+  fingerprints: new Map(),
 });
 
 export const copyStore = (store: ModelStore): ModelStore => structuredClone(store);

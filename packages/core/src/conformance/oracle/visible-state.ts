@@ -3,6 +3,7 @@ import type { JobCount } from "../../contracts/state-adapter.ts";
 import { byCreation, readAll } from "./actions-reads.ts";
 import { queues, typeNames } from "./actions-start.ts";
 import { compareFlow } from "./compare-flow.ts";
+import { compareHistory } from "./compare-history.ts";
 import { assertSameJobs, assertSameSequence } from "./compare.ts";
 import { runnable, runnableIn } from "./leases.ts";
 import { allJobs, blockersOf, dependantsOf, type ModelStore, sequenceIds } from "./store.ts";
@@ -73,4 +74,5 @@ export const compareVisibleState = async (world: World): Promise<void> => {
   await compareBlockers(world);
   await compareQueues(world);
   await compareFlow(world);
+  await compareHistory(world);
 };

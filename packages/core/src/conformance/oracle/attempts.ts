@@ -1,0 +1,49 @@
+import type { AttemptOutcome, JobOutcome, StateAttempt } from "../../contracts/state-adapter.ts";
+import { hasRunOut } from "./leases.ts";
+import type { ModelAttempt, ModelJob, ModelStore } from "./store.ts";
+
+const add = (store: ModelStore, attempt: ModelAttempt): void => {
+  store.attempts.set(attempt.jobId, [attempt, ...attemptsOfJob(store, attempt.jobId)]);
+};
+
+export const attemptsOfJob = (store: ModelStore, jobId: string): readonly ModelAttempt[] =>
+  store.attempts.get(jobId) ?? [];
+
+const lost = (job: ModelJob): StateAttempt => ({
+  jobId: job.id,
+  attempt: job.attempt,
+  leaseVersion: job.leaseVersion,
+  workerId: job.leasedBy!,
+  deployment: null,
+  dueAt: job.scheduledAt,
+  startedAt: job.lastAttemptAt!,
+  endedAt: job.leasedUntil!,
+  outcome: "expired",
+  fingerprint: null,
+  error: null,
+  log: null,
+});
+
+/** The attempt of a running job ends with its lease. */
+export const addLost = (
+  store: ModelStore,
+  job: ModelJob,
+  known: Partial<Pick<StateAttempt, "error" | "fingerprint">> = {},
+): void => add(store, { ...lost(job), ...known, isCertain: true });
+
+/**
+ * A job whose lease has run out ends in another way than by its lease. An earlier claim may have noticed that, and have
+ * written the attempt without taking the job.
+ */
+export const addPerhapsLost = (store: ModelStore, job: ModelJob, now: number): void => {
+  if (hasRunOut(job, now)) add(store, { ...lost(job), isCertain: false });
+};
+
+export const addEnded = (
+  store: ModelStore,
+  { jobId, note }: JobOutcome,
+  outcome: AttemptOutcome,
+  now: number,
+): void => {
+  if (note !== undefined) add(store, { ...note, jobId, outcome, endedAt: now, isCertain: true });
+};
