@@ -121,6 +121,7 @@ UPDATE ${job} AS j SET
   failure_reason = 'blocker_failed',
   failed_blocker_id = cause.sequence_id,
   last_error = cause.error,
+  fingerprint = NULL,
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
 FROM unnest($1::${idType}[], $2::${idType}[], $4::text[]) AS cause (id, sequence_id, error) WHERE j.id = cause.id`;
 

@@ -38,6 +38,11 @@ export const filterConditions = (
   oneOf(filter.sequenceTypeNames, "sequence_type_name");
   oneOf(filter.deduplicationKeys, "deduplication_key");
   oneOf(filter.failureReasons, "failure_reason");
+  oneOf(filter.fingerprints, "fingerprint");
+  oneOf(filter.leasedBy, "leased_by");
+  // As the indexes need it: no other jobs have these. A fingerprint is left in a job that an older version has redriven.
+  if (filter.fingerprints !== undefined) conditions.push("j.status = 'failed'", "j.fingerprint IS NOT NULL");
+  if (filter.leasedBy !== undefined) conditions.push("j.status = 'running'");
   // As the indexes need it: the first job of a sequence, and the root of a tree, are found by their own ids.
   ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");
   ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");

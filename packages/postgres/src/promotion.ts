@@ -1,10 +1,14 @@
 import type { Call, Database } from "./database.ts";
+import { expiredAttemptsSql, keepAttemptsSql, leaseColumns } from "./history/keep-attempts.ts";
 import { type AttemptOverrides, deferredSql, isDue, leasedSql } from "./runnable.ts";
 import { clockCte, now } from "./sql/clock.ts";
 import type { Tables } from "./tables.ts";
 
 // Jobs whose time has come are put in line: pending ones that were for later, and running ones whose lease has expired.
 // A claim looks first whether there are any, so that nothing that is in line overtakes them.
+//
+// A lease that has expired is an attempt. It is written here, where the end of a lease is noticed: the statement that claims
+// the job would have to look for such jobs at every claim.
 
 /**
  * Whether jobs of the queues and types in `$2` are due and not yet in line.
@@ -26,24 +30,30 @@ END`;
 const promotionLimit = 1_000;
 
 // Nothing is moved if the rules have changed since this process read them: the jobs may be in lines by now.
-const promoteSql = ({ job, flow }: Tables, attemptsLeft: string): string => `
+const promoteSql = (tables: Tables, attemptsLeft: string): string => {
+  const { job, flow } = tables;
+  const areRulesKnown = `(SELECT epoch FROM ${flow}) = $3::bigint`;
+  return `
 WITH ${clockCte("$1")},
+expired AS MATERIALIZED (
+  SELECT j.id, ${leaseColumns("j")} FROM ${job} AS j
+  WHERE ${leasedSql(attemptsLeft)} AND ${isDue} AND NOT j.ready
+  ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
+),
 due AS MATERIALIZED (
   SELECT pending.id FROM unnest($2::bigint[]) AS number CROSS JOIN LATERAL (
     SELECT j.id FROM ${job} AS j WHERE ${deferredSql("number")} AND ${isDue}
     ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
   ) AS pending
   UNION ALL
-  SELECT expired.id FROM (
-    SELECT j.id FROM ${job} AS j WHERE ${leasedSql(attemptsLeft)} AND ${isDue} AND NOT j.ready
-    ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
-  ) AS expired
+  SELECT expired.id FROM expired
 ),
 promoted AS (
-  UPDATE ${job} AS j SET ready = true
-  WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE (SELECT epoch FROM ${flow}) = $3::bigint)) RETURNING 1
-)
+  UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE ${areRulesKnown})) RETURNING 1
+),
+${keepAttemptsSql(tables, `${expiredAttemptsSql("expired", { error: "NULL", fingerprint: "NULL" })} WHERE ${areRulesKnown}`)}
 SELECT count(*) AS promoted, (SELECT epoch FROM ${flow}) AS epoch FROM promoted`;
+};
 
 export interface Promotion {
   readonly promoted: number;

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BaseStateAdapterContext, Flow, StateAdapter, StateCall, Statistics } from "leasehold/adapter";
+import type {
+  BaseStateAdapterContext,
+  Flow,
+  History,
+  StateAdapter,
+  StateCall,
+  Statistics,
+} from "leasehold/adapter";
 import {
   InvalidOptionError,
   isolationLevels,
@@ -33,6 +40,14 @@ import { setFlowRule } from "./operations/flow/set-flow-rule.ts";
 import { getBlockers } from "./operations/get-blockers.ts";
 import { getJobs } from "./operations/get-jobs.ts";
 import { getSequences } from "./operations/get-sequences.ts";
+import { getActions, listActions, recordAction } from "./operations/history/actions.ts";
+import { foldRollups } from "./operations/history/fold-rollups.ts";
+import { forgetReports } from "./operations/history/forget-reports.ts";
+import { listAttempts } from "./operations/history/list-attempts.ts";
+import { listCauses } from "./operations/history/list-causes.ts";
+import { listReporters } from "./operations/history/list-reporters.ts";
+import { readRollups } from "./operations/history/read-rollups.ts";
+import { report } from "./operations/history/report.ts";
 import { listBlockedJobs } from "./operations/list-blocked-jobs.ts";
 import { listJobs } from "./operations/list-jobs.ts";
 import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
@@ -90,6 +105,7 @@ export interface PgStateAdapter<
 > extends StateAdapter<TTxContext, TContext, TJobId> {
   readonly statistics: Statistics<TTxContext>;
   readonly flow: Flow<TTxContext>;
+  readonly history: History<TTxContext>;
   /** Brings the schema up to date. Safe from any number of processes at once. */
   migrate(): Promise<void>;
   /** What has been applied and what `migrate` would do. */
@@ -278,6 +294,19 @@ export const createPgStateAdapter = async <
       resumeGroup: checked("resumeGroup", (call) => resumeGroup(database, call)),
       explainHold: checked("explainHold", (call) => explainHold(database, call)),
       checkFlow: checked("checkFlow", (call) => checkFlow(database, call)),
+    },
+
+    history: {
+      listAttempts: checked("listAttempts", (call) => listAttempts(database, call)),
+      listCauses: checked("listCauses", (call) => listCauses(database, call)),
+      report: checked("report", (call) => report(database, call)),
+      listReporters: checked("listReporters", (call) => listReporters(database, call)),
+      readRollups: checked("readRollups", (call) => readRollups(database, call)),
+      foldRollups: checked("foldRollups", (call) => foldRollups(database, call)),
+      forgetReports: checked("forgetReports", (call) => forgetReports(database, call)),
+      recordAction: checked("recordAction", (call) => recordAction(database, call)),
+      getActions: checked("getActions", (call) => getActions(database, call)),
+      listActions: checked("listActions", (call) => listActions(database, call)),
     },
 
     close: async () => {

@@ -10,6 +10,11 @@ export interface Tables {
   readonly flowUse: string;
   readonly line: string;
   readonly lineNote: string;
+  readonly jobAttempt: string;
+  readonly reporter: string;
+  readonly rollup: string;
+  readonly cause: string;
+  readonly action: string;
   /** The SQL type of ids. */
   readonly idType: string;
   readonly idDefault: string;
@@ -26,6 +31,11 @@ export const nameTables = (schema: string, idType: string, idDefault: string): T
   flowUse: `${schema}.flow_use`,
   line: `${schema}.line`,
   lineNote: `${schema}.line_note`,
+  jobAttempt: `${schema}.job_attempt`,
+  reporter: `${schema}.reporter`,
+  rollup: `${schema}.rollup`,
+  cause: `${schema}.cause`,
+  action: `${schema}.action`,
   idType,
   idDefault,
 });

@@ -136,7 +136,16 @@ BEGIN
 END`,
   );
 
-const reapSql = (tables: Tables): string => {
+/** What a later migration adds to `flow_reap`: columns of the expired jobs as they were, and WITH queries that read these. */
+interface ReapAddition {
+  readonly columns: string;
+  readonly queries: string;
+}
+
+export const reapSql = (
+  tables: Tables,
+  { columns, queries }: ReapAddition = { columns: "", queries: "" },
+): string => {
   const { schema, job, lineNote } = tables;
   return define(
     `${schema}.flow_reap`,
@@ -146,7 +155,7 @@ const reapSql = (tables: Tables): string => {
 BEGIN
   IF (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= p_at THEN
     WITH expired AS MATERIALIZED (
-      SELECT j.id, j.slots, j.queue, j.home, j.lane, j.group_key, j.ordered FROM ${job} AS j
+      SELECT j.id, j.slots, j.queue, j.home, j.lane, j.group_key, j.ordered${columns} FROM ${job} AS j
       WHERE j.status = 'running' AND j.due_at <= p_at AND coalesce(j.home, j.lane) = ANY (p_homes) AND ${attemptsLeft}
       ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
     ),
@@ -162,7 +171,7 @@ BEGIN
         scheduled_at = j.due_at,
         priority = ${newPlaceSql(tables, "j.due_at")}
       WHERE j.id = ANY (ARRAY(SELECT id FROM expired))
-    )
+    )${queries}
     INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};
   END IF;
 END`,

@@ -6,6 +6,8 @@ import { waitingJobs } from "./0005-waiting-jobs.ts";
 import { waitingJobIndexes } from "./0006-waiting-job-indexes.ts";
 import { flow } from "./0007-flow.ts";
 import { flowIndexes } from "./0008-flow-indexes.ts";
+import { history } from "./0009-history.ts";
+import { historyIndexes } from "./0010-history-indexes.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
@@ -17,4 +19,6 @@ export const migrations: readonly Migration[] = [
   waitingJobIndexes,
   flow,
   flowIndexes,
+  history,
+  historyIndexes,
 ];

@@ -3,14 +3,16 @@ import { clockCte, now, nowSql } from "../sql/clock.ts";
 import type { Call, Database } from "../database.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
 import { freedSql, noteColumns } from "../flow/notes.ts";
+import { keepAttemptsSql } from "../history/keep-attempts.ts";
 import { textList } from "../sql/row-values.ts";
-import { defineRows } from "../sql/rows-parameter.ts";
 import type { Tables } from "../tables.ts";
+import { attemptColumnNames, attemptNoteOf, outcomeRows } from "./outcome-rows.ts";
 
 /**
  * Who checks that an outcome may be applied: the statement itself, which then leaves alone what it may not apply, and also
  * ends that change other rows; or the caller, who has locked the rows. A statement with notes does so for jobs with a
- * group, or with slots, as well; a caller leaves the notes.
+ * group, or with slots, as well; a caller leaves the notes. These are notes for lines (flow/notes.ts). What an outcome says
+ * about its attempt is written by all of them.
  */
 export type CheckedBy = "statement" | "statement with notes" | "caller";
 
@@ -35,7 +37,7 @@ const completionSql = (now: string): string => `
   lease_token = o.token,
   leased_by = NULL`;
 
-const anyOutcomeSql = (tables: Tables, now: string, checkedBy: CheckedBy): string => {
+const anyOutcomeSql = (tables: Tables, now: string, { checkedBy, attempts }: Shape): string => {
   const { schema } = tables;
   const runAt = `CASE WHEN coalesce(o.run_at, o.run_after) IS NULL THEN j.scheduled_at
     ELSE greatest(${now}, coalesce(o.run_at, least(${now} + o.run_after, 8640000000000000))) END`;
@@ -54,6 +56,7 @@ const anyOutcomeSql = (tables: Tables, now: string, checkedBy: CheckedBy): strin
   failure_reason = o.reason,
   last_error = CASE o.kind WHEN 'complete' THEN j.last_error WHEN 'giveBack' THEN coalesce(o.error, j.last_error)
     ELSE o.error END,
+  fingerprint = ${attempts ? "CASE WHEN o.kind = 'fail' THEN o.fingerprint END" : "NULL"},
   last_failed_at = CASE WHEN o.kind IN ('retry', 'fail') THEN ${now} ELSE j.last_failed_at END,
   attempt = CASE WHEN o.kind = 'giveBack' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
   expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,
@@ -62,71 +65,57 @@ const anyOutcomeSql = (tables: Tables, now: string, checkedBy: CheckedBy): strin
   leased_by = NULL`;
 };
 
-const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly afterMs?: number } =>
-  (outcome.kind === "retry" || outcome.kind === "giveBack" ? outcome.schedule : null) ?? {};
-
-const outcomeRows = defineRows<JobOutcome>((idType) => [
-  { name: "id", type: idType, read: ({ jobId }) => jobId },
-  // An outcome without a token is alone in its call, so null is never one value among others.
-  { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
-  { name: "kind", type: "text", required: true, read: ({ kind }) => kind },
-  { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
-  {
-    name: "output",
-    type: "text",
-    read: (outcome) => (outcome.kind === "complete" ? outcome.output : null),
-  },
-  {
-    name: "continued_to_id",
-    type: idType,
-    read: (outcome) => (outcome.kind === "complete" ? outcome.continuedToId : null),
-  },
-  {
-    name: "completed_by",
-    type: "text",
-    read: (outcome) => (outcome.kind === "complete" ? outcome.completedBy : null),
-  },
-  { name: "error", type: "text", read: (outcome) => (outcome.kind === "complete" ? null : outcome.error) },
-  { name: "reason", type: "text", read: (outcome) => (outcome.kind === "fail" ? outcome.reason : null) },
-  { name: "run_at", type: "bigint", read: (outcome) => scheduleOf(outcome).at ?? null },
-  { name: "run_after", type: "bigint", read: (outcome) => scheduleOf(outcome).afterMs ?? null },
-]);
-
+/** The statement depends on these. */
 interface Shape {
   readonly checkedBy: CheckedBy;
+  readonly single: boolean;
   readonly onlyCompletions: boolean;
+  /** Some of the outcomes say something about their attempts, which is written with them. */
+  readonly attempts: boolean;
 }
+
+const ofAttempts = ["kind", ...attemptColumnNames].map((name) => `o.${name}`).join(", ");
+
+/** WITH queries that write the attempts, after one with the name `applied`. */
+const attemptsSql = (tables: Tables): string =>
+  keepAttemptsSql(
+    tables,
+    `SELECT id AS job_id, lease_version, attempt, attempt_due_at AS due_at, started_at, ${now} AS ended_at, kind AS outcome,
+      worker_id, deployment, fingerprint, attempt_error AS error, log
+    FROM applied WHERE lease_version IS NOT NULL`,
+  );
 
 const updateSql = (
   tables: Tables,
-  { checkedBy, onlyCompletions }: Shape,
+  shape: Shape,
   { now, source }: { readonly now: string; readonly source: string },
 ): string => `
-  UPDATE ${tables.job} AS j SET ${onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now, checkedBy)}
-    ${checkedBy === "statement" ? "" : ", slots = NULL"}
-  FROM ${source} WHERE j.id = o.id ${checkedBy === "caller" ? "" : checkSql(now)}
-  ${checkedBy === "statement" ? needsNoNote({ checkedBy, onlyCompletions }) : ""}`;
+  UPDATE ${tables.job} AS j SET ${shape.onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now, shape)}
+    ${shape.checkedBy === "statement" ? "" : ", slots = NULL"}
+  FROM ${source} WHERE j.id = o.id ${shape.checkedBy === "caller" ? "" : checkSql(now)}
+  ${shape.checkedBy === "statement" ? needsNoNote(shape) : ""}`;
 
 // The frame of a batch would cost a single outcome more than the outcome itself.
 const applyOneSql = (tables: Tables, shape: Shape): string => {
-  const source = `${outcomeRows(tables.idType).source("o", 2, true)}, (SELECT ${nowSql("$1")} AS now) AS clock`;
+  const source = `${outcomeRows(tables.idType, false).source("o", 2, true)}, (SELECT ${nowSql("$1")} AS now) AS clock`;
   return `${updateSql(tables, shape, { now: "clock.now", source })} RETURNING clock.now, NULL AS some`;
 };
 
-// What an update returns is what there is after it, and a note needs the slots that there were. So the rows are locked first,
-// in the order of their ids.
-const applyNotedSql = (tables: Tables, shape: Shape, single: boolean): string => {
+// What an update returns is what there is after it, and a note for a line needs the slots that there were. So the rows are
+// locked first, in the order of their ids.
+const applyNotedSql = (tables: Tables, shape: Shape): string => {
   const { job, lineNote, idType } = tables;
+  const source = outcomeRows(idType, shape.attempts).source("o", 3, shape.single);
   return `
 WITH ${clockCte("$1")},
 locked AS MATERIALIZED (
-  SELECT o.*, j.slots FROM ${outcomeRows(idType).source("o", 3, single)} JOIN ${job} AS j ON j.id = o.id
+  SELECT o.*, j.slots FROM ${source} JOIN ${job} AS j ON j.id = o.id
   WHERE true ${checkSql(now)} ORDER BY j.id FOR NO KEY UPDATE OF j
 ),
 applied AS (
   ${updateSql(tables, shape, { now, source: "(SELECT * FROM locked LIMIT (SELECT 2147483647)) AS o" })}
-  RETURNING j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, o.slots, o.kind
-),
+  RETURNING j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, o.slots, ${shape.attempts ? ofAttempts : "o.kind"}
+),${shape.attempts ? `${attemptsSql(tables)},` : ""}
 noted AS (
   INSERT INTO ${lineNote} (${noteColumns}, stopped_by)
   SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${freedSql}, stopped_by
@@ -142,10 +131,11 @@ SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
 // The rows are locked in the order in which they are updated, so that is the order of their ids: two batches then cannot
 // deadlock. Ids are returned only if some are missing.
 const applyManySql = (tables: Tables, shape: Shape): string => {
-  const source = outcomeRows(tables.idType).source("o", 3, false);
+  const source = outcomeRows(tables.idType, shape.attempts).source("o", 3, shape.single);
+  const [returned, written] = shape.attempts ? [`, ${ofAttempts}`, `,${attemptsSql(tables)}`] : ["", ""];
   return `
 WITH ${clockCte("$1")},
-applied AS (${updateSql(tables, shape, { now, source })} RETURNING j.id)
+applied AS (${updateSql(tables, shape, { now, source })} RETURNING j.id${returned})${written}
 SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
   THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
 };
@@ -170,19 +160,23 @@ export const applyOutcomes = async (
   checkedBy: CheckedBy,
 ): Promise<Application> => {
   const sorted = isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId);
-  const shape = { checkedBy, onlyCompletions: sorted.every(({ kind }) => kind === "complete") };
   const single = sorted.length === 1;
+  const onlyCompletions = sorted.every(({ kind }) => kind === "complete");
+  const attempts = !onlyCompletions && sorted.some((outcome) => attemptNoteOf(outcome) !== undefined);
+  const shape = { checkedBy, single, onlyCompletions, attempts };
   const noted = checkedBy === "statement with notes";
+  const unframed = single && !noted && !attempts;
+  const kinds = onlyCompletions ? "completions" : `any${attempts ? "_with_attempts" : ""}`;
   const [row] = await query(call.ctx, {
-    name: `apply_checked_by_${checkedBy}_${shape.onlyCompletions ? "completions" : "any"}_${single ? "one" : "many"}`,
+    name: `apply_checked_by_${checkedBy}_${kinds}_${single ? "one" : "many"}`,
     sql: (tables) => {
-      if (noted) return applyNotedSql(tables, shape, single);
-      return single ? applyOneSql(tables, shape) : applyManySql(tables, shape);
+      if (noted) return applyNotedSql(tables, shape);
+      return unframed ? applyOneSql(tables, shape) : applyManySql(tables, shape);
     },
     params: [
       call.now ?? null,
-      ...(single && !noted ? [] : [sorted.length]),
-      ...outcomeRows(idType).params(sorted),
+      ...(unframed ? [] : [sorted.length]),
+      ...outcomeRows(idType, attempts).params(sorted),
     ],
   });
   if (row === undefined) return { at: Number.NaN, applied: new Set() };

@@ -20,6 +20,7 @@ UPDATE ${job} AS j SET
   finished_at = ${now},
   failure_reason = 'cancelled',
   last_error = $3,
+  fingerprint = NULL,
   lease_token = NULL,
   leased_by = NULL,
   slots = NULL,

@@ -32,7 +32,8 @@ export const deleteJobs = async (
   const ids = arrayLiteral(jobIds);
   // Without a name, so that the plan is made for the table as it is now.
   await query(ctx, {
-    sql: `WITH untied AS (DELETE FROM ${tables.jobBlocker} WHERE job_id = ANY ($1::${tables.idType}[]))
+    sql: `WITH untied AS (DELETE FROM ${tables.jobBlocker} WHERE job_id = ANY ($1::${tables.idType}[])),
+      forgotten AS (DELETE FROM ${tables.jobAttempt} WHERE job_id = ANY ($1::${tables.idType}[]))
       DELETE FROM ${tables.job} WHERE id = ANY ($1::${tables.idType}[])`,
     params: [ids],
   });

@@ -21,6 +21,7 @@ UPDATE ${job} AS j SET
   finished_at = ${now},
   failure_reason = 'expired',
   last_error = $3,
+  fingerprint = NULL,
   key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
 FROM late WHERE j.id = late.id
 RETURNING ${lockedColumns("j")}, ${now} AS now`;

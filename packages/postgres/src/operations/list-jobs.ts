@@ -36,12 +36,16 @@ const isNarrow = ({
   deduplicationKeys,
   sequenceId,
   rootSequenceId,
+  fingerprints,
+  leasedBy,
   statuses,
 }: JobFilter): boolean =>
   ids !== undefined ||
   (sequenceTypeNames !== undefined && deduplicationKeys !== undefined) ||
   sequenceId !== undefined ||
   rootSequenceId !== undefined ||
+  fingerprints !== undefined ||
+  leasedBy !== undefined ||
   statuses?.length === 0 ||
   (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
 

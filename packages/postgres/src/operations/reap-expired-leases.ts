@@ -7,6 +7,7 @@ import { attemptsLeftSql, isExpired } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
 import { leaveNotes } from "../flow/notes.ts";
+import { expiredAttemptsSql, keepAttemptsSql, leaseColumns } from "../history/keep-attempts.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../lock-jobs.ts";
 import { settleDependants } from "../dependants.ts";
 
@@ -16,10 +17,12 @@ const reapSql = (tables: Tables): string => {
   return `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
-  SELECT j.id, j.leased_by, j.slots, ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
+  SELECT j.id, ${leaseColumns("j")}, j.slots,
+    ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
   FROM ${job} AS j WHERE ${isExpired}
   ORDER BY j.due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
-)
+),
+${keepAttemptsSql(tables, expiredAttemptsSql("expired", { error: "$3", fingerprint: "$6" }))}
 UPDATE ${job} AS j SET
   lease_token = NULL,
   leased_by = NULL,
@@ -33,6 +36,7 @@ UPDATE ${job} AS j SET
   finished_at = CASE WHEN expired.may_retry THEN 0 ELSE ${now} END,
   failure_reason = CASE WHEN expired.may_retry THEN NULL ELSE 'attempts_exhausted' END,
   last_error = CASE WHEN expired.may_retry THEN j.last_error ELSE $3 END,
+  fingerprint = CASE WHEN expired.may_retry THEN NULL ELSE $6::text END,
   key_open = CASE WHEN j.key_open AND NOT expired.may_retry THEN false ELSE j.key_open END
 FROM expired WHERE j.id = expired.id
 RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.slots AS previous_slots, ${now} AS now`;
@@ -65,6 +69,7 @@ const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =
         call.error,
         arrayLiteral(Object.keys(call.maxAttempts ?? {})),
         arrayLiteral(Object.values(call.maxAttempts ?? {})),
+        call.fingerprint ?? null,
       ],
     });
     const reaped = rows.map((row) => ({

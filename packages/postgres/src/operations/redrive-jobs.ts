@@ -29,6 +29,7 @@ UPDATE ${job} AS j SET
   finished_at = 0,
   failure_reason = NULL,
   failed_blocker_id = NULL,
+  fingerprint = NULL,
   key_open = CASE WHEN j.deduplication_key IS NOT NULL THEN true END
 FROM (
   SELECT now, greatest(now, $3::bigint, now + $4::bigint) AS earliest FROM (SELECT ${nowSql("$1")} AS now) AS present

@@ -1,0 +1,59 @@
+import { mostAttempts } from "leasehold/adapter";
+import type { Tables } from "../tables.ts";
+
+// The attempts that did not complete their job are written by the statement that ends them, as WITH queries of it: a row is
+// there exactly if the end is.
+
+const keys = ["job_id", "lease_version"];
+const values = [
+  "attempt",
+  "due_at",
+  "started_at",
+  "ended_at",
+  "outcome",
+  "worker_id",
+  "deployment",
+  "fingerprint",
+  "error",
+  "log",
+];
+const columns = [...keys, ...values].join(", ");
+
+/**
+ * Keeps the attempts that a query finds, with the names of the table for its columns, and of each of their jobs no more than
+ * the latest.
+ *
+ * The lease that ran out may be there already: a claim that puts the job in line writes it, and the reaper, who knows the
+ * error, may come before the job is taken. A job with few leases cannot have too many attempts, so most are not looked at.
+ */
+export const keepAttemptsSql = ({ jobAttempt }: Tables, ended: string): string => `
+ended AS MATERIALIZED (${ended}),
+kept AS (
+  INSERT INTO ${jobAttempt} (${columns}) SELECT ${columns} FROM ended
+  ON CONFLICT (${keys.join(", ")}) DO UPDATE SET ${values.map((name) => `${name} = excluded.${name}`).join(", ")}
+),
+trimmed AS (
+  DELETE FROM ${jobAttempt} AS a USING ended
+  WHERE ended.lease_version > ${mostAttempts} AND a.job_id = ended.job_id AND a.lease_version <= (
+    SELECT b.lease_version FROM ${jobAttempt} AS b
+    WHERE b.job_id = ended.job_id AND b.lease_version <> ended.lease_version
+    ORDER BY b.lease_version DESC LIMIT 1 OFFSET ${mostAttempts - 1}
+  )
+)`;
+
+/** What a statement has to know of jobs whose lease has expired, as they were before it. */
+export const leaseColumns = (table: string): string =>
+  ["attempt", "lease_version", "leased_by", "scheduled_at", "last_attempt_at", "due_at"]
+    .map((name) => `${table}.${name}`)
+    .join(", ");
+
+/** The attempts of jobs whose lease has expired: of a table with `id` and `leaseColumns`. */
+export const expiredAttemptsSql = (
+  expired: string,
+  { error, fingerprint }: { readonly error: string; readonly fingerprint: string },
+): string => `
+  SELECT id AS job_id, lease_version, attempt, scheduled_at AS due_at,
+    coalesce(last_attempt_at, scheduled_at) AS started_at, due_at AS ended_at, 'expired' AS outcome,
+    coalesce(leased_by, '') AS worker_id, NULL AS deployment, ${fingerprint}::text AS fingerprint,
+    ${error}::text AS error, NULL AS log
+  FROM ${expired}`;
