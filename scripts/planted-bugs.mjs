@@ -1,6 +1,6 @@
 // Proves the proof: breaks Leasehold in many ways, one at a time, and shows what notices. `--only text` picks bugs by
 // name, `--seeds N` bounds the search. `--store postgres`, `sqlite` or `mongodb` breaks the statements of that store instead,
-// `--store recurring` the times and ticks of recurring jobs.
+// `--store recurring` the times and ticks of recurring jobs, `--store history` what the in-process store keeps of the past.
 import { execFile } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";

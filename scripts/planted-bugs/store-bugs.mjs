@@ -1,8 +1,9 @@
-// The bugs of each store, and of recurring jobs, and the tests that are to notice them: the conformance kit first, then the
+// The bugs of each store, of recurring jobs and of the history, and the tests that are to notice them: the conformance kit first, then the
 // store's own.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { historyBugs } from "./history.mjs";
 import { mongodbBugs } from "./mongodb.mjs";
 import { postgresBugs } from "./postgres.mjs";
 import { recurringBugs } from "./recurring.mjs";
@@ -15,6 +16,11 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 export const noBug = -1;
 
 export const stores = {
+  history: {
+    bugs: historyBugs,
+    tests: ["packages/core/src/memory/state-adapter.test.ts", "packages/core/src/memory/model.test.ts"],
+    only: "history|reads|model runs",
+  },
   mongodb: {
     bugs: mongodbBugs,
     tests: [
