@@ -45,6 +45,17 @@ export const toCondition = (filter: JobFilter): Condition => {
   // True for every job with a key. SQLite uses the index only when its condition is in the statement.
   if (filter.deduplicationKeys !== undefined) add("j.deduplication_live IS NOT NULL");
   addList("j.failure_reason", filter.failureReasons);
+  if (filter.fingerprints !== undefined) {
+    add("j.status = 'failed'");
+    // SQLite does not know how long a list is that is one value. It would then go through all fingerprints rather than look
+    // for some. With a mark for each it knows, and finds the jobs of a single one in the order of a listing.
+    const marks = filter.fingerprints.map(() => "?").join(", ");
+    add(`j.fingerprint IN (${marks})`, ...filter.fingerprints);
+  }
+  if (filter.leasedBy !== undefined) {
+    add("j.status = 'running'");
+    addList("j.leased_by", filter.leasedBy);
+  }
   if (filter.sequenceId !== undefined) add(ofSequence, filter.sequenceId, filter.sequenceId);
   if (filter.rootSequenceId !== undefined) add(ofTree, filter.rootSequenceId, filter.rootSequenceId);
   if (filter.firstOf === "sequence") add("j.sequence_id = j.id");
@@ -57,18 +68,31 @@ export const toCondition = (filter: JobFilter): Condition => {
   return { sql: parts.join(" AND "), values };
 };
 
+const namesJobs = ({ ids, sequenceId, rootSequenceId }: JobFilter): boolean =>
+  ids !== undefined || sequenceId !== undefined || rootSequenceId !== undefined;
+
 /** Whether an index leads to the jobs of the filter, so that there are not many to go through. */
-export const isNarrow = ({ ids, sequenceId, rootSequenceId, statuses }: JobFilter): boolean =>
-  ids !== undefined ||
-  sequenceId !== undefined ||
-  rootSequenceId !== undefined ||
-  (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
+export const isNarrow = (filter: JobFilter): boolean =>
+  namesJobs(filter) ||
+  filter.fingerprints !== undefined ||
+  filter.leasedBy !== undefined ||
+  (filter.statuses?.length === 1 && ["failed", "running"].includes(filter.statuses[0]!));
 
 /**
- * The index to name in a statement with this filter, if any. Where the statistics show few deduplication keys, SQLite
- * would go through all jobs to find those with a given key. That is slow however few match, so the index is named.
+ * The index to name in a statement with this filter, if any.
+ *
+ * - Where the statistics show few deduplication keys, SQLite would go through all jobs to find those with a given key. That is
+ *   slow however few match, so the index is named.
+ * - For several fingerprints, SQLite would go through all failed jobs, since these are in the order of the listing. That is
+ *   slow where most have failed from something else, so the index is named.
+ * - For the jobs of some workers, SQLite would go through all jobs for the same reason. Only those that run can be among them, so
+ *   the index of these is named.
  */
-export const indexFor = (filter: JobFilter, { keyIndex }: Tables): string => {
+export const indexFor = (filter: JobFilter, { keyIndex, fingerprintIndex, runningIndex }: Tables): string => {
+  // With an empty list in its text, a statement can find nothing, and SQLite does not let it name an index.
+  if (namesJobs(filter) || filter.fingerprints?.length === 0) return "";
+  if (filter.fingerprints !== undefined) return `INDEXED BY ${fingerprintIndex}`;
+  if (filter.leasedBy !== undefined) return `INDEXED BY ${runningIndex}`;
   const isByKey =
     filter.deduplicationKeys !== undefined && filter.sequenceTypeNames !== undefined && !isNarrow(filter);
   return isByKey ? `INDEXED BY ${keyIndex}` : "";

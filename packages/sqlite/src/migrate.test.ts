@@ -44,6 +44,7 @@ describe("migrations", () => {
       [4, "recurring-jobs"],
       [5, "waiting-jobs"],
       [6, "flow"],
+      [7, "history"],
     ]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
@@ -56,6 +57,7 @@ describe("migrations", () => {
         { version: 4, name: "recurring-jobs" },
         { version: 5, name: "waiting-jobs" },
         { version: 6, name: "flow" },
+        { version: 7, name: "history" },
       ],
       pending: [],
     });
@@ -112,7 +114,7 @@ describe("migrations", () => {
     database.close();
     const adapter = await open();
     expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([
-      1, 2, 3, 4, 5, 6, 99,
+      1, 2, 3, 4, 5, 6, 7, 99,
     ]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();

@@ -6,6 +6,7 @@ import { indexBlockedJobs } from "./migrations/0003-blocked-jobs.ts";
 import { addRecurringJobs } from "./migrations/0004-recurring-jobs.ts";
 import { addWaitingColumns } from "./migrations/0005-waiting-jobs.ts";
 import { addFlow } from "./migrations/0006-flow.ts";
+import { addHistory } from "./migrations/0007-history.ts";
 import { rollBackAfter } from "./connection/roll-back.ts";
 import type { Tables } from "./tables.ts";
 
@@ -35,6 +36,7 @@ const migrations: readonly Migration[] = [
   { version: 4, name: "recurring-jobs", statements: addRecurringJobs },
   { version: 5, name: "waiting-jobs", statements: addWaitingColumns },
   { version: 6, name: "flow", statements: addFlow },
+  { version: 7, name: "history", statements: addHistory },
 ];
 
 export interface Migrations {

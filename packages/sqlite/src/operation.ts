@@ -2,6 +2,7 @@ import type {
   Claims,
   Deletion,
   Flow,
+  History,
   Interventions,
   Leases,
   NewJobs,
@@ -19,7 +20,8 @@ type Contract = NewJobs<object> &
   Deletion<object> &
   Reads<object> &
   Statistics<object> &
-  Flow<object>;
+  Flow<object> &
+  History<object>;
 
 /**
  * What a method of the contract does, on a connection that is in a transaction or sees one state of the database. It must

@@ -1,3 +1,4 @@
+import { createAttempts } from "./attempts.ts";
 import { createBlockers } from "./blockers.ts";
 import { createDeduplication } from "./deduplication.ts";
 import { createDependants } from "./dependants.ts";
@@ -9,6 +10,7 @@ import { prepareNextInLineAt } from "./flow/next-in-line.ts";
 import { prepareTakeInTurn } from "./flow/take-in-turn.ts";
 import { prepareTidyLines } from "./flow/tidy-lines.ts";
 import { prepareReadLeases } from "./lease-states.ts";
+import { prepareActions } from "./operations/actions.ts";
 import { prepareAddJobBlockers } from "./operations/add-job-blockers.ts";
 import { prepareCancelSequences } from "./operations/cancel-sequences.ts";
 import { prepareCheckFlow } from "./operations/check-flow.ts";
@@ -22,6 +24,7 @@ import { prepareExplainHold } from "./operations/explain-hold.ts";
 import { prepareGetBlockers } from "./operations/get-blockers.ts";
 import { prepareExpireWaitingJobs } from "./operations/expire-waiting-jobs.ts";
 import { createJobLookup } from "./operations/get-jobs.ts";
+import { prepareListCauses } from "./operations/list-causes.ts";
 import { prepareListFlow } from "./operations/list-flow.ts";
 import { prepareListGroups } from "./operations/list-groups.ts";
 import { prepareListBlockedJobs, prepareListJobs } from "./operations/list-jobs.ts";
@@ -35,6 +38,7 @@ import { prepareReapExpiredLeases } from "./operations/reap-expired-leases.ts";
 import { prepareRecurringJobs } from "./operations/recurring-jobs.ts";
 import { prepareRedriveJobs } from "./operations/redrive-jobs.ts";
 import { prepareRenewLeases } from "./operations/renew-leases.ts";
+import { prepareReports } from "./operations/reports.ts";
 import { prepareUpdateWaitingJobs } from "./operations/update-waiting-jobs.ts";
 import { prepareResumeGroup } from "./operations/resume-group.ts";
 import { prepareSetFlowRule } from "./operations/set-flow-rule.ts";
@@ -53,8 +57,9 @@ export const createOperations = (tables: Tables): Operations => {
   const blockers = createBlockers(tables, lookup);
   const lanes = createLanes(tables);
   const lines = createLines(tables, lanes);
+  const attempts = createAttempts(tables);
   const requeueExpired = prepareRequeueExpired(tables);
-  const takeInTurn = prepareTakeInTurn(tables, runnable, lanes, lines, requeueExpired);
+  const takeInTurn = prepareTakeInTurn(tables, runnable, lanes, lines, requeueExpired, lookup, attempts);
   const holds = prepareHolds(tables);
   const tidyLines = prepareTidyLines(tables, lanes, lines);
   const plainCompletions = createPlainCompletions(tables, lines);
@@ -64,7 +69,7 @@ export const createOperations = (tables: Tables): Operations => {
     createJobs: prepareCreateJobs(tables, lookup, deduplication, waiting, lanes, lines),
     addJobBlockers: prepareAddJobBlockers(tables, lookup, blockers, dependants, lines),
 
-    claimJobs: prepareClaimJobs(tables, runnable, lanes, takeInTurn),
+    claimJobs: prepareClaimJobs(tables, runnable, lanes, takeInTurn, attempts),
     nextRunnableIn: prepareNextRunnableIn(runnable, lanes, prepareNextInLineAt(tables, runnable)),
     countAhead: prepareCountAhead(tables, runnable, prepareCountInLine(tables, lanes)),
 
@@ -72,7 +77,14 @@ export const createOperations = (tables: Tables): Operations => {
     lockHeldJobs: prepareLockHeldJobs(readLeases),
     // The open transaction is the only writer, so everything is locked already.
     lockSequence: (db, { sequenceId }) => lookup.getSequences(db, [sequenceId])[0],
-    commitOutcomes: prepareCommitOutcomes(tables, dependants, deduplication, plainCompletions, lines),
+    commitOutcomes: prepareCommitOutcomes(
+      tables,
+      dependants,
+      deduplication,
+      plainCompletions,
+      lines,
+      attempts,
+    ),
     reapExpiredLeases: prepareReapExpiredLeases(
       tables,
       runnable,
@@ -82,6 +94,7 @@ export const createOperations = (tables: Tables): Operations => {
       lines,
       requeueExpired,
       tidyLines,
+      attempts,
     ),
 
     cancelSequences: prepareCancelSequences(tables, lookup, dependants, deduplication, lines),
@@ -109,5 +122,10 @@ export const createOperations = (tables: Tables): Operations => {
     resumeGroup: prepareResumeGroup(lines),
     explainHold: prepareExplainHold(tables, lanes, holds),
     checkFlow: prepareCheckFlow(tables),
+
+    listAttempts: (db, { jobIds }) => attempts.list(db, jobIds),
+    listCauses: prepareListCauses(tables),
+    ...prepareReports(tables),
+    ...prepareActions(tables),
   };
 };

@@ -4,7 +4,7 @@ import Database from "libsql";
 import type { JobFilter, StateJob } from "leasehold/adapter";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
-import { claimAll, completion, newJob } from "./testing/jobs.ts";
+import { claimAll, completion, newJob, noteOf } from "./testing/jobs.ts";
 import { createRecordingProvider, type RecordingProvider } from "./testing/recording.ts";
 import { createTestFolder } from "./testing/store.ts";
 
@@ -55,10 +55,14 @@ const findScans = (): string[] => {
       if (details.includes(detail.replace(/^SCAN /, "CO-ROUTINE "))) continue;
       const isScan = /^SCAN (?!.*VIRTUAL TABLE)(?!\(subquery|CONSTANT|s$)/.test(detail);
       // Goes through an index of just these in order, and ends with the page. That is not a scan.
-      if (/USING (COVERING )?INDEX leasehold_job_(running|failed|created|pending|blocked)$/.test(detail))
+      if (
+        /USING (COVERING )?INDEX leasehold_(job_(running|failed|created|pending|blocked|cause)|action_started)$/.test(
+          detail,
+        )
+      )
         continue;
-      // One row for each queue and type with rules or groups.
-      if (detail === "SCAN leasehold_lane") continue;
+      // One row for each queue and type with rules or groups, and for each process that reports.
+      if (/^SCAN leasehold_(lane|reporter)$/.test(detail)) continue;
       if (isScan) scans.add(`${detail}: ${sql.replaceAll(/\s+/g, " ").slice(0, 120)}`);
     }
   }
@@ -93,6 +97,8 @@ it("no call of a worker or a starter goes through a whole table", async () => {
         kind: "fail" as const,
         reason: "unrecoverable" as const,
         error: null,
+        // The last of these begins to forget the first attempts.
+        note: { ...noteOf(job), leaseVersion: 99 },
       })),
     ],
   });
@@ -207,6 +213,71 @@ it("jobs without a group in a queue without rules have nothing to do with lines"
   expect(lines).toEqual(lines.filter((sql) => sql.startsWith("SELECT number, queue, type_name, rule FROM")));
   const epochs = recording.statements.filter((sql) => sql.includes("leasehold_flow"));
   expect(epochs.length).toBeLessThanOrEqual(3);
+});
+
+it("what is kept of the past is found by key or in order, and reports do not look for anything", async () => {
+  const { history } = adapter;
+  const rollup = { width: 10, from: 20, queue: "queue", typeName: "type", deployment: "", counts: "{}" };
+  const rollups = ["a", "b"].map((reporterId) => ({ ...rollup, reporterId }));
+  const cause = { fingerprint: "f", name: "Error", message: "", frame: null, deployment: null };
+  const reporter = { id: "a", deployment: null, startedAt: 1, about: "" };
+  await history.report({ reporter, rollups, causes: [cause], maxAgeMs: 100, now: 50 });
+  expect(recording.statements.filter((sql) => !/^(BEGIN|COMMIT|SAVEPOINT|RELEASE)/.test(sql))).toHaveLength(
+    3,
+  );
+  await history.listReporters({ seenFrom: 0, limit: 10 });
+  const scope = { queues: ["queue"], typeNames: ["type"] };
+  await history.readRollups({ width: 10, from: 0, before: 100, limit: 10 });
+  await history.readRollups({ width: 10, from: 0, before: 100, limit: 10, ...scope });
+  await history.foldRollups({ remove: rollups, put: [{ ...rollup, reporterId: "" }] });
+  await history.forgetReports({ reportersBefore: 100, rollups: [{ width: 10, before: 100 }], limit: 10 });
+  await history.listCauses({ cap: 10 });
+  await history.listCauses({ cap: 10, ...scope });
+  await history.listAttempts({ jobIds: ["a", "b"] });
+  await history.recordAction({ action: { id: "a", actor: "me", kind: "redrive", plan: "{}", result: null } });
+  await history.getActions({ ids: ["a"] });
+  await history.listActions({ limit: 10, after: null });
+  await history.listActions({ limit: 10, after: { startedAt: 5, id: "a" } });
+  expect(findScans()).toEqual([]);
+  // Neither a page of rollups nor one of actions is sorted, and rows of rollups are found by the whole key.
+  const plans = readPlans().filter(({ sql }) => /leasehold_(rollup|action)/.test(sql));
+  expect(plans.length).toBeGreaterThan(8);
+  for (const { details } of plans) expect(details.join()).not.toContain("ORDER BY");
+  const byKey = plans.filter(({ sql }) =>
+    /^DELETE FROM "leasehold_rollup"|JOIN "leasehold_rollup"/.test(sql),
+  );
+  expect(byKey).toHaveLength(3);
+  for (const { details } of byKey) expect(details.join()).toMatch(/PRIMARY KEY \(width=\?.*reporter_id=\?\)/);
+});
+
+it("failed jobs are found by what they failed from, and running jobs by who holds them", async () => {
+  // Statistics as if a hundred thousand jobs had failed from ten things.
+  const database = new Database(file);
+  database.exec(`ANALYZE; INSERT INTO sqlite_stat1 VALUES
+    ('leasehold_job', 'leasehold_job_fingerprint', '100000 10000 1'),
+    ('leasehold_job', 'leasehold_job_failed', '100000 1 1'),
+    ('leasehold_job', 'leasehold_job_created', '200000 1 1')`);
+  database.close();
+  for (const fingerprints of [["a"], ["a", "b"]]) {
+    for (const filter of [{ fingerprints }, { fingerprints, statuses: ["failed"] as const }]) {
+      await list(filter);
+      await adapter.countJobs({ filter });
+    }
+  }
+  const byFingerprint = readPlans().filter(({ sql }) => sql.includes("j.fingerprint"));
+  expect(byFingerprint).toHaveLength(8);
+  for (const { details } of byFingerprint)
+    expect(details).toContainEqual(expect.stringMatching(/INDEX leasehold_job_fingerprint \(fingerprint=\?/));
+  const ofOne = byFingerprint.filter(({ sql }) => /j.fingerprint IN \(\?\).*LIMIT/s.test(sql));
+  expect(ofOne).toHaveLength(2);
+  for (const { details } of ofOne) expect(details.join()).not.toContain("USE TEMP B-TREE FOR ORDER BY");
+  recording.statements.length = 0;
+  await list({ leasedBy: ["worker"] });
+  await adapter.countJobs({ filter: { leasedBy: ["worker"] } });
+  const byHolder = readPlans();
+  expect(byHolder).toHaveLength(2);
+  for (const { details } of byHolder)
+    expect(details).toContainEqual(expect.stringContaining("INDEX leasehold_job_running"));
 });
 
 it("neither does a listing, in order or narrowed down", async () => {

@@ -41,7 +41,7 @@ CREATE TABLE "leasehold_job" (
   output TEXT,
   progress TEXT,
   last_error TEXT
-, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT, expire_after_ms INTEGER, replaced_by TEXT, group_key TEXT, ordered TEXT, slots INTEGER, line INTEGER, rank INTEGER, given_priority INTEGER);
+, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT, expire_after_ms INTEGER, replaced_by TEXT, group_key TEXT, ordered TEXT, slots INTEGER, line INTEGER, rank INTEGER, given_priority INTEGER, fingerprint TEXT);
 
 CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, priority DESC, scheduled_at)
   WHERE status = 'pending';
@@ -134,3 +134,68 @@ CREATE TABLE "leasehold_line" (
 CREATE INDEX "leasehold_line_open" ON "leasehold_line" (lane, turn) WHERE open = 1;
 
 CREATE INDEX "leasehold_line_timed" ON "leasehold_line" (lane, wake_at) WHERE wake_at IS NOT NULL;
+
+CREATE INDEX "leasehold_job_fingerprint" ON "leasehold_job" (fingerprint, created_at) WHERE fingerprint IS NOT NULL;
+
+CREATE INDEX "leasehold_job_cause" ON "leasehold_job" (id, queue, type_name, failure_reason, failed_at, fingerprint)
+  WHERE failed_at IS NOT NULL;
+
+CREATE TABLE "leasehold_job_attempt" (
+  job_id TEXT NOT NULL,
+  lease_version INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  worker_id TEXT NOT NULL,
+  deployment TEXT,
+  due_at INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL,
+  fingerprint TEXT,
+  error TEXT,
+  log TEXT,
+  PRIMARY KEY (job_id, lease_version)
+) WITHOUT ROWID;
+
+CREATE TRIGGER "leasehold_job_attempts_go" AFTER DELETE ON "leasehold_job" BEGIN
+  DELETE FROM "leasehold_job_attempt" WHERE job_id = OLD.id;
+END;
+
+CREATE TABLE "leasehold_reporter" (
+  id TEXT NOT NULL PRIMARY KEY,
+  deployment TEXT,
+  started_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  about TEXT NOT NULL
+);
+
+CREATE TABLE "leasehold_rollup" (
+  width INTEGER NOT NULL,
+  starts_at INTEGER NOT NULL,
+  queue TEXT NOT NULL,
+  type_name TEXT NOT NULL,
+  deployment TEXT NOT NULL,
+  reporter_id TEXT NOT NULL,
+  counts TEXT NOT NULL,
+  PRIMARY KEY (width, starts_at, queue, type_name, deployment, reporter_id)
+) WITHOUT ROWID;
+
+CREATE TABLE "leasehold_cause" (
+  fingerprint TEXT NOT NULL PRIMARY KEY,
+  first_seen_at INTEGER NOT NULL,
+  deployment TEXT,
+  name TEXT NOT NULL,
+  frame TEXT,
+  message TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE "leasehold_action" (
+  id TEXT NOT NULL PRIMARY KEY,
+  actor TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  changed_at INTEGER,
+  plan TEXT NOT NULL,
+  result TEXT
+);
+
+CREATE INDEX "leasehold_action_started" ON "leasehold_action" (started_at, id);

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   AdapterClosedError,
   type Flow,
+  type History,
   InvalidOptionError,
   isolationLevels,
   type StateAdapter,
@@ -37,6 +38,7 @@ export interface SqliteStateAdapter<
 > extends StateAdapter<TContext & SqliteTransactionContext, TContext, TJobId> {
   readonly statistics: Statistics<TContext & SqliteTransactionContext>;
   readonly flow: Flow<TContext & SqliteTransactionContext>;
+  readonly history: History<TContext & SqliteTransactionContext>;
   /** Brings the tables up to date. Safe to call again, and from several processes at once. */
   migrate(): Promise<MigrationStatus>;
   /** What `migrate` has done and would do, with its SQL. */
@@ -201,6 +203,19 @@ export async function createSqliteStateAdapter(
       listGroups: (call) => read("listGroups", call, operations.listGroups),
       explainHold: (call) => read("explainHold", call, operations.explainHold),
       checkFlow: (call) => write("checkFlow", call, operations.checkFlow),
+    },
+
+    history: {
+      listAttempts: (call) => read("listAttempts", call, operations.listAttempts),
+      listCauses: (call) => read("listCauses", call, operations.listCauses),
+      report: (call) => write("report", call, operations.report),
+      listReporters: (call) => read("listReporters", call, operations.listReporters),
+      readRollups: (call) => read("readRollups", call, operations.readRollups),
+      foldRollups: (call) => write("foldRollups", call, operations.foldRollups),
+      forgetReports: (call) => write("forgetReports", call, operations.forgetReports),
+      recordAction: (call) => write("recordAction", call, operations.recordAction),
+      getActions: (call) => read("getActions", call, operations.getActions),
+      listActions: (call) => read("listActions", call, operations.listActions),
     },
 
     close: () => (closing ??= close()),

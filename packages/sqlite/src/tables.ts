@@ -25,6 +25,15 @@ export interface Tables {
   readonly lineIndex: string;
   readonly openLineIndex: string;
   readonly timedLineIndex: string;
+  readonly attempt: string;
+  readonly attemptTrigger: string;
+  readonly reporter: string;
+  readonly rollup: string;
+  readonly cause: string;
+  readonly action: string;
+  readonly actionIndex: string;
+  readonly fingerprintIndex: string;
+  readonly causeIndex: string;
 }
 
 const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
@@ -67,5 +76,14 @@ export const nameTables = (prefix: string): Tables => {
     lineIndex: name("job_line"),
     openLineIndex: name("line_open"),
     timedLineIndex: name("line_timed"),
+    attempt: name("job_attempt"),
+    attemptTrigger: name("job_attempts_go"),
+    reporter: name("reporter"),
+    rollup: name("rollup"),
+    cause: name("cause"),
+    action: name("action"),
+    actionIndex: name("action_started"),
+    fingerprintIndex: name("job_fingerprint"),
+    causeIndex: name("job_cause"),
   };
 };

@@ -1,12 +1,15 @@
 import {
   agePriorityMsOf,
+  expiredAttempt,
   findHoldOfRule,
   type FlowLimits,
   type FlowRule,
   type RulesOver,
   spendTokens,
 } from "leasehold/adapter";
+import type { Attempts } from "../attempts.ts";
 import type { SqliteConnection } from "../connection/connection.ts";
+import type { JobLookup } from "../operations/get-jobs.ts";
 import type { RequeueExpired } from "../requeue-expired.ts";
 import type { Runnable, RunnableScope } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
@@ -92,6 +95,8 @@ export const prepareTakeInTurn = (
   lanes: Lanes,
   lines: Lines,
   requeueExpired: RequeueExpired,
+  lookup: JobLookup,
+  attempts: Attempts,
 ): TakeInTurn => {
   const { lane } = tables;
   const readStates = `SELECT ${laneStateRow.columns} FROM ${lane} WHERE queue = ?`;
@@ -104,6 +109,7 @@ export const prepareTakeInTurn = (
   const putBackExpired = (db: SqliteConnection, scope: RunnableScope, now: number): void => {
     const ids = runnable.leased(db, scope, now).map(({ id }) => id);
     if (ids.length === 0) return;
+    for (const expired of lookup.getJobs(db, ids)) attempts.add(db, expiredAttempt(expired!));
     lines.leave(db, ids);
     requeueExpired(db, ids);
     lines.enter(db, ids, now);

@@ -1,4 +1,5 @@
-import { assertLeaseDuration, remainingLimits, type StateJob } from "leasehold/adapter";
+import { assertLeaseDuration, expiredAttempt, remainingLimits, type StateJob } from "leasehold/adapter";
+import type { Attempts } from "../attempts.ts";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Lanes } from "../flow/lanes.ts";
 import { slotOf, slotsPerLine } from "../flow/place.ts";
@@ -22,9 +23,11 @@ export const prepareClaimJobs = (
   runnable: Runnable,
   lanes: Lanes,
   takeInTurn: TakeInTurn,
+  attempts: Attempts,
 ): Operation<"claimJobs"> => {
   const findClaimedByToken = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until > ? AND j.lease_token = ? ORDER BY j.priority DESC, j.seq`;
+  const findExpired = `SELECT ${jobColumns("j")} FROM ${job} AS j WHERE j.seq IN (SELECT value FROM json_each(?))`;
   const begin = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
       lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?), last_attempt_at = ?`;
   const take = `${begin}, expired_leases = expired_leases + (status = 'running'),
@@ -52,9 +55,12 @@ export const prepareClaimJobs = (
   const takeAll = (db: SqliteConnection, candidates: readonly Candidate[], terms: ClaimTerms): StateJob[] => {
     const seqs = candidates.map(({ seq }) => seq);
     const { workerId, leaseToken, leaseMs, now } = terms;
-    const areAllPending = candidates.every(({ isExpired }) => isExpired !== true);
+    const expired = candidates.filter(({ isExpired }) => isExpired === true).map(({ seq }) => seq);
+    if (expired.length > 0)
+      for (const lost of queryJobs(db, findExpired, [JSON.stringify(expired)]))
+        attempts.add(db, expiredAttempt(lost));
     const values = [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)];
-    if (seqs.length > 0) db.run(areAllPending ? takePending : take, values);
+    if (seqs.length > 0) db.run(expired.length === 0 ? takePending : take, values);
     return loadAll(db, seqs, terms);
   };
 

@@ -1,4 +1,5 @@
 import {
+  attemptOf,
   completesSequence,
   isTerminal,
   type JobOutcome,
@@ -10,6 +11,7 @@ import {
   type OutcomeResult,
   resolveSchedule,
 } from "leasehold/adapter";
+import type { Attempts } from "../attempts.ts";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
 import type { Lines } from "../flow/lines.ts";
@@ -69,6 +71,7 @@ export const prepareCommitOutcomes = (
   deduplication: Deduplication,
   plain: PlainCompletions,
   lines: Lines,
+  attempts: Attempts,
 ): Operation<"commitOutcomes"> => {
   const stateRow = defineRow((columns) => describeState(columns, blocker));
   const findStates = `SELECT ${stateRow.text} FROM json_each(?) AS given CROSS JOIN ${job} AS j ON j.id = given.value`;
@@ -84,7 +87,7 @@ export const prepareCommitOutcomes = (
     "attempt = attempt - (status = 'running'), status = ?, scheduled_at = coalesce(?, scheduled_at), last_error = coalesce(?, last_error)",
   );
   const fail = set(
-    "status = 'failed', failed_at = ?, failure_reason = ?, expired_leases = 0, last_error = ?, last_failed_at = ?",
+    "status = 'failed', failed_at = ?, failure_reason = ?, expired_leases = 0, last_error = ?, last_failed_at = ?, fingerprint = ?",
   );
 
   const loadStates = (db: SqliteConnection, jobIds: readonly string[]): Map<string, JobState> =>
@@ -108,7 +111,15 @@ export const prepareCommitOutcomes = (
         return waiting;
       }
       case "fail":
-        db.run(fail, [now, outcome.reason, outcome.error, now, leaseToken, seq]);
+        db.run(fail, [
+          now,
+          outcome.reason,
+          outcome.error,
+          now,
+          outcome.note?.fingerprint ?? null,
+          leaseToken,
+          seq,
+        ]);
         return "failed";
     }
   };
@@ -150,6 +161,8 @@ export const prepareCommitOutcomes = (
       }
       writePlainOnes();
       const status = (state.isInFlow ? writeInFlow : write)(db, state, outcome, now);
+      const attempt = attemptOf(outcome, now);
+      if (attempt !== undefined) attempts.add(db, attempt);
       if (isTerminal(status) && state.mayBeKeyed) deduplication.refresh(db, sequenceId);
       states.delete(outcome.jobId);
       if (!hasDependants) return appliedAlone(now);

@@ -1,4 +1,11 @@
-import { hasAttemptsLeft, type ReapCall, type ReapedJob, type StateJob } from "leasehold/adapter";
+import {
+  expiredAttempt,
+  hasAttemptsLeft,
+  type ReapCall,
+  type ReapedJob,
+  type StateJob,
+} from "leasehold/adapter";
+import type { Attempts } from "../attempts.ts";
 import type { SqliteConnection } from "../connection/connection.ts";
 import type { Deduplication } from "../deduplication.ts";
 import type { Dependants } from "../dependants.ts";
@@ -19,30 +26,28 @@ export const prepareReapExpiredLeases = (
   lines: Lines,
   requeueExpired: RequeueExpired,
   tidyLines: TidyLines,
+  attempts: Attempts,
 ): Operation<"reapExpiredLeases"> => {
   const fail = `UPDATE ${job}
-    SET status = 'failed', failed_at = ?, failure_reason = 'attempts_exhausted', last_error = ?, ${endExpiredLease}
+    SET status = 'failed', failed_at = ?, failure_reason = 'attempts_exhausted', last_error = ?, fingerprint = ?,
+      ${endExpiredLease}
     WHERE id = ?`;
 
-  const reap = (
-    db: SqliteConnection,
-    expired: StateJob,
-    { error, maxAttempts }: ReapCall,
-    now: number,
-  ): ReapedJob => {
+  const reap = (db: SqliteConnection, expired: StateJob, call: ReapCall, now: number): ReapedJob => {
     const { id, sequenceId, leasedBy } = expired;
     let cascaded: ReapedJob["cascaded"] = [];
     const areLinesUsed = lines.areUsed(db);
     if (areLinesUsed) lines.leave(db, [id]);
-    if (hasAttemptsLeft(expired, maxAttempts)) {
+    if (hasAttemptsLeft(expired, call.maxAttempts)) {
       requeueExpired(db, [id]);
       if (areLinesUsed) lines.enter(db, [id], now);
     } else {
-      db.run(fail, [now, error, id]);
+      db.run(fail, [now, call.error, call.fingerprint ?? null, id]);
       if (areLinesUsed) lines.stop(db, expired);
       deduplication.refresh(db, sequenceId);
       cascaded = dependants.failDependants(db, sequenceId, now);
     }
+    attempts.add(db, expiredAttempt(expired, call));
     return { job: lookup.find(db, id) ?? expired, previouslyLeasedBy: leasedBy, cascaded };
   };
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { JobOutcome, NewJob, StateJob } from "leasehold/adapter";
+import type { AttemptNote, JobOutcome, NewJob, StateJob } from "leasehold/adapter";
 import type { SqliteStateAdapter } from "../state-adapter.ts";
 
 /** The first and only job of a sequence that is its own root. */
@@ -49,6 +49,19 @@ export const completion = (job: StateJob, output = "null"): JobOutcome => ({
   output,
   continuedToId: null,
   completedBy: "worker",
+});
+
+/** Of the attempt that runs now. */
+export const noteOf = (job: StateJob): AttemptNote => ({
+  attempt: job.attempt,
+  leaseVersion: job.leaseVersion,
+  workerId: "worker",
+  deployment: null,
+  dueAt: job.scheduledAt,
+  startedAt: job.lastAttemptAt!,
+  fingerprint: null,
+  error: null,
+  log: null,
 });
 
 /** A promise and the function that resolves it. */

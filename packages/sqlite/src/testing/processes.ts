@@ -1,11 +1,16 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** A message from a process; it has one of the properties. */
+/** A message from a process; it has some of the properties. */
 export interface ProcessMessage {
   readonly started?: string[];
   readonly completed?: string;
   readonly error?: string;
+  /** How many attempts. */
+  readonly failed?: number;
+  /** How often rollups were, and how often they were not because another process had. */
+  readonly folded?: number;
+  readonly refused?: number;
 }
 
 export interface TestProcess {
@@ -13,6 +18,8 @@ export interface TestProcess {
   readonly ready: Promise<void>;
   /** Rejects when it ends with an error. */
   readonly exited: Promise<void>;
+  /** For those that wait for it when they are ready. */
+  begin(): void;
   /** Asks it to stop, and waits. */
   stop(): Promise<void>;
   kill(): void;
@@ -32,7 +39,7 @@ const ended = (child: ChildProcess): Promise<void> =>
 
 /** Runs a script with the built package, as the processes of a user would. */
 export const forkProcess = (
-  name: "work" | "produce",
+  name: "work" | "produce" | "retry" | "fold",
   options: object,
   onMessage: (message: ProcessMessage) => void,
 ): TestProcess => {
@@ -49,6 +56,7 @@ export const forkProcess = (
   return {
     ready,
     exited,
+    begin: () => void child.send("begin"),
     stop: () => {
       child.send("stop");
       return exited;
