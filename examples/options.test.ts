@@ -188,6 +188,7 @@ const objects: Record<string, OptionsObject> = {
       "notifyAdapter",
       "observabilityAdapter",
       "log",
+      "deployment",
       "codec",
       "maxPayloadBytes",
       "storeDeadlineMs",
