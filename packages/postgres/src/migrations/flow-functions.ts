@@ -461,9 +461,13 @@ BEGIN
 END`,
   );
 
-/** When a claim can find something: in so many milliseconds; null when nothing is in sight. */
+/**
+ * When a claim can find something: in so many milliseconds; null when nothing is in sight. A claim reaps expired leases with
+ * attempts left. What that frees is taken off the counters here, and nothing is written.
+ */
 const nextSql = (tables: Tables): string => {
   const { schema, job, line, flowRule, flowUse } = tables;
+  const isReaped = `v_has_expired AND j.status = 'running' AND j.due_at <= v_at AND ${attemptsLeft}`;
   const lineRoom = "CASE WHEN l.ordered THEN 1 ELSE t.group_room END";
   return define(
     `${schema}.flow_next`,
@@ -477,6 +481,9 @@ DECLARE
   v_wait bigint;
   v_found bigint;
   v_next bigint;
+  v_has_expired boolean;
+  v_queue_freed bigint;
+  v_type_freed bigint;
   q ${flowRule}%ROWTYPE;
   qu ${flowUse}%ROWTYPE;
   t record;
@@ -486,15 +493,30 @@ BEGIN
   SELECT * INTO q FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.home = 0;
   IF q.paused THEN RETURN NULL; END IF;
   SELECT * INTO qu FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
+  v_has_expired := coalesce((SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= v_at, false);
+  SELECT count(*) FILTER (WHERE j.slots & 4 <> 0) INTO v_queue_freed FROM ${job} AS j
+  WHERE ${isReaped} AND coalesce(j.home, j.lane) = ANY (p_homes);
   FOR t IN ${typesSql(tables)} LOOP
     v_wait := greatest(v_at, ${nextTokenSql("coalesce(qu.tat, 0)", "q.rate_interval", "q.rate_burst")},
       ${nextTokenSql("t.tat", "t.rate_interval", "t.rate_burst")});
-    -- The end of a lease frees the job and its slots.
+    -- The end of a lease frees the job and its slots; that in the queue is free for jobs of any type.
     SELECT min(j.due_at) INTO v_found FROM ${job} AS j
-    WHERE j.status = 'running' AND coalesce(j.home, j.lane) = t.home AND ${attemptsLeft};
-    IF coalesce(qu.running, 0) < coalesce(q.concurrency, 9223372036854775807)
-      AND t.running < coalesce(t.concurrency, 9223372036854775807) THEN
+    WHERE j.status = 'running' AND j.due_at > v_at AND ${attemptsLeft}
+      AND (coalesce(j.home, j.lane) = t.home OR (q.concurrency IS NOT NULL AND coalesce(j.home, j.lane) = ANY (p_homes)));
+    SELECT count(*) FILTER (WHERE j.slots & 2 <> 0) INTO v_type_freed FROM ${job} AS j
+    WHERE ${isReaped} AND coalesce(j.home, j.lane) = t.home;
+    IF coalesce(qu.running, 0) - v_queue_freed < coalesce(q.concurrency, 9223372036854775807)
+      AND t.running - v_type_freed < coalesce(t.concurrency, 9223372036854775807) THEN
       v_found := least(v_found,
+        (SELECT min(greatest(reaped.token_at, v_at)) FROM (
+          SELECT ${nextTokenSql("coalesce(l.tat, 0)", "t.group_interval", "t.group_burst")} AS token_at,
+            l.number IS NULL OR l.number = t.home
+              OR (l.stopped_by IS NULL AND (${lineRoom} IS NULL OR l.running - j.freed < ${lineRoom})) AS is_free
+          FROM (
+            SELECT j.lane, count(*) FILTER (WHERE j.slots & 1 <> 0) AS freed FROM ${job} AS j
+            WHERE ${isReaped} AND coalesce(j.home, j.lane) = t.home GROUP BY j.lane
+          ) AS j LEFT JOIN ${line} AS l ON l.number = j.lane
+        ) AS reaped WHERE reaped.is_free),
         (SELECT min(greatest(head.due_at, v_at)) FROM (
           SELECT l.number FROM ${line} AS l WHERE l.home = t.home AND l.open AND l.number <> t.home ORDER BY l.turn, l.number LIMIT 10
         ) AS l CROSS JOIN LATERAL (
