@@ -35,6 +35,10 @@ plant("model/recurrence/cron-times.ts", [
 plant("model/recurrence/cron-expression.ts", [
   ["day and weekday both have to fit", ["dayOrWeekday: !everyDay && !everyWeekday", "dayOrWeekday: false"]],
   [
+    "a day that names every day says nothing",
+    ['const everyDay = dayParts.includes("*");', "const everyDay = days.length === 31;"],
+  ],
+  [
     "an impossible date is accepted",
     ["if (everyWeekday && !lastDay &&", "if (false && everyWeekday && !lastDay &&"],
   ],

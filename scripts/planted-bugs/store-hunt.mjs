@@ -1,12 +1,14 @@
 // Plants each bug of a store, one at a time, and answers which test noticed it.
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noBug, root, stores } from "./store-bugs.mjs";
 
-// A bug that makes the tests themselves hang is caught by this.
-const patienceMs = 300_000;
+// A bug that makes the tests themselves hang is caught by this. On a busy machine they take longer, with and without a bug.
+const shortestPatienceMs = 300_000;
+const longestPatienceMs = 1_200_000;
+const patienceAfter = (usualMs) => Math.min(longestPatienceMs, Math.max(shortestPatienceMs, 3 * usualMs));
 
 const startServer = async (store) => {
   if (store !== "postgres") return undefined;
@@ -17,7 +19,7 @@ const startServer = async (store) => {
   });
 };
 
-const runTests = (store, bug, url, report) =>
+const runTests = ({ store, bug, url, report, patienceMs }) =>
   new Promise((resolve) => {
     const only = stores[store].only;
     const child = spawn(
@@ -33,7 +35,7 @@ const runTests = (store, bug, url, report) =>
       ],
       {
         cwd: root,
-        stdio: "ignore",
+        stdio: ["ignore", "ignore", "pipe"],
         env: {
           ...process.env,
           LEASEHOLD_PLANTED_BUG: JSON.stringify({ store, bug }),
@@ -41,10 +43,17 @@ const runTests = (store, bug, url, report) =>
         },
       },
     );
-    const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      child.kill("SIGKILL");
+    }, patienceMs);
+    let complaint = "";
+    child.stderr.setEncoding("utf8").on("data", (text) => (complaint = (complaint + text).slice(-2_000)));
+    child.on("error", (error) => (complaint += String(error)));
     child.on("close", (code, signal) => {
       clearTimeout(timer);
-      resolve({ code, signal });
+      resolve({ code, signal, isLate, complaint });
     });
   });
 
@@ -58,27 +67,37 @@ const firstFailure = (report) => {
   return undefined;
 };
 
-/** Calls `onResult` with what caught each bug; null for nothing. */
-export const huntInStore = async (store, indexes, onResult) => {
+/** What noticed, null for nothing; or why that is not known: the tests ended without a report. */
+const judge = async ({ code, signal, isLate, complaint }, file) => {
+  if (isLate) return { by: "it hangs" };
+  if (code === 0) return { by: null };
+  try {
+    return { by: firstFailure(JSON.parse(await readFile(file, "utf8"))) ?? "an error outside the tests" };
+  } catch {
+    return { error: `the tests ended with ${signal ?? code} and without a report ${complaint.trim()}` };
+  }
+};
+
+/** Calls `onResult` with what is known about each bug; see `judge`. */
+export const huntInStore = async (store, indexes, atOnce, onResult) => {
   const server = await startServer(store);
   const folder = await mkdtemp(join(tmpdir(), "leasehold-planted-bugs-"));
-  const findWhatNotices = async (index) => {
-    const file = join(folder, `${index}.json`);
-    const { code, signal } = await runTests(store, index, server?.url, file);
-    if (signal !== null) return "it hangs";
-    if (code === 0) return null;
-    return firstFailure(JSON.parse(await readFile(file, "utf8"))) ?? "an error outside the tests";
+  const findWhatNotices = async (bug, patienceMs) => {
+    const report = join(folder, `${bug}.json`);
+    return judge(await runTests({ store, bug, url: server?.url, report, patienceMs }), report);
   };
   try {
     // Tests that fail anyway would seem to catch everything.
-    const failure = await findWhatNotices(noBug);
-    if (failure !== null) throw new Error(`The tests fail without any bug: ${failure}`);
+    const began = performance.now();
+    const { by, error } = await findWhatNotices(noBug, longestPatienceMs);
+    if (by !== null) throw new Error(`The tests fail without any bug: ${by ?? error}`);
+    const patienceMs = patienceAfter(performance.now() - began);
     const waiting = [...indexes];
     const takeTurns = async () => {
       for (let index = waiting.shift(); index !== undefined; index = waiting.shift())
-        onResult(index, await findWhatNotices(index));
+        onResult(index, await findWhatNotices(index, patienceMs));
     };
-    await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, takeTurns));
+    await Promise.all(Array.from({ length: atOnce }, takeTurns));
   } finally {
     await server?.stop();
     await rm(folder, { recursive: true });

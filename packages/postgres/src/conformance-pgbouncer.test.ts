@@ -9,12 +9,13 @@ describe("through PgBouncer in transaction mode", () => {
   describe("with pg", () => {
     const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("pgBouncerUrl"), false);
     stateAdapterConformance(runner, { create });
-    modelConformance(runner, { create }, { fc, runs: 20 });
+    modelConformance(runner, { create }, { fc, runs: 8 });
   });
 
   describe("with postgres", () => {
     stateAdapterConformance(runner, {
       create: () => createPostgresJsFixture(inject("pgBouncerUrl"), false),
+      testedElsewhere: { flow: "through PgBouncer with pg, and with postgres.js without PgBouncer" },
     });
   });
 });

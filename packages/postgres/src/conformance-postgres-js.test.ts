@@ -12,7 +12,7 @@ const create = (): ReturnType<typeof createPostgresJsFixture> =>
 
 describe("PostgreSQL 15 through postgres", () => {
   stateAdapterConformance(runner, { create });
-  modelConformance(runner, { create }, { fc, runs: 50 });
+  modelConformance(runner, { create }, { fc, runs: 30 });
   scenarioConformance(runner, {
     // With notifications, the scenarios must not depend on polling.
     pollIntervalMs: 1_000,
@@ -43,7 +43,7 @@ describe("PostgreSQL 18 through postgres, as a role with serializable", () => {
 
   const createAsRole = (): ReturnType<typeof createPostgresJsFixture> => createPostgresJsFixture(role.url);
   stateAdapterConformance(runner, { create: createAsRole });
-  modelConformance(runner, { create: createAsRole }, { fc, runs: 20 });
+  modelConformance(runner, { create: createAsRole }, { fc, runs: 8 });
   scenarioConformance(runner, {
     create: async () => {
       const { adapter, destroy } = await createAsRole();

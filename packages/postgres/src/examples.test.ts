@@ -14,6 +14,7 @@ import { createKyselyProvider } from "./providers/kysely.ts";
 import { createPGliteProvider } from "./providers/pglite.ts";
 import { ignorePoolErrors } from "./providers/pool-errors.ts";
 import { type CompleteContext, describeExample } from "./testing/example-suite.ts";
+import { partsTestedThroughDriver } from "./testing/fixtures.ts";
 import { isTransientPgError } from "./transient-errors.ts";
 
 const connectionTo = (url: string, schema: string) => ({
@@ -25,6 +26,7 @@ describeExample({
   name: "Drizzle",
   key: "tx",
   server: () => inject("postgres18Url"),
+  testedElsewhere: partsTestedThroughDriver,
   connect: async (schema, url) => {
     const pool = new pg.Pool(connectionTo(url, schema));
     const db: drizzleExample.Database = drizzle(pool, { schema: { orders: drizzleExample.orders } });
@@ -42,6 +44,7 @@ describeExample({
   name: "Kysely",
   key: "trx",
   server: () => inject("postgres18Url"),
+  testedElsewhere: partsTestedThroughDriver,
   connect: async (schema, url) => {
     const pool = new pg.Pool(connectionTo(url, schema));
     ignorePoolErrors(pool);
@@ -60,6 +63,7 @@ describeExample({
   name: "Knex",
   key: "trx",
   server: () => inject("postgres18Url"),
+  testedElsewhere: partsTestedThroughDriver,
   connect: async (schema, url) => {
     const knex = createKnex({
       client: "pg",

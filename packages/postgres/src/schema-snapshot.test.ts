@@ -4,7 +4,7 @@ import { describeSchema } from "./testing/describe-schema.ts";
 import { createPgFixture } from "./testing/fixtures.ts";
 
 // A change of this file is a change of every user's database, and needs a new migration. After that,
-// `npx vitest run --project postgres --update packages/postgres/src/schema-snapshot` writes it anew.
+// `npx vitest run --project postgres packages/postgres/src/schema-snapshot --update` writes it anew.
 it.each(["postgres15Url", "postgres18Url"] as const)(
   "the migrations make this schema (%s)",
   async (server) => {

@@ -10,9 +10,10 @@ import { MongoClient } from "mongodb";
 import pg from "pg";
 import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
 import { createFolder, type Folder } from "./run-cli.ts";
+import { runMain } from "./run-main.ts";
 
 export interface TestStore {
-  /** With the address of the store in its environment. */
+  /** With the address of the store in its environment. Its `run` runs the command in this process. */
   readonly folder: Folder;
   readonly leasehold: AnyLeasehold;
   readonly stateAdapter: AnyStateAdapter;
@@ -110,7 +111,9 @@ export const openTestStore = async (kind: StoreKind): Promise<TestStore> => {
     mongodb: () => mongodbUrl(schema),
   };
   const address = await addresses[kind]();
-  const folder = createFolder({ LEASEHOLD_STORE: address });
+  const env = { LEASEHOLD_STORE: address };
+  const ownFolder = createFolder(env);
+  const folder: Folder = { ...ownFolder, run: (...args) => runMain(args, env, ownFolder.path) };
   if (kind === "postgres") {
     folder.write("leasehold.config.mjs", `export default { schema: ${JSON.stringify(schema)} };`);
   }

@@ -1,5 +1,6 @@
 import type { JobSettings, VisibleJobSettings } from "../model/job-settings.ts";
 import type { JobTypeName } from "../model/job-type-markers.ts";
+import type { HasBlockers } from "../model/job-type-navigation.ts";
 import type { CatchUpPolicy, OverlapPolicy } from "../model/recurrence/policies.ts";
 import type { TickResult } from "../model/recurrence/tick-record.ts";
 import type { PageOptions } from "./queries.ts";
@@ -58,11 +59,25 @@ interface RecurringBasics extends RecurringPolicies {
   readonly paused?: boolean | undefined;
 }
 
+declare const refused: unique symbol;
+
+/** In place of the name of a type with blockers: nobody would start them. The compiler shows this name. */
+interface JobTypeWithBlockersCannotRecur<TTypeName> {
+  readonly [refused]: TTypeName;
+}
+
+type RecurrableOption<TDefs> = {
+  [K in JobTypeName<TDefs>]: HasBlockers<TDefs, K> extends true
+    ? { readonly typeName: JobTypeWithBlockersCannotRecur<K> }
+    : unknown;
+};
+
 /** The job that is started each time. */
 export type RecurringJobTemplate<TDefs, TTypeName extends JobTypeName<TDefs>> = JobSettings & {
   /** Its type. Types with blockers cannot recur. */
   readonly typeName: TTypeName;
-} & InputOption<TDefs, NoInfer<TTypeName>>;
+} & RecurrableOption<TDefs>[NoInfer<TTypeName>] &
+  InputOption<TDefs, NoInfer<TTypeName>>;
 
 /** The argument of `putRecurringJob`, without the transaction. */
 export type PutRecurringJobOptions<TDefs, TTypeName extends JobTypeName<TDefs>> = RecurringBasics &

@@ -27,6 +27,7 @@ export const stateAdapterConformance = (runner: ConformanceRunner, fixture: Stat
 
     defineSuites(jobsSuites);
     for (const part of partNames) {
+      if (fixture.testedElsewhere?.[part] !== undefined) continue;
       const reason = fixture.without?.[part];
       if (reason === undefined) runner.describe(part, () => defineSuites(optionalSuites[part]));
       else

@@ -14,6 +14,11 @@ export interface StateAdapterFixture {
   create(): Promise<StateAdapterUnderTest>;
   /** The optional parts of the contract that the adapter does not offer, each with the reason. */
   readonly without?: Readonly<Partial<Record<PartName, string>>> | undefined;
+  /**
+   * The optional parts that the adapter offers and that need not be tested again, each with the reason: for one more way to
+   * reach a store whose statements another fixture tests.
+   */
+  readonly testedElsewhere?: Readonly<Partial<Record<PartName, string>>> | undefined;
 }
 
 /** The `now` of every test that does not say otherwise: far from the real one, so that a store's own clock shows. */

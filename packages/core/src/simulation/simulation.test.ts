@@ -7,7 +7,7 @@ import { simulate, type SimulationOptions } from "./simulate.ts";
 import { formatTimeline } from "./timeline.ts";
 import { traceHash } from "./trace-hash.ts";
 
-const seeds = 1_000;
+const seeds = 500;
 const seedsPerTest = 100;
 
 describe("the simulation", () => {

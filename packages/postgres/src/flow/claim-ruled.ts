@@ -20,10 +20,8 @@ export const ruledParams = (
 ];
 
 const claimSql = ({ schema }: Tables): string => `
-SELECT j.ordinality AS turn, coalesce(j.home, j.lane) AS home, ${claimedColumns("j", true)}
-FROM ${schema}.flow_claim($1::bigint, $2::text, $3::bigint[], $4::int[], $5::int, $6::bigint, $7::text, $8::text)
-  WITH ORDINALITY AS j
-ORDER BY j.ordinality`;
+SELECT coalesce(j.home, j.lane) AS home, ${claimedColumns("j", true)}
+FROM ${schema}.flow_claim($1::bigint, $2::text, $3::bigint[], $4::int[], $5::int, $6::bigint, $7::text, $8::text) AS j`;
 
 /** Takes jobs of one queue that has rules or groups. The function reads the rules itself, so they are never out of date. */
 export const claimRuled = async (

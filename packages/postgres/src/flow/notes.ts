@@ -9,8 +9,11 @@ import type { Tables } from "../tables.ts";
 // A note is needed when a job that is counted is no longer running, and when a job with a group gets in line. The line may
 // look open and be closed by a claim a moment later, so the note is never left out. In ordered groups others wait for a job,
 // so a note says also that it has left.
+//
+// A note may say whether something got in line for certain (`waits`), or certainly nothing. A claim then need not look. It
+// believes a note only of a line that is new, or whose own state agrees: others may have taken the job before it read the note.
 
-export const noteColumns = "queue, home, line, group_key, ordered, freed, type_freed, queue_freed";
+export const noteColumns = "queue, home, line, group_key, ordered, waits, freed, type_freed, queue_freed";
 
 /** How many slots have come free, by where they were counted. */
 export const freedSql: string = ["1", "2", "4"]
@@ -20,8 +23,8 @@ export const freedSql: string = ["1", "2", "4"]
 /**
  * The notes about jobs that have moved: of a table with queue, home, lane, group_key, ordered, and slots as they were before.
  */
-export const notesOfSql = (moved: string): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${freedSql}
+export const notesOfSql = (moved: string, waits: "true" | "NULL::boolean"): string => `
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${waits}, ${freedSql}
   FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
 
 /** What a note says about one job, beside where it is. */
@@ -46,7 +49,7 @@ const noteRows = defineRows<Note>((idType) => [
 
 const leaveSql = ({ lineNote, idType }: Tables, single: boolean): string => `
 INSERT INTO ${lineNote} (${noteColumns}, stopped_by, resumed_by)
-SELECT queue, home, line, group_key, coalesce(bool_or(ordered), false), ${freedSql}, stopped_by, resumed_by
+SELECT queue, home, line, group_key, coalesce(bool_or(ordered), false), NULL, ${freedSql}, stopped_by, resumed_by
 FROM ${noteRows(idType).source("n", 1, single)} GROUP BY queue, home, line, group_key, stopped_by, resumed_by`;
 
 /** Leaves notes about jobs that have moved, given as they were when they were locked. */

@@ -92,6 +92,7 @@ export const flow: Migration = {
       type_freed integer NOT NULL DEFAULT 0,
       queue_freed integer NOT NULL DEFAULT 0,
       ordered boolean NOT NULL DEFAULT false,
+      waits boolean,
       queue text COLLATE "C" NOT NULL,
       group_key text COLLATE "C",
       stopped_by ${idType},

@@ -53,14 +53,15 @@ const spendSql = (tat: string, interval: string, count: string): string =>
 
 /**
  * Whether a line is open, held, and until when: a table \`state\`. Of the line given: number, running, tat, ordered,
- * stopped_by, room (its limit), interval and burst. A line is closed as empty only if a look without locks finds nothing.
+ * stopped_by, room (its limit), interval, burst, and waits: whether something is in it, null if that has to be looked up.
+ * A line is closed as empty only if a look without locks finds nothing.
  */
 const stateSql = ({ job }: Tables, of: string): string => `LATERAL (
   SELECT is_open AS open, waits AND NOT is_open AS held,
     CASE WHEN waits AND ${of}.stopped_by IS NULL AND has_room THEN greatest(token_at, retry_at) ELSE 0 END AS opens_at
   FROM (
     SELECT *, waits AND ${of}.stopped_by IS NULL AND has_room AND token_at = 0 AND retry_at = 0 AS is_open FROM (
-      SELECT head.lease_version IS NOT NULL AS waits,
+      SELECT coalesce(${of}.waits, head.lease_version IS NOT NULL) AS waits,
         ${of}.room IS NULL OR ${of}.running < ${of}.room AS has_room,
         ${nextTokenSql(`${of}.tat`, `${of}.interval`, `${of}.burst`)} AS token_at,
         CASE WHEN ${of}.ordered AND head.lease_version = 0 THEN coalesce((
@@ -69,17 +70,18 @@ const stateSql = ({ job }: Tables, of: string): string => `LATERAL (
           ORDER BY j.due_at LIMIT 1
         ), 0) ELSE 0 END AS retry_at
       FROM (SELECT) AS always LEFT JOIN LATERAL (
-        SELECT j.lease_version FROM ${job} AS j WHERE j.ready AND j.lane = ${of}.number ORDER BY ${runOrder} LIMIT 1
+        SELECT j.lease_version FROM ${job} AS j WHERE ${of}.waits IS NULL AND j.ready AND j.lane = ${of}.number
+        ORDER BY ${runOrder} LIMIT 1
       ) AS head ON true
     ) AS seen
   ) AS judged
 ) AS state`;
 
-const noteColumns = "queue, home, line, group_key, ordered, freed, type_freed, queue_freed";
+const noteColumns = "queue, home, line, group_key, ordered, waits, freed, type_freed, queue_freed";
 
-/** Notes about jobs that have moved: a table with queue, home, lane, group_key, ordered, and slots as they were before. */
+/** Notes about jobs that got in line: a table with queue, home, lane, group_key, ordered, and slots as they were before. */
 const notesOfSql = (moved: string): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL),
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), true,
     count(*) FILTER (WHERE slots & 1 <> 0), count(*) FILTER (WHERE slots & 2 <> 0), count(*) FILTER (WHERE slots & 4 <> 0)
   FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
 
@@ -221,19 +223,24 @@ BEGIN
     ORDER BY l.opens_at LIMIT ${foldLimit}
   ),
   touched AS (
-    SELECT line AS number, home, group_key, ordered, freed, CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
+    SELECT line AS number, home, group_key, ordered, waits, freed, CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
     FROM gone WHERE line <> home
-    UNION ALL SELECT number, NULL, NULL, false, 0, NULL FROM timed
+    UNION ALL SELECT number, NULL, NULL, false, NULL, 0, NULL FROM timed
   ),
   summed AS MATERIALIZED (
     SELECT touched.number, max(touched.home) AS home, max(touched.group_key) AS group_key, bool_or(touched.ordered) AS ordered,
+      bool_and(touched.waits IS NOT NULL) AS is_known, bool_or(touched.waits) AS waits,
       sum(touched.freed)::bigint AS freed, max(touched.stopped_in) AS stopped_in
     FROM touched GROUP BY touched.number
   ),
   changed AS MATERIALIZED (
-    SELECT s.number, coalesce(l.home, s.home) AS home, coalesce(l.group_key, s.group_key) AS group_key,
+    SELECT s.number, l.ctid AS place, coalesce(l.home, s.home) AS home, coalesce(l.group_key, s.group_key) AS group_key,
       coalesce(l.tat, 0) AS tat, coalesce(l.running, 0) - s.freed AS running, s.ordered OR coalesce(l.ordered, false) AS ordered,
-      CASE WHEN l.open THEN l.turn ELSE greatest(coalesce(l.turn, 0), coalesce(u.round, 0)) END AS turn,
+      coalesce(l.turn, 0) AS turn, coalesce(l.open, false) AS was_open, coalesce(u.round, 0) AS round,
+      -- Of a new line, and of one that is known to be empty or not, a note can be believed: see notes.ts.
+      CASE WHEN NOT s.is_known OR s.ordered OR l.ordered THEN NULL
+        WHEN s.waits AND NOT l.open AND NOT l.held THEN NULL
+        ELSE coalesce(l.open OR l.held, CASE WHEN s.waits THEN true END) END AS waits,
       CASE WHEN stop.stopped_by IS NOT NULL AND NOT EXISTS (
         SELECT FROM gone
         WHERE gone.line = s.number AND gone.resumed_by = stop.stopped_by AND gone.number > coalesce(s.stopped_in, 0)
@@ -248,13 +255,21 @@ BEGIN
         ELSE (SELECT gone.stopped_by FROM gone WHERE gone.number = s.stopped_in) END AS stopped_by
     ) AS stop
   ),
-  written AS (
-    INSERT INTO ${line} AS l (number, queue, home, group_key, turn, running, tat, ordered, stopped_by, open, held, opens_at)
-    SELECT c.number, p_queue, c.home, c.group_key, c.turn, c.running, c.tat, c.ordered, c.stopped_by,
-      state.open, state.held, state.opens_at
+  judged AS MATERIALIZED (
+    SELECT c.number, c.place, c.home, c.group_key, c.running, c.ordered, c.stopped_by, state.open, state.held, state.opens_at,
+      -- A line that stays closed keeps its turn, so that no index has to be written.
+      CASE WHEN state.open AND NOT c.was_open THEN greatest(c.turn, c.round) ELSE c.turn END AS turn
     FROM changed AS c CROSS JOIN ${stateSql(tables, "c")}
-    ON CONFLICT (number) DO UPDATE SET turn = excluded.turn, running = excluded.running, ordered = excluded.ordered,
-      stopped_by = excluded.stopped_by, open = excluded.open, held = excluded.held, opens_at = excluded.opens_at
+  ),
+  added AS (
+    INSERT INTO ${line} (number, queue, home, group_key, turn, running, ordered, stopped_by, open, held, opens_at)
+    SELECT number, p_queue, home, group_key, turn, running, ordered, stopped_by, open, held, opens_at
+    FROM judged WHERE place IS NULL
+  ),
+  written AS (
+    UPDATE ${line} AS l SET turn = c.turn, running = c.running, ordered = c.ordered, stopped_by = c.stopped_by,
+      open = c.open, held = c.held, opens_at = c.opens_at
+    FROM (SELECT * FROM judged WHERE place IS NOT NULL LIMIT (SELECT 2147483647)) AS c WHERE l.ctid = c.place
   )
   SELECT count(*) INTO v_folded FROM gone;
   RETURN v_folded;
@@ -309,8 +324,9 @@ DECLARE
   v_places tid[];
   v_slots int[];
   v_firsts boolean[];
-  v_lines bigint[];
+  v_lines tid[];
   v_counts int[];
+  v_turns bigint[];
   v_round bigint;
   q ${flowRule}%ROWTYPE;
   qu ${flowUse}%ROWTYPE;
@@ -351,13 +367,13 @@ BEGIN
         WHERE l.number = t.home AND l.open <> EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.lane = t.home);
 
         WITH first AS MATERIALIZED (
-          SELECT l.number, l.turn, l.ordered, row_number() OVER (ORDER BY l.turn, l.number) AS place,
+          SELECT l.ctid AS line, l.number, l.turn, l.ordered, row_number() OVER (ORDER BY l.turn, l.number) AS place,
             CASE WHEN l.number = t.home THEN NULL WHEN l.ordered THEN 1 ELSE t.group_room END AS room,
             least(CASE WHEN l.number = t.home THEN NULL WHEN l.ordered THEN 1 ELSE t.group_room END - l.running,
               CASE WHEN l.number = t.home THEN NULL ELSE ${tokensSql("l.tat", "t.group_interval", "t.group_burst")} END) AS most,
             coalesce((t.weights ->> l.group_key)::float8, (q.weights ->> l.group_key)::float8, 1) AS weight
           FROM (
-            SELECT * FROM ${line} AS o WHERE o.home = t.home AND o.open ORDER BY o.turn, o.number LIMIT v_ask
+            SELECT o.ctid, o.* FROM ${line} AS o WHERE o.home = t.home AND o.open ORDER BY o.turn, o.number LIMIT v_ask
           ) AS l
         ),
         sized AS MATERIALIZED (
@@ -374,21 +390,24 @@ BEGIN
           ) AS heads
         ),
         reached AS MATERIALIZED (
-          SELECT place, min(number) AS number, min(turn) AS turn, min(weight) AS weight, sum(taken) AS taken FROM (
-            SELECT s.place, s.number, s.turn, s.weight, 0 AS taken FROM sized AS s
-            UNION ALL SELECT p.place, p.number, NULL, NULL, 1 FROM picked AS p
+          SELECT place, min(line) AS line, min(turn) AS turn, min(weight) AS weight, sum(taken) AS taken FROM (
+            SELECT s.place, s.line, s.turn, s.weight, 0 AS taken FROM sized AS s
+            UNION ALL SELECT p.place, NULL, NULL, NULL, 1 FROM picked AS p
           ) AS looks
           WHERE place <= (SELECT max(p.place) FROM picked AS p) OR (SELECT count(*) FROM picked) < v_ask
           GROUP BY place
+        ),
+        jobs AS (
+          SELECT array_agg(p.ctid ORDER BY p.nth) AS places, array_agg(p.ordered ORDER BY p.nth) AS firsts,
+            array_agg(CASE WHEN p.room IS NULL THEN 0 ELSE 1 END ORDER BY p.nth) AS slots
+          FROM picked AS p
         )
-        SELECT
-          (SELECT array_agg(p.ctid ORDER BY p.nth) FROM picked AS p),
-          (SELECT array_agg(CASE WHEN p.room IS NULL THEN 0 ELSE 1 END ORDER BY p.nth) FROM picked AS p),
-          (SELECT array_agg(p.ordered ORDER BY p.nth) FROM picked AS p),
-          (SELECT array_agg(r.number ORDER BY r.place) FROM reached AS r),
-          (SELECT array_agg(r.taken::int ORDER BY r.place) FROM reached AS r),
-          (SELECT max(r.turn + ((r.taken - 1) * ${unit} / r.weight)::bigint) FROM reached AS r WHERE r.taken > 0)
-        INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_round;
+        SELECT jobs.places, jobs.slots, jobs.firsts, lines.* FROM jobs CROSS JOIN (
+          SELECT array_agg(r.line), array_agg(r.taken::int), array_agg(r.turn + (r.taken * ${unit} / r.weight)::bigint),
+            max(r.turn + ((r.taken - 1) * ${unit} / r.weight)::bigint) FILTER (WHERE r.taken > 0)
+          FROM reached AS r
+        ) AS lines
+        INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_turns, v_round;
 
         -- In the order in which they were picked: there is no other way to go than along the list.
         RETURN QUERY UPDATE ${job} AS j SET
@@ -416,17 +435,15 @@ BEGIN
         UPDATE ${line} AS l SET
           running = c.running, tat = c.tat, turn = c.turn, open = state.open, held = state.held, opens_at = state.opens_at
         FROM (
-          SELECT o.number, o.ordered, o.stopped_by,
+          SELECT o.ctid AS place, o.number, o.ordered, o.stopped_by, s.turn, NULL::boolean AS waits,
             CASE WHEN o.number = t.home THEN NULL WHEN o.ordered THEN 1 ELSE t.group_room END AS room,
             CASE WHEN o.number = t.home THEN NULL ELSE t.group_interval END AS interval, t.group_burst AS burst,
             o.running + CASE WHEN o.number <> t.home AND (o.ordered OR t.group_room IS NOT NULL) THEN s.taken ELSE 0 END AS running,
-            CASE WHEN o.number = t.home THEN 0 ELSE ${spendSql("o.tat", "t.group_interval", "s.taken")} END AS tat,
-            o.turn + (s.taken * ${unit} / coalesce((t.weights ->> o.group_key)::float8,
-              (q.weights ->> o.group_key)::float8, 1))::bigint AS turn
-          FROM (SELECT * FROM unnest(v_lines, v_counts) LIMIT (SELECT 2147483647)) AS s (number, taken)
-          JOIN ${line} AS o ON o.number = s.number
+            CASE WHEN o.number = t.home THEN 0 ELSE ${spendSql("o.tat", "t.group_interval", "s.taken")} END AS tat
+          FROM (SELECT * FROM unnest(v_lines, v_counts, v_turns) LIMIT (SELECT 2147483647)) AS s (line, taken, turn)
+          JOIN ${line} AS o ON o.ctid = s.line
         ) AS c CROSS JOIN ${stateSql(tables, "c")}
-        WHERE l.number = c.number;
+        WHERE l.ctid = c.place;
 
         UPDATE ${flowUse} AS u SET
           running = u.running + CASE WHEN t.concurrency IS NULL THEN 0 ELSE v_count END,
@@ -470,9 +487,13 @@ BEGIN
 END`,
   );
 
-/** When a claim can find something: in so many milliseconds; null when nothing is in sight. */
+/**
+ * When a claim can find something: in so many milliseconds; null when nothing is in sight. A claim reaps expired leases with
+ * attempts left. What that frees is taken off the counters here, and nothing is written.
+ */
 const nextSql = (tables: Tables): string => {
   const { schema, job, line, flowRule, flowUse } = tables;
+  const isReaped = `v_has_expired AND j.status = 'running' AND j.due_at <= v_at AND ${attemptsLeft}`;
   const lineRoom = "CASE WHEN l.ordered THEN 1 ELSE t.group_room END";
   return define(
     `${schema}.flow_next`,
@@ -486,6 +507,9 @@ DECLARE
   v_wait bigint;
   v_found bigint;
   v_next bigint;
+  v_has_expired boolean;
+  v_queue_freed bigint;
+  v_type_freed bigint;
   q ${flowRule}%ROWTYPE;
   qu ${flowUse}%ROWTYPE;
   t record;
@@ -495,15 +519,30 @@ BEGIN
   SELECT * INTO q FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.home = 0;
   IF q.paused THEN RETURN NULL; END IF;
   SELECT * INTO qu FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
+  v_has_expired := coalesce((SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= v_at, false);
+  SELECT count(*) FILTER (WHERE j.slots & 4 <> 0) INTO v_queue_freed FROM ${job} AS j
+  WHERE ${isReaped} AND coalesce(j.home, j.lane) = ANY (p_homes);
   FOR t IN ${typesSql(tables)} LOOP
     v_wait := greatest(v_at, ${nextTokenSql("coalesce(qu.tat, 0)", "q.rate_interval", "q.rate_burst")},
       ${nextTokenSql("t.tat", "t.rate_interval", "t.rate_burst")});
-    -- The end of a lease frees the job and its slots.
+    -- The end of a lease frees the job and its slots; that in the queue is free for jobs of any type.
     SELECT min(j.due_at) INTO v_found FROM ${job} AS j
-    WHERE j.status = 'running' AND coalesce(j.home, j.lane) = t.home AND ${attemptsLeft};
-    IF coalesce(qu.running, 0) < coalesce(q.concurrency, 9223372036854775807)
-      AND t.running < coalesce(t.concurrency, 9223372036854775807) THEN
+    WHERE j.status = 'running' AND j.due_at > v_at AND ${attemptsLeft}
+      AND (coalesce(j.home, j.lane) = t.home OR (q.concurrency IS NOT NULL AND coalesce(j.home, j.lane) = ANY (p_homes)));
+    SELECT count(*) FILTER (WHERE j.slots & 2 <> 0) INTO v_type_freed FROM ${job} AS j
+    WHERE ${isReaped} AND coalesce(j.home, j.lane) = t.home;
+    IF coalesce(qu.running, 0) - v_queue_freed < coalesce(q.concurrency, 9223372036854775807)
+      AND t.running - v_type_freed < coalesce(t.concurrency, 9223372036854775807) THEN
       v_found := least(v_found,
+        (SELECT min(greatest(reaped.token_at, v_at)) FROM (
+          SELECT ${nextTokenSql("coalesce(l.tat, 0)", "t.group_interval", "t.group_burst")} AS token_at,
+            l.number IS NULL OR l.number = t.home
+              OR (l.stopped_by IS NULL AND (${lineRoom} IS NULL OR l.running - j.freed < ${lineRoom})) AS is_free
+          FROM (
+            SELECT j.lane, count(*) FILTER (WHERE j.slots & 1 <> 0) AS freed FROM ${job} AS j
+            WHERE ${isReaped} AND coalesce(j.home, j.lane) = t.home GROUP BY j.lane
+          ) AS j LEFT JOIN ${line} AS l ON l.number = j.lane
+        ) AS reaped WHERE reaped.is_free),
         (SELECT min(greatest(head.due_at, v_at)) FROM (
           SELECT l.number FROM ${line} AS l WHERE l.home = t.home AND l.open AND l.number <> t.home ORDER BY l.turn, l.number LIMIT 10
         ) AS l CROSS JOIN LATERAL (

@@ -88,11 +88,15 @@ const attemptsSql = (tables: Tables): string =>
 const updateSql = (
   tables: Tables,
   shape: Shape,
-  { now, source }: { readonly now: string; readonly source: string },
+  {
+    now,
+    source,
+    isSame = "j.id = o.id",
+  }: { readonly now: string; readonly source: string; readonly isSame?: string },
 ): string => `
   UPDATE ${tables.job} AS j SET ${shape.onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now, shape)}
     ${shape.checkedBy === "statement" ? "" : ", slots = NULL"}
-  FROM ${source} WHERE j.id = o.id ${shape.checkedBy === "caller" ? "" : checkSql(now)}
+  FROM ${source} WHERE ${isSame} ${shape.checkedBy === "caller" ? "" : checkSql(now)}
   ${shape.checkedBy === "statement" ? needsNoNote(shape) : ""}`;
 
 // The frame of a batch would cost a single outcome more than the outcome itself.
@@ -101,24 +105,26 @@ const applyOneSql = (tables: Tables, shape: Shape): string => {
   return `${updateSql(tables, shape, { now: "clock.now", source })} RETURNING clock.now, NULL AS some`;
 };
 
-// What an update returns is what there is after it, and a note for a line needs the slots that there were. So the rows are
-// locked first, in the order of their ids.
+// What an update returns is what there is after it, and a note for a line needs the slots that there were. So each row is
+// read first, and updated in its place. If it has changed in between, it is left to the statements that lock it: its slots
+// could be others.
 const applyNotedSql = (tables: Tables, shape: Shape): string => {
   const { job, lineNote, idType } = tables;
-  const source = outcomeRows(idType, shape.attempts).source("o", 3, shape.single);
+  const source = `(
+    SELECT o.*, before.ctid AS place, before.slots
+    FROM ${outcomeRows(idType, shape.attempts).source("o", 3, shape.single)} JOIN ${job} AS before ON before.id = o.id
+    LIMIT (SELECT 2147483647)
+  ) AS o`;
   return `
 WITH ${clockCte("$1")},
-locked AS MATERIALIZED (
-  SELECT o.*, j.slots FROM ${source} JOIN ${job} AS j ON j.id = o.id
-  WHERE true ${checkSql(now)} ORDER BY j.id FOR NO KEY UPDATE OF j
-),
 applied AS (
-  ${updateSql(tables, shape, { now, source: "(SELECT * FROM locked LIMIT (SELECT 2147483647)) AS o" })}
+  ${updateSql(tables, shape, { now, source, isSame: "j.ctid = o.place AND j.slots IS NOT DISTINCT FROM o.slots" })}
   RETURNING j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, o.slots, ${shape.attempts ? ofAttempts : "o.kind"}
 ),${shape.attempts ? `${attemptsSql(tables)},` : ""}
 noted AS (
   INSERT INTO ${lineNote} (${noteColumns}, stopped_by)
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${freedSql}, stopped_by
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL),
+    CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE false END, ${freedSql}, stopped_by
   FROM (
     SELECT *, CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by FROM applied
     WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))

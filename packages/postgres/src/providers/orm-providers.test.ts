@@ -6,7 +6,7 @@ import pg from "pg";
 import postgres from "postgres";
 import { afterAll, describe, expect, inject, it } from "vitest";
 import { createPgStateAdapter } from "../state-adapter.ts";
-import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
+import { dropSchema, newSchemaName, partsTestedThroughDriver } from "../testing/fixtures.ts";
 import { createDrizzleProvider } from "./drizzle.ts";
 import { createKnexProvider } from "./knex.ts";
 import { createKyselyProvider } from "./kysely.ts";
@@ -52,6 +52,7 @@ describe("Drizzle over postgres.js", () => {
   stateAdapterConformance(
     { describe, it, afterAll },
     {
+      testedElsewhere: partsTestedThroughDriver,
       create: async () => {
         const schema = newSchemaName();
         const client = postgres(url(), { onnotice: () => {} });

@@ -1,6 +1,6 @@
 import { createInProcessNotifyAdapter, createLeasehold, type WorkerBuilder } from "leasehold";
 import type { BaseStateAdapterContext } from "leasehold/adapter";
-import { stateAdapterConformance } from "leasehold/testing";
+import { type StateAdapterFixture, stateAdapterConformance } from "leasehold/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type OrderJobs, orderJobs, type OrderLeasehold } from "../../examples/order-jobs.ts";
 import type { PgStateProvider, SqlRow } from "../provider.ts";
@@ -33,6 +33,7 @@ export interface ExampleSuite<
   readonly key: string & keyof TTxContext;
   /** Where the server is; for a client that has none, nothing. */
   server?(): string;
+  readonly testedElsewhere?: StateAdapterFixture["testedElsewhere"];
   /** Unqualified names are to mean those of this schema, which the tests make and drop. */
   connect(schema: string, url: string): Promise<Example<TTxContext, TContext>>;
 }
@@ -80,6 +81,7 @@ export const describeExample = <
   name,
   key,
   server,
+  testedElsewhere,
   connect,
 }: ExampleSuite<TTxContext, TContext>): void => {
   const open = async () => {
@@ -98,7 +100,7 @@ export const describeExample = <
   };
 
   describe(`through ${name}`, () => {
-    stateAdapterConformance({ describe, it, afterAll }, { create: open });
+    stateAdapterConformance({ describe, it, afterAll }, { create: open, testedElsewhere });
 
     const createShop = async () => {
       const store = await open();

@@ -1,12 +1,13 @@
 import { requirePart } from "../../contracts/optional-parts.ts";
 import type { NewRecurringJob, StateRecurringJob } from "../../contracts/state-adapter.ts";
-import { RecurringJobOwnedByOtherError } from "../../errors.ts";
+import { InvalidOptionError, RecurringJobOwnedByOtherError } from "../../errors.ts";
 import { largestInt32 } from "../../model/limits.ts";
 import {
   type OptionNames,
   requireBoolean,
   requireId,
   requireInteger,
+  requireName,
   requireNestedOptions,
   requirePlainObject,
 } from "../../model/option-checks.ts";
@@ -57,6 +58,7 @@ export const parseRecurringJob = async (
   const times = parseTimetable(options);
   const policies = parsePolicies(options);
   const request = requireNestedOptions(options.job, "job", jobOptionNames) as JobRequest;
+  requireNoBlockers(engine, requireName(request.typeName, "job.typeName"));
   const job = await buildNewJob(engine, request, null, "job.");
   return {
     id,
@@ -67,6 +69,16 @@ export const parseRecurringJob = async (
         ? undefined
         : requireInteger(expectedVersion, "expectedVersion", { min: 0, max: largestInt32 }),
   };
+};
+
+/** Nobody would be there to start them. */
+const requireNoBlockers = (engine: Engine, typeName: string): void => {
+  if ((engine.jobTypes.get(typeName).blockers ?? []).length === 0) return;
+  throw new InvalidOptionError(
+    "job.typeName",
+    "must be a job type without blockers: let its handler start the job that waits for others",
+    typeName,
+  );
 };
 
 export const putRecurringJob = async (engine: Engine, passed: unknown): Promise<StateRecurringJob> => {

@@ -12,7 +12,7 @@ export interface CronExpression {
   readonly lastDay: boolean;
   /** 0 is Sunday. */
   readonly weekdays: readonly number[];
-  /** Both day and weekday say something: then one of the two is enough. */
+  /** Neither day nor weekday is `*`: then one of the two is enough. */
   readonly dayOrWeekday: boolean;
   /** `*` in the field of hours: the expression repeats within the day and goes by elapsed time. */
   readonly everyHour: boolean;
@@ -75,8 +75,9 @@ export const parseCronExpression = (value: unknown, option = "cron"): CronExpres
   ) as [number[], number[], number[], number[], number[], number[]];
   // 0 and 7 are both Sunday.
   const distinctWeekdays = [...new Set(weekdayList.map((weekday) => weekday % 7))].sort((a, b) => a - b);
-  const everyDay = days.length === 31;
-  const everyWeekday = distinctWeekdays.length === 7;
+  // By what is written, as in cron: `1-31` is a day like `1-15`, and `*/2` is a day like `1-31/2`.
+  const everyDay = dayParts.includes("*");
+  const everyWeekday = texts[5]!.split(",").includes("*");
 
   if (everyWeekday && !lastDay && !monthList.some((month) => days[0]! <= longestMonths[month - 1]!)) {
     throw new InvalidOptionError(

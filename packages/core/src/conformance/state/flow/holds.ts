@@ -209,4 +209,39 @@ export const describeHolds = ({ test }: StateSuite): void => {
       assert.deepEqual(await claim({ now: baseTime + 1_000 }), []);
     }),
   );
+
+  for (const limited of ["queue", "type", "group"] as const) {
+    test(
+      `an expired lease is no reason to claim while the limit of the ${limited} stays reached without its slot`,
+      withFlow(async (scenario) => {
+        const { startGroup, claim, nextRunnableIn } = scenario;
+        const limit = (concurrency: number) => {
+          if (limited === "queue") return scenario.setQueueRule({ concurrency });
+          const rule = limited === "type" ? { concurrency } : { perGroup: { concurrency, rate: null } };
+          return scenario.setTypeRule(rule);
+        };
+        await limit(2);
+        await startGroup("a", 3);
+        await claim({ limit: 1, leaseMs: 1_000 });
+        await claim({ limit: 1, leaseMs: 5_000 });
+        await limit(1);
+        assert.equal(await nextRunnableIn(baseTime + 2_000), 3_000);
+        assert.equal(await nextRunnableIn(baseTime + 5_000), 0);
+        assert.equal((await claim({ now: baseTime + 5_000 })).length, 1);
+      }),
+    );
+  }
+
+  test(
+    "the end of a lease of a paused type is in sight where its slot is one of the queue's",
+    withFlow(async ({ setQueueRule, setTypeRule, start, run, nextRunnableIn }) => {
+      await setQueueRule({ concurrency: 1 });
+      const paused = `type-${randomUUID()}`;
+      await run(await start({ typeName: paused }), { leaseMs: 1_000 });
+      await setTypeRule({ paused: true }, paused);
+      await start();
+      assert.equal(await nextRunnableIn(), 1_000);
+      assert.equal(await nextRunnableIn(baseTime + 1_000), 0);
+    }),
+  );
 };
