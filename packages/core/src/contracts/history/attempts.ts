@@ -40,8 +40,9 @@ export const mostAttempts = 20;
  * The attempts that did not complete their job. `commitOutcomes` writes a row for each outcome with a `note`, and
  * `reapExpiredLeases` for each lease that ran out, in the same atomic step. So does the claim that takes over a job from an
  * expired lease, before anybody has reaped it; it knows of no error, so there is none. It may do so for every expired lease
- * that it finds, whether or not it takes the job; if the job is reaped then, its row gets the error. A job that completes at
- * its first attempt has no rows. The latest 20 of a job are kept, and they go when the job goes.
+ * that it finds, whether or not it takes the job; if the reaper ends that attempt, or an outcome that came just in time, their
+ * row replaces this one. A job that completes at its first attempt has no rows. The latest 20 of a job are kept, and they go
+ * when the job goes.
  *
  * The row of a lease that ran out has what the job had: `attempt`, `leaseVersion`, `leasedBy`, `scheduledAt` as `dueAt`,
  * `lastAttemptAt` as `startedAt`, the end of the lease as `endedAt`. Its deployment and its log are not known.

@@ -5,6 +5,7 @@ import { describeAttemptsOfLostLeases } from "./attempts-of-lost-leases.ts";
 import { describeAttemptsOfOutcomes } from "./attempts-of-outcomes.ts";
 import { describeCauses } from "./causes.ts";
 import { describeFolds } from "./folds.ts";
+import { describeHistoryRaces } from "./history-races.ts";
 import { describeHostileText } from "./hostile-text.ts";
 import { describeReports } from "./reports.ts";
 
@@ -16,5 +17,6 @@ export const historySuites: StateSuites = {
   reports: describeReports,
   folds: describeFolds,
   actions: describeActions,
+  "races in the history": describeHistoryRaces,
   "hostile text in the history": describeHostileText,
 };
