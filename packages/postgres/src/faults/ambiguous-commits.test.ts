@@ -113,6 +113,31 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
       expect(jobs).toEqual([{ attempt: 1, lease_version: 1, output: "1" }]);
     });
 
+    it("a retry is written once, and its attempt with it", async () => {
+      const lost = lose(what, commitsOutcomes);
+      let runs = 0;
+      const worker = await kit.leasehold
+        .createWorker({ retry: { type: "fixed", delayMs: 20 } })
+        .implementJobType({
+          typeName: "work",
+          process: async () => {
+            runs += 1;
+            if (runs === 1) throw new Error("not yet");
+            return runs;
+          },
+        })
+        .start(workerOptions);
+      await kit.leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+      await lost;
+      await until(async () => (await kit.statuses())["completed"] === 1, "the job has completed");
+      await worker.stop();
+      expect(runs).toBe(2);
+      const jobs = await kit.rows("SELECT attempt, lease_version, output FROM $schema.job");
+      expect(jobs).toEqual([{ attempt: 2, lease_version: 2, output: "2" }]);
+      const attempts = await kit.rows("SELECT attempt, lease_version, outcome FROM $schema.job_attempt");
+      expect(attempts).toEqual([{ attempt: 1, lease_version: 1, outcome: "retry" }]);
+    });
+
     it("a cancellation, a redrive and a deletion say what they did", async () => {
       const { leasehold } = kit;
       const { id } = await leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });

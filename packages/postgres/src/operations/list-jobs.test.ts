@@ -3,6 +3,7 @@ import type { JobFilter, JobPage, StateJob } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
+import { countRowsRead } from "../testing/rows-read.ts";
 import { newJob } from "../testing/test-jobs.ts";
 
 /** An id as Leasehold makes them. */
@@ -66,21 +67,7 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     return { jobs, calls };
   };
 
-  const rowsRead = async (work: () => Promise<unknown>): Promise<number> => {
-    const read = async (): Promise<number> => {
-      await fixture.adapter.provideContext(({ client }: { client: pg.PoolClient }) =>
-        client.query("SELECT pg_stat_force_next_flush()"),
-      );
-      const { rows } = await pool.query<{ rows: string }>(
-        `SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'job'`,
-        [fixture.schema],
-      );
-      return Number(rows[0]!.rows);
-    };
-    const before = await read();
-    await work();
-    return (await read()) - before;
-  };
+  const rowsRead = (work: () => Promise<unknown>): Promise<number> => countRowsRead(fixture, pool, work);
 
   it("shows the newest at once", async () => {
     let page: JobPage | undefined;

@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { ClaimRequest, NewJob, StateAdapter, StateJob } from "leasehold/adapter";
+import type {
+  AttemptNote,
+  ClaimRequest,
+  JobOutcome,
+  NewJob,
+  StateAdapter,
+  StateJob,
+} from "leasehold/adapter";
 
 /** A job of type `work` in the queue `default`, runnable at once. */
 export const newJob = (overrides: Partial<NewJob> = {}): NewJob => {
@@ -59,13 +66,40 @@ export const claim = (
   });
 
 /** The completion of a job under the lease it shows. */
-export const completionOf = (
-  job: StateJob,
-): Parameters<StateAdapter["commitOutcomes"]>[0]["outcomes"][number] => ({
+export const completionOf = (job: StateJob): JobOutcome => ({
   kind: "complete",
   jobId: job.id,
   leaseToken: job.leaseToken,
   output: "null",
   continuedToId: null,
   completedBy: "worker",
+});
+
+/** What a worker says about the attempt that it made under the lease the job shows. */
+export const noteOf = (job: StateJob, overrides: Partial<AttemptNote> = {}): AttemptNote => ({
+  attempt: job.attempt,
+  leaseVersion: job.leaseVersion,
+  workerId: "worker",
+  deployment: null,
+  dueAt: job.scheduledAt,
+  startedAt: job.lastAttemptAt!,
+  fingerprint: "0123456789abcdef",
+  error: '{"message":"no"}',
+  log: null,
+  ...overrides,
+});
+
+/** A retry or failure of a job under the lease it shows, with a note about the attempt. */
+export const failureOf = (
+  job: StateJob,
+  kind: "retry" | "fail" = "fail",
+  note: Partial<AttemptNote> = {},
+): JobOutcome => ({
+  ...(kind === "retry"
+    ? { kind, schedule: { afterMs: 0 } }
+    : { kind, reason: "attempts_exhausted" as const }),
+  jobId: job.id,
+  leaseToken: job.leaseToken,
+  error: '{"message":"no"}',
+  note: noteOf(job, note),
 });

@@ -1,0 +1,145 @@
+import { randomUUID } from "node:crypto";
+import type { NewCause, ReportCall, Rollup } from "leasehold/adapter";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgStateAdapter } from "../state-adapter.ts";
+import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
+import { createGate } from "../testing/gate.ts";
+import { until } from "../testing/until.ts";
+
+const url = inject("postgres18Url");
+const width = 10_000;
+
+const rollup = (from: number, reporterId: string, counts: string): Rollup => ({
+  width,
+  from: from * width,
+  queue: "default",
+  typeName: "work",
+  deployment: "",
+  reporterId,
+  counts,
+});
+
+const reportOf = (id: string, rollups: readonly Rollup[], causes: readonly NewCause[] = []): ReportCall => ({
+  reporter: { id, deployment: null, startedAt: 1, about: "{}" },
+  rollups,
+  causes,
+  maxAgeMs: 1e15,
+});
+
+describe("two processes", () => {
+  let fixture: Fixture;
+  let other: Fixture["adapter"];
+  let pool: pg.Pool;
+  let direct: pg.Pool;
+  beforeAll(async () => {
+    fixture = await createPgFixture(url);
+    pool = new pg.Pool({ connectionString: url, max: 4, application_name: fixture.schema });
+    direct = new pg.Pool({ connectionString: url, max: 1 });
+    const stateProvider = createPgPoolProvider({ pool });
+    other = await createPgStateAdapter({ stateProvider, schema: fixture.schema });
+  });
+  afterAll(async () => {
+    await other.close();
+    await pool.end();
+    await direct.end();
+    await fixture.destroy();
+  });
+
+  const read = async (): Promise<Rollup[]> =>
+    fixture.adapter.history.readRollups({ width, from: 0, before: 1e15, limit: 1_000 });
+
+  const clear = (): Promise<unknown> => direct.query(`DELETE FROM ${fixture.schema}.rollup`);
+
+  const isOtherWaiting = async (): Promise<boolean> => {
+    const { rows } = await direct.query(
+      "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'",
+      [fixture.schema],
+    );
+    return rows.length > 0;
+  };
+
+  /** Lets the first do something in a transaction, and the other begin before that commits. */
+  const whileUncommitted = async <T>(
+    first: (ctx: object) => Promise<unknown>,
+    second: () => Promise<T>,
+    isReady: () => Promise<boolean>,
+  ): Promise<T> => {
+    const done = createGate();
+    const mayCommit = createGate();
+    const transaction = fixture.adapter.runInTransaction(async (ctx: object) => {
+      await first(ctx);
+      done.open();
+      await mayCommit.opened;
+    });
+    await done.opened;
+    const result = second();
+    await until(isReady, "the other has come as far as it can");
+    mayCommit.open();
+    await transaction;
+    return result;
+  };
+
+  it("fold the same rows at once again and again: one of them does it, and nothing is counted twice", async () => {
+    for (let round = 0; round < 30; round += 1) {
+      await clear();
+      const rows = Array.from({ length: 20 }, (_, n) => rollup(n, randomUUID(), "1"));
+      await fixture.adapter.history.report(reportOf("a", rows));
+      const remove = await read();
+      // In the opposite order, which would be a deadlock if the order given were that of the locks.
+      const folds = [
+        fixture.adapter.history.foldRollups({ remove, put: [rollup(0, "", "20")] }),
+        other.history.foldRollups({ remove: remove.toReversed(), put: [rollup(0, "", "20")] }),
+      ];
+      const folded = await Promise.all(folds);
+      expect(folded.filter(Boolean)).toHaveLength(1);
+      expect(await read()).toEqual([rollup(0, "", "20")]);
+    }
+  }, 30_000);
+
+  it("fold a row that the other has overwritten a moment ago: the later one does nothing", async () => {
+    await clear();
+    const [early, late] = [rollup(1, "a", "1"), rollup(1, "a", "2")];
+    await fixture.adapter.history.report(reportOf("a", [early]));
+    const folded = await whileUncommitted(
+      (ctx) => fixture.adapter.history.report({ ...reportOf("a", [late]), ctx }),
+      () => other.history.foldRollups({ remove: [early], put: [rollup(1, "", "1")] }),
+      isOtherWaiting,
+    );
+    expect(folded).toBe(false);
+    expect(await read()).toEqual([late]);
+  });
+
+  it("put the same row for different ones: the later one does nothing, and leaves nothing of what it began", async () => {
+    await clear();
+    const [one, two] = [rollup(1, "a", "1"), rollup(2, "a", "2")];
+    await fixture.adapter.history.report(reportOf("a", [one, two]));
+    const folded = await whileUncommitted(
+      (ctx) => fixture.adapter.history.foldRollups({ remove: [one], put: [rollup(5, "", "1")], ctx }),
+      () => other.history.foldRollups({ remove: [two], put: [rollup(4, "", "0"), rollup(5, "", "2")] }),
+      isOtherWaiting,
+    );
+    expect(folded).toBe(false);
+    expect(await read()).toEqual([two, rollup(5, "", "1")]);
+  });
+
+  it("report a new cause at the same time: neither waits for the other, and the first one stays", async () => {
+    const cause = (message: string): NewCause => ({
+      fingerprint: "a".repeat(16),
+      name: "Error",
+      message,
+      frame: null,
+      deployment: null,
+    });
+    let isDone = false;
+    await whileUncommitted(
+      (ctx) => fixture.adapter.history.report({ ...reportOf("a", [], [cause("first")]), ctx }),
+      () => other.history.report(reportOf("b", [], [cause("second")])).then(() => (isDone = true)),
+      async () => isDone,
+    );
+    await other.history.report(reportOf("b", [], [cause("third")]));
+    const { rows } = await direct.query(`SELECT message FROM ${fixture.schema}.cause`);
+    expect(rows).toEqual([{ message: "first" }]);
+  });
+});
