@@ -6,7 +6,7 @@ import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPageCounter, type PageCounter, type StatementPages } from "../testing/page-counter.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { multiplyJobs } from "../testing/multiply-jobs.ts";
-import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
+import { claim, completionOf, failureOf, newJob } from "../testing/test-jobs.ts";
 
 describe("a claim never takes more than it was asked for", () => {
   const withoutJoins = ["hashjoin", "mergejoin", "material"].map((kind) => `-c enable_${kind}=off`).join(" ");
@@ -76,7 +76,28 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     await adapter.getJobs({ jobIds: [oneType.id] });
     await adapter.commitOutcomes({ outcomes: [oneType, manyTypes].map(completionOf) });
     await changeWaiting();
+    await failSome();
   };
+
+  /** Attempts that fail, alone and together, of jobs with few leases and with many; and what is asked about them. */
+  const failSome = async (): Promise<void> => {
+    const queue = "failing";
+    const requests = [{ queue, typeNames: ["work"], limit: 3 }];
+    await adapter.createJobs({ jobs: Array.from({ length: 3 }, () => newJob({ queue })) });
+    const [one, two, three] = await claim(adapter, { limit: 3, requests });
+    const many = { leaseVersion: 30 };
+    await adapter.commitOutcomes({ outcomes: [failureOf(one!, "fail", many)] });
+    await adapter.commitOutcomes({ outcomes: [failureOf(two!), failureOf(three!, "fail", many)] });
+    await adapter.history.listAttempts({ jobIds: [one!.id, two!.id] });
+  };
+
+  /** Attempts of jobs that do not matter here. */
+  const multiplyAttempts = (count: number): Promise<unknown> =>
+    pool.query(
+      `INSERT INTO ${schema}.job_attempt (job_id, lease_version, attempt, due_at, started_at, ended_at, outcome, worker_id)
+        SELECT gen_random_uuid(), 1, 1, 1, 1, 1, 'retry', 'worker' FROM generate_series(1, $1)`,
+      [count],
+    );
 
   /** Starts that replace, an update and an expiry, of jobs that nobody claims. */
   const changeWaiting = async (): Promise<void> => {
@@ -102,7 +123,8 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     counter = createPageCounter(provider as never, pool);
     adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
     // Autovacuum must not run at a random moment.
-    await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);
+    for (const table of ["job", "job_attempt"])
+      await pool.query(`ALTER TABLE ${schema}.${table} SET (autovacuum_enabled = off)`);
     // After five executions PostgreSQL uses a generic plan.
     for (let time = 0; time < 8; time += 1) await round();
     // Ready jobs of types that nobody asks for; and, of a type that is asked for, jobs of higher priority for later.
@@ -111,6 +133,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     const deferred = Array.from({ length: 50 }, () => newJob({ priority: 9, schedule: { at: farAway } }));
     await adapter.createJobs({ jobs: [...foreign, ...deferred] });
     await multiplyJobs(pool, schema, 5_000);
+    await multiplyAttempts(100_000);
   }, 120_000);
   afterAll(async () => {
     await adapter.close();
@@ -144,9 +167,10 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     expect(await expensive(() => claim(adapter, { limit: 5, requests: whole }), manyLanes)).toEqual([]);
   });
 
-  it("claims read by index although their plans are older than the rows", async () => {
+  it("claims read by index although their plans are older than the rows, and so do attempts that fail", async () => {
     await adapter.createJobs({ jobs: [newJob(), newJob()] });
     expect(await expensive(() => claim(adapter, { limit: 1 }))).toEqual([]);
+    expect(await expensive(failSome, 3)).toEqual([]);
     expect(await expensive(() => claim(adapter, { limit: 5, requests: several }))).toEqual([]);
   });
 
@@ -155,7 +179,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     const [row] = (await pool.query(`SELECT reloptions FROM pg_class WHERE oid = '${schema}.job'::regclass`))
       .rows;
     expect((row as { reloptions: string[] }).reloptions).toContain("autovacuum_analyze_threshold=5000");
-    await pool.query(`ANALYZE ${schema}.job`);
+    await pool.query(`ANALYZE ${schema}.job, ${schema}.job_attempt`);
     expect(await expensive(round, manyLanes)).toEqual([]);
   });
 });
