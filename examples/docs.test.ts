@@ -189,6 +189,7 @@ const leaseholdOptions = {
   createId: true,
   recurringJobs: true,
   deployment: true,
+  statistics: true,
   runtime: true,
 } satisfies Names<LeaseholdOptions<object, InProcessStateAdapter>>;
 

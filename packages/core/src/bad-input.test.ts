@@ -585,6 +585,7 @@ describe("bad input to createLeasehold", () => {
       ["log", ["text", {}]],
       ["codec", [{}, "text"]],
       ["maxPayloadBytes", [0, -1, 1.5, "1"]],
+      ["statistics", ["text", 7, null]],
       ["deployment", ["", "x".repeat(101), "nul\0", 7, null]],
       ["storeDeadlineMs", [0, -1, 1.5, "1"]],
       ["storeRetry", ["text", 7]],

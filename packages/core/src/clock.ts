@@ -10,8 +10,11 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never step back, for measuring how long something took or may still take. */
   monotonic(): number;
-  /** Runs `callback` once after `delayMs`, however far away that is. */
-  setTimer(callback: () => void, delayMs: number): CancelTimer;
+  /**
+   * Runs `callback` once after `delayMs`, however far away that is. A timer in the background does not keep the process
+   * running.
+   */
+  setTimer(callback: () => void, delayMs: number, options?: { readonly background?: boolean }): CancelTimer;
   /** Runs `callback` as soon as the work that is already queued has had its turn. */
   soon(callback: () => void): void;
 }
@@ -33,7 +36,7 @@ const longestTimeoutMs = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  setTimer: (callback, delayMs) => {
+  setTimer: (callback, delayMs, { background = false } = {}) => {
     const deadline = performance.now() + delayMs;
     let handle: NodeJS.Timeout;
     const arm = (): void => {
@@ -42,6 +45,7 @@ export const systemClock: Clock = {
         remaining > longestTimeoutMs
           ? setTimeout(arm, longestTimeoutMs)
           : setTimeout(callback, Math.max(0, remaining));
+      if (background) handle.unref();
     };
     arm();
     return () => clearTimeout(handle);

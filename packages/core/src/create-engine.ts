@@ -13,6 +13,7 @@ import { createLifecycle } from "./engine/lifecycle.ts";
 import { createListening } from "./engine/listening.ts";
 import { createNotifier } from "./engine/notifier.ts";
 import { createObserve } from "./engine/observe.ts";
+import { createReporter } from "./engine/reporter/reporter.ts";
 import { createRetention } from "./engine/retention.ts";
 import { createTracer } from "./engine/trace.ts";
 import { InvalidOptionError } from "./errors.ts";
@@ -26,6 +27,7 @@ import {
   type OptionNames,
   optionalInteger,
   readProperty,
+  requireBoolean,
   requireFunction,
   requireId,
   requireName,
@@ -75,6 +77,11 @@ export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> 
    * which one they come from. Default: none.
    */
   readonly deployment?: string | undefined;
+  /**
+   * Whether this process counts what it does and tells the store, about once a second. Default: true, where the store keeps
+   * a history. With false, it is missing in statistics and lists of processes.
+   */
+  readonly statistics?: boolean | undefined;
   /** The sources of time, randomness and ids, for tests. */
   readonly runtime?: Runtime | undefined;
 }
@@ -93,6 +100,7 @@ const knownOptions: OptionNames<keyof LeaseholdOptions<unknown, AnyStateAdapter>
   createId: true,
   recurringJobs: true,
   deployment: true,
+  statistics: true,
   runtime: true,
 };
 
@@ -128,13 +136,21 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     }),
     retry: parseStoreRetry(options.storeRetry),
   });
+  const deployment =
+    options.deployment === undefined
+      ? null
+      : requireName(options.deployment, "deployment", { maxLength: 100 });
+  const statistics = options.statistics === undefined || requireBoolean(options.statistics, "statistics");
+  const reporter = createReporter({ store: dispatch, runtime, observe, deployment, statistics });
   const notifier = createNotifier(notifyAdapters, observe, runtime.clock);
   return {
     store: coalesceCreations(dispatch, runtime.clock),
     notifier,
-    lifecycle: createLifecycle(notifier),
+    lifecycle: createLifecycle(notifier, reporter),
     listening: createListening(notifyAdapters, observe, runtime),
     observe,
+    reporter,
+    tally: reporter.tally,
     tracer: createTracer(options.observabilityAdapter),
     runtime,
     codec,
@@ -146,10 +162,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     defaults,
     retention: createRetention(defaults.retention, jobTypes.known),
     createId: parseCreateId(options.createId, options.stateAdapter.idGenerator) ?? runtime.createId,
-    deployment:
-      options.deployment === undefined
-        ? null
-        : requireName(options.deployment, "deployment", { maxLength: 100 }),
+    deployment,
     scope: createAsyncScope(),
   };
 };

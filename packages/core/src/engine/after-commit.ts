@@ -2,21 +2,24 @@ import type { LeaseholdEventName, LeaseholdEvents } from "../contracts/events.ts
 import { createNotificationBatch, type NotificationBatch } from "../notifications/batch.ts";
 import type { NotificationKind } from "../notifications/kinds.ts";
 import type { Notifier } from "./notifier.ts";
+import type { Counted, Lane, Tally } from "./reporter/tally.ts";
 import { isObserved, type Observe } from "./observe.ts";
 
 /**
- * What a transaction wants the world to know once it has committed: notifications and events. They are buffered while it runs
- * and dropped with it on rollback.
+ * What a transaction wants the world to know once it has committed: notifications, events, and what the statistics count. They
+ * are buffered while it runs and dropped with it on rollback.
  */
 export interface AfterCommit {
   /** Notes that others should hear of this job type, sequence or job. */
   notify(kind: NotificationKind, name: string): void;
   readonly observe: Observe;
+  /** Adds one to what the statistics count. */
+  count(lane: Lane, counted: Counted): void;
   /** Moves everything to an outer scope, which then decides about it. */
   moveTo(outer: AfterCommit): void;
   /** Sends everything, once. */
   publish(): void;
-  /** Reports the events alone: notifications cannot be sent because nobody knows when the transaction commits. */
+  /** Reports and counts alone: notifications cannot be sent because nobody knows when the transaction commits. */
   publishEvents(): void;
   readonly notifications: NotificationBatch;
 }
@@ -28,17 +31,24 @@ interface BufferedEvent {
 
 /** With `committed` there is nothing to wait for: events are reported at once, and only notifications are gathered. */
 export const createAfterCommit = (
-  notifier: Notifier,
-  observe: Observe,
+  {
+    notifier,
+    observe,
+    tally,
+  }: { readonly notifier: Notifier; readonly observe: Observe; readonly tally: Tally },
   { committed = false }: { readonly committed?: boolean } = {},
 ): AfterCommit => {
   const notifications = createNotificationBatch();
   let events: BufferedEvent[] = [];
+  let counts: { readonly lane: Lane; readonly counted: Counted }[] = [];
 
-  const reportTo = (report: Observe): void => {
+  const reportTo = (report: Observe, count: AfterCommit["count"]): void => {
     const due = events;
     events = [];
     for (const { name, data } of due) report(name, data as () => never);
+    const counted = counts;
+    counts = [];
+    for (const { lane, counted: what } of counted) count(lane, what);
   };
 
   return {
@@ -50,14 +60,20 @@ export const createAfterCommit = (
         : (name, data) => {
             events.push({ name, data });
           },
+    count:
+      committed || !tally.isOn
+        ? tally.add
+        : (lane, counted) => {
+            counts.push({ lane, counted });
+          },
     moveTo: (outer) => {
       outer.notifications.merge(notifications);
-      reportTo(outer.observe);
+      reportTo(outer.observe, outer.count);
     },
     publish: () => {
-      reportTo(observe);
+      reportTo(observe, tally.add);
       notifier.send(notifications);
     },
-    publishEvents: () => reportTo(observe),
+    publishEvents: () => reportTo(observe, tally.add),
   };
 };

@@ -17,6 +17,7 @@ export const announceOutcome = (
   data: () => JobEventData = () => jobEventData(job),
 ): void => {
   if (outcome.kind === "complete") {
+    afterCommit.count(job, "completed");
     if (outcome.continuedToId === null) afterCommit.notify("sequenceFinished", job.sequenceId);
     if (isObserved(afterCommit.observe)) reportCompletion(afterCommit, job, outcome, result, data);
   }
@@ -50,6 +51,7 @@ export const announceFailure = (
   reason: FailureReason,
   error: string | null,
 ): void => {
+  afterCommit.count(job, reason);
   afterCommit.notify("sequenceFinished", job.sequenceId);
   afterCommit.observe("jobFailed", () => ({ reason, error: restoreError(error), ...jobEventData(job) }));
   afterCommit.observe("jobSequenceFailed", () => ({ reason, ...jobEventData(job) }));

@@ -9,6 +9,8 @@ import type { Lifecycle } from "./lifecycle.ts";
 import type { Listening } from "./listening.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Observe } from "./observe.ts";
+import type { Reporter } from "./reporter/reporter.ts";
+import type { Tally } from "./reporter/tally.ts";
 import type { Retention } from "./retention.ts";
 import type { Tracer } from "./trace.ts";
 
@@ -31,6 +33,9 @@ export interface Engine {
   readonly listening: Listening;
   readonly lifecycle: Lifecycle;
   readonly observe: Observe;
+  readonly reporter: Reporter;
+  /** That of the reporter. */
+  readonly tally: Tally;
   /** Undefined where nobody traces. */
   readonly tracer: Tracer | undefined;
   readonly runtime: Runtime;

@@ -4,6 +4,7 @@ import { LeaseholdClosedError } from "../errors.ts";
 import { longestDurationMs } from "../model/limits.ts";
 import { requireInteger, requireOptions } from "../model/option-checks.ts";
 import type { Notifier } from "./notifier.ts";
+import type { Reporter } from "./reporter/reporter.ts";
 
 /**
  *   open ──close──▶ closing ──workers have stopped──▶ closed
@@ -19,7 +20,7 @@ export interface Lifecycle {
   close(options?: unknown): Promise<void>;
 }
 
-export const createLifecycle = (notifier: Notifier): Lifecycle => {
+export const createLifecycle = (notifier: Notifier, reporter: Reporter): Lifecycle => {
   const workers = new Set<Promise<RunningWorker>>();
   const closed = new AbortController();
   // Everyone who waits for a sequence listens to it. Node warns of a leak from the eleventh on.
@@ -31,7 +32,7 @@ export const createLifecycle = (notifier: Notifier): Lifecycle => {
     const running = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
     await Promise.all(running.map((worker) => worker.stop(options)));
     closed.abort();
-    await notifier.settled();
+    await Promise.all([notifier.settled(), reporter.close()]);
   };
 
   return {

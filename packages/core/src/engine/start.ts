@@ -162,6 +162,7 @@ export const announceUpdate = (
 };
 
 export const announceCreation = (afterCommit: AfterCommit, job: StateJob): void => {
+  afterCommit.count(job, "created");
   afterCommit.observe("jobCreated", () => ({
     scheduledAt: job.scheduledAt,
     originId: job.originId,

@@ -79,7 +79,7 @@ export const announceAfter = async <T>(
   ctx: object | undefined,
   call: (afterCommit: AfterCommit) => Promise<T>,
 ): Promise<T> => {
-  const afterCommit = createAfterCommit(engine.notifier, engine.observe);
+  const afterCommit = createAfterCommit(engine);
   const result = await call(afterCommit);
   if (ctx) settleInOuterTransaction(engine, operation, afterCommit);
   else afterCommit.publish();
@@ -98,7 +98,7 @@ export const runAtomicallyOnce = async <T>(
   calls: (ctx: object, afterCommit: AfterCommit) => Promise<T>,
   options?: TransactionOptions,
 ): Promise<T> => {
-  const afterCommit = createAfterCommit(engine.notifier, engine.observe);
+  const afterCommit = createAfterCommit(engine);
   const result = await engine.store.runInTransaction(
     (inner) => runInScope(engine, { afterCommit, transaction: inner }, () => calls(inner, afterCommit)),
     ctx,
@@ -163,7 +163,7 @@ export const runUserTransaction = async <T>(
 
 /** `withNotify`: what is to be announced is published when the callback has succeeded, and dropped when it fails. */
 export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {
-  const afterCommit = createAfterCommit(engine.notifier, engine.observe);
+  const afterCommit = createAfterCommit(engine);
   const result = await runInScope(engine, { afterCommit }, callback);
   afterCommit.publish();
   return result;

@@ -64,6 +64,7 @@ export const startProcess = async <TDefs>(
   const calls = createCallCounter(history);
 
   const leasehold = await createLeasehold({
+    statistics: false,
     jobTypes: workload.jobTypes,
     storeDeadlineMs: plan.storeDeadlineMs,
     stateAdapter: createProcessStore({

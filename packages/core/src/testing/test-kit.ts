@@ -113,7 +113,13 @@ export async function createTestKit(passed: object): Promise<TestKit<unknown, An
   const store: AnyStateAdapter = given ?? (context ? withContext(inProcess, context) : inProcess);
   const stateAdapter = wrapStateAdapter(given ? onClock(given, clock, calls) : store);
   const notifyAdapter = options.notifyAdapter ?? createInProcessNotifyAdapter();
-  const leasehold = await createLeasehold({ ...options, stateAdapter, notifyAdapter, runtime });
+  const leasehold = await createLeasehold({
+    statistics: false,
+    ...options,
+    stateAdapter,
+    notifyAdapter,
+    runtime,
+  });
 
   const untilIdle = (): Promise<void> =>
     clock.runUntil(() => calls.openTransactions === 0 && isIdle(store, clock));

@@ -16,7 +16,8 @@ export const withNote = (worker: WorkerContext, held: HeldJob, outcome: JobOutco
 
 const noteOf = ({ engine, settings }: WorkerContext, { job, log }: HeldJob, error: string): AttemptNote => {
   const stored = parseStoredError(error)!;
-  const { fingerprint } = kindOfError(stored);
+  const kind = kindOfError(stored);
+  engine.reporter.addCause(kind);
   return {
     attempt: job.attempt,
     leaseVersion: job.leaseVersion,
@@ -24,7 +25,7 @@ const noteOf = ({ engine, settings }: WorkerContext, { job, log }: HeldJob, erro
     deployment: engine.deployment,
     dueAt: job.scheduledAt,
     startedAt: job.lastAttemptAt!,
-    fingerprint,
+    fingerprint: kind.fingerprint,
     error: shortenStoredError(error, stored),
     log: log?.toText() ?? null,
   };

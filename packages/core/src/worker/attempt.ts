@@ -130,12 +130,13 @@ export class Attempt implements RunningAttempt {
   }
 
   close(): void {
-    const { observe, runtime } = this.worker.engine;
+    const { observe, runtime, tally } = this.worker.engine;
     this.over = true;
     this.cancelTimeout?.();
     this.cancelGrace?.();
     this.held.attempt = undefined;
     this.session?.close();
+    if (tally.isOn) this.held.ranMs = runtime.clock.monotonic() - this.startedAt;
     observe("jobAttemptDuration", () => ({
       durationMs: runtime.clock.monotonic() - this.startedAt,
       ...this.eventData(),

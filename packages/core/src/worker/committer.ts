@@ -51,7 +51,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
     const askedAt = clock.monotonic();
     const results = await store.commitOutcomes({ outcomes: batch.map(({ outcome }) => outcome) });
     const answeredAt = clock.monotonic();
-    const afterCommit = createAfterCommit(engine.notifier, observe, { committed: true });
+    const afterCommit = createAfterCommit(engine, { committed: true });
     for (let index = 0; index < batch.length; index++) {
       const { held, outcome } = batch[index]!;
       endAttempt(worker, held, { kind: "written", outcome, answer: results[index]!, afterCommit });

@@ -31,6 +31,7 @@ export type AttemptEnd =
 export const endAttempt = (worker: WorkerContext, held: HeldJob, end: AttemptEnd): void => {
   switch (end.kind) {
     case "completed":
+      countAttempt(worker, held);
       worker.engine.observe("jobAttemptCompleted", () => attemptEventData(worker, held));
       if (held.span) endRecordedSpan(held.span, "completed");
       break;
@@ -46,6 +47,12 @@ export const endAttempt = (worker: WorkerContext, held: HeldJob, end: AttemptEnd
   }
   worker.held.remove(held);
   if (held.job.limited) worker.wakeUps.limitFreed.signal(held.job.typeName);
+};
+
+/** One that was given back or refused without having begun is no attempt. */
+const countAttempt = ({ engine }: WorkerContext, { job, ranMs }: HeldJob): void => {
+  if (ranMs === undefined) return;
+  engine.tally.addAttempt(job, job.lastAttemptAt! - job.scheduledAt, ranMs);
 };
 
 const endWritten = (
@@ -73,13 +80,16 @@ const reportApplied = (
   worker: WorkerContext,
   held: HeldJob,
   outcome: JobOutcome,
-  { observe }: AfterCommit,
+  { observe, count }: AfterCommit,
 ): void => {
   const data = () => attemptEventData(worker, held);
+  countAttempt(worker, held);
   if (outcome.kind === "complete") {
     observe("jobAttemptCompleted", data);
     return;
   }
+  if (outcome.kind === "giveBack") count(held.job, "givenBack");
+  if (outcome.kind === "retry") count(held.job, "retried");
   if (outcome.kind === "giveBack" && outcome.schedule) observe("jobAttemptRescheduled", data);
   if (outcome.kind === "retry" || outcome.kind === "fail") {
     const retryInMs =

@@ -23,6 +23,8 @@ export interface HeldJob {
   /** Of the attempt, while it is traced; ended by whoever learns what became of the attempt. */
   span: AttemptSpan | undefined;
   eventData: AttemptEventData | undefined;
+  /** How long the handler ran, once it has ended; for the statistics. */
+  ranMs: number | undefined;
   /** What the handler has logged, if it has. */
   log: AttemptLog | undefined;
 }
@@ -77,6 +79,7 @@ export const createHeldJobs = (
         committing: false,
         span: undefined,
         eventData: undefined,
+        ranMs: undefined,
         log: undefined,
       };
       // Our own expired lease on the same job: the store has just proved that it is over.

@@ -15,7 +15,8 @@ const leaseExpired: StoredError = {
   message: "The lease ran out before the worker reported an outcome.",
 };
 const error = JSON.stringify(leaseExpired);
-const { fingerprint } = kindOfError(leaseExpired);
+const kind = kindOfError(leaseExpired);
+const { fingerprint } = kind;
 
 /**
  * Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. Ends jobs that have
@@ -23,12 +24,14 @@ const { fingerprint } = kindOfError(leaseExpired);
  */
 export const startReaper = (worker: WorkerContext): Loop => {
   const { engine, settings, maxAttempts } = worker;
-  const { store, observe, notifier, runtime } = engine;
+  const { store, runtime } = engine;
 
   const reapBatch = async (): Promise<number> => {
     const reaped = await store.reapExpiredLeases({ limit: batchSize, error, fingerprint, maxAttempts });
-    const afterCommit = createAfterCommit(notifier, observe);
+    if (reaped.length > 0) engine.reporter.addCause(kind);
+    const afterCommit = createAfterCommit(engine);
     for (const { job, previouslyLeasedBy, cascaded } of reaped) {
+      afterCommit.count(job, "reaped");
       afterCommit.observe("jobReaped", () => ({
         previousWorkerId: previouslyLeasedBy,
         ...jobEventData(job),

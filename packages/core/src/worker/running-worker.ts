@@ -8,6 +8,7 @@ import { createCommitter } from "./committer.ts";
 import { createConsumer } from "./consumer.ts";
 import { startFetcher } from "./fetcher.ts";
 import { createHeldJobs } from "./held-jobs.ts";
+import { startFolder } from "./folder.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { startPruner } from "./pruner.ts";
 import { startReaper } from "./reaper.ts";
@@ -61,9 +62,16 @@ export const startWorker = async (
   const reaper = startReaper(worker);
   const pruner = startPruner(worker);
   const ticker = startTicker(worker);
+  const folder = startFolder(worker);
   const fetcher = startFetcher(worker, consumer);
   // The lease keeper goes on until the last outcome is written.
-  const loopsThatEndFirst = { fetcher, reaper, ...(pruner && { pruner }), ...(ticker && { ticker }) };
+  const loopsThatEndFirst = {
+    fetcher,
+    reaper,
+    ...(pruner && { pruner }),
+    ...(ticker && { ticker }),
+    ...(folder && { folder }),
+  };
   const loops = { ...loopsThatEndFirst, "lease keeper": leaseKeeper };
 
   const subscriptions = await Promise.all([
@@ -75,6 +83,13 @@ export const startWorker = async (
   const reportIdle = (delta: 1 | -1): void => {
     for (const typeName of typeNames) observe("jobTypeIdleChange", () => ({ typeName, workerId, delta }));
   };
+  const leaveReporter = engine.reporter.addWorker(() => ({
+    id: workerId,
+    concurrency: settings.concurrency,
+    queues: settings.queues,
+    typeNames,
+    running: consumer.running,
+  }));
   reportIdle(1);
   observe("workerStarted", () => ({ workerId, typeNames }));
 
@@ -103,10 +118,12 @@ export const startWorker = async (
       loopsEnded.then(() => committer.flushed()),
     );
     if (!flushed) committer.abandon();
+    leaveReporter();
     const farewells = [
       leaseKeeper.stop(),
       ...subscriptions.map((dispose) => dispose()),
       engine.notifier.settled(),
+      engine.reporter.flush(),
     ];
     await endsBy(end, Promise.all(farewells));
 

@@ -85,6 +85,7 @@ export const setStage = async (
     // The count is taken in front, so both see the same calls under the same numbers.
     const faulty = withFaults(store, () => (isDue() ? faultOf(mishap!) : undefined), { clock });
     const leasehold: StoryLeasehold = await createLeasehold({
+      statistics: false,
       stateAdapter: mortal.connect(faulty, onCall),
       jobTypes: storyTypes,
       runtime: runtimeOf(mortal.clock),

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import type { History } from "../contracts/state-adapter.ts";
+import { createLeasehold } from "../leasehold.ts";
+import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
+import { defineUnionJobTypes } from "../model/job-types.ts";
+import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
+import { recordCalls } from "../testing/record-calls.ts";
+
+interface Types {
+  work: { input: null; output: null };
+}
+
+const createFleet = async () => {
+  const clock = createManualClock();
+  const stateAdapter = createInProcessStateAdapter({ clock });
+  const connect = async (seed: number) => {
+    const recorded = recordCalls(stateAdapter);
+    const leasehold = await createLeasehold({
+      stateAdapter: recorded.adapter,
+      jobTypes: defineUnionJobTypes<Types>(),
+      runtime: createDeterministicRuntime({ seed, clock }),
+    });
+    const worker = leasehold
+      .createWorker()
+      .implementJobType({ typeName: "work", process: () => Promise.resolve(null) });
+    return { leasehold, worker, folds: () => recorded.callsOf("foldRollups").length };
+  };
+  const processes = [await connect(1), await connect(2)];
+  const history = stateAdapter.history as History<object>;
+  const rows = () =>
+    history.readRollups({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
+  return { clock, processes, rows };
+};
+
+describe("the folder", () => {
+  it("merges the counts of two processes, in one of them", async () => {
+    const { clock, processes, rows } = await createFleet();
+    const workers = [];
+    for (const { worker } of processes) workers.push(await clock.runUntil(worker.start()));
+    for (const { leasehold } of processes) await leasehold.start({ typeName: "work", input: null });
+    await clock.advanceBy(5_000);
+    const reported = await rows();
+    expect(new Set(reported.map(({ reporterId }) => reporterId)).size).toBe(2);
+    await clock.advanceBy(180_000);
+    const [folded, ...others] = await rows();
+    expect(others).toEqual([]);
+    expect(folded!.reporterId).toBe("");
+    expect(JSON.parse(folded!.counts)).toMatchObject({ created: 2, completed: 2 });
+    expect(processes.map(({ folds }) => folds()).sort((a, b) => a - b)).toEqual([0, 1]);
+
+    // Another one takes over when that one has gone.
+    const first = processes.findIndex(({ folds }) => folds() === 1);
+    await clock.runUntil(processes[first]!.leasehold.close());
+    await processes[1 - first]!.leasehold.start({ typeName: "work", input: null });
+    await clock.advanceBy(240_000);
+    expect((await rows()).map(({ reporterId }) => reporterId)).toEqual(["", ""]);
+    expect(processes[1 - first]!.folds()).toBe(1);
+    for (const worker of workers) await clock.runUntil(worker.stop());
+  });
+});

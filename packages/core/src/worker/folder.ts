@@ -1,0 +1,40 @@
+import { parseAbout } from "../engine/reporter/about.ts";
+import { createFolding } from "../engine/reporter/fold.ts";
+import { type Loop, startLoop } from "./loop.ts";
+import type { WorkerContext } from "./worker-context.ts";
+
+const intervalMs = 30_000;
+const aliveMs = 30_000;
+const mostReporters = 1_000;
+
+/**
+ * Brings the counts of the past together, and forgets those that are too old. One process of all does: the one with the
+ * smallest id of those that run workers. If two think that it is them, the store lets only one of them replace a row.
+ */
+export const startFolder = (worker: WorkerContext): Loop | undefined => {
+  const { store, runtime, reporter } = worker.engine;
+  const { history } = store;
+  if (!reporter.isOn || !history) return undefined;
+  const folding = createFolding(history);
+  let isFirst = true;
+
+  // Jitter keeps the workers of a fleet from asking in step.
+  const rest = (): number => intervalMs * (0.75 + runtime.random() / 2);
+
+  const isMine = async (now: number): Promise<boolean> => {
+    if (reporter.id === undefined || reporter.firstWorkerId !== worker.settings.workerId) return false;
+    const reporters = await history.listReporters({ seenFrom: now - aliveMs, limit: mostReporters });
+    const working = reporters.filter(({ about }) => parseAbout(about).workers.length > 0);
+    return working.every(({ id }) => reporter.id! <= id);
+  };
+
+  return startLoop(worker, "folder", async () => {
+    if (isFirst) {
+      isFirst = false;
+      return rest();
+    }
+    const now = await store.getTime();
+    if (!(await isMine(now))) return rest();
+    return (await folding.turn(now)) ? 0 : rest();
+  });
+};
