@@ -259,6 +259,7 @@ const methods = {
   listSequenceJobs: true,
   getJobBlockers: true,
   listBlockedJobs: true,
+  listJobAttempts: true,
   countJobs: true,
   explainJob: true,
   setFlow: true,

@@ -391,6 +391,10 @@ const objects: Record<string, OptionsObject> = {
     names: ["id", ...page],
     pass: (options) => api["listBlockedJobs"]!({ id: sequence.id, ...options }),
   },
+  listJobAttempts: {
+    names: ["id"],
+    pass: (options) => api["listJobAttempts"]!({ id: sequence.id, ...options }),
+  },
   countJobs: { names: filters, pass: (options) => api["countJobs"]!(options) },
   redriveJobs: {
     names: ["ids", "filter", "dryRun", "limit", "cursor", "schedule"],

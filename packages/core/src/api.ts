@@ -18,6 +18,7 @@ import type {
   UpdateWaitingJobsReport,
   WaitOptions,
 } from "./api/operations.ts";
+import type { JobAttempt } from "./api/attempts.ts";
 import type {
   JobCountRow,
   JobExplanation,
@@ -207,6 +208,14 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   listBlockedJobs(
     options: { readonly id: TJobId } & PageOptions & TransactionOption<TTxContext>,
   ): Promise<JobListing<JobOf<TJobId, TDefs, JobTypeName<TDefs>>>>;
+
+  /**
+   * Reads the attempts of a job that have ended, the latest first: the one that completed it, and up to 20 of the others. Needs a
+   * store with the part `history`.
+   */
+  listJobAttempts(
+    options: { readonly id: TJobId } & TransactionOption<TTxContext>,
+  ): Promise<readonly JobAttempt[]>;
 
   /** Counts jobs by queue, type and status. Counts of zero are left out. */
   countJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(

@@ -321,6 +321,7 @@ const cases: Record<string, readonly Case[]> = {
   listSequenceJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
   getJobBlockers: [["id", [undefined, ...names], (value) => [{ id: value }]]],
   listBlockedJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
+  listJobAttempts: [["id", [undefined, ...names], (value) => [{ id: value }]]],
   countJobs: [["options", notObjects, (options) => [options]], ...filter((value) => value)],
   explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],
   putRecurringJob: [

@@ -287,6 +287,7 @@ const functions: Record<string, () => Call[]> = {
   listSequenceJobs: () => withOptions(method("listSequenceJobs"), { id }, [...page, "typeName"]),
   getJobBlockers: () => withOptions(method("getJobBlockers"), { id }, ["id"]),
   listBlockedJobs: () => withOptions(method("listBlockedJobs"), { id }, page),
+  listJobAttempts: () => withOptions(method("listJobAttempts"), { id }, ["id"]),
   countJobs: () => withOptions(method("countJobs"), {}, filterOptions),
   explainJob: () => withOptions(method("explainJob"), { id }, ["id"]),
   setFlow: () => [

@@ -45,6 +45,7 @@ export type {
   JobHandler,
   ProcessOptions,
 } from "./api/process.ts";
+export type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./api/attempts.ts";
 export type {
   JobCountRow,
   JobExplanation,

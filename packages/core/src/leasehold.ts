@@ -1,6 +1,7 @@
 import type { Leasehold, LeaseholdApi } from "./api.ts";
 import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
 import { createEngine, type LeaseholdOptions } from "./create-engine.ts";
+import { listJobAttempts } from "./engine/attempts.ts";
 import { waitForJobSequenceCompletion } from "./engine/await.ts";
 import { cancelJobSequences } from "./engine/cancel.ts";
 import { completeJobSequence } from "./engine/complete-workerless.ts";
@@ -89,6 +90,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     listSequenceJobs: (passed: unknown) => queries.listSequenceJobs(engine, passed),
     getJobBlockers: (passed: unknown) => queries.getJobBlockers(engine, passed),
     listBlockedJobs: (passed: unknown) => queries.listBlockedJobs(engine, passed),
+    listJobAttempts: (passed: unknown) => listJobAttempts(engine, passed),
     countJobs: (passed?: unknown) => queries.countJobs(engine, passed),
     explainJob: (passed: unknown) => explainJob(engine, passed),
     setFlow: (passed: unknown) => flow.setFlow(engine, passed),
