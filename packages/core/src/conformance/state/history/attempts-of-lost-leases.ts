@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import type { ReapedJob } from "../../../contracts/state-adapter.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { failure } from "../../state-scenario.ts";
+import { failure, retryAfter } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { fingerprint, lostAttempt, rollBack, times, withHistory, withNote } from "./history-scenario.ts";
+import {
+  endedAttempt,
+  fingerprint,
+  lostAttempt,
+  rollBack,
+  times,
+  withHistory,
+  withNote,
+} from "./history-scenario.ts";
 
 const gone = { error: '{"message":"gone"}', fingerprint };
 const later = baseTime + 5_000;
@@ -176,6 +184,30 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
           assert.deepEqual(rows[0], lostAttempt(job, gone));
           assert.equal(rows.length, job.leaseVersion);
         }
+      }),
+    );
+
+  for (const ending of ["retry", "expired"] as const)
+    test(
+      `an expired lease that a claim found and did not take is replaced by how the attempt ended: ${ending}`,
+      withHistory(async (scenario) => {
+        const { startMany, claim, end, history } = scenario;
+        await startMany(times(6, () => ({})));
+        const jobs = await claim({ leaseMs: 1_000 });
+        const [taken, ...others] = await claim({ limit: 1, now: later });
+        assert.ok(taken && others.length === 0);
+        const left = jobs.filter(({ id }) => id !== taken.id);
+        if (ending === "expired") await reap(scenario);
+        // The store's time can go back, and what came in time may have waited for the claim.
+        else for (const job of left) await end(job, withNote(retryAfter(0), job));
+        const rows = await history.listAttempts({ jobIds: left.map(({ id }) => id) });
+        const expected = left.map((job) =>
+          ending === "expired" ? lostAttempt(job, gone) : endedAttempt(job, "retry"),
+        );
+        assert.deepEqual(
+          rows,
+          expected.map((row) => [row]),
+        );
       }),
     );
 
