@@ -190,7 +190,7 @@ plant("promotion.ts", [
   ],
   [
     "claims wait for a locked job whose lease has run out",
-    ["FOR NO KEY UPDATE SKIP LOCKED\n  ) AS expired", "FOR NO KEY UPDATE\n  ) AS expired"],
+    ["FOR NO KEY UPDATE SKIP LOCKED\n),\ndue AS", "FOR NO KEY UPDATE\n),\ndue AS"],
   ],
 ]);
 

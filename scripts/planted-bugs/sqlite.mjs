@@ -216,7 +216,7 @@ plant("requeue-expired.ts", [
 ]);
 
 plant("operations/reap-expired-leases.ts", [
-  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, maxAttempts))", "if (true)"]],
+  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, call.maxAttempts))", "if (true)"]],
 ]);
 
 plant("operations/cancel-sequences.ts", [
