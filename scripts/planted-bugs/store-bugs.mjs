@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { historyBugs } from "./history.mjs";
 import { mongodbBugs } from "./mongodb.mjs";
+import { postgresHistoryBugs } from "./postgres-history.mjs";
 import { postgresBugs } from "./postgres.mjs";
 import { recurringBugs } from "./recurring.mjs";
 import { ruleBugs } from "./rules.mjs";
@@ -33,13 +34,15 @@ export const stores = {
     only: "",
   },
   postgres: {
-    bugs: postgresBugs,
+    bugs: [...postgresBugs, ...postgresHistoryBugs],
     tests: [
       "packages/postgres/src/conformance-pg.test.ts",
       "packages/postgres/src/flow/flow-races.test.ts",
       "packages/postgres/src/locked-rows.test.ts",
       "packages/postgres/src/replacement-races.test.ts",
       "packages/postgres/src/load/contention.test.ts",
+      "packages/postgres/src/history/keep-attempts.test.ts",
+      "packages/postgres/src/history/report-races.test.ts",
     ],
     // One server and one provider will do.
     only: "PostgreSQL 18|^(?!PostgreSQL)",

@@ -1,0 +1,118 @@
+// Mistakes in what PostgreSQL keeps of the past. `find` must occur exactly once in the source file.
+
+import { plantIn } from "./plant-in.mjs";
+
+const { bugs, plant } = plantIn("packages/postgres/src");
+export const postgresHistoryBugs = bugs;
+
+plant("operations/apply-outcomes.ts", [
+  [
+    "an outcome writes no attempt",
+    ["FROM applied WHERE lease_version IS NOT NULL", "FROM applied WHERE false"],
+  ],
+  [
+    "a failure leaves no fingerprint",
+    ["CASE WHEN o.kind = 'fail' THEN o.fingerprint END", "nullif(o.fingerprint, o.fingerprint)"],
+  ],
+  ["an attempt ended when it began", ["${now} AS ended_at", "started_at AS ended_at"]],
+]);
+
+plant("operations/outcome-rows.ts", [
+  ["a completion writes an attempt", ['kind === "complete" ? undefined : note', "note"]],
+  [
+    "all attempts of a batch have the deployment of the first",
+    ['"deployment", type: "text",', '"deployment", type: "text", required: true,'],
+  ],
+]);
+
+plant("history/keep-attempts.ts", [
+  ["one attempt too many is kept", ["OFFSET ${mostAttempts - 1}", "OFFSET ${mostAttempts}"]],
+  ["one attempt too few is kept", ["OFFSET ${mostAttempts - 1}", "OFFSET ${mostAttempts - 2}"]],
+  ["attempts are never removed", ["ended.lease_version > ${mostAttempts} AND", "false AND"]],
+  ["an expired lease is due when it ran out", ["scheduled_at AS due_at", "due_at"]],
+]);
+
+plant("operations/reap-expired-leases.ts", [
+  [
+    "a reaped job fails without its fingerprint",
+    ["ELSE $6::text END", "ELSE nullif($6::text, $6::text) END"],
+  ],
+  ["the attempt of a reaped job has no error", ['error: "$3"', 'error: "NULL"']],
+]);
+
+plant("promotion.ts", [
+  [
+    "a claim takes over an expired lease and writes no attempt",
+    ["WHERE ${areRulesKnown}`)}", "WHERE false`)}"],
+  ],
+]);
+
+plant("migrations/history-functions.ts", [
+  [
+    "under rules a claim takes over an expired lease and writes no attempt",
+    ["FROM expired ON", "FROM expired WHERE false ON"],
+  ],
+  ["under rules attempts are never removed", ["expired.lease_version > ${mostAttempts} AND", "false AND"]],
+]);
+
+plant("operations/delete-sequences.ts", [
+  [
+    "attempts outlive their job",
+    [
+      "DELETE FROM ${tables.jobAttempt} WHERE job_id",
+      "DELETE FROM ${tables.jobAttempt} WHERE false AND job_id",
+    ],
+  ],
+]);
+
+plant("job-filter.ts", [
+  ["the worker of a job does not count", ['oneOf(filter.leasedBy, "leased_by");', ""]],
+  ["the fingerprint of a job does not count", ['oneOf(filter.fingerprints, "fingerprint");', ""]],
+]);
+
+plant("operations/history/report.ts", [
+  ["old counts are taken", ["WHERE begins_at >= ${now} - $6::bigint", "WHERE true"]],
+  ["a second report adds nothing", ["DO UPDATE SET counts = excluded.counts", "DO NOTHING"]],
+  [
+    "the last to see a cause describes it",
+    ["(fingerprint) DO NOTHING", "(fingerprint) DO UPDATE SET message = excluded.message"],
+    ["WHERE NOT EXISTS (SELECT FROM", "WHERE true OR EXISTS (SELECT FROM"],
+  ],
+  [
+    "reports wait for each other's causes",
+    ["WHERE pg_try_advisory_xact_lock(", "WHERE true OR pg_try_advisory_xact_lock("],
+  ],
+]);
+
+plant("operations/history/fold-rollups.ts", [
+  ["a fold ignores that a row has changed", ["WHERE r.counts = f.counts ORDER", "ORDER"]],
+  ["a fold ignores that a row is gone", ["return rows.length === rollups.length;", "return true;"]],
+  [
+    "a fold that comes too late leaves a part of its rows",
+    ["const added = rows.map(toRollup);", "const added = rows.slice(rows.length).map(toRollup);"],
+  ],
+  ["a fold does not delete", ["${deleteSql(tables, 8)}`", "${deleteSql(tables, 8)} AND false`"]],
+]);
+
+plant("operations/history/list-causes.ts", [
+  [
+    "a cap says that there are more when there are not",
+    ["(SELECT count(*) FROM newest) > $2::int", "(SELECT count(*) FROM newest) >= $2::int"],
+  ],
+  ["the first job to fail is the example", ["ORDER BY finished_at DESC))[1]", "ORDER BY finished_at))[1]"]],
+]);
+
+plant("operations/history/forget-reports.ts", [
+  ["more is forgotten than allowed", ["LIMIT $4::int - (SELECT count(*) FROM silent)", "LIMIT $4::int"]],
+]);
+
+plant("operations/history/actions.ts", [
+  [
+    "a result changes when the action started",
+    ["result = excluded.result,", "result = excluded.result, started_at = excluded.started_at,"],
+  ],
+  [
+    "actions that started together are skipped",
+    ["(started_at, id) < ($2::bigint, $3::text)", "started_at < $2::bigint AND $3::text <> ''"],
+  ],
+]);
