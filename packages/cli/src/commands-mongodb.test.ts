@@ -12,6 +12,7 @@ afterAll(stopMongodb);
 describeCommands("mongodb", {
   without: {
     flow: "the adapter does not offer it yet",
+    history: "the adapter does not offer it yet",
   },
 });
 

@@ -15,16 +15,19 @@ export const inspect = async (
   id: string,
   { stack }: InspectOptions,
 ): Promise<ExitCode> =>
-  context.withStore({}, async ({ leasehold }) => {
+  context.withStore({}, async ({ leasehold, stateAdapter }) => {
     const { output } = context;
     const job = await requireJob(leasehold, id);
     const explanation = await leasehold.explainJob({ id: job.id });
     const sequence = await leasehold.listSequenceJobs({ id: job.sequenceId, limit: mostRelated });
     const dependants = await leasehold.listBlockedJobs({ id: job.sequenceId, limit: mostRelated });
+    const attempts = stateAdapter.history ? await leasehold.listJobAttempts({ id: job.id }) : null;
     const now = (await leasehold.getTime()).getTime();
     const inspection = {
       job,
       explanation,
+      /** The latest first; null where the store keeps none. */
+      attempts,
       blockers: job.blockers as readonly AnyJobSequence[],
       sequence: sequence.jobs as readonly AnyJob[],
       dependants: dependants.jobs as readonly AnyJob[],

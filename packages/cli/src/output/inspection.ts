@@ -1,5 +1,6 @@
-import type { AnyJob, AnyJobSequence, JobExplanation, StoredError } from "leasehold";
+import type { AnyJob, AnyJobSequence, JobAttempt, JobExplanation, StoredError } from "leasehold";
 import { formatDuration, formatMoment } from "./amounts.ts";
+import { renderAttempts } from "./attempt-table.ts";
 import { colourStatus, jobDetail } from "./job-table.ts";
 import type { Colours, Output } from "./output.ts";
 import { hangingIndent, oneLine, printable, shortId, shorten, textWidth, wrap } from "./printable.ts";
@@ -7,6 +8,7 @@ import { hangingIndent, oneLine, printable, shortId, shorten, textWidth, wrap } 
 export interface Inspection {
   readonly job: AnyJob;
   readonly explanation: JobExplanation;
+  readonly attempts: readonly JobAttempt[] | null;
   readonly blockers: readonly AnyJobSequence[];
   readonly sequence: readonly AnyJob[];
   readonly dependants: readonly AnyJob[];
@@ -81,7 +83,7 @@ const errorOf = (job: AnyJob): StoredError | null =>
 
 export const renderInspection = (
   output: Output,
-  { job, explanation, blockers, sequence, dependants, hasMore }: Inspection,
+  { job, explanation, attempts, blockers, sequence, dependants, hasMore }: Inspection,
   { now, stack }: InspectionOptions,
 ): string => {
   const { colours } = output;
@@ -124,6 +126,8 @@ export const renderInspection = (
       })
       .join("\n"),
   );
+  if (attempts !== null && attempts.length > 0)
+    section("Attempts", renderAttempts({ colours, columns: room }, attempts, now));
   const error = errorOf(job);
   if (error !== null) {
     section(job.status === "failed" ? "Error" : "Last error", lines(renderError(colours, error, stack)));

@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type AnyJob, createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import {
+  type AnyJob,
+  createInProcessStateAdapter,
+  createLeasehold,
+  defineUnionJobTypes,
+  type JobAttempt,
+} from "leasehold";
 import pc from "picocolors";
 import { beforeAll, describe, expect, it } from "vitest";
 import { renderLive } from "../live/render.ts";
@@ -51,6 +57,26 @@ beforeAll(async () => {
   ({ jobs } = await leasehold.listJobs());
 });
 
+/** These, and one with as much to say as any. */
+const attemptsOf = (attempts: readonly JobAttempt[]): readonly JobAttempt[] => {
+  const startedAt = Date.now() - 123 * 60_000;
+  return [
+    ...attempts,
+    {
+      attempt: 17,
+      outcome: "given_back",
+      workerId: "worker-on-a-host-with-a-long-name-12345",
+      deployment: "release-2026-11-17-a1b2c3d",
+      dueAt: new Date(startedAt - 25 * 3_600_000),
+      startedAt: new Date(startedAt),
+      endedAt: new Date(startedAt + 3_599_000),
+      error: { name: "TypeError", message: "Cannot read\nproperties of undefined\u001b[31m, which was long" },
+      fingerprint: null,
+      log: [],
+    },
+  ];
+};
+
 describe("a narrow terminal", () => {
   it.each(widths)("of %i columns has room for a list", (columns) => {
     const text = renderJobs({ colours, columns }, jobs);
@@ -65,6 +91,7 @@ describe("a narrow terminal", () => {
       const inspection = {
         job,
         explanation: await leasehold.explainJob({ id: job.id }),
+        attempts: attemptsOf(await leasehold.listJobAttempts({ id: job.id })),
         blockers: [],
         sequence: [job, job],
         dependants: jobs,
@@ -74,6 +101,12 @@ describe("a narrow terminal", () => {
       const text = renderInspection(output, inspection, { now: Date.now(), stack: false });
       expectToFit(text, columns);
       expect(text).toContain(job.id);
+      expect(text).toMatch(/^ +TRY +BEGAN .*RAN +END/m);
+      expect(text).toMatch(/ 17 +2h 3m ago .*59m 59s +given back.*\n +TypeError: Cannot read properties/);
+      if (columns >= 80)
+        expect(text).toMatch(
+          /TRY +BEGAN +IN QUEUE +RAN +END +WORKER +DEPLOYMENT\n[^]* 1d 1h [^]* worker-[^]* release/,
+        );
     }
   });
 

@@ -30,12 +30,15 @@ export interface CommandSuiteOptions {
   readonly without?: {
     /** Why it has no recurring jobs. */
     readonly flow: string;
+    /** Why it keeps no attempts. */
+    readonly history: string;
   };
 }
 
 /** What the command does on every kind of store. */
 export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptions = {}): void => {
   const hasFlow = without?.flow === undefined;
+  const hasHistory = without?.history === undefined;
   describe(`the command on ${kind}`, () => {
     let store: TestStore;
     beforeEach(async () => {
@@ -126,6 +129,50 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(shown.stdout).toMatch(new RegExp(`${open.id} +order +pending +${current.currentTypeName}`));
       expect(shown.stdout).toContain("not needed (cancelled)");
       expect((await folder.run("sequences", "--created-before", "2h")).stderr).toContain("No sequences.");
+    });
+
+    /** The id of a job that failed once, and then completed. */
+    const runTwice = async ({ leasehold }: TestStore): Promise<string> => {
+      const { id } = await leasehold.start({ typeName: "flaky", input: null });
+      const worker = await leasehold
+        .createWorker({ retry: { type: "fixed", delayMs: 0 } })
+        .implementJobType({
+          typeName: "flaky",
+          process: async ({ job, log }) => {
+            log("tried", { attempt: job.attempt });
+            if (job.attempt === 1) throw new RangeError("no\nluck");
+            return null;
+          },
+        })
+        .start({ workerId: "worker-7", pollIntervalMs: 10 });
+      await leasehold.waitFor({ id, typeName: "flaky", timeoutMs: 20_000, pollIntervalMs: 10 });
+      await worker.stop();
+      return id;
+    };
+
+    it.runIf(hasHistory)("shows when a job ran, where, and how that ended", async () => {
+      const id = await runTwice(store);
+      const { value } = await store.json("inspect", id);
+      expect(value.attempts).toMatchObject([
+        { attempt: 2, outcome: "completed", workerId: "worker-7", error: null },
+        {
+          attempt: 1,
+          outcome: "retried",
+          workerId: "worker-7",
+          error: { name: "RangeError", message: "no\nluck" },
+          log: [{ text: "tried", data: { attempt: 1 } }],
+        },
+      ]);
+      const { stdout } = await store.folder.run("inspect", id);
+      expect(stdout).toMatch(
+        /\nAttempts\n +TRY +BEGAN +IN QUEUE +RAN +END +WORKER\n +2 .* completed +worker-7\n +1 .* retried +worker-7\n +RangeError: no luck\n/,
+      );
+    });
+
+    it.runIf(!hasHistory)("shows no attempts where none are kept", async () => {
+      const id = await runTwice(store);
+      expect((await store.json("inspect", id)).value.attempts).toBeNull();
+      expect((await store.folder.run("inspect", id)).stdout).not.toContain("Attempts");
     });
 
     it.runIf(hasFlow)("changes jobs that wait", async () => {
