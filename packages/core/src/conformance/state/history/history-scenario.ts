@@ -28,7 +28,7 @@ export const times = <T>(count: number, make: (index: number) => T): T[] =>
 export const fingerprint = "0123456789abcdef";
 
 /** What core would say of an attempt that is running. */
-export const noteOf = (job: StateJob, overrides: Partial<AttemptNote> = {}): AttemptNote => ({
+const noteOf = (job: StateJob, overrides: Partial<AttemptNote> = {}): AttemptNote => ({
   attempt: job.attempt,
   leaseVersion: job.leaseVersion,
   workerId: job.leasedBy ?? "nobody",
