@@ -1,4 +1,5 @@
 import type { Call, Database } from "./database.ts";
+import { newPlaceSql } from "./flow/aged-priority.ts";
 import { type AttemptOverrides, deferredSql, isDue, leasedSql } from "./runnable.ts";
 import { clockCte, now } from "./sql/clock.ts";
 import type { Tables } from "./tables.ts";
@@ -25,8 +26,11 @@ END`;
 // How many jobs of a queue and type are put in line at once, so that a flood of due jobs does not hold up the claim.
 const promotionLimit = 1_000;
 
-// Nothing is moved if the rules have changed since this process read them: the jobs may be in lines by now.
-const promoteSql = ({ job, flow }: Tables, attemptsLeft: string): string => `
+// Nothing is moved if the rules have changed since this process read them: the jobs may be in lines by now. A job that was
+// for later when waiting ceased to count gets its place now.
+const promoteSql = (tables: Tables, attemptsLeft: string): string => {
+  const { job, flow } = tables;
+  return `
 WITH ${clockCte("$1")},
 due AS MATERIALIZED (
   SELECT pending.id FROM unnest($2::bigint[]) AS number CROSS JOIN LATERAL (
@@ -40,10 +44,11 @@ due AS MATERIALIZED (
   ) AS expired
 ),
 promoted AS (
-  UPDATE ${job} AS j SET ready = true
+  UPDATE ${job} AS j SET ready = true, priority = ${newPlaceSql(tables, "j.due_at")}
   WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE (SELECT epoch FROM ${flow}) = $3::bigint)) RETURNING 1
 )
 SELECT count(*) AS promoted, (SELECT epoch FROM ${flow}) AS epoch FROM promoted`;
+};
 
 export interface Promotion {
   readonly promoted: number;

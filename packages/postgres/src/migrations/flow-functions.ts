@@ -13,6 +13,7 @@ import type { Tables } from "../tables.ts";
 //   flow_claim     all of these, and then takes jobs, line by line in their turns, and counts them
 //   flow_settle    promotes and folds, for those who want to read
 //   flow_next      the same, and says when a claim can find something
+//   flow_rerank    jobs in line get the places that a change of the rules gives them, some with each call
 //   flow_sweep     removes lines that say no more than that there was a group once
 //
 // Whoever calls one of these holds the lock until the transaction ends. Inside there are no waits: jobs that somebody else has
@@ -101,13 +102,19 @@ LANGUAGE sql STABLE AS $function$
   ) AS step) AS rule
 $function$`;
 
+/** Waiting counts for some jobs of its queue. It is asked for each job, and the index is empty as a rule. */
+const isAgedQueueSql = ({ flowRule }: Tables): string =>
+  `EXISTS (SELECT FROM ${flowRule} AS r WHERE r.queue = j.queue AND r.age_priority_ms IS NOT NULL)`;
+
 /** The place in line of a job that is due at another moment than before. */
 const newPlaceSql = ({ schema }: Tables, dueAt: string): string =>
   `CASE WHEN j.base_priority IS NULL OR (j.ordered IS NOT NULL AND j.lease_version > 0) THEN j.priority
     ELSE ${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), j.base_priority, ${dueAt}) END`;
 
-const promoteSql = ({ schema, job, lineNote }: Tables): string =>
-  define(
+// A job that was for later when waiting began to count, or ceased to, gets its place now.
+const promoteSql = (tables: Tables): string => {
+  const { schema, job, lineNote } = tables;
+  return define(
     `${schema}.flow_promote`,
     "p_at bigint, p_homes bigint[]",
     "void",
@@ -128,7 +135,12 @@ BEGIN
       ) AS pending
     ),
     moved AS (
-      UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due))
+      UPDATE ${job} AS j SET ready = true,
+        priority = CASE WHEN j.base_priority IS NULL AND ${isAgedQueueSql(tables)}
+          THEN ${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), j.priority, j.due_at)
+          ELSE ${newPlaceSql(tables, "j.due_at")} END,
+        base_priority = CASE WHEN ${isAgedQueueSql(tables)} THEN coalesce(j.base_priority, j.priority) ELSE j.base_priority END
+      WHERE j.id = ANY (ARRAY(SELECT id FROM due))
       RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
     ),
     noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})
@@ -137,6 +149,7 @@ BEGIN
   END LOOP;
 END`,
   );
+};
 
 const reapSql = (tables: Tables): string => {
   const { schema, job, lineNote } = tables;
@@ -604,6 +617,83 @@ BEGIN
 END`,
   );
 
+const rerankedJobs = 1_000;
+const rerankedLines = 1_000;
+
+/**
+ * Goes along the jobs in line of a queue, in the order of `job_ready`: `rerank` in the counters of the queue says how far it
+ * has got, as lane, priority, due_at and position; at the beginning it is empty. A job that moves forward in that order is met
+ * again, and is right then. As long as waiting counts in this queue, it begins again after the end: who started a job may not
+ * have known the rule yet, or may not have committed. Does nothing while somebody claims from the queue, and passes over jobs
+ * that are locked.
+ */
+const rerankSql = (tables: Tables): string => {
+  const { schema, job, line, flowRule, flowUse } = tables;
+  const rank = `${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), coalesce(j.base_priority, j.priority), j.due_at)`;
+  const look = (condition: string): string => `(
+          SELECT j.id, j.lane, j.priority, j.due_at, j.position,
+            j.status = 'pending' AND NOT (j.ordered IS NOT NULL AND j.lease_version > 0) AND j.priority <> ${rank} AS is_wrong
+          FROM ${job} AS j WHERE j.ready AND j.lane = lanes.number AND ${condition} ORDER BY ${runOrder} LIMIT ${rerankedJobs}
+        )`;
+  return define(
+    `${schema}.flow_rerank`,
+    "p_now bigint, p_queue text, p_homes bigint[]",
+    "int",
+    `
+DECLARE
+  v_from bigint[];
+  v_next bigint[];
+  v_looked int;
+  v_lanes int;
+  v_last bigint;
+  v_moved int;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(${lockKeySql(schema, "p_queue")}) THEN RETURN 0; END IF;
+  SELECT u.rerank INTO v_from FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
+  IF v_from IS NULL THEN RETURN 0; END IF;
+  -- What is not folded in yet may be about lines that nobody knows yet.
+  PERFORM ${schema}.flow_settle(p_now, p_queue, p_homes);
+  IF v_from = '{}' THEN v_from := ARRAY[-9223372036854775808, 2147483647, 0, 0]; END IF;
+  WITH lanes AS MATERIALIZED (
+    SELECT number FROM (
+      SELECT number FROM unnest(p_homes) AS number WHERE number >= v_from[1]
+      UNION
+      (SELECT l.number FROM ${line} AS l WHERE l.queue = p_queue AND l.number >= v_from[1]
+        ORDER BY l.number LIMIT ${rerankedLines})
+    ) AS known ORDER BY number LIMIT ${rerankedLines}
+  ),
+  looked AS MATERIALIZED (
+    SELECT *, row_number() OVER () AS nth FROM (
+      SELECT found.* FROM lanes CROSS JOIN LATERAL (
+        ${look("lanes.number = v_from[1] AND j.priority = v_from[2]::int AND (j.due_at, j.position) > (v_from[3], v_from[4])")}
+        UNION ALL
+        ${look("j.priority < CASE WHEN lanes.number = v_from[1] THEN v_from[2]::int ELSE 2147483647 END")}
+      ) AS found LIMIT ${rerankedJobs}
+    ) AS page
+  ),
+  moved AS (
+    UPDATE ${job} AS j SET priority = ${rank}, base_priority = coalesce(j.base_priority, j.priority)
+    WHERE j.id = ANY (ARRAY(
+        SELECT free.id FROM ${job} AS free WHERE free.id = ANY (ARRAY(SELECT id FROM looked WHERE is_wrong))
+        FOR NO KEY UPDATE SKIP LOCKED
+      )) AND j.ready AND j.status = 'pending'
+    RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM looked), (SELECT count(*) FROM lanes), (SELECT max(number) FROM lanes),
+    (SELECT count(*) FROM moved), (SELECT ARRAY[lane, priority, due_at, position] FROM looked ORDER BY nth DESC LIMIT 1)
+  INTO v_looked, v_lanes, v_last, v_moved, v_next;
+  IF v_looked < ${rerankedJobs} THEN
+    v_next := CASE
+      WHEN v_lanes = ${rerankedLines} THEN ARRAY[v_last, -2147483648, 0, 0]
+      WHEN EXISTS (SELECT FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.age_priority_ms IS NOT NULL) THEN '{}'::bigint[]
+    END;
+  END IF;
+  UPDATE ${flowUse} AS u SET rerank = v_next WHERE u.queue = p_queue AND u.home = 0 AND u.rerank IS DISTINCT FROM v_next;
+  RETURN v_moved;
+END`,
+  );
+};
+
 export const flowFunctions = (tables: Tables): string[] => [
   rankSql(tables),
   promoteSql(tables),
@@ -612,5 +702,6 @@ export const flowFunctions = (tables: Tables): string[] => [
   claimSql(tables),
   settleSql(tables),
   nextSql(tables),
+  rerankSql(tables),
   sweepSql(tables),
 ];
