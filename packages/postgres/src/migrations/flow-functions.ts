@@ -78,11 +78,11 @@ const stateSql = ({ job }: Tables, of: string): string => `LATERAL (
   ) AS judged
 ) AS state`;
 
-const noteColumns = "queue, home, line, group_key, ordered, waits, freed, type_freed, queue_freed";
+const noteColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
 
 /** Notes about jobs that got in line: a table with queue, home, lane, group_key, ordered, and slots as they were before. */
 const notesOfSql = (moved: string): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), true,
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), count(*),
     count(*) FILTER (WHERE slots & 1 <> 0), count(*) FILTER (WHERE slots & 2 <> 0), count(*) FILTER (WHERE slots & 4 <> 0)
   FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
 
@@ -159,7 +159,6 @@ const reapSql = (tables: Tables): string => {
     "void",
     `
 BEGIN
-  IF (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= p_at THEN
     WITH expired AS MATERIALIZED (
       SELECT j.id, j.slots, j.queue, j.home, j.lane, j.group_key, j.ordered FROM ${job} AS j
       WHERE j.status = 'running' AND j.due_at <= p_at AND coalesce(j.home, j.lane) = ANY (p_homes) AND ${attemptsLeft}
@@ -179,7 +178,6 @@ BEGIN
       WHERE j.id = ANY (ARRAY(SELECT id FROM expired))
     )
     INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};
-  END IF;
 END`,
   );
 };
@@ -227,13 +225,13 @@ BEGIN
     ORDER BY l.opens_at LIMIT ${foldLimit}
   ),
   touched AS (
-    SELECT line AS number, home, group_key, ordered, waits, freed, CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
+    SELECT line AS number, home, group_key, ordered, arrived, freed, CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
     FROM gone WHERE line <> home
     UNION ALL SELECT number, NULL, NULL, false, NULL, 0, NULL FROM timed
   ),
   summed AS MATERIALIZED (
     SELECT touched.number, max(touched.home) AS home, max(touched.group_key) AS group_key, bool_or(touched.ordered) AS ordered,
-      bool_and(touched.waits IS NOT NULL) AS is_known, bool_or(touched.waits) AS waits,
+      CASE WHEN bool_and(touched.arrived IS NOT NULL) THEN sum(touched.arrived) END AS arrived,
       sum(touched.freed)::bigint AS freed, max(touched.stopped_in) AS stopped_in
     FROM touched GROUP BY touched.number
   ),
@@ -241,10 +239,12 @@ BEGIN
     SELECT s.number, l.ctid AS place, coalesce(l.home, s.home) AS home, coalesce(l.group_key, s.group_key) AS group_key,
       coalesce(l.tat, 0) AS tat, coalesce(l.running, 0) - s.freed AS running, s.ordered OR coalesce(l.ordered, false) AS ordered,
       coalesce(l.turn, 0) AS turn, coalesce(l.open, false) AS was_open, coalesce(u.round, 0) AS round,
-      -- Of a new line, and of one that is known to be empty or not, a note can be believed: see notes.ts.
-      CASE WHEN NOT s.is_known OR s.ordered OR l.ordered THEN NULL
-        WHEN s.waits AND NOT l.open AND NOT l.held THEN NULL
-        ELSE coalesce(l.open OR l.held, CASE WHEN s.waits THEN true END) END AS waits,
+      -- An empty line is looked into: the jobs that have arrived may have been taken before their note was read.
+      CASE WHEN s.ordered OR l.ordered OR s.arrived IS NULL THEN NULL
+        WHEN l.number IS NULL THEN CASE WHEN s.arrived > 0 THEN true END
+        WHEN l.open OR l.held THEN true
+        WHEN s.arrived = 0 THEN false END AS waits,
+      CASE WHEN l.number IS NULL THEN s.arrived ELSE l.backlog + s.arrived END AS backlog,
       CASE WHEN stop.stopped_by IS NOT NULL AND NOT EXISTS (
         SELECT FROM gone
         WHERE gone.line = s.number AND gone.resumed_by = stop.stopped_by AND gone.number > coalesce(s.stopped_in, 0)
@@ -261,18 +261,19 @@ BEGIN
   ),
   judged AS MATERIALIZED (
     SELECT c.number, c.place, c.home, c.group_key, c.running, c.ordered, c.stopped_by, state.open, state.held, state.opens_at,
+      CASE WHEN state.open OR state.held THEN c.backlog ELSE 0 END AS backlog,
       -- A line that stays closed keeps its turn, so that no index has to be written.
       CASE WHEN state.open AND NOT c.was_open THEN greatest(c.turn, c.round) ELSE c.turn END AS turn
     FROM changed AS c CROSS JOIN ${stateSql(tables, "c")}
   ),
   added AS (
-    INSERT INTO ${line} (number, queue, home, group_key, turn, running, ordered, stopped_by, open, held, opens_at)
-    SELECT number, p_queue, home, group_key, turn, running, ordered, stopped_by, open, held, opens_at
+    INSERT INTO ${line} (number, queue, home, group_key, turn, running, backlog, ordered, stopped_by, open, held, opens_at)
+    SELECT number, p_queue, home, group_key, turn, running, backlog, ordered, stopped_by, open, held, opens_at
     FROM judged WHERE place IS NULL
   ),
   written AS (
-    UPDATE ${line} AS l SET turn = c.turn, running = c.running, ordered = c.ordered, stopped_by = c.stopped_by,
-      open = c.open, held = c.held, opens_at = c.opens_at
+    UPDATE ${line} AS l SET turn = c.turn, running = c.running, backlog = c.backlog, ordered = c.ordered,
+      stopped_by = c.stopped_by, open = c.open, held = c.held, opens_at = c.opens_at
     FROM (SELECT * FROM judged WHERE place IS NOT NULL LIMIT (SELECT 2147483647)) AS c WHERE l.ctid = c.place
   )
   SELECT count(*) INTO v_folded FROM gone;
@@ -330,6 +331,7 @@ DECLARE
   v_firsts boolean[];
   v_lines tid[];
   v_counts int[];
+  v_short boolean[];
   v_turns bigint[];
   v_round bigint;
   q ${flowRule}%ROWTYPE;
@@ -341,8 +343,17 @@ BEGIN
   v_us := v_at * 1000;
   SELECT * INTO q FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.home = 0;
   IF q.paused THEN RETURN; END IF;
-  PERFORM ${schema}.flow_promote(v_at, p_homes);
-  PERFORM ${schema}.flow_reap(v_at, p_homes, p_attempts);
+  -- To ask first costs less than to begin with what hardly ever finds something to do.
+  IF EXISTS (
+    SELECT FROM unnest(p_homes) AS number WHERE EXISTS (
+      SELECT FROM ${job} AS j WHERE j.status = 'pending' AND NOT j.ready AND j.lane = number AND j.due_at <= v_at
+    ) OR EXISTS (
+      SELECT FROM ${job} AS j
+      WHERE j.status = 'pending' AND NOT j.ready AND j.home IS NOT NULL AND j.home = number AND j.due_at <= v_at
+    )
+  ) THEN PERFORM ${schema}.flow_promote(v_at, p_homes); END IF;
+  IF (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= v_at
+  THEN PERFORM ${schema}.flow_reap(v_at, p_homes, p_attempts); END IF;
   LOOP
     v_folded := ${schema}.flow_fold(v_at, p_queue);
     SELECT * INTO qu FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
@@ -367,9 +378,14 @@ BEGIN
         CONTINUE WHEN v_ask <= 0;
 
         -- Jobs without a group leave no notes: whether any wait is seen by looking.
-        UPDATE ${line} AS l SET open = NOT l.open, turn = CASE WHEN l.open THEN l.turn ELSE greatest(l.turn, t.round) END
-        WHERE l.number = t.home AND l.open <> EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.lane = t.home);
+        IF (SELECT l.open FROM ${line} AS l WHERE l.number = t.home)
+          <> EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.lane = t.home)
+        THEN
+          UPDATE ${line} AS l SET open = NOT l.open, turn = CASE WHEN l.open THEN l.turn ELSE greatest(l.turn, t.round) END
+          WHERE l.number = t.home;
+        END IF;
 
+        -- All of this goes along the index of open lines, so the jobs come in the order of turns without being sorted.
         WITH first AS MATERIALIZED (
           SELECT l.ctid AS line, l.number, l.turn, l.ordered, row_number() OVER (ORDER BY l.turn, l.number) AS place,
             CASE WHEN l.number = t.home THEN NULL WHEN l.ordered THEN 1 ELSE t.group_room END AS room,
@@ -383,35 +399,34 @@ BEGIN
         sized AS MATERIALIZED (
           SELECT *, greatest(0, least(v_ask, most,
             ceil(ceil(v_ask::float8 / least(count(*) OVER (), ${linesPerLook})) * weight / avg(weight) OVER ())))::int AS portion
-          FROM first ORDER BY place
+          FROM first
         ),
         picked AS MATERIALIZED (
-          SELECT *, row_number() OVER () AS nth FROM (
-            SELECT s.place, s.number, s.ordered, s.room, head.ctid FROM sized AS s CROSS JOIN LATERAL (
-              SELECT j.ctid FROM ${job} AS j WHERE j.ready AND j.lane = s.number AND j.due_at <= v_at
-              ORDER BY ${runOrder} LIMIT s.portion FOR NO KEY UPDATE SKIP LOCKED
-            ) AS head LIMIT v_ask
-          ) AS heads
+          SELECT s.place, s.ordered, s.room, head.ctid FROM sized AS s CROSS JOIN LATERAL (
+            SELECT j.ctid FROM ${job} AS j WHERE j.ready AND j.lane = s.number AND j.due_at <= v_at
+            ORDER BY ${runOrder} LIMIT s.portion FOR NO KEY UPDATE SKIP LOCKED
+          ) AS head LIMIT v_ask
         ),
         reached AS MATERIALIZED (
-          SELECT place, min(line) AS line, min(turn) AS turn, min(weight) AS weight, sum(taken) AS taken FROM (
-            SELECT s.place, s.line, s.turn, s.weight, 0 AS taken FROM sized AS s
-            UNION ALL SELECT p.place, NULL, NULL, NULL, 1 FROM picked AS p
+          SELECT place, min(line) AS line, min(turn) AS turn, min(weight) AS weight, min(portion) AS portion, sum(taken) AS taken
+          FROM (
+            SELECT s.place, s.line, s.turn, s.weight, s.portion, 0 AS taken FROM sized AS s
+            UNION ALL SELECT p.place, NULL, NULL, NULL, NULL, 1 FROM picked AS p
           ) AS looks
           WHERE place <= (SELECT max(p.place) FROM picked AS p) OR (SELECT count(*) FROM picked) < v_ask
           GROUP BY place
         ),
         jobs AS (
-          SELECT array_agg(p.ctid ORDER BY p.nth) AS places, array_agg(p.ordered ORDER BY p.nth) AS firsts,
-            array_agg(CASE WHEN p.room IS NULL THEN 0 ELSE 1 END ORDER BY p.nth) AS slots
+          SELECT array_agg(p.ctid) AS places, array_agg(p.ordered) AS firsts,
+            array_agg(CASE WHEN p.room IS NULL THEN 0 ELSE 1 END) AS slots
           FROM picked AS p
         )
         SELECT jobs.places, jobs.slots, jobs.firsts, lines.* FROM jobs CROSS JOIN (
-          SELECT array_agg(r.line), array_agg(r.taken::int), array_agg(r.turn + (r.taken * ${unit} / r.weight)::bigint),
+          SELECT array_agg(r.line), array_agg(r.taken::int), array_agg(r.taken < r.portion), array_agg(r.turn + (r.taken * ${unit} / r.weight)::bigint),
             max(r.turn + ((r.taken - 1) * ${unit} / r.weight)::bigint) FILTER (WHERE r.taken > 0)
           FROM reached AS r
         ) AS lines
-        INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_turns, v_round;
+        INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_short, v_turns, v_round;
 
         -- In the order in which they were picked: there is no other way to go than along the list.
         RETURN QUERY UPDATE ${job} AS j SET
@@ -437,14 +452,18 @@ BEGIN
         END IF;
 
         UPDATE ${line} AS l SET
-          running = c.running, tat = c.tat, turn = c.turn, open = state.open, held = state.held, opens_at = state.opens_at
+          running = c.running, tat = c.tat, turn = c.turn, open = state.open, held = state.held, opens_at = state.opens_at,
+          backlog = CASE WHEN c.number = t.home THEN NULL WHEN NOT state.open AND NOT state.held THEN 0
+            WHEN c.backlog > 0 THEN c.backlog END
         FROM (
-          SELECT o.ctid AS place, o.number, o.ordered, o.stopped_by, s.turn, NULL::boolean AS waits,
+          SELECT o.ctid AS place, o.number, o.ordered, o.stopped_by, s.turn, o.backlog - s.taken AS backlog,
+            CASE WHEN NOT s.is_short AND NOT o.ordered THEN o.backlog > s.taken END AS waits,
             CASE WHEN o.number = t.home THEN NULL WHEN o.ordered THEN 1 ELSE t.group_room END AS room,
             CASE WHEN o.number = t.home THEN NULL ELSE t.group_interval END AS interval, t.group_burst AS burst,
             o.running + CASE WHEN o.number <> t.home AND (o.ordered OR t.group_room IS NOT NULL) THEN s.taken ELSE 0 END AS running,
             CASE WHEN o.number = t.home THEN 0 ELSE ${spendSql("o.tat", "t.group_interval", "s.taken")} END AS tat
-          FROM (SELECT * FROM unnest(v_lines, v_counts, v_turns) LIMIT (SELECT 2147483647)) AS s (line, taken, turn)
+          FROM (SELECT * FROM unnest(v_lines, v_counts, v_short, v_turns) LIMIT (SELECT 2147483647))
+            AS s (line, taken, is_short, turn)
           JOIN ${line} AS o ON o.ctid = s.line
         ) AS c CROSS JOIN ${stateSql(tables, "c")}
         WHERE l.ctid = c.place;
