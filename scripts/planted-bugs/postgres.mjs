@@ -81,14 +81,14 @@ plant("migrations/flow-functions.ts", [
     "a line of which nothing could be locked is closed as empty",
     ["SELECT is_open AS open,", "SELECT is_open AND head_is_free AS open,"],
     [
-      "SELECT head.lease_version IS NOT NULL AS waits,",
-      "SELECT head.lease_version IS NOT NULL AS waits, EXISTS (SELECT FROM (SELECT j.id FROM ${job} AS j WHERE j.ready AND j.lane = ${of}.number LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS free) AS head_is_free,",
+      "SELECT coalesce(${of}.waits, head.lease_version IS NOT NULL) AS waits,",
+      "SELECT coalesce(${of}.waits, head.lease_version IS NOT NULL) AS waits, EXISTS (SELECT FROM (SELECT j.id FROM ${job} AS j WHERE j.ready AND j.lane = ${of}.number LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS free) AS head_is_free,",
     ],
   ],
   ["a full line stays open", ["has_room AND token_at = 0 AND retry_at = 0", "token_at = 0 AND retry_at = 0"]],
   [
     "an expired lease that a claim finds leaves no note",
-    ['INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};', "PERFORM 1 FROM expired;"],
+    ['${notesOfSql("expired")};', '${notesOfSql("(SELECT * FROM expired WHERE false)")};'],
   ],
   [
     "a job that falls due leaves no note",
@@ -96,7 +96,7 @@ plant("migrations/flow-functions.ts", [
   ],
   [
     "a line back from idle keeps its old turn",
-    ["greatest(coalesce(l.turn, 0), coalesce(u.round, 0))", "coalesce(l.turn, 0)"],
+    ["AND NOT c.was_open THEN greatest(c.turn, c.round) ELSE", "AND NOT c.was_open THEN c.turn ELSE"],
   ],
   [
     "a retry in an ordered group goes to the back",
@@ -119,12 +119,105 @@ plant("migrations/flow-functions.ts", [
   ],
   [
     "a weight does not count",
-    [
-      "(s.taken * ${unit} / coalesce((t.weights ->> o.group_key)::float8,",
-      "(s.taken * ${unit} / coalesce(1::float8,",
-    ],
+    ["(r.taken * ${unit} / r.weight)::bigint),\n", "(r.taken * ${unit})::bigint),\n"],
   ],
   ["a paused type is served", ["WHERE NOT coalesce(rule.paused, false)", "WHERE true"]],
+  [
+    "an expired lease promises work though its limit stays reached",
+    ["l.running - j.freed < ${lineRoom}", "l.running - j.freed >= 0"],
+  ],
+  [
+    "an expired lease frees nothing of its queue",
+    ["coalesce(qu.running, 0) - v_queue_freed <", "coalesce(qu.running, 0) <"],
+  ],
+  [
+    "the lease of a paused type is overlooked",
+    ["= t.home OR (q.concurrency IS NOT NULL AND", "= t.home OR (false AND"],
+  ],
+  [
+    "a job for later does not get the place of a new rule",
+    ["CASE WHEN j.base_priority IS NULL AND ${isAgedQueueSql(tables)}", "CASE WHEN false"],
+  ],
+  [
+    "jobs get their places up to the first page",
+    ["WHEN v_lanes = ${rerankedLines} THEN", "WHEN true THEN NULL WHEN false THEN"],
+    ["IF v_looked < ${rerankedJobs} THEN", "IF true THEN"],
+  ],
+  ["only jobs without a group get new places", ["AND l.number >= v_from[1]\n", "AND false\n"]],
+]);
+
+plant("operations/flow/set-flow-rule.ts", [
+  [
+    "a change of ageing leaves jobs in line where they are",
+    ["if (before.agePriorityMs !== after.agePriorityMs)", "if (false)"],
+  ],
+]);
+
+plant("promotion.ts", [
+  [
+    "a job for later keeps the place of a rule that is gone",
+    ['ready = true, priority = ${newPlaceSql(tables, "j.due_at")}', "ready = true"],
+  ],
+]);
+
+plant("operations/tick-recurring.ts", [
+  ["a tick does not lock what is due", ["::int FOR UPDATE SKIP LOCKED", "::int"]],
+  ["a tick waits for another", ["::int FOR UPDATE SKIP LOCKED", "::int FOR UPDATE"]],
+  ["a tick finds what is paused", ["WHERE NOT paused AND (", "WHERE ("]],
+  [
+    "a tick comes early",
+    ['"fire_at <= (SELECT now FROM clock)"', '"fire_at <= (SELECT now FROM clock) + 1"'],
+  ],
+  ["a tick ignores its limit", ["LIMIT ${limit}::int", "LIMIT ${limit}::int + 10"]],
+  ["a tick begins with the latest", ["ORDER BY fire_at, id LIMIT", "ORDER BY fire_at DESC, id LIMIT"]],
+  [
+    "times by old zone data stay",
+    ["OR fire_at IS NOT NULL AND zone_data <> ''", "OR false AND zone_data <> ''"],
+  ],
+  ["what has fired stays due", ["fire_at = a.fire_at,", "fire_at = r.fire_at,"]],
+  [
+    "the nominal time does not move on",
+    ["next_nominal_at = a.next_nominal_at,", "next_nominal_at = r.next_nominal_at,"],
+  ],
+  [
+    "the sequence that was started is forgotten",
+    ["last_sequence_id = a.last_sequence_id,", "last_sequence_id = r.last_sequence_id,"],
+  ],
+  ["what became of a time is not recorded", ["record = a.record", "record = r.record"]],
+  ["new zone data is not noted", ["zone_data = a.zone_data,", "zone_data = r.zone_data,"]],
+  ["a tick moves on all recurring jobs", ["WHERE r.id = a.id`", "WHERE a.id IS NOT NULL`"]],
+]);
+
+plant("operations/write-recurring.ts", [
+  [
+    "an id that is not there yet is not locked",
+    ["pg_advisory_xact_lock(hashtextextended(", "abs(hashtextextended("],
+  ],
+  ["a change does not lock the row", ["WHERE id = $1::text FOR UPDATE`", "WHERE id = $1::text`"]],
+  ["a changed one keeps its old time", ["fire_at = excluded.fire_at,", "fire_at = r.fire_at,"]],
+  ["a pause is not stored", ["paused = excluded.paused,", "paused = r.paused,"]],
+  [
+    "a change resets when it was created",
+    [
+      "updated_at = excluded.updated_at,",
+      "updated_at = excluded.updated_at, created_at = excluded.created_at,",
+    ],
+  ],
+  ["a change keeps the old definition", ["definition = excluded.definition", "definition = r.definition"]],
+  [
+    "what was not there is reported as deleted",
+    ["ids.filter((id) => deleted.has(id))", "ids.filter((id) => deleted.has(id) || true)"],
+  ],
+]);
+
+plant("operations/read-recurring.ts", [
+  ["a paused one is announced", ["WHERE NOT paused AND fire_at IS NOT NULL", "WHERE fire_at IS NOT NULL"]],
+  [
+    "the latest of the recurring jobs is announced",
+    ["ORDER BY fire_at LIMIT 1", "ORDER BY fire_at DESC LIMIT 1"],
+  ],
+  ["those of all owners are listed", ["($2::text IS NULL OR owner = $2)", "($2::text IS NULL OR true)"]],
+  ["a page begins with the last one of the page before", ["id > coalesce(", "id >= coalesce("]],
 ]);
 
 plant("operations/apply-outcomes.ts", [
@@ -156,8 +249,8 @@ plant("operations/create-jobs.ts", [
   [
     "an arrival skips its note when the line looks open",
     [
-      'notesOfSql("(SELECT * FROM inserted WHERE ready)")',
-      "notesOfSql(`(SELECT * FROM inserted WHERE ready AND NOT EXISTS (SELECT FROM ${tables.line} AS l WHERE l.number = inserted.lane AND l.open))`)",
+      'notesOfSql("(SELECT * FROM inserted WHERE ready)", "true")',
+      'notesOfSql(`(SELECT * FROM inserted WHERE ready AND NOT EXISTS (SELECT FROM ${tables.line} AS l WHERE l.number = inserted.lane AND l.open))`, "true")',
     ],
   ],
 ]);
@@ -523,6 +616,18 @@ plant("replacement.ts", [
 ]);
 
 plant("save-waiting-jobs.ts", [
+  [
+    "a job that is brought forward stays out of line",
+    [
+      "ready = j.status = 'pending' AND n.scheduled_at <= $1::bigint",
+      "ready = j.ready AND n.scheduled_at <= $1::bigint",
+    ],
+  ],
+  ["a job that is put off stays in line", ["AND n.scheduled_at <= $1::bigint", "AND $1::bigint > 0"]],
+  [
+    "a changed job in a group leaves no note",
+    ['notesOfSql("saved"', 'notesOfSql("(SELECT * FROM saved WHERE false)"'],
+  ],
   ["a job that is put off is due as before", ["due_at = n.scheduled_at,", "due_at = j.due_at,"]],
 ]);
 
@@ -538,6 +643,18 @@ plant("operations/expire-waiting-jobs.ts", [
     "a job that has begun expires",
     ["AND j.status = 'pending' AND j.attempt = 0\n", "AND j.status = 'pending'\n"],
   ],
+  [
+    "a running job expires",
+    [
+      "AND j.status = 'pending' AND j.attempt = 0\n",
+      "AND j.status IN ('pending', 'running') AND j.attempt <= 1\n",
+    ],
+  ],
+  ["a job expires too early", ["<= ${now}\n  ORDER BY", "<= ${now} + 1\n  ORDER BY"]],
+  ["expiry ignores its limit", ["LIMIT $2::int FOR", "LIMIT $2::int + 100 FOR"]],
+  ["expiry begins with the latest", ["j.expire_after_ms LIMIT", "j.expire_after_ms DESC LIMIT"]],
+  ["an expired job stays in line", ["  ready = false,\n", ""]],
+  ["an expired job leaves no note", ["failed.map((job) => ({ job })),", "[],"]],
   [
     "expiry waits for locked jobs",
     ["LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED", "LIMIT $2::int FOR NO KEY UPDATE"],

@@ -294,7 +294,66 @@ plant("operations/expire-waiting-jobs.ts", [
     ["const cascaded = dependants.failDependants(db, row.sequenceId, now);", "const cascaded = [];"],
   ],
   ["the key of an expired job stays taken", ["deduplication.refresh(db, row.sequenceId);", ""]],
+  ["a job expires too early", ["queryJobs(db, find, [now, limit])", "queryJobs(db, find, [now + 1, limit])"]],
+  [
+    "expiry ignores its limit",
+    ["queryJobs(db, find, [now, limit])", "queryJobs(db, find, [now, limit + 100])"],
+  ],
+  ["expiry begins with the latest", ["j.expire_after_ms LIMIT ?", "j.expire_after_ms DESC LIMIT ?"]],
+  ["an expired job stays in its line", ["if (lines.areUsed(db)) lines.leave(db, [row.id]);", ""]],
 ]);
+
+plant("operations/recurring-jobs.ts", [
+  [
+    "a tick finds what is paused",
+    ["WHERE paused = 0 AND fire_at <= ? ORDER BY", "WHERE paused >= 0 AND fire_at <= ? ORDER BY"],
+    [" INDEXED BY ${recurringDueIndex}\n    WHERE", "\n    WHERE"],
+  ],
+  [
+    "a tick comes early",
+    ["recurringRow.all(db, due, [now, limit])", "recurringRow.all(db, due, [now + 1, limit])"],
+  ],
+  [
+    "a tick ignores its limit",
+    ["recurringRow.all(db, due, [now, limit])", "recurringRow.all(db, due, [now, limit + 10])"],
+  ],
+  [
+    "a tick begins with the latest",
+    ["AND fire_at <= ? ORDER BY fire_at, id", "AND fire_at <= ? ORDER BY fire_at DESC, id"],
+  ],
+  ["times by old zone data stay", ["OR fire_at IS NOT NULL AND zone_data <> ''", "OR 0 AND zone_data <> ''"]],
+  [
+    "what has fired stays due",
+    [
+      "[nextNominalAt, fireAt, lastSequenceId",
+      "[nextNominalAt, nextNominalAt === null ? null : 0, lastSequenceId",
+    ],
+  ],
+  [
+    "the sequence that was started is forgotten",
+    ["fireAt, lastSequenceId, zoneData, record, id]", "fireAt, null, zoneData, record, id]"],
+  ],
+  ["a tick moves on all recurring jobs", ["record = ? WHERE id = ?`", "record = ? WHERE id <= ? OR true`"]],
+  ["a paused one is announced", ["INDEXED BY ${recurringDueIndex} WHERE paused = 0`", "`"]],
+  ["a changed one keeps its old time", ["fire_at = excluded.fire_at,", "fire_at = fire_at,"]],
+  ["a pause is not stored", ["paused = excluded.paused,", "paused = paused,"]],
+  [
+    "a change resets when it was created",
+    [
+      "updated_at = excluded.updated_at,",
+      "updated_at = excluded.updated_at, created_at = excluded.created_at,",
+    ],
+  ],
+  [
+    "those of all owners are listed",
+    ["coalesce(owner = ?, ? IS NULL)", "coalesce(owner = ?, ? IS NULL) >= 0"],
+  ],
+  [
+    "what was not there is reported as deleted",
+    ["ids.filter((id) => deleted.has(id))", "ids.filter((id) => deleted.has(id) || true)"],
+  ],
+]);
+
 plant("flow/lines.ts", [
   ["a line never gets its slots back", ["running = running - (given.value ->> 1),", "running = running,"]],
   ["a queue never gets its slots back", ['if (slots & slotOf.queue) addToLane(queue, "");', ""]],

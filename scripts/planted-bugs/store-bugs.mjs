@@ -38,6 +38,7 @@ export const stores = {
     tests: [
       "packages/postgres/src/conformance-pg.test.ts",
       "packages/postgres/src/flow/flow-races.test.ts",
+      "packages/postgres/src/flow/rerank.test.ts",
       "packages/postgres/src/locked-rows.test.ts",
       "packages/postgres/src/replacement-races.test.ts",
       "packages/postgres/src/load/contention.test.ts",

@@ -19,9 +19,8 @@ const startServer = async (store) => {
   });
 };
 
-const runTests = ({ store, bug, url, report, patienceMs }) =>
+const runTests = ({ store, bug, only, url, report, patienceMs }) =>
   new Promise((resolve) => {
-    const only = stores[store].only;
     const child = spawn(
       process.execPath,
       [
@@ -79,12 +78,12 @@ const judge = async ({ code, signal, isLate, complaint }, file) => {
 };
 
 /** Calls `onResult` with what is known about each bug; see `judge`. */
-export const huntInStore = async (store, indexes, atOnce, onResult) => {
+export const huntInStore = async (store, indexes, { atOnce, only = stores[store].only }, onResult) => {
   const server = await startServer(store);
   const folder = await mkdtemp(join(tmpdir(), "leasehold-planted-bugs-"));
   const findWhatNotices = async (bug, patienceMs) => {
     const report = join(folder, `${bug}.json`);
-    return judge(await runTests({ store, bug, url: server?.url, report, patienceMs }), report);
+    return judge(await runTests({ store, bug, only, url: server?.url, report, patienceMs }), report);
   };
   try {
     // Tests that fail anyway would seem to catch everything.

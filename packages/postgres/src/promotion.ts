@@ -1,4 +1,5 @@
 import type { Call, Database } from "./database.ts";
+import { newPlaceSql } from "./flow/aged-priority.ts";
 import { expiredAttemptsSql, keepAttemptsSql, leaseColumns } from "./history/keep-attempts.ts";
 import { type AttemptOverrides, deferredSql, isDue, leasedSql } from "./runnable.ts";
 import { clockCte, now } from "./sql/clock.ts";
@@ -29,7 +30,8 @@ END`;
 // How many jobs of a queue and type are put in line at once, so that a flood of due jobs does not hold up the claim.
 const promotionLimit = 1_000;
 
-// Nothing is moved if the rules have changed since this process read them: the jobs may be in lines by now.
+// Nothing is moved if the rules have changed since this process read them: the jobs may be in lines by now. A job that was
+// for later when waiting ceased to count gets its place now.
 const promoteSql = (tables: Tables, attemptsLeft: string): string => {
   const { job, flow } = tables;
   const areRulesKnown = `(SELECT epoch FROM ${flow}) = $3::bigint`;
@@ -49,7 +51,8 @@ due AS MATERIALIZED (
   SELECT expired.id FROM expired
 ),
 promoted AS (
-  UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE ${areRulesKnown})) RETURNING 1
+  UPDATE ${job} AS j SET ready = true, priority = ${newPlaceSql(tables, "j.due_at")}
+  WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE ${areRulesKnown})) RETURNING 1
 ),
 ${keepAttemptsSql(tables, `${expiredAttemptsSql("expired", { error: "NULL", fingerprint: "NULL" })} WHERE ${areRulesKnown}`)}
 SELECT count(*) AS promoted, (SELECT epoch FROM ${flow}) AS epoch FROM promoted`;

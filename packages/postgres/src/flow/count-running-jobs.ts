@@ -24,7 +24,7 @@ counted AS (
   RETURNING u.*
 )
 INSERT INTO ${lineNote} (${noteColumns})
-SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), false,
+SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), 0,
   ${[1, 2, 4].map((slot) => `-count(*) FILTER (WHERE slots & ${slot} <> 0)`).join(", ")}
 FROM counted GROUP BY queue, home, lane, group_key`;
 

@@ -10,10 +10,10 @@ import type { Tables } from "../tables.ts";
 // look open and be closed by a claim a moment later, so the note is never left out. In ordered groups others wait for a job,
 // so a note says also that it has left.
 //
-// A note may say whether something got in line for certain (`waits`), or certainly nothing. A claim then need not look. It
-// believes a note only of a line that is new, or whose own state agrees: others may have taken the job before it read the note.
+// A note says how many jobs got in line (`arrived`), or null if that is not certain: a claim then looks. With that a line knows
+// how many jobs it has at most, and hardly ever has to be looked into.
 
-export const noteColumns = "queue, home, line, group_key, ordered, waits, freed, type_freed, queue_freed";
+export const noteColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
 
 /** How many slots have come free, by where they were counted. */
 export const freedSql: string = ["1", "2", "4"]
@@ -23,8 +23,8 @@ export const freedSql: string = ["1", "2", "4"]
 /**
  * The notes about jobs that have moved: of a table with queue, home, lane, group_key, ordered, and slots as they were before.
  */
-export const notesOfSql = (moved: string, waits: "true" | "NULL::boolean"): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${waits}, ${freedSql}
+export const notesOfSql = (moved: string, arrived: "count(*)" | "NULL::int"): string => `
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${arrived}, ${freedSql}
   FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
 
 /** What a note says about one job, beside where it is. */

@@ -10,7 +10,9 @@ import type { Migration } from "./migration.ts";
  *
  * `line` has a row for each group, and one (with the number of the lane) for the jobs of a type without a group. It is `open`
  * when something in it can be claimed as far as the line itself is concerned, and `held` when something waits and cannot.
- * `flow_use` has what is in use of a type (`home`) and of a queue (`home` 0). Only who holds the lock of the queue
+ * `backlog` is how many jobs may be in it, not counting those that notes will still tell of; null if a look has to tell.
+ * `flow_use` has what is in use of a type (`home`) and of a queue (`home` 0); and of a queue how far `flow_rerank` has got,
+ * null if it has nothing to do. Only who holds the lock of the queue
  * writes these two. Everybody else appends to `line_note` what has happened, in the transaction in which it did.
  *
  * `flow` has one row. Every change of `flow_rule` raises `epoch`; workers compare it to know that their copy is good.
@@ -64,8 +66,11 @@ export const flow: Migration = {
       tat bigint NOT NULL DEFAULT 0,
       turn bigint NOT NULL DEFAULT 0,
       round bigint NOT NULL DEFAULT 0,
+      rerank bigint[],
       CONSTRAINT flow_use_pkey PRIMARY KEY (queue, home)
     ) WITH (fillfactor = 50)`,
+      `CREATE INDEX IF NOT EXISTS flow_rule_ageing ON ${flowRule} (queue) WHERE age_priority_ms IS NOT NULL`,
+      `CREATE INDEX IF NOT EXISTS flow_use_rerank ON ${flowUse} (queue) WHERE rerank IS NOT NULL`,
       `CREATE TABLE IF NOT EXISTS ${line} (
       number bigint NOT NULL,
       home bigint NOT NULL,
@@ -73,6 +78,7 @@ export const flow: Migration = {
       running bigint NOT NULL DEFAULT 0,
       tat bigint NOT NULL DEFAULT 0,
       opens_at bigint NOT NULL DEFAULT 0,
+      backlog bigint,
       open boolean NOT NULL DEFAULT false,
       held boolean NOT NULL DEFAULT false,
       ordered boolean NOT NULL DEFAULT false,
@@ -92,7 +98,7 @@ export const flow: Migration = {
       type_freed integer NOT NULL DEFAULT 0,
       queue_freed integer NOT NULL DEFAULT 0,
       ordered boolean NOT NULL DEFAULT false,
-      waits boolean,
+      arrived integer,
       queue text COLLATE "C" NOT NULL,
       group_key text COLLATE "C",
       stopped_by ${idType},

@@ -13,6 +13,7 @@ import type { Tables } from "../tables.ts";
 //   flow_claim     all of these, and then takes jobs, line by line in their turns, and counts them
 //   flow_settle    promotes and folds, for those who want to read
 //   flow_next      the same, and says when a claim can find something
+//   flow_rerank    jobs in line get the places that a change of the rules gives them, some with each call
 //   flow_sweep     removes lines that say no more than that there was a group once
 //
 // Whoever calls one of these holds the lock until the transaction ends. Inside there are no waits: jobs that somebody else has
@@ -77,11 +78,11 @@ const stateSql = ({ job }: Tables, of: string): string => `LATERAL (
   ) AS judged
 ) AS state`;
 
-const noteColumns = "queue, home, line, group_key, ordered, waits, freed, type_freed, queue_freed";
+const noteColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
 
 /** Notes about jobs that got in line: a table with queue, home, lane, group_key, ordered, and slots as they were before. */
 const notesOfSql = (moved: string): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), true,
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), count(*),
     count(*) FILTER (WHERE slots & 1 <> 0), count(*) FILTER (WHERE slots & 2 <> 0), count(*) FILTER (WHERE slots & 4 <> 0)
   FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
 
@@ -101,13 +102,19 @@ LANGUAGE sql STABLE AS $function$
   ) AS step) AS rule
 $function$`;
 
+/** Waiting counts for some jobs of its queue. It is asked for each job, and the index is empty as a rule. */
+const isAgedQueueSql = ({ flowRule }: Tables): string =>
+  `EXISTS (SELECT FROM ${flowRule} AS r WHERE r.queue = j.queue AND r.age_priority_ms IS NOT NULL)`;
+
 /** The place in line of a job that is due at another moment than before. */
 const newPlaceSql = ({ schema }: Tables, dueAt: string): string =>
   `CASE WHEN j.base_priority IS NULL OR (j.ordered IS NOT NULL AND j.lease_version > 0) THEN j.priority
     ELSE ${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), j.base_priority, ${dueAt}) END`;
 
-const promoteSql = ({ schema, job, lineNote }: Tables): string =>
-  define(
+// A job that was for later when waiting began to count, or ceased to, gets its place now.
+const promoteSql = (tables: Tables): string => {
+  const { schema, job, lineNote } = tables;
+  return define(
     `${schema}.flow_promote`,
     "p_at bigint, p_homes bigint[]",
     "void",
@@ -128,7 +135,12 @@ BEGIN
       ) AS pending
     ),
     moved AS (
-      UPDATE ${job} AS j SET ready = true WHERE j.id = ANY (ARRAY(SELECT id FROM due))
+      UPDATE ${job} AS j SET ready = true,
+        priority = CASE WHEN j.base_priority IS NULL AND ${isAgedQueueSql(tables)}
+          THEN ${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), j.priority, j.due_at)
+          ELSE ${newPlaceSql(tables, "j.due_at")} END,
+        base_priority = CASE WHEN ${isAgedQueueSql(tables)} THEN coalesce(j.base_priority, j.priority) ELSE j.base_priority END
+      WHERE j.id = ANY (ARRAY(SELECT id FROM due))
       RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
     ),
     noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})
@@ -137,6 +149,7 @@ BEGIN
   END LOOP;
 END`,
   );
+};
 
 /** What a later migration adds to `flow_reap`: columns of the expired jobs as they were, and WITH queries that read these. */
 interface ReapAddition {
@@ -155,7 +168,6 @@ export const reapSql = (
     "void",
     `
 BEGIN
-  IF (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= p_at THEN
     WITH expired AS MATERIALIZED (
       SELECT j.id, j.slots, j.queue, j.home, j.lane, j.group_key, j.ordered${columns} FROM ${job} AS j
       WHERE j.status = 'running' AND j.due_at <= p_at AND coalesce(j.home, j.lane) = ANY (p_homes) AND ${attemptsLeft}
@@ -175,7 +187,6 @@ BEGIN
       WHERE j.id = ANY (ARRAY(SELECT id FROM expired))
     )${queries}
     INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};
-  END IF;
 END`,
   );
 };
@@ -223,13 +234,13 @@ BEGIN
     ORDER BY l.opens_at LIMIT ${foldLimit}
   ),
   touched AS (
-    SELECT line AS number, home, group_key, ordered, waits, freed, CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
+    SELECT line AS number, home, group_key, ordered, arrived, freed, CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
     FROM gone WHERE line <> home
     UNION ALL SELECT number, NULL, NULL, false, NULL, 0, NULL FROM timed
   ),
   summed AS MATERIALIZED (
     SELECT touched.number, max(touched.home) AS home, max(touched.group_key) AS group_key, bool_or(touched.ordered) AS ordered,
-      bool_and(touched.waits IS NOT NULL) AS is_known, bool_or(touched.waits) AS waits,
+      CASE WHEN bool_and(touched.arrived IS NOT NULL) THEN sum(touched.arrived) END AS arrived,
       sum(touched.freed)::bigint AS freed, max(touched.stopped_in) AS stopped_in
     FROM touched GROUP BY touched.number
   ),
@@ -237,10 +248,12 @@ BEGIN
     SELECT s.number, l.ctid AS place, coalesce(l.home, s.home) AS home, coalesce(l.group_key, s.group_key) AS group_key,
       coalesce(l.tat, 0) AS tat, coalesce(l.running, 0) - s.freed AS running, s.ordered OR coalesce(l.ordered, false) AS ordered,
       coalesce(l.turn, 0) AS turn, coalesce(l.open, false) AS was_open, coalesce(u.round, 0) AS round,
-      -- Of a new line, and of one that is known to be empty or not, a note can be believed: see notes.ts.
-      CASE WHEN NOT s.is_known OR s.ordered OR l.ordered THEN NULL
-        WHEN s.waits AND NOT l.open AND NOT l.held THEN NULL
-        ELSE coalesce(l.open OR l.held, CASE WHEN s.waits THEN true END) END AS waits,
+      -- An empty line is looked into: the jobs that have arrived may have been taken before their note was read.
+      CASE WHEN s.ordered OR l.ordered OR s.arrived IS NULL THEN NULL
+        WHEN l.number IS NULL THEN CASE WHEN s.arrived > 0 THEN true END
+        WHEN l.open OR l.held THEN true
+        WHEN s.arrived = 0 THEN false END AS waits,
+      CASE WHEN l.number IS NULL THEN s.arrived ELSE l.backlog + s.arrived END AS backlog,
       CASE WHEN stop.stopped_by IS NOT NULL AND NOT EXISTS (
         SELECT FROM gone
         WHERE gone.line = s.number AND gone.resumed_by = stop.stopped_by AND gone.number > coalesce(s.stopped_in, 0)
@@ -257,18 +270,19 @@ BEGIN
   ),
   judged AS MATERIALIZED (
     SELECT c.number, c.place, c.home, c.group_key, c.running, c.ordered, c.stopped_by, state.open, state.held, state.opens_at,
+      CASE WHEN state.open OR state.held THEN c.backlog ELSE 0 END AS backlog,
       -- A line that stays closed keeps its turn, so that no index has to be written.
       CASE WHEN state.open AND NOT c.was_open THEN greatest(c.turn, c.round) ELSE c.turn END AS turn
     FROM changed AS c CROSS JOIN ${stateSql(tables, "c")}
   ),
   added AS (
-    INSERT INTO ${line} (number, queue, home, group_key, turn, running, ordered, stopped_by, open, held, opens_at)
-    SELECT number, p_queue, home, group_key, turn, running, ordered, stopped_by, open, held, opens_at
+    INSERT INTO ${line} (number, queue, home, group_key, turn, running, backlog, ordered, stopped_by, open, held, opens_at)
+    SELECT number, p_queue, home, group_key, turn, running, backlog, ordered, stopped_by, open, held, opens_at
     FROM judged WHERE place IS NULL
   ),
   written AS (
-    UPDATE ${line} AS l SET turn = c.turn, running = c.running, ordered = c.ordered, stopped_by = c.stopped_by,
-      open = c.open, held = c.held, opens_at = c.opens_at
+    UPDATE ${line} AS l SET turn = c.turn, running = c.running, backlog = c.backlog, ordered = c.ordered,
+      stopped_by = c.stopped_by, open = c.open, held = c.held, opens_at = c.opens_at
     FROM (SELECT * FROM judged WHERE place IS NOT NULL LIMIT (SELECT 2147483647)) AS c WHERE l.ctid = c.place
   )
   SELECT count(*) INTO v_folded FROM gone;
@@ -326,6 +340,7 @@ DECLARE
   v_firsts boolean[];
   v_lines tid[];
   v_counts int[];
+  v_short boolean[];
   v_turns bigint[];
   v_round bigint;
   q ${flowRule}%ROWTYPE;
@@ -337,8 +352,17 @@ BEGIN
   v_us := v_at * 1000;
   SELECT * INTO q FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.home = 0;
   IF q.paused THEN RETURN; END IF;
-  PERFORM ${schema}.flow_promote(v_at, p_homes);
-  PERFORM ${schema}.flow_reap(v_at, p_homes, p_attempts);
+  -- To ask first costs less than to begin with what hardly ever finds something to do.
+  IF EXISTS (
+    SELECT FROM unnest(p_homes) AS number WHERE EXISTS (
+      SELECT FROM ${job} AS j WHERE j.status = 'pending' AND NOT j.ready AND j.lane = number AND j.due_at <= v_at
+    ) OR EXISTS (
+      SELECT FROM ${job} AS j
+      WHERE j.status = 'pending' AND NOT j.ready AND j.home IS NOT NULL AND j.home = number AND j.due_at <= v_at
+    )
+  ) THEN PERFORM ${schema}.flow_promote(v_at, p_homes); END IF;
+  IF (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= v_at
+  THEN PERFORM ${schema}.flow_reap(v_at, p_homes, p_attempts); END IF;
   LOOP
     v_folded := ${schema}.flow_fold(v_at, p_queue);
     SELECT * INTO qu FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
@@ -363,9 +387,14 @@ BEGIN
         CONTINUE WHEN v_ask <= 0;
 
         -- Jobs without a group leave no notes: whether any wait is seen by looking.
-        UPDATE ${line} AS l SET open = NOT l.open, turn = CASE WHEN l.open THEN l.turn ELSE greatest(l.turn, t.round) END
-        WHERE l.number = t.home AND l.open <> EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.lane = t.home);
+        IF (SELECT l.open FROM ${line} AS l WHERE l.number = t.home)
+          <> EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.lane = t.home)
+        THEN
+          UPDATE ${line} AS l SET open = NOT l.open, turn = CASE WHEN l.open THEN l.turn ELSE greatest(l.turn, t.round) END
+          WHERE l.number = t.home;
+        END IF;
 
+        -- All of this goes along the index of open lines, so the jobs come in the order of turns without being sorted.
         WITH first AS MATERIALIZED (
           SELECT l.ctid AS line, l.number, l.turn, l.ordered, row_number() OVER (ORDER BY l.turn, l.number) AS place,
             CASE WHEN l.number = t.home THEN NULL WHEN l.ordered THEN 1 ELSE t.group_room END AS room,
@@ -379,35 +408,34 @@ BEGIN
         sized AS MATERIALIZED (
           SELECT *, greatest(0, least(v_ask, most,
             ceil(ceil(v_ask::float8 / least(count(*) OVER (), ${linesPerLook})) * weight / avg(weight) OVER ())))::int AS portion
-          FROM first ORDER BY place
+          FROM first
         ),
         picked AS MATERIALIZED (
-          SELECT *, row_number() OVER () AS nth FROM (
-            SELECT s.place, s.number, s.ordered, s.room, head.ctid FROM sized AS s CROSS JOIN LATERAL (
-              SELECT j.ctid FROM ${job} AS j WHERE j.ready AND j.lane = s.number AND j.due_at <= v_at
-              ORDER BY ${runOrder} LIMIT s.portion FOR NO KEY UPDATE SKIP LOCKED
-            ) AS head LIMIT v_ask
-          ) AS heads
+          SELECT s.place, s.ordered, s.room, head.ctid FROM sized AS s CROSS JOIN LATERAL (
+            SELECT j.ctid FROM ${job} AS j WHERE j.ready AND j.lane = s.number AND j.due_at <= v_at
+            ORDER BY ${runOrder} LIMIT s.portion FOR NO KEY UPDATE SKIP LOCKED
+          ) AS head LIMIT v_ask
         ),
         reached AS MATERIALIZED (
-          SELECT place, min(line) AS line, min(turn) AS turn, min(weight) AS weight, sum(taken) AS taken FROM (
-            SELECT s.place, s.line, s.turn, s.weight, 0 AS taken FROM sized AS s
-            UNION ALL SELECT p.place, NULL, NULL, NULL, 1 FROM picked AS p
+          SELECT place, min(line) AS line, min(turn) AS turn, min(weight) AS weight, min(portion) AS portion, sum(taken) AS taken
+          FROM (
+            SELECT s.place, s.line, s.turn, s.weight, s.portion, 0 AS taken FROM sized AS s
+            UNION ALL SELECT p.place, NULL, NULL, NULL, NULL, 1 FROM picked AS p
           ) AS looks
           WHERE place <= (SELECT max(p.place) FROM picked AS p) OR (SELECT count(*) FROM picked) < v_ask
           GROUP BY place
         ),
         jobs AS (
-          SELECT array_agg(p.ctid ORDER BY p.nth) AS places, array_agg(p.ordered ORDER BY p.nth) AS firsts,
-            array_agg(CASE WHEN p.room IS NULL THEN 0 ELSE 1 END ORDER BY p.nth) AS slots
+          SELECT array_agg(p.ctid) AS places, array_agg(p.ordered) AS firsts,
+            array_agg(CASE WHEN p.room IS NULL THEN 0 ELSE 1 END) AS slots
           FROM picked AS p
         )
         SELECT jobs.places, jobs.slots, jobs.firsts, lines.* FROM jobs CROSS JOIN (
-          SELECT array_agg(r.line), array_agg(r.taken::int), array_agg(r.turn + (r.taken * ${unit} / r.weight)::bigint),
+          SELECT array_agg(r.line), array_agg(r.taken::int), array_agg(r.taken < r.portion), array_agg(r.turn + (r.taken * ${unit} / r.weight)::bigint),
             max(r.turn + ((r.taken - 1) * ${unit} / r.weight)::bigint) FILTER (WHERE r.taken > 0)
           FROM reached AS r
         ) AS lines
-        INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_turns, v_round;
+        INTO v_places, v_slots, v_firsts, v_lines, v_counts, v_short, v_turns, v_round;
 
         -- In the order in which they were picked: there is no other way to go than along the list.
         RETURN QUERY UPDATE ${job} AS j SET
@@ -433,14 +461,18 @@ BEGIN
         END IF;
 
         UPDATE ${line} AS l SET
-          running = c.running, tat = c.tat, turn = c.turn, open = state.open, held = state.held, opens_at = state.opens_at
+          running = c.running, tat = c.tat, turn = c.turn, open = state.open, held = state.held, opens_at = state.opens_at,
+          backlog = CASE WHEN c.number = t.home THEN NULL WHEN NOT state.open AND NOT state.held THEN 0
+            WHEN c.backlog > 0 THEN c.backlog END
         FROM (
-          SELECT o.ctid AS place, o.number, o.ordered, o.stopped_by, s.turn, NULL::boolean AS waits,
+          SELECT o.ctid AS place, o.number, o.ordered, o.stopped_by, s.turn, o.backlog - s.taken AS backlog,
+            CASE WHEN NOT s.is_short AND NOT o.ordered THEN o.backlog > s.taken END AS waits,
             CASE WHEN o.number = t.home THEN NULL WHEN o.ordered THEN 1 ELSE t.group_room END AS room,
             CASE WHEN o.number = t.home THEN NULL ELSE t.group_interval END AS interval, t.group_burst AS burst,
             o.running + CASE WHEN o.number <> t.home AND (o.ordered OR t.group_room IS NOT NULL) THEN s.taken ELSE 0 END AS running,
             CASE WHEN o.number = t.home THEN 0 ELSE ${spendSql("o.tat", "t.group_interval", "s.taken")} END AS tat
-          FROM (SELECT * FROM unnest(v_lines, v_counts, v_turns) LIMIT (SELECT 2147483647)) AS s (line, taken, turn)
+          FROM (SELECT * FROM unnest(v_lines, v_counts, v_short, v_turns) LIMIT (SELECT 2147483647))
+            AS s (line, taken, is_short, turn)
           JOIN ${line} AS o ON o.ctid = s.line
         ) AS c CROSS JOIN ${stateSql(tables, "c")}
         WHERE l.ctid = c.place;
@@ -613,6 +645,83 @@ BEGIN
 END`,
   );
 
+const rerankedJobs = 1_000;
+const rerankedLines = 1_000;
+
+/**
+ * Goes along the jobs in line of a queue, in the order of `job_ready`: `rerank` in the counters of the queue says how far it
+ * has got, as lane, priority, due_at and position; at the beginning it is empty. A job that moves forward in that order is met
+ * again, and is right then. As long as waiting counts in this queue, it begins again after the end: who started a job may not
+ * have known the rule yet, or may not have committed. Does nothing while somebody claims from the queue, and passes over jobs
+ * that are locked.
+ */
+const rerankSql = (tables: Tables): string => {
+  const { schema, job, line, flowRule, flowUse } = tables;
+  const rank = `${schema}.flow_rank(j.queue, coalesce(j.home, j.lane), coalesce(j.base_priority, j.priority), j.due_at)`;
+  const look = (condition: string): string => `(
+          SELECT j.id, j.lane, j.priority, j.due_at, j.position,
+            j.status = 'pending' AND NOT (j.ordered IS NOT NULL AND j.lease_version > 0) AND j.priority <> ${rank} AS is_wrong
+          FROM ${job} AS j WHERE j.ready AND j.lane = lanes.number AND ${condition} ORDER BY ${runOrder} LIMIT ${rerankedJobs}
+        )`;
+  return define(
+    `${schema}.flow_rerank`,
+    "p_now bigint, p_queue text, p_homes bigint[]",
+    "int",
+    `
+DECLARE
+  v_from bigint[];
+  v_next bigint[];
+  v_looked int;
+  v_lanes int;
+  v_last bigint;
+  v_moved int;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(${lockKeySql(schema, "p_queue")}) THEN RETURN 0; END IF;
+  SELECT u.rerank INTO v_from FROM ${flowUse} AS u WHERE u.queue = p_queue AND u.home = 0;
+  IF v_from IS NULL THEN RETURN 0; END IF;
+  -- What is not folded in yet may be about lines that nobody knows yet.
+  PERFORM ${schema}.flow_settle(p_now, p_queue, p_homes);
+  IF v_from = '{}' THEN v_from := ARRAY[-9223372036854775808, 2147483647, 0, 0]; END IF;
+  WITH lanes AS MATERIALIZED (
+    SELECT number FROM (
+      SELECT number FROM unnest(p_homes) AS number WHERE number >= v_from[1]
+      UNION
+      (SELECT l.number FROM ${line} AS l WHERE l.queue = p_queue AND l.number >= v_from[1]
+        ORDER BY l.number LIMIT ${rerankedLines})
+    ) AS known ORDER BY number LIMIT ${rerankedLines}
+  ),
+  looked AS MATERIALIZED (
+    SELECT *, row_number() OVER () AS nth FROM (
+      SELECT found.* FROM lanes CROSS JOIN LATERAL (
+        ${look("lanes.number = v_from[1] AND j.priority = v_from[2]::int AND (j.due_at, j.position) > (v_from[3], v_from[4])")}
+        UNION ALL
+        ${look("j.priority < CASE WHEN lanes.number = v_from[1] THEN v_from[2]::int ELSE 2147483647 END")}
+      ) AS found LIMIT ${rerankedJobs}
+    ) AS page
+  ),
+  moved AS (
+    UPDATE ${job} AS j SET priority = ${rank}, base_priority = coalesce(j.base_priority, j.priority)
+    WHERE j.id = ANY (ARRAY(
+        SELECT free.id FROM ${job} AS free WHERE free.id = ANY (ARRAY(SELECT id FROM looked WHERE is_wrong))
+        FOR NO KEY UPDATE SKIP LOCKED
+      )) AND j.ready AND j.status = 'pending'
+    RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM looked), (SELECT count(*) FROM lanes), (SELECT max(number) FROM lanes),
+    (SELECT count(*) FROM moved), (SELECT ARRAY[lane, priority, due_at, position] FROM looked ORDER BY nth DESC LIMIT 1)
+  INTO v_looked, v_lanes, v_last, v_moved, v_next;
+  IF v_looked < ${rerankedJobs} THEN
+    v_next := CASE
+      WHEN v_lanes = ${rerankedLines} THEN ARRAY[v_last, -2147483648, 0, 0]
+      WHEN EXISTS (SELECT FROM ${flowRule} AS r WHERE r.queue = p_queue AND r.age_priority_ms IS NOT NULL) THEN '{}'::bigint[]
+    END;
+  END IF;
+  UPDATE ${flowUse} AS u SET rerank = v_next WHERE u.queue = p_queue AND u.home = 0 AND u.rerank IS DISTINCT FROM v_next;
+  RETURN v_moved;
+END`,
+  );
+};
+
 export const flowFunctions = (tables: Tables): string[] => [
   rankSql(tables),
   promoteSql(tables),
@@ -621,5 +730,6 @@ export const flowFunctions = (tables: Tables): string[] => [
   claimSql(tables),
   settleSql(tables),
   nextSql(tables),
+  rerankSql(tables),
   sweepSql(tables),
 ];

@@ -124,7 +124,7 @@ applied AS (
 noted AS (
   INSERT INTO ${lineNote} (${noteColumns}, stopped_by)
   SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL),
-    CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE false END, ${freedSql}, stopped_by
+    CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE 0 END, ${freedSql}, stopped_by
   FROM (
     SELECT *, CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by FROM applied
     WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))

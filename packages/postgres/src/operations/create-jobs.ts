@@ -115,7 +115,7 @@ inserted AS (
   WHERE NOT EXISTS (SELECT FROM taken)
   ${rare ? "RETURNING queue, home, lane, group_key, ordered, slots, ready" : ""}
 )
-${rare ? `, noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("(SELECT * FROM inserted WHERE ready)", "true")})` : ""}
+${rare ? `, noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("(SELECT * FROM inserted WHERE ready)", "count(*)")})` : ""}
 SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
 };
 

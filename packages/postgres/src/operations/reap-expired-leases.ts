@@ -7,6 +7,7 @@ import { attemptsLeftSql, isExpired } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
 import { leaveNotes } from "../flow/notes.ts";
+import { rerankWaitingJobs } from "../flow/rerank.ts";
 import { expiredAttemptsSql, keepAttemptsSql, leaseColumns } from "../history/keep-attempts.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../lock-jobs.ts";
 import { settleDependants } from "../dependants.ts";
@@ -54,6 +55,7 @@ const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> 
 
 export const reapExpiredLeases = async (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> => {
   const reaped = await reap(database, call);
+  await rerankWaitingJobs(database, call);
   await sweepLines(database, call);
   return reaped;
 };

@@ -11,6 +11,7 @@ import type { Call, Context, Database } from "../../database.ts";
 import { assertEnabled } from "../../flow/flow-cache.ts";
 import { countRunningJobs } from "../../flow/count-running-jobs.ts";
 import { lockQueue } from "../../flow/lock-queue.ts";
+import { beginRerankingSql } from "../../flow/rerank.ts";
 import { homeOf, ruleSelect, ruleValues, toFlowRule } from "../../flow/rule-rows.ts";
 import { arrayLiteral } from "../../sql/array-literal.ts";
 import { nowSql } from "../../sql/clock.ts";
@@ -126,6 +127,8 @@ const change = async (database: Database, call: InTransaction): Promise<SetFlowR
   const after = changedFlowRule(before, call.change);
   if (after === before) return { kind: "unchanged", rule: before };
   await writeRule(database, call.ctx, after);
+  if (before.agePriorityMs !== after.agePriorityMs)
+    await database.query(call.ctx, { sql: beginRerankingSql(database.tables), params: [queue] });
   await editBucket(database, call, boundAfter(before.rate, after.rate, rules.now));
   await editLines(database, call, rules, { before, after });
   await countRunningJobs(database, call.ctx, queue, call.ctx === undefined);
