@@ -10,6 +10,7 @@ import * as firstProgram from "./first-program.ts";
 import * as gracefulStop from "./graceful-stop.ts";
 import * as jobTypeSettings from "./job-type-settings.ts";
 import * as middleware from "./middleware.ts";
+import * as history from "./history.ts";
 import * as queries from "./queries.ts";
 import * as retention from "./retention.ts";
 import * as queuesAndPriorities from "./queues-and-priorities.ts";
@@ -282,6 +283,17 @@ const examples: Record<string, Expectation> = {
       "After an hour the first poll is gone; the next one is on its way",
       "After a week the mail is gone",
       "The payment is kept: completed",
+    ],
+  },
+  history: {
+    main: history.main,
+    lines: [
+      "Attempt 2 on cashier: completed; no error; log: ",
+      "Attempt 1 on cashier: retried; The bank does not answer; log: asks the bank",
+      "2 failed with UnrecoverableJobError: Order # is over the limit",
+      "A redrive of this cause would revive 2",
+      "default, charge-card: 3 created, 1 completed, 2 failed, 1 retried",
+      "A process of v42: alive, 0 workers",
     ],
   },
   queries: {

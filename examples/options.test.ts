@@ -124,6 +124,8 @@ const filters = [
   "sequenceTypeName",
   "deduplicationKey",
   "failureReason",
+  "fingerprint",
+  "leasedBy",
   "sequenceId",
   "rootSequenceId",
   "createdFrom",
@@ -196,6 +198,7 @@ const objects: Record<string, OptionsObject> = {
       "defaults",
       "createId",
       "recurringJobs",
+      "statistics",
       "runtime",
     ],
     pass: (options) => createLeasehold({ stateAdapter, jobTypes, ...options }),
@@ -355,6 +358,15 @@ const objects: Record<string, OptionsObject> = {
   getJobBlockers: {
     names: ["id"],
     pass: (options) => api["getJobBlockers"]!({ id: sequence.id, ...options }),
+  },
+  listFailureCauses: {
+    names: ["queue", "typeName", "scanLimit"],
+    pass: (options) => api["listFailureCauses"]!(options),
+  },
+  listProcesses: { names: [], pass: (options) => api["listProcesses"]!(options) },
+  getStatistics: {
+    names: ["from", "before", "queue", "typeName", "everyMs", "byDeployment"],
+    pass: (options) => api["getStatistics"]!({ from: new Date(0), ...options }),
   },
   explainJob: { names: ["id"], pass: (options) => api["explainJob"]!({ id: sequence.id, ...options }) },
   listJobs: {

@@ -9,6 +9,13 @@ import type {
   SetFlowOptions,
 } from "./api/flow.ts";
 import type {
+  FailureCauseListing,
+  GetStatisticsOptions,
+  JobStatistics,
+  LeaseholdProcess,
+  ListFailureCausesOptions,
+} from "./api/history.ts";
+import type {
   CancelledJobSequence,
   JobChoice,
   PruneOptions,
@@ -226,6 +233,22 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   explainJob(
     options: { readonly id: TJobId } & TransactionOption<TTxContext>,
   ): Promise<JobExplanation<TJobId>>;
+
+  /** Reads what failed jobs have failed from: jobs whose errors are of the same kind are one cause. */
+  listFailureCauses(
+    options?: ListFailureCausesOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>,
+  ): Promise<FailureCauseListing<TJobId>>;
+
+  /** Reads the processes that have started jobs or workers, with their workers: those alive, and those silent for up to a day. */
+  listProcesses(options?: TransactionOption<TTxContext>): Promise<readonly LeaseholdProcess[]>;
+
+  /**
+   * Reads what all processes have counted, by queue and type: jobs created, completed and failed, and how long they waited and
+   * ran. A process reports about once a second, and the past is kept for 90 days.
+   */
+  getStatistics<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
+    options: GetStatisticsOptions<TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<readonly JobStatistics<TTypeName>[]>;
 
   /**
    * Sets limits for a queue or a job type, over all workers: how many jobs run at once, how many start in a time, the same

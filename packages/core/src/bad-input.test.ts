@@ -93,6 +93,8 @@ const filter = (wrap: (filter: object) => object, prefix = ""): readonly Case[] 
   [`${prefix}queue`, ["", 7], (queue) => [wrap({ queue })]],
   [`${prefix}typeName`, ["", 7], (typeName) => [wrap({ typeName })]],
   [`${prefix}failureReason`, ["bad luck", 7], (failureReason) => [wrap({ failureReason })]],
+  [`${prefix}fingerprint`, ["", 7, {}], (fingerprint) => [wrap({ fingerprint })]],
+  [`${prefix}leasedBy[0]`, ["", 7], (leasedBy) => [wrap({ leasedBy: [leasedBy] })]],
   [`${prefix}createdFrom`, notDates, (createdFrom) => [wrap({ createdFrom })]],
   [`${prefix}finishedBefore`, notDates, (finishedBefore) => [wrap({ finishedBefore })]],
 ];
@@ -323,6 +325,22 @@ const cases: Record<string, readonly Case[]> = {
   listBlockedJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
   listJobAttempts: [["id", [undefined, ...names], (value) => [{ id: value }]]],
   countJobs: [["options", notObjects, (options) => [options]], ...filter((value) => value)],
+  listFailureCauses: [
+    ["options", notObjects, (options) => [options]],
+    ["queue", ["", 7], (queue) => [{ queue }]],
+    ["typeName[0]", ["", 7], (typeName) => [{ typeName: [typeName] }]],
+    ["scanLimit", integers(1, 100_000), (scanLimit) => [{ scanLimit }]],
+  ],
+  listProcesses: [["options", notObjects, (options) => [options]]],
+  getStatistics: [
+    ["options", [undefined, ...notObjects], (options) => [options]],
+    ["from", [undefined, ...notDates, new Date(1)], (from) => [{ from, before: new Date(1) }]],
+    ["before", notDates, (before) => [{ from: new Date(0), before }]],
+    ["queue", ["", 7], (queue) => [{ from: new Date(0), queue }]],
+    ["typeName", ["", 7], (typeName) => [{ from: new Date(0), typeName }]],
+    ["everyMs", [...integers(10_000, year), 10_000], (everyMs) => [{ from: new Date(0), everyMs }]],
+    ["byDeployment", ["yes", 1, null], (byDeployment) => [{ from: new Date(0), byDeployment }]],
+  ],
   explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],
   putRecurringJob: [
     ["options", [undefined, ...notObjects], (options) => [options]],
@@ -464,6 +482,9 @@ describe("bad input to", () => {
       getJob: { id, prioritty: 1 },
       listJobs: { prioritty: 1 },
       countJobs: { prioritty: 1 },
+      listFailureCauses: { prioritty: 1 },
+      listProcesses: { prioritty: 1 },
+      getStatistics: { from: new Date(0), prioritty: 1 },
       explainJob: { id, prioritty: 1 },
     })) {
       const error = await rejection(() => leasehold[method]!(args));

@@ -170,7 +170,16 @@ const asCallback =
   };
 
 const method = (name: string) => (passed: unknown) => facade[name]!(passed);
-const filterOptions = ["status", "queue", "typeName", "failureReason", "createdFrom", "finishedBefore", "id"];
+const filterOptions = [
+  "status",
+  "queue",
+  "typeName",
+  "failureReason",
+  "createdFrom",
+  "finishedBefore",
+  "id",
+  "fingerprint",
+];
 const page = ["id", "limit", "cursor"];
 
 const startOptions = [
@@ -289,6 +298,17 @@ const functions: Record<string, () => Call[]> = {
   listBlockedJobs: () => withOptions(method("listBlockedJobs"), { id }, page),
   listJobAttempts: () => withOptions(method("listJobAttempts"), { id }, ["id"]),
   countJobs: () => withOptions(method("countJobs"), {}, filterOptions),
+  listFailureCauses: () => withOptions(method("listFailureCauses"), {}, ["queue", "typeName", "scanLimit"]),
+  listProcesses: () => withOptions(method("listProcesses"), {}, ["from"]),
+  getStatistics: () =>
+    withOptions(method("getStatistics"), { from: new Date(0), before: new Date(1) }, [
+      "from",
+      "before",
+      "queue",
+      "typeName",
+      "everyMs",
+      "byDeployment",
+    ]),
   explainJob: () => withOptions(method("explainJob"), { id }, ["id"]),
   setFlow: () => [
     ...withOptions(method("setFlow"), { queue: "q", concurrency: 5 }, [

@@ -23,6 +23,15 @@ export type {
   SetFlowOptions,
 } from "./api/flow.ts";
 export type {
+  EstimatedPercentiles,
+  FailureCause,
+  FailureCauseListing,
+  GetStatisticsOptions,
+  JobStatistics,
+  LeaseholdProcess,
+  ListFailureCausesOptions,
+} from "./api/history.ts";
+export type {
   CancelledJobSequence,
   JobChoice,
   PruneOptions,

@@ -16,6 +16,9 @@ import { putRecurringJob, setPaused } from "./engine/recurring/put.ts";
 import * as recurring from "./engine/recurring/read.ts";
 import { triggerRecurringJob } from "./engine/recurring/trigger.ts";
 import { viewRecurringJob } from "./engine/recurring/view.ts";
+import { getStatistics } from "./engine/history/get-statistics.ts";
+import { listFailureCauses } from "./engine/history/list-causes.ts";
+import { listProcesses } from "./engine/history/list-processes.ts";
 import { redriveJobs } from "./engine/redrive.ts";
 import { startJobSequence, startJobSequences } from "./engine/start.ts";
 import { runJobsNow, updateWaitingJobs } from "./engine/update-waiting-jobs.ts";
@@ -93,6 +96,9 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     listJobAttempts: (passed: unknown) => listJobAttempts(engine, passed),
     countJobs: (passed?: unknown) => queries.countJobs(engine, passed),
     explainJob: (passed: unknown) => explainJob(engine, passed),
+    listFailureCauses: (passed?: unknown) => listFailureCauses(engine, passed),
+    listProcesses: (passed?: unknown) => listProcesses(engine, passed),
+    getStatistics: (passed: unknown) => getStatistics(engine, passed),
     setFlow: (passed: unknown) => flow.setFlow(engine, passed),
     pause: (passed: unknown) => flow.pause(engine, passed),
     resume: (passed: unknown) => flow.resume(engine, passed),

@@ -28,6 +28,13 @@ export interface JobFilterOptions<
   readonly sequenceId?: TJobId | undefined;
   readonly rootSequenceId?: TJobId | undefined;
   readonly failureReason?: OneOrMany<FailureReason> | undefined;
+  /**
+   * Of failed jobs: the kind of error that they failed with, from `listFailureCauses` or `listJobAttempts`. An index finds them.
+   * Needs a store that keeps a history.
+   */
+  readonly fingerprint?: OneOrMany<string> | undefined;
+  /** Of running jobs: the worker that holds them. */
+  readonly leasedBy?: OneOrMany<string> | undefined;
   /** Created at this moment or later. */
   readonly createdFrom?: Date | undefined;
   /** Created before this moment. */
@@ -160,15 +167,25 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly aheadInQueue: number;
       /** When it fails with `expired` unless it has begun by then; null if it can wait for ever. */
       readonly expiresAt: Date | null;
+      /** How many live workers serve its queue and type; null where no process reports to the store. */
+      readonly workers: number | null;
+      /** When it may start, if those ahead of it go on at the pace of the last five minutes; null if nothing can be said. */
+      readonly estimatedStart: Date | null;
     }
   | ({
       /** Its time has come, but a limit, a pause, or the order of its group holds it back. */
       readonly state: "held";
     } & JobHold<TJobId>)
-  | { readonly state: "scheduled"; readonly until: Date; readonly expiresAt: Date | null }
+  | {
+      readonly state: "scheduled";
+      readonly until: Date;
+      readonly expiresAt: Date | null;
+      readonly workers: number | null;
+    }
   | {
       readonly state: "retrying";
       readonly until: Date;
+      readonly workers: number | null;
       readonly attempt: number;
       readonly maxAttempts: number;
       readonly lastError: StoredError | null;

@@ -4,7 +4,7 @@ import { decodeCursor, encodeCursor } from "../model/cursor.ts";
 import type { JobStatus } from "../model/job.ts";
 import { optionalInteger, requireArray, requireId, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
-import { parseJobFilter } from "./job-filter.ts";
+import { parseJobFilterFor } from "./job-filter.ts";
 import { runAtomically } from "./transaction.ts";
 
 // Operations on jobs that are chosen by id or by filter, in batches, and on trial if asked for.
@@ -62,7 +62,12 @@ export const chooseJobs = async (
       cursor: null,
     };
   }
-  const filter = parseJobFilter(requirePlainObject(options["filter"], "filter"), "filter.");
+  const filter = parseJobFilterFor(
+    engine.store,
+    cursorKind,
+    requirePlainObject(options["filter"], "filter"),
+    "filter.",
+  );
   const limit = optionalInteger(options["limit"], "limit", 10_000, { min: 1, max: 100_000 });
   const ids: string[] = [];
   let after = decodeCursor(cursorKind, options["cursor"] ?? undefined);

@@ -6,6 +6,8 @@ import { requireId, requirePlainObject } from "../model/option-checks.ts";
 import { parseStoredError } from "../model/stored-error.ts";
 import { expiresAt } from "../rules/waiting-jobs.ts";
 import type { Engine } from "./engine.ts";
+import { estimateStart, type StartEstimate } from "./history/estimate-start.ts";
+import { countWorkers } from "./history/list-processes.ts";
 import { readJob } from "./queries.ts";
 import { resolveTransaction } from "./transaction.ts";
 import { viewFailure, viewFields } from "./view.ts";
@@ -95,34 +97,49 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
   if (job.scheduledAt <= now) {
     if (engine.jobTypes.known.get(job.typeName)?.workerless) {
       const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless.${expires}`;
-      return { state: "runnable", aheadInQueue: 0, ...limit, summary };
+      return { state: "runnable", aheadInQueue: 0, ...limit, workers: null, estimatedStart: null, summary };
     }
     const hold = await engine.store.flow?.explainHold({ ctx, jobId: job.id });
     if (hold) return explainHold(hold);
     const aheadInQueue = (await engine.store.countAhead({ ctx, jobId: job.id })) ?? 0;
-    return {
-      state: "runnable",
-      aheadInQueue,
-      ...limit,
-      summary:
-        (aheadInQueue === 0
-          ? `It is first in queue "${job.queue}". If it stays there, no running worker serves that queue and type "${job.typeName}", or those that do are busy.`
-          : `It is runnable, with ${aheadInQueue} jobs ahead of it in queue "${job.queue}".`) + expires,
-    };
+    const prospect = await estimateStart(engine, ctx, job, aheadInQueue, now);
+    const summary = explainRunnable(job, aheadInQueue, prospect) + expires;
+    return { state: "runnable", aheadInQueue, ...limit, ...prospect, summary };
   }
   const until = new Date(job.scheduledAt);
+  const { history } = engine.store;
+  const workers = history ? await countWorkers(history, ctx, job, now) : null;
   if (job.attempt === 0) {
     const summary = `It is scheduled for ${when(job.scheduledAt)}.${expires}`;
-    return { state: "scheduled", until, ...limit, summary };
+    return { state: "scheduled", until, ...limit, workers, summary };
   }
   return {
     state: "retrying",
     until,
+    workers,
     attempt: job.attempt,
     maxAttempts: job.maxAttempts,
     lastError: parseStoredError(job.lastError),
     summary: `Attempt ${job.attempt} of ${job.maxAttempts} failed; it is tried again at ${when(job.scheduledAt)}.`,
   };
+};
+
+const explainUnserved = ({ queue, typeName }: StateJob): string =>
+  `No live worker is known that serves queue "${queue}" and type "${typeName}".`;
+
+const explainRunnable = (
+  job: StateJob,
+  aheadInQueue: number,
+  { workers, estimatedStart }: StartEstimate,
+): string => {
+  const queue = `queue "${job.queue}"`;
+  const ahead = `It is runnable, with ${aheadInQueue} jobs ahead of it in ${queue}.`;
+  if (workers === 0) return `${aheadInQueue === 0 ? "It is runnable." : ahead} ${explainUnserved(job)}`;
+  if (aheadInQueue > 0)
+    return estimatedStart ? `${ahead} It may start at about ${when(estimatedStart.getTime())}.` : ahead;
+  return workers === null
+    ? `It is first in ${queue}. If it stays there, no running worker serves that queue and type "${job.typeName}", or those that do are busy.`
+    : `It is first in ${queue}. If it stays there, the workers that serve it (${workers}) are busy.`;
 };
 
 const explainHold = ({ by, queue, typeName, group, limit, inUse, opensAt, jobIds }: Hold): Answer => {

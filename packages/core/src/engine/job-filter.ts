@@ -1,3 +1,4 @@
+import { requirePart } from "../contracts/optional-parts.ts";
 import type { JobFilter } from "../contracts/state-adapter.ts";
 import { failureReasons, jobStatuses } from "../model/job.ts";
 import {
@@ -11,11 +12,12 @@ import {
   requireOneOf,
   unknownOption,
 } from "../model/option-checks.ts";
+import type { StateStore } from "./dispatch.ts";
 
 type Check<T> = (value: unknown, option: string) => T;
 
 /** One value or several, as an array. */
-const oneOrMany = <T>(value: unknown, option: string, check: Check<T>): T[] | undefined => {
+export const oneOrMany = <T>(value: unknown, option: string, check: Check<T>): T[] | undefined => {
   if (value === undefined) return undefined;
   if (!isArray(value)) return [check(value, option)];
   return requireArray(value, option, { maxLength: 1_000 }).map((item, index) =>
@@ -42,6 +44,8 @@ const filterOptions = {
   failureReason: (value, option) => ({
     failureReasons: oneOrMany(value, option, (item, name) => requireOneOf(item, name, failureReasons)),
   }),
+  fingerprint: (value, option) => ({ fingerprints: oneOrMany(value, option, requireName) }),
+  leasedBy: (value, option) => ({ leasedBy: oneOrMany(value, option, requireName) }),
   createdFrom: (value, option) => ({ createdFrom: time(value, option) }),
   createdBefore: (value, option) => ({ createdBefore: time(value, option) }),
   finishedFrom: (value, option) => ({ finishedFrom: time(value, option) }),
@@ -59,6 +63,18 @@ export const parseJobFilter = (passed: Record<string, unknown>, prefix = ""): Jo
     if (value === undefined) continue;
     filter = { ...filter, ...filterOptions[key as keyof typeof filterOptions](value, prefix + key) };
   }
+  return filter;
+};
+
+/** The same, for a call. Only a store that keeps a history can find jobs by some of them. */
+export const parseJobFilterFor = (
+  store: StateStore,
+  operation: string,
+  passed: Record<string, unknown>,
+  prefix = "",
+): JobFilter => {
+  const filter = parseJobFilter(passed, prefix);
+  if (filter.fingerprints !== undefined) requirePart(store, "history", operation);
   return filter;
 };
 

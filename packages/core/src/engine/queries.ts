@@ -6,7 +6,7 @@ import type { StateJob } from "../model/job.ts";
 import { requireId, requireName, requirePlainObject } from "../model/option-checks.ts";
 import type { Engine } from "./engine.ts";
 import { parseInputSearch } from "./input-search.ts";
-import { jobFilterOptions, parseJobFilter, pickJobFilter } from "./job-filter.ts";
+import { jobFilterOptions, parseJobFilterFor, pickJobFilter } from "./job-filter.ts";
 import { fillPage, pageOptions, parseOrder, parsePage } from "./pages.ts";
 import { requireTypeName } from "./require-type-name.ts";
 import { resolveTransaction } from "./transaction.ts";
@@ -79,7 +79,10 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
   const order = parseOrder(options["order"]);
   const kind = `jobs-${order}`;
   const search = parseInputSearch(engine.codec, options["input"]);
-  const filter = { ...parseJobFilter(pickJobFilter(options)), ...(search && { inputContains: search.text }) };
+  const filter = {
+    ...parseJobFilterFor(engine.store, "listJobs", pickJobFilter(options)),
+    ...(search && { inputContains: search.text }),
+  };
   const { limit, after } = parsePage(kind, options);
   const start = await findPosition(engine, ctx, options);
   const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
@@ -127,7 +130,10 @@ export const countJobs = async (
 ): Promise<readonly JobCountRow<string>[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "countJobs", options, jobFilterOptions);
-  return engine.store.countJobs({ ctx, filter: parseJobFilter(pickJobFilter(options)) });
+  return engine.store.countJobs({
+    ctx,
+    filter: parseJobFilterFor(engine.store, "countJobs", pickJobFilter(options)),
+  });
 };
 
 export const getTime = async (engine: Engine, passed: unknown = {}): Promise<Date> => {

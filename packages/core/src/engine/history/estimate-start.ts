@@ -1,0 +1,35 @@
+import type { StateJob } from "../../model/job.ts";
+import type { Engine } from "../engine.ts";
+import { parseCounts, readCounts } from "../reporter/counts.ts";
+import { countOf } from "../reporter/histogram.ts";
+import { readCounted } from "./get-statistics.ts";
+import { countWorkers } from "./list-processes.ts";
+
+/** What can be said about when a runnable job starts. */
+export interface StartEstimate {
+  /** How many live workers serve its queue and type; null where nobody knows. */
+  readonly workers: number | null;
+  readonly estimatedStart: Date | null;
+}
+
+const paceMs = 5 * 60_000;
+
+/** The jobs ahead of it, at the pace at which its queue has come along in the last minutes. */
+export const estimateStart = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+  aheadInQueue: number,
+  now: number,
+): Promise<StartEstimate> => {
+  const { history } = engine.store;
+  if (!history) return { workers: null, estimatedStart: null };
+  const workers = await countWorkers(history, ctx, job, now);
+  if (!workers || aheadInQueue === 0) return { workers, estimatedStart: null };
+  let attempts = 0;
+  const range = { from: now - paceMs, before: now, queues: [job.queue] };
+  for await (const { counts } of readCounted(history, ctx, range))
+    attempts += countOf(readCounts(parseCounts(counts)).runTime);
+  const waitMs = (aheadInQueue / attempts) * paceMs;
+  return { workers, estimatedStart: Number.isFinite(waitMs) ? new Date(Math.ceil(now + waitMs)) : null };
+};

@@ -1,0 +1,137 @@
+import type { EstimatedPercentiles, JobStatistics } from "../../api/history.ts";
+import { requirePart } from "../../contracts/optional-parts.ts";
+import type { History, ReadRollupsCall, Rollup } from "../../contracts/state-adapter.ts";
+import { InvalidOptionError } from "../../errors.ts";
+import { longestDurationMs } from "../../model/limits.ts";
+import {
+  requireBoolean,
+  requireDate,
+  requireInteger,
+  requireName,
+  requirePlainObject,
+} from "../../model/option-checks.ts";
+import type { Engine } from "../engine.ts";
+import { oneOrMany } from "../job-filter.ts";
+import { addCounts, emptyCounts, parseCounts, readCounts, type StoredCounts } from "../reporter/counts.ts";
+import { estimatePercentile, type Histogram } from "../reporter/histogram.ts";
+import { bucketMs, widths } from "../reporter/widths.ts";
+import { resolveTransaction } from "../transaction.ts";
+
+const knownOptions = {
+  from: true,
+  before: true,
+  queue: true,
+  typeName: true,
+  everyMs: true,
+  byDeployment: true,
+} as const;
+
+const pageSize = 5_000;
+const mostStretches = 10_000;
+
+type RollupRange = Omit<ReadRollupsCall, "width" | "limit">;
+
+/** A row is there in one width only, so all widths together are everything that was counted. */
+export async function* readCounted(
+  history: History<object>,
+  ctx: object | undefined,
+  { from, before, queues, typeNames }: RollupRange,
+): AsyncGenerator<Rollup> {
+  for (const { width } of widths) {
+    let start = from;
+    for (;;) {
+      const limit = pageSize;
+      const page = await history.readRollups({ ctx, width, from: start, before, queues, typeNames, limit });
+      const last = page.at(-1)?.from;
+      if (last === undefined) break;
+      const isFull = page.length === limit;
+      // The last stretch of a full page may go on. If it is the only one, there is no way to ask for the rest.
+      const isOnly = page[0]!.from === last;
+      yield* isFull && !isOnly ? page.filter(({ from: at }) => at < last) : page;
+      if (!isFull) break;
+      start = isOnly ? last + width : last;
+    }
+  }
+}
+
+interface Group extends Pick<Rollup, "queue" | "typeName" | "deployment"> {
+  readonly stretch: number;
+  readonly counts: StoredCounts;
+}
+
+export const getStatistics = async (engine: Engine, passed: unknown): Promise<JobStatistics[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "getStatistics", options, knownOptions);
+  const history = requirePart(engine.store, "history", "getStatistics");
+  const from = requireDate(options["from"], "from").getTime();
+  const before =
+    options["before"] === undefined
+      ? await engine.store.getTime({ ctx })
+      : requireDate(options["before"], "before").getTime();
+  if (before <= from) throw new InvalidOptionError("from", "must be earlier than `before`", options["from"]);
+  const everyMs = parseEvery(options["everyMs"], before - from);
+  const { byDeployment = false } = options;
+  const splits = requireBoolean(byDeployment, "byDeployment");
+  const range = {
+    from,
+    before,
+    queues: oneOrMany(options["queue"], "queue", requireName),
+    typeNames: oneOrMany(options["typeName"], "typeName", requireName),
+  };
+
+  const groups = new Map<string, Group>();
+  for await (const row of readCounted(history, ctx, range)) {
+    const stretch = Math.floor((row.from - from) / everyMs);
+    const { queue, typeName } = row;
+    const deployment = splits ? row.deployment : "";
+    const key = JSON.stringify([stretch, queue, typeName, deployment]);
+    let group = groups.get(key);
+    if (!group) groups.set(key, (group = { stretch, queue, typeName, deployment, counts: emptyCounts() }));
+    addCounts(group.counts, parseCounts(row.counts));
+  }
+  return [...groups.values()]
+    .sort((a, b) => a.stretch - b.stretch)
+    .map((group) => {
+      const start = from + group.stretch * everyMs;
+      return viewGroup(group, start, Math.min(start + everyMs, before));
+    });
+};
+
+const parseEvery = (value: unknown, rangeMs: number): number => {
+  if (value === undefined) return rangeMs;
+  const everyMs = requireInteger(value, "everyMs", { min: bucketMs, max: longestDurationMs });
+  if (rangeMs / everyMs > mostStretches)
+    throw new InvalidOptionError("everyMs", `must not make more than ${mostStretches} stretches`, value);
+  return everyMs;
+};
+
+const percentiles = (histogram: Histogram): EstimatedPercentiles | null => {
+  const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => estimatePercentile(histogram, share));
+  return p50 === null ? null : { p50: p50!, p95: p95!, p99: p99! };
+};
+
+const viewGroup = (
+  { queue, typeName, deployment, counts: stored }: Group,
+  from: number,
+  before: number,
+): JobStatistics => {
+  const { failed: failedByReason, timeToStart, runTime, ...counts } = readCounts(stored);
+  const failed = Object.values(failedByReason).reduce((sum, count) => sum + count, 0);
+  const seconds = (before - from) / 1_000;
+  return {
+    from: new Date(from),
+    before: new Date(before),
+    queue,
+    typeName,
+    deployment: deployment === "" ? null : deployment,
+    ...counts,
+    failed,
+    failedByReason,
+    perSecond: {
+      created: counts.created / seconds,
+      completed: counts.completed / seconds,
+      failed: failed / seconds,
+    },
+    estimated: { timeToStartMs: percentiles(timeToStart), runTimeMs: percentiles(runTime) },
+  };
+};

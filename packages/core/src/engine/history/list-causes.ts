@@ -1,0 +1,86 @@
+import type { FailureCause, FailureCauseListing } from "../../api/history.ts";
+import { requirePart } from "../../contracts/optional-parts.ts";
+import type { FailedJobs, NewCause, StateCause } from "../../contracts/state-adapter.ts";
+import { kindOfError } from "../../model/fingerprint.ts";
+import { optionalInteger, requireName, requirePlainObject } from "../../model/option-checks.ts";
+import { parseStoredError } from "../../model/stored-error.ts";
+import type { Engine } from "../engine.ts";
+import { oneOrMany } from "../job-filter.ts";
+import { resolveTransaction } from "../transaction.ts";
+
+const knownOptions = { queue: true, typeName: true, scanLimit: true } as const;
+
+/** Failed jobs by what they failed from; those without an error of a handler by their reason. */
+export const listFailureCauses = async (
+  engine: Engine,
+  passed: unknown = {},
+): Promise<FailureCauseListing> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "listFailureCauses", options, knownOptions);
+  const { failed, causes, capped } = await requirePart(
+    engine.store,
+    "history",
+    "listFailureCauses",
+  ).listCauses({
+    ctx,
+    cap: optionalInteger(options["scanLimit"], "scanLimit", 10_000, { min: 1, max: 100_000 }),
+    queues: oneOrMany(options["queue"], "queue", requireName),
+    typeNames: oneOrMany(options["typeName"], "typeName", requireName),
+  });
+  const groups = new Map<string, FailedJobs[]>();
+  for (const jobs of failed) {
+    const key = jobs.fingerprint ?? jobs.reason;
+    groups.set(key, [...(groups.get(key) ?? []), jobs]);
+  }
+  const known = new Map<string, StateCause | NewCause>(causes.map((cause) => [cause.fingerprint, cause]));
+  for (const cause of await describeUnknown(engine, ctx, groups, known)) known.set(cause.fingerprint, cause);
+  return {
+    causes: [...groups]
+      .map(([key, jobs]) => viewCause(jobs, known.get(key)))
+      .sort((a, b) => b.count - a.count || b.lastFailedAt.getTime() - a.lastFailedAt.getTime()),
+    capped,
+  };
+};
+
+/** What no process has reported, such as one that was killed, is read from a job that failed with it. */
+const describeUnknown = async (
+  engine: Engine,
+  ctx: object | undefined,
+  groups: ReadonlyMap<string, readonly FailedJobs[]>,
+  known: ReadonlyMap<string, unknown>,
+): Promise<NewCause[]> => {
+  const unknown = [...groups.values()].flatMap(([first]) =>
+    first!.fingerprint !== null && !known.has(first!.fingerprint) ? [first!] : [],
+  );
+  if (unknown.length === 0) return [];
+  const jobs = await engine.store.getJobs({ ctx, jobIds: unknown.map(({ exampleId }) => exampleId) });
+  return unknown.flatMap(({ fingerprint }, index) => {
+    const error = parseStoredError(jobs[index]?.lastError ?? null);
+    return error ? [{ ...kindOfError(error), fingerprint: fingerprint!, deployment: null }] : [];
+  });
+};
+
+const viewCause = (jobs: readonly FailedJobs[], cause: StateCause | NewCause | undefined): FailureCause => {
+  const latest = jobs.reduce((a, b) => (b.lastFailedAt > a.lastFailedAt ? b : a));
+  return {
+    fingerprint: latest.fingerprint,
+    name: cause?.name ?? null,
+    message: cause?.message ?? null,
+    frame: cause?.frame ?? null,
+    firstSeenAt: cause && "firstSeenAt" in cause ? new Date(cause.firstSeenAt) : null,
+    firstDeployment: cause?.deployment ?? null,
+    count: jobs.reduce((sum, { count }) => sum + count, 0),
+    firstFailedAt: new Date(Math.min(...jobs.map(({ firstFailedAt }) => firstFailedAt))),
+    lastFailedAt: new Date(latest.lastFailedAt),
+    exampleId: latest.exampleId,
+    jobs: jobs
+      .map(({ queue, typeName, reason, count, lastFailedAt }) => ({
+        queue,
+        typeName,
+        reason,
+        count,
+        lastFailedAt: new Date(lastFailedAt),
+      }))
+      .sort((a, b) => b.count - a.count),
+  };
+};
