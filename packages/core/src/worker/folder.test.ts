@@ -24,7 +24,12 @@ const createFleet = async () => {
     const worker = leasehold
       .createWorker()
       .implementJobType({ typeName: "work", process: () => Promise.resolve(null) });
-    return { leasehold, worker, folds: () => recorded.callsOf("foldRollups").length };
+    return {
+      leasehold,
+      worker,
+      folds: () => recorded.callsOf("foldRollups").length,
+      reads: () => recorded.callsOf("readRollups").length,
+    };
   };
   const processes = [await connect(1), await connect(2)];
   const history = stateAdapter.history as History<object>;
@@ -48,6 +53,9 @@ describe("the folder", () => {
     expect(folded!.reporterId).toBe("");
     expect(JSON.parse(folded!.counts)).toMatchObject({ created: 2, completed: 2 });
     expect(processes.map(({ folds }) => folds()).sort((a, b) => a - b)).toEqual([0, 1]);
+
+    // The other one does not even look.
+    expect(processes.filter(({ reads }) => reads() > 0).map(({ folds }) => folds())).toEqual([1]);
 
     // Another one takes over when that one has gone.
     const first = processes.findIndex(({ folds }) => folds() === 1);
