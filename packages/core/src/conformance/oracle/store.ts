@@ -1,3 +1,4 @@
+import type { StateRecurringJob } from "../../contracts/state-adapter.ts";
 import type { FlowRule } from "../../model/flow-rule.ts";
 import type { JobReference, StateJob } from "../../model/job.ts";
 
@@ -17,6 +18,7 @@ export interface ModelStore {
   buckets: Map<string, number>;
   /** For each stopped group the job that stopped it. */
   stops: Map<string, string>;
+  recurring: Map<string, StateRecurringJob>;
 }
 
 export interface ModelJob extends Mutable<Omit<StateJob, "failedBlockerId" | "limited">> {
@@ -36,6 +38,7 @@ export const createModelStore = (): ModelStore => ({
   rules: new Map(),
   buckets: new Map(),
   stops: new Map(),
+  recurring: new Map(),
 });
 
 export const copyStore = (store: ModelStore): ModelStore => structuredClone(store);
