@@ -34,8 +34,6 @@ const giveUp = (message) => {
 if (values.store !== undefined && stores[values.store] === undefined)
   giveUp(`There is no store ${values.store}. There are ${Object.keys(stores).join(" and ")}.`);
 const bugs = values.store === undefined ? plantedBugs : stores[values.store].bugs;
-const misfits = bugs.flatMap(values.store === undefined ? findMisfits : findStoreMisfits);
-if (misfits.length > 0) giveUp(`Some bugs cannot be planted any more:\n  ${misfits.join("\n  ")}`);
 
 const search = async (bug) => {
   const variant = createVariant(bug);
@@ -57,6 +55,8 @@ const search = async (bug) => {
 const isPicked = ({ name, patches }) =>
   values.only.some((text) => name.includes(text) || patches.some(({ file }) => file.includes(text)));
 const queue = bugs.filter(isPicked);
+const misfits = queue.flatMap(values.store === undefined ? findMisfits : findStoreMisfits);
+if (misfits.length > 0) giveUp(`Some bugs cannot be planted any more:\n  ${misfits.join("\n  ")}`);
 const atOnce = Number(values["at-once"]);
 const missed = [];
 /** The hunt itself failed: nothing is known about these. */

@@ -14,7 +14,7 @@ const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject(
 
 describe("PostgreSQL 18 through pg", () => {
   stateAdapterConformance(runner, { create });
-  modelConformance(runner, { create }, { fc, runs: 100 });
+  modelConformance(runner, { create }, { fc, runs: 80 });
   scenarioConformance(runner, {
     create: async () => {
       const { adapter, destroy } = await create();

@@ -3,4 +3,4 @@ import { modelConformance } from "leasehold/testing";
 import { afterAll, describe, it } from "vitest";
 import { createTestStore } from "./testing/store.ts";
 
-modelConformance({ describe, it, afterAll }, { create: () => createTestStore() }, { fc, runs: 200 });
+modelConformance({ describe, it, afterAll }, { create: () => createTestStore() }, { fc, runs: 150 });

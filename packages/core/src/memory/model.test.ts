@@ -11,5 +11,5 @@ modelConformance(
       return { adapter, destroy: () => adapter.close() };
     },
   },
-  { fc, runs: 1_000 },
+  { fc, runs: 700 },
 );

@@ -6,6 +6,7 @@ import { cancelSome, deleteSome, prune, redriveSome } from "./actions-interventi
 import { claimAgain, claimSome, reapSome, renew } from "./actions-leases.ts";
 import { commitSome, commitWorkerless, completeSequence, lockAndEnd } from "./actions-outcomes.ts";
 import { list, lookBack } from "./actions-reads.ts";
+import { deleteSomeRecurring, putSome, removeRecurring, tick } from "./actions-recurring.ts";
 import { repeatReplacement, start, startBlocked, startExisting } from "./actions-start.ts";
 import { expireSome, updateSome } from "./actions-waiting.ts";
 import { createDraw } from "./draw.ts";
@@ -82,6 +83,11 @@ const jobActionsWithFlow: readonly Action[] = [
   updateSome,
   expireSome,
   repeatReplacement,
+  putSome,
+  tick,
+  putSome,
+  tick,
+  deleteSomeRecurring,
 ];
 
 const actionsOf = ({ adapter, about }: World): readonly Action[] => {
@@ -136,6 +142,7 @@ export const runAgainstModel = async (
     world.note("compare everything");
     await compareVisibleState(world);
     await removeAll(world);
+    await removeRecurring(world);
     if (about === "flow") await resetRules(world);
   } catch (error) {
     const story = world.log.map((line, index) => `${index + 1}. ${line}`).join("\n");

@@ -1,4 +1,4 @@
-import type { StateAttempt } from "../../contracts/state-adapter.ts";
+import type { StateAttempt, StateRecurringJob } from "../../contracts/state-adapter.ts";
 import type { FlowRule } from "../../model/flow-rule.ts";
 import type { JobReference, StateJob } from "../../model/job.ts";
 
@@ -18,6 +18,7 @@ export interface ModelStore {
   buckets: Map<string, number>;
   /** For each stopped group the job that stopped it. */
   stops: Map<string, string>;
+  recurring: Map<string, StateRecurringJob>;
   /** For each job the attempts that did not complete it, the latest first, and all of them. */
   attempts: Map<string, readonly ModelAttempt[]>;
   /** Of failed jobs. */
@@ -46,6 +47,7 @@ export const createModelStore = (): ModelStore => ({
   rules: new Map(),
   buckets: new Map(),
   stops: new Map(),
+  recurring: new Map(),
   attempts: new Map(),
   fingerprints: new Map(),
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { JobCount } from "../../contracts/state-adapter.ts";
 import { byCreation, readAll } from "./actions-reads.ts";
+import { compareRecurring } from "./actions-recurring.ts";
 import { queues, typeNames } from "./actions-start.ts";
 import { compareFlow } from "./compare-flow.ts";
 import { compareHistory } from "./compare-history.ts";
@@ -74,5 +75,6 @@ export const compareVisibleState = async (world: World): Promise<void> => {
   await compareBlockers(world);
   await compareQueues(world);
   await compareFlow(world);
+  await compareRecurring(world);
   await compareHistory(world);
 };
