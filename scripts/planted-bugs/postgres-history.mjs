@@ -71,7 +71,7 @@ plant("job-filter.ts", [
 ]);
 
 plant("operations/history/report.ts", [
-  ["old counts are taken", ["WHERE begins_at >= ${now} - $6::bigint", "WHERE true"]],
+  ["old counts are taken", ["WHERE begins_at >= ${now} - $6::bigint", "WHERE begins_at >= -$6::bigint"]],
   ["a second report adds nothing", ["DO UPDATE SET counts = excluded.counts", "DO NOTHING"]],
   [
     "the last to see a cause describes it",

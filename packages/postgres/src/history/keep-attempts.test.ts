@@ -62,13 +62,35 @@ describe("the table of attempts", () => {
     });
   });
 
+  it("has what each outcome of a batch says, also where the first one says more or less than others", async () => {
+    const notes = [
+      { workerId: "a", deployment: "v1", attempt: 7, log: "first" },
+      { workerId: "b", deployment: null, attempt: 8, log: null },
+      { workerId: "a", deployment: "v2", attempt: 7, log: "third" },
+    ];
+    for (const order of [notes, notes.toReversed(), [notes[1]!, ...notes]]) {
+      const jobs: StateJob[] = [];
+      for (const _note of order) {
+        await start("default");
+        jobs.push(await claimFrom("default"));
+      }
+      // The order in which they travel.
+      jobs.sort((a, b) => (a.id < b.id ? -1 : 1));
+      const outcomes = jobs.map((job, index) => failureOf(job, "fail", order[index]));
+      await fixture.adapter.commitOutcomes({ outcomes, now });
+      const jobIds = jobs.map(({ id }) => id);
+      const attempts = await fixture.adapter.history.listAttempts({ jobIds });
+      expect(attempts).toMatchObject(order.map((note) => [note]));
+    }
+  });
+
   it("has none of a job that was pruned", async () => {
     const { id } = await start("default");
     const outcomes = [failureOf(await claimFrom("default"))];
     await fixture.adapter.commitOutcomes({ outcomes, now });
     expect(await versions(id)).toEqual([1]);
     const rules = [{ sequenceTypeNames: null, completedBefore: now + 1, failedBefore: now + 1 }];
-    await fixture.adapter.pruneSequences({ rules, limit: 10, after: null });
+    await fixture.adapter.pruneSequences({ rules, limit: 100, after: null });
     expect(await versions(id)).toEqual([]);
   });
 });
