@@ -22,6 +22,7 @@ export default defineConfig({
       packageProject("redis"),
       packageProject("nats"),
       packageProject("otel"),
+      packageProject("dashboard"),
       packageProject("mongodb-test-server"),
       packageProject("mongodb"),
       project("examples", "examples/**/*.test.ts"),

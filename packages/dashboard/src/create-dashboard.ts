@@ -1,0 +1,122 @@
+import { fileURLToPath } from "node:url";
+import { InvalidOptionError } from "leasehold";
+import type { AnyStateAdapter } from "leasehold/adapter";
+import { createActionLog } from "./server/action-log.ts";
+import { loadAssets } from "./server/assets.ts";
+import { createHandler } from "./server/handler.ts";
+import { createRedactor, type RedactRule } from "./server/redact.ts";
+import type { Authorize } from "./server/rights.ts";
+import type { AnyLeasehold, Environment } from "./server/services.ts";
+
+/** What is used of a Leasehold, whatever its job types are. */
+export interface OperatedLeasehold {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the types of arguments depend on the job types
+  listJobs(options?: any): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export interface DashboardOptions {
+  /** Whose jobs are shown. It stays open when the dashboard is closed. */
+  readonly leasehold: OperatedLeasehold;
+  /** The state adapter that this Leasehold was created with. */
+  readonly stateAdapter: AnyStateAdapter;
+  /**
+   * Who a request comes from, and what they may do. It is asked for every request. A false value refuses it; `true` stands
+   * for somebody who may read, without payloads.
+   */
+  readonly authorize: Authorize;
+  /** Where the page is, as the browser sees it, such as `/ops/jobs`. Default: the root. */
+  readonly basePath?: string | undefined;
+  /** Where requests arrive, if a proxy removes part of the path before. Default: `basePath`. */
+  readonly mountPath?: string | undefined;
+  /** Refuses every action, whatever `authorize` says. Default: false. */
+  readonly readOnly?: boolean | undefined;
+  /** Hides more than the keys that look like secrets. */
+  readonly redact?: RedactRule | undefined;
+  /** Shown on every page, so that nobody takes this installation for another. */
+  readonly environment?: Environment | undefined;
+  /** The address of the trace of a job. */
+  readonly traceUrl?: ((job: { readonly id: string }) => string | undefined) | undefined;
+  /** The host names under which the page may be asked for. Default: any. */
+  readonly allowedHosts?: readonly string[] | undefined;
+}
+
+export interface Dashboard {
+  /** Answers a request. It never rejects. */
+  fetch(request: Request): Promise<Response>;
+  /** Ends open streams and refuses further requests. Idempotent. */
+  close(): Promise<void>;
+}
+
+const builtPage = fileURLToPath(new URL("../dist/client", import.meta.url));
+
+const readPath = (option: string, path: string): string => {
+  if (!/^(\/[\w.~-]+)*\/?$/.test(path))
+    throw new InvalidOptionError(
+      option,
+      "must be a path such as /ops/jobs, of letters, digits, -, _, . and ~",
+      path,
+    );
+  return path.replace(/\/$/, "");
+};
+
+const known = new Set<keyof DashboardOptions>([
+  "leasehold",
+  "stateAdapter",
+  "authorize",
+  "basePath",
+  "mountPath",
+  "readOnly",
+  "redact",
+  "environment",
+  "traceUrl",
+  "allowedHosts",
+]);
+
+const requireMethod = (value: unknown, method: string, option: string, expectation: string): void => {
+  const isRight = typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
+  if (!isRight) throw new InvalidOptionError(option, expectation, typeof value);
+};
+
+/** A web page for the people who look after jobs, as a function from requests to responses. */
+export const createDashboard = (options: DashboardOptions): Dashboard => {
+  const unknown = Object.keys(options).find((name) => !known.has(name as keyof DashboardOptions));
+  if (unknown !== undefined)
+    throw new InvalidOptionError(unknown, `is not an option; those are ${[...known].join(", ")}`, undefined);
+  const {
+    leasehold,
+    stateAdapter,
+    authorize,
+    basePath = "",
+    readOnly = false,
+    redact,
+    allowedHosts,
+  } = options;
+  requireMethod(leasehold, "listJobs", "leasehold", "must be what createLeasehold returns");
+  requireMethod(stateAdapter, "commitOutcomes", "stateAdapter", "must be the state adapter of the Leasehold");
+  if (typeof authorize !== "function")
+    throw new InvalidOptionError(
+      "authorize",
+      "must be a function that says who a request comes from: nobody is let in without it",
+      typeof authorize,
+    );
+  const base = readPath("basePath", basePath);
+  const operated = leasehold as unknown as AnyLeasehold;
+  return createHandler({
+    services: {
+      leasehold: operated,
+      stateAdapter,
+      redact: createRedactor(redact),
+      actions: createActionLog(stateAdapter),
+      environment: options.environment ?? null,
+      traceUrl: options.traceUrl,
+      now: async () => (await operated.getTime()).getTime(),
+    },
+    authorize,
+    readOnly,
+    basePath: base,
+    mountPath: readPath("mountPath", options.mountPath ?? base),
+    allowedHosts: allowedHosts?.map((host) => host.toLowerCase()),
+    assets: loadAssets(builtPage, base),
+  });
+};

@@ -1,0 +1,10 @@
+export {
+  createDashboard,
+  type Dashboard,
+  type DashboardOptions,
+  type OperatedLeasehold,
+} from "./create-dashboard.ts";
+export { toNodeListener } from "./node-listener.ts";
+export type { RedactionPlace, RedactRule } from "./server/redact.ts";
+export type { Authorization, Authorize, Right } from "./server/rights.ts";
+export type { Environment } from "./server/services.ts";

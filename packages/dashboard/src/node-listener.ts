@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Dashboard } from "./create-dashboard.ts";
+
+/** What Express adds to a request: the address before it was cut, and the body if somebody has read it already. */
+interface HandledMessage extends IncomingMessage {
+  readonly originalUrl?: string;
+  readonly body?: unknown;
+}
+
+const bodyOf = (message: HandledMessage): IncomingMessage | string | null => {
+  if (message.method === "GET" || message.method === "HEAD") return null;
+  if (message.body === undefined) return message;
+  return typeof message.body === "string" ? message.body : JSON.stringify(message.body);
+};
+
+const toRequest = (message: HandledMessage, signal: AbortSignal): Request => {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(message.headers)) {
+    for (const single of Array.isArray(value) ? value : [value ?? ""]) headers.append(name, single);
+  }
+  // Only the path is taken from the request. Its host is a header, and is checked as such.
+  const path = message.originalUrl ?? message.url ?? "/";
+  const url = new URL(`http://localhost${path.startsWith("/") ? path : `/${path}`}`);
+  const init = { method: message.method ?? "GET", headers, body: bodyOf(message), signal, duplex: "half" };
+  return new Request(url, init as unknown as RequestInit);
+};
+
+const send = async (response: Response, target: ServerResponse): Promise<void> => {
+  target.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null) {
+    target.end();
+    return;
+  }
+  for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
+    if (target.destroyed) return;
+    // Whoever does not read keeps one piece waiting, not all of them.
+    if (!target.write(piece)) await Promise.race([once(target, "drain"), once(target, "close")]);
+  }
+  target.end();
+};
+
+/** The dashboard as a listener for `node:http`, which Express and Fastify take as well. */
+export const toNodeListener =
+  ({ fetch }: Pick<Dashboard, "fetch">) =>
+  async (message: IncomingMessage, target: ServerResponse): Promise<void> => {
+    const gone = new AbortController();
+    target.once("close", () => gone.abort());
+    try {
+      await send(await fetch(toRequest(message, gone.signal)), target);
+    } catch {
+      // The address or a header cannot be read, or the client is gone.
+      if (target.headersSent) target.destroy();
+      else target.writeHead(400).end();
+    }
+  };

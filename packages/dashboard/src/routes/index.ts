@@ -1,0 +1,17 @@
+import type { Route } from "../server/route.ts";
+import { flowRoutes } from "./flow.ts";
+import { getJob, listJobs } from "./jobs.ts";
+import { getBacklog, getSession } from "./overview.ts";
+import { planRoutes } from "./plans.ts";
+import { treeRoutes } from "./tree.ts";
+
+/** Everything that can be asked for. */
+export const routes: readonly Route[] = [
+  getSession,
+  getBacklog,
+  listJobs,
+  getJob,
+  ...treeRoutes,
+  ...planRoutes,
+  ...flowRoutes,
+];

@@ -1,0 +1,114 @@
+import { expect, it } from "vitest";
+import { rights } from "../server/rights.ts";
+import { openShop } from "../testing/open-shop.ts";
+
+it("lists jobs by filter, page by page", async () => {
+  const { leasehold, read } = await openShop(["read", "payloads"]);
+  for (const item of ["tea", "coffee", "milk"]) await leasehold.start({ typeName: "order", input: { item } });
+  await leasehold.start({ typeName: "mail", input: { to: "ada" }, queue: "post" });
+  expect((await read("jobs")).body.jobs).toHaveLength(4);
+  expect((await read("jobs?queue=post&typeName=mail&status=pending")).body.jobs).toMatchObject([
+    { queue: "post" },
+  ]);
+  const first = (await read("jobs?typeName=order&limit=2&order=oldest")).body;
+  const second = (
+    await read(`jobs?typeName=order&limit=2&order=oldest&cursor=${encodeURIComponent(first.cursor)}`)
+  ).body;
+  expect(first.jobs).toHaveLength(2);
+  expect(second.jobs).toHaveLength(1);
+  expect(new Set([...first.jobs, ...second.jobs].map(({ id }: { id: string }) => id)).size).toBe(3);
+});
+
+it("shows one job, why it waits, and what can be done", async () => {
+  const { leasehold, read } = await openShop(["read", "payloads"]);
+  const { id } = await leasehold.start({
+    typeName: "order",
+    input: { item: "tea", password: "hunter2" },
+    schedule: { afterMs: 60_000 },
+  });
+  const { body } = await read(`jobs/${id}`);
+  expect(body).toMatchObject({
+    job: { id, status: "pending", input: { item: "tea", password: { $hidden: "text of 7 characters" } } },
+    explanation: { state: "scheduled" },
+    actions: ["run_now", "cancel"],
+    sequence: [{ id }],
+  });
+  expect((await read("jobs/nothing")).status).toBe(404);
+});
+
+it("shows nothing of payloads to those who may not see them", async () => {
+  const { leasehold, ask, startWorker } = await openShop(["read"]);
+  await leasehold.start({
+    typeName: "order",
+    input: { item: "broken" },
+    deduplication: { key: "secret-key" },
+  });
+  const worker = await startWorker();
+  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+  await worker.stop();
+  const [job] = (await leasehold.listJobs()).jobs;
+  for (const path of ["jobs", `jobs/${job!.id}`, `trees/${job!.id}`]) {
+    const { status, body } = await ask(`api/v1/${path}`);
+    expect(status).toBe(200);
+    expect(JSON.stringify(body)).not.toMatch(/broken|out of stock|secret-key/);
+  }
+});
+
+it("foresees what a redrive would do, does it, and writes down who did", async () => {
+  const { leasehold, read, act, startWorker } = await openShop(rights);
+  await leasehold.start({ typeName: "order", input: { item: "broken" } });
+  const worker = await startWorker();
+  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+  await worker.stop();
+  const filter = { typeName: ["order"] };
+  const plan = (await act("plans/redrive", { filter })).body;
+  expect(plan.foreseen).toMatchObject({ changed: 1, skipped: 0, isExact: true });
+  expect(await leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+  const { id } = (await act("plans/redrive/run", { filter, before: plan.before })).body;
+  await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
+  expect((await read(`actions/${id}`)).body).toMatchObject({
+    user: "grace",
+    kind: "redrive",
+    result: { changed: 1, skipped: 0 },
+  });
+  expect(await leasehold.countJobs()).toMatchObject([{ status: "pending", count: 1 }]);
+  expect((await read("actions")).body.actions).toHaveLength(1);
+});
+
+it("leaves alone what failed after the plan was made", async () => {
+  const { leasehold, read, act, startWorker } = await openShop(rights);
+  const worker = await startWorker();
+  await leasehold.start({ typeName: "order", input: { item: "broken" } });
+  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toMatchObject([{ count: 1 }]);
+  const { before } = (await act("plans/redrive", { filter: {} })).body;
+  await expect.poll(async () => (await leasehold.getTime()).toISOString() > before).toBe(true);
+  await leasehold.start({ typeName: "order", input: { item: "broken" } });
+  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toMatchObject([{ count: 2 }]);
+  await worker.stop();
+  const { id } = (await act("plans/redrive/run", { filter: {}, before })).body;
+  await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
+  expect((await read(`actions/${id}`)).body.result.changed).toBe(1);
+});
+
+it("refuses a plan that is too old, or from the future", async () => {
+  const { act } = await openShop(rights);
+  for (const before of ["2020-01-01T00:00:00Z", "2090-01-01T00:00:00Z"]) {
+    const { status, body } = await act("plans/redrive/run", { filter: {}, before });
+    expect([status, body.error.code]).toEqual([409, "plan_expired"]);
+  }
+});
+
+it("deletes only after the number was confirmed, and never a tree that is not finished", async () => {
+  const { leasehold, read, act } = await openShop(rights);
+  const done = await leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await leasehold.cancelJobSequences({ ids: [done.id] });
+  await leasehold.start({ typeName: "order", input: { item: "milk" } });
+  const plan = (await act("plans/delete", { filter: {} })).body;
+  expect(plan).toMatchObject({ needsConfirmation: true, unit: "trees", foreseen: { changed: 1 } });
+  const choice = { filter: {}, before: plan.before };
+  expect((await act("plans/delete/run", choice)).status).toBe(409);
+  expect((await act("plans/delete/run", { ...choice, confirm: 2 })).status).toBe(409);
+  const { id } = (await act("plans/delete/run", { ...choice, confirm: 1 })).body;
+  await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
+  expect((await leasehold.listJobs()).jobs).toMatchObject([{ input: { item: "milk" } }]);
+});
