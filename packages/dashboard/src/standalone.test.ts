@@ -1,0 +1,85 @@
+import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import { afterEach, describe, expect, it } from "vitest";
+import { type StandaloneDashboard, type StandaloneOptions, startDashboard } from "./standalone.ts";
+
+let running: StandaloneDashboard | undefined;
+afterEach(() => running?.close());
+
+const start = async (options: Partial<StandaloneOptions> = {}): Promise<URL> => {
+  const stateAdapter = createInProcessStateAdapter();
+  const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes<object>() });
+  running = await startDashboard({ leasehold, stateAdapter, port: 0, ...options });
+  return new URL(running.url);
+};
+
+const session = (url: URL, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(new URL("api/v1/session", url), { headers });
+
+describe("a dashboard that is a server of its own", () => {
+  it("trades the token of its address for a cookie, and then lets the browser in", async () => {
+    const url = await start({ basePath: "/ops/jobs" });
+    expect(url.pathname).toBe("/ops/jobs/");
+    expect((await session(url)).status).toBe(401);
+    const traded = await fetch(url, { redirect: "manual" });
+    expect([traded.status, traded.headers.get("location")]).toEqual([303, "/ops/jobs/"]);
+    const cookie = traded.headers.get("set-cookie")!;
+    expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\/ops\/jobs$/);
+    const answer = await session(url, { cookie: cookie.split(";")[0]! });
+    expect(await answer.json()).toMatchObject({ user: "operator", can: expect.arrayContaining(["redrive"]) });
+  });
+
+  it.each(["?token=wrong", "?token=", ""])("does not let in who comes with %s", async (query) => {
+    const url = await start();
+    const answer = await fetch(new URL(query === "" ? "/" : `/${query}`, url), { redirect: "manual" });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get("set-cookie")).toBeNull();
+  });
+
+  it("trusts a proxy that names people, if it is told to", async () => {
+    const url = await start({ userHeader: "x-user" });
+    expect(url.search).toBe("");
+    expect((await session(url)).status).toBe(401);
+    expect(await (await session(url, { "x-user": "grace" })).json()).toMatchObject({ user: "grace" });
+  });
+
+  it.each(["0.0.0.0", "192.0.2.1", "::"])(
+    "does not listen on %s without a token or a proxy",
+    async (host) => {
+      await expect(start({ host })).rejects.toMatchObject({ code: "InvalidOption", option: "host" });
+    },
+  );
+
+  it("refuses a token that is easy to guess", async () => {
+    await expect(start({ token: "secret" })).rejects.toMatchObject({
+      code: "InvalidOption",
+      option: "token",
+    });
+  });
+
+  it("rejects when the port is taken", async () => {
+    const url = await start();
+    const first = running;
+    await expect(start({ port: Number(url.port) })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    running = first;
+  });
+
+  it("acts for the page, with a body", async () => {
+    const token = "a-token-that-is-long-enough";
+    const url = await start({ token });
+    const headers = {
+      cookie: `leasehold_dashboard=${token}`,
+      "content-type": "application/json",
+      "x-leasehold": "1",
+      origin: url.origin,
+    };
+    const address = new URL("api/v1/plans/redrive", url);
+    const plan = await fetch(address, { method: "POST", headers, body: '{"filter":{}}' });
+    expect(await plan.json()).toMatchObject({ foreseen: { changed: 0, isExact: true } });
+    const foreign = await fetch(address, {
+      method: "POST",
+      headers: { ...headers, origin: "http://evil.example" },
+      body: "{}",
+    });
+    expect(foreign.status).toBe(403);
+  });
+});
