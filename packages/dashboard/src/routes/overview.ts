@@ -34,6 +34,7 @@ export const getSession: Route = get({
 export const getBacklog: Route = get({
   path: "backlog",
   needs: "read",
+  isTopic: true,
   summary: "What waits, runs and has failed, by queue and type. Each number is counted up to a limit.",
   answer: objectSchema({
     cap: count,

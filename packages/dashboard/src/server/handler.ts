@@ -1,10 +1,11 @@
 import { LeaseholdError } from "leasehold";
 import { routes } from "../routes/index.ts";
 import type { Asset } from "./assets.ts";
-import { parseFields, parseQuery } from "./fields.ts";
+import { listOf, parseFields, parseQuery, text } from "./fields.ts";
 import { assertHost, assertOwnRequest, readBody, securityHeaders } from "./guard.ts";
 import { HttpError, notFound } from "./http-error.ts";
 import { describeApi } from "./openapi.ts";
+import { createLive } from "./live.ts";
 import { createQuota } from "./quota.ts";
 import { type Authorize, toViewer, type Viewer } from "./rights.ts";
 import type { Route } from "./route.ts";
@@ -71,6 +72,25 @@ export const createHandler = (options: HandlerOptions) => {
   const description = describeApi(routes, basePath);
   const expensive = createQuota(2);
   const closing = new AbortController();
+  // Made once for everybody, so it shows what everybody who may read can see.
+  const onlooker: Viewer = { user: "", can: new Set(["read"]) };
+  const live = createLive({
+    topics: Object.fromEntries(
+      routes
+        .filter(({ isTopic }) => isTopic)
+        .map(({ path, handle }) => [
+          path,
+          () =>
+            handle(services, {
+              params: {},
+              query: {} as never,
+              body: undefined as never,
+              viewer: onlooker,
+              signal: AbortSignal.any([closing.signal, AbortSignal.timeout(deadlineMs)]),
+            }),
+        ]),
+    ),
+  });
 
   const identify = async (request: Request): Promise<Viewer> => {
     const viewer = toViewer(await authorize(request), readOnly);
@@ -108,10 +128,28 @@ export const createHandler = (options: HandlerOptions) => {
     return json(await (isExpensive ? expensive.run(viewer.user, work) : work()));
   };
 
+  const openStream = (request: Request, url: URL): Response => {
+    const { topic } = parseQuery({ topic: listOf(text(), { max: 10 }) }, url.searchParams);
+    const mayStay = async (): Promise<boolean> => (await identify(request)).can.has("read");
+    const signal = AbortSignal.any([request.signal, closing.signal]);
+    return new Response(live.open(topic, signal, mayStay), {
+      headers: {
+        ...securityHeaders,
+        "cache-control": "no-store",
+        "content-type": "text/event-stream; charset=utf-8",
+        "x-accel-buffering": "no",
+      },
+    });
+  };
+
   const callApi = async (request: Request, url: URL, parts: string[], viewer: Viewer): Promise<Response> => {
     if (parts.join("/") === "openapi.json" && request.method === "GET") {
       assertMayRead(viewer);
       return json(description);
+    }
+    if (parts.join("/") === "v1/events" && request.method === "GET") {
+      assertMayRead(viewer);
+      return openStream(request, url);
     }
     if (parts[0] !== "v1") throw notFound("such address");
     return callRoute(route(request.method, parts.slice(1)), request, url, viewer);
@@ -149,6 +187,9 @@ export const createHandler = (options: HandlerOptions) => {
         return errorAnswer(error);
       }
     },
-    close: async (): Promise<void> => closing.abort(),
+    close: async (): Promise<void> => {
+      closing.abort();
+      live.close();
+    },
   };
 };

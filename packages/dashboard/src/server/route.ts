@@ -27,6 +27,8 @@ export interface Route {
   readonly answer: Schema;
   /** Asks the store for much: few at a time for each person. */
   readonly isExpensive: boolean;
+  /** Its answer is the same for everybody who may read, and the page can be told of it as it changes. */
+  readonly isTopic: boolean;
   handle(services: Services, request: RouteRequest<never, never>): Promise<unknown>;
 }
 
@@ -38,6 +40,7 @@ interface RouteDefinition<TQuery, TBody> {
   readonly body?: Fields<TBody>;
   readonly answer: Schema;
   readonly isExpensive?: boolean;
+  readonly isTopic?: boolean;
   handle(services: Services, request: RouteRequest<TQuery, TBody>): Promise<unknown>;
 }
 
@@ -46,6 +49,7 @@ const defineRoute = <TQuery, TBody>(
   definition: RouteDefinition<TQuery, TBody>,
 ): Route => ({
   isExpensive: false,
+  isTopic: false,
   ...definition,
   method,
   query: definition.query ?? {},

@@ -1,0 +1,177 @@
+import { HttpError } from "./http-error.ts";
+
+/** What the page can be told of as it changes. */
+export type Topics = Readonly<Record<string, () => Promise<unknown>>>;
+
+export interface LiveOptions {
+  readonly topics: Topics;
+  /** How often to look, while somebody watches. */
+  readonly intervalMs?: number;
+  /** How often to say that the stream is alive. */
+  readonly keepAliveMs?: number;
+  /** How often to ask again whether the viewer may still look. */
+  readonly recheckMs?: number;
+  readonly mostStreams?: number;
+}
+
+export interface Live {
+  /** A stream of server-sent events. `mayStay` is asked now and then; the stream ends when it says no. */
+  open(
+    topics: readonly string[],
+    signal: AbortSignal,
+    mayStay: () => Promise<boolean>,
+  ): ReadableStream<Uint8Array>;
+  readonly viewers: number;
+  close(): void;
+}
+
+interface Viewer {
+  readonly topics: ReadonlySet<string>;
+  /** The latest state of each topic that has not been sent. */
+  readonly unsent: Map<string, string>;
+  wake(): void;
+  end(): void;
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * One look at the store serves all viewers, and without viewers there is none. A viewer who reads slowly misses states in
+ * between and never has more than the latest of each topic waiting.
+ */
+export const createLive = ({
+  topics,
+  intervalMs = 2_000,
+  keepAliveMs = 15_000,
+  recheckMs = 60_000,
+  mostStreams = 100,
+}: LiveOptions): Live => {
+  const viewers = new Set<Viewer>();
+  const latest = new Map<string, string>();
+  let timer: NodeJS.Timeout | undefined;
+  let isLooking = false;
+
+  const tell = (topic: string, state: string): void => {
+    if (latest.get(topic) === state) return;
+    latest.set(topic, state);
+    for (const viewer of viewers) {
+      if (!viewer.topics.has(topic)) continue;
+      viewer.unsent.set(topic, state);
+      viewer.wake();
+    }
+  };
+
+  const look = async (): Promise<void> => {
+    if (isLooking) return;
+    isLooking = true;
+    const watched = new Set([...viewers].flatMap((viewer) => [...viewer.topics]));
+    for (const topic of watched) {
+      try {
+        tell(topic, JSON.stringify(await topics[topic]!()));
+      } catch {
+        tell(topic, JSON.stringify({ error: { code: "store", message: "The store could not be reached." } }));
+      }
+    }
+    isLooking = false;
+  };
+
+  const begin = (): void => {
+    if (timer !== undefined) return;
+    timer = setInterval(() => void look(), intervalMs);
+    timer.unref();
+    void look();
+  };
+
+  const finish = (): void => {
+    if (viewers.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+    latest.clear();
+  };
+
+  const open: Live["open"] = (asked, signal, mayStay) => {
+    const unknown = asked.find((topic) => !Object.hasOwn(topics, topic));
+    if (unknown !== undefined) throw new HttpError(400, "bad_request", `There is no topic "${unknown}".`);
+    if (viewers.size >= mostStreams)
+      throw new HttpError(503, "too_many_streams", "Too many people watch at the moment.", {
+        hint: "Reload now and then instead.",
+      });
+    let wake = (): void => undefined;
+    let ended = false;
+    const pieces: string[] = ["retry: 5000\n\n"];
+    const viewer: Viewer = {
+      topics: new Set(asked),
+      unsent: new Map([...latest].filter(([topic]) => asked.includes(topic))),
+      wake: () => wake(),
+      end: () => {
+        if (ended) return;
+        ended = true;
+        viewers.delete(viewer);
+        clearInterval(keepAlive);
+        clearInterval(recheck);
+        wake();
+        finish();
+      },
+    };
+    const keepAlive = setInterval(() => {
+      pieces[0] ??= ":\n\n";
+      wake();
+    }, keepAliveMs);
+    const recheck = setInterval(
+      () =>
+        void mayStay().then(
+          (may) => may || viewer.end(),
+          () => viewer.end(),
+        ),
+      recheckMs,
+    );
+    keepAlive.unref();
+    recheck.unref();
+    signal.addEventListener("abort", () => viewer.end(), { once: true });
+    viewers.add(viewer);
+    begin();
+
+    const take = (): string | undefined => {
+      const piece = pieces.shift();
+      if (piece !== undefined) return piece;
+      const [next] = viewer.unsent;
+      if (next === undefined) return undefined;
+      viewer.unsent.delete(next[0]);
+      return `event: ${next[0]}\ndata: ${next[1]}\n\n`;
+    };
+
+    return new ReadableStream<Uint8Array>(
+      {
+        // Called only when the client has taken what was sent before.
+        pull: async (controller) => {
+          for (;;) {
+            const piece = ended ? undefined : take();
+            if (piece !== undefined) {
+              controller.enqueue(encoder.encode(piece));
+              return;
+            }
+            if (ended) {
+              controller.close();
+              return;
+            }
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
+          }
+        },
+        cancel: () => viewer.end(),
+      },
+      { highWaterMark: 0 },
+    );
+  };
+
+  return {
+    open,
+    get viewers() {
+      return viewers.size;
+    },
+    close: () => {
+      for (const viewer of viewers) viewer.end();
+    },
+  };
+};
