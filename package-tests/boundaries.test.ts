@@ -136,7 +136,7 @@ const adapterCases = ["postgres", "sqlite", "mongodb", "redis", "nats"].flatMap(
   ];
 });
 
-const publicCases = ["otel", "cli"].flatMap((name): Case[] => {
+const publicCases = ["otel", "cli", "dashboard"].flatMap((name): Case[] => {
   const file = `packages/${name}/src/commands/file.ts`;
   return [
     { file, imports: "leasehold", allowed: true },

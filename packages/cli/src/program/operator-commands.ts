@@ -77,6 +77,23 @@ export const addOperatorCommands = (program: Command, run: Run): void => {
     );
 
   program
+    .command("dashboard")
+    .description("show jobs on a web page, and look after them there")
+    .option("--port <number>", "where to listen", parseInteger(0, 65_535), 7_878)
+    .option(
+      "--host <address>",
+      "where to listen; others than this machine need a token or a proxy",
+      "127.0.0.1",
+    )
+    .option("--read-only", "refuse every action", false)
+    .option("--base-path <path>", "where the page is, as the browser sees it")
+    .option("--token-file <file>", "what browsers have to bring along once, instead of a random token")
+    .option("--user-header <name>", "the header in which a proxy says who has signed in")
+    .action((options) =>
+      run(async (context) => (await import("../commands/dashboard.ts")).dashboard(context, options)),
+    );
+
+  program
     .command("bench")
     .description("measure this store: run jobs that do nothing, and delete them again")
     .option("-n, --jobs <number>", "how many jobs", parseInteger(1, 10_000_000), 10_000)
