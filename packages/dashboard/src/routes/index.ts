@@ -1,5 +1,6 @@
 import type { Route } from "../server/route.ts";
 import { flowRoutes } from "./flow.ts";
+import { historyRoutes } from "./history.ts";
 import { getJob, listJobs } from "./jobs.ts";
 import { getBacklog, getSession } from "./overview.ts";
 import { planRoutes } from "./plans.ts";
@@ -14,4 +15,5 @@ export const routes: readonly Route[] = [
   ...treeRoutes,
   ...planRoutes,
   ...flowRoutes,
+  ...historyRoutes,
 ];

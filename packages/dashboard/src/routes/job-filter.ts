@@ -8,6 +8,8 @@ export interface JobFilterQuery {
   readonly sequenceTypeName: readonly string[] | undefined;
   readonly failureReason: readonly FailureReason[] | undefined;
   readonly deduplicationKey: readonly string[] | undefined;
+  readonly fingerprint: readonly string[] | undefined;
+  readonly leasedBy: readonly string[] | undefined;
   readonly rootSequenceId: string | undefined;
   readonly createdFrom: Date | undefined;
   readonly createdBefore: Date | undefined;
@@ -23,6 +25,8 @@ export const filterFields: Fields<JobFilterQuery> = {
   sequenceTypeName: names,
   failureReason: optional(listOf(oneOf(failureReasons), { max: failureReasons.length })),
   deduplicationKey: names,
+  fingerprint: names,
+  leasedBy: names,
   rootSequenceId: optional(text()),
   createdFrom: optional(moment),
   createdBefore: optional(moment),

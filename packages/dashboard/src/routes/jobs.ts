@@ -4,7 +4,9 @@ import { notFound } from "../server/http-error.ts";
 import { get, type Route } from "../server/route.ts";
 import type { Services } from "../server/services.ts";
 import {
+  count,
   date,
+  errorSchema,
   jobRow,
   listOfSchema,
   nullable,
@@ -13,7 +15,7 @@ import {
   text as textSchema,
 } from "./answers.ts";
 import { filterFields, statusField } from "./job-filter.ts";
-import { viewJobRow, viewPayloads } from "./job-view.ts";
+import { viewError, viewJobRow, viewPayloads } from "./job-view.ts";
 
 export const listJobs: Route = get({
   path: "jobs",
@@ -63,6 +65,20 @@ export const getJob: Route = get({
     explanation: payload,
     blockers: listOfSchema(objectSchema({ id: textSchema, typeName: textSchema, status: textSchema })),
     sequence: listOfSchema(objectSchema(jobRow)),
+    attempts: listOfSchema(
+      objectSchema({
+        attempt: count,
+        outcome: textSchema,
+        workerId: nullable(textSchema),
+        deployment: nullable(textSchema),
+        dueAt: date,
+        startedAt: date,
+        endedAt: date,
+        fingerprint: nullable(textSchema),
+        error: nullable(errorSchema),
+        log: payload,
+      }),
+    ),
     actions: listOfSchema(textSchema),
     traceUrl: nullable(textSchema),
     now: date,
@@ -70,10 +86,11 @@ export const getJob: Route = get({
   handle: async (services, { params, viewer }) => {
     const { leasehold } = services;
     const job = await requireJob(services, params["id"]!);
-    const [explanation, blockers, { jobs }, now] = await Promise.all([
+    const [explanation, blockers, { jobs }, attempts, now] = await Promise.all([
       leasehold.explainJob({ id: job.id }),
       leasehold.getJobBlockers({ id: job.id }),
       leasehold.listSequenceJobs({ id: job.sequenceId, limit: 100 }),
+      services.stateAdapter.history === undefined ? [] : leasehold.listJobAttempts({ id: job.id }),
       services.now(),
     ]);
     return {
@@ -81,6 +98,14 @@ export const getJob: Route = get({
       explanation: services.redact.payload(viewer, job, "error", explanation),
       blockers: blockers.map(({ id, typeName, status }) => ({ id, typeName, status })),
       sequence: jobs.map((other) => viewJobRow(services, viewer, other)),
+      attempts: attempts.map(({ dueAt, startedAt, endedAt, error, log, ...rest }) => ({
+        ...rest,
+        dueAt: dueAt.toISOString(),
+        startedAt: startedAt.toISOString(),
+        endedAt: endedAt.toISOString(),
+        error: error && viewError(services, viewer, job, error),
+        log: services.redact.payload(viewer, job, "output", log),
+      })),
       actions: actionsOn(job),
       traceUrl: services.traceUrl?.({ id: job.id }) ?? null,
       now: new Date(now).toISOString(),
