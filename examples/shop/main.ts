@@ -8,6 +8,7 @@ const { values } = parseArgs({
     forever: { type: "boolean", default: false },
     seconds: { type: "string", default: "10" },
     orders: { type: "string" },
+    dashboard: { type: "boolean", default: false },
     file: { type: "string", default: fileURLToPath(new URL("../data/shop.db", import.meta.url)) },
     help: { type: "boolean", short: "h", default: false },
   },
@@ -15,8 +16,9 @@ const { values } = parseArgs({
 
 if (values.help) {
   console.log(
-    "npm start -- [--seconds 10 | --orders 50 | --forever] [--file path]\n\n" +
-      "Runs a small shop on SQLite: orders come in for some seconds, and are worked off.",
+    "npm start -- [--seconds 10 | --orders 50 | --forever] [--dashboard] [--file path]\n\n" +
+      "Runs a small shop on SQLite: orders come in for some seconds, and are worked off.\n" +
+      "With --dashboard it shows its jobs on a web page, and stays open until Ctrl-C.",
   );
 } else {
   const limit = (name: "seconds" | "orders"): number => {
@@ -26,7 +28,9 @@ if (values.help) {
   };
   await runShop({
     file: values.file,
-    openMs: values.forever || values.orders !== undefined ? Infinity : limit("seconds") * 1_000,
+    openMs:
+      values.forever || values.dashboard || values.orders !== undefined ? Infinity : limit("seconds") * 1_000,
     customers: limit("orders"),
+    dashboard: values.dashboard,
   });
 }

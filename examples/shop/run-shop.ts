@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLiveView } from "@leasehold/cli";
+import { startDashboard } from "@leasehold/dashboard";
 import { approve, listApprovals, type WaitingApproval } from "./approval.ts";
 import { openShop, type Shop } from "./open-shop.ts";
 import { chooseWares, placeOrder } from "./place-order.ts";
@@ -14,6 +15,8 @@ export interface ShopOptions {
   readonly openMs: number;
   /** How many come in at most. */
   readonly customers: number;
+  /** Whether to show the jobs on a web page as well. */
+  readonly dashboard?: boolean;
 }
 
 const betweenOrdersMs = 120;
@@ -61,7 +64,7 @@ const tellOfOpening = async (shop: Shop, story: Story): Promise<void> => {
 };
 
 /** Opens the shop, shows what happens, closes it and sums up. Resolves when all is done. */
-export const runShop = async ({ file, openMs, customers }: ShopOptions): Promise<void> => {
+export const runShop = async ({ file, openMs, customers, dashboard = false }: ShopOptions): Promise<void> => {
   const isTerminal = process.stdout.isTTY;
   const story = createStory(isTerminal ? undefined : (line) => console.log(line));
   const shop = await openShop(file, story);
@@ -75,6 +78,9 @@ export const runShop = async ({ file, openMs, customers }: ShopOptions): Promise
   let approvals = 0;
 
   await tellOfOpening(shop, story);
+  const { leasehold, stateAdapter } = shop;
+  const page = dashboard ? await startDashboard({ leasehold, stateAdapter, port: 0 }) : undefined;
+  if (page) story.tell(`Its jobs are shown at ${page.url}`);
   const worker = await startWorker(shop);
   const orders = takeOrders(shop, {
     customers,
@@ -110,7 +116,8 @@ export const runShop = async ({ file, openMs, customers }: ShopOptions): Promise
     const help = noMoreOrders.aborted
       ? "The door is closed; the last orders are worked off."
       : "Ctrl-C closes the shop.";
-    await view.update([...story.recent(6), ...questions, "", help]);
+    const address = page ? [`Dashboard: ${page.url}`] : [];
+    await view.update([...story.recent(6), ...questions, "", ...address, help]);
     await sleep(isTerminal ? betweenLooksMs : betweenLinesMs, undefined, { signal: visitor.leaves }).catch(
       () => {},
     );
@@ -121,6 +128,7 @@ export const runShop = async ({ file, openMs, customers }: ShopOptions): Promise
   await view.update(story.recent(6));
   view.end();
   visitor.end();
+  await page?.close();
   const seconds = (performance.now() - began) / 1_000;
   const endedEarly = visitor.leaves.aborted && Number.isFinite(openMs);
   console.log(`\n${await summarise(shop, story, { seconds, placed, approvals, file, endedEarly })}`);

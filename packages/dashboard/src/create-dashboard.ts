@@ -82,7 +82,7 @@ const requireMethod = (value: unknown, method: string, option: string, expectati
 export const createDashboard = (options: DashboardOptions): Dashboard => {
   const unknown = Object.keys(options).find((name) => !known.has(name as keyof DashboardOptions));
   if (unknown !== undefined)
-    throw new InvalidOptionError(unknown, `is not an option; those are ${[...known].join(", ")}`, undefined);
+    throw new InvalidOptionError(unknown, `is not an option; those are ${[...known].join(", ")}`);
   const {
     leasehold,
     stateAdapter,
