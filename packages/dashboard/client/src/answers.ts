@@ -1,0 +1,280 @@
+/** What the server's routes answer, as far as the page uses it. */
+
+export type Status = "blocked" | "pending" | "running" | "completed" | "failed";
+export type Right = "read" | "payloads" | "redrive" | "cancel" | "delete" | "update" | "flow";
+export type ActionKind = "redrive" | "cancel" | "run_now" | "delete";
+
+/** Stands in place of a value that the server keeps to itself. */
+export interface Hidden {
+  readonly $hidden: string;
+}
+
+export interface Session {
+  readonly user: string;
+  readonly can: readonly Right[];
+  readonly environment: { readonly label: string; readonly tone: string } | null;
+  readonly parts: { readonly statistics: boolean; readonly flow: boolean; readonly history: boolean };
+  readonly now: string;
+}
+
+export interface TypeBacklog {
+  readonly queue: string;
+  readonly typeName: string;
+  readonly runnable: number;
+  readonly later: number;
+  readonly running: number;
+  readonly expired: number;
+  readonly blocked: number;
+  readonly failed: number;
+  readonly oldestRunnableAt: string | null;
+}
+
+export interface Backlog {
+  readonly cap: number;
+  readonly now: string;
+  readonly types: readonly TypeBacklog[];
+}
+
+export interface StoredError {
+  readonly name: string;
+  readonly message: unknown;
+  readonly stack?: unknown;
+  readonly code?: string;
+  readonly cause?: StoredError;
+}
+
+export interface JobRow {
+  readonly id: string;
+  readonly typeName: string;
+  readonly queue: string;
+  readonly status: Status;
+  readonly sequenceId: string;
+  readonly sequenceTypeName: string;
+  readonly rootSequenceId: string;
+  readonly originId: string | null;
+  readonly priority: number;
+  readonly attempt: number;
+  readonly createdAt: string;
+  readonly scheduledAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly failureReason: string | null;
+  readonly error: StoredError | null;
+  readonly leasedBy: string | null;
+  readonly group: string | null;
+  readonly deduplicationKey: string | null;
+}
+
+export interface JobPage {
+  readonly jobs: readonly JobRow[];
+  readonly cursor: string | null;
+  readonly now: string;
+}
+
+export interface Explanation {
+  readonly jobId?: string;
+  readonly state?: string;
+  readonly summary?: string;
+  readonly aheadInQueue?: number;
+  readonly until?: string;
+  readonly expiresAt?: string | null;
+  readonly attempt?: number;
+  readonly maxAttempts?: number;
+  readonly opensAt?: string | null;
+  readonly leasedBy?: string;
+  readonly leasedUntil?: string;
+  readonly since?: string;
+}
+
+export interface Attempt {
+  readonly attempt: number;
+  readonly leaseVersion: number;
+  readonly outcome: string;
+  readonly workerId: string | null;
+  readonly deployment: string | null;
+  readonly dueAt: string | null;
+  readonly startedAt: string | null;
+  readonly endedAt: string;
+  readonly fingerprint: string | null;
+  readonly error: StoredError | null;
+  readonly log?: unknown;
+}
+
+export interface JobDetail {
+  readonly job: JobRow & { readonly input: unknown; readonly output: unknown; readonly progress: unknown };
+  readonly explanation: Explanation;
+  readonly blockers: readonly { readonly id: string; readonly typeName: string; readonly status: string }[];
+  readonly sequence: readonly JobRow[];
+  readonly actions: readonly ActionKind[];
+  readonly attempts?: readonly Attempt[];
+  readonly traceUrl: string | null;
+  readonly now: string;
+}
+
+export interface Plan {
+  readonly before: string;
+  readonly expiresAt: string;
+  readonly unit: "jobs" | "trees";
+  readonly needsConfirmation: boolean;
+  readonly command: string;
+  readonly foreseen: {
+    readonly changed: number;
+    readonly revived: number;
+    readonly skipped: number;
+    readonly reasons: Readonly<Record<string, number>>;
+    readonly examples: {
+      readonly changed: readonly string[];
+      readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
+    };
+    readonly isExact: boolean;
+  };
+}
+
+export interface ActionProgress {
+  readonly state: "running" | "done" | "stopped" | "failed";
+  readonly changed?: number;
+  readonly revived?: number;
+  readonly skipped?: number;
+  readonly reasons?: Readonly<Record<string, number>>;
+  readonly error?: string | null;
+}
+
+export interface LoggedAction {
+  readonly id: string;
+  readonly user: string;
+  readonly kind: string;
+  readonly plan: Readonly<Record<string, unknown>> | null;
+  readonly result: ActionProgress | null;
+  readonly startedAt: string;
+  readonly changedAt: string | null;
+}
+
+export interface Cause {
+  readonly fingerprint: string | null;
+  readonly name: string;
+  readonly message: unknown;
+  readonly frame: string | null;
+  readonly deployment: string | null;
+  readonly firstSeenAt: string | null;
+  readonly count: number;
+  readonly lastFailedAt: string;
+  readonly firstFailedAt: string;
+  readonly exampleId: string;
+  readonly types: readonly { readonly queue: string; readonly typeName: string; readonly count: number }[];
+  readonly reasons: readonly string[];
+}
+
+export interface Causes {
+  readonly causes: readonly Cause[];
+  readonly isComplete: boolean;
+}
+
+export interface Process {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly deployment: string | null;
+  readonly startedAt: string;
+  readonly seenAt: string;
+  readonly isAlive: boolean;
+  readonly workers: readonly {
+    readonly workerId: string;
+    readonly queues: readonly string[] | null;
+    readonly typeNames: readonly string[];
+    readonly slots: number;
+    readonly running: number;
+  }[];
+}
+
+export interface StatisticsPoint {
+  readonly at: string;
+  readonly created: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly retried: number;
+}
+
+export interface TypeStatistics {
+  readonly queue: string;
+  readonly typeName: string;
+  readonly created: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly retried: number;
+  readonly startP50: number | null;
+  readonly startP95: number | null;
+  readonly runP50: number | null;
+  readonly runP95: number | null;
+}
+
+export interface Statistics {
+  readonly from: string;
+  readonly before: string;
+  /** How long a point is, in milliseconds. */
+  readonly width: number;
+  readonly isEstimate: boolean;
+  readonly points: readonly StatisticsPoint[];
+  readonly types: readonly TypeStatistics[];
+}
+
+export interface Situation {
+  readonly level: "calm" | "attention" | "trouble";
+  readonly sentences: readonly { readonly text: string; readonly href: string | null }[];
+}
+
+export interface FlowLimits {
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number; readonly burst: number } | null;
+}
+
+export interface FlowRule extends FlowLimits {
+  readonly queue: string;
+  readonly typeName: string | null;
+  readonly paused: boolean;
+  readonly perGroup: FlowLimits | null;
+  readonly running: number;
+  readonly tokens: number | null;
+  readonly openLines: number;
+  readonly heldLines: number;
+}
+
+export interface RecurringJob {
+  readonly id: string;
+  readonly cron: string | null;
+  readonly timeZone: string | null;
+  readonly everyMs: number | null;
+  readonly overlap: string;
+  readonly catchUp: string;
+  readonly job: { readonly typeName: string; readonly input: unknown };
+  readonly paused: boolean;
+  readonly owner: string | null;
+  readonly nextAt: string | null;
+  readonly waitingFor: string | null;
+  readonly lastSequenceId: string | null;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly recent: readonly {
+    readonly result: string;
+    readonly nominalAt: string;
+    readonly at: string;
+    readonly count: number;
+    readonly sequenceId: string | null;
+    readonly triggered: boolean;
+  }[];
+}
+
+export interface TreeNode {
+  readonly id: string;
+  readonly typeName: string;
+  readonly queue: string;
+  readonly status: Status;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+}
+
+export interface Tree {
+  readonly nodes: readonly TreeNode[];
+  readonly edges: readonly { readonly from: string; readonly to: string; readonly kind: string }[];
+  readonly criticalPath: readonly string[];
+  readonly isComplete: boolean;
+}

@@ -1,0 +1,94 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Session } from "./answers.ts";
+import { listenForKeys } from "./parts/keys.ts";
+import { Link } from "./parts/link.tsx";
+import { Empty, Problem, Skeleton } from "./parts/notice.tsx";
+import { Shell, Top } from "./parts/shell.tsx";
+import { ActionsPage } from "./pages/actions.tsx";
+import { FailedPage } from "./pages/failed.tsx";
+import { JobPage } from "./pages/job.tsx";
+import { JobsPage } from "./pages/jobs.tsx";
+import { LimitsPage } from "./pages/limits.tsx";
+import { OverviewPage } from "./pages/overview.tsx";
+import { RecurringPage } from "./pages/recurring.tsx";
+import { WorkersPage } from "./pages/workers.tsx";
+import { type ApiError, read } from "./state/api.ts";
+import { parts } from "./state/router.ts";
+import { session } from "./state/session.ts";
+import "./style.css";
+
+type TreePageType = (typeof import("./pages/tree.tsx"))["TreePage"];
+
+/** With the library that draws it, which no other page needs. */
+const LazyTreePage = ({ id }: { readonly id: string }) => {
+  const [loaded, setLoaded] = useState<{ readonly TreePage: TreePageType }>();
+  useEffect(() => void import("./pages/tree.tsx").then(setLoaded), []);
+  return loaded === undefined ? <Skeleton rows={10} /> : <loaded.TreePage id={id} />;
+};
+
+const NotFoundPage = () => (
+  <>
+    <Top title="Not found" />
+    <div class="card">
+      <Empty icon="find" title="There is no such page.">
+        Go to the{" "}
+        <Link class="link" to="/">
+          overview
+        </Link>
+        .
+      </Empty>
+    </div>
+  </>
+);
+
+const pages: Readonly<Record<string, () => preact.JSX.Element>> = {
+  "": () => <OverviewPage />,
+  jobs: () => <JobsPage />,
+  failed: () => <FailedPage />,
+  recurring: () => <RecurringPage />,
+  limits: () => <LimitsPage />,
+  workers: () => <WorkersPage />,
+  actions: () => <ActionsPage />,
+};
+
+const Page = () => {
+  const [first = "", second, ...rest] = parts.value ?? ["?"];
+  if (rest.length > 0) return <NotFoundPage />;
+  if (second === undefined) return Object.hasOwn(pages, first) ? pages[first]!() : <NotFoundPage />;
+  if (first === "jobs") return <JobPage key={second} id={second} />;
+  return first === "trees" ? <LazyTreePage key={second} id={second} /> : <NotFoundPage />;
+};
+
+const retryMs = 3_000;
+
+const App = () => {
+  const [problem, setProblem] = useState<ApiError>();
+  useEffect(() => {
+    const ask = async (): Promise<void> => {
+      try {
+        session.value = await read<Session>("session");
+        setProblem(undefined);
+      } catch (error) {
+        setProblem(error as ApiError);
+        setTimeout(() => void ask(), retryMs);
+      }
+    };
+    void ask();
+  }, []);
+  if (session.value !== undefined)
+    return (
+      <Shell>
+        <Page />
+      </Shell>
+    );
+  return (
+    <main class="alone">
+      <h1 class="unseen">Leasehold</h1>
+      {problem === undefined ? <Skeleton rows={10} /> : <Problem error={problem} />}
+    </main>
+  );
+};
+
+listenForKeys();
+render(<App />, document.querySelector("#app")!);

@@ -1,0 +1,160 @@
+import { useState } from "preact/hooks";
+import type { ActionKind, LoggedAction } from "../answers.ts";
+import { formatCount, plural } from "../format.ts";
+import { Scroll } from "../parts/card.tsx";
+import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { Top } from "../parts/shell.tsx";
+import { Age, Time } from "../parts/time.tsx";
+import { act, type ApiError, segment } from "../state/api.ts";
+import { kinds } from "../state/plan.ts";
+import { usePolled } from "../state/poll.ts";
+import { changeQuery, place, withQuery } from "../state/router.ts";
+import { may, offers } from "../state/session.ts";
+
+/** What an action was about, in a few words. */
+const subject = (plan: LoggedAction["plan"]): string => {
+  if (plan === null) return "";
+  const { ids, filter, before: _before, pace: _pace, ...rest } = plan as Record<string, unknown>;
+  if (Array.isArray(ids)) return ids.length === 1 ? String(ids[0]) : plural(ids.length, "job");
+  const named = Object.entries((filter as object | undefined) ?? rest).map(
+    ([name, value]) => `${name} ${[value].flat().join(", ")}`,
+  );
+  return named.length === 0 ? "all" : named.join(", ");
+};
+
+const outcome = ({ result }: LoggedAction): string => {
+  if (result === null) return "begun";
+  const { changed, revived, skipped, error } = result;
+  const numbers = [
+    changed === undefined ? "" : `${formatCount(changed)} changed`,
+    revived === undefined || revived === 0 ? "" : `${formatCount(revived)} revived`,
+    skipped === undefined || skipped === 0 ? "" : `${formatCount(skipped)} left alone`,
+    error ?? "",
+  ];
+  return numbers.filter(Boolean).join(", ");
+};
+
+const isPlanned = (kind: string): kind is ActionKind => Object.hasOwn(kinds, kind);
+
+const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(problem?: ApiError): void }) => {
+  const state = action.result?.state ?? "running";
+  const { kind } = action;
+  const call = async (verb: "stop" | "resume"): Promise<void> => {
+    try {
+      await act(`plans/${kind}/${verb}/${segment(action.id)}`);
+      onChange();
+    } catch (error) {
+      onChange(error as ApiError);
+    }
+  };
+  return (
+    <tr>
+      <td>
+        <Time at={action.startedAt} />{" "}
+        <span class="dim small">
+          <Age at={action.startedAt} />
+        </span>
+      </td>
+      <td class="strong">{action.user}</td>
+      <td>{isPlanned(kind) ? kinds[kind].name : kind.replaceAll("_", " ")}</td>
+      <td class="mono wide">{subject(action.plan)}</td>
+      <td>
+        <span class={`tag ${state === "failed" ? "bad" : state === "done" ? "ok" : "new"}`}>{state}</span>
+      </td>
+      <td>{outcome(action)}</td>
+      <td>
+        {isPlanned(kind) && may(kinds[kind].needs) && state === "running" && (
+          <button type="button" class="button small" onClick={() => void call("stop")}>
+            Stop
+          </button>
+        )}
+        {isPlanned(kind) && may(kinds[kind].needs) && (state === "stopped" || state === "failed") && (
+          <button type="button" class="button small" onClick={() => void call("resume")}>
+            Go on
+          </button>
+        )}
+      </td>
+    </tr>
+  );
+};
+
+export const ActionsPage = () => {
+  const cursor = place.value.query.get("cursor") ?? undefined;
+  const { data, error, reload } = usePolled<{
+    readonly actions: readonly LoggedAction[];
+    readonly cursor: string | null;
+  }>(withQuery("actions", { cursor }));
+  const [problem, setProblem] = useState<ApiError>();
+  const shown = problem ?? error;
+  return (
+    <>
+      <Top title="Actions" />
+      {shown !== undefined && <Problem error={shown} />}
+      <section class="card" aria-label="Actions">
+        {data === undefined && error === undefined && <Skeleton />}
+        {data?.actions.length === 0 && (
+          <Empty icon="actions" title="Nobody has done anything here yet.">
+            What people redrive, cancel, delete, pause or trigger is written down here, with who did it and
+            what came of it.
+          </Empty>
+        )}
+        {data !== undefined && data.actions.length > 0 && (
+          <Scroll label="Actions">
+            <table>
+              <thead>
+                <tr>
+                  <th>When</th>
+                  <th>Who</th>
+                  <th>What</th>
+                  <th class="wide">Of</th>
+                  <th>State</th>
+                  <th>Outcome</th>
+                  <th>
+                    <span class="unseen">Stop or go on</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.actions.map((action) => (
+                  <Row
+                    key={action.id}
+                    action={action}
+                    onChange={(next) => {
+                      setProblem(next);
+                      reload();
+                    }}
+                  />
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        )}
+        {(data?.cursor != null || cursor !== undefined) && (
+          <div class="bar bottom">
+            <span class="row side">
+              {cursor !== undefined && (
+                <button type="button" class="button" onClick={() => changeQuery({ cursor: undefined })}>
+                  Latest
+                </button>
+              )}
+              {data?.cursor != null && (
+                <button
+                  type="button"
+                  class="button"
+                  onClick={() => changeQuery({ cursor: data.cursor ?? undefined })}
+                >
+                  Older
+                </button>
+              )}
+            </span>
+          </div>
+        )}
+      </section>
+      {!offers("history") && (
+        <p class="small dim">
+          This store keeps no log of its own: these are the latest actions of this server process.
+        </p>
+      )}
+    </>
+  );
+};

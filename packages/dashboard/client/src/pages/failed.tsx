@@ -1,0 +1,231 @@
+import { useState } from "preact/hooks";
+import type { ActionKind, Cause, Causes, TypeBacklog } from "../answers.ts";
+import { formatCapped, formatCount, formatReason, plural } from "../format.ts";
+import { Link } from "../parts/link.tsx";
+import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { showText } from "../parts/payload-view.tsx";
+import { PlanPanel } from "../parts/plan-panel.tsx";
+import { Segments, Top } from "../parts/shell.tsx";
+import { StateMark } from "../parts/state-mark.tsx";
+import { Age } from "../parts/time.tsx";
+import { type Choice, kinds } from "../state/plan.ts";
+import { usePolled } from "../state/poll.ts";
+import { changeQuery, jobPath, jobsPath, place } from "../state/router.ts";
+import { backlog, may, offers } from "../state/session.ts";
+
+interface Chosen {
+  readonly kind: ActionKind;
+  readonly choice: Choice;
+  readonly title: string;
+  /** Which group of the list it is about. */
+  readonly key: string;
+}
+
+const GroupActions = ({ choose }: { choose(kind: ActionKind): void }) => (
+  <div class="row">
+    {(["redrive", "delete"] as const)
+      .filter((kind) => may(kinds[kind].needs))
+      .map((kind) => (
+        <button
+          key={kind}
+          type="button"
+          class={`button small ${kinds[kind].isDangerous ? "quiet danger" : ""}`}
+          {...(kind === "redrive" && { "data-plan": "" })}
+          onClick={() => choose(kind)}
+        >
+          {kinds[kind].name}…
+        </button>
+      ))}
+  </div>
+);
+
+/** "ip", "n" and so on stand for what differs between errors of the same kind. */
+const Message = ({ text }: { readonly text: string }) => (
+  <p class="message">
+    {text
+      .split(/(<[a-z]{1,12}>)/)
+      .map((piece, index) => (index % 2 === 1 ? <i key={index}>{piece.slice(1, -1)}</i> : piece))}
+  </p>
+);
+
+const CauseRow = ({
+  cause,
+  isOn,
+  choose,
+}: {
+  readonly cause: Cause;
+  readonly isOn: boolean;
+  choose(kind: ActionKind): void;
+}) => {
+  const jobs = jobsPath({
+    status: "failed",
+    ...(cause.fingerprint === null
+      ? { typeName: cause.types.map(({ typeName }) => typeName) }
+      : { fingerprint: cause.fingerprint }),
+  });
+  return (
+    <article class={`group ${isOn ? "on" : ""}`} data-row="">
+      <div class="what">
+        <div class="name">
+          <Link to={jobs}>{cause.name}</Link>
+          {cause.reasons.map((reason) => (
+            <span key={reason} class="tag">
+              {formatReason(reason)}
+            </span>
+          ))}
+          {cause.deployment !== null && <span class="tag new">first in {cause.deployment}</span>}
+        </div>
+        <Message text={showText(cause.message)} />
+        <div class="meta">
+          {cause.types.slice(0, 3).map(({ queue, typeName, count }) => (
+            <span key={`${queue} ${typeName}`}>
+              <b>{typeName}</b> {cause.types.length > 1 && formatCount(count)}
+            </span>
+          ))}
+          {cause.types.length > 3 && <span>and {plural(cause.types.length - 3, "other type")}</span>}
+          {cause.frame !== null && <span class="mono">{cause.frame}</span>}
+          <span>
+            first <Age at={cause.firstSeenAt ?? cause.firstFailedAt} />
+          </span>
+          <Link class="link" to={jobPath(cause.exampleId)}>
+            Latest job
+          </Link>
+        </div>
+      </div>
+      <div class="amount">
+        <b>{formatCount(cause.count)}</b>
+        <span class="small dim">
+          <Age at={cause.lastFailedAt} />
+        </span>
+      </div>
+      <GroupActions choose={choose} />
+    </article>
+  );
+};
+
+const TypeRow = ({
+  type,
+  cap,
+  isOn,
+  choose,
+}: {
+  readonly type: TypeBacklog;
+  readonly cap: number;
+  readonly isOn: boolean;
+  choose(kind: ActionKind): void;
+}) => (
+  <article class={`group ${isOn ? "on" : ""}`} data-row="">
+    <div class="what">
+      <div class="name">
+        <StateMark status="failed" words="" />
+        <Link to={jobsPath({ status: "failed", queue: type.queue, typeName: type.typeName })}>
+          {type.typeName}
+        </Link>
+      </div>
+      <div class="meta">
+        <span>queue {type.queue}</span>
+        {type.runnable + type.later > 0 && <span>{plural(type.runnable + type.later, "other")} waiting</span>}
+      </div>
+    </div>
+    <div class="amount">
+      <b>{formatCapped(type.failed, cap)}</b>
+      <span class="small dim">failed</span>
+    </div>
+    <GroupActions choose={choose} />
+  </article>
+);
+
+export const FailedPage = () => {
+  const { data, error, reload } = usePolled<Causes>(offers("history") ? "causes" : null);
+  const [chosen, setChosen] = useState<Chosen>();
+  const hasCauses = offers("history") && error?.status !== 404;
+  const view = hasCauses && place.value.query.get("by") !== "type" ? "cause" : "type";
+  const types = [...(backlog.value?.types ?? [])]
+    .filter(({ failed }) => failed > 0)
+    .sort((a, b) => b.failed - a.failed);
+  const isEmpty =
+    view === "cause" ? data?.causes.length === 0 : backlog.value !== undefined && types.length === 0;
+  const isLoading =
+    view === "cause" ? data === undefined && error === undefined : backlog.value === undefined;
+  return (
+    <>
+      <Top title="Failed" />
+      <div class="filters">
+        {hasCauses && (
+          <Segments
+            label="Grouped"
+            options={[
+              ["cause", "By cause"],
+              ["type", "By type"],
+            ]}
+            value={view}
+            onChange={(by) => {
+              setChosen(undefined);
+              changeQuery({ by: by === "cause" ? undefined : by });
+            }}
+          />
+        )}
+        <Link class="link small" to={jobsPath({ status: "failed" })}>
+          All failed jobs
+        </Link>
+        <span class="small dim side">
+          {view === "cause" && data !== undefined
+            ? `${plural(data.causes.length, "cause")} · ${plural(
+                data.causes.reduce((sum, { count }) => sum + count, 0),
+                "job",
+              )}${data.isComplete ? "" : " among those looked at"}`
+            : plural(types.length, "type")}
+        </span>
+      </div>
+      {error !== undefined && error.status !== 404 && <Problem error={error} />}
+      <div class={chosen === undefined ? "columns" : "columns with-plan"}>
+        <section class="card" aria-label={view === "cause" ? "Causes" : "Types with failed jobs"}>
+          {isLoading && <Skeleton rows={6} />}
+          {isEmpty && (
+            <Empty title="Nothing has failed.">
+              Jobs that run out of attempts, or cannot succeed, appear here, grouped by what went wrong.
+            </Empty>
+          )}
+          {view === "cause"
+            ? data?.causes.map((cause) => {
+                const key = `${cause.fingerprint} ${cause.name} ${cause.exampleId}`;
+                const choice: Choice =
+                  cause.fingerprint === null
+                    ? { ids: [cause.exampleId] }
+                    : { filter: { fingerprint: [cause.fingerprint] } };
+                return (
+                  <CauseRow
+                    key={key}
+                    cause={cause}
+                    isOn={chosen?.key === key}
+                    choose={(kind) => setChosen({ kind, choice, title: cause.name, key })}
+                  />
+                );
+              })
+            : types.map((type) => {
+                const key = `${type.queue} ${type.typeName}`;
+                const choice = { filter: { queue: [type.queue], typeName: [type.typeName] } };
+                return (
+                  <TypeRow
+                    key={key}
+                    type={type}
+                    cap={backlog.value?.cap ?? Infinity}
+                    isOn={chosen?.key === key}
+                    choose={(kind) => setChosen({ kind, choice, title: type.typeName, key })}
+                  />
+                );
+              })}
+        </section>
+        {chosen !== undefined && (
+          <PlanPanel
+            kind={chosen.kind}
+            choice={chosen.choice}
+            title={chosen.title}
+            onClose={() => setChosen(undefined)}
+            onDone={reload}
+          />
+        )}
+      </div>
+    </>
+  );
+};

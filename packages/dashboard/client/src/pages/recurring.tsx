@@ -1,0 +1,182 @@
+import { useState } from "preact/hooks";
+import type { RecurringJob } from "../answers.ts";
+import { formatCount, formatDuration } from "../format.ts";
+import { Scroll } from "../parts/card.tsx";
+import { Icon, type IconName } from "../parts/icon.tsx";
+import { Link } from "../parts/link.tsx";
+import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { Top } from "../parts/shell.tsx";
+import { Age, Time } from "../parts/time.tsx";
+import { act, ApiError, segment } from "../state/api.ts";
+import { usePolled } from "../state/poll.ts";
+import { changeQuery, jobPath, jobsPath, place, withQuery } from "../state/router.ts";
+import { may } from "../state/session.ts";
+import { announce } from "../state/settings.ts";
+
+interface Listing {
+  readonly recurringJobs: readonly RecurringJob[];
+  readonly cursor: string | null;
+}
+
+const tickIcons: Readonly<Record<string, IconName>> = {
+  started: "completed",
+  caught_up: "waiting",
+  skipped: "pause",
+  dropped: "failed",
+};
+
+/** The latest times, the oldest first: what became of each. */
+const Recent = ({ recent }: Pick<RecurringJob, "recent">) => (
+  <span class="ticks">
+    {recent
+      .slice(0, 10)
+      .reverse()
+      .map(({ nominalAt, at, result, sequenceId }) => {
+        const words = `${result.replaceAll("_", " ")} ${nominalAt}`;
+        const icon = <Icon name={tickIcons[result] ?? "pending"} />;
+        return sequenceId === null ? (
+          <span key={at} class={`tick ${result}`} role="img" aria-label={words} title={words}>
+            {icon}
+          </span>
+        ) : (
+          <Link key={at} class={`tick ${result}`} to={jobPath(sequenceId)} aria-label={words} title={words}>
+            {icon}
+          </Link>
+        );
+      })}
+  </span>
+);
+
+const Row = ({
+  recurring,
+  onChange,
+}: {
+  readonly recurring: RecurringJob;
+  onChange(problem?: ApiError): void;
+}) => {
+  const [isBusy, setIsBusy] = useState(false);
+  const { id, cron, everyMs, timeZone, job, paused, nextAt, counts } = recurring;
+  const call = async (verb: "pause" | "resume" | "trigger"): Promise<void> => {
+    setIsBusy(true);
+    try {
+      const { result } = await act<{ result?: string }>(`recurring/${segment(id)}/${verb}`);
+      announce(`${id}: ${verb === "trigger" ? (result ?? "started") : `${verb}d`}.`);
+      onChange();
+    } catch (error) {
+      onChange(error as ApiError);
+    }
+    setIsBusy(false);
+  };
+  return (
+    <tr data-row="">
+      <td>
+        <Link class="strong" to={jobsPath({ typeName: job.typeName })}>
+          {id}
+        </Link>
+      </td>
+      <td>{job.typeName}</td>
+      <td class="mono">{cron ?? `every ${formatDuration(everyMs ?? 0)}`}</td>
+      <td class="dim">{timeZone ?? "–"}</td>
+      <td>
+        {paused ? (
+          <span class="tag new">paused</span>
+        ) : nextAt === null ? (
+          <span class="dim">ended</span>
+        ) : (
+          <>
+            <Age at={nextAt} />{" "}
+            <span class="dim">
+              (<Time at={nextAt} seconds={false} />)
+            </span>
+          </>
+        )}
+      </td>
+      <td>
+        <Recent recent={recurring.recent} />
+      </td>
+      <td class="number">{formatCount((counts["started"] ?? 0) + (counts["caught_up"] ?? 0))}</td>
+      <td class="number">{formatCount((counts["skipped"] ?? 0) + (counts["dropped"] ?? 0))}</td>
+      {may("flow") && (
+        <td>
+          <span class="row nowrap">
+            <button
+              type="button"
+              class="button small"
+              disabled={isBusy}
+              onClick={() => void call(paused ? "resume" : "pause")}
+            >
+              {paused ? "Resume" : "Pause"}
+            </button>
+            <button type="button" class="button small" disabled={isBusy} onClick={() => void call("trigger")}>
+              Run now
+            </button>
+          </span>
+        </td>
+      )}
+    </tr>
+  );
+};
+
+export const RecurringPage = () => {
+  const cursor = place.value.query.get("cursor") ?? undefined;
+  const { data, error, reload } = usePolled<Listing>(withQuery("recurring", { cursor }));
+  const [problem, setProblem] = useState<ApiError>();
+  const shown = problem ?? error;
+  return (
+    <>
+      <Top title="Recurring jobs" />
+      {shown !== undefined && <Problem error={shown} />}
+      <section class="card" aria-label="Recurring jobs">
+        {data === undefined && error === undefined && <Skeleton />}
+        {data?.recurringJobs.length === 0 && (
+          <Empty icon="recurring" title="There are no recurring jobs.">
+            Name them in <code>recurringJobs</code> of <code>createLeasehold</code>, or call{" "}
+            <code>putRecurringJob</code>.
+          </Empty>
+        )}
+        {data !== undefined && data.recurringJobs.length > 0 && (
+          <Scroll label="Recurring jobs">
+            <table>
+              <thead>
+                <tr>
+                  <th>Id</th>
+                  <th>Type</th>
+                  <th>When</th>
+                  <th>Time zone</th>
+                  <th>Next</th>
+                  <th>Latest</th>
+                  <th class="number">Started</th>
+                  <th class="number">Left out</th>
+                  {may("flow") && <th>Actions</th>}
+                </tr>
+              </thead>
+              <tbody>
+                {data.recurringJobs.map((recurring) => (
+                  <Row
+                    key={recurring.id}
+                    recurring={recurring}
+                    onChange={(next) => {
+                      setProblem(next);
+                      reload();
+                    }}
+                  />
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        )}
+        {data?.cursor != null && (
+          <div class="bar bottom">
+            <button
+              type="button"
+              class="button side"
+              onClick={() => changeQuery({ cursor: data.cursor ?? undefined })}
+            >
+              More
+            </button>
+          </div>
+        )}
+      </section>
+    </>
+  );
+};

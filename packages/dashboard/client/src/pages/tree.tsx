@@ -1,0 +1,241 @@
+import { Graph, layout } from "@dagrejs/dagre";
+import { useMemo } from "preact/hooks";
+import type { Status, Tree, TreeNode } from "../answers.ts";
+import { formatCount, formatDuration, plural, shortId } from "../format.ts";
+import { Card } from "../parts/card.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Link } from "../parts/link.tsx";
+import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { Top } from "../parts/shell.tsx";
+import { StateMark } from "../parts/state-mark.tsx";
+import { addressOf, segment } from "../state/api.ts";
+import { now } from "../state/clock.ts";
+import { usePolled } from "../state/poll.ts";
+import { jobPath, jobsPath, navigate } from "../state/router.ts";
+import { type DrawnEdge, type DrawnNode, foldTree } from "../tree/fold.ts";
+
+const nodeHeight = 50;
+const widthOf = (name: string): number => Math.max(130, Math.min(280, name.length * 7.6 + 58));
+
+const nameOf = ({ jobs }: DrawnNode): string =>
+  jobs.length === 1 ? jobs[0]!.typeName : `${formatCount(jobs.length)} × ${jobs[0]!.typeName}`;
+
+interface Placed {
+  readonly width: number;
+  readonly height: number;
+  readonly nodes: readonly {
+    readonly node: DrawnNode;
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+  }[];
+  readonly edges: readonly { readonly edge: DrawnEdge; readonly path: string }[];
+}
+
+const place = (tree: Tree): Placed => {
+  const drawn = foldTree(tree);
+  const graph = new Graph();
+  graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 48, marginx: 8, marginy: 8 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const node of drawn.nodes)
+    graph.setNode(node.id, { width: widthOf(nameOf(node)), height: nodeHeight });
+  for (const { from, to } of drawn.edges) graph.setEdge(from, to);
+  layout(graph);
+  const size = graph.graph() as { width?: number; height?: number };
+  return {
+    width: size.width ?? 0,
+    height: size.height ?? 0,
+    nodes: drawn.nodes.map((node) => {
+      const { x, y, width } = graph.node(node.id) as { x: number; y: number; width: number };
+      return { node, x: x - width / 2, y: y - nodeHeight / 2, width };
+    }),
+    edges: drawn.edges.map((edge) => {
+      const { points } = graph.edge(edge.from, edge.to) as { points: readonly { x: number; y: number }[] };
+      return {
+        edge,
+        path: points
+          .map(({ x, y }, index) => `${index === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`)
+          .join(""),
+      };
+    }),
+  };
+};
+
+const lasted = (job: TreeNode): string => {
+  if (job.startedAt === null) return job.status === "blocked" ? "waits for others" : "not begun";
+  const end =
+    job.endedAt === null ? (job.status === "running" ? now.value : undefined) : Date.parse(job.endedAt);
+  return end === undefined ? "to be tried again" : formatDuration(end - Date.parse(job.startedAt));
+};
+
+const icons: Readonly<Record<Status, Parameters<typeof Icon>[0]["name"]>> = {
+  blocked: "blocked",
+  pending: "pending",
+  running: "running",
+  completed: "completed",
+  failed: "failed",
+};
+
+const Node = ({
+  placed: { node, x, y, width },
+  root,
+}: {
+  readonly placed: Placed["nodes"][number];
+  readonly root: string;
+}) => {
+  const [job] = node.jobs;
+  const target =
+    node.jobs.length === 1
+      ? jobPath(job!.id)
+      : jobsPath({ rootSequenceId: root, typeName: job!.typeName, status: job!.status });
+  return (
+    <a
+      href={addressOf(target)}
+      class={`node ${job!.status} ${node.isCritical ? "critical" : ""}`}
+      aria-label={`${nameOf(node)}, ${job!.status}`}
+      onClick={(event: MouseEvent) => {
+        if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
+        event.preventDefault();
+        navigate(target);
+      }}
+    >
+      <g transform={`translate(${x} ${y})`}>
+        <rect width={width} height={nodeHeight} rx="8" />
+        <svg x="12" y="17" width="16" height="16" viewBox="0 0 16 16">
+          <Icon name={icons[job!.status]} />
+        </svg>
+        <text x="38" y="21">
+          {nameOf(node)}
+        </text>
+        <text class="sub" x="38" y="38">
+          {node.jobs.length === 1 ? lasted(job!) : job!.status}
+        </text>
+      </g>
+    </a>
+  );
+};
+
+/** The chain that decided when the tree ended, and how long each link of it took. */
+const CriticalPath = ({ tree }: { readonly tree: Tree }) => {
+  const byId = new Map(tree.nodes.map((node) => [node.id, node]));
+  const path = tree.criticalPath.flatMap((id) => byId.get(id) ?? []);
+  return (
+    <Card title="Critical path" note="what each job waited for last">
+      <ol class="steps">
+        {path.map((job) => (
+          <li key={job.id}>
+            <StateMark status={job.status} />
+            <Link class="strong" to={jobPath(job.id)}>
+              {job.typeName}
+            </Link>
+            <span class="small dim">{lasted(job)}</span>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+};
+
+const spanOf = (nodes: readonly TreeNode[]): number => {
+  const from = Math.min(...nodes.map(({ createdAt }) => Date.parse(createdAt)));
+  const to = Math.max(...nodes.map(({ endedAt }) => (endedAt === null ? now.value : Date.parse(endedAt))));
+  return to - from;
+};
+
+export const TreePage = ({ id }: { readonly id: string }) => {
+  const { data: tree, error } = usePolled<Tree>(`trees/${segment(id)}`);
+  // The layout stays as long as the same jobs are there, whatever becomes of them.
+  const shape = JSON.stringify(tree);
+  const placed = useMemo(() => (tree === undefined ? undefined : place(tree)), [shape]);
+  const [root] = tree?.nodes ?? [];
+  return (
+    <>
+      <Top title={root === undefined ? "Tree" : `Tree of ${root.typeName}`} />
+      {error !== undefined && error.status !== 404 && <Problem error={error} />}
+      {error?.status === 404 && (
+        <div class="card">
+          <Empty icon="find" title="There is no tree with this root.">
+            It may have been pruned or deleted.
+          </Empty>
+        </div>
+      )}
+      {tree === undefined && error === undefined && <Skeleton rows={10} />}
+      {tree !== undefined && placed !== undefined && (
+        <>
+          <Card
+            title="How it came about"
+            note={`${plural(tree.nodes.length, "job")}${tree.isComplete ? "" : " and more"} · ${formatDuration(spanOf(tree.nodes))} so far`}
+            side={
+              <span class="legend">
+                <span>
+                  <i class="key-critical" /> critical path
+                </span>
+                <span>
+                  <i class="key-blocks" /> waits for
+                </span>
+              </span>
+            }
+            flush
+          >
+            <div class="graph" tabIndex={0} role="group" aria-label="Graph of the tree">
+              <svg
+                width={placed.width}
+                height={placed.height}
+                viewBox={`0 0 ${placed.width} ${placed.height}`}
+              >
+                <defs>
+                  <marker
+                    id="head"
+                    viewBox="0 0 8 8"
+                    refX="7"
+                    refY="4"
+                    markerWidth="7"
+                    markerHeight="7"
+                    orient="auto"
+                  >
+                    <path class="head" d="M0 0L8 4L0 8Z" />
+                  </marker>
+                  <marker
+                    id="head-critical"
+                    viewBox="0 0 8 8"
+                    refX="7"
+                    refY="4"
+                    markerWidth="5"
+                    markerHeight="5"
+                    orient="auto"
+                  >
+                    <path class="head critical" d="M0 0L8 4L0 8Z" />
+                  </marker>
+                </defs>
+                {placed.edges.map(({ edge, path }) => (
+                  <path
+                    key={`${edge.from} ${edge.to}`}
+                    class={`edge ${edge.kind} ${edge.isCritical ? "critical" : ""}`}
+                    d={path}
+                    marker-end={edge.isCritical ? "url(#head-critical)" : "url(#head)"}
+                  />
+                ))}
+                {placed.nodes.map((one) => (
+                  <Node key={one.node.id} placed={one} root={id} />
+                ))}
+              </svg>
+            </div>
+          </Card>
+          <div class="columns two">
+            <CriticalPath tree={tree} />
+            <Card title="Root">
+              <p>
+                <Link class="link mono" to={jobPath(id)}>
+                  {shortId(id)}
+                </Link>{" "}
+                <Link class="link" to={jobsPath({ rootSequenceId: id })}>
+                  All jobs of this tree as a list
+                </Link>
+              </p>
+            </Card>
+          </div>
+        </>
+      )}
+    </>
+  );
+};

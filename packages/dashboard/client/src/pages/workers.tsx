@@ -1,0 +1,99 @@
+import type { Process } from "../answers.ts";
+import { formatCount, plural } from "../format.ts";
+import { Card, Scroll } from "../parts/card.tsx";
+import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { Top } from "../parts/shell.tsx";
+import { Age } from "../parts/time.tsx";
+import { usePolled } from "../state/poll.ts";
+
+const list = (names: readonly string[] | null): string =>
+  names === null || names.length === 0
+    ? "all"
+    : names.length > 4
+      ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more`
+      : names.join(", ");
+
+const Row = ({ process }: { readonly process: Process }) => {
+  const slots = process.workers.reduce((total, worker) => total + worker.slots, 0);
+  const running = process.workers.reduce((total, worker) => total + worker.running, 0);
+  const queues = process.workers.some(({ queues }) => queues === null)
+    ? null
+    : [...new Set(process.workers.flatMap(({ queues }) => queues ?? []))];
+  const types = [...new Set(process.workers.flatMap(({ typeNames }) => typeNames))];
+  return (
+    <tr data-row="" class={process.isAlive ? "" : "dim"}>
+      <td>
+        <span class={process.isAlive ? "tag ok" : "tag bad"}>{process.isAlive ? "alive" : "silent"}</span>
+      </td>
+      <td class="strong">{process.host}</td>
+      <td class="number mono">{process.pid}</td>
+      <td class="mono">{process.deployment ?? "–"}</td>
+      <td title={types.join(", ")}>
+        {process.workers.length === 0 ? <span class="dim">no worker</span> : list(types)}
+      </td>
+      <td>{process.workers.length === 0 ? "–" : list(queues)}</td>
+      <td>
+        {slots === 0 ? (
+          "–"
+        ) : (
+          <span class="row nowrap">
+            <meter min={0} max={slots} value={running} aria-label="Busy slots" />
+            {formatCount(running)} of {formatCount(slots)}
+          </span>
+        )}
+      </td>
+      <td class="number">
+        <Age at={process.startedAt} />
+      </td>
+      <td class="number">
+        <Age at={process.seenAt} />
+      </td>
+    </tr>
+  );
+};
+
+export const WorkersPage = () => {
+  const { data, error } = usePolled<{ readonly processes: readonly Process[] }>("processes");
+  const processes = data?.processes;
+  const alive = processes?.filter(({ isAlive }) => isAlive).length ?? 0;
+  return (
+    <>
+      <Top title="Workers" />
+      {error !== undefined && error.status !== 404 && <Problem error={error} />}
+      {processes === undefined && error === undefined && <Skeleton />}
+      {(error?.status === 404 || processes?.length === 0) && (
+        <div class="card">
+          <Empty icon="workers" title="No process has reported yet.">
+            Start a worker with <code>createWorker().start()</code>. It appears here with its first report.
+          </Empty>
+        </div>
+      )}
+      {processes !== undefined && processes.length > 0 && (
+        <Card title="Processes" note={`${plural(alive, "process", "processes")} alive`} flush>
+          <Scroll label="Processes">
+            <table>
+              <thead>
+                <tr>
+                  <th>State</th>
+                  <th>Host</th>
+                  <th class="number">Pid</th>
+                  <th>Deployment</th>
+                  <th>Types</th>
+                  <th>Queues</th>
+                  <th>Busy</th>
+                  <th class="number">Started</th>
+                  <th class="number">Seen</th>
+                </tr>
+              </thead>
+              <tbody>
+                {processes.map((process) => (
+                  <Row key={process.id} process={process} />
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        </Card>
+      )}
+    </>
+  );
+};

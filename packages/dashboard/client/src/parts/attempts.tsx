@@ -1,0 +1,136 @@
+import { Fragment } from "preact";
+import { useState } from "preact/hooks";
+import type { Attempt, JobRow } from "../answers.ts";
+import { formatDuration } from "../format.ts";
+import { now } from "../state/clock.ts";
+import { Scroll } from "./card.tsx";
+import { ErrorView } from "./error-view.tsx";
+import { StateMark } from "./state-mark.tsx";
+import { Time } from "./time.tsx";
+
+const ms = (iso: string | null): number | undefined => (iso === null ? undefined : Date.parse(iso));
+
+const between = (from: string | null, to: string | null): string => {
+  const [start, end] = [ms(from), ms(to)];
+  return start === undefined || end === undefined ? "–" : formatDuration(end - start);
+};
+
+const width = 1_000;
+
+/** The life of a job as a strip: what it waited for, and when it ran. */
+export const AttemptStrip = ({
+  attempts,
+  job,
+}: {
+  readonly attempts: readonly Attempt[];
+  readonly job: JobRow;
+}) => {
+  const from = Math.min(
+    Date.parse(job.createdAt),
+    ...attempts.map(({ startedAt, endedAt }) => ms(startedAt) ?? Date.parse(endedAt)),
+  );
+  const to = Math.max(ms(job.endedAt) ?? now.value, Date.parse(job.scheduledAt), from + 1);
+  const x = (at: number): number => ((at - from) / (to - from)) * width;
+  const bar = (start: number, end: number): { x: number; width: number } => ({
+    x: x(start),
+    width: Math.max(3, x(end) - x(start)),
+  });
+  const oldest = [...attempts].reverse();
+  return (
+    <div class="strip">
+      <svg
+        viewBox={`0 0 ${width} 30`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label="When it waited and when it ran"
+      >
+        <rect class="strip-back" y="8" width={width} height="14" />
+        {oldest.map(({ leaseVersion, dueAt, startedAt, endedAt }) => {
+          const start = ms(startedAt) ?? Date.parse(endedAt);
+          const due = ms(dueAt);
+          return (
+            <Fragment key={leaseVersion}>
+              {due !== undefined && <rect class="strip-queue" y="11" height="8" {...bar(due, start)} />}
+              <rect class="strip-ran" y="3" height="24" {...bar(start, Date.parse(endedAt))} />
+            </Fragment>
+          );
+        })}
+        {job.status === "completed" && job.startedAt !== null && (
+          <rect class="strip-done" y="3" height="24" {...bar(Date.parse(job.startedAt), to)} />
+        )}
+      </svg>
+      <div class="axis">
+        <Time at={new Date(from).toISOString()} />
+        <span class="legend">
+          <i class="key-queue" /> in the queue <i class="key-ran" /> ran
+        </span>
+        <Time at={new Date(to).toISOString()} />
+      </div>
+    </div>
+  );
+};
+
+const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff: string }) => {
+  const [isOpen, setIsOpen] = useState(false);
+  const { error, outcome, workerId, deployment, dueAt, startedAt, endedAt } = attempt;
+  const words = error?.name ?? outcome.replaceAll("_", " ");
+  return (
+    <>
+      <tr>
+        <td class="number">{attempt.attempt}</td>
+        <td>
+          {error === null ? (
+            <StateMark status="failed" words={words} />
+          ) : (
+            <button type="button" class="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+              <StateMark status="failed" words={words} />
+            </button>
+          )}
+        </td>
+        <td class="mono">{workerId ?? "–"}</td>
+        <td class="mono">{deployment ?? "–"}</td>
+        <td class="number">{backoff}</td>
+        <td class="number">{between(dueAt, startedAt)}</td>
+        <td class="number">{between(startedAt, endedAt)}</td>
+        <td class="number">
+          <Time at={startedAt ?? endedAt} />
+        </td>
+      </tr>
+      {isOpen && error !== null && (
+        <tr>
+          <td colSpan={8} class="wrap">
+            <ErrorView error={error} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+};
+
+export const AttemptTable = ({ attempts }: { readonly attempts: readonly Attempt[] }) => (
+  <Scroll label="Attempts">
+    <table>
+      <thead>
+        <tr>
+          <th class="number">#</th>
+          <th>Ended by</th>
+          <th>Worker</th>
+          <th>Deployment</th>
+          <th class="number">Backoff</th>
+          <th class="number">In queue</th>
+          <th class="number">Ran</th>
+          <th class="number">Started</th>
+        </tr>
+      </thead>
+      <tbody>
+        {attempts.map((attempt, index) => (
+          <Row
+            key={attempt.leaseVersion}
+            attempt={attempt}
+            backoff={between(attempts[index + 1]?.endedAt ?? null, attempt.dueAt)}
+          />
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
+);

@@ -1,0 +1,39 @@
+import type { ComponentChildren } from "preact";
+import type { ApiError } from "../state/api.ts";
+import { Icon, type IconName } from "./icon.tsx";
+
+/** What went wrong, and what to do. */
+export const Problem = ({ error }: { readonly error: ApiError }) => (
+  <div class="problem" role="alert">
+    <Icon name="warning" />
+    <p>
+      <b>{error.message}</b> {error.hint}
+    </p>
+  </div>
+);
+
+/** Nothing here: why, and what to do next. */
+export const Empty = ({
+  icon = "calm",
+  title,
+  children,
+}: {
+  readonly icon?: IconName;
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) => (
+  <div class="empty">
+    <Icon name={icon} />
+    <p class="strong">{title}</p>
+    {children !== undefined && <p class="dim">{children}</p>}
+  </div>
+);
+
+/** Seen only if an answer takes its time. */
+export const Skeleton = ({ rows = 6 }: { readonly rows?: number }) => (
+  <div class="skeleton" role="status" aria-label="Loading">
+    {Array.from({ length: rows }, (_, index) => (
+      <span key={index} />
+    ))}
+  </div>
+);

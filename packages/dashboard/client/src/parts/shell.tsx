@@ -1,0 +1,188 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Backlog } from "../answers.ts";
+import { formatCount, zoneName } from "../format.ts";
+import { usePolled } from "../state/poll.ts";
+import { parts } from "../state/router.ts";
+import { backlog, offers, session } from "../state/session.ts";
+import { announcement, isLive, theme, zone } from "../state/settings.ts";
+import { FindBox } from "./find-box.tsx";
+import { HelpDialog } from "./help-dialog.tsx";
+import { Icon, type IconName } from "./icon.tsx";
+import { isHelpOpen, toggleLive } from "./keys.ts";
+import { Link } from "./link.tsx";
+
+interface Section {
+  readonly path: string;
+  readonly name: string;
+  readonly icon: IconName;
+  readonly isOffered?: () => boolean;
+}
+
+const sections: readonly Section[] = [
+  { path: "", name: "Overview", icon: "overview" },
+  { path: "jobs", name: "Jobs", icon: "jobs" },
+  { path: "failed", name: "Failed", icon: "failed" },
+  { path: "recurring", name: "Recurring", icon: "recurring", isOffered: () => offers("flow") },
+  { path: "limits", name: "Limits", icon: "limits", isOffered: () => offers("flow") },
+  { path: "workers", name: "Workers", icon: "workers", isOffered: () => offers("history") },
+  { path: "actions", name: "Actions", icon: "actions" },
+];
+
+const FailedCount = () => {
+  const known = backlog.value;
+  const count = known?.types.reduce((sum, { failed }) => sum + failed, 0) ?? 0;
+  if (known === undefined || count === 0) return null;
+  const isMore = known.types.some(({ failed }) => failed >= known.cap);
+  return <span class="count">{formatCount(count) + (isMore ? "+" : "")}</span>;
+};
+
+const isCurrent = (path: string): boolean => {
+  const first = parts.value?.[0] ?? "";
+  return first === path || (path === "jobs" && first === "trees");
+};
+
+const themes = { system: "light", light: "dark", dark: "system" } as const;
+
+const Preferences = () => (
+  <footer>
+    <span>
+      Signed in as <b>{session.value?.user}</b>
+    </span>
+    <button type="button" onClick={() => (zone.value = zone.value === "utc" ? "local" : "utc")}>
+      Times in {zoneName()}
+    </button>
+    <button type="button" onClick={() => (theme.value = themes[theme.value])}>
+      Theme: {theme.value}
+    </button>
+    <button type="button" onClick={() => (isHelpOpen.value = true)}>
+      <kbd>?</kbd> Keys
+    </button>
+  </footer>
+);
+
+const Rail = () => {
+  const environment = session.value?.environment;
+  return (
+    <nav class="rail" aria-label="Sections">
+      <div class="brand">
+        <svg viewBox="0 0 24 18" aria-hidden="true">
+          <circle cx="7" cy="9" r="4.6" />
+          <path d="M11.6 9H22M18 9v3.8M22 9v3" />
+        </svg>
+        Leasehold
+        {environment != null && <span class={`environment ${environment.tone}`}>{environment.label}</span>}
+      </div>
+      <ul>
+        {sections
+          .filter(({ isOffered }) => isOffered === undefined || isOffered())
+          .map(({ path, name, icon }) => (
+            <li key={path}>
+              <Link to={`/${path}`} aria-current={isCurrent(path) ? "page" : undefined}>
+                <Icon name={icon} />
+                {name}
+                {path === "failed" && <FailedCount />}
+              </Link>
+            </li>
+          ))}
+      </ul>
+      <Preferences />
+    </nav>
+  );
+};
+
+/** Asks for what every page needs. */
+const BacklogPoller = () => {
+  const { data } = usePolled<Backlog>("backlog");
+  useEffect(() => {
+    if (data !== undefined) backlog.value = data;
+  }, [data]);
+  return null;
+};
+
+export const Shell = ({ children }: { readonly children: ComponentChildren }) => (
+  <>
+    <a class="skip" href="#main">
+      Skip to content
+    </a>
+    <div class="app">
+      <Rail />
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+    <div class="unseen" role="status" aria-live="polite">
+      {announcement.value}
+    </div>
+    <HelpDialog />
+    <BacklogPoller />
+  </>
+);
+
+let isFirstPage = true;
+
+/** The title of a page, and what is on top of every one. A new page takes the focus, so that it is read out. */
+export const Top = ({
+  title,
+  path,
+  children,
+}: {
+  readonly title: string;
+  /** Shown in place of the title where the page has its own below. */
+  readonly path?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}) => {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Leasehold`;
+  }, [title]);
+  useEffect(() => {
+    if (!isFirstPage) (heading.current ?? document.querySelector<HTMLElement>("#main"))?.focus();
+    isFirstPage = false;
+  }, []);
+  return (
+    <div class="top">
+      {path === undefined ? (
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+      ) : (
+        <nav class="crumbs" aria-label="Where this is">
+          {path}
+        </nav>
+      )}
+      <FindBox />
+      {children}
+      <button
+        type="button"
+        class={`live ${isLive.value ? "" : "paused"}`}
+        aria-pressed={!isLive.value}
+        title={isLive.value ? "Pause: nothing changes by itself" : "Go on"}
+        onClick={toggleLive}
+      >
+        {isLive.value ? "Live" : "Paused"}
+      </button>
+    </div>
+  );
+};
+
+/** One of a few, kept in the address. */
+export const Segments = <T extends string>({
+  label,
+  options,
+  value,
+  onChange,
+}: {
+  readonly label: string;
+  readonly options: readonly (readonly [T, string])[];
+  readonly value: T;
+  onChange(value: T): void;
+}) => (
+  <span class="segments" role="group" aria-label={label}>
+    {options.map(([option, name]) => (
+      <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
+        {name}
+      </button>
+    ))}
+  </span>
+);

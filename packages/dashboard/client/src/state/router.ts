@@ -1,0 +1,59 @@
+import { computed, signal } from "@preact/signals";
+import { addressOf, pathOf } from "./api.ts";
+
+interface Place {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+const readPlace = (): Place => ({
+  path: pathOf(location.pathname) ?? "/",
+  query: new URLSearchParams(location.search),
+});
+
+/** Where the page is. All state of a view is here, so that reload, back and a copied address keep it. */
+export const place = signal<Place>(readPlace());
+
+addEventListener("popstate", () => (place.value = readPlace()));
+
+/** The parts of the path; undefined if they cannot be read. */
+export const parts = computed((): readonly string[] | undefined => {
+  try {
+    return place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+});
+
+export const navigate = (target: string, { replace = false } = {}): void => {
+  const address = addressOf(target);
+  if (replace) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  const before = place.value.path;
+  place.value = readPlace();
+  if (!replace && before !== place.value.path) scrollTo(0, 0);
+};
+
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** A path with its query. What is undefined or empty is left out. */
+export const withQuery = (path: string, query: Query): string => {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    const values = value === undefined ? [] : typeof value === "string" ? [value] : value;
+    for (const single of values) if (single !== "") search.append(name, single);
+  }
+  return search.size === 0 ? path : `${path}?${search}`;
+};
+
+/** Changes part of the query of this view. */
+export const changeQuery = (change: Query, options?: { replace?: boolean }): void => {
+  const { path, query } = place.value;
+  const all: Record<string, string | readonly string[] | undefined> = {};
+  for (const name of new Set(query.keys())) all[name] = query.getAll(name);
+  navigate(withQuery(path, { ...all, ...change }), options);
+};
+
+export const jobPath = (id: string): string => `/jobs/${encodeURIComponent(id)}`;
+export const treePath = (id: string): string => `/trees/${encodeURIComponent(id)}`;
+export const jobsPath = (query: Query): string => withQuery("/jobs", query);

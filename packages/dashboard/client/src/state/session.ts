@@ -1,0 +1,19 @@
+import { computed, signal } from "@preact/signals";
+import type { Backlog, Right, Session } from "../answers.ts";
+
+/** Who looks, and what the store offers. Set before the first page is shown. */
+export const session = signal<Session | undefined>(undefined);
+
+/** What is not finished or has failed, for the whole page: the shell asks for it. */
+export const backlog = signal<Backlog | undefined>(undefined);
+
+export const may = (right: Right): boolean => session.value?.can.includes(right) === true;
+
+export const offers = (part: keyof Session["parts"]): boolean => session.value?.parts[part] === true;
+
+const distinct = (names: readonly string[]): string[] => [...new Set(names)].sort();
+
+export const knownQueues = computed(() => distinct(backlog.value?.types.map(({ queue }) => queue) ?? []));
+export const knownTypes = computed(() =>
+  distinct(backlog.value?.types.map(({ typeName }) => typeName) ?? []),
+);

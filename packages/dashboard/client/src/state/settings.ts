@@ -1,0 +1,44 @@
+import { effect, signal } from "@preact/signals";
+
+/** What a person chose for this browser. Storage may be forbidden; then a choice lasts as long as the page. */
+const stored = <T extends string>(name: string, allowed: readonly T[], usual: T) => {
+  const key = `leasehold.${name}`;
+  const recall = (): string | null => {
+    try {
+      return localStorage.getItem(key);
+    } catch {
+      return null;
+    }
+  };
+  const known = recall();
+  const setting = signal<T>(allowed.find((value) => value === known) ?? usual);
+  effect(() => {
+    try {
+      localStorage.setItem(key, setting.value);
+    } catch {
+      // Nothing depends on it.
+    }
+  });
+  return setting;
+};
+
+export const theme = stored("theme", ["system", "light", "dark"], "system");
+export const zone = stored("zone", ["local", "utc"], "local");
+export const keys = stored("keys", ["on", "off"], "on");
+
+/** While false, nothing is asked for by itself. */
+export const isLive = signal(true);
+
+/** Read out by screen readers: what came of an action. */
+export const announcement = signal("");
+
+export const announce = (text: string): void => {
+  // The same words twice would not be read again.
+  announcement.value = announcement.value === text ? `${text}\u00a0` : text;
+};
+
+effect(() => {
+  const root = document.documentElement;
+  if (theme.value === "system") delete root.dataset["theme"];
+  else root.dataset["theme"] = theme.value;
+});

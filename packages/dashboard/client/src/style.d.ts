@@ -1,0 +1,2 @@
+/** Vite puts it into a file of its own. */
+declare module "*.css";
