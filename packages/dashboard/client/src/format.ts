@@ -27,7 +27,7 @@ const pair = (value: number, big: number, bigName: string, small: number, smallN
 export const formatDuration = (ms: number): string => {
   const value = Math.max(0, ms);
   if (value < second) return `${Math.round(value)} ms`;
-  if (value < 10 * second) return `${(Math.floor(value / 100) / 10).toFixed(1)} s`;
+  if (value < 10 * second) return `${Math.floor(value / 100) / 10} s`;
   if (value < minute) return `${Math.floor(value / second)} s`;
   if (value < hour) return pair(value, minute, "m", second, "s");
   return value < day ? pair(value, hour, "h", minute, "m") : pair(value, day, "d", hour, "h");
@@ -44,24 +44,18 @@ export const formatShare = (part: number, of: number): string =>
 
 const timeZone = (): { timeZone?: string } => (zone.value === "utc" ? { timeZone: "UTC" } : {});
 
-/** The time of day; with the date if it is not today. */
+/** The time of day; with the day if it is not today, and the year if it is not this one. */
 export const formatTime = (iso: string, now: number, { seconds = true } = {}): string => {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return "–";
-  const date = (value: Date | number): string =>
-    new Intl.DateTimeFormat("en-GB", {
-      day: "numeric",
-      month: "short",
-      year: "numeric",
-      ...timeZone(),
-    }).format(value);
-  const time = new Intl.DateTimeFormat("en-GB", {
-    hour: "2-digit",
-    minute: "2-digit",
-    ...(seconds && { second: "2-digit" }),
-    ...timeZone(),
-  }).format(at);
-  return date(at) === date(now) ? time : `${date(at)}, ${time}`;
+  const show = (value: Date | number, options: Intl.DateTimeFormatOptions): string =>
+    new Intl.DateTimeFormat("en-GB", { ...options, ...timeZone() }).format(value);
+  const day = { day: "numeric", month: "short" } as const;
+  const full = { ...day, year: "numeric" } as const;
+  const time = show(at, { hour: "2-digit", minute: "2-digit", ...(seconds && { second: "2-digit" }) });
+  if (show(at, full) === show(now, full)) return time;
+  const isThisYear = show(at, { year: "numeric" }) === show(now, { year: "numeric" });
+  return `${show(at, isThisYear ? day : full)}, ${time}`;
 };
 
 export const zoneName = (): string =>
@@ -72,13 +66,26 @@ export const shortId = (id: string): string => (id.length <= 14 ? id : `${id.sli
 
 const reasons: Readonly<Record<string, string>> = {
   attempts_exhausted: "no attempts left",
-  unrecoverable: "cannot succeed",
+  unrecoverable: "unrecoverable",
   blocker_failed: "a blocker failed",
   cancelled: "cancelled",
   no_handler: "no handler",
   invalid_input: "invalid input",
   expired: "expired",
 };
+
+const failureSentences: Readonly<Record<string, string>> = {
+  attempts_exhausted: "it has no attempts left",
+  unrecoverable: "its handler said that trying again is no use",
+  blocker_failed: "a sequence that it waited for has failed",
+  cancelled: "somebody cancelled it",
+  no_handler: "its type is unknown to the worker that took it",
+  invalid_input: "its input does not fit its type",
+  expired: "it did not begin in time",
+};
+
+/** After "It failed:". */
+export const formatFailure = (reason: string): string => failureSentences[reason] ?? formatReason(reason);
 
 export const failureReasons = Object.keys(reasons);
 export const formatReason = (reason: string): string => reasons[reason] ?? reason.replaceAll("_", " ");

@@ -12,17 +12,16 @@ import { JobsPage } from "./pages/jobs.tsx";
 import { LimitsPage } from "./pages/limits.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { RecurringPage } from "./pages/recurring.tsx";
+import type * as TreeModule from "./pages/tree.tsx";
 import { WorkersPage } from "./pages/workers.tsx";
 import { type ApiError, read } from "./state/api.ts";
 import { parts } from "./state/router.ts";
 import { session } from "./state/session.ts";
 import "./style.css";
 
-type TreePageType = (typeof import("./pages/tree.tsx"))["TreePage"];
-
 /** With the library that draws it, which no other page needs. */
 const LazyTreePage = ({ id }: { readonly id: string }) => {
-  const [loaded, setLoaded] = useState<{ readonly TreePage: TreePageType }>();
+  const [loaded, setLoaded] = useState<typeof TreeModule>();
   useEffect(() => void import("./pages/tree.tsx").then(setLoaded), []);
   return loaded === undefined ? <Skeleton rows={10} /> : <loaded.TreePage id={id} />;
 };

@@ -36,17 +36,22 @@ const findEdges = async ({ stateAdapter }: Services, jobs: readonly AnyJob[]): P
       : [],
   );
   const continued = new Set(continuations.map(({ to }) => to));
-  const origins = jobs.flatMap((job): TreeEdge[] =>
-    job.originId !== null && known.has(job.originId) && !continued.has(job.id)
-      ? [{ from: job.originId, to: job.id, kind: "started" }]
-      : [],
-  );
   const blockers = await stateAdapter.getBlockers({ jobIds: jobs.map(({ id }) => id) });
   const waits = jobs.flatMap(({ id }, index) =>
     (blockers[index] ?? []).flatMap(({ current }): TreeEdge[] => {
       const from = lastOf.get(current.sequenceId) ?? current.id;
       return known.has(from) ? [{ from, to: id, kind: "blocks" }] : [];
     }),
+  );
+  // Blockers are started in the name of the job that waits for them. They come before it all the same.
+  const waitsFor = new Set(waits.map(({ from, to }) => `${to} ${from}`));
+  const origins = jobs.flatMap((job): TreeEdge[] =>
+    job.originId !== null &&
+    known.has(job.originId) &&
+    !continued.has(job.id) &&
+    !waitsFor.has(`${job.originId} ${job.id}`)
+      ? [{ from: job.originId, to: job.id, kind: "started" }]
+      : [],
   );
   return [...continuations, ...origins, ...waits];
 };

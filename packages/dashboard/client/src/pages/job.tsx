@@ -4,6 +4,7 @@ import {
   formatAge,
   formatCount,
   formatDuration,
+  formatFailure,
   formatReason,
   formatTime,
   plural,
@@ -58,14 +59,14 @@ const answer = ({ job, explanation, blockers }: JobDetail): string => {
     case "completed":
       return `It completed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago, after ${plural(job.attempt, "attempt")}${explanation.summary?.includes("outside any worker") === true ? ", by a call from outside" : ""}.`;
     case "failed":
-      return `It failed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago: ${formatReason(job.failureReason ?? "unknown")}, after ${plural(job.attempt, "attempt")}.`;
+      return `It failed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago, after ${plural(job.attempt, "attempt")}: ${formatFailure(job.failureReason ?? "unknown")}.`;
     case undefined: {
       // Whoever may not see payloads gets no explanation: what is left says it all the same.
       const open = blockers.filter(({ status }) => status !== "completed").length;
       if (job.status === "blocked") return `It waits for ${plural(open, "blocker")}.`;
       return job.failureReason === null
         ? `It is ${job.status}, after ${plural(job.attempt, "attempt")}.`
-        : `It failed: ${formatReason(job.failureReason)}.`;
+        : `It failed: ${formatFailure(job.failureReason)}.`;
     }
     default:
       return withTimes(summary ?? "");

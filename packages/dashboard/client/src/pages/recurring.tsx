@@ -7,7 +7,7 @@ import { Link } from "../parts/link.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
 import { Age, Time } from "../parts/time.tsx";
-import { act, ApiError, segment } from "../state/api.ts";
+import { act, type ApiError, segment } from "../state/api.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, jobPath, jobsPath, place, withQuery } from "../state/router.ts";
 import { may } from "../state/session.ts";
@@ -21,7 +21,7 @@ interface Listing {
 const tickIcons: Readonly<Record<string, IconName>> = {
   started: "completed",
   caught_up: "waiting",
-  skipped: "pause",
+  skipped: "skipped",
   dropped: "failed",
 };
 
@@ -29,7 +29,7 @@ const tickIcons: Readonly<Record<string, IconName>> = {
 const Recent = ({ recent }: Pick<RecurringJob, "recent">) => (
   <span class="ticks">
     {recent
-      .slice(0, 10)
+      .slice(0, 6)
       .reverse()
       .map(({ nominalAt, at, result, sequenceId }) => {
         const words = `${result.replaceAll("_", " ")} ${nominalAt}`;
@@ -75,8 +75,10 @@ const Row = ({
         </Link>
       </td>
       <td>{job.typeName}</td>
-      <td class="mono">{cron ?? `every ${formatDuration(everyMs ?? 0)}`}</td>
-      <td class="dim">{timeZone ?? "–"}</td>
+      <td>
+        {cron === null ? `every ${formatDuration(everyMs ?? 0)}` : <code>{cron}</code>}{" "}
+        {cron !== null && <span class="dim small">{timeZone}</span>}
+      </td>
       <td>
         {paused ? (
           <span class="tag new">paused</span>
@@ -142,7 +144,6 @@ export const RecurringPage = () => {
                   <th>Id</th>
                   <th>Type</th>
                   <th>When</th>
-                  <th>Time zone</th>
                   <th>Next</th>
                   <th>Latest</th>
                   <th class="number">Started</th>

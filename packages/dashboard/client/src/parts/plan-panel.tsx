@@ -28,11 +28,11 @@ const foresee = (kind: ActionKind, plan: Plan): string => {
       ? unitOf(plan, changed)
       : `${formatCount(changed)} of ${unitOf(plan, changed + skipped)}`
     : `More than ${unitOf(plan, changed)}`;
-  const with_ =
+  const besides =
     revived === 0
       ? ""
       : `, and ${plural(revived, "job")} that failed because of them would wait for them again`;
-  return `${among} ${kinds[kind].would}${with_}.`;
+  return `${among} ${kinds[kind].would}${besides}.`;
 };
 
 const Outcomes = ({ kind, plan }: { readonly kind: ActionKind; readonly plan: Plan }) => {
@@ -292,22 +292,23 @@ export const PlanPanel = ({
               </label>
             )}
             <div class="row">
-              {isOld ? (
+              {isOld && (
                 <button type="button" class="button primary" onClick={() => void look()}>
                   Look again
                 </button>
-              ) : (
+              )}
+              {!isOld && count > 0 && (
                 <button
                   type="button"
                   class={`button ${isDangerous ? "danger" : "primary"}`}
-                  disabled={isBusy || count === 0 || !isConfirmed}
+                  disabled={isBusy || !isConfirmed}
                   onClick={() => void run(plan)}
                 >
                   {name} {plan.foreseen.isExact ? unitOf(plan, count) : "all of them"}
                 </button>
               )}
               <button type="button" class="button" onClick={onClose}>
-                Do nothing
+                {count === 0 ? "Close" : "Do nothing"}
               </button>
             </div>
             {command !== undefined && <Command text={command} />}
