@@ -19,6 +19,7 @@ import { now } from "../state/clock.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, jobsPath, place } from "../state/router.ts";
 import { backlog, offers } from "../state/session.ts";
+import { situationOf } from "../state/situation.ts";
 
 const ranges = [
   ["15m", "15 m", 15 * 60_000],
@@ -32,8 +33,10 @@ type Range = (typeof ranges)[number][0];
 
 const icons = { calm: "calm", attention: "warning", trouble: "failed" } as const;
 
-const SituationCard = () => {
-  const { data } = usePolled<Situation>("situation");
+/** By the store's own account where it keeps a history, otherwise by what waits and what failed. */
+const SituationCard = ({ known }: { readonly known: Backlog }) => {
+  const { data: told, error } = usePolled<Situation>(offers("history") ? "situation" : null);
+  const data = told ?? (offers("history") && error === undefined ? undefined : situationOf(known, now.value));
   if (data === undefined || data.sentences.length === 0) return null;
   return (
     <section class={`situation ${data.level}`} aria-label="The situation">
@@ -400,11 +403,11 @@ export const OverviewPage = () => {
           />
         )}
       </Top>
-      <SituationCard />
       {known === undefined ? (
         <Skeleton rows={8} />
       ) : (
         <>
+          <SituationCard known={known} />
           <Figures known={known} statistics={statistics} />
           {statistics !== undefined && statistics.points.length > 1 && <Throughput statistics={statistics} />}
           <QueueTable known={known} statistics={statistics} />

@@ -49,13 +49,13 @@ export const toggleLive = (): void => {
 
 /** Keys of the page. They leave fields, dialogs and the browser's own combinations alone, and can be switched off. */
 export const listenForKeys = (): void => {
-  let wentAt = 0;
+  let wentAt = Number.NEGATIVE_INFINITY;
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || event.isComposing) return;
     if (keys.value === "off" || isTyping(event.target) || document.querySelector("dialog[open]") !== null)
       return;
     const isAfterG = event.timeStamp - wentAt < 1_500;
-    wentAt = event.key === "g" ? event.timeStamp : 0;
+    wentAt = event.key === "g" ? event.timeStamp : Number.NEGATIVE_INFINITY;
     const destination = isAfterG ? destinations[event.key] : undefined;
     const action = destination === undefined ? plain[event.key] : () => navigate(destination[0]);
     if (action === undefined) return;
