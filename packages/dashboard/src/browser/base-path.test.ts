@@ -35,7 +35,7 @@ it.each([
   await expect.poll(() => page.locator("tbody tr").count()).toBe(2);
   // The tree comes with a file of its own.
   await page.goto(`${origin}${basePath}/trees/${failedId}`);
-  await page.getByRole("link", { name: "order, failed" }).click();
+  await page.getByRole("link", { name: /^order ?failed/ }).click();
   await page.waitForURL(`${origin}${basePath}/jobs/${failedId}`);
   await page.goBack();
   await page.getByRole("heading", { name: "Tree of order" }).waitFor();

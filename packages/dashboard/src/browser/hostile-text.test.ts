@@ -22,7 +22,6 @@ const corpus = [
   `<a href="javascript:window.wasHere=1">click</a>`,
   `\u202Egnp.exe\u2066 <b>bold</b>`,
   `<style>*{display:none}</style>`,
-  "__proto__",
 ];
 
 interface HostileTypes {
@@ -40,6 +39,7 @@ const openHostileShop = async () => {
     environment: { label: corpus[1]!, tone: "danger" },
     traceUrl: () => corpus[3],
   });
+  const everything = corpus.join("\n");
   const payload = (text: string) => ({
     [text]: text,
     list: [text, { [text]: [text] }],
@@ -50,8 +50,8 @@ const openHostileShop = async () => {
     worker.implementJobType({
       typeName: text,
       process: async () => {
-        const cause = Object.assign(new Error(text), { name: text, code: text });
-        const error = Object.assign(new Error(text, { cause }), { name: text, code: text });
+        const cause = Object.assign(new Error(everything), { name: text, code: text });
+        const error = Object.assign(new Error(everything, { cause }), { name: text, code: text });
         error.stack = `${text}\n    at ${text} (/app/${text}:1:1)\n    at x (node_modules/${text}:1:1)`;
         throw error;
       },
@@ -62,7 +62,7 @@ const openHostileShop = async () => {
       typeName: text,
       queue: text,
       group: text,
-      input: payload(text),
+      input: corpus.map(payload),
       maxAttempts: 1,
       deduplication: { key: text },
     });
@@ -93,7 +93,7 @@ it("shows whatever is stored as text", async () => {
     "/recurring",
     "/limits",
     "/actions",
-    ...ids.flatMap((id) => [`/jobs/${id}`, `/trees/${id}`]),
+    ...ids.slice(0, 3).flatMap((id) => [`/jobs/${id}`, `/trees/${id}`]),
   ];
   for (const path of paths) {
     await page.goto(origin + path);

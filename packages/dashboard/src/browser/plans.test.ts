@@ -28,7 +28,8 @@ it("redrives what failed, with the keyboard alone", async () => {
   await page.keyboard.press("j");
   expect(await page.locator(":focus").textContent()).toBe("order");
   await page.keyboard.press("p");
-  await page.getByText("2 jobs would run again.").waitFor();
+  const plan = page.getByRole("complementary", { name: "Redrive: order" });
+  await plan.getByText("2 jobs would run again.").waitFor();
   // A dry run changes nothing.
   expect((await leasehold.listJobs({ status: "failed" })).jobs).toHaveLength(2);
   expect(await page.locator(":focus").textContent()).toBe("Redrive order");
@@ -37,10 +38,10 @@ it("redrives what failed, with the keyboard alone", async () => {
     await page.keyboard.press("Tab");
   }
   await page.keyboard.press("Enter");
-  await page.getByText("2 run again.").waitFor();
+  await plan.getByText("2 run again.").waitFor();
   expect((await leasehold.listJobs({ status: "failed" })).jobs).toEqual([]);
   await page.keyboard.press("Escape");
-  await page.getByText("2 run again.").waitFor({ state: "detached" });
+  await plan.waitFor({ state: "detached" });
   await page.keyboard.press("g");
   await page.keyboard.press("a");
   await page.getByRole("cell", { name: "2 changed" }).waitFor();

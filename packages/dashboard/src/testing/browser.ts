@@ -75,7 +75,7 @@ let axe: Promise<string> | undefined;
 /** What axe-core finds wrong, as text; empty if nothing. */
 export const findBarriers = async (page: Page): Promise<string[]> => {
   axe ??= readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-  await page.evaluate(await axe);
+  if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(await axe);
   return page.evaluate<string[]>(`axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => id + ": " + html.slice(0, 160) + " " + failureSummary)))`);
 };

@@ -15,7 +15,7 @@ import { jobPath, jobsPath, navigate } from "../state/router.ts";
 import { type DrawnEdge, type DrawnNode, foldTree } from "../tree/fold.ts";
 
 const nodeHeight = 50;
-const widthOf = (name: string): number => Math.max(130, Math.min(280, name.length * 7.6 + 58));
+const widthOf = (name: string): number => Math.max(180, Math.min(280, name.length * 7.6 + 58));
 
 const nameOf = ({ jobs }: DrawnNode): string =>
   jobs.length === 1 ? jobs[0]!.typeName : `${formatCount(jobs.length)} × ${jobs[0]!.typeName}`;
@@ -84,6 +84,7 @@ const Node = ({
   readonly root: string;
 }) => {
   const [job] = node.jobs;
+  const sub = node.jobs.length === 1 ? `${job!.status} · ${lasted(job!)}` : job!.status;
   const target =
     node.jobs.length === 1
       ? jobPath(job!.id)
@@ -92,7 +93,6 @@ const Node = ({
     <a
       href={addressOf(target)}
       class={`node ${job!.status} ${node.isCritical ? "critical" : ""}`}
-      aria-label={`${nameOf(node)}, ${job!.status}`}
       onClick={(event: MouseEvent) => {
         if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
         event.preventDefault();
@@ -105,10 +105,10 @@ const Node = ({
           <Icon name={icons[job!.status]} />
         </svg>
         <text x="38" y="21">
-          {nameOf(node)}
+          {nameOf(node)}{" "}
         </text>
         <text class="sub" x="38" y="38">
-          {node.jobs.length === 1 ? lasted(job!) : job!.status}
+          {sub}
         </text>
       </g>
     </a>

@@ -1,10 +1,13 @@
 import type { Process } from "../answers.ts";
 import { formatCount, plural } from "../format.ts";
 import { Card, Scroll } from "../parts/card.tsx";
+import { Link } from "../parts/link.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
 import { Age } from "../parts/time.tsx";
 import { usePolled } from "../state/poll.ts";
+import { jobsPath } from "../state/router.ts";
+import { offers } from "../state/session.ts";
 
 const list = (names: readonly string[] | null): string =>
   names === null || names.length === 0
@@ -53,14 +56,27 @@ const Row = ({ process }: { readonly process: Process }) => {
 };
 
 export const WorkersPage = () => {
-  const { data, error } = usePolled<{ readonly processes: readonly Process[] }>("processes");
+  const { data, error } = usePolled<{ readonly processes: readonly Process[] }>(
+    offers("history") ? "processes" : null,
+  );
   const processes = data?.processes;
   const alive = processes?.filter(({ isAlive }) => isAlive).length ?? 0;
   return (
     <>
       <Top title="Workers" />
       {error !== undefined && error.status !== 404 && <Problem error={error} />}
-      {processes === undefined && error === undefined && <Skeleton />}
+      {!offers("history") && (
+        <div class="card">
+          <Empty icon="workers" title="This store does not know its workers.">
+            Processes report to stores that keep a history. Those that hold a job are named under{" "}
+            <Link class="link" to={jobsPath({ status: "running" })}>
+              running jobs
+            </Link>
+            .
+          </Empty>
+        </div>
+      )}
+      {offers("history") && processes === undefined && error === undefined && <Skeleton />}
       {(error?.status === 404 || processes?.length === 0) && (
         <div class="card">
           <Empty icon="workers" title="No process has reported yet.">
