@@ -84,20 +84,21 @@ export interface Explanation {
   readonly leasedBy?: string;
   readonly leasedUntil?: string;
   readonly since?: string;
+  readonly workers?: number | null;
+  readonly estimatedStart?: string | null;
 }
 
 export interface Attempt {
   readonly attempt: number;
-  readonly leaseVersion: number;
   readonly outcome: string;
   readonly workerId: string | null;
   readonly deployment: string | null;
-  readonly dueAt: string | null;
-  readonly startedAt: string | null;
+  readonly dueAt: string;
+  readonly startedAt: string;
   readonly endedAt: string;
   readonly fingerprint: string | null;
   readonly error: StoredError | null;
-  readonly log?: unknown;
+  readonly log: unknown;
 }
 
 export interface JobDetail {
@@ -106,7 +107,7 @@ export interface JobDetail {
   readonly blockers: readonly { readonly id: string; readonly typeName: string; readonly status: string }[];
   readonly sequence: readonly JobRow[];
   readonly actions: readonly ActionKind[];
-  readonly attempts?: readonly Attempt[];
+  readonly attempts: readonly Attempt[];
   readonly traceUrl: string | null;
   readonly now: string;
 }
@@ -150,8 +151,9 @@ export interface LoggedAction {
 }
 
 export interface Cause {
+  /** Null for jobs that failed without an error of a handler. */
   readonly fingerprint: string | null;
-  readonly name: string;
+  readonly name: string | null;
   readonly message: unknown;
   readonly frame: string | null;
   readonly deployment: string | null;
@@ -173,13 +175,15 @@ export interface Process {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
+  readonly nodeVersion: string;
+  readonly leaseholdVersion: string | null;
   readonly deployment: string | null;
   readonly startedAt: string;
   readonly seenAt: string;
   readonly isAlive: boolean;
   readonly workers: readonly {
     readonly workerId: string;
-    readonly queues: readonly string[] | null;
+    readonly queues: readonly string[];
     readonly typeNames: readonly string[];
     readonly slots: number;
     readonly running: number;

@@ -106,7 +106,11 @@ const listProcesses = get({
 const dayMs = 86_400_000;
 const longestRangeMs = 90 * dayMs;
 const mostPoints = 200;
-const shortestStepMs = 10_000;
+
+/** Counts are kept for 10 seconds, minutes and hours, so other steps would show some in one point and some in two. */
+const steps = [10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400].map(
+  (seconds) => seconds * 1_000,
+);
 
 const counts = { created: count, completed: count, failed: count, retried: count };
 
@@ -140,20 +144,21 @@ const readStatistics = get({
   }),
   handle: async ({ leasehold, stateAdapter, now }, { query }) => {
     const before = query.before ?? new Date(await now());
-    const from = query.from ?? new Date(before.getTime() - query.minutes * 60_000);
-    const range = before.getTime() - from.getTime();
+    const wanted = query.from ?? new Date(before.getTime() - query.minutes * 60_000);
+    const range = before.getTime() - wanted.getTime();
     if (range <= 0 || range > longestRangeMs)
       throw badRequest('"from" must be before "before", by 90 days at most.');
-    const width = Math.max(shortestStepMs, Math.ceil(range / mostPoints / shortestStepMs) * shortestStepMs);
+    const width = steps.find((step) => range / step <= mostPoints) ?? steps.at(-1)!;
+    const from = new Date(Math.floor(wanted.getTime() / width) * width);
     const hasHistory = stateAdapter.history !== undefined;
-    const [steps, all] = hasHistory
+    const [stretches, all] = hasHistory
       ? await Promise.all([
           leasehold.getStatistics({ from, before, everyMs: width }),
           leasehold.getStatistics({ from, before }),
         ])
       : [[], []];
     const points = new Map<number, { created: number; completed: number; failed: number; retried: number }>();
-    for (const step of steps) {
+    for (const step of stretches) {
       const at = step.from.getTime();
       const point = points.get(at) ?? { created: 0, completed: 0, failed: 0, retried: 0 };
       for (const name of ["created", "completed", "failed", "retried"] as const) point[name] += step[name];

@@ -8,7 +8,7 @@ import { PlanPanel } from "../parts/plan-panel.tsx";
 import { Segments, Top } from "../parts/shell.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Age } from "../parts/time.tsx";
-import { type Choice, kinds } from "../state/plan.ts";
+import { type Choice, type Filter, kinds } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, jobPath, jobsPath, place } from "../state/router.ts";
 import { backlog, may, offers } from "../state/session.ts";
@@ -39,14 +39,30 @@ const GroupActions = ({ choose }: { choose(kind: ActionKind): void }) => (
   </div>
 );
 
-/** "ip", "n" and so on stand for what differs between errors of the same kind. */
-const Message = ({ text }: { readonly text: string }) => (
-  <p class="message">
-    {text
-      .split(/(<[a-z]{1,12}>)/)
-      .map((piece, index) => (index % 2 === 1 ? <i key={index}>{piece.slice(1, -1)}</i> : piece))}
-  </p>
-);
+/** Reasons that come without an error, so that all jobs that failed for them have the same cause. */
+const reasonsWithoutError = new Set([
+  "blocker_failed",
+  "cancelled",
+  "expired",
+  "no_handler",
+  "invalid_input",
+]);
+
+/** The failed jobs of a cause; undefined where a filter would find others, too. */
+const choiceOf = ({ fingerprint, types, reasons }: Cause): { readonly filter: Filter } | undefined => {
+  if (fingerprint !== null) return { filter: { fingerprint: [fingerprint] } };
+  if (!reasons.every((reason) => reasonsWithoutError.has(reason))) return undefined;
+  const distinct = (names: readonly string[]): string[] => [...new Set(names)];
+  return {
+    filter: {
+      queue: distinct(types.map(({ queue }) => queue)),
+      typeName: distinct(types.map(({ typeName }) => typeName)),
+      failureReason: reasons,
+    },
+  };
+};
+
+const nameOf = ({ name, reasons }: Cause): string => name ?? reasons.map(formatReason).join(", ");
 
 const CauseRow = ({
   cause,
@@ -57,25 +73,22 @@ const CauseRow = ({
   readonly isOn: boolean;
   choose(kind: ActionKind): void;
 }) => {
-  const jobs = jobsPath({
-    status: "failed",
-    ...(cause.fingerprint === null
-      ? { typeName: cause.types.map(({ typeName }) => typeName) }
-      : { fingerprint: cause.fingerprint }),
-  });
+  const filter = choiceOf(cause)?.filter ?? { typeName: cause.types.map(({ typeName }) => typeName) };
+  const message = showText(cause.message);
   return (
     <article class={`group ${isOn ? "on" : ""}`} data-row="">
       <div class="what">
         <div class="name">
-          <Link to={jobs}>{cause.name}</Link>
-          {cause.reasons.map((reason) => (
-            <span key={reason} class="tag">
-              {formatReason(reason)}
-            </span>
-          ))}
+          <Link to={jobsPath({ status: "failed", ...filter })}>{nameOf(cause)}</Link>
+          {cause.name !== null &&
+            cause.reasons.map((reason) => (
+              <span key={reason} class="tag">
+                {formatReason(reason)}
+              </span>
+            ))}
           {cause.deployment !== null && <span class="tag new">first in {cause.deployment}</span>}
         </div>
-        <Message text={showText(cause.message)} />
+        {message !== "" && <p class="message">{message}</p>}
         <div class="meta">
           {cause.types.slice(0, 3).map(({ queue, typeName, count }) => (
             <span key={`${queue} ${typeName}`}>
@@ -98,7 +111,7 @@ const CauseRow = ({
           <Age at={cause.lastFailedAt} />
         </span>
       </div>
-      <GroupActions choose={choose} />
+      {choiceOf(cause) === undefined ? <span /> : <GroupActions choose={choose} />}
     </article>
   );
 };
@@ -138,7 +151,7 @@ const TypeRow = ({
 export const FailedPage = () => {
   const { data, error, reload } = usePolled<Causes>(offers("history") ? "causes" : null);
   const [chosen, setChosen] = useState<Chosen>();
-  const hasCauses = offers("history") && error?.status !== 404;
+  const hasCauses = offers("history");
   const view = hasCauses && place.value.query.get("by") !== "type" ? "cause" : "type";
   const types = [...(backlog.value?.types ?? [])]
     .filter(({ failed }) => failed > 0)
@@ -177,7 +190,7 @@ export const FailedPage = () => {
             : plural(types.length, "type")}
         </span>
       </div>
-      {error !== undefined && error.status !== 404 && <Problem error={error} />}
+      {error !== undefined && <Problem error={error} />}
       <div class={chosen === undefined ? "columns" : "columns with-plan"}>
         <section class="card" aria-label={view === "cause" ? "Causes" : "Types with failed jobs"}>
           {isLoading && <Skeleton rows={6} />}
@@ -188,17 +201,16 @@ export const FailedPage = () => {
           )}
           {view === "cause"
             ? data?.causes.map((cause) => {
-                const key = `${cause.fingerprint} ${cause.name} ${cause.exampleId}`;
-                const choice: Choice =
-                  cause.fingerprint === null
-                    ? { ids: [cause.exampleId] }
-                    : { filter: { fingerprint: [cause.fingerprint] } };
+                const key = cause.fingerprint ?? `${cause.reasons.join()} ${cause.exampleId}`;
+                const choice = choiceOf(cause);
                 return (
                   <CauseRow
                     key={key}
                     cause={cause}
-                    isOn={chosen?.key === key}
-                    choose={(kind) => setChosen({ kind, choice, title: cause.name, key })}
+                    isOn={(chosen?.key ?? place.value.query.get("cause")) === key}
+                    choose={(kind) =>
+                      choice !== undefined && setChosen({ kind, choice, title: nameOf(cause), key })
+                    }
                   />
                 );
               })

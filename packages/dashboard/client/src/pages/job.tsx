@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
-import type { ActionKind, Attempt, Explanation, JobDetail, JobRow } from "../answers.ts";
+import type { ActionKind, Attempt, Explanation, JobDetail, JobRow, Statistics } from "../answers.ts";
 import {
   formatAge,
   formatCount,
   formatDuration,
   formatFailure,
   formatReason,
+  formatShare,
   formatTime,
   plural,
   shortId,
@@ -27,7 +28,7 @@ import { now } from "../state/clock.ts";
 import { kinds } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, jobPath, jobsPath, place, treePath } from "../state/router.ts";
-import { backlog, may } from "../state/session.ts";
+import { backlog, may, offers } from "../state/session.ts";
 
 const questions: Readonly<Record<JobRow["status"], string>> = {
   blocked: "Why is it not running?",
@@ -92,6 +93,22 @@ const Notes = ({ detail: { job, explanation } }: { readonly detail: JobDetail })
         <li>
           <Icon name="jobs" />
           {formatCount(explanation.aheadInQueue)} before it in queue {job.queue}
+        </li>
+      )}
+      {explanation.estimatedStart != null && (
+        <li>
+          <Icon name="play" />
+          <span>
+            may start <Age at={explanation.estimatedStart} />
+          </span>
+        </li>
+      )}
+      {explanation.workers != null && (
+        <li class={explanation.workers === 0 ? "warn" : ""}>
+          <Icon name="workers" />
+          {explanation.workers === 0
+            ? "no live worker serves this queue and type"
+            : `${plural(explanation.workers, "live worker")} ${explanation.workers === 1 ? "serves" : "serve"} this queue and type`}
         </li>
       )}
       {explanation.leasedUntil !== undefined && (
@@ -305,10 +322,54 @@ const Attempts = ({ attempts, job }: { readonly attempts: readonly Attempt[]; re
   </Card>
 );
 
+const CauseLink = ({ cause }: { readonly cause: string }) => (
+  <Link class="link small" to={jobsPath({ status: "failed", fingerprint: cause })}>
+    All that failed like this
+  </Link>
+);
+
+/** Whether this job is like the others of its type. */
+const Compared = ({ job }: { readonly job: JobRow }) => {
+  const { data } = usePolled<Statistics>("statistics?minutes=1440", 60_000);
+  const numbers = data?.types.find(({ queue, typeName }) => queue === job.queue && typeName === job.typeName);
+  if (numbers === undefined) return null;
+  const ended = numbers.completed + numbers.failed;
+  const ran =
+    job.startedAt === null || job.endedAt === null
+      ? undefined
+      : Date.parse(job.endedAt) - Date.parse(job.startedAt);
+  const duration = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
+  return (
+    <Card title="Compared with its type" note="24 h, estimates">
+      <dl class="facts">
+        <dt>Completed</dt>
+        <dd>{formatShare(numbers.completed, ended)}</dd>
+        <dt>Waits, p50</dt>
+        <dd>{duration(numbers.startP50)}</dd>
+        <dt>Waits, p95</dt>
+        <dd>{duration(numbers.startP95)}</dd>
+        <dt>Runs, p50</dt>
+        <dd>{duration(numbers.runP50)}</dd>
+        <dt>Runs, p95</dt>
+        <dd>{duration(numbers.runP95)}</dd>
+        {ran !== undefined && (
+          <>
+            <dt>This job ran</dt>
+            <dd class={numbers.runP95 !== null && ran > 2 * numbers.runP95 ? "bad" : ""}>
+              {formatDuration(ran)}
+            </dd>
+          </>
+        )}
+      </dl>
+    </Card>
+  );
+};
+
 export const JobPage = ({ id }: { readonly id: string }) => {
   const { data, error, reload } = usePolled<JobDetail>(`jobs/${segment(id)}`);
   const [kind, setKind] = useState<ActionKind>();
   const job = data?.job;
+  const cause = data?.attempts[0]?.fingerprint ?? undefined;
   const offered =
     data?.actions.filter((action) => Object.hasOwn(kinds, action) && may(kinds[action].needs)) ?? [];
   return (
@@ -373,13 +434,12 @@ export const JobPage = ({ id }: { readonly id: string }) => {
                 <Card
                   title={job.status === "failed" ? "Error" : `Error of attempt ${job.attempt}`}
                   note={job.failureReason === null ? undefined : formatReason(job.failureReason)}
+                  side={cause !== undefined && <CauseLink cause={cause} />}
                 >
                   <ErrorView error={job.error} />
                 </Card>
               )}
-              {data.attempts !== undefined && data.attempts.length > 0 && (
-                <Attempts attempts={data.attempts} job={job} />
-              )}
+              {data.attempts.length > 0 && <Attempts attempts={data.attempts} job={job} />}
               <Payloads job={job} />
               {data.blockers.length > 0 && <Blockers blockers={data.blockers} />}
               <Sequence detail={data} />
@@ -396,6 +456,7 @@ export const JobPage = ({ id }: { readonly id: string }) => {
                 />
               )}
               <Facts detail={data} />
+              {offers("history") && <Compared job={job} />}
             </div>
           </div>
         </>

@@ -115,6 +115,7 @@ const Extras = () => {
   const names: Readonly<Record<string, string>> = {
     rootSequenceId: "tree",
     fingerprint: "cause",
+    leasedBy: "worker",
     sequenceTypeName: "sequence",
     createdFrom: "created from",
     createdBefore: "created before",
@@ -287,7 +288,8 @@ export const JobsPage = () => {
   const limit = pageSizes.find((size) => size === query.get("limit")) ?? pageSizes[0];
   const filter = useMemo(() => filterOf(query), [address]);
   const cursor = query.get("cursor") ?? undefined;
-  const path = withQuery("jobs", { ...filter, status: statusFilter, limit, cursor });
+  const order = query.get("order") === "oldest" ? "oldest" : undefined;
+  const path = withQuery("jobs", { ...filter, status: statusFilter, order, limit, cursor });
   const { data, error, reload } = usePolled<Page>(path);
   const { jobs, cursor: next, fresh, showFresh } = useStillRows(data, path);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -363,7 +365,7 @@ export const JobsPage = () => {
                   {jobs === undefined
                     ? "…"
                     : cursor === undefined
-                      ? `Newest ${formatCount(jobs.length)}`
+                      ? `${order === undefined ? "Newest" : "Oldest"} ${formatCount(jobs.length)}`
                       : `${formatCount(jobs.length)} more`}
                 </span>
                 {fresh > 0 && (
@@ -421,15 +423,25 @@ export const JobsPage = () => {
                 ))}
               </select>
             </label>
+            <label class="filter">
+              Order
+              <select
+                value={order ?? ""}
+                onChange={(event) => changeQuery({ order: event.currentTarget.value, cursor: undefined })}
+              >
+                <option value="">newest first</option>
+                <option value="oldest">oldest first</option>
+              </select>
+            </label>
             <span class="row side">
               {cursor !== undefined && (
                 <button type="button" class="button" onClick={() => changeQuery({ cursor: undefined })}>
-                  Newest
+                  First page
                 </button>
               )}
               {next !== null && (
                 <button type="button" class="button" onClick={() => changeQuery({ cursor: next })}>
-                  Older
+                  Next page
                 </button>
               )}
             </span>

@@ -7,7 +7,7 @@ import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
 import { act, type ApiError } from "../state/api.ts";
 import { usePolled } from "../state/poll.ts";
-import { jobsPath } from "../state/router.ts";
+import { jobsPath, place } from "../state/router.ts";
 import { backlog, may } from "../state/session.ts";
 import { announce } from "../state/settings.ts";
 
@@ -63,7 +63,8 @@ export const LimitsPage = () => {
   const { data, error, reload } = usePolled<{ readonly rules: readonly FlowRule[] }>("flow");
   const [problem, setProblem] = useState<ApiError>();
   const [busy, setBusy] = useState<string>();
-  const rules = data === undefined ? undefined : withQueues(data.rules);
+  const wanted = place.value.query.get("queue");
+  const rules = data && withQueues(data.rules).filter(({ queue }) => wanted === null || queue === wanted);
   const shown = problem ?? error;
   const toggle = async (rule: FlowRule): Promise<void> => {
     const verb = rule.paused ? "resume" : "pause";
@@ -87,7 +88,18 @@ export const LimitsPage = () => {
       {shown !== undefined && <Problem error={shown} />}
       {rules === undefined && error === undefined && <Skeleton />}
       {rules !== undefined && (
-        <Card title="Limits and pauses" note="for all workers together" flush>
+        <Card
+          title="Limits and pauses"
+          note="for all workers together"
+          side={
+            wanted !== null && (
+              <Link class="link small" to="/limits">
+                All queues
+              </Link>
+            )
+          }
+          flush
+        >
           {rules.length === 0 ? (
             <Empty icon="limits" title="No limits are set, and nothing waits.">
               Set one with <code>leasehold.setFlow</code> or{" "}

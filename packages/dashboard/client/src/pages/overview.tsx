@@ -1,5 +1,12 @@
 import type { ComponentChildren } from "preact";
-import type { Backlog, Situation, Statistics, TypeBacklog, TypeStatistics } from "../answers.ts";
+import type {
+  Backlog,
+  Situation,
+  Statistics,
+  StatisticsPoint,
+  TypeBacklog,
+  TypeStatistics,
+} from "../answers.ts";
 import {
   formatAge,
   formatCapped,
@@ -19,31 +26,28 @@ import { now } from "../state/clock.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, jobsPath, place } from "../state/router.ts";
 import { backlog, offers } from "../state/session.ts";
-import { situationOf } from "../state/situation.ts";
 
 const ranges = [
-  ["15m", "15 m", 15 * 60_000],
-  ["1h", "1 h", 3_600_000],
-  ["6h", "6 h", 6 * 3_600_000],
-  ["24h", "24 h", 24 * 3_600_000],
-  ["7d", "7 d", 7 * 24 * 3_600_000],
+  ["15m", "15 m", 15],
+  ["1h", "1 h", 60],
+  ["6h", "6 h", 6 * 60],
+  ["24h", "24 h", 24 * 60],
+  ["7d", "7 d", 7 * 24 * 60],
 ] as const;
 
 type Range = (typeof ranges)[number][0];
 
 const icons = { calm: "calm", attention: "warning", trouble: "failed" } as const;
 
-/** By the store's own account where it keeps a history, otherwise by what waits and what failed. */
-const SituationCard = ({ known }: { readonly known: Backlog }) => {
-  const { data: told, error } = usePolled<Situation>(offers("history") ? "situation" : null);
-  const data = told ?? (offers("history") && error === undefined ? undefined : situationOf(known, now.value));
-  if (data === undefined || data.sentences.length === 0) return null;
+const SituationCard = () => {
+  const { data } = usePolled<Situation>("situation");
+  if (data === undefined) return null;
   return (
     <section class={`situation ${data.level}`} aria-label="The situation">
       <Icon name={icons[data.level]} />
       <p>
         {data.sentences.map(({ text, href }, index) => (
-          <span key={index}>{href === null ? text : <Link to={href}>{text}</Link>} </span>
+          <span key={index}>{href === null ? text : <Link to={`/${href}`}>{text}</Link>} </span>
         ))}
       </p>
     </section>
@@ -163,14 +167,23 @@ const Figures = ({
   );
 };
 
+/** Every point of the range that is over, also those in which nothing happened. */
+const allPoints = ({ from, before, width, points }: Statistics): StatisticsPoint[] => {
+  const known = new Map(points.map((point) => [Date.parse(point.at), point]));
+  const all: StatisticsPoint[] = [];
+  for (let at = Date.parse(from); at + width <= Date.parse(before); at += width)
+    all.push(
+      known.get(at) ?? { at: new Date(at).toISOString(), created: 0, completed: 0, failed: 0, retried: 0 },
+    );
+  return all;
+};
+
 const Throughput = ({ statistics }: { readonly statistics: Statistics }) => {
-  const { points, width, isEstimate } = statistics;
+  const { width } = statistics;
+  const points = allPoints(statistics);
   const rate = (count: number): number => count / (width / 1_000);
   return (
-    <Card
-      title="Throughput"
-      note={`jobs per second, by ${formatDuration(width)}${isEstimate ? ", an estimate" : ""}`}
-    >
+    <Card title="Throughput" note={`jobs per second, by ${formatDuration(width)}`}>
       <Chart
         label="Jobs created, completed and failed per second"
         unit="/s"
@@ -385,11 +398,10 @@ const QueueTable = ({
 export const OverviewPage = () => {
   const wanted = place.value.query.get("range");
   const range = ranges.find(([key]) => key === wanted) ?? ranges[1];
-  const { data: statistics } = usePolled<Statistics>(offers("history") ? range[0] : null, 10_000, () => {
-    const before = now.peek();
-    const times = { from: new Date(before - range[2]).toISOString(), before: new Date(before).toISOString() };
-    return `statistics?${new URLSearchParams(times)}`;
-  });
+  const { data: statistics } = usePolled<Statistics>(
+    offers("history") ? `statistics?minutes=${range[2]}` : null,
+    10_000,
+  );
   const known = backlog.value;
   return (
     <>
@@ -407,9 +419,9 @@ export const OverviewPage = () => {
         <Skeleton rows={8} />
       ) : (
         <>
-          <SituationCard known={known} />
+          <SituationCard />
           <Figures known={known} statistics={statistics} />
-          {statistics !== undefined && statistics.points.length > 1 && <Throughput statistics={statistics} />}
+          {statistics !== undefined && statistics.points.length > 0 && <Throughput statistics={statistics} />}
           <QueueTable known={known} statistics={statistics} />
         </>
       )}

@@ -9,26 +9,25 @@ import { usePolled } from "../state/poll.ts";
 import { jobsPath } from "../state/router.ts";
 import { offers } from "../state/session.ts";
 
-const list = (names: readonly string[] | null): string =>
-  names === null || names.length === 0
-    ? "all"
-    : names.length > 4
-      ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more`
-      : names.join(", ");
+const list = (names: readonly string[]): string =>
+  names.length > 4 ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more` : names.join(", ");
 
 const Row = ({ process }: { readonly process: Process }) => {
   const slots = process.workers.reduce((total, worker) => total + worker.slots, 0);
   const running = process.workers.reduce((total, worker) => total + worker.running, 0);
-  const queues = process.workers.some(({ queues }) => queues === null)
-    ? null
-    : [...new Set(process.workers.flatMap(({ queues }) => queues ?? []))];
+  const queues = [...new Set(process.workers.flatMap(({ queues }) => queues))];
   const types = [...new Set(process.workers.flatMap(({ typeNames }) => typeNames))];
   return (
     <tr data-row="" class={process.isAlive ? "" : "dim"}>
       <td>
         <span class={process.isAlive ? "tag ok" : "tag bad"}>{process.isAlive ? "alive" : "silent"}</span>
       </td>
-      <td class="strong">{process.host}</td>
+      <td
+        class="strong"
+        title={`Node.js ${process.nodeVersion}, Leasehold ${process.leaseholdVersion ?? "unknown"}`}
+      >
+        {process.host}
+      </td>
       <td class="number mono">{process.pid}</td>
       <td class="mono">{process.deployment ?? "–"}</td>
       <td title={types.join(", ")}>
@@ -41,7 +40,9 @@ const Row = ({ process }: { readonly process: Process }) => {
         ) : (
           <span class="row nowrap">
             <meter min={0} max={slots} value={running} aria-label="Busy slots" />
-            {formatCount(running)} of {formatCount(slots)}
+            <Link to={jobsPath({ leasedBy: process.workers.map(({ workerId }) => workerId) })}>
+              {formatCount(running)} of {formatCount(slots)}
+            </Link>
           </span>
         )}
       </td>
@@ -64,7 +65,7 @@ export const WorkersPage = () => {
   return (
     <>
       <Top title="Workers" />
-      {error !== undefined && error.status !== 404 && <Problem error={error} />}
+      {error !== undefined && <Problem error={error} />}
       {!offers("history") && (
         <div class="card">
           <Empty icon="workers" title="This store does not know its workers.">
@@ -77,7 +78,7 @@ export const WorkersPage = () => {
         </div>
       )}
       {offers("history") && processes === undefined && error === undefined && <Skeleton />}
-      {(error?.status === 404 || processes?.length === 0) && (
+      {processes?.length === 0 && (
         <div class="card">
           <Empty icon="workers" title="No process has reported yet.">
             Start a worker with <code>createWorker().start()</code>. It appears here with its first report.

@@ -5,6 +5,7 @@ import { formatDuration } from "../format.ts";
 import { now } from "../state/clock.ts";
 import { Scroll } from "./card.tsx";
 import { ErrorView } from "./error-view.tsx";
+import { PayloadView } from "./payload-view.tsx";
 import { StateMark } from "./state-mark.tsx";
 import { Time } from "./time.tsx";
 
@@ -45,11 +46,11 @@ export const AttemptStrip = ({
         aria-label="When it waited and when it ran"
       >
         <rect class="strip-back" y="8" width={width} height="14" />
-        {oldest.map(({ leaseVersion, dueAt, startedAt, endedAt }) => {
+        {oldest.map(({ dueAt, startedAt, endedAt }, index) => {
           const start = ms(startedAt) ?? Date.parse(endedAt);
           const due = ms(dueAt);
           return (
-            <Fragment key={leaseVersion}>
+            <Fragment key={index}>
               {due !== undefined && <rect class="strip-queue" y="11" height="8" {...bar(due, start)} />}
               <rect class="strip-ran" y="3" height="24" {...bar(start, Date.parse(endedAt))} />
             </Fragment>
@@ -70,10 +71,40 @@ export const AttemptStrip = ({
   );
 };
 
+interface LogLine {
+  readonly at: string;
+  readonly text: string;
+  readonly data?: unknown;
+}
+
+/** What the handler wrote, or that it is hidden. */
+const Log = ({ log }: { readonly log: unknown }) => {
+  if (log === null) return null;
+  if (!Array.isArray(log)) return <PayloadView value={log} label="Log" />;
+  if (log.length === 0) return null;
+  return (
+    <pre class="frames log" tabIndex={0} role="group" aria-label="Log">
+      {(log as readonly LogLine[]).map(({ at, text, data }, index) => (
+        <span key={index} class="own">
+          <Time at={at} /> {text} {data === undefined ? "" : JSON.stringify(data)}
+          {"\n"}
+        </span>
+      ))}
+    </pre>
+  );
+};
+
+const outcomes: Readonly<Record<string, string>> = {
+  retry: "tried again",
+  fail: "failed",
+  giveBack: "given back",
+  expired: "lease expired",
+};
+
 const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff: string }) => {
   const [isOpen, setIsOpen] = useState(false);
   const { error, outcome, workerId, deployment, dueAt, startedAt, endedAt } = attempt;
-  const words = error?.name ?? outcome.replaceAll("_", " ");
+  const words = error?.name ?? outcomes[outcome] ?? outcome;
   return (
     <>
       <tr>
@@ -100,6 +131,7 @@ const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff
         <tr>
           <td colSpan={8} class="wrap">
             <ErrorView error={error} />
+            <Log log={attempt.log} />
           </td>
         </tr>
       )}
@@ -125,7 +157,7 @@ export const AttemptTable = ({ attempts }: { readonly attempts: readonly Attempt
       <tbody>
         {attempts.map((attempt, index) => (
           <Row
-            key={attempt.leaseVersion}
+            key={`${attempt.attempt} ${attempt.startedAt}`}
             attempt={attempt}
             backoff={between(attempts[index + 1]?.endedAt ?? null, attempt.dueAt)}
           />

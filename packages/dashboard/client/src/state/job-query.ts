@@ -15,6 +15,7 @@ const listed = [
   "failureReason",
   "deduplicationKey",
   "fingerprint",
+  "leasedBy",
 ] as const;
 const single = ["rootSequenceId", "createdFrom", "createdBefore", "finishedFrom", "finishedBefore"] as const;
 

@@ -15,15 +15,8 @@ interface Held<T> {
   readonly error: ApiError | undefined;
 }
 
-/**
- * Asks at once, and again and again while the page is seen and live. One question at a time; null asks nothing. `toPath` makes
- * the path anew for each question, for one that depends on the time.
- */
-export const usePolled = <T>(
-  path: string | null,
-  everyMs = 5_000,
-  toPath: (path: string) => string = (same) => same,
-): Polled<T> => {
+/** Asks at once, and again and again while the page is seen and live. One question at a time; null asks nothing. */
+export const usePolled = <T>(path: string | null, everyMs = 5_000): Polled<T> => {
   const [held, setHeld] = useState<Held<T>>({ path, data: undefined, error: undefined });
   const ask = useRef<() => void>(() => undefined);
 
@@ -37,7 +30,7 @@ export const usePolled = <T>(
       isAsking = true;
       clearTimeout(timer);
       try {
-        const data = await read<T>(toPath(path), gone.signal);
+        const data = await read<T>(path, gone.signal);
         if (!gone.signal.aborted) setHeld({ path, data, error: undefined });
       } catch (error) {
         if (!gone.signal.aborted)
