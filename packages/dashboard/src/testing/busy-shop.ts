@@ -30,6 +30,7 @@ export const openBusyShop = async (
   await worker.stop();
   await leasehold.start({ typeName: "mail", input: { to: "ada" }, deduplication: { key: "welcome" } });
   await leasehold.start({ typeName: "mail", input: { to: "bob" }, schedule: { afterMs: 3_600_000 } });
-  const [failed] = (await leasehold.listJobs({ status: "failed" })).jobs;
-  return { ...shop, failedId: failed!.id };
+  const failed = (await leasehold.listJobs()).jobs.find(({ status }) => status === "failed");
+  if (failed === undefined) throw new Error("No job has failed.");
+  return { ...shop, failedId: failed.id };
 };

@@ -8,6 +8,7 @@ import { PlanPanel } from "../parts/plan-panel.tsx";
 import { Segments, Top } from "../parts/shell.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Age } from "../parts/time.tsx";
+import { now } from "../state/clock.ts";
 import { type Choice, type Filter, kinds } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, jobPath, jobsPath, place } from "../state/router.ts";
@@ -62,6 +63,11 @@ const choiceOf = ({ fingerprint, types, reasons }: Cause): { readonly filter: Fi
   };
 };
 
+const dayMs = 24 * 3_600_000;
+
+const isNew = ({ firstSeenAt }: Cause): boolean =>
+  firstSeenAt !== null && now.value - Date.parse(firstSeenAt) < dayMs;
+
 const nameOf = ({ name, reasons }: Cause): string => name ?? reasons.map(formatReason).join(", ");
 
 const CauseRow = ({
@@ -86,7 +92,11 @@ const CauseRow = ({
                 {formatReason(reason)}
               </span>
             ))}
-          {cause.deployment !== null && <span class="tag new">first in {cause.deployment}</span>}
+          {cause.deployment !== null && (
+            <span class={isNew(cause) ? "tag new" : "tag"}>
+              {isNew(cause) ? "new in" : "since"} {cause.deployment}
+            </span>
+          )}
         </div>
         {message !== "" && <p class="message">{message}</p>}
         <div class="meta">

@@ -316,8 +316,8 @@ const Facts = ({ detail: { job, traceUrl } }: { readonly detail: JobDetail }) =>
 );
 
 const Attempts = ({ attempts, job }: { readonly attempts: readonly Attempt[]; readonly job: JobRow }) => (
-  <Card title="Attempts" note={`${plural(attempts.length, "attempt")} that did not complete`} flush>
-    <AttemptStrip attempts={attempts} job={job} />
+  <Card title="Attempts" note={attempts.length === 20 ? "the latest 20" : undefined} flush>
+    {attempts.length > 1 && <AttemptStrip attempts={attempts} job={job} />}
     <AttemptTable attempts={attempts} />
   </Card>
 );

@@ -79,6 +79,12 @@ const Figure = ({
   </Link>
 );
 
+/** By the minute where there is less than one a second. */
+const rateOf = (perSecond: number): { value: string; unit: string } =>
+  perSecond === 0 || perSecond >= 1
+    ? { value: formatRate(perSecond), unit: "/s" }
+    : { value: formatRate(perSecond * 60), unit: "/min" };
+
 const sum = <T,>(rows: readonly T[], of: (row: T) => number): number =>
   rows.reduce((total, row) => total + of(row), 0);
 
@@ -109,8 +115,7 @@ const Figures = ({
         <>
           <Figure
             label="Created"
-            value={formatRate(sum(statistics.points, ({ created }) => created) / seconds)}
-            unit="/s"
+            {...rateOf(sum(statistics.points, ({ created }) => created) / seconds)}
             note={plural(
               sum(statistics.points, ({ created }) => created),
               "job",
@@ -119,8 +124,7 @@ const Figures = ({
           />
           <Figure
             label="Completed"
-            value={formatRate(sum(statistics.points, ({ completed }) => completed) / seconds)}
-            unit="/s"
+            {...rateOf(sum(statistics.points, ({ completed }) => completed) / seconds)}
             note={plural(
               sum(statistics.points, ({ completed }) => completed),
               "job",
@@ -287,10 +291,22 @@ const BacklogRow = ({
       {numbers !== undefined && (
         <>
           <td class="number">
-            {numbers.startP95 === null ? <span class="dim">–</span> : formatDuration(numbers.startP95)}
+            {isQueue ? (
+              ""
+            ) : numbers.startP95 === null ? (
+              <span class="dim">–</span>
+            ) : (
+              formatDuration(numbers.startP95)
+            )}
           </td>
           <td class="number">
-            {numbers.runP95 === null ? <span class="dim">–</span> : formatDuration(numbers.runP95)}
+            {isQueue ? (
+              ""
+            ) : numbers.runP95 === null ? (
+              <span class="dim">–</span>
+            ) : (
+              formatDuration(numbers.runP95)
+            )}
           </td>
         </>
       )}

@@ -1,7 +1,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import { useMemo } from "preact/hooks";
 import type { Status, Tree, TreeNode } from "../answers.ts";
-import { formatCount, formatDuration, plural, shortId } from "../format.ts";
+import { formatCount, formatDuration, plural } from "../format.ts";
 import { Card } from "../parts/card.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Link } from "../parts/link.tsx";
@@ -167,6 +167,9 @@ export const TreePage = ({ id }: { readonly id: string }) => {
             note={`${plural(tree.nodes.length, "job")}${tree.isComplete ? "" : " and more"} · ${formatDuration(spanOf(tree.nodes))} so far`}
             side={
               <span class="legend">
+                <Link class="link" to={jobsPath({ rootSequenceId: id })}>
+                  As a list
+                </Link>
                 <span>
                   <i class="key-critical" /> critical path
                 </span>
@@ -221,19 +224,7 @@ export const TreePage = ({ id }: { readonly id: string }) => {
               </svg>
             </div>
           </Card>
-          <div class="columns two">
-            <CriticalPath tree={tree} />
-            <Card title="Root">
-              <p>
-                <Link class="link mono" to={jobPath(id)}>
-                  {shortId(id)}
-                </Link>{" "}
-                <Link class="link" to={jobsPath({ rootSequenceId: id })}>
-                  All jobs of this tree as a list
-                </Link>
-              </p>
-            </Card>
-          </div>
+          <CriticalPath tree={tree} />
         </>
       )}
     </>

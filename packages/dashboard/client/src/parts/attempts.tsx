@@ -1,6 +1,6 @@
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import type { Attempt, JobRow } from "../answers.ts";
+import type { Attempt, JobRow, Status } from "../answers.ts";
 import { formatDuration } from "../format.ts";
 import { now } from "../state/clock.ts";
 import { Scroll } from "./card.tsx";
@@ -46,19 +46,21 @@ export const AttemptStrip = ({
         aria-label="When it waited and when it ran"
       >
         <rect class="strip-back" y="8" width={width} height="14" />
-        {oldest.map(({ dueAt, startedAt, endedAt }, index) => {
+        {oldest.map(({ outcome, dueAt, startedAt, endedAt }, index) => {
           const start = ms(startedAt) ?? Date.parse(endedAt);
           const due = ms(dueAt);
           return (
             <Fragment key={index}>
               {due !== undefined && <rect class="strip-queue" y="11" height="8" {...bar(due, start)} />}
-              <rect class="strip-ran" y="3" height="24" {...bar(start, Date.parse(endedAt))} />
+              <rect
+                class={`strip-${stateOf(outcome)}`}
+                y="3"
+                height="24"
+                {...bar(start, Date.parse(endedAt))}
+              />
             </Fragment>
           );
         })}
-        {job.status === "completed" && job.startedAt !== null && (
-          <rect class="strip-done" y="3" height="24" {...bar(Date.parse(job.startedAt), to)} />
-        )}
       </svg>
       <div class="axis">
         <Time at={new Date(from).toISOString()} />
@@ -95,11 +97,13 @@ const Log = ({ log }: { readonly log: unknown }) => {
 };
 
 const outcomes: Readonly<Record<string, string>> = {
-  retry: "tried again",
-  fail: "failed",
-  giveBack: "given back",
+  retried: "tried again",
+  given_back: "given back",
   expired: "lease expired",
 };
+
+const stateOf = (outcome: string): Status =>
+  outcome === "completed" ? "completed" : outcome === "given_back" ? "pending" : "failed";
 
 const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff: string }) => {
   const [isOpen, setIsOpen] = useState(false);
@@ -111,7 +115,7 @@ const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff
         <td class="number">{attempt.attempt}</td>
         <td>
           {error === null ? (
-            <StateMark status="failed" words={words} />
+            <StateMark status={stateOf(outcome)} words={words} />
           ) : (
             <button type="button" class="plain" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
               <StateMark status="failed" words={words} />
