@@ -26,7 +26,7 @@ it.each([
   });
   const { page, complaints } = await watchPage(browser);
   await page.goto(origin + basePath);
-  await page.getByRole("link", { name: "Jobs" }).click();
+  await page.getByRole("link", { name: "Jobs", exact: true }).click();
   await page.waitForURL(`${origin}${basePath}/jobs`);
   await page.getByRole("link", { name: "order" }).first().waitFor();
   await page.getByRole("button", { name: "failed" }).click();

@@ -72,10 +72,12 @@ export const watchPage = async (
 
 let axe: Promise<string> | undefined;
 
-/** What axe-core finds wrong, as text; empty if nothing. */
-export const findBarriers = async (page: Page): Promise<string[]> => {
+/** What axe-core finds wrong, as text; empty if nothing. By all of its rules, or by some. */
+export const findBarriers = async (page: Page, rules?: readonly string[]): Promise<string[]> => {
   axe ??= readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(await axe);
-  return page.evaluate<string[]>(`axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+  return page.evaluate<
+    string[]
+  >(`axe.run(${JSON.stringify(rules === undefined ? {} : { runOnly: rules })}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => id + ": " + html.slice(0, 160) + " " + failureSummary)))`);
 };
