@@ -122,11 +122,21 @@ describe("requests that make no sense", () => {
     expect(body.error).toMatchObject({ code: "bad_request", message: expect.any(String) });
   });
 
-  it.each(["api/v1/nothing", "api/v2/jobs", "api/v1/../../package.json", "assets/..%2f..%2fpackage.json"])(
+  it.each(["api/v1/nothing", "api/v2/jobs", "assets/..%2f..%2fpackage.json"])(
     "%s does not exist",
     async (path) => {
       const { ask } = await openShop(["read"]);
       expect((await ask(path)).status).toBe(404);
+    },
+  );
+
+  it.each(["api/v1/../../package.json", "..%2fpackage.json", "package.json"])(
+    "%s is no file of the page, so the page itself says that there is no such thing",
+    async (path) => {
+      const { ask } = await openShop(["read"]);
+      const { body, headers } = await ask(path);
+      expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+      expect(body).toContain('<div id="app">');
     },
   );
 
