@@ -1,8 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createRequire } from "node:module";
-import { readFile } from "node:fs/promises";
 import { findDebianProgram } from "@leasehold/test-servers";
+import axe from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import type { Dashboard } from "../create-dashboard.ts";
 import { toNodeListener } from "../node-listener.ts";
@@ -70,12 +69,9 @@ export const watchPage = async (
   return { page, complaints };
 };
 
-let axe: Promise<string> | undefined;
-
 /** What axe-core finds wrong, as text; empty if nothing. By all of its rules, or by some. */
 export const findBarriers = async (page: Page, rules?: readonly string[]): Promise<string[]> => {
-  axe ??= readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-  if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(await axe);
+  if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe.source);
   return page.evaluate<
     string[]
   >(`axe.run(${JSON.stringify(rules === undefined ? {} : { runOnly: rules })}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
