@@ -32,9 +32,9 @@ const remembered = (compute: (names: string) => string): ((names: string) => str
   };
 };
 
-const hash = (names: string): bigint => createHash("sha256").update(names).digest().readBigInt64BE();
+const hash = (names: string): Buffer => createHash("sha256").update(names).digest();
 
-const typeNumber = remembered((names) => hash(names).toString());
+const typeNumber = remembered((names) => hash(names).readBigInt64BE().toString());
 
 /**
  * Queue and type as one 64-bit number, as text: the beginning of their SHA-256, so that no two that are in use come out the
@@ -44,14 +44,18 @@ export const queueTypeNumber = (queue: string, typeName: string): string =>
   typeNumber(`${queue.length}:${queue}${typeName}`);
 
 /** The lines of groups have the highest numbers, so that a search for types can stop before them. */
-const firstLineNumber = 0x7fn << 56n;
-export const firstLine: string = firstLineNumber.toString();
+const firstByteOfLines = 0x7f;
+export const firstLine: string = (BigInt(firstByteOfLines) << 56n).toString();
 
 /** Whether a number is among those of lines. As texts, because this is asked about every job that is started. */
 export const isAmongLines = (number: string): boolean =>
   number.length === firstLine.length && number >= firstLine;
 
-const lineNumber = remembered((names) => (firstLineNumber | (hash(names) & ((1n << 56n) - 1n))).toString());
+const lineNumber = remembered((names) => {
+  const bytes = hash(names);
+  bytes[0] = firstByteOfLines;
+  return bytes.readBigInt64BE().toString();
+});
 
 /** The number of a group's line. Should two groups ever have the same, they share a line, and so its limits. */
 export const groupLineNumber = (queue: string, typeName: string, group: string): string =>

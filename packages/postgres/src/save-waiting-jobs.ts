@@ -70,7 +70,7 @@ WITH saved AS (
   })}
   RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
 )
-INSERT INTO ${tables.lineNote} (${noteColumns}) ${notesOfSql("saved", "NULL::int")}`;
+INSERT INTO ${tables.lineNote} (${noteColumns}) ${notesOfSql("saved")}`;
 
 /** Writes jobs that `replaced` or `updated` has made. The transaction has locked them, and they wait. */
 export const saveWaitingJobs = async (

@@ -23,8 +23,8 @@ export const freedSql: string = ["1", "2", "4"]
 /**
  * The notes about jobs that have moved: of a table with queue, home, lane, group_key, ordered, and slots as they were before.
  */
-export const notesOfSql = (moved: string, arrived: "count(*)" | "NULL::int"): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), ${arrived}, ${freedSql}
+export const notesOfSql = (moved: string): string => `
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), NULL::int, ${freedSql}
   FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
 
 /** What a note says about one job, beside where it is. */

@@ -16,8 +16,19 @@ interface NewType {
 /** The types that others have to know of before these jobs are there, and may not yet. */
 const findNewTypes = ({ flow }: Database, jobs: readonly NewJob[]): NewType[] => {
   const found = new Map<string, NewType>();
-  for (const { queue, typeName, group } of jobs) {
+  let last: NewJob | undefined;
+  for (const job of jobs) {
+    const { queue, typeName, group } = job;
     const hasGroups = group !== null;
+    // Most calls are about one type.
+    if (
+      last !== undefined &&
+      last.queue === queue &&
+      last.typeName === typeName &&
+      (last.group !== null) === hasGroups
+    )
+      continue;
+    last = job;
     // A search for types stops before the numbers of lines. A type whose own number happens to be there has to be known.
     if (!hasGroups && !isAmongLines(queueTypeNumber(queue, typeName))) continue;
     const known = flow.queue(queue)?.types.get(typeName);

@@ -17,7 +17,6 @@ import { hasSqlState } from "../transient-errors.ts";
 import { findDuplicates, lockDeduplicationKeys } from "../deduplication.ts";
 import { findReplacedBy, lockDuplicates, mayReplace, replaceDuplicates } from "../replacement.ts";
 import { hasRareValues, insertedColumns, insertedValues } from "../job-columns.ts";
-import { noteColumns, notesOfSql } from "../flow/notes.ts";
 import { registrationFor } from "../flow/register-types.ts";
 import { groupLineNumber, queueTypeNumber } from "../queue-types.ts";
 import { lockCurrentJobs } from "../lock-current-jobs.ts";
@@ -60,9 +59,10 @@ const plainRows = defineRows<Insertion>((idType) => newRowColumns(idType, false)
 const rareRows = defineRows<Insertion>((idType) => [
   ...newRowColumns(idType, true),
   {
-    name: "home",
+    name: "type_lane",
     type: "bigint",
-    read: (job) => (job.group === null ? null : queueTypeNumber(job.queue, job.typeName)),
+    required: true,
+    read: (job) => queueTypeNumber(job.queue, job.typeName),
   },
   { name: "is_aged", type: "boolean", read: ({ isAged }) => isAged || null },
 ]);
@@ -81,8 +81,8 @@ const newValues = ({ schema }: Tables, rare: boolean): Record<string, string> =>
   watched: "coalesce(watched, false)",
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
   ...(rare && {
-    home: "home",
-    priority: `CASE WHEN is_aged THEN ${schema}.flow_rank(queue, coalesce(home, lane), coalesce(priority, 0), moment)
+    home: "CASE WHEN group_key IS NOT NULL THEN type_lane END",
+    priority: `CASE WHEN is_aged THEN ${schema}.flow_rank(queue, type_lane, coalesce(priority, 0), moment)
       ELSE coalesce(priority, 0) END`,
     base_priority: "CASE WHEN is_aged THEN coalesce(priority, 0) END",
   }),
@@ -113,9 +113,17 @@ inserted AS (
     ) AS moment
   ) AS schedule
   WHERE NOT EXISTS (SELECT FROM taken)
-  ${rare ? "RETURNING queue, home, lane, group_key, ordered, slots, ready" : ""}
+  ${rare ? "RETURNING queue, home, lane, group_key, ordered, ready" : ""}
 )
-${rare ? `, noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("(SELECT * FROM inserted WHERE ready)", "count(*)")})` : ""}
+${
+  rare
+    ? `, noted AS (
+  INSERT INTO ${lineNote} (queue, home, line, group_key, ordered, arrived)
+  SELECT queue, home, lane, group_key, bool_or(ordered IS NOT NULL), count(*)
+  FROM inserted WHERE ready AND home IS NOT NULL GROUP BY queue, home, lane, group_key
+)`
+    : ""
+}
 SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
 };
 
@@ -127,8 +135,9 @@ const insertStatement = (
 ): Statement => {
   const single = jobs.length === 1;
   const isAged = ({ queue, typeName }: Insertion): boolean => agePriorityMs(queue, typeName) !== null;
-  const rare = jobs.some((job) => hasRareValues(job) || isAged(job));
-  const insertions = rare ? jobs.map((job) => ({ ...job, isAged: isAged(job) })) : jobs;
+  const someAreAged = jobs.some(isAged);
+  const rare = someAreAged || jobs.some(hasRareValues);
+  const insertions = someAreAged ? jobs.map((job) => ({ ...job, isAged: isAged(job) })) : jobs;
   return {
     name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${rare ? "_rare" : ""}`,
     sql: (tables) => insertSql(tables, { single, lookFirst, rare }),
