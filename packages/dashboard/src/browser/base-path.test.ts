@@ -2,13 +2,13 @@ import { createInProcessStateAdapter } from "leasehold";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { toNodeListener } from "../node-listener.ts";
-import { listen, openBrowser, watchPage } from "../testing/browser.ts";
+import { installTimeoutMs, listen, openBrowser, watchPage } from "../testing/browser.ts";
 import { openBusyShop } from "../testing/busy-shop.ts";
 
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 60_000);
+}, installTimeoutMs);
 afterAll(() => browser.close());
 
 const basePath = "/ops/jobs";

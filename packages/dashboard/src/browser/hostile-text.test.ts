@@ -3,12 +3,12 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createDashboard } from "../create-dashboard.ts";
 import { rights } from "../server/rights.ts";
-import { openBrowser, serve, watchPage } from "../testing/browser.ts";
+import { installTimeoutMs, openBrowser, serve, watchPage } from "../testing/browser.ts";
 
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 60_000);
+}, installTimeoutMs);
 afterAll(() => browser.close());
 
 const corpus = [
@@ -82,32 +82,36 @@ const openHostileShop = async () => {
   return { dashboard, ids };
 };
 
-it("shows whatever is stored as text", async () => {
-  const { dashboard, ids } = await openHostileShop();
-  const { origin, close } = await serve(dashboard);
-  const { page, complaints } = await watchPage(browser);
-  const paths = [
-    "/",
-    "/jobs",
-    "/failed",
-    "/recurring",
-    "/limits",
-    "/actions",
-    ...ids.slice(0, 3).flatMap((id) => [`/jobs/${id}`, `/trees/${id}`]),
-  ];
-  for (const path of paths) {
-    await page.goto(origin + path);
-    await page.getByText("wasHere").first().waitFor();
-    const found = await page.evaluate(`({
+it(
+  "shows whatever is stored as text",
+  async () => {
+    const { dashboard, ids } = await openHostileShop();
+    const { origin, close } = await serve(dashboard);
+    const { page, complaints } = await watchPage(browser);
+    const paths = [
+      "/",
+      "/jobs",
+      "/failed",
+      "/recurring",
+      "/limits",
+      "/actions",
+      ...ids.slice(0, 3).flatMap((id) => [`/jobs/${id}`, `/trees/${id}`]),
+    ];
+    for (const path of paths) {
+      await page.goto(origin + path);
+      await page.getByText("wasHere").first().waitFor();
+      const found = await page.evaluate(`({
       wasHere: "wasHere" in globalThis,
       elements: [...document.querySelectorAll(
         "img, iframe, style, object, embed, [onerror], [onload], [srcdoc], [href^=javascript]",
       )].map(({ outerHTML }) => outerHTML),
       scripts: [...document.scripts].filter(({ src }) => src === "").length,
     })`);
-    expect(found, path).toEqual({ wasHere: false, elements: [], scripts: 0 });
-    expect(complaints, path).toEqual([]);
-  }
-  await page.context().close();
-  await close();
-}, 60_000);
+      expect(found, path).toEqual({ wasHere: false, elements: [], scripts: 0 });
+      expect(complaints, path).toEqual([]);
+    }
+    await page.context().close();
+    await close();
+  },
+  installTimeoutMs,
+);

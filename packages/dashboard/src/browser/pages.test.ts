@@ -3,14 +3,14 @@ import { createInProcessStateAdapter } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { findBarriers, openBrowser, serve, watchPage } from "../testing/browser.ts";
+import { installTimeoutMs, findBarriers, openBrowser, serve, watchPage } from "../testing/browser.ts";
 import { openBusyShop } from "../testing/busy-shop.ts";
 import { openShop } from "../testing/open-shop.ts";
 
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 60_000);
+}, installTimeoutMs);
 afterAll(() => browser.close());
 
 const openAll = async (
@@ -60,9 +60,13 @@ it("opens every page without an error, and without a barrier to anybody", async 
   });
 }, 90_000);
 
-it("opens every page over SQLite", async () => {
-  await openAll(await createSqliteStateAdapter({ file: ":memory:" }), async () => undefined);
-}, 60_000);
+it(
+  "opens every page over SQLite",
+  async () => {
+    await openAll(await createSqliteStateAdapter({ file: ":memory:" }), async () => undefined);
+  },
+  installTimeoutMs,
+);
 
 it("says what to do where there is nothing, and keeps the theme that was chosen", async () => {
   const { dashboard } = await openShop(["read"]);

@@ -1,14 +1,14 @@
 import { createInProcessStateAdapter } from "leasehold";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openBrowser, serve, watchPage } from "../testing/browser.ts";
+import { installTimeoutMs, openBrowser, serve, watchPage } from "../testing/browser.ts";
 import { openBusyShop } from "../testing/busy-shop.ts";
 import { openShop } from "../testing/open-shop.ts";
 
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-}, 60_000);
+}, installTimeoutMs);
 afterAll(() => browser.close());
 
 const open = async () => {

@@ -54,11 +54,6 @@ export const oneOf = <const T extends string>(values: readonly T[]): Field<T> =>
     return found ?? wrong(name, `must be one of ${values.join(", ")}`);
   });
 
-export const flag: Field<boolean> = field({ type: "boolean" }, (value, name) => {
-  if (value === true || value === "true") return true;
-  return value === false || value === "false" ? false : wrong(name, "must be true or false");
-});
-
 /** In a query the parameter is repeated. */
 export const listOf = <T>(item: Field<T>, { max }: { max: number }): Field<readonly T[]> => ({
   schema: { type: "array", items: item.schema, minItems: 1, maxItems: max },

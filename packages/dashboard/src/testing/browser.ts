@@ -6,6 +6,9 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import type { Dashboard } from "../create-dashboard.ts";
 import { toNodeListener } from "../node-listener.ts";
 
+/** For what opens a browser: on a new machine that includes the installation. */
+export const installTimeoutMs = 600_000;
+
 /** Debian's Chromium, which fetches nothing by itself. */
 export const openBrowser = async (): Promise<Browser> =>
   chromium.launch({

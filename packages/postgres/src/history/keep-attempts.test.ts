@@ -70,7 +70,7 @@ describe("the table of attempts", () => {
     ];
     for (const order of [notes, notes.toReversed(), [notes[1]!, ...notes]]) {
       const jobs: StateJob[] = [];
-      for (const _note of order) {
+      for (let count = 0; count < order.length; count += 1) {
         await start("default");
         jobs.push(await claimFrom("default"));
       }

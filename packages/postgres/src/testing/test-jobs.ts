@@ -76,7 +76,7 @@ export const completionOf = (job: StateJob): JobOutcome => ({
 });
 
 /** What a worker says about the attempt that it made under the lease the job shows. */
-export const noteOf = (job: StateJob, overrides: Partial<AttemptNote> = {}): AttemptNote => ({
+const noteOf = (job: StateJob, overrides: Partial<AttemptNote> = {}): AttemptNote => ({
   attempt: job.attempt,
   leaseVersion: job.leaseVersion,
   workerId: "worker",
