@@ -71,11 +71,17 @@ it(
       return running;
     };
 
+    // What happens during the look counts, too: it may have been the last that will.
+    const lookUntilProgress = async (): Promise<void> => {
+      const next = progress();
+      await look();
+      await next;
+    };
+
     let team = Array.from({ length: workers }, run);
     for (let round = 1; round <= kills; round += 1) {
       while (completed < round * jobsPerKill * (0.5 + Math.random() / 4)) {
-        await look();
-        await progress();
+        await lookUntilProgress();
       }
       const [victim, ...others] = team;
       victim?.kill();
@@ -84,9 +90,11 @@ it(
       team = [...others, run()];
     }
     const open = { statuses: ["pending", "running"] } as const;
-    while ((await adapter.countJobs({ filter: open })).length > 0) {
+    for (;;) {
+      const next = progress();
+      if ((await adapter.countJobs({ filter: open })).length === 0) break;
       await look();
-      await progress();
+      await next;
     }
     await Promise.all(team.map((worker) => worker.stop()));
 
