@@ -85,8 +85,8 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
   const putBack = `UPDATE ${job} SET priority = given_priority, given_priority = NULL, rank = NULL
     WHERE seq = ? AND given_priority IS NOT NULL`;
   const openLines = `INSERT INTO ${line} AS line (lane, group_key, ordered, open, wake_at, turn)
-    SELECT ?1, given.value, ?2, ?3 IS NULL, ?3, (SELECT served FROM ${lane} WHERE number = ?1)
-    FROM json_each(?4) AS given WHERE true
+    SELECT ?, given.value, ?, ? IS NULL, ?, (SELECT served FROM ${lane} WHERE number = ?)
+    FROM json_each(?) AS given WHERE true
     ON CONFLICT (lane, group_key) DO UPDATE SET
       turn = CASE WHEN open OR NOT excluded.open THEN turn ELSE max(turn, excluded.turn) END,
       open = max(open, excluded.open), ordered = max(ordered, excluded.ordered),
@@ -129,7 +129,7 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
     const isOrdered = example.ordered !== null;
     if (isOrdered) makeOrdered(db, example, text);
     const wakeAt = example.scheduledAt > now ? example.scheduledAt : null;
-    const found = numberRow.all(db, openLines, [number, Number(isOrdered), wakeAt, text]);
+    const found = numberRow.all(db, openLines, [number, Number(isOrdered), wakeAt, wakeAt, number, text]);
     return new Map(found.map((row) => [row.group, row.number]));
   };
 
@@ -197,7 +197,7 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
       if (ordered !== "stop" || group === null) return;
       const { number } = lanes.open(db, queue, typeName);
       // It may be the first of its group that is heard of.
-      db.query(openLines, [number, 1, null, JSON.stringify([group])]);
+      db.query(openLines, [number, 1, null, null, number, JSON.stringify([group])]);
       db.run(stop, [id, number, group]);
     },
     resume: (db, { queue, typeName, group }, jobId) => {

@@ -37,7 +37,7 @@ export const prepareClaimJobs = (
   const takePending = `${begin} WHERE seq IN (SELECT value FROM json_each(?))`;
   // In a queue with rules or groups, where all that are taken are pending.
   const takeInLine = `${begin}, line = NULL,
-      slots = ?6 + CASE WHEN ?6 & ${slotOf.line} THEN ${slotsPerLine} * line ELSE 0 END
+      slots = ? + CASE WHEN ? & ${slotOf.line} THEN ${slotsPerLine} * line ELSE 0 END
     WHERE seq IN (SELECT value FROM json_each(?))`;
   // In the order of the list, which is the order of the claim.
   const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken
@@ -68,7 +68,7 @@ export const prepareClaimJobs = (
     const { workerId, leaseToken, leaseMs, now } = terms;
     for (const counted of new Set(taken.map(({ slots }) => slots))) {
       const seqs = taken.filter(({ slots }) => slots === counted).map(({ seq }) => seq);
-      db.run(takeInLine, [leaseToken, workerId, now, leaseMs, now, counted, JSON.stringify(seqs)]);
+      db.run(takeInLine, [leaseToken, workerId, now, leaseMs, now, counted, counted, JSON.stringify(seqs)]);
     }
     settle();
     return loadAll(

@@ -48,7 +48,7 @@ export const prepareSetFlowRule = (
   const listRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
     WHERE status = 'running' AND queue = ?`;
   const openLine = `INSERT INTO ${line} (lane, group_key, ordered, open, turn, running)
-    VALUES (?1, ?2, 0, 0, (SELECT served FROM ${table} WHERE number = ?1), 1)
+    VALUES (?, ?, 0, 0, (SELECT served FROM ${table} WHERE number = ?), 1)
     ON CONFLICT (lane, group_key) DO UPDATE SET running = running + 1 RETURNING number`;
   const mark = `UPDATE ${job} SET slots = ? WHERE seq = ?`;
   const addRunning = `UPDATE ${table} SET running = running + 1 WHERE number = ?`;
@@ -97,7 +97,7 @@ export const prepareSetFlowRule = (
       let number = 0;
       if (missing & slotOf.line) {
         const { number: lane } = lanes.open(db, queue, typeName);
-        number = (db.first(openLine, [lane, group]) as [number])[0];
+        number = (db.first(openLine, [lane, group, lane]) as [number])[0];
       }
       if (missing & slotOf.type) db.run(addRunning, [lanes.open(db, queue, typeName).number]);
       if (missing & slotOf.queue) db.run(addRunning, [queueLanes.own.number]);
