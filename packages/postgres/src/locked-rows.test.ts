@@ -191,3 +191,56 @@ describe("what the adapter has locked", () => {
     expect(await cancelling).toMatchObject([{ kind: "cancelled", changed: true, job: { id: next.id } }]);
   });
 });
+
+describe("a recurring job that another transaction has locked", () => {
+  const put = (id: string, ctx: Parameters<PgStateAdapter["flow"]["putRecurring"]>[0]["ctx"]) =>
+    adapter.flow.putRecurring({
+      ctx,
+      job: {
+        id,
+        owner: null,
+        paused: false,
+        version: 1,
+        nextNominalAt: 1,
+        fireAt: 1,
+        lastSequenceId: null,
+        zoneData: "",
+        record: "",
+        definition: "",
+      },
+    });
+
+  it("is passed over by a tick, which does not wait for it", async () => {
+    await adapter.runInTransaction(async (ctx) => {
+      await put("a", ctx);
+      await put("b", ctx);
+    });
+    await other.query("BEGIN");
+    try {
+      await other.query(`SELECT FROM ${fixture.schema}.recurring_job WHERE id = 'a' FOR UPDATE`);
+      const due = await adapter.runInTransaction((ctx) =>
+        adapter.flow.lockDueRecurring({ ctx, limit: 10, zoneData: null }),
+      );
+      expect(idsOf(due.jobs)).toEqual(["b"]);
+    } finally {
+      await other.query("ROLLBACK");
+    }
+  });
+
+  it("is waited for by a change", async () => {
+    await adapter.runInTransaction((ctx) => put("a", ctx));
+    await other.query("BEGIN");
+    await other.query(`SELECT FROM ${fixture.schema}.recurring_job WHERE id = 'a' FOR UPDATE`);
+    await other.query(`UPDATE ${fixture.schema}.recurring_job SET version = 2 WHERE id = 'a'`);
+    const changing = adapter.runInTransaction((ctx) => adapter.flow.lockRecurring({ ctx, id: "a" }));
+    await until(async () => {
+      const { rows } = await other.query(
+        `SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()
+           AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`,
+      );
+      return rows.length > 0;
+    }, "the change waits");
+    await other.query("COMMIT");
+    expect((await changing)?.version).toBe(2);
+  });
+});

@@ -126,11 +126,11 @@ export const describeAgeing = ({ test }: StateSuite): void => {
       const now = baseTime + 3_000;
       const before = await startTwo();
       await setTypeRule({ agePriorityMs: 1_000 });
-      await reap(scenario, now);
+      await reap(scenario, baseTime);
       assert.deepEqual(await claimIds({ now }), [before.low.id, before.high.id]);
       const aged = await startTwo();
       await setTypeRule({ agePriorityMs: null });
-      await reap(scenario, now);
+      await reap(scenario, baseTime);
       assert.deepEqual(await claimIds({ now }), [aged.high.id, aged.low.id]);
     }),
   );
