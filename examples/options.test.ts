@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createDashboard } from "@leasehold/dashboard";
 import { createMongoNotifyAdapter, createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { createNatsNotifyAdapter } from "@leasehold/nats";
 import { createOtelObservabilityAdapter } from "@leasehold/otel";
@@ -621,6 +622,21 @@ const objects: Record<string, OptionsObject> = {
   observeStore: {
     names: ["maxAgeMs", "timeoutMs", "scanLimit"],
     pass: (options) => createOtelObservabilityAdapter().observeStore(stateAdapter, options)(),
+  },
+  createDashboard: {
+    names: [
+      "leasehold",
+      "stateAdapter",
+      "authorize",
+      "basePath",
+      "mountPath",
+      "readOnly",
+      "redact",
+      "environment",
+      "traceUrl",
+      "allowedHosts",
+    ],
+    pass: (options) => createDashboard({ leasehold, stateAdapter, authorize: () => true, ...options }),
   },
   createTestKit: {
     names: ["jobTypes", "log", "codec"],

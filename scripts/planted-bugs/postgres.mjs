@@ -249,8 +249,8 @@ plant("operations/create-jobs.ts", [
   [
     "an arrival skips its note when the line looks open",
     [
-      'notesOfSql("(SELECT * FROM inserted WHERE ready)", "count(*)")',
-      'notesOfSql(`(SELECT * FROM inserted WHERE ready AND NOT EXISTS (SELECT FROM ${tables.line} AS l WHERE l.number = inserted.lane AND l.open))`, "count(*)")',
+      "FROM inserted WHERE ready AND home IS NOT NULL",
+      "FROM inserted WHERE ready AND home IS NOT NULL AND NOT EXISTS (SELECT FROM ${tables.line} AS l WHERE l.number = inserted.lane AND l.open)",
     ],
   ],
 ]);

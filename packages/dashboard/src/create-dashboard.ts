@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { InvalidOptionError } from "leasehold";
-import type { AnyStateAdapter } from "leasehold/adapter";
+import { type AnyStateAdapter, type OptionNames, requireOptions } from "leasehold/adapter";
 import { createActionLog } from "./server/action-log.ts";
 import { loadAssets } from "./server/assets.ts";
 import { createHandler } from "./server/handler.ts";
@@ -60,18 +60,18 @@ const readPath = (option: string, path: string): string => {
   return path.replace(/\/$/, "");
 };
 
-const known = new Set<keyof DashboardOptions>([
-  "leasehold",
-  "stateAdapter",
-  "authorize",
-  "basePath",
-  "mountPath",
-  "readOnly",
-  "redact",
-  "environment",
-  "traceUrl",
-  "allowedHosts",
-]);
+const known: OptionNames<keyof DashboardOptions> = {
+  leasehold: true,
+  stateAdapter: true,
+  authorize: true,
+  basePath: true,
+  mountPath: true,
+  readOnly: true,
+  redact: true,
+  environment: true,
+  traceUrl: true,
+  allowedHosts: true,
+};
 
 const requireMethod = (value: unknown, method: string, option: string, expectation: string): void => {
   const isRight = typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
@@ -79,10 +79,8 @@ const requireMethod = (value: unknown, method: string, option: string, expectati
 };
 
 /** A web page for the people who look after jobs, as a function from requests to responses. */
-export const createDashboard = (options: DashboardOptions): Dashboard => {
-  const unknown = Object.keys(options).find((name) => !known.has(name as keyof DashboardOptions));
-  if (unknown !== undefined)
-    throw new InvalidOptionError(unknown, `is not an option; those are ${[...known].join(", ")}`);
+export const createDashboard = (passed: DashboardOptions): Dashboard => {
+  const options = requireOptions(passed, "createDashboard", known) as unknown as DashboardOptions;
   const {
     leasehold,
     stateAdapter,

@@ -2,6 +2,7 @@ import { InvalidOptionError, JobAttemptEndedError, type TransactionOptions } fro
 import { TransactionRolledBackError } from "../errors.ts";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
+import { ignorePoolErrors, type PgPoolEvents } from "./pool-errors.ts";
 
 /** What is used of a client of `pg`. */
 export interface PgClientLike {
@@ -21,11 +22,9 @@ export interface PgPoolClientLike extends PgClientLike {
 }
 
 /** What is used of a `Pool` of `pg`. */
-export interface PgPoolLike {
+export interface PgPoolLike extends PgPoolEvents {
   connect(): Promise<PgPoolClientLike>;
   query: PgClientLike["query"];
-  on(event: "error", listener: (error: Error) => void): unknown;
-  listenerCount(event: "error"): number;
 }
 
 export interface PgContext<TClient> {
@@ -68,8 +67,9 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
   if (!isObject(pool) || typeof pool.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
-  // Without a listener, an idle client that loses its server would end the process. The pool replaces it.
-  if (pool.listenerCount("error") === 0) pool.on("error", ignore);
+  // Also for the moment between a connection and the answer of `connect`: one packet of the server may contain both that it
+  // is ready and that it ends the connection.
+  ignorePoolErrors(pool);
 
   const toQuery = ({ sql, params, name }: SqlStatement): Parameters<PgClientLike["query"]>[0] => ({
     text: sql,
