@@ -4,6 +4,7 @@ import { afterAll, describe, inject, it } from "vitest";
 import { createPgFixture, createPostgresJsFixture } from "./testing/fixtures.ts";
 
 const runner = { describe, it, afterAll };
+const elsewhere = "through PgBouncer with pg, and with postgres.js without PgBouncer";
 
 describe("through PgBouncer in transaction mode", () => {
   describe("with pg", () => {
@@ -15,7 +16,7 @@ describe("through PgBouncer in transaction mode", () => {
   describe("with postgres", () => {
     stateAdapterConformance(runner, {
       create: () => createPostgresJsFixture(inject("pgBouncerUrl"), false),
-      testedElsewhere: { flow: "through PgBouncer with pg, and with postgres.js without PgBouncer" },
+      testedElsewhere: { flow: elsewhere, history: elsewhere },
     });
   });
 });

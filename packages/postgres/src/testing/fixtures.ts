@@ -12,10 +12,11 @@ export interface Fixture {
   destroy(): Promise<void>;
 }
 
+const throughDriver =
+  "The same statements are tested through pg and postgres.js themselves, and through PGlite and Prisma.";
+
 /** For clients that hand the adapter's statements on as they are to a driver through which all of them are tested. */
-export const partsTestedThroughDriver = {
-  flow: "The same statements are tested through pg and postgres.js themselves, and through PGlite and Prisma.",
-} as const;
+export const partsTestedThroughDriver = { flow: throughDriver, history: throughDriver } as const;
 
 /** A schema that no other test uses. */
 export const newSchemaName = (): string => `test_${randomBytes(8).toString("hex")}`;
