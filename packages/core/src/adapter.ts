@@ -78,6 +78,7 @@ export {
   JobNotFoundError,
   LeaseholdError,
   StateNotInTransactionError,
+  StoreCallTimeoutError,
   StorePartMissingError,
   TransactionSelfDeadlockError,
 } from "./errors.ts";

@@ -1,4 +1,9 @@
-import { InvalidOptionError, JobAttemptEndedError, type TransactionOptions } from "leasehold/adapter";
+import {
+  InvalidOptionError,
+  JobAttemptEndedError,
+  StoreCallTimeoutError,
+  type TransactionOptions,
+} from "leasehold/adapter";
 import { TransactionRolledBackError } from "../errors.ts";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
@@ -110,9 +115,9 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
       await client.query({ text: "ROLLBACK", values: [] }).catch((failure: unknown) => {
         broken = failure instanceof Error ? failure : new Error(String(failure));
       });
-      // A handler that timed out may still use the client. What it does must not become part of another transaction, so the
-      // client is not returned to the pool.
-      if (error instanceof JobAttemptEndedError) broken ??= error;
+      // A handler that timed out may still use the client, and so may a call that did. What they do must not become part of
+      // another transaction, so the client is not returned to the pool.
+      if (error instanceof JobAttemptEndedError || error instanceof StoreCallTimeoutError) broken ??= error;
       throw error;
     } finally {
       inTransaction.delete(client);
