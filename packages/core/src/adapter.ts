@@ -29,6 +29,7 @@ export {
 export { findHoldOfRule, findReachedLimit, type LimitsInUse } from "./rules/flow-holds.ts";
 export { changedFlowRule, emptyFlowRule } from "./rules/flow-rule-change.ts";
 export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./rules/flow-rates.ts";
+export { finding, judgeIndexes, judgeMigrations, tryCheck } from "./rules/findings.ts";
 export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-cycle.ts";
 export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";
 export { type Awaitable, runAsync, runSync, type Walk } from "./rules/walk.ts";
@@ -84,6 +85,7 @@ export {
 } from "./errors.ts";
 export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notifications/notify-adapter.ts";
 export { readOnError } from "./notifications/read-on-error.ts";
+export { formatBytes, formatCount, formatDuration, plural } from "./model/amounts.ts";
 export { blockerErrorText } from "./model/blocker-error.ts";
 export type { PagePosition } from "./model/cursor.ts";
 export type { FlowLimits, FlowRate, FlowRule, FlowRuleChange, OrderedGroup } from "./model/flow-rule.ts";

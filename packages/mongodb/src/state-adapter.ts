@@ -1,6 +1,7 @@
 import {
   AdapterClosedError,
   type BaseStateAdapterContext,
+  type Diagnostics,
   type StateAdapter,
   type StateCall,
   StateNotInTransactionError,
@@ -8,6 +9,7 @@ import {
 } from "leasehold/adapter";
 import { openCollections } from "./collections.ts";
 import { retryConnecting } from "./connection-retry.ts";
+import { type Examined, examine } from "./diagnostics.ts";
 import { migrateToLatest } from "./migrate.ts";
 import { type MongoMigrationStatus, migrationStatus } from "./migration-status.ts";
 import { addJobBlockers } from "./operations/add-job-blockers.ts";
@@ -38,6 +40,7 @@ export interface MongoStateAdapter<
   TJobId extends string = string,
 > extends StateAdapter<TTxContext, TContext, TJobId> {
   readonly statistics: Statistics<TTxContext>;
+  readonly diagnostics: Diagnostics;
   /** Makes the indexes that are missing. Safe to call again, and from several processes at once. */
   migrateToLatest(): Promise<void>;
   /** The same, by the name it has in the other stores. */
@@ -56,6 +59,10 @@ export const createMongoStateAdapter = async <
 ): Promise<MongoStateAdapter<TTxContext, TContext, TJobId>> => {
   const { provider, isTransientToo, ...options } = readOptions(passed);
   const collections = openCollections(provider.getDatabase(), options.collectionPrefix);
+  const examined: Examined = {
+    database: provider.getDatabase(),
+    migrationStatus: () => migrationStatus(collections),
+  };
   const sessions = createSessions();
   const store = createStore(collections, sessions);
   let closed = false;
@@ -130,7 +137,7 @@ export const createMongoStateAdapter = async <
     idGenerator: options.idGenerator,
     migrateToLatest: () => migrateToLatest(collections),
     migrate: () => migrateToLatest(collections),
-    migrationStatus: () => migrationStatus(collections),
+    migrationStatus: examined.migrationStatus,
 
     provideContext: async (callback) => {
       assertOpen();
@@ -174,6 +181,18 @@ export const createMongoStateAdapter = async <
     statistics: {
       measureBacklog: call("measureBacklog", measureBacklog),
       listRecentlyFinished: call("listRecentlyFinished", listRecentlyFinished),
+    },
+
+    diagnostics: {
+      examine: async () => {
+        assertOpen();
+        return examine(examined);
+      },
+      // Kept by the server: counting the documents would take as long as there are many.
+      estimateJobs: async () => {
+        assertOpen();
+        return collections.jobs.estimatedDocumentCount();
+      },
     },
 
     close: async () => {

@@ -1,19 +1,9 @@
+import { examineStore, type Finding, type FindingStatus } from "leasehold/doctor";
 import type { CommandContext } from "../command-context.ts";
-import type { FoundConfig } from "../config/find-config.ts";
-import { checkClock } from "../doctor/clock.ts";
-import { attempt, type Finding, type FindingStatus } from "../doctor/finding.ts";
-import { checkFailures, checkLeases, checkQueues, checkRetention } from "../doctor/jobs.ts";
-import { checkFlow } from "../doctor/flow.ts";
-import { checkMigrations } from "../doctor/migrations.ts";
-import { checkMongodb } from "../doctor/mongodb.ts";
-import { checkPostgres } from "../doctor/postgres.ts";
-import { checkRecurringJobs } from "../doctor/recurring.ts";
-import { checkSqlite } from "../doctor/sqlite.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import type { Output } from "../output/output.ts";
 import { hangingIndent, printable, wrap } from "../output/printable.ts";
 import { workerlessTypeNames } from "../store/job-type-names.ts";
-import type { OpenedStore } from "../store/store.ts";
 
 export interface DoctorOptions {
   readonly stalledAfter: number;
@@ -23,31 +13,11 @@ export interface DoctorOptions {
   readonly strict: boolean;
 }
 
-const examine = async (
-  store: OpenedStore,
-  options: DoctorOptions,
-  found: FoundConfig | undefined,
-): Promise<Finding[]> => {
-  const { database } = store;
-  const workerless = workerlessTypeNames(found?.config.jobTypes);
-  const findings = [...(await attempt("clock", () => checkClock(store)))];
-  const migrations = await attempt("migrations", () => checkMigrations(store));
-  findings.push(...migrations);
-  if (database?.kind === "postgres") findings.push(...(await checkPostgres(database, options)));
-  if (database?.kind === "sqlite") findings.push(...(await checkSqlite(database, options)));
-  if (database?.kind === "mongodb") findings.push(...(await checkMongodb(database, store)));
-  // Without tables there are no jobs to look at.
-  if (migrations.some(({ status }) => status === "problem")) return findings;
-  findings.push(
-    ...(await attempt("leases", () => checkLeases(store))),
-    ...(await attempt("queues", () => checkQueues(store, { stalledMs: options.stalledAfter, workerless }))),
-    ...(await attempt("failures", () => checkFailures(store))),
-    ...(await attempt("limits", () => checkFlow(store, { repair: options.repair }))),
-    ...(await attempt("recurring jobs", () => checkRecurringJobs(store))),
-    ...(await attempt("retention", () => checkRetention(store))),
-  );
-  return findings;
-};
+/** The message of the driver says why a check could not be made. It may contain the address of the store. */
+const withCause = (output: Output, { cause, ...finding }: Finding): Finding => ({
+  ...finding,
+  summary: output.redact(cause === undefined ? finding.summary : `${finding.summary.slice(0, -1)}: ${cause}`),
+});
 
 const nameWidth = 16;
 const narrowest = 70;
@@ -75,13 +45,17 @@ const show = (output: Output, findings: readonly Finding[]): void => {
 };
 
 export const doctor = async (context: CommandContext, options: DoctorOptions): Promise<ExitCode> =>
-  context.withStore({ migrated: false }, async (store, found) => {
+  context.withStore({ migrated: false }, async (store, config) => {
     const { output } = context;
-    // If a check fails, the message of the driver says why.
-    const findings = (await examine(store, options, found)).map((finding) => ({
-      ...finding,
-      summary: output.redact(finding.summary),
-    }));
+    const found = await examineStore(store.stateAdapter, {
+      stalledMs: options.stalledAfter,
+      transactionAgeMs: options.transactionAge,
+      depth: options.full ? "full" : "usual",
+      repair: options.repair,
+      storeDeadlineMs: store.storeDeadlineMs,
+      workerless: workerlessTypeNames(config?.config.jobTypes),
+    });
+    const findings = found.map((finding) => withCause(output, finding));
     const has = (status: FindingStatus): boolean => findings.some((finding) => finding.status === status);
     if (output.json) output.printJson({ store: store.label, findings });
     else show(output, findings);

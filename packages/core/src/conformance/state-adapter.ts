@@ -3,6 +3,7 @@ import { type PartName, partNames } from "../contracts/optional-parts.ts";
 import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture } from "./state-fixture.ts";
 import { defineStateSuite, type StateSuites } from "./state-suite.ts";
+import { diagnosticsSuites } from "./state/diagnostics/suites.ts";
 import { flowSuites } from "./state/flow/suites.ts";
 import { historySuites } from "./state/history/suites.ts";
 import { jobsSuites } from "./state/jobs/suites.ts";
@@ -12,6 +13,7 @@ const optionalSuites: Readonly<Record<PartName, StateSuites>> = {
   statistics: statisticsSuites,
   flow: flowSuites,
   history: historySuites,
+  diagnostics: diagnosticsSuites,
 };
 
 /**

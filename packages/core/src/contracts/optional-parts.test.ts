@@ -16,6 +16,7 @@ const createJobsOnly = (): AnyStateAdapter => {
     statistics: _statistics,
     flow: _flow,
     history: _history,
+    diagnostics: _diagnostics,
     ...jobsOnly
   } = createInProcessStateAdapter();
   return jobsOnly;
@@ -58,6 +59,7 @@ describe("an adapter without the optional parts", () => {
         statistics: "this fixture leaves it out on purpose",
         flow: "this fixture leaves it out on purpose",
         history: "this fixture leaves it out on purpose",
+        diagnostics: "this fixture leaves it out on purpose",
       },
     },
   );

@@ -1,4 +1,5 @@
 import { StorePartMissingError } from "../errors.ts";
+import type { Diagnostics } from "./diagnostics.ts";
 import type { Flow } from "./flow.ts";
 import type { History } from "./history.ts";
 import type { Statistics } from "./statistics.ts";
@@ -13,6 +14,7 @@ export interface OptionalParts<TTxContext> {
   readonly statistics?: Statistics<TTxContext> | undefined;
   readonly flow?: Flow<TTxContext> | undefined;
   readonly history?: History<TTxContext> | undefined;
+  readonly diagnostics?: Diagnostics | undefined;
 }
 
 export type PartName = keyof OptionalParts<object>;
@@ -51,9 +53,11 @@ export const partMethods: {
     foldRollups: true,
     forgetReports: true,
     recordAction: true,
+    replaceActionResult: true,
     getActions: true,
     listActions: true,
   },
+  diagnostics: { examine: true, estimateJobs: true },
 };
 
 export const partNames: readonly PartName[] = Object.keys(partMethods) as PartName[];
@@ -63,6 +67,7 @@ const offeredBy: Readonly<Record<PartName, readonly string[]>> = {
   statistics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
   flow: ["PostgreSQL", "SQLite", "in-process"],
   history: ["PostgreSQL", "SQLite", "in-process"],
+  diagnostics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
 };
 
 /** The part, for an operation that cannot do without it. */

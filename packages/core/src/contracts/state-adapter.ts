@@ -10,6 +10,7 @@ import type { Transactions } from "./jobs/transactions.ts";
 import type { OptionalParts } from "./optional-parts.ts";
 import type { BaseStateAdapterContext } from "./state-call.ts";
 
+export type * from "./diagnostics.ts";
 export type * from "./flow.ts";
 export type * from "./history.ts";
 export type * from "./jobs/claims.ts";
@@ -36,6 +37,8 @@ export interface StateAdapterCapabilities {
   readonly isolationLevels: readonly IsolationLevel[];
   /** Whether a nested `runInTransaction` that fails is undone alone, or takes the outer one with it. */
   readonly savepoints: boolean;
+  /** Whether reads that may lag are answered from a copy of the store. Default: they are not. */
+  readonly readsFromCopy?: boolean | undefined;
 }
 
 /**

@@ -232,12 +232,27 @@ export const createInProcessStateAdapter = (
       readRollups: (call) =>
         readRows("readRollups", call, ({ rollups }) => reports.readRollups(rollups, call)),
       foldRollups: (call) => write("foldRollups", call, () => reports.foldRollups(tables, call)),
-      forgetReports: (call) => write("forgetReports", call, () => reports.forgetReports(tables, call)),
+      forgetReports: (call) =>
+        write("forgetReports", call, () => reports.forgetReports(tables, liveView, call)),
       recordAction: (call) =>
         write("recordAction", call, (now) => actions.recordAction(tables, call.action, now)),
+      replaceActionResult: (call) =>
+        write("replaceActionResult", call, (now) => actions.replaceActionResult(tables, call, now)),
       getActions: (call) =>
         readRows("getActions", call, (rows) => call.ids.map((id) => rows.actions.get(id))),
       listActions: (call) => readRows("listActions", call, (rows) => actions.listActions(rows.actions, call)),
+    },
+
+    diagnostics: {
+      // It has no database that could be out of order.
+      examine: () => read("examine", {}, () => []),
+      estimateJobs: ({ limit }) =>
+        read("estimateJobs", {}, (view) => {
+          const jobs = view.jobs()[Symbol.iterator]();
+          let count = 0;
+          while (count < limit && jobs.next().done !== true) count += 1;
+          return count;
+        }),
     },
 
     close: async () => {

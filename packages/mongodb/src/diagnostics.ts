@@ -1,8 +1,11 @@
-import { formatDuration, plural } from "../output/amounts.ts";
-import type { Database, OpenedStore } from "../store/store.ts";
-import { attempt, type Finding, ok, problem, warning } from "./finding.ts";
+import { type Finding, finding, formatDuration, plural, tryCheck } from "leasehold/adapter";
+import type { Db } from "mongodb";
+import type { MongoMigrationStatus } from "./migration-status.ts";
 
-type Mongodb = Extract<Database, { readonly kind: "mongodb" }>;
+export interface Examined {
+  readonly database: Db;
+  migrationStatus(): Promise<MongoMigrationStatus>;
+}
 
 const oldestVersion = [4, 2] as const;
 
@@ -11,12 +14,12 @@ const isOld = (version: string): boolean => {
   return major < oldestVersion[0] || (major === oldestVersion[0] && minor < oldestVersion[1]);
 };
 
-const checkServer = async (database: Mongodb): Promise<readonly Finding[]> => {
+const checkServer = async ({ database }: Examined): Promise<readonly Finding[]> => {
   const hello = await database.command({ hello: 1 });
   const version = String((await database.command({ buildInfo: 1 }))["version"]);
   if (hello["msg"] === "isdbgrid") {
     return [
-      warning(
+      finding.warning(
         "server",
         `MongoDB ${version}, a sharded cluster.`,
         "Leasehold has not been tested on one: use a replica set, or one per group of queues.",
@@ -26,7 +29,7 @@ const checkServer = async (database: Mongodb): Promise<readonly Finding[]> => {
   const setName = hello["setName"];
   if (typeof setName !== "string") {
     return [
-      problem(
+      finding.problem(
         "server",
         "This server belongs to no replica set, so it has no transactions.",
         "Make it one, with rs.initiate() in MongoDB's shell; one member is enough.",
@@ -35,15 +38,15 @@ const checkServer = async (database: Mongodb): Promise<readonly Finding[]> => {
   }
   if (isOld(version)) {
     const advice = `Update it to ${oldestVersion.join(".")} or later: claims need updates with a pipeline.`;
-    return [problem("server", `This is MongoDB ${version}.`, advice)];
+    return [finding.problem("server", `This is MongoDB ${version}.`, advice)];
   }
   const count = (name: string): number => (Array.isArray(hello[name]) ? hello[name].length : 0);
   const members = count("hosts") + count("passives") + count("arbiters");
   const text = `MongoDB ${version}, replica set ${setName} with ${plural(members, "member")}.`;
   return count("arbiters") === 0
-    ? [ok("server", text)]
+    ? [finding.ok("server", text)]
     : [
-        warning(
+        finding.warning(
           "server",
           `${text} ${count("arbiters")} of them only vote.`,
           "When a member with data is down, writes may find no majority, and jobs stand still: use members with data instead.",
@@ -54,14 +57,14 @@ const checkServer = async (database: Mongodb): Promise<readonly Finding[]> => {
 const usualLifetimeMs = 60_000;
 
 /** A process that dies within a transaction holds its jobs until the server gives the transaction up. */
-const checkTransactionLifetime = async (database: Mongodb): Promise<readonly Finding[]> => {
+const checkTransactionLifetime = async ({ database }: Examined): Promise<readonly Finding[]> => {
   const name = "transactionLifetimeLimitSeconds";
-  const lifetimeMs = Number((await database.adminCommand({ getParameter: 1, [name]: 1 }))[name]) * 1_000;
+  const lifetimeMs = Number((await database.admin().command({ getParameter: 1, [name]: 1 }))[name]) * 1_000;
   const text = `A transaction may stay open for ${formatDuration(lifetimeMs)}.`;
   return lifetimeMs <= usualLifetimeMs
-    ? [ok("transactions", text)]
+    ? [finding.ok("transactions", text)]
     : [
-        warning(
+        finding.warning(
           "transactions",
           `${text} For so long a process that dies in one can hold its jobs.`,
           `Set ${name} to ${usualLifetimeMs / 1_000}, the default, or less.`,
@@ -69,23 +72,34 @@ const checkTransactionLifetime = async (database: Mongodb): Promise<readonly Fin
       ];
 };
 
-const checkIndexes = async ({ migrations }: OpenedStore): Promise<readonly Finding[]> => {
-  const { applied = [], pending = [] } = (await migrations?.status()) ?? {};
-  // Then there are no collections yet, which is reported as such.
-  if (applied.length === 0) return [];
-  return pending.length === 0
-    ? [ok("indexes", `All ${applied.length} indexes are there.`)]
-    : [
-        problem(
+/** There is nothing to migrate but indexes. Without any there are no collections yet. */
+const judgeIndexes = ({ applied, pending }: MongoMigrationStatus): Finding[] => {
+  if (applied.length === 0)
+    return [
+      finding.problem(
+        "migrations",
+        `${plural(pending.length, "migration")} pending.`,
+        "Run `leasehold migrate`.",
+      ),
+    ];
+  return [
+    finding.ok("migrations", "The collections are there."),
+    pending.length === 0
+      ? finding.ok("indexes", `All ${applied.length} indexes are there.`)
+      : finding.problem(
           "indexes",
           `Missing: ${pending.map(({ name }) => name).join(", ")}. Claims and lists get slow with the number of jobs.`,
           "Run `leasehold migrate`: it makes what is missing.",
         ),
-      ];
+  ];
 };
 
-export const checkMongodb = async (database: Mongodb, store: OpenedStore): Promise<readonly Finding[]> => [
-  ...(await attempt("server", () => checkServer(database))),
-  ...(await attempt("transactions", () => checkTransactionLifetime(database))),
-  ...(await attempt("indexes", () => checkIndexes(store))),
-];
+export const examine = async (examined: Examined): Promise<readonly Finding[]> => {
+  const schema = await tryCheck("migrations", async () => judgeIndexes(await examined.migrationStatus()));
+  return [
+    ...schema.filter(({ check }) => check === "migrations"),
+    ...(await tryCheck("server", () => checkServer(examined))),
+    ...(await tryCheck("transactions", () => checkTransactionLifetime(examined))),
+    ...schema.filter(({ check }) => check !== "migrations"),
+  ];
+};

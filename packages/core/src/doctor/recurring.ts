@@ -1,8 +1,8 @@
-import type { StateRecurringJob } from "leasehold/adapter";
-import { formatDuration, plural } from "../output/amounts.ts";
-import { oneLine } from "../output/printable.ts";
-import type { OpenedStore } from "../store/store.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import type { Finding, StateRecurringJob } from "../contracts/state-adapter.ts";
+import { formatDuration, plural } from "../model/amounts.ts";
+import { finding } from "../rules/findings.ts";
+import type { Facts } from "./facts.ts";
+import { onOneLine } from "./on-one-line.ts";
 
 // Workers sleep until the next time, and look every few seconds.
 const overdueAfterMs = 60_000;
@@ -11,12 +11,12 @@ const mostPages = 20;
 
 /** Whether anybody starts the jobs of recurring jobs, and by which zone data. */
 export const checkRecurringJobs = async (
-  { stateAdapter, leasehold }: OpenedStore,
+  facts: Facts,
   zoneData: string = process.versions["tz"] ?? "",
 ): Promise<readonly Finding[]> => {
-  const { flow } = stateAdapter;
+  const { flow } = facts.store;
   if (flow === undefined) return [];
-  const now = (await leasehold.getTime()).getTime();
+  const now = await facts.now();
   let count = 0;
   const overdue: StateRecurringJob[] = [];
   let newest = "";
@@ -37,16 +37,16 @@ export const checkRecurringJobs = async (
   if (overdue.length > 0) {
     const first = overdue.reduce((a, b) => (a.fireAt! < b.fireAt! ? a : b));
     findings.push(
-      problem(
+      finding.problem(
         "recurring jobs",
-        `${plural(overdue.length, "recurring job")} overdue, ${oneLine(first.id)} for ${formatDuration(now - first.fireAt!)}.`,
+        `${plural(overdue.length, "recurring job")} overdue, ${onOneLine(first.id)} for ${formatDuration(now - first.fireAt!)}.`,
         "No worker is alive that could start their jobs: start one. Workers of a version without recurring jobs do not.",
       ),
     );
   }
   if (zoneData !== "" && newest > zoneData) {
     findings.push(
-      warning(
+      finding.warning(
         "recurring jobs",
         `Their times were computed with time zone data ${newest}; here it is ${zoneData}.`,
         "Run the same version of Node.js everywhere, so that all workers agree on daylight saving.",
@@ -55,5 +55,5 @@ export const checkRecurringJobs = async (
   }
   return findings.length > 0
     ? findings
-    : [ok("recurring jobs", `${plural(count, "recurring job")}, none overdue.`)];
+    : [finding.ok("recurring jobs", `${plural(count, "recurring job")}, none overdue.`)];
 };

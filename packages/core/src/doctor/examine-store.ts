@@ -1,0 +1,101 @@
+import { createSystemRuntime } from "../clock.ts";
+import type { AnyStateAdapter, ExaminationDepth, Finding } from "../contracts/state-adapter.ts";
+import { createDispatch, type StateStore } from "../engine/dispatch.ts";
+import { longestDurationMs } from "../model/limits.ts";
+import {
+  type OptionNames,
+  optionalInteger,
+  requireBoolean,
+  requireOneOf,
+  requireOptions,
+} from "../model/option-checks.ts";
+import { tryCheck } from "../rules/findings.ts";
+import { checkClock } from "./clock.ts";
+import { checkFailures } from "./failures.ts";
+import { type Facts, readFacts } from "./facts.ts";
+import { checkFlow } from "./flow.ts";
+import { checkLeases } from "./leases.ts";
+import { checkQueues } from "./queues.ts";
+import { checkRecurringJobs } from "./recurring.ts";
+import { checkRetention } from "./retention.ts";
+
+/** The second argument of `examineStore`. */
+export interface ExamineStoreOptions {
+  /** When a runnable job has waited too long. Default: 5 minutes. */
+  readonly stalledMs?: number | undefined;
+  /** When an open transaction is too old, in stores that can tell. Default: a minute. */
+  readonly transactionAgeMs?: number | undefined;
+  /** How much the store may do for the answer. Default: `usual`. */
+  readonly depth?: ExaminationDepth | undefined;
+  /** Whether to set counters of limits right that do not match the running jobs. Default: false, which changes nothing. */
+  readonly repair?: boolean | undefined;
+  /** Types that are completed from outside, so that no worker is missing. Default: none. */
+  readonly workerless?: Iterable<string> | undefined;
+  /** How long the store may take to answer one call. Default: 10 seconds. */
+  readonly storeDeadlineMs?: number | undefined;
+}
+
+const knownOptions: OptionNames<keyof ExamineStoreOptions> = {
+  stalledMs: true,
+  transactionAgeMs: true,
+  depth: true,
+  repair: true,
+  workerless: true,
+  storeDeadlineMs: true,
+};
+
+const range = { min: 1, max: longestDurationMs };
+
+/** The adapter with a deadline for every call. What looks at jobs is bounded, so none takes long. */
+const withDeadlines = (adapter: AnyStateAdapter, deadlineMs: number): StateStore =>
+  createDispatch({
+    adapter,
+    runtime: createSystemRuntime(),
+    // Whoever examines a store gets its errors as findings.
+    observe: () => {},
+    deadlineMs,
+    retry: { maxAttempts: 2, initialDelayMs: 50, maxDelayMs: 50 },
+  });
+
+/** What `findLateTypes`, `findStuckJobs` and `findPauses` judge, and the checks of `examineStore` with them. */
+export const readStoreFacts = (
+  stateAdapter: AnyStateAdapter,
+  { storeDeadlineMs = 10_000 }: Pick<ExamineStoreOptions, "storeDeadlineMs"> = {},
+): Facts => readFacts(withDeadlines(stateAdapter, storeDeadlineMs));
+
+/**
+ * Looks for what slows or stops jobs: in the database, at leases, queues, failures, limits and recurring jobs. Never rejects
+ * because of the store; a check that cannot be made is a finding.
+ */
+export const examineStore = async (
+  stateAdapter: AnyStateAdapter,
+  passed: ExamineStoreOptions = {},
+): Promise<Finding[]> => {
+  const options = requireOptions(passed, "examineStore", knownOptions);
+  const stalledMs = optionalInteger(options.stalledMs, "stalledMs", 300_000, range);
+  const transactionAgeMs = optionalInteger(options.transactionAgeMs, "transactionAgeMs", 60_000, range);
+  const depth = requireOneOf(options.depth ?? "usual", "depth", ["light", "usual", "full"]);
+  const repair = options.repair !== undefined && requireBoolean(options.repair, "repair");
+  const storeDeadlineMs = optionalInteger(options.storeDeadlineMs, "storeDeadlineMs", 10_000, range);
+  const workerless = new Set(passed.workerless);
+  const facts = readStoreFacts(stateAdapter, { storeDeadlineMs });
+
+  const findings = [...(await tryCheck("clock", () => checkClock(facts.store)))];
+  const { diagnostics } = stateAdapter;
+  if (diagnostics !== undefined) {
+    // Without a deadline: reading a whole file takes as long as it takes.
+    findings.push(...(await tryCheck("database", () => diagnostics.examine({ depth, transactionAgeMs }))));
+  }
+  // Without tables there are no jobs to look at.
+  if (findings.some(({ check, status }) => check === "migrations" && status === "problem")) return findings;
+  const checks: readonly (readonly [string, () => Promise<readonly Finding[]>])[] = [
+    ["leases", () => checkLeases(facts)],
+    ["queues", () => checkQueues(facts, { stalledMs, workerless })],
+    ["failures", () => checkFailures(facts)],
+    ["limits", () => checkFlow(facts, { counts: depth !== "light", repair })],
+    ["recurring jobs", () => checkRecurringJobs(facts)],
+    ["retention", () => checkRetention(facts)],
+  ];
+  for (const [check, run] of checks) findings.push(...(await tryCheck(check, run)));
+  return findings;
+};
