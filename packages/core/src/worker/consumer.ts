@@ -10,7 +10,6 @@ import { attemptLimit, failOutcome, giveBackOutcome } from "./decide-outcome.ts"
 import { endAttempt } from "./end-attempt.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import type { Verdict } from "./judge-ending.ts";
-import { createPrefetchEstimate } from "./prefetch.ts";
 import { type BatchSlots, createSlots, type QueueSlots, type Room } from "./queue-slots.ts";
 import { runAttempt } from "./run-attempt.ts";
 import { createSuspects } from "./suspects.ts";
@@ -38,14 +37,13 @@ export interface Consumer {
 }
 
 const nothingToClaim = { requests: [], limit: 0 };
-const noRoom: Room = { calls: 0, jobs: 0, ahead: 0, backlog: Infinity };
+const noRoom: Room = { calls: 0, jobs: 0, backlog: Infinity };
 
 export const createConsumer = (worker: WorkerContext, committer: Committer): Consumer => {
   const { engine, settings, handlers, crashIsolation, wakeUps } = worker;
   const { clock } = engine.runtime;
   const slots = createSlots(worker, () => pump());
   const suspects = createSuspects(worker);
-  const prefetch = createPrefetchEstimate(clock, settings.prefetch);
   const runningJobs = new Set<HeldJob>();
   const counts = { givenBack: 0, abandoned: 0 };
   /** How many calls of handlers are running. */
@@ -58,14 +56,15 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
 
   const startJob = (job: HeldJob): void => {
     calls += 1;
-    slots.of(job).running += 1;
-    prefetch.jobStarted();
+    const queue = slots.of(job);
+    queue.running += 1;
+    queue.prefetch.jobStarted();
     enter(job);
     runAttempt(worker, job, handlers.get(job.job.typeName)!, leaveSlot);
   };
 
   const leaveSlot = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
-    prefetch.jobFinished();
+    slots.of(job).prefetch.jobFinished();
     leave(job, verdict, wasAbandoned);
     freeSlot(job);
   };
@@ -193,8 +192,9 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
     const backlog = Math.max(0, committer.pending - settings.commitBatchSize);
     const free = settings.concurrency - calls;
-    const jobs = hasEnough() ? 0 : free + ahead - countBuffered() - backlog;
-    return { calls: free, jobs, ahead, backlog };
+    // What waits although slots are free waits for those of its own queue, and must not take these from the others.
+    const jobs = hasEnough() ? 0 : free + Math.max(0, ahead - countBuffered()) - backlog;
+    return { calls: free, jobs, backlog };
   };
 
   const stopListening = crashIsolation.onChange(() => {
@@ -213,11 +213,11 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     queuesWithRoom: () => {
       // Asked after every job: while there is enough by the last estimate, a new one is not worth its cost.
       if (hasEnough() && !slots.hasBatches) return 0;
-      ahead = prefetch.current();
+      ahead = slots.estimateAhead();
       return slots.countWithRoom(room());
     },
     claimRequests: () => {
-      ahead = prefetch.current();
+      ahead = slots.estimateAhead();
       const free = room();
       const requests = slots.claimRequests(free);
       if (requests.length === 0) return nothingToClaim;

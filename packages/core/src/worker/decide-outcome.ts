@@ -54,6 +54,13 @@ export class StoredInputRefused extends Error {
   }
 }
 
+/** The store failed with a transient error before the handler was called: that is no attempt. */
+export class BlockersUnread extends Error {
+  constructor(cause: unknown) {
+    super("The blockers of the job could not be read.", { cause });
+  }
+}
+
 /** Errors that decide about the job: the handler threw them for that, or broke a rule. They are never taken for transient. */
 export const isVerdict = (error: unknown): boolean =>
   isInstance(error, RescheduleJobError) ||
@@ -107,6 +114,7 @@ const outcomeByError = (
   shared: boolean,
 ): JobOutcome => {
   if (error instanceof RescheduleJobError) return rescheduleOutcome(held, error);
+  if (error instanceof BlockersUnread) return failedAttemptOutcome(worker, held, error.cause);
   if (shared) return failedAttemptOutcome(worker, held, error);
   if (error instanceof UnrecoverableJobError) return failOutcome(held, "unrecoverable", error);
   if (error instanceof StoredInputRefused) return failOutcome(held, "invalid_input", error.cause);

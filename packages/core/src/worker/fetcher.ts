@@ -28,6 +28,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   let asking = false;
   let notified = false;
   let nextDueAt = Infinity;
+  /** The last turn found nothing that will be due before the next poll, and nothing has been heard since. */
+  let isIdle = false;
   const pause = createGrowingPause(settings.pollIntervalMs);
 
   const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
@@ -46,25 +48,41 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   /** A queue that was full could not be asked; now that it has room there may be work for it. */
   const someCouldNotBeAsked = (): boolean => consumer.queuesWithRoom() > queuesAsked;
 
+  /** Claims as much as there is room for. Returns when to look again if that is known without asking. */
+  const claimAll = async (requests: readonly ClaimRequest[], limit: number): Promise<number | undefined> => {
+    // What a claim on its way is about to bring counts as held already.
+    crashIsolation.hold();
+    const jobs = await claim(requests, limit).finally(crashIsolation.drop);
+    if (jobs.length > 0) pause.reset();
+    if (!crashIsolation.mayClaim(worker)) {
+      queuesAsked = 0;
+      return untilRoomMs;
+    }
+    return notified || someRequestWasFilled(requests, jobs) ? 0 : undefined;
+  };
+
+  const askWhenDue = async (requests: readonly ClaimRequest[]): Promise<number> =>
+    (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
+
   const turn = async (): Promise<number> => {
     const { requests, limit } = consumer.claimRequests();
     queuesAsked = requests.length;
     if (queuesAsked === 0) return untilRoomMs;
+    // Who has asked for a turn has to claim, so that others need not wait for that.
+    const isPoll = isIdle && !crashIsolation.isReserved;
+    isIdle = false;
     notified = false;
     nextDueAt = Infinity;
-    let dueIn: number;
+    let dueIn = 0;
     asking = true;
-    // What a claim on its way is about to bring counts as held already.
-    crashIsolation.hold();
     try {
-      const jobs = await claim(requests, limit).finally(crashIsolation.drop);
-      if (jobs.length > 0) pause.reset();
-      if (!crashIsolation.mayClaim(worker)) {
-        queuesAsked = 0;
-        return untilRoomMs;
+      // Most polls of an idle worker find nothing. One question is enough for those.
+      if (isPoll) dueIn = await askWhenDue(requests);
+      if (dueIn <= 0) {
+        const again = await claimAll(requests, limit);
+        if (again !== undefined) return again;
+        dueIn = await askWhenDue(requests);
       }
-      if (notified || someRequestWasFilled(requests, jobs)) return 0;
-      dueIn = (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
     } catch (error) {
       // Others must not wait for a worker whose store does not answer.
       crashIsolation.endTurn(worker);
@@ -75,22 +93,27 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     if (notified || someCouldNotBeAsked()) return 0;
     const now = clock.monotonic();
     nextDueAt = Math.min(nextDueAt, now + dueIn);
+    isIdle = nextDueAt - now >= settings.pollIntervalMs;
     const idleMs = Math.max(nextDueAt - now, pause.next(dueIn));
     return Math.min(settings.pollIntervalMs, idleMs);
   };
 
   const loop = startLoop(worker, "fetcher", turn);
+  const wake = (): void => {
+    isIdle = false;
+    loop.wake();
+  };
 
   wakeUps.roomFreed.subscribe(() => {
     // After asking the store, it looks anyway.
-    if (!asking && someCouldNotBeAsked()) loop.wake();
+    if (!asking && someCouldNotBeAsked()) wake();
   });
 
   wakeUps.runnableIn.subscribe((ms) => {
     const dueAt = clock.monotonic() + ms;
     if (dueAt >= nextDueAt) return;
     nextDueAt = dueAt;
-    loop.wake();
+    wake();
   });
 
   wakeUps.limitFreed.subscribe((typeName) => {
@@ -107,7 +130,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   const onNotification = (): void => {
     notified = true;
     pause.reset();
-    loop.wake();
+    wake();
   };
   /** Whether a notification would make a difference: there is room, and no wake-up is due anyway. */
   const wantsNotification = (): boolean => queuesAsked > 0 && !notified;

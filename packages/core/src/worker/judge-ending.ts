@@ -1,9 +1,11 @@
 import type { JobOutcome } from "../contracts/state-adapter.ts";
 import { JobTimeoutError } from "../errors.ts";
 import type { JobAbortReason } from "../model/entities.ts";
+import { isInstance } from "../model/option-checks.ts";
 import { restoreError, toStoredErrorText } from "../model/stored-error.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import {
+  BlockersUnread,
   completeOutcome,
   errorOutcome,
   giveBackOutcome,
@@ -79,8 +81,10 @@ const blameStore = (
   { worker, held, session, abortReason }: EndedAttempt,
   ending: Ending,
 ): JobOutcome | undefined => {
-  if (ending.kind !== "threw" || !session?.transientFailure) return undefined;
-  const { error } = ending;
+  if (ending.kind !== "threw") return undefined;
+  const isUnread = isInstance(ending.error, BlockersUnread);
+  if (!isUnread && !session?.transientFailure) return undefined;
+  const error = isUnread ? ending.error.cause : ending.error;
   if (abortReason === "timeout" || abortReason === "shutdown" || isVerdict(error)) return undefined;
   const outcome = transientErrorOutcome(worker, held, error);
   if (!outcome) return undefined;

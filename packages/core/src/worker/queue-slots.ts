@@ -14,6 +14,9 @@ export interface QueueSlots {
   readonly typeNames: readonly string[] | null;
   /** The types that run in batches. */
   readonly batches: readonly BatchSlots[];
+  readonly prefetch: PrefetchEstimate;
+  /** How many jobs that run one at a time to hold in advance of free slots, when last reckoned. */
+  ahead: number;
   /** How many calls of handlers are running. */
   running: number;
   /** Whose turn it is: that of the jobs that run one at a time, or that of a batch type. */
@@ -37,8 +40,6 @@ export interface Room {
   readonly calls: number;
   /** How many jobs that run one at a time could be taken on; 0 while asking for them is not worth a round trip. */
   readonly jobs: number;
-  /** How many of these to hold in advance of free slots. */
-  readonly ahead: number;
   /** Outcomes that the store is slow to write. */
   readonly backlog: number;
 }
@@ -58,6 +59,8 @@ export interface Slots {
   batchOf(job: HeldJob): BatchSlots | undefined;
   /** Takes all jobs out of the buffers. */
   drain(): HeldJob[];
+  /** Reckons anew how many jobs to hold in advance of free slots. Returns how many that are of those that run one at a time. */
+  estimateAhead(): number;
   /** How many queues, and batch types of queues, could take more jobs. */
   countWithRoom(room: Room): number;
   /** What to claim; empty when nothing has room. */
@@ -68,16 +71,20 @@ export interface Slots {
   readonly bufferedInBatches: number;
 }
 
-const roomOf = ({ queue, running, buffer }: QueueSlots, ahead: number): number =>
+const roomOf = ({ queue, running, buffer, ahead }: QueueSlots): number =>
   queue.concurrency - running + ahead - buffer.size;
 
-/** How many calls of a batch type could begin. */
+/** How many calls of handlers could begin. */
 const callsOf = ({ queue, running }: QueueSlots, { calls }: Room): number =>
   Math.max(0, Math.min(calls, queue.concurrency - running));
 
 /** How many jobs to claim for so many calls of a batch type. Half a buffer is worth a round trip. */
 const batchRoomOf = ({ buffer, settings, ahead }: BatchSlots, calls: number, { backlog }: Room): number =>
   calls === 0 && buffer.size > ahead / 2 ? 0 : calls * settings.maxSize + ahead - buffer.size - backlog;
+
+/** Whether jobs that run one at a time are worth a claim: there is a slot for one, or half a buffer of them. */
+const wantsSingles = (slots: QueueSlots, room: Room): boolean =>
+  roomOf(slots) > 0 && (slots.buffer.size <= slots.ahead / 2 || callsOf(slots, room) > slots.buffer.size);
 
 /** `onBatchReady` is called when a batch has waited long enough for more jobs. */
 export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Slots => {
@@ -103,6 +110,8 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
     buffer: createFifo(),
     typeNames: queue.claimAllTypes ? null : singleTypes,
     batches: createBatches(queue),
+    prefetch: createPrefetchEstimate(engine.runtime.clock, settings.prefetch),
+    ahead: 0,
     running: 0,
     turn: 0,
   }));
@@ -132,19 +141,21 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
   const hasWork = ({ buffer, batches }: QueueSlots): boolean =>
     buffer.size > 0 || batches.some((batch) => batch.buffer.isReady());
 
-  const hasRoomForSingles = (slots: QueueSlots, { jobs, ahead }: Room): boolean =>
-    jobs > 0 && slots.typeNames?.length !== 0 && roomOf(slots, ahead) > 0;
+  const hasRoomForSingles = (slots: QueueSlots, room: Room): boolean =>
+    room.jobs > 0 && slots.typeNames?.length !== 0 && wantsSingles(slots, room);
 
   const hasRoomForBatch = (slots: QueueSlots, batch: BatchSlots, room: Room): boolean =>
     batchRoomOf(batch, callsOf(slots, room), room) > 0;
 
-  const estimate = (): void => {
+  const estimateAhead = (): number => {
     for (const batch of allBatches) batch.ahead = batch.prefetch.current();
+    let ahead = 0;
+    for (const slots of queues) ahead += slots.ahead = slots.prefetch.current();
+    return Math.min(settings.prefetch, ahead);
   };
 
   /** Calls `found` for each queue, without a batch, and for each batch type that has room. */
   const findRoom = (room: Room, found: (slots: QueueSlots, batch: BatchSlots | undefined) => void): void => {
-    estimate();
     for (const slots of queues) {
       const { batches, typeNames } = slots;
       if (typeNames === null) {
@@ -195,6 +206,7 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
         ...batches.flatMap((batch) => batch.buffer.drain()),
       ]);
     },
+    estimateAhead,
     countWithRoom: (room) => {
       let count = 0;
       findRoom(room, () => (count += 1));
@@ -213,7 +225,7 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
       return [...wanting.slice(first), ...wanting.slice(0, first)].map(({ slots, batch }) => {
         const queue = slots.queue.name;
         if (batch) return { queue, typeNames: [batch.typeName], limit: forBatch(slots, batch) };
-        let limit = Math.min(roomOf(slots, room.ahead), share);
+        let limit = Math.min(roomOf(slots), share);
         if (slots.typeNames === null) for (const each of slots.batches) limit += forBatch(slots, each);
         return { queue, typeNames: slots.typeNames, limit: Math.max(1, limit) };
       });

@@ -3,7 +3,7 @@ import { viewJob } from "../engine/view.ts";
 import { decodePayload } from "../model/codec.ts";
 import type { StateSequence } from "../model/job.ts";
 import type { BatchMember } from "./batch-member.ts";
-import { validateInput } from "./run-handler.ts";
+import { getBlockers, validateInput } from "./run-handler.ts";
 import type { WorkerContext } from "./worker-context.ts";
 
 /**
@@ -61,7 +61,8 @@ const readBlockersOfAll = async (
   const blocked = members.filter(({ held }) => held.job.blockerCount > 0);
   if (blocked.length === 0) return new Map();
   const { store } = blocked[0]!.worker.engine;
-  const found = await store.getBlockers({ jobIds: blocked.map(({ held }) => held.job.id) });
+  const jobIds = blocked.map(({ held }) => held.job.id);
+  const found = await getBlockers(store, jobIds);
   for (const [index, { held }] of blocked.entries()) {
     if (held.span && found[index]!.length > 0) linkBlockers(held.span, found[index]!);
   }

@@ -3,8 +3,9 @@ import { linkBlockers } from "../engine/trace.ts";
 import { type JobView, viewJob } from "../engine/view.ts";
 import { decodePayload } from "../model/codec.ts";
 import type { StateSequence } from "../model/job.ts";
+import type { StateStore } from "../engine/dispatch.ts";
 import type { Attempt } from "./attempt.ts";
-import { StoredInputRefused } from "./decide-outcome.ts";
+import { BlockersUnread, StoredInputRefused } from "./decide-outcome.ts";
 import { HandlerOptions } from "./handler-options.ts";
 
 /** Runs the handler with the job as it is stored; at once, unless something about the job has to be waited for. */
@@ -36,10 +37,22 @@ export const validateInput = async ({ worker, held }: Attempt, stored: unknown):
   }
 };
 
+/** Reads the blockers of several jobs. A transient error is told apart from those of the handler, which has not run yet. */
+export const getBlockers = async (
+  store: StateStore,
+  jobIds: readonly string[],
+): Promise<readonly (readonly StateSequence[])[]> => {
+  try {
+    return await store.getBlockers({ jobIds });
+  } catch (error) {
+    throw store.isTransientError(error) ? new BlockersUnread(error) : error;
+  }
+};
+
 const readBlockers = async ({ worker, held }: Attempt): Promise<readonly StateSequence[]> => {
   const { job, span } = held;
   if (job.blockerCount === 0) return [];
-  const [blockers] = await worker.engine.store.getBlockers({ jobIds: [job.id] });
+  const [blockers] = await getBlockers(worker.engine.store, [job.id]);
   if (span && blockers!.length > 0) linkBlockers(span, blockers!);
   return blockers!;
 };

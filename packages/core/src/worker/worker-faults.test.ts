@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LeaseholdEventName } from "../contracts/events.ts";
 import type { LogEntry } from "../contracts/log.ts";
 import { defineUnionJobTypes } from "../model/job-types.ts";
+import type { DefineBlocker } from "../model/job-type-markers.ts";
 import { type Fault, type FaultPlan, onNthCall } from "../testing/fault-plans.ts";
 import { InjectedFaultError, withFaults } from "../testing/faults.ts";
 import { createTestKit, type TestKit } from "../testing/test-kit.ts";
@@ -66,6 +67,46 @@ describe("a worker whose store fails", () => {
       });
     }
   }
+
+  it.each(["alone", "in a batch"])("counts no attempt when blockers cannot be read (%s)", async (way) => {
+    interface Blocked {
+      part: { input: null; output: number };
+      whole: { input: null; output: number; blockers: [DefineBlocker<"part">] };
+    }
+    const events: LogEntry[] = [];
+    // The first claim gets no answer however often it asks.
+    const { leasehold, clock, drain } = await createTestKit<Blocked>({
+      jobTypes: defineUnionJobTypes<Blocked>(),
+      log: (entry) => events.push(entry),
+      wrapStateAdapter: (adapter) =>
+        withFaults(adapter, ({ method, nth }) =>
+          method === "getBlockers" && nth <= 3 ? { kind: "fail_before" } : undefined,
+        ),
+    });
+    const { id } = await clock.runUntil(
+      leasehold.startJobSequence({
+        typeName: "whole",
+        input: null,
+        maxAttempts: 1,
+        startBlockers: async () => [await leasehold.startJobSequence({ typeName: "part", input: null })],
+      }),
+    );
+    const parts = leasehold.createWorker().implementJobType({ typeName: "part", process: async () => 2 });
+    const worker =
+      way === "alone"
+        ? parts.implementJobType({ typeName: "whole", process: async ({ job }) => job.blockers[0].output })
+        : parts.implementJobTypeBatch({
+            typeName: "whole",
+            maxSize: 5,
+            process: async ({ jobs }) => jobs.map((job) => job.blockers[0].output),
+          });
+    await drain(worker);
+    expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 0 });
+    await clock.advanceBy(1_000);
+    await drain(worker);
+    expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 1, output: 2 });
+    expect(events.map(({ event }) => event)).toContain("jobAttemptGivenBack");
+  });
 
   it("recovers the jobs of a claim whose reply was lost, without waiting for the lease", async () => {
     const kit = await createKit(onNthCall("claimJobs", 1, { kind: "fail_after" }));
