@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { hasSqlState, isRolledBackForOthers, isTransientPgError } from "./transient-errors.ts";
+import {
+  hasSqlState,
+  isFromReadOnlyServer,
+  isRolledBackForOthers,
+  isTransientPgError,
+} from "./transient-errors.ts";
 
 const withCode = (code: string): Error => Object.assign(new Error("from the server"), { code });
 const wrapped = (cause: unknown): Error => new Error("query failed", { cause });
@@ -65,6 +70,29 @@ describe("isTransientPgError", () => {
       { code: 57_001 },
     ])
       expect(isTransientPgError(value)).toBe(false);
+  });
+});
+
+describe("isFromReadOnlyServer", () => {
+  const serializable = Object.assign(new Error("cannot use serializable mode in a hot standby"), {
+    code: "0A000",
+  });
+
+  it("knows what a standby answers to writes, and to SERIALIZABLE", () => {
+    for (const error of [
+      withCode("25006"),
+      wrapped(withCode("25006")),
+      serializable,
+      wrapped(serializable),
+    ]) {
+      expect(isFromReadOnlyServer(error)).toBe(true);
+      expect(isTransientPgError(error)).toBe(true);
+    }
+  });
+
+  it("is false of everything else", () => {
+    for (const error of [withCode("0A000"), withCode("57P01"), new Error("hot standby"), undefined, null])
+      expect(isFromReadOnlyServer(error)).toBe(false);
   });
 });
 

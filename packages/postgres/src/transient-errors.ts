@@ -1,7 +1,7 @@
 // - 08: connection; 53: too few resources; 57P0x: the server is going down or coming up; 58: system error
 // - 40001, 40P01, 55P03: rolled back so that another transaction could go on (serialisation, deadlock, lock not available)
 // - 57014, 25P03, 25P04: stopped by a timeout for statements, sessions or transactions
-// - 25006: the server has become read-only in a failover
+// - 25006: the server is a standby now, or read-only
 const transientSqlState = /^(08...|53...|57P0[1-5]|57014|58...|40001|40P01|55P03|25006|25P0[34])$/;
 
 // Certainly rolled back, so the same statement can be run again.
@@ -40,6 +40,9 @@ const transientCodes = new Set([
 const transientMessage =
   /connection terminated|connection timeout|timeout exceeded when trying to connect|query read timeout|timeout acquiring a connection|client has encountered a connection error|client was closed|connection is closed|not queryable/i;
 
+// What a standby says to a transaction that begins as SERIALIZABLE, with a code that otherwise means a missing feature.
+const unsupportedOnStandby = /hot standby/i;
+
 const longestChain = 10;
 
 const codeOf = (error: object): string | undefined => {
@@ -70,9 +73,18 @@ const some = (error: unknown, holds: (link: object) => boolean): boolean => {
   return false;
 };
 
+const isStandbyRefusal = (link: object): boolean => {
+  const code = codeOf(link);
+  return code === "25006" || (code === "0A000" && unsupportedOnStandby.test((link as Error).message));
+};
+
+/** Whether the server of this connection takes no writes: after a failover, that will not change while it is open. */
+export const isFromReadOnlyServer = (error: unknown): boolean => some(error, isStandbyRefusal);
+
 /** Whether the same call may succeed when it is retried. */
 export const isTransientPgError = (error: unknown): boolean =>
   some(error, (link) => {
+    if (isStandbyRefusal(link)) return true;
     const code = codeOf(link);
     if (code !== undefined) return transientSqlState.test(code) || transientCodes.has(code);
     return link instanceof Error && transientMessage.test(link.message);

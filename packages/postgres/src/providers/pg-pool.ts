@@ -7,6 +7,7 @@ import {
 import { TransactionRolledBackError } from "../errors.ts";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlStatement } from "../provider.ts";
+import { isFromReadOnlyServer } from "../transient-errors.ts";
 import { ignorePoolErrors, type PgPoolEvents } from "./pool-errors.ts";
 
 /** What is used of a client of `pg`. */
@@ -54,6 +55,8 @@ export interface PgPoolProviderOptions<TPool extends PgPoolLike> {
 }
 
 const ignore = (): void => {};
+
+const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 const rowsOf = <TRow>({ rows }: { readonly rows: TRow[] }): TRow[] => rows;
 
@@ -113,8 +116,10 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
       return result;
     } catch (error) {
       await client.query({ text: "ROLLBACK", values: [] }).catch((failure: unknown) => {
-        broken = failure instanceof Error ? failure : new Error(String(failure));
+        broken = asError(failure);
       });
+      // The next connection may lead to the new primary; this one never will.
+      if (isFromReadOnlyServer(error)) broken ??= asError(error);
       // A handler that timed out may still use the client, and so may a call that did. What they do must not become part of
       // another transaction, so the client is not returned to the pool.
       if (error instanceof JobAttemptEndedError || error instanceof StoreCallTimeoutError) broken ??= error;
@@ -128,10 +133,14 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
   return {
     provideContext: async (callback) => {
       const client = await borrow();
+      let broken: Error | undefined;
       try {
         return await callback({ client });
+      } catch (error) {
+        if (isFromReadOnlyServer(error)) broken = asError(error);
+        throw error;
       } finally {
-        giveBack(client);
+        giveBack(client, broken);
       }
     },
     runInTransaction,

@@ -1,6 +1,7 @@
 import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
+import { guardBegin, guardSavepoint, type TransactionState } from "./postgres-js-transaction.ts";
 
 /** What is used of a transaction of `postgres`. */
 export interface PostgresJsTransactionLike {
@@ -42,9 +43,9 @@ export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransa
 /**
  * A provider over `postgres` (postgres.js). Its context is `{ sql }`, with the `sql` of a `begin` callback.
  *
- * Up to version 3.4.9 the library does not always survive the loss of a connection inside a transaction: it may throw where
- * nobody can catch it, or keep a connection that never answers again (porsager/postgres issues 1066, 1154 and 1208). If a
- * process has to survive restarts of its server, use `pg`.
+ * Up to version 3.4.9 the library does not always survive the loss of a connection: it may throw where nobody can catch it, or
+ * keep a connection that never answers again (porsager/postgres issues 1066, 1154 and 1208). The provider keeps that from
+ * happening in its own transactions; in those that you begin yourself it cannot. `pg` has no such problems.
  */
 export const createPostgresJsProvider = <TTransaction extends PostgresJsTransactionLike>(
   options: PostgresJsProviderOptions<TTransaction>,
@@ -67,10 +68,14 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
     return [...(await on.unsafe(text, [...params] as never[], { prepare }))] as SqlRow[];
   };
 
+  const states = new WeakMap<object, TransactionState>();
+
   const run = async <T>(
     callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
     transaction: TTransaction,
+    state: TransactionState,
   ): Promise<{ readonly value: T }> => {
+    states.set(transaction, state);
     try {
       // Wrapped, because the library awaits whatever a callback returns, arrays of queries included.
       return { value: await callback({ sql: transaction }) };
@@ -93,8 +98,11 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       { isolationLevel = "read committed" }: TransactionOptions = {},
     ) => {
       const begin = `isolation level ${isolationLevel}`;
-      const result = await sql.begin(begin, (transaction) => run(callback, transaction));
-      return (result as { value: T }).value;
+      const { value } = await guardBegin<TTransaction, { readonly value: T }>(
+        (work) => sql.begin(begin, work),
+        (transaction, state) => run(callback, transaction, state),
+      );
+      return value;
     },
     setsIsolationLevel: true,
     // For this library a failed query aborts the whole transaction, unless the savepoint is its own.
@@ -102,9 +110,14 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
       parent: PostgresJsTransactionContext<TTransaction>,
     ) => {
-      const set = parent.sql.savepoint as (callback: (transaction: TTransaction) => unknown) => unknown;
-      const result = await set((transaction) => run(callback, transaction));
-      return (result as { value: T }).value;
+      // A transaction that its user has begun has no state: nobody says that its connection is lost.
+      const state = states.get(parent.sql) ?? { isLost: false };
+      const { value } = await guardSavepoint<TTransaction, { readonly value: T }>(
+        parent.sql.savepoint as (work: (transaction: TTransaction) => unknown) => unknown,
+        state,
+        (transaction) => run(callback, transaction, state),
+      );
+      return value;
     },
     isInTransaction: async (ctx) => {
       try {
