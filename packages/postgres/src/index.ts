@@ -1,5 +1,6 @@
 export { StaleSnapshotError, TransactionRolledBackError } from "./errors.ts";
 export type { MigrationStatus } from "./migrate.ts";
+export type { ReadLag } from "./read-copy.ts";
 export type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
 export {
   createPgPoolProvider,

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type {
   BaseStateAdapterContext,
+  Diagnostics,
   Flow,
   History,
   StateAdapter,
   StateCall,
+  StateRead,
   Statistics,
 } from "leasehold/adapter";
 import {
@@ -14,7 +16,8 @@ import {
   requireNestedOptions,
 } from "leasehold/adapter";
 import { nowSql } from "./sql/clock.ts";
-import { createDatabase } from "./database.ts";
+import { createDatabase, type Database } from "./database.ts";
+import { estimateJobs, examine, type Examined } from "./diagnostics.ts";
 import { checkIdDefault, checkIdType, quoteIdentifier } from "./sql/identifiers.ts";
 import { StaleSnapshotError } from "./errors.ts";
 import { createIsolatedProvider } from "./isolation.ts";
@@ -40,7 +43,7 @@ import { setFlowRule } from "./operations/flow/set-flow-rule.ts";
 import { getBlockers } from "./operations/get-blockers.ts";
 import { getJobs } from "./operations/get-jobs.ts";
 import { getSequences } from "./operations/get-sequences.ts";
-import { getActions, listActions, recordAction } from "./operations/history/actions.ts";
+import { getActions, listActions, recordAction, replaceActionResult } from "./operations/history/actions.ts";
 import { foldRollups } from "./operations/history/fold-rollups.ts";
 import { forgetReports } from "./operations/history/forget-reports.ts";
 import { listAttempts } from "./operations/history/list-attempts.ts";
@@ -65,6 +68,7 @@ import { deleteRecurring, lockRecurring, putRecurring } from "./operations/write
 import { updateWaitingJobs } from "./operations/update-waiting-jobs.ts";
 import { createOpenCalls } from "./open-calls.ts";
 import type { PgStateProvider } from "./provider.ts";
+import { createReadCopy, mayUseCopy, type ReadLag } from "./read-copy.ts";
 import { createSavepoints } from "./savepoints.ts";
 import { nameTables } from "./tables.ts";
 import { isRolledBackForOthers, isTransientPgError } from "./transient-errors.ts";
@@ -84,6 +88,11 @@ export interface PgStateAdapterOptions<
   TContext extends BaseStateAdapterContext,
 > {
   readonly stateProvider: PgStateProvider<TTxContext, TContext>;
+  /**
+   * A provider for a replica. It answers lists, counts and statistics, which then lag by as much as the replica does, and
+   * looks after sequences that somebody waits for. Default: the primary answers everything.
+   */
+  readonly readProvider?: PgStateProvider<BaseStateAdapterContext, BaseStateAdapterContext> | undefined;
   /** Where the tables are. Each schema is a store of its own. Default: "leasehold". */
   readonly schema?: string | undefined;
   /** The SQL type of ids. Default: "uuid". */
@@ -106,17 +115,20 @@ export interface PgStateAdapter<
   readonly statistics: Statistics<TTxContext>;
   readonly flow: Flow<TTxContext>;
   readonly history: History<TTxContext>;
+  readonly diagnostics: Diagnostics;
   /** Brings the schema up to date. Safe from any number of processes at once. */
   migrate(): Promise<void>;
   /** What has been applied and what `migrate` would do. */
   migrationStatus(): Promise<MigrationStatus>;
+  /** How far the replica of `readProvider` is behind; null without one. */
+  measureReadLag(): Promise<ReadLag | null>;
 }
 
-const checkProvider = (provider: unknown): void => {
+const checkProvider = (provider: unknown, option: string): void => {
   const { executeSql, runInTransaction } = (provider ?? {}) as Record<string, unknown>;
   if (typeof executeSql !== "function" || typeof runInTransaction !== "function") {
     throw new InvalidOptionError(
-      "stateProvider",
+      option,
       "must be a provider, such as createPgPoolProvider({ pool }) returns",
       typeof provider,
     );
@@ -167,6 +179,7 @@ const retryConnecting = async (
 
 const knownOptions: OptionNames<keyof PgStateAdapterOptions<never, never>> = {
   stateProvider: true,
+  readProvider: true,
   schema: true,
   idType: true,
   idDefault: true,
@@ -186,7 +199,9 @@ export const createPgStateAdapter = async <
   const options = readKnownOptions(passed, "createPgStateAdapter", knownOptions);
   const { isTransientError: isAlsoTransient } = options;
   const { schema = "leasehold", idType = "uuid", idDefault = "gen_random_uuid()" } = options;
-  checkProvider(options.stateProvider);
+  checkProvider(options.stateProvider, "stateProvider");
+  const { readProvider } = options;
+  if (readProvider !== undefined) checkProvider(readProvider, "readProvider");
   const provider = createIsolatedProvider(options.stateProvider);
   const tables = nameTables(
     quoteIdentifier(schema, "schema"),
@@ -195,10 +210,19 @@ export const createPgStateAdapter = async <
   );
   const retryConfig = checkRetryConfig(options.connectionRetryConfig);
   let closed = false;
-  const database = createDatabase({ provider, tables, isClosed: () => closed });
+  const isClosed = (): boolean => closed;
+  const database = createDatabase({ provider, tables, isClosed });
+  const copy =
+    readProvider && createReadCopy({ provider: readProvider, primary: database, tables, isClosed });
   const isTransientError = (error: unknown): boolean =>
     isTransientPgError(error) || error instanceof StaleSnapshotError || (isAlsoTransient?.(error) ?? false);
   const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
+  const examined: Examined = {
+    database,
+    schema,
+    migrationStatus: () => migrationStatus(provider, tables, migrations),
+    measureReadLag: async () => copy?.measureLag() ?? null,
+  };
   const runInSavepoint = createSavepoints(provider);
   const openCalls = createOpenCalls();
 
@@ -223,6 +247,26 @@ export const createPgStateAdapter = async <
       });
     };
 
+  /** A read for which a replica will do, if there is one and the call says so. */
+  const lagging = <TCall extends StateRead<TTxContext>, T>(
+    operation: string,
+    perform: (from: Database, call: TCall) => Promise<T>,
+  ) =>
+    checked(operation, (call: TCall) =>
+      copy !== undefined && mayUseCopy(call)
+        ? copy.read((from) => perform(from, call))
+        : perform(database, call),
+    );
+
+  /** The whole part is for those who watch. */
+  const watching = <TCall extends StateCall<TTxContext>, T>(
+    operation: string,
+    perform: (from: Database, call: TCall) => Promise<T>,
+  ) => {
+    const read = lagging(operation, perform);
+    return (call: TCall): Promise<T> => read({ ...call, mayLag: true });
+  };
+
   const getTime = checked("getTime", async (call: StateCall<TTxContext>) => {
     const sql = `SELECT ${nowSql("$1")} AS now`;
     const [row] = await database.query(call.ctx, { sql, params: [call.now ?? null] });
@@ -230,9 +274,15 @@ export const createPgStateAdapter = async <
   });
 
   return {
-    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
+    capabilities: {
+      conflicts: "wait",
+      savepoints: true,
+      isolationLevels,
+      readsFromCopy: copy !== undefined,
+    },
     migrate: migrateNow,
-    migrationStatus: () => migrationStatus(provider, tables, migrations),
+    migrationStatus: examined.migrationStatus,
+    measureReadLag: examined.measureReadLag,
 
     provideContext: async (callback) => {
       database.assertOpen();
@@ -263,17 +313,19 @@ export const createPgStateAdapter = async <
     redriveJobs: checked("redriveJobs", (call) => redriveJobs(database, call)),
     deleteSequences: checked("deleteSequences", (call) => deleteSequences(database, call)),
     pruneSequences: checked("pruneSequences", (call) => pruneSequences(database, call)),
-    getJobs: checked("getJobs", (call) => getJobs(database, call)),
-    getSequences: checked("getSequences", (call) => getSequences(database, call)),
-    listJobs: checked("listJobs", (call) => listJobs(database, call)),
+    getJobs: lagging("getJobs", (from, call) => getJobs(from, call)),
+    getSequences: lagging("getSequences", (from, call) => getSequences(from, call)),
+    listJobs: lagging("listJobs", (from, call) => listJobs(from, call)),
     getBlockers: checked("getBlockers", (call) => getBlockers(database, call)),
     listBlockedJobs: checked("listBlockedJobs", (call) => listBlockedJobs(database, call)),
-    countJobs: checked("countJobs", (call) => countJobs(database, call)),
+    countJobs: lagging("countJobs", (from, call) => countJobs(from, call)),
     countAhead: checked("countAhead", (call) => countAhead(database, call)),
 
     statistics: {
-      measureBacklog: checked("measureBacklog", (call) => measureBacklog(database, call)),
-      listRecentlyFinished: checked("listRecentlyFinished", (call) => listRecentlyFinished(database, call)),
+      measureBacklog: watching("measureBacklog", (from, call) => measureBacklog(from, call)),
+      listRecentlyFinished: watching("listRecentlyFinished", (from, call) =>
+        listRecentlyFinished(from, call),
+      ),
     },
 
     flow: {
@@ -298,15 +350,24 @@ export const createPgStateAdapter = async <
 
     history: {
       listAttempts: checked("listAttempts", (call) => listAttempts(database, call)),
-      listCauses: checked("listCauses", (call) => listCauses(database, call)),
+      listCauses: lagging("listCauses", (from, call) => listCauses(from, call)),
       report: checked("report", (call) => report(database, call)),
-      listReporters: checked("listReporters", (call) => listReporters(database, call)),
-      readRollups: checked("readRollups", (call) => readRollups(database, call)),
+      listReporters: lagging("listReporters", (from, call) => listReporters(from, call)),
+      readRollups: lagging("readRollups", (from, call) => readRollups(from, call)),
       foldRollups: checked("foldRollups", (call) => foldRollups(database, call)),
       forgetReports: checked("forgetReports", (call) => forgetReports(database, call)),
       recordAction: checked("recordAction", (call) => recordAction(database, call)),
+      replaceActionResult: checked("replaceActionResult", (call) => replaceActionResult(database, call)),
       getActions: checked("getActions", (call) => getActions(database, call)),
       listActions: checked("listActions", (call) => listActions(database, call)),
+    },
+
+    diagnostics: {
+      examine: (call) => examine(examined, call),
+      estimateJobs: async () => {
+        database.assertOpen();
+        return estimateJobs(examined);
+      },
     },
 
     close: async () => {

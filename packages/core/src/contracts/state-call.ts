@@ -9,6 +9,12 @@ export interface StateCall<TTxContext> {
   readonly now?: number | undefined;
 }
 
+/** A call that only reads, and that a store may answer from a copy of its data. */
+export interface StateRead<TTxContext> extends StateCall<TTxContext> {
+  /** An answer that was right some moments ago will do. It makes no difference inside a transaction. */
+  readonly mayLag?: boolean | undefined;
+}
+
 /** A call that only makes sense inside a transaction. */
 export interface StateCallInTransaction<TTxContext> extends StateCall<TTxContext> {
   readonly ctx: TTxContext;

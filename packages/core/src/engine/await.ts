@@ -5,7 +5,7 @@ import {
   JobSequenceFailedError,
   WaitForJobSequenceCompletionTimeoutError,
 } from "../errors.ts";
-import type { StateJob, StateSequence } from "../model/job.ts";
+import { isTerminal, type StateJob, type StateSequence } from "../model/job.ts";
 import {
   isInstance,
   optionalInteger,
@@ -67,12 +67,14 @@ export const waitForJobSequenceCompletion = async (
   await sleep(clock, pollIntervalMs, subscribed.signal);
   try {
     let storeError: unknown;
+    let isPoll = false;
     for (;;) {
       wake = new AbortController();
       signal?.throwIfAborted();
       engine.lifecycle.requireOpen("waitForJobSequenceCompletion");
       try {
-        const finished = await readFinished(engine, id, typeName);
+        const isUnfinished = isPoll && (await isUnfinishedInCopy(engine, id));
+        const finished = isUnfinished ? undefined : await readFinished(engine, id, typeName);
         if (finished) return finished;
         storeError = undefined;
       } catch (error) {
@@ -86,11 +88,19 @@ export const waitForJobSequenceCompletion = async (
         throw timeout;
       }
       await sleep(clock, Math.min(pollIntervalMs, remaining), wake.signal);
+      isPoll = !wake.signal.aborted && remaining > pollIntervalMs;
     }
   } finally {
     for (const ending of [signal, closed]) ending?.removeEventListener("abort", onWake);
     void listening.then((dispose) => dispose());
   }
+};
+
+/** A copy may show an end from before a redrive, or not have the sequence yet: all that it can say is "not yet". */
+const isUnfinishedInCopy = async ({ store }: Engine, id: string): Promise<boolean> => {
+  if (store.capabilities.readsFromCopy !== true) return false;
+  const [sequence] = await store.getSequences({ sequenceIds: [id], mayLag: true });
+  return sequence !== undefined && !isTerminal(sequence.current.status);
 };
 
 const readFinished = async (

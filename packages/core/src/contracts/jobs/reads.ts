@@ -1,6 +1,6 @@
 import type { PagePosition } from "../../model/cursor.ts";
 import type { JobStatus, StateJob, StateSequence } from "../../model/job.ts";
-import type { StateCall } from "../state-call.ts";
+import type { StateCall, StateRead } from "../state-call.ts";
 import type { JobFilter } from "./job-filter.ts";
 
 /** Pages neither repeat nor skip a job that existed when the listing began. */
@@ -34,18 +34,18 @@ export interface ListBlockedJobsCall extends PageCall {
 
 export interface Reads<TTxContext> {
   getJobs(
-    call: StateCall<TTxContext> & { readonly jobIds: readonly string[] },
+    call: StateRead<TTxContext> & { readonly jobIds: readonly string[] },
   ): Promise<(StateJob | undefined)[]>;
 
   getSequences(
-    call: StateCall<TTxContext> & { readonly sequenceIds: readonly string[] },
+    call: StateRead<TTxContext> & { readonly sequenceIds: readonly string[] },
   ): Promise<(StateSequence | undefined)[]>;
 
   /**
    * By `createdAt`, then id. Where all ids are UUIDs of version 7, which are ordered by time, a store may sort by id
    * alone: jobs are then in the order in which their ids were made. Looks at a bounded number of jobs.
    */
-  listJobs(call: StateCall<TTxContext> & ListJobsCall): Promise<JobPage>;
+  listJobs(call: StateRead<TTxContext> & ListJobsCall): Promise<JobPage>;
 
   /** For each job the sequences it was given as blockers, in the order given. */
   getBlockers(
@@ -56,5 +56,5 @@ export interface Reads<TTxContext> {
   listBlockedJobs(call: StateCall<TTxContext> & ListBlockedJobsCall): Promise<JobPage>;
 
   /** Exact, and so it takes longer the more jobs there are to count. */
-  countJobs(call: StateCall<TTxContext> & { readonly filter: JobFilter }): Promise<JobCount[]>;
+  countJobs(call: StateRead<TTxContext> & { readonly filter: JobFilter }): Promise<JobCount[]>;
 }
