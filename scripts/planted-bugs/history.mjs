@@ -116,8 +116,7 @@ plant("operations/reports.ts", [
   ],
   [
     "a later report of a cause replaces the first",
-    ["causes.filter(({ fingerprint }) => !tables.rows().causes.has(fingerprint))", "causes"],
-    ["if (!rows.has(cause.fingerprint)) rows.set", "rows.set"],
+    ["rows.get(cause.fingerprint) ?? { ...cause, firstSeenAt: now }", "{ ...cause, firstSeenAt: now }"],
   ],
   ["reporters of the same second are cut off", ["seenAt >= seenFrom", "seenAt > seenFrom"]],
   ["rollups are read up to the bound, inclusive", ["rollup.from < before)\n", "rollup.from <= before)\n"]],
@@ -144,7 +143,15 @@ plant("operations/reports.ts", [
       "JSON.stringify([width, from, queue, typeName, reporterId])",
     ],
   ],
-  ["the limit of what is forgotten counts rollups alone", ["limit - silent.length", "limit"]],
+  [
+    "the limit of what is forgotten counts rollups alone",
+    [".filter(isOld).slice(0, limit - silent.length)", ".filter(isOld).slice(0, limit)"],
+  ],
+  [
+    "a cause that comes up again seems not to",
+    ["{ ...known, lastSeenAt: now }", "{ lastSeenAt: now, ...known }"],
+  ],
+  ["the causes of failed jobs are forgotten", ["return job !== undefined;", "return false;"]],
 ]);
 
 plant("operations/list-causes.ts", [

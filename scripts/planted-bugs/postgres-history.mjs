@@ -79,6 +79,10 @@ plant("operations/history/report.ts", [
     ["WHERE NOT EXISTS (SELECT FROM", "WHERE true OR EXISTS (SELECT FROM"],
   ],
   [
+    "a cause that comes up again seems not to",
+    ["UPDATE ${cause} SET last_seen_at = ${now}", "UPDATE ${cause} SET last_seen_at = last_seen_at"],
+  ],
+  [
     "reports wait for each other's causes",
     ["WHERE pg_try_advisory_xact_lock(", "WHERE true OR pg_try_advisory_xact_lock("],
   ],
@@ -103,7 +107,11 @@ plant("operations/history/list-causes.ts", [
 ]);
 
 plant("operations/history/forget-reports.ts", [
-  ["more is forgotten than allowed", ["LIMIT $4::int - (SELECT count(*) FROM silent)", "LIMIT $4::int"]],
+  ["the causes of failed jobs are forgotten", ["j.fingerprint = c.fingerprint", "false"]],
+  [
+    "more is forgotten than allowed",
+    [") AS found LIMIT $4::int - (SELECT count(*) FROM silent)", ") AS found LIMIT $4::int"],
+  ],
 ]);
 
 plant("operations/history/actions.ts", [

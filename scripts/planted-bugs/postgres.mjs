@@ -329,7 +329,7 @@ plant("operations/next-runnable-in.ts", [
 ]);
 
 plant("operations/count-ahead.ts", [
-  ["jobs of other queues are counted as ahead", ["other.queue = j.queue AND ", ""]],
+  ["jobs of other queues are counted as ahead", [" AND other.queue = j.queue", ""]],
   [
     "jobs of lower priority are counted as ahead",
     ["${job}.priority > ${other}.priority", "${job}.priority <> ${other}.priority", "runnable.ts"],

@@ -244,10 +244,18 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
 
   /**
    * Reads what all processes have counted, by queue and type: jobs created, completed and failed, and how long they waited and
-   * ran. A process reports about once a second, and the past is kept for 90 days.
+   * ran. A process reports about once a second, and the past is kept for 90 days. With `byType: false`, all types of a queue
+   * are counted together.
    */
+  getStatistics(
+    options: GetStatisticsOptions<JobTypeName<TDefs>> & {
+      readonly byType: false;
+    } & TransactionOption<TTxContext>,
+  ): Promise<readonly JobStatistics<null>[]>;
   getStatistics<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
-    options: GetStatisticsOptions<TTypeName> & TransactionOption<TTxContext>,
+    options: GetStatisticsOptions<TTypeName> & {
+      readonly byType?: true | undefined;
+    } & TransactionOption<TTxContext>,
   ): Promise<readonly JobStatistics<TTypeName>[]>;
 
   /**

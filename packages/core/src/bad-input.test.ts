@@ -330,6 +330,7 @@ const cases: Record<string, readonly Case[]> = {
     ["queue", ["", 7], (queue) => [{ queue }]],
     ["typeName[0]", ["", 7], (typeName) => [{ typeName: [typeName] }]],
     ["scanLimit", integers(1, 100_000), (scanLimit) => [{ scanLimit }]],
+    ["everyMs", [59_999, 60_000.5, "1h", null], (everyMs) => [{ everyMs }]],
   ],
   listProcesses: [["options", notObjects, (options) => [options]]],
   getStatistics: [
@@ -339,6 +340,7 @@ const cases: Record<string, readonly Case[]> = {
     ["queue", ["", 7], (queue) => [{ from: new Date(0), queue }]],
     ["typeName", ["", 7], (typeName) => [{ from: new Date(0), typeName }]],
     ["everyMs", [...integers(10_000, year), 10_000], (everyMs) => [{ from: new Date(0), everyMs }]],
+    ["byType", ["yes", 1, null], (byType) => [{ from: new Date(0), byType }]],
     ["byDeployment", ["yes", 1, null], (byDeployment) => [{ from: new Date(0), byDeployment }]],
   ],
   explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],

@@ -307,6 +307,7 @@ const functions: Record<string, () => Call[]> = {
       "queue",
       "typeName",
       "everyMs",
+      "byType",
       "byDeployment",
     ]),
   explainJob: () => withOptions(method("explainJob"), { id }, ["id"]),

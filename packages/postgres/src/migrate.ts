@@ -83,7 +83,8 @@ const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context
   });
 };
 
-const lockTimeoutMs = 1_000;
+// Everybody who wants the table waits as long as this, and for the change itself.
+const lockTimeoutMs = 50;
 
 /** Whether an index can be built in the transaction, because there are no jobs yet, or no other connection to block. */
 const blocksNobody = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {

@@ -49,11 +49,6 @@ export const leasedSql = (attemptsLeft: string): string =>
 
 export const isExpired: string = `j.status = 'running' AND ${isDue}`;
 
-/** The whole rule, for a statement that reads a table and not an index. Pending jobs may fall due until the moment. */
-export const runnableSql = (job: string, moment: string): string =>
-  `((${job}.status = 'pending' AND ${job}.due_at <= ${moment})
-    OR (${job}.status = 'running' AND ${job}.due_at <= ${now} AND ${attemptsLeftSql(job)}))`;
-
 /** In an ordered group, and has begun: the others of the group wait for it although it is not due. */
 export const waitsForRetrySql = (job: string): string =>
   `(${job}.ordered IS NOT NULL AND ${job}.status = 'pending' AND NOT ${job}.ready AND ${job}.lease_version > 0)`;

@@ -76,7 +76,10 @@ export const isNarrow = (filter: JobFilter): boolean =>
   namesJobs(filter) ||
   filter.fingerprints !== undefined ||
   filter.leasedBy !== undefined ||
-  (filter.statuses?.length === 1 && ["failed", "running"].includes(filter.statuses[0]!));
+  // All jobs that have failed may be too many to search their inputs at once.
+  (filter.inputContains === undefined &&
+    filter.statuses?.length === 1 &&
+    ["failed", "running"].includes(filter.statuses[0]!));
 
 /**
  * The index to name in a statement with this filter, if any.

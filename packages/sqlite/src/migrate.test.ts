@@ -45,6 +45,7 @@ describe("migrations", () => {
       [5, "waiting-jobs"],
       [6, "flow"],
       [7, "history"],
+      [8, "cause-last-seen"],
     ]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
@@ -58,6 +59,7 @@ describe("migrations", () => {
         { version: 5, name: "waiting-jobs" },
         { version: 6, name: "flow" },
         { version: 7, name: "history" },
+        { version: 8, name: "cause-last-seen" },
       ],
       pending: [],
     });
@@ -114,7 +116,7 @@ describe("migrations", () => {
     database.close();
     const adapter = await open();
     expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([
-      1, 2, 3, 4, 5, 6, 7, 99,
+      1, 2, 3, 4, 5, 6, 7, 8, 99,
     ]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();

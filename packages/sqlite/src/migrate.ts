@@ -7,6 +7,7 @@ import { addRecurringJobs } from "./migrations/0004-recurring-jobs.ts";
 import { addWaitingColumns } from "./migrations/0005-waiting-jobs.ts";
 import { addFlow } from "./migrations/0006-flow.ts";
 import { addHistory } from "./migrations/0007-history.ts";
+import { addCauseLastSeen } from "./migrations/0008-cause-last-seen.ts";
 import { rollBackAfter } from "./connection/roll-back.ts";
 import type { Tables } from "./tables.ts";
 
@@ -37,9 +38,12 @@ const migrations: readonly Migration[] = [
   { version: 5, name: "waiting-jobs", statements: addWaitingColumns },
   { version: 6, name: "flow", statements: addFlow },
   { version: 7, name: "history", statements: addHistory },
+  { version: 8, name: "cause-last-seen", statements: addCauseLastSeen },
 ];
 
 export interface Migrations {
+  /** All of them: what makes the tables from nothing. */
+  readonly sql: string;
   /** Which migrations are applied and which are pending. Changes nothing. */
   status(db: SqliteConnection): MigrationStatus;
   /** Applies the pending ones. Several processes may do so at once: the first does it, the others wait and find it done. */
@@ -63,6 +67,8 @@ export const createMigrations = ({ db, retryBusy, tables, idType, now }: Migrati
 
   const hasTable = (db: SqliteConnection): boolean => db.query(exists, [table.slice(1, -1)]).length > 0;
 
+  const sqlOf = ({ statements }: Migration): string => `${statements(tables, idType).join(";\n")};\n`;
+
   const status = (db: SqliteConnection): MigrationStatus => {
     const applied = hasTable(db)
       ? db.query(list, []).map(([version, name]) => ({ version, name }) as AppliedMigration)
@@ -70,11 +76,7 @@ export const createMigrations = ({ db, retryBusy, tables, idType, now }: Migrati
     const done = new Set(applied.map(({ version }) => version));
     const pending = migrations
       .filter(({ version }) => !done.has(version))
-      .map(({ version, name, statements }) => ({
-        version,
-        name,
-        sql: `${statements(tables, idType).join(";\n")};\n`,
-      }));
+      .map((migration) => ({ version: migration.version, name: migration.name, sql: sqlOf(migration) }));
     return { applied, pending };
   };
 
@@ -87,6 +89,7 @@ export const createMigrations = ({ db, retryBusy, tables, idType, now }: Migrati
   };
 
   return {
+    sql: migrations.map(sqlOf).join(""),
     status,
     migrate: async () => {
       const before = await retryBusy(() => status(db));

@@ -230,11 +230,17 @@ it("what is kept of the past is found by key or in order, and reports do not loo
   await history.readRollups({ width: 10, from: 0, before: 100, limit: 10 });
   await history.readRollups({ width: 10, from: 0, before: 100, limit: 10, ...scope });
   await history.foldRollups({ remove: rollups, put: [{ ...rollup, reporterId: "" }] });
-  await history.forgetReports({ reportersBefore: 100, rollups: [{ width: 10, before: 100 }], limit: 10 });
+  await history.forgetReports({
+    reportersBefore: 100,
+    causesBefore: 100,
+    rollups: [{ width: 10, before: 100 }],
+    limit: 10,
+  });
   await history.listCauses({ cap: 10 });
   await history.listCauses({ cap: 10, ...scope });
   await history.listAttempts({ jobIds: ["a", "b"] });
   await history.recordAction({ action: { id: "a", actor: "me", kind: "redrive", plan: "{}", result: null } });
+  await history.replaceActionResult({ id: "a", from: null, to: "done" });
   await history.getActions({ ids: ["a"] });
   await history.listActions({ limit: 10, after: null });
   await history.listActions({ limit: 10, after: { startedAt: 5, id: "a" } });
@@ -287,6 +293,8 @@ it("neither does a listing, in order or narrowed down", async () => {
     { statuses: ["failed"] },
     { statuses: ["failed"], queues: ["queue"] },
     { statuses: ["running"] },
+    { statuses: ["blocked"] },
+    { statuses: ["pending", "running"], queues: ["queue"] },
     { sequenceId: "a" },
     { rootSequenceId: "a" },
     { createdFrom: 5 },
@@ -299,6 +307,17 @@ it("neither does a listing, in order or narrowed down", async () => {
   }
   await adapter.listJobs({ filter: { statuses: ["failed"] }, order: "oldest", limit: 10, after: null });
   expect(findScans()).toEqual([]);
+});
+
+it("jobs of a state are found by the index of that state, and those of a key by that of keys", async () => {
+  for (const filter of [{ statuses: ["blocked", "pending"] }, { deduplicationKeys: ["a"] }] as const) {
+    recording.statements.length = 0;
+    await list(filter);
+    const plans = readPlans();
+    expect(plans).not.toEqual([]);
+    for (const { details } of plans)
+      expect(details.join(), JSON.stringify(filter)).toMatch(/INDEX leasehold_job_(blocked|key)/);
+  }
 });
 
 it("jobs are found by the key and the type of their sequence, not in passing through all", async () => {

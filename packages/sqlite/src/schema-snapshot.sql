@@ -186,7 +186,7 @@ CREATE TABLE "leasehold_cause" (
   name TEXT NOT NULL,
   frame TEXT,
   message TEXT NOT NULL
-) WITHOUT ROWID;
+, last_seen_at INTEGER) WITHOUT ROWID;
 
 CREATE TABLE "leasehold_action" (
   id TEXT NOT NULL PRIMARY KEY,
@@ -199,3 +199,5 @@ CREATE TABLE "leasehold_action" (
 );
 
 CREATE INDEX "leasehold_action_started" ON "leasehold_action" (started_at, id);
+
+CREATE INDEX "leasehold_cause_last_seen" ON "leasehold_cause" (coalesce(last_seen_at, first_seen_at));

@@ -52,7 +52,8 @@ export class DriverUnavailableError extends LeaseholdError {
   }
 }
 
-const resultCodes: Readonly<Record<string, number>> = {
+// All of them are transient: a lock, memory, a disk that is full or was unavailable for a moment.
+const transientCodes: Readonly<Record<string, number>> = {
   SQLITE_BUSY: 5,
   SQLITE_LOCKED: 6,
   SQLITE_NOMEM: 7,
@@ -63,8 +64,13 @@ const resultCodes: Readonly<Record<string, number>> = {
   SQLITE_PROTOCOL: 15,
 };
 
-// All of them are transient: a lock, memory, a disk that is full or was unavailable for a moment.
-const transientCodes = new Set(Object.values(resultCodes));
+/** The file is not what SQLite wrote. */
+const damageCodes: Readonly<Record<string, number>> = { SQLITE_CORRUPT: 11, SQLITE_NOTADB: 26 };
+
+const resultCodes: Readonly<Record<string, number>> = { ...transientCodes, ...damageCodes };
+
+const isAmong = (codes: Readonly<Record<string, number>>, error: unknown): boolean =>
+  Object.values(codes).includes(resultCodeOf(error) ?? 0);
 
 interface DriverError {
   readonly code?: unknown;
@@ -91,4 +97,6 @@ export const isBusy = (error: unknown): boolean => {
 };
 
 export const isTransient = (error: unknown): boolean =>
-  error instanceof SqliteBusyError || transientCodes.has(resultCodeOf(error) ?? 0);
+  error instanceof SqliteBusyError || isAmong(transientCodes, error);
+
+export const isDamage = (error: unknown): boolean => isAmong(damageCodes, error);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   AdapterClosedError,
+  type Diagnostics,
   type Flow,
   type History,
   InvalidOptionError,
@@ -10,6 +11,7 @@ import {
 } from "leasehold/adapter";
 import { createBusyRetry } from "./connection/busy-retry.ts";
 import { type AfterCommit, createCheckpoints } from "./connection/checkpoints.ts";
+import { estimateJobs, examine, type Examined } from "./diagnostics.ts";
 import { createMigrations, type MigrationStatus } from "./migrate.ts";
 import { createOperations } from "./operations.ts";
 import {
@@ -39,6 +41,7 @@ export interface SqliteStateAdapter<
   readonly statistics: Statistics<TContext & SqliteTransactionContext>;
   readonly flow: Flow<TContext & SqliteTransactionContext>;
   readonly history: History<TContext & SqliteTransactionContext>;
+  readonly diagnostics: Diagnostics;
   /** Brings the tables up to date. Safe to call again, and from several processes at once. */
   migrate(): Promise<MigrationStatus>;
   /** What `migrate` has done and would do, with its SQL. */
@@ -115,6 +118,12 @@ export async function createSqliteStateAdapter(
     now,
   });
   const operations = createOperations(tables);
+  const examined: Examined = {
+    migrations,
+    tables,
+    file,
+    read: (look) => read("examine", {}, look),
+  };
 
   const close = async (): Promise<void> => {
     // A caller inside a transaction cannot wait for its end.
@@ -214,8 +223,17 @@ export async function createSqliteStateAdapter(
       foldRollups: (call) => write("foldRollups", call, operations.foldRollups),
       forgetReports: (call) => write("forgetReports", call, operations.forgetReports),
       recordAction: (call) => write("recordAction", call, operations.recordAction),
+      replaceActionResult: (call) => write("replaceActionResult", call, operations.replaceActionResult),
       getActions: (call) => read("getActions", call, operations.getActions),
       listActions: (call) => read("listActions", call, operations.listActions),
+    },
+
+    diagnostics: {
+      examine: async (call) => {
+        assertUsable();
+        return examine(examined, call);
+      },
+      estimateJobs: ({ limit }) => estimateJobs(examined, limit),
     },
 
     close: () => (closing ??= close()),

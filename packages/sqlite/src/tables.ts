@@ -34,6 +34,7 @@ export interface Tables {
   readonly actionIndex: string;
   readonly fingerprintIndex: string;
   readonly causeIndex: string;
+  readonly causeLastSeenIndex: string;
 }
 
 const validPrefix = /^(?:[a-z_][a-z0-9_]{0,30})?$/;
@@ -85,5 +86,6 @@ export const nameTables = (prefix: string): Tables => {
     actionIndex: name("action_started"),
     fingerprintIndex: name("job_fingerprint"),
     causeIndex: name("job_cause"),
+    causeLastSeenIndex: name("cause_last_seen"),
   };
 };

@@ -7,6 +7,8 @@ export interface ListFailureCausesOptions<TTypeName extends string> {
   readonly typeName?: OneOrMany<TTypeName> | undefined;
   /** How many failed jobs to look at, the latest first; at most 100,000. Default: 10,000. */
   readonly scanLimit?: number | undefined;
+  /** Says in `trend` how many failed in each stretch of so many milliseconds, at least 60,000. Default: no trend. */
+  readonly everyMs?: number | undefined;
 }
 
 /** What failed jobs have in common. */
@@ -28,6 +30,8 @@ export interface FailureCause<TJobId extends string = string> {
   readonly lastFailedAt: Date;
   /** The job that failed last. */
   readonly exampleId: TJobId;
+  /** The same jobs by when they failed, the earliest first, if `everyMs` was given. Stretches without any are left out. */
+  readonly trend?: readonly { readonly from: Date; readonly count: number }[];
   /** The same jobs by queue, type and reason. */
   readonly jobs: readonly {
     readonly queue: string;
@@ -85,6 +89,8 @@ export interface GetStatisticsOptions<TTypeName extends string> {
    * for minutes, and after two days for hours, so a shorter stretch shows them in lumps. Default: one row for all of the time.
    */
   readonly everyMs?: number | undefined;
+  /** Whether types have rows of their own. Without, the percentiles are those of all jobs of a queue. Default: true. */
+  readonly byType?: boolean | undefined;
   /** Whether deployments have rows of their own. Default: false. */
   readonly byDeployment?: boolean | undefined;
 }
@@ -97,11 +103,12 @@ export interface EstimatedPercentiles {
 }
 
 /** What processes have counted for the jobs of one type in one queue. */
-export interface JobStatistics<TTypeName extends string = string> {
+export interface JobStatistics<TTypeName extends string | null = string> {
   readonly from: Date;
   readonly before: Date;
   /** Empty for queues beyond the first thousand that a process had in ten seconds. */
   readonly queue: string;
+  /** Null with `byType: false`. */
   readonly typeName: TTypeName;
   /** Null for none, and without `byDeployment`. */
   readonly deployment: string | null;

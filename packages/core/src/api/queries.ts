@@ -45,13 +45,21 @@ export interface JobFilterOptions<
   readonly finishedBefore?: Date | undefined;
 }
 
-/** A value inside the input of a job. */
-export interface InputMatch {
-  /** From the outside in: names of properties, and indexes of arrays. */
-  readonly path: readonly (string | number)[];
-  /** The value to find there. */
-  readonly equals: string | number | boolean | null;
-}
+/** What to find in the input of a job. */
+export type InputMatch =
+  | {
+      /** From the outside in: names of properties, and indexes of arrays. */
+      readonly path: readonly (string | number)[];
+      /** The value to find there. */
+      readonly equals: string | number | boolean | null;
+      readonly contains?: undefined;
+    }
+  | {
+      /** A text that is part of a value or a name anywhere in it, letter for letter. At most 1,000 characters. */
+      readonly contains: string;
+      readonly path?: undefined;
+      readonly equals?: undefined;
+    };
 
 /** Which page to read. */
 export interface PageOptions {
@@ -70,8 +78,9 @@ export interface ListJobsOptions<
 >
   extends JobFilterOptions<TDefs, TJobId, TTypeName, TStatus>, PageOptions {
   /**
-   * Jobs whose input has this value in this place. No index helps: it searches the jobs that the other filters leave, a
-   * bounded number in each call. So a page can be short, or empty, and still have a cursor. Needs the default codec.
+   * Jobs whose input has a value in a place, or contains a text anywhere. No index helps: it searches the jobs that the other
+   * filters leave, a bounded number in each call, and fewer with a codec of your own, since each input must be decoded. So a
+   * page can be short, or empty, and still have a cursor. `path` needs the default codec.
    */
   readonly input?: InputMatch | undefined;
   /** The order of creation. Default: `"newest"` first. */
@@ -88,6 +97,8 @@ export interface JobListing<TJob> {
    * at a bounded number of jobs in each call, and few of them may match the filter.
    */
   readonly cursor: string | null;
+  /** Of `listJobs`, if there is a cursor: when the last job was created that it has looked at. Else null, or absent. */
+  readonly searchedTo?: Date | null;
 }
 
 /** The argument of `listJobSequences`. Every filter given must match. */

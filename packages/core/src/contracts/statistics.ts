@@ -35,7 +35,10 @@ export interface ListRecentlyFinishedCall {
   readonly limit: number;
 }
 
-/** The optional part for those who watch a store: metrics, the command line, a dashboard. Running jobs needs none of it. */
+/**
+ * The optional part for those who watch a store: metrics, the command line, a dashboard. Running jobs needs none of it.
+ * Outside a transaction, all of it may be answered from a copy of the store that lags.
+ */
 export interface Statistics<TTxContext> {
   /**
    * The jobs that have not completed, by queue and type. Reads a bounded number of jobs for each, however many there

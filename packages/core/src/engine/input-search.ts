@@ -3,14 +3,16 @@ import { type Codec, jsonCodec } from "../model/codec.ts";
 import { requireArray, requireNestedOptions } from "../model/option-checks.ts";
 
 export interface InputSearch {
-  /** Every input that matches contains it, and few others do: stores look for this. */
-  readonly text: string;
+  /** Every input that matches contains it, and few others do: stores look for this. Undefined where they cannot. */
+  readonly text: string | undefined;
   /** Whether it does match. */
   readonly matches: (input: string) => boolean;
 }
 
 type Step = string | number;
 type Scalar = string | number | boolean | null;
+
+const longestText = 1_000;
 
 const isStep = (value: unknown): value is Step => typeof value === "string" || Number.isSafeInteger(value);
 const isScalar = (value: unknown): value is Scalar =>
@@ -32,19 +34,15 @@ const parseJson = (text: string): unknown => {
   }
 };
 
-/** The option `input` of `listJobs`. */
-export const parseInputSearch = (codec: Codec, passed: unknown): InputSearch | undefined => {
-  if (passed === undefined) return undefined;
-  const options = requireNestedOptions(passed, "input", { path: true, equals: true });
+const searchPlace = (codec: Codec, passed: unknown, givenPath: unknown, equals: unknown): InputSearch => {
   if (codec !== jsonCodec) {
     throw new InvalidOptionError(
       "input",
-      "can be searched only where the codec is JSON, the default",
+      "can be searched by a path only where the codec is JSON, the default; use `contains`",
       passed,
     );
   }
-  const path = requireArray(options.path, "input.path", { maxLength: 100 });
-  const { equals } = options;
+  const path = requireArray(givenPath, "input.path", { maxLength: 100 });
   if (!path.every(isStep)) {
     throw new InvalidOptionError("input.path", "must consist of names and, for arrays, whole numbers", path);
   }
@@ -58,4 +56,45 @@ export const parseInputSearch = (codec: Codec, passed: unknown): InputSearch | u
     text: name + (Object.is(equals, -0) ? "-0" : JSON.stringify(equals)),
     matches: (input) => Object.is(path.reduce(enter, parseJson(input)), equals),
   };
+};
+
+/** As it stands inside the quotes of JSON. */
+const escapeText = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+const searchText = (codec: Codec, contains: unknown): InputSearch => {
+  if (typeof contains !== "string" || contains === "" || contains.length > longestText) {
+    throw new InvalidOptionError(
+      "input.contains",
+      `must be a text of 1 to ${longestText} characters`,
+      contains,
+    );
+  }
+  const text = escapeText(contains);
+  if (codec === jsonCodec) return { text, matches: () => true };
+  return {
+    text: undefined,
+    matches: (input) => {
+      try {
+        return JSON.stringify(codec.decode(input) ?? null).includes(text);
+      } catch {
+        // Written with another codec, or nothing that can be shown as text.
+        return false;
+      }
+    },
+  };
+};
+
+/** The option `input` of `listJobs`. */
+export const parseInputSearch = (codec: Codec, passed: unknown): InputSearch | undefined => {
+  if (passed === undefined) return undefined;
+  const { path, equals, contains } = requireNestedOptions(passed, "input", {
+    path: true,
+    equals: true,
+    contains: true,
+  });
+  if (contains === undefined) return searchPlace(codec, passed, path, equals);
+  if (path !== undefined || equals !== undefined) {
+    throw new InvalidOptionError("input.contains", "excludes `path` and `equals`", contains);
+  }
+  return searchText(codec, contains);
 };

@@ -63,12 +63,13 @@ export const listJobSequences = async (
   const kind = `sequences-${by}-${order}`;
   const { limit, after } = parsePage(kind, options);
   const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
-    const page = await engine.store.listJobs({ ctx, filter, order, limit: most, after: from });
+    const page = await engine.store.listJobs({ ctx, mayLag: true, filter, order, limit: most, after: from });
     return { ...page, jobs: page.jobs.filter(keeps) };
   };
-  const { jobs, next } = await fillPage(limit, after, look);
+  const { jobs, next } = await fillPage({ limit, start: after, clock: engine.runtime.clock, look });
   const sequenceIds = jobs.map(({ sequenceId }) => sequenceId);
-  const found = sequenceIds.length === 0 ? [] : await engine.store.getSequences({ ctx, sequenceIds });
+  const found =
+    sequenceIds.length === 0 ? [] : await engine.store.getSequences({ ctx, mayLag: true, sequenceIds });
   const sequences = jobs.flatMap((job, index): StateSequence[] => {
     const sequence = found[index];
     // It may have been deleted or continued since it was listed.

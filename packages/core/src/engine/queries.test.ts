@@ -70,9 +70,48 @@ describe("queries", () => {
       { path: ["id"], equals: Number.NaN },
       { path: ["id"] },
       { path: ["id"], equal: 1 },
+      { contains: "" },
+      { contains: 42 },
+      { contains: "x".repeat(1_001) },
+      { contains: "x", path: ["id"], equals: 1 },
     ]) {
       await expect(list(input), JSON.stringify(input)).rejects.toBeInstanceOf(InvalidOptionError);
     }
     await expect(list({ path: ["id"], equals: 1 }, foreign)).rejects.toThrow(/codec is JSON/);
+  });
+
+  it("find text in inputs of any codec, a bounded number of jobs at a time", async () => {
+    const decoded: string[] = [];
+    const { leasehold } = await createTestKit({
+      jobTypes: defineUnionJobTypes<{ mail: { input: { to: string; n: number }; output: null } }>(),
+      codec: {
+        name: "base64",
+        encode: (value) => {
+          const { to, n } = (value ?? { to: "", n: 0 }) as { to: string; n: number };
+          return Buffer.from(JSON.stringify([to, n])).toString("base64");
+        },
+        decode: (text) => {
+          const [to, n] = JSON.parse(Buffer.from(text, "base64").toString()) as [string, number];
+          decoded.push(to);
+          return { to, n };
+        },
+      },
+    });
+    const sequences = Array.from({ length: 1_200 }, (_, n) => ({
+      typeName: "mail" as const,
+      input: { to: n % 400 === 0 ? `needle ${n}` : "hay", n },
+    }));
+    for (const start of [0, 400, 800])
+      await leasehold.startJobSequences({ sequences: sequences.slice(start, start + 400) });
+    const search = (contains: string, limit: number, cursor: string | null = null) =>
+      leasehold.listJobs({ input: { contains }, order: "oldest", limit, cursor });
+    const first = await search("needle", 2);
+    expect(first.jobs.map(({ input }) => input.to)).toEqual(["needle 0", "needle 400"]);
+    const second = await search("needle", 2, first.cursor);
+    expect(second.jobs.map(({ input }) => input.to)).toEqual(["needle 800"]);
+    expect([second.cursor, second.searchedTo]).toEqual([null, null]);
+    expect((await search("1199", 5)).jobs).toMatchObject([{ input: { n: 1_199 } }]);
+    await expect(search("to", 1)).resolves.toMatchObject({ jobs: [{}] });
+    expect(decoded.length).toBeLessThan(6_000);
   });
 });

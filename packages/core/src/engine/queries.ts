@@ -73,6 +73,23 @@ const findPosition = async (
   return { createdAt: job.createdAt, id: job.id };
 };
 
+// Inputs of a codec that no store can read are decoded here, in portions.
+const decodedAtOnce = 500;
+const mostDecodings = 10;
+
+/** A page of what is found in the next portion. Where more is found than was asked for, the next page begins with the rest. */
+const lookInside = async (
+  look: (most: number, from: PagePosition | null) => Promise<JobPage>,
+  most: number,
+  from: PagePosition | null,
+): Promise<JobPage> => {
+  const { jobs, next } = await look(decodedAtOnce, from);
+  const last = jobs[most - 1];
+  return jobs.length <= most || last === undefined
+    ? { jobs, next }
+    : { jobs: jobs.slice(0, most), next: { createdAt: last.createdAt, id: last.id } };
+};
+
 export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing<JobView>> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "listJobs", options, listOptions);
@@ -81,16 +98,27 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
   const search = parseInputSearch(engine.codec, options["input"]);
   const filter = {
     ...parseJobFilterFor(engine.store, "listJobs", pickJobFilter(options)),
-    ...(search && { inputContains: search.text }),
+    ...(search?.text !== undefined && { inputContains: search.text }),
   };
   const { limit, after } = parsePage(kind, options);
-  const start = await findPosition(engine, ctx, options);
+  const start = (await findPosition(engine, ctx, options)) ?? after;
+  const { clock } = engine.runtime;
   const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
-    const page = await engine.store.listJobs({ ctx, filter, order, limit: most, after: from });
+    const page = await engine.store.listJobs({ ctx, mayLag: true, filter, order, limit: most, after: from });
     return search ? { ...page, jobs: page.jobs.filter(({ input }) => search.matches(input)) } : page;
   };
-  const page = await fillPage(limit, start ?? after, look);
-  return viewPage(engine, ctx, kind, page);
+  const page =
+    search !== undefined && search.text === undefined
+      ? await fillPage({
+          limit,
+          start,
+          clock,
+          most: mostDecodings,
+          look: (most, from) => lookInside(look, most, from),
+        })
+      : await fillPage({ limit, start, clock, look });
+  const searchedTo = page.next && new Date(page.next.createdAt);
+  return { ...(await viewPage(engine, ctx, kind, page)), searchedTo };
 };
 
 /** The jobs of one sequence in the order they ran. */
@@ -100,6 +128,7 @@ export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise
   const filter = { sequenceId: requireId(options["id"], "id") };
   const page = await engine.store.listJobs({
     ctx,
+    mayLag: true,
     filter,
     order: "oldest",
     ...parsePage("sequence-jobs", options),
@@ -132,6 +161,7 @@ export const countJobs = async (
   const ctx = await resolveTransaction(engine, "countJobs", options, jobFilterOptions);
   return engine.store.countJobs({
     ctx,
+    mayLag: true,
     filter: parseJobFilterFor(engine.store, "countJobs", pickJobFilter(options)),
   });
 };

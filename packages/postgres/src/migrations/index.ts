@@ -8,6 +8,7 @@ import { flow } from "./0007-flow.ts";
 import { flowIndexes } from "./0008-flow-indexes.ts";
 import { history } from "./0009-history.ts";
 import { historyIndexes } from "./0010-history-indexes.ts";
+import { causeLastSeen } from "./0011-cause-last-seen.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
@@ -21,4 +22,5 @@ export const migrations: readonly Migration[] = [
   flowIndexes,
   history,
   historyIndexes,
+  causeLastSeen,
 ];

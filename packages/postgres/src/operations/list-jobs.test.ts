@@ -94,15 +94,41 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     expect((await listAll({ typeNames: ["none"] }, "oldest", 50)).jobs).toEqual([]);
   });
 
-  it("finds a job by its type and deduplication key without reading the others", async () => {
+  it("finds the few jobs of a state without reading the others, in both orders", async () => {
+    const { rowCount } = await pool.query(
+      `UPDATE ${fixture.schema}.job SET status = 'blocked', ready = false WHERE created_at < $1`,
+      [begin + 40],
+    );
+    expect(rowCount).toBe(40);
+    const filter = { statuses: ["blocked", "running"] } as const;
+    expect(await rowsRead(() => list(filter))).toBeLessThan(200);
+    const { jobs } = await listAll(filter, "oldest", 7);
+    expect(jobs.map(({ createdAt }) => createdAt - begin)).toEqual(Array.from({ length: 40 }, (_, n) => n));
+    expect((await listAll(filter, "newest", 13)).jobs).toEqual(jobs.toReversed());
+    expect((await list({ ...filter, typeNames: ["rare"] })).jobs).toHaveLength(1);
+    // Where there are many, the newest come first without any being sorted.
+    expect(await rowsRead(() => list({ statuses: ["pending", "blocked"] }))).toBeLessThan(15_000);
+    await pool.query(
+      `UPDATE ${fixture.schema}.job SET status = 'pending', ready = true WHERE created_at < $1`,
+      [begin + 40],
+    );
+  });
+
+  it.each([
+    ["its type and deduplication key", true],
+    ["its deduplication key alone", false],
+  ])("finds a job by %s without reading the others", async (_name, withType) => {
     const deduplication = { key: "order 7", scope: "unfinished", windowMs: null } as const;
     const job = newJob({ id: idAt(begin + 50, 0), deduplication });
     await fixture.adapter.createJobs({ jobs: [job], now: begin + 50 });
-    const filter = { deduplicationKeys: ["order 7"], sequenceTypeNames: [job.sequenceTypeName] };
+    const filter = {
+      deduplicationKeys: ["order 7"],
+      ...(withType && { sequenceTypeNames: [job.sequenceTypeName] }),
+    };
     let page: JobPage | undefined;
     const read = await rowsRead(async () => {
       page = await list(filter);
-      await fixture.adapter.countJobs({ filter });
+      if (withType) await fixture.adapter.countJobs({ filter });
     });
     expect(page?.jobs.map(({ id }) => id)).toEqual([job.id]);
     expect(read).toBeLessThan(100);

@@ -6,24 +6,20 @@ import { byIndexOnly } from "../sql/index-only.ts";
 import { text } from "../sql/row-values.ts";
 import { filterConditions } from "../job-filter.ts";
 import { toPage } from "../page.ts";
+import { listFewJobs } from "./list-few-jobs.ts";
+import { pageByCreation } from "./page-by-creation.ts";
 
 type ListCall = Call & ListJobsCall;
 
 /** In the order of `created_at`. Sorts all jobs of the filter, unless an index has them in that order. */
-const listByCreation = async ({ query, tables, isId }: Database, call: ListCall): Promise<JobPage> => {
-  const { conditions, params } = filterConditions(tables, isId, call.filter);
-  const [direction, comparison] = call.order === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
-  if (call.after !== null) {
-    if (!isId(call.after.id)) return { jobs: [], next: null };
-    params.push(call.after.createdAt, call.after.id);
-    conditions.push(
-      `(j.created_at, j.id) ${comparison} ($${params.length - 1}::bigint, $${params.length}::${tables.idType})`,
-    );
-  }
-  params.push(call.limit + 1);
+const listByCreation = async (database: Database, call: ListCall): Promise<JobPage> => {
+  const { query, tables } = database;
+  const page = pageByCreation(database, call);
+  if (page === undefined) return { jobs: [], next: null };
+  const { conditions, params, order } = page;
   const rows = await query(call.ctx, {
     sql: `SELECT ${jobColumns("j")} FROM ${tables.job} AS j WHERE ${conditions.join(" AND ")}
-      ORDER BY j.created_at ${direction}, j.id ${direction} LIMIT $${params.length}::int`,
+      ORDER BY ${order} LIMIT $${params.length}::int`,
     params,
   });
   return toPage(rows.map(toStateJob), call.limit);
@@ -39,6 +35,7 @@ const isNarrow = ({
   fingerprints,
   leasedBy,
   statuses,
+  inputContains,
 }: JobFilter): boolean =>
   ids !== undefined ||
   (sequenceTypeNames !== undefined && deduplicationKeys !== undefined) ||
@@ -47,7 +44,8 @@ const isNarrow = ({
   fingerprints !== undefined ||
   leasedBy !== undefined ||
   statuses?.length === 0 ||
-  (statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
+  // All jobs that have failed may be too many to search their inputs at once.
+  (inputContains === undefined && statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
 
 // Leasehold did not exist before.
 const earliest = Date.UTC(2020, 0, 1);
@@ -133,7 +131,37 @@ const listByKey = async (database: Database, call: ListCall): Promise<JobPage> =
   return page.next === null && hasMore ? { ...page, next: position } : page;
 };
 
-export const listJobs = async (database: Database, call: ListCall): Promise<JobPage> =>
-  !isNarrow(call.filter) && (await hasTimeOrderedIds(database, call))
-    ? byIndexOnly(database, call.ctx, (ctx) => listByKey(database, { ...call, ctx }))
-    : listByCreation(database, call);
+/** The types of sequences that have keys: the index of keys begins with them. It leaps from one to the next. */
+const listTypesWithKeys = async ({ query }: Database, call: Call): Promise<string[]> => {
+  const rows = await query(call.ctx, {
+    name: "types_with_keys",
+    sql: ({ job }) => `WITH RECURSIVE found AS (
+        SELECT min(sequence_type_name) AS name FROM ${job} WHERE deduplication_key IS NOT NULL
+        UNION ALL
+        SELECT (SELECT min(j.sequence_type_name) FROM ${job} AS j
+          WHERE j.deduplication_key IS NOT NULL AND j.sequence_type_name > found.name)
+        FROM found WHERE found.name IS NOT NULL
+      ) SELECT name FROM found WHERE name IS NOT NULL`,
+    params: [],
+  });
+  return rows.map((row) => text(row["name"]));
+};
+
+/** A key belongs to a type, so that a key alone is looked for with all of them. */
+const withTypesOfKeys = async (database: Database, call: ListCall): Promise<ListCall> => {
+  const { filter } = call;
+  if (filter.deduplicationKeys === undefined || filter.sequenceTypeNames !== undefined) return call;
+  return { ...call, filter: { ...filter, sequenceTypeNames: await listTypesWithKeys(database, call) } };
+};
+
+export const listJobs = async (database: Database, given: ListCall): Promise<JobPage> => {
+  const call = isNarrow(given.filter) ? given : await withTypesOfKeys(database, given);
+  if (isNarrow(call.filter) || !(await hasTimeOrderedIds(database, call)))
+    return listByCreation(database, call);
+  return byIndexOnly(
+    database,
+    call.ctx,
+    async (ctx) =>
+      (await listFewJobs(database, { ...call, ctx })) ?? (await listByKey(database, { ...call, ctx })),
+  );
+};

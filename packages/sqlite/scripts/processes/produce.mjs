@@ -35,5 +35,6 @@ for (let started = 0, turn = 0; started < jobs; turn += 1) {
   started += sequences.length;
   tell({ started: sequences.map(({ id }) => id) });
 }
+await leasehold.close();
 await stateAdapter.close();
 process.disconnect?.();

@@ -41,6 +41,7 @@ const worker = await leasehold
 
 const stop = async () => {
   await worker.stop();
+  await leasehold.close();
   await stateAdapter.close();
   process.disconnect();
 };

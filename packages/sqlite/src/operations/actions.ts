@@ -15,10 +15,14 @@ const actionRow = defineRow((columns): StateAction => ({
   result: columns.value("result", null),
 }));
 
+const replaced = defineRow((columns) => ({ id: columns.value<string>("id") }));
+
 export const prepareActions = ({ action }: Tables): ActionOperations => {
   const select = `SELECT ${actionRow.columns} FROM ${action}`;
   const record = `INSERT INTO ${action} (${actionRow.columns}) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET result = excluded.result, changed_at = excluded.changed_at`;
+  const replace = `UPDATE ${action} SET result = ?, changed_at = ? WHERE id = ? AND result IS ?
+    RETURNING ${replaced.columns}`;
   const byId = `${select} WHERE id = ?`;
   const order = "ORDER BY started_at DESC, id DESC LIMIT ?";
   const firstPage = `${select} ${order}`;
@@ -28,6 +32,8 @@ export const prepareActions = ({ action }: Tables): ActionOperations => {
     recordAction: (db, { action: { id, actor, kind, plan, result } }, now) => {
       db.run(record, [id, actor, kind, now, result === null ? null : now, plan, result]);
     },
+    replaceActionResult: (db, { id, from, to }, now) =>
+      replaced.first(db, replace, [to, now, id, from]) !== undefined,
     getActions: (db, { ids }) => ids.map((id) => actionRow.first(db, byId, [id])),
     listActions: (db, { limit, after }) =>
       after === null

@@ -24,6 +24,7 @@ const causeRow = defineRow((columns): StateCause => ({
   frame: columns.value("frame", null),
   deployment: columns.value("deployment", null),
   firstSeenAt: columns.value("first_seen_at"),
+  lastSeenAt: columns.value("coalesce(last_seen_at, first_seen_at)"),
 }));
 
 export const prepareListCauses = ({ job, cause, causeIndex }: Tables): Operation<"listCauses"> => {
@@ -32,13 +33,14 @@ export const prepareListCauses = ({ job, cause, causeIndex }: Tables): Operation
     WHERE failed_at IS NOT NULL AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
     ORDER BY id DESC`;
   const countFailed = `SELECT ${failedRow.columns} FROM (${matching} LIMIT ?)
-    GROUP BY fingerprint, queue, type_name, failure_reason`;
+    GROUP BY fingerprint, queue, type_name, failure_reason, failed_at / CAST(? AS INTEGER)`;
   const hasMore = `SELECT 1 FROM (${matching} LIMIT 1 OFFSET ?)`;
   const findCauses = `SELECT ${causeRow.columns} FROM ${cause} WHERE fingerprint IN (SELECT value FROM json_each(?))`;
 
-  return (db, { cap, queues, typeNames }) => {
+  return (db, { cap, queues, typeNames, everyMs }) => {
     const filter = [...optionalList(queues), ...optionalList(typeNames)];
-    const failed = failedRow.all(db, countFailed, [...filter, cap]);
+    // Divided by null, all are in the same stretch.
+    const failed = failedRow.all(db, countFailed, [...filter, cap, everyMs ?? null]);
     const lookedAt = failed.reduce((sum, { count }) => sum + count, 0);
     const fingerprints = new Set(
       failed.map(({ fingerprint }) => fingerprint).filter((each) => each !== null),

@@ -40,7 +40,7 @@ const toText = (rollups: readonly Rollup[]): string =>
   JSON.stringify(rollups.map((each) => [...keyOf(each), each.counts]));
 const fields = [...keyColumns, "counts"].map((_column, index) => `given.value ->> ${index}`);
 
-export const prepareReports = ({ reporter, rollup, cause }: Tables): ReportOperations => {
+export const prepareReports = ({ job, reporter, rollup, cause }: Tables): ReportOperations => {
   const putReporter = `INSERT INTO ${reporter} (${reporterRow.columns}) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET deployment = excluded.deployment, started_at = excluded.started_at,
       seen_at = excluded.seen_at, about = excluded.about`;
@@ -48,8 +48,8 @@ export const prepareReports = ({ reporter, rollup, cause }: Tables): ReportOpera
     SELECT ${fields.join(", ")} FROM json_each(?) AS given WHERE 1`;
   const putRollups = `${insertRollups}
     ON CONFLICT (${keyColumns.join(", ")}) DO UPDATE SET counts = excluded.counts`;
-  const putCause = `INSERT INTO ${cause} (fingerprint, name, message, frame, deployment, first_seen_at)
-    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (fingerprint) DO NOTHING`;
+  const putCause = `INSERT INTO ${cause} (fingerprint, name, message, frame, deployment, first_seen_at, last_seen_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET last_seen_at = excluded.last_seen_at`;
   const listReporters = `SELECT ${reporterRow.columns} FROM ${reporter}
     WHERE seen_at >= ? ORDER BY seen_at DESC, id LIMIT ?`;
   const readRollups = `SELECT ${rollupRow.columns} FROM ${rollup}
@@ -65,6 +65,9 @@ export const prepareReports = ({ reporter, rollup, cause }: Tables): ReportOpera
 
   const forgetReporters = `DELETE FROM ${reporter} WHERE id IN
     (SELECT id FROM ${reporter} WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`;
+  const forgetCauses = `DELETE FROM ${cause} WHERE fingerprint IN
+    (SELECT c.fingerprint FROM ${cause} AS c WHERE coalesce(c.last_seen_at, c.first_seen_at) < ?
+      AND NOT EXISTS (SELECT 1 FROM ${job} AS j WHERE j.fingerprint = c.fingerprint) LIMIT ?)`;
   const findOld = `SELECT ${rollupRow.columns} FROM ${rollup} WHERE width = ? AND starts_at < ? ORDER BY starts_at LIMIT ?`;
 
   /** Whether all rows to remove are as they were read, and no other row is in the place of one to put. */
@@ -81,7 +84,7 @@ export const prepareReports = ({ reporter, rollup, cause }: Tables): ReportOpera
       const recent = rollups.filter(({ from }) => from >= now - maxAgeMs);
       if (recent.length > 0) db.run(putRollups, [toText(recent)]);
       for (const { fingerprint, name, message, frame, deployment } of causes)
-        db.run(putCause, [fingerprint, name, message, frame, deployment, now]);
+        db.run(putCause, [fingerprint, name, message, frame, deployment, now, now]);
       return now;
     },
     listReporters: (db, { seenFrom, limit }) => reporterRow.all(db, listReporters, [seenFrom, limit]),
@@ -101,14 +104,14 @@ export const prepareReports = ({ reporter, rollup, cause }: Tables): ReportOpera
       db.run(insertRollups, [toText(put)]);
       return true;
     },
-    forgetReports: (db, { reportersBefore, rollups, limit }) => {
+    forgetReports: (db, { reportersBefore, causesBefore, rollups, limit }) => {
       let forgotten = db.run(forgetReporters, [reportersBefore, limit]);
       for (const { width, before } of rollups) {
         const old = rollupRow.all(db, findOld, [width, before, limit - forgotten]);
         for (const each of old) db.run(removeRollup, keyOf(each));
         forgotten += old.length;
       }
-      return forgotten;
+      return forgotten + db.run(forgetCauses, [causesBefore, limit - forgotten]);
     },
   };
 };

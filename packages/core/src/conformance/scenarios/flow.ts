@@ -90,13 +90,13 @@ export const describeFlow: Scenario = ({ test: register }) => {
   test("a paused queue starts nothing until it is resumed", async (story) => {
     const { leasehold, work, completion, events, queue } = story;
     await leasehold.pause({ queue });
+    const started = await leasehold.start({ typeName: "work", input: { n: 7 } });
     await work(
       leasehold
         .createWorker()
         .implementJobType({ typeName: "work", process: async ({ job }) => job.input.n }),
     );
-    const started = await leasehold.start({ typeName: "work", input: { n: 7 } });
-    await until(() => events.all("claimBatch").length > 1, "the worker has looked");
+    await until(() => events.all("claimBatch").length > 0, "the worker has looked");
     const explanation = await leasehold.explainJob(started);
     assert.ok(explanation.state === "held");
     assert.equal(explanation.by, "paused");

@@ -55,7 +55,8 @@ export const describeLostLeases: Scenario = ({ test }) => {
       settled.open();
 
       assert.equal(refusal, "lease_mismatch");
-      assert.equal(reason, "error");
+      // On a machine that stalls, the lease has run out before a renewal could fail.
+      assert.ok(reason === "error" || reason === "lease_expired", reason);
       assert.equal((await completion(started)).output, "from the other");
       assert.deepEqual(attempts, [2]);
       assert.equal((await within(stopped, "the worker cut off to stop")).abortedJobs, 0);

@@ -99,6 +99,50 @@ export const describeQueries: Scenario = ({ test }) => {
     assert.deepEqual(await find([], true), []);
   });
 
+  test("jobs by a text in their input", searchTypes, async ({ leasehold, queue }) => {
+    const inputs: SearchDefinitions["look"]["input"][] = [
+      { id: "Zoë 50%_" },
+      { id: 'a "quoted" \\ word\n' },
+      { tags: ["inner zoë"] },
+      { inner: { id: 4711 } },
+      { id: null },
+    ];
+    for (const input of inputs) await leasehold.startJobSequence({ typeName: "look" as const, input });
+    const find = async (contains: string, status?: "pending" | "failed") => {
+      const found: number[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: {
+          readonly jobs: readonly { readonly input: unknown }[];
+          readonly cursor: string | null;
+          readonly searchedTo?: Date | null;
+        } = await leasehold.listJobs({
+          queue,
+          status,
+          input: { contains },
+          order: "oldest",
+          limit: 1,
+          cursor,
+        });
+        for (const { input } of page.jobs)
+          found.push(inputs.findIndex((one) => isDeepStrictEqual(one, input)));
+        cursor = page.cursor;
+        assert.equal(page.searchedTo instanceof Date, cursor !== null);
+      } while (cursor !== null);
+      return found;
+    };
+    assert.deepEqual(await find("Zoë"), [0]);
+    assert.deepEqual(await find("zoë"), [2]);
+    assert.deepEqual(await find("%_"), [0]);
+    assert.deepEqual(await find('"quoted" \\ w'), [1]);
+    assert.deepEqual(await find("word\n"), [1]);
+    assert.deepEqual(await find("471"), [3]);
+    assert.deepEqual(await find("inner"), [2, 3]);
+    assert.deepEqual(await find("inner", "pending"), [2, 3]);
+    assert.deepEqual(await find("inner", "failed"), []);
+    assert.deepEqual(await find("nowhere"), []);
+  });
+
   test("a job by its id, of whatever or of a given type", jobTypes, async ({ leasehold, queue }) => {
     const started = await leasehold.startJobSequence({
       typeName: "load",

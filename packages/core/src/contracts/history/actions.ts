@@ -19,6 +19,13 @@ export interface StateAction extends NewAction {
   readonly changedAt: number | null;
 }
 
+export interface ReplaceActionResultCall {
+  readonly id: string;
+  /** The result that the entry is expected to have. */
+  readonly from: string | null;
+  readonly to: string;
+}
+
 export interface ListActionsCall {
   readonly limit: number;
   /** The last one of the page before; null for the first page. */
@@ -29,6 +36,12 @@ export interface ListActionsCall {
 export interface Actions<TTxContext> {
   /** Adds an entry, or, where there is one with this id, replaces its result. Nothing else of an entry ever changes. */
   recordAction(call: StateCall<TTxContext> & { readonly action: NewAction }): Promise<void>;
+
+  /**
+   * Replaces the result of an entry only if it still is `from`, and says whether it was. Of several who expect the same, one
+   * succeeds: that is how an action has one process at a time.
+   */
+  replaceActionResult(call: StateCall<TTxContext> & ReplaceActionResultCall): Promise<boolean>;
 
   getActions(
     call: StateCall<TTxContext> & { readonly ids: readonly string[] },

@@ -1,5 +1,5 @@
 import type { FailureReason } from "../../model/job.ts";
-import type { StateCall } from "../state-call.ts";
+import type { StateRead } from "../state-call.ts";
 
 /** What the errors with one fingerprint have in common, and where it was first seen. */
 export interface NewCause {
@@ -17,6 +17,8 @@ export interface ListCausesCall {
   readonly cap: number;
   readonly queues?: readonly string[] | undefined;
   readonly typeNames?: readonly string[] | undefined;
+  /** Keeps those apart that failed in different stretches of so many milliseconds, counted from the epoch. */
+  readonly everyMs?: number | undefined;
 }
 
 /** The failed jobs with one fingerprint, of one type, queue and reason. */
@@ -35,6 +37,8 @@ export interface FailedJobs {
 
 export interface StateCause extends NewCause {
   readonly firstSeenAt: number;
+  /** When it was last reported. */
+  readonly lastSeenAt: number;
 }
 
 export interface CauseList {
@@ -48,5 +52,5 @@ export interface CauseList {
 
 /** Failed jobs by what they failed from. `report` stores the causes; outcomes give jobs their fingerprints. */
 export interface Causes<TTxContext> {
-  listCauses(call: StateCall<TTxContext> & ListCausesCall): Promise<CauseList>;
+  listCauses(call: StateRead<TTxContext> & ListCausesCall): Promise<CauseList>;
 }

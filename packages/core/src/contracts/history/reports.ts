@@ -1,4 +1,4 @@
-import type { StateCall } from "../state-call.ts";
+import type { StateCall, StateRead } from "../state-call.ts";
 import type { NewCause } from "./causes.ts";
 
 /** A process that has created a Leasehold, as it describes itself. */
@@ -69,6 +69,8 @@ export interface FoldRollupsCall {
 export interface ForgetReportsCall {
   /** Reporters that have been silent since before this moment. */
   readonly reportersBefore: number;
+  /** Causes that were last reported before this moment, and that no failed job has. */
+  readonly causesBefore: number;
   /** Rows of a width that begin before a moment. */
   readonly rollups: readonly { readonly width: number; readonly before: number }[];
   /** At most so many rows in all. */
@@ -79,15 +81,16 @@ export interface ForgetReportsCall {
 export interface Reports<TTxContext> {
   /**
    * Overwrites the reporter's own rows: the description, and the rollups given. Rows of others are not touched, and nobody is
-   * waited for. A cause that is known stays as it is. Returns the store's time.
+   * waited for. Of a cause that is known only `lastSeenAt` changes, and not even that while somebody else changes it. Returns the
+   * store's time.
    */
   report(call: StateCall<TTxContext> & ReportCall): Promise<number>;
 
   /** The one that reported last comes first. */
-  listReporters(call: StateCall<TTxContext> & ListReportersCall): Promise<StateReporter[]>;
+  listReporters(call: StateRead<TTxContext> & ListReportersCall): Promise<StateReporter[]>;
 
   /** Ordered by `from`, then by the rest of the key as it is declared, texts by their bytes. */
-  readRollups(call: StateCall<TTxContext> & ReadRollupsCall): Promise<Rollup[]>;
+  readRollups(call: StateRead<TTxContext> & ReadRollupsCall): Promise<Rollup[]>;
 
   /**
    * Replaces rows by others, which may have the keys of rows removed. Does nothing and returns false if a row to remove is

@@ -12,7 +12,7 @@ import {
 } from "../../model/option-checks.ts";
 import type { Engine } from "../engine.ts";
 import { oneOrMany } from "../job-filter.ts";
-import { addCounts, emptyCounts, parseCounts, readCounts, type StoredCounts } from "../reporter/counts.ts";
+import { addStoredText, emptyCounts, readCounts, type StoredCounts } from "../reporter/counts.ts";
 import { estimatePercentile, type Histogram } from "../reporter/histogram.ts";
 import { bucketMs, widths } from "../reporter/widths.ts";
 import { resolveTransaction } from "../transaction.ts";
@@ -23,6 +23,7 @@ const knownOptions = {
   queue: true,
   typeName: true,
   everyMs: true,
+  byType: true,
   byDeployment: true,
 } as const;
 
@@ -41,7 +42,16 @@ export async function* readCounted(
     let start = from;
     for (;;) {
       const limit = pageSize;
-      const page = await history.readRollups({ ctx, width, from: start, before, queues, typeNames, limit });
+      const page = await history.readRollups({
+        ctx,
+        mayLag: true,
+        width,
+        from: start,
+        before,
+        queues,
+        typeNames,
+        limit,
+      });
       const last = page.at(-1)?.from;
       if (last === undefined) break;
       const isFull = page.length === limit;
@@ -54,7 +64,8 @@ export async function* readCounted(
   }
 }
 
-interface Group extends Pick<Rollup, "queue" | "typeName" | "deployment"> {
+interface Group extends Pick<Rollup, "queue" | "deployment"> {
+  readonly typeName: string | null;
   readonly stretch: number;
   readonly counts: StoredCounts;
 }
@@ -70,8 +81,9 @@ export const getStatistics = async (engine: Engine, passed: unknown): Promise<Jo
       : requireDate(options["before"], "before").getTime();
   if (before <= from) throw new InvalidOptionError("from", "must be earlier than `before`", options["from"]);
   const everyMs = parseEvery(options["everyMs"], before - from);
-  const { byDeployment = false } = options;
-  const splits = requireBoolean(byDeployment, "byDeployment");
+  const { byType = true, byDeployment = false } = options;
+  const splitsTypes = requireBoolean(byType, "byType");
+  const splitsDeployments = requireBoolean(byDeployment, "byDeployment");
   const range = {
     from,
     before,
@@ -82,12 +94,13 @@ export const getStatistics = async (engine: Engine, passed: unknown): Promise<Jo
   const groups = new Map<string, Group>();
   for await (const row of readCounted(history, ctx, range)) {
     const stretch = Math.floor((row.from - from) / everyMs);
-    const { queue, typeName } = row;
-    const deployment = splits ? row.deployment : "";
+    const { queue } = row;
+    const typeName = splitsTypes ? row.typeName : null;
+    const deployment = splitsDeployments ? row.deployment : "";
     const key = JSON.stringify([stretch, queue, typeName, deployment]);
     let group = groups.get(key);
     if (!group) groups.set(key, (group = { stretch, queue, typeName, deployment, counts: emptyCounts() }));
-    addCounts(group.counts, parseCounts(row.counts));
+    addStoredText(group.counts, row.counts);
   }
   return [...groups.values()]
     .sort((a, b) => a.stretch - b.stretch)
@@ -122,7 +135,8 @@ const viewGroup = (
     from: new Date(from),
     before: new Date(before),
     queue,
-    typeName,
+    // Null only for those who passed `byType: false`; the façade's types say so.
+    typeName: typeName as string,
     deployment: deployment === "" ? null : deployment,
     ...counts,
     failed,

@@ -69,6 +69,17 @@ describe("causes of failures", () => {
     expect(declined!.frame).toMatch(/process \(.*history\.test\.ts\)/);
     expect(declined!.firstSeenAt!.getTime()).toBeLessThan(startedAt + 60_000);
     expect(byPeople).toMatchObject({ fingerprint: null, jobs: [{ reason: "cancelled" }] });
+    expect(declined).not.toHaveProperty("trend");
+
+    const minute = (at: number): Date => new Date(Math.floor(at / 60_000) * 60_000);
+    const [withTrend] = (await kit.leasehold.listFailureCauses({ everyMs: 60_000 })).causes;
+    expect(withTrend).toEqual({
+      ...declined,
+      trend: [
+        { from: minute(startedAt), count: 1 },
+        { from: minute(lastAt), count: 2 },
+      ],
+    });
   });
 
   it("finds the jobs of a cause, counts them and revives them", async () => {
@@ -178,6 +189,26 @@ describe("statistics", () => {
     expect(timeToStartMs!.p99).toBeLessThanOrEqual(1);
     expect((await kit.leasehold.getStatistics({ from, before, typeName: "mail" })).length).toBe(1);
     expect((await kit.leasehold.getStatistics({ from, before, queue: "default" })).length).toBe(1);
+  });
+
+  it("count all types of a queue together where that is asked for", async () => {
+    const kit = await createKit();
+    const from = new Date(kit.clock.now());
+    for (const order of [1, 2, 3]) await kit.charge(order);
+    await kit.leasehold.start({ typeName: "charge", input: { order: 4, ms: 2_000 } });
+    await kit.leasehold.start({ typeName: "mail", input: 1 });
+    await kit.leasehold.start({ typeName: "mail", input: 2, queue: "mails" });
+    await kit.drain(kit.worker, { queues: { default: 5, mails: 1 } });
+    const before = new Date(from.getTime() + 100_000);
+    const rows = await kit.leasehold.getStatistics({ from, before, byType: false });
+    expect(rows).toMatchObject([
+      { queue: "default", typeName: null, created: 5, completed: 4, failed: 1 },
+      { queue: "mails", typeName: null, created: 1, completed: 0, failed: 1 },
+    ]);
+    // One of five ran for two seconds.
+    const { runTimeMs } = rows[0]!.estimated;
+    expect(runTimeMs!.p50).toBeLessThanOrEqual(1);
+    expect(runTimeMs!.p95).toBeGreaterThan(2_000 / Math.SQRT2);
   });
 
   it("are the same after they have been folded, by stretch and by deployment", async () => {

@@ -2,13 +2,19 @@ import type { FailureCause, FailureCauseListing } from "../../api/history.ts";
 import { requirePart } from "../../contracts/optional-parts.ts";
 import type { FailedJobs, NewCause, StateCause } from "../../contracts/state-adapter.ts";
 import { kindOfError } from "../../model/fingerprint.ts";
-import { optionalInteger, requireName, requirePlainObject } from "../../model/option-checks.ts";
+import { longestDurationMs } from "../../model/limits.ts";
+import {
+  optionalInteger,
+  requireInteger,
+  requireName,
+  requirePlainObject,
+} from "../../model/option-checks.ts";
 import { parseStoredError } from "../../model/stored-error.ts";
 import type { Engine } from "../engine.ts";
 import { oneOrMany } from "../job-filter.ts";
 import { resolveTransaction } from "../transaction.ts";
 
-const knownOptions = { queue: true, typeName: true, scanLimit: true } as const;
+const knownOptions = { queue: true, typeName: true, scanLimit: true, everyMs: true } as const;
 
 /** Failed jobs by what they failed from; those without an error of a handler by their reason. */
 export const listFailureCauses = async (
@@ -17,15 +23,21 @@ export const listFailureCauses = async (
 ): Promise<FailureCauseListing> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "listFailureCauses", options, knownOptions);
+  const everyMs =
+    options["everyMs"] === undefined
+      ? undefined
+      : requireInteger(options["everyMs"], "everyMs", { min: 60_000, max: longestDurationMs });
   const { failed, causes, capped } = await requirePart(
     engine.store,
     "history",
     "listFailureCauses",
   ).listCauses({
     ctx,
+    mayLag: true,
     cap: optionalInteger(options["scanLimit"], "scanLimit", 10_000, { min: 1, max: 100_000 }),
     queues: oneOrMany(options["queue"], "queue", requireName),
     typeNames: oneOrMany(options["typeName"], "typeName", requireName),
+    everyMs,
   });
   const groups = new Map<string, FailedJobs[]>();
   for (const jobs of failed) {
@@ -36,7 +48,7 @@ export const listFailureCauses = async (
   for (const cause of await describeUnknown(engine, ctx, groups, known)) known.set(cause.fingerprint, cause);
   return {
     causes: [...groups]
-      .map(([key, jobs]) => viewCause(jobs, known.get(key)))
+      .map(([key, jobs]) => viewCause(jobs, known.get(key), everyMs))
       .sort((a, b) => b.count - a.count || b.lastFailedAt.getTime() - a.lastFailedAt.getTime()),
     capped,
   };
@@ -53,14 +65,44 @@ const describeUnknown = async (
     first!.fingerprint !== null && !known.has(first!.fingerprint) ? [first!] : [],
   );
   if (unknown.length === 0) return [];
-  const jobs = await engine.store.getJobs({ ctx, jobIds: unknown.map(({ exampleId }) => exampleId) });
+  const jobs = await engine.store.getJobs({
+    ctx,
+    mayLag: true,
+    jobIds: unknown.map(({ exampleId }) => exampleId),
+  });
   return unknown.flatMap(({ fingerprint }, index) => {
     const error = parseStoredError(jobs[index]?.lastError ?? null);
     return error ? [{ ...kindOfError(error), fingerprint: fingerprint!, deployment: null }] : [];
   });
 };
 
-const viewCause = (jobs: readonly FailedJobs[], cause: StateCause | NewCause | undefined): FailureCause => {
+const trendOf = (jobs: readonly FailedJobs[], everyMs: number): NonNullable<FailureCause["trend"]> => {
+  const counts = new Map<number, number>();
+  for (const { firstFailedAt, count } of jobs) {
+    const from = Math.floor(firstFailedAt / everyMs) * everyMs;
+    counts.set(from, (counts.get(from) ?? 0) + count);
+  }
+  return [...counts].sort(([a], [b]) => a - b).map(([from, count]) => ({ from: new Date(from), count }));
+};
+
+/** A store that keeps stretches apart has several rows for the same queue, type and reason. */
+const byKind = (jobs: readonly FailedJobs[]): FailureCause["jobs"] => {
+  const kinds = new Map<string, FailureCause["jobs"][number]>();
+  for (const { queue, typeName, reason, count, lastFailedAt } of jobs) {
+    const key = JSON.stringify([queue, typeName, reason]);
+    const known = kinds.get(key);
+    const last = Math.max(known?.lastFailedAt.getTime() ?? 0, lastFailedAt);
+    const all = (known?.count ?? 0) + count;
+    kinds.set(key, { queue, typeName, reason, count: all, lastFailedAt: new Date(last) });
+  }
+  return [...kinds.values()].sort((a, b) => b.count - a.count);
+};
+
+const viewCause = (
+  jobs: readonly FailedJobs[],
+  cause: StateCause | NewCause | undefined,
+  everyMs: number | undefined,
+): FailureCause => {
   const latest = jobs.reduce((a, b) => (b.lastFailedAt > a.lastFailedAt ? b : a));
   return {
     fingerprint: latest.fingerprint,
@@ -73,14 +115,7 @@ const viewCause = (jobs: readonly FailedJobs[], cause: StateCause | NewCause | u
     firstFailedAt: new Date(Math.min(...jobs.map(({ firstFailedAt }) => firstFailedAt))),
     lastFailedAt: new Date(latest.lastFailedAt),
     exampleId: latest.exampleId,
-    jobs: jobs
-      .map(({ queue, typeName, reason, count, lastFailedAt }) => ({
-        queue,
-        typeName,
-        reason,
-        count,
-        lastFailedAt: new Date(lastFailedAt),
-      }))
-      .sort((a, b) => b.count - a.count),
+    ...(everyMs !== undefined && { trend: trendOf(jobs, everyMs) }),
+    jobs: byKind(jobs),
   };
 };

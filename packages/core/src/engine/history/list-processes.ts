@@ -3,7 +3,7 @@ import { requirePart } from "../../contracts/optional-parts.ts";
 import type { History, StateReporter } from "../../contracts/state-adapter.ts";
 import { requirePlainObject } from "../../model/option-checks.ts";
 import type { Engine } from "../engine.ts";
-import { parseAbout } from "../reporter/about.ts";
+import { parseAbout, type ReportedWorker } from "../reporter/about.ts";
 import { reporterKeptMs } from "../reporter/widths.ts";
 import { resolveTransaction } from "../transaction.ts";
 
@@ -33,9 +33,31 @@ export const listProcesses = async (engine: Engine, passed: unknown = {}): Promi
   const history = requirePart(engine.store, "history", "listProcesses");
   const now = await engine.store.getTime({ ctx });
   const seenFrom = now - reporterKeptMs;
-  const reporters = await history.listReporters({ ctx, seenFrom, limit: mostProcesses });
+  const reporters = await history.listReporters({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
   return reporters.map((reporter) => viewProcess(reporter, now));
 };
+
+/** The workers of live processes; undefined where no process reports. */
+export const listLiveWorkers = async (
+  history: History<object>,
+  now: number,
+  ctx?: object,
+): Promise<ReportedWorker[] | undefined> => {
+  const seenFrom = now - reporterKeptMs;
+  const reporters = await history.listReporters({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
+  if (reporters.length === 0) return undefined;
+  return reporters
+    .map((reporter) => viewProcess(reporter, now))
+    .filter(({ alive }) => alive)
+    .flatMap(({ workers }) => workers);
+};
+
+export const serves = (
+  { queues, typeNames }: Pick<ReportedWorker, "queues" | "typeNames">,
+  queue: string,
+  typeName: string,
+): boolean =>
+  queues.some(({ name, claimAllTypes }) => name === queue && (claimAllTypes || typeNames.includes(typeName)));
 
 /** How many workers of live processes serve a queue and type; null where no process reports. */
 export const countWorkers = async (
@@ -44,16 +66,6 @@ export const countWorkers = async (
   { queue, typeName }: { readonly queue: string; readonly typeName: string },
   now: number,
 ): Promise<number | null> => {
-  const seenFrom = now - reporterKeptMs;
-  const reporters = await history.listReporters({ ctx, seenFrom, limit: mostProcesses });
-  if (reporters.length === 0) return null;
-  return reporters
-    .map((reporter) => viewProcess(reporter, now))
-    .filter(({ alive }) => alive)
-    .flatMap(({ workers }) => workers)
-    .filter(({ queues, typeNames }) =>
-      queues.some(
-        ({ name, claimAllTypes }) => name === queue && (claimAllTypes || typeNames.includes(typeName)),
-      ),
-    ).length;
+  const workers = await listLiveWorkers(history, now, ctx);
+  return workers?.filter((worker) => serves(worker, queue, typeName)).length ?? null;
 };

@@ -31,43 +31,46 @@ export const emptyCounts = (): StoredCounts => Object.create(null) as StoredCoun
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-const readTree = (value: unknown, depth = 0): StoredCounts => {
-  const tree = emptyCounts();
-  if (!isObject(value) || depth > deepest) return tree;
-  for (const [name, child] of Object.entries(value)) {
-    if (typeof child === "number" && Number.isFinite(child)) tree[name] = child;
-    else if (isObject(child)) tree[name] = readTree(child, depth + 1);
+/** Adds numbers to numbers. Whatever else there is counts nothing, and neither does what is too deep. */
+const addTree = (counts: StoredCounts, tree: object, depth: number): void => {
+  if (depth > deepest) return;
+  for (const name in tree) {
+    if (!Object.hasOwn(tree, name)) continue;
+    const value = (tree as Record<string, unknown>)[name];
+    const present = counts[name];
+    if (typeof value === "number") {
+      if (Number.isFinite(value) && typeof present !== "object") counts[name] = (present ?? 0) + value;
+    } else if (isObject(value)) {
+      if (typeof present === "object") addTree(present, value, depth + 1);
+      else if (present === undefined) addTree((counts[name] = emptyCounts()), value, depth + 1);
+    }
   }
-  return tree;
 };
 
-/** Text of another origin counts nothing. */
-export const parseCounts = (text: string): StoredCounts => {
+/** Adds `more` to `counts`, which were made by `emptyCounts`. */
+export const addCounts = (counts: StoredCounts, more: StoredCounts): void => addTree(counts, more, 0);
+
+/** The same with counts as they are stored. Thousands of them are added at a time. */
+export const addStoredText = (counts: StoredCounts, text: string): void => {
+  let tree: unknown;
   try {
-    return readTree(JSON.parse(text));
+    tree = JSON.parse(text);
   } catch {
-    return emptyCounts();
+    // Text of another origin counts nothing.
+    return;
   }
+  if (isObject(tree)) addTree(counts, tree, 0);
 };
 
 export const encodeCounts = (counts: StoredCounts): string => JSON.stringify(counts);
 
-/** Adds `more` to `counts`, which were made by `emptyCounts`. */
-export const addCounts = (counts: StoredCounts, more: StoredCounts): void => {
-  for (const [name, value] of Object.entries(more)) {
-    const present = counts[name];
-    if (typeof value === "number") {
-      if (typeof present !== "object") counts[name] = (present ?? 0) + value;
-    } else if (typeof present === "object") addCounts(present, value);
-    else if (present === undefined) addCounts((counts[name] = emptyCounts()), value);
-  }
-};
-
 export const mergeCounts = (texts: readonly string[]): StoredCounts => {
   const sum = emptyCounts();
-  for (const text of texts) addCounts(sum, parseCounts(text));
+  for (const text of texts) addStoredText(sum, text);
   return sum;
 };
+
+export const parseCounts = (text: string): StoredCounts => mergeCounts([text]);
 
 const numberAt = (counts: StoredCounts, name: string): number => {
   const value = counts[name];
@@ -76,10 +79,10 @@ const numberAt = (counts: StoredCounts, name: string): number => {
 
 const numbersAt = (counts: StoredCounts, name: string): Record<string, number> => {
   const value = counts[name];
-  const numbers = typeof value === "object" ? value : {};
-  return Object.fromEntries(
-    Object.entries(numbers).filter((entry): entry is [string, number] => typeof entry[1] === "number"),
-  );
+  const numbers: Record<string, number> = {};
+  if (typeof value !== "object") return numbers;
+  for (const [key, count] of Object.entries(value)) if (typeof count === "number") numbers[key] = count;
+  return numbers;
 };
 
 /** With a zero for what was not counted. */

@@ -181,4 +181,20 @@ describe("folding", () => {
     expect(await readAll(history)).toEqual([]);
     expect(await history.listReporters({ seenFrom: 0, limit: 10 })).toEqual([]);
   });
+
+  it("forgets causes that have not come up for ninety days", async () => {
+    const { history, clock } = createStore();
+    const now = clock.now();
+    const cause = { fingerprint: "0".repeat(16), name: "E", message: "m", frame: null, deployment: null };
+    const reporter = { id: "a", deployment: null, startedAt: now, about: "{}" };
+    const learn = () => history.report({ reporter, rollups: [], causes: [cause], maxAgeMs: minute });
+    const forgetAll = () =>
+      history.forgetReports({ reportersBefore: 0, causesBefore: now + 1, rollups: [], limit: 10 });
+    await learn();
+    await foldAll(history, now + 90 * day);
+    expect(await forgetAll()).toBe(1);
+    await learn();
+    await foldAll(history, now + 90 * day + 1);
+    expect(await forgetAll()).toBe(0);
+  });
 });

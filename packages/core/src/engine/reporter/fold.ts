@@ -1,6 +1,6 @@
 import type { FoldRollupsCall, History, Rollup } from "../../contracts/state-adapter.ts";
 import { encodeCounts, mergeCounts } from "./counts.ts";
-import { foldReportersAfterMs, reporterKeptMs, widths } from "./widths.ts";
+import { causeKeptMs, foldReportersAfterMs, reporterKeptMs, widths } from "./widths.ts";
 
 /** How many rows are folded at a time: few enough that nobody notices the transaction. */
 const pageSize = 1_000;
@@ -109,6 +109,7 @@ export const createFolding = (history: History<object>): Folding => {
     const { width, keptMs } = widths.at(-1)!;
     const forgotten = await history.forgetReports({
       reportersBefore: now - reporterKeptMs,
+      causesBefore: now - causeKeptMs,
       rollups: [{ width, before: now - keptMs }],
       limit: pageSize,
     });

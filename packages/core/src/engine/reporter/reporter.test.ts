@@ -156,6 +156,23 @@ describe("the reporter", () => {
     expect((await kit.history.listCauses({ cap: 10 })).causes).toMatchObject([causes[0]!]);
   });
 
+  it("says once a day that a cause still comes up", async () => {
+    const kit = await createKit();
+    const hour = 3_600_000;
+    const reported = async (): Promise<number> => {
+      await kit.start(0);
+      await kit.drain(kit.worker);
+      return kit.reports().flatMap((call) => call.causes).length;
+    };
+    expect(await reported()).toBe(1);
+    await kit.clock.advanceBy(23 * hour);
+    expect(await reported()).toBe(1);
+    await kit.clock.advanceBy(hour);
+    expect(await reported()).toBe(2);
+    const [cause] = (await kit.history.listCauses({ cap: 10 })).causes;
+    expect(cause!.lastSeenAt - cause!.firstSeenAt).toBeGreaterThanOrEqual(24 * hour);
+  });
+
   it("reports what is left when it is closed, and nothing afterwards", async () => {
     const kit = await createKit();
     await kit.start(1);

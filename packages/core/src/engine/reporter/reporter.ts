@@ -1,13 +1,13 @@
 import { type Runtime, sleep } from "../../clock.ts";
 import type { History, NewCause, Rollup } from "../../contracts/state-adapter.ts";
-import { LeaseholdError } from "../../errors.ts";
+import { AdapterClosedError, LeaseholdError } from "../../errors.ts";
 import type { ErrorKind } from "../../model/fingerprint.ts";
 import type { StateStore } from "../dispatch.ts";
 import type { Observe } from "../observe.ts";
 import { describeProcess, type ReportedWorker } from "./about.ts";
 import { addCounts, emptyCounts, encodeCounts, type StoredCounts } from "./counts.ts";
 import { createTally, noTally, type Tally } from "./tally.ts";
-import { bucketMs, oldestReportMs } from "./widths.ts";
+import { bucketMs, causeReportMs, oldestReportMs } from "./widths.ts";
 
 /**
  * Tells the store what this process does. Nothing waits for it, and no job fails because of it.
@@ -85,7 +85,8 @@ const startReporter = (
   let offset: number | undefined;
   let rows = new Map<string, Row>();
   const workers = new Set<() => ReportedWorker>();
-  const knownCauses = new Set<string>();
+  /** When each was last reported. */
+  const knownCauses = new Map<string, number>();
   let newCauses: NewCause[] = [];
   let hasChanged = false;
   let failures = 0;
@@ -185,8 +186,10 @@ const startReporter = (
       failures = 0;
     } catch (error) {
       failures += 1;
+      // Whoever closes the store has no use for statistics any more.
+      if (error instanceof AdapterClosedError) ended = true;
       // Other errors have been reported where every store call passes.
-      if (error instanceof LeaseholdError && !store.isTransientError(error))
+      else if (error instanceof LeaseholdError && !store.isTransientError(error))
         observe("stateAdapterError", () => ({ operation: "report", error }));
     }
     underWay = undefined;
@@ -220,9 +223,11 @@ const startReporter = (
       return first?.().id;
     },
     addCause: (kind) => {
-      if (knownCauses.has(kind.fingerprint) || newCauses.length >= mostKnownCauses) return;
+      const now = clock.monotonic();
+      const reportedAt = knownCauses.get(kind.fingerprint) ?? Number.NEGATIVE_INFINITY;
+      if (now - reportedAt < causeReportMs || newCauses.length >= mostKnownCauses) return;
       if (knownCauses.size >= mostKnownCauses) knownCauses.clear();
-      knownCauses.add(kind.fingerprint);
+      knownCauses.set(kind.fingerprint, now);
       newCauses.push({ ...kind, deployment });
       changed();
     },

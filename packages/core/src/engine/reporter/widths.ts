@@ -19,5 +19,11 @@ export const widths: readonly { readonly width: number; readonly keptMs: number 
   { width: hour, keptMs: 90 * day },
 ];
 
+/** Causes that have not come up for longer are forgotten, once no failed job has them. As long as counts are kept. */
+export const causeKeptMs: number = 90 * day;
+
+/** How often a process says again that a cause comes up. */
+export const causeReportMs: number = day;
+
 /** Processes that have been silent for longer are forgotten. */
 export const reporterKeptMs: number = day;

@@ -1,4 +1,9 @@
-import type { ListActionsCall, NewAction, StateAction } from "../../contracts/state-adapter.ts";
+import type {
+  ListActionsCall,
+  NewAction,
+  ReplaceActionResultCall,
+  StateAction,
+} from "../../contracts/state-adapter.ts";
 import { byBytes } from "../by-bytes.ts";
 import type { TableRows, Tables } from "../tables.ts";
 
@@ -7,6 +12,17 @@ export const recordAction = (tables: Tables, action: NewAction, now: number): vo
   const changedAt = result === null ? null : now;
   const known = tables.rows().actions.get(action.id) ?? { ...action, startedAt: now };
   tables.change("actions", (actions) => actions.set(action.id, { ...known, result, changedAt }));
+};
+
+export const replaceActionResult = (
+  tables: Tables,
+  { id, from, to }: ReplaceActionResultCall,
+  now: number,
+): boolean => {
+  const known = tables.rows().actions.get(id);
+  if (known === undefined || known.result !== from) return false;
+  tables.change("actions", (actions) => actions.set(id, { ...known, result: to, changedAt: now }));
+  return true;
 };
 
 const latestFirst = (

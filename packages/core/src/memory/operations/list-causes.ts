@@ -9,7 +9,7 @@ type Counting = { -readonly [Key in keyof FailedJobs]: FailedJobs[Key] };
 export const listCauses = (
   view: StoreView,
   causes: TableRows["causes"],
-  { cap, queues, typeNames }: ListCausesCall,
+  { cap, queues, typeNames, everyMs }: ListCausesCall,
 ): CauseList => {
   const matching = [...filtered(view, { statuses: ["failed"], queues, typeNames })].sort((a, b) =>
     byBytes(b.row.id, a.row.id),
@@ -19,7 +19,8 @@ export const listCauses = (
     const { id, queue, typeName } = row;
     const [reason, failedAt] = [row.failureReason!, row.failedAt!];
     const fingerprint = history?.fingerprint ?? null;
-    const key = JSON.stringify([fingerprint, queue, typeName, reason]);
+    const stretch = everyMs === undefined ? null : Math.floor(failedAt / everyMs);
+    const key = JSON.stringify([fingerprint, queue, typeName, reason, stretch]);
     const group = groups.get(key);
     if (group === undefined) {
       const times = { firstFailedAt: failedAt, lastFailedAt: failedAt };

@@ -9,6 +9,8 @@ import type {
   StateReporter,
 } from "../../contracts/state-adapter.ts";
 import { byBytes } from "../by-bytes.ts";
+import { filtered } from "../job-filter.ts";
+import type { StoreView } from "../store-view.ts";
 import type { TableRows, Tables } from "../tables.ts";
 
 const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: RollupKey): string =>
@@ -25,11 +27,12 @@ export const report = (
     tables.change("rollups", (rows) => {
       for (const rollup of recent) rows.set(keyOf(rollup), { ...rollup });
     });
-  const unknown = causes.filter(({ fingerprint }) => !tables.rows().causes.has(fingerprint));
-  if (unknown.length > 0)
+  if (causes.length > 0)
     tables.change("causes", (rows) => {
-      for (const cause of unknown)
-        if (!rows.has(cause.fingerprint)) rows.set(cause.fingerprint, { ...cause, firstSeenAt: now });
+      for (const cause of causes) {
+        const known = rows.get(cause.fingerprint) ?? { ...cause, firstSeenAt: now };
+        rows.set(cause.fingerprint, { ...known, lastSeenAt: now });
+      }
     });
   return now;
 };
@@ -76,15 +79,25 @@ export const foldRollups = (tables: Tables, { remove, put }: FoldRollupsCall): b
   return true;
 };
 
+const hasJob = (view: StoreView, fingerprint: string): boolean => {
+  const [job] = filtered(view, { statuses: ["failed"], fingerprints: [fingerprint] });
+  return job !== undefined;
+};
+
 export const forgetReports = (
   tables: Tables,
-  { reportersBefore, rollups: bounds, limit }: ForgetReportsCall,
+  view: StoreView,
+  { reportersBefore, causesBefore, rollups: bounds, limit }: ForgetReportsCall,
 ): number => {
-  const { reporters, rollups } = tables.rows();
+  const { reporters, rollups, causes } = tables.rows();
   const isOld = (rollup: Rollup): boolean =>
     bounds.some(({ width, before }) => rollup.width === width && rollup.from < before);
   const silent = [...reporters.values()].filter(({ seenAt }) => seenAt < reportersBefore).slice(0, limit);
   const old = [...rollups.values()].filter(isOld).slice(0, limit - silent.length);
+  const unseen = [...causes.values()]
+    .filter(({ lastSeenAt }) => lastSeenAt < causesBefore)
+    .filter(({ fingerprint }) => !hasJob(view, fingerprint))
+    .slice(0, limit - silent.length - old.length);
   if (silent.length > 0)
     tables.change("reporters", (rows) => {
       for (const { id } of silent) rows.delete(id);
@@ -93,5 +106,9 @@ export const forgetReports = (
     tables.change("rollups", (rows) => {
       for (const rollup of old) rows.delete(keyOf(rollup));
     });
-  return silent.length + old.length;
+  if (unseen.length > 0)
+    tables.change("causes", (rows) => {
+      for (const { fingerprint } of unseen) rows.delete(fingerprint);
+    });
+  return silent.length + old.length + unseen.length;
 };

@@ -1,4 +1,4 @@
-import type { ListActionsCall, NewAction, StateAction } from "leasehold/adapter";
+import type { ListActionsCall, NewAction, ReplaceActionResultCall, StateAction } from "leasehold/adapter";
 import type { Call, Database } from "../../database.ts";
 import type { SqlRow } from "../../provider.ts";
 import { arrayLiteral } from "../../sql/array-literal.ts";
@@ -27,6 +27,19 @@ export const recordAction = async (
       ON CONFLICT (id) DO UPDATE SET result = excluded.result, changed_at = excluded.changed_at`,
     params: [call.now ?? null, id, actor, kind, plan, result],
   });
+};
+
+export const replaceActionResult = async (
+  { query, tables }: Database,
+  call: Call & ReplaceActionResultCall,
+): Promise<boolean> => {
+  const rows = await query(call.ctx, {
+    sql: `WITH ${clockCte("$1")}
+      UPDATE ${tables.action} SET result = $4::text, changed_at = ${now}
+      WHERE id = $2::text AND result IS NOT DISTINCT FROM $3::text RETURNING id`,
+    params: [call.now ?? null, call.id, call.from, call.to],
+  });
+  return rows.length > 0;
 };
 
 export const getActions = async (

@@ -24,7 +24,8 @@ wanted AS MATERIALIZED (
 counted AS (
   SELECT fingerprint, queue, type_name, failure_reason, count(*) AS count, min(finished_at) AS first_failed_at,
     max(finished_at) AS last_failed_at, (array_agg(id ORDER BY finished_at DESC))[1] AS example_id
-  FROM (SELECT * FROM wanted LIMIT $1::int) AS looked_at GROUP BY fingerprint, queue, type_name, failure_reason
+  FROM (SELECT * FROM wanted LIMIT $1::int) AS looked_at
+  GROUP BY fingerprint, queue, type_name, failure_reason, finished_at / $5::bigint
 )
 SELECT (SELECT count(*) FROM newest) > $2::int OR (SELECT count(*) FROM wanted) > $1::int AS capped, counted.*
 FROM (SELECT) AS always LEFT JOIN counted ON true`;
@@ -58,12 +59,13 @@ const readCauses = async (
     frame: textOrNull(row["frame"]),
     deployment: textOrNull(row["deployment"]),
     firstSeenAt: Number(row["first_seen_at"]),
+    lastSeenAt: Number(row["last_seen_at"] ?? row["first_seen_at"]),
   }));
 };
 
 export const listCauses = (database: Database, call: Call & ListCausesCall): Promise<CauseList> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
-    const { cap, queues, typeNames } = call;
+    const { cap, queues, typeNames, everyMs } = call;
     const isFiltered = queues !== undefined || typeNames !== undefined;
     const rows = await database.query(ctx, {
       sql: failedSql(database.tables),
@@ -72,6 +74,8 @@ export const listCauses = (database: Database, call: Call & ListCausesCall): Pro
         isFiltered ? Math.max(cap * mostCaps, fewestLookedAt) : cap,
         queues ? arrayLiteral(queues) : null,
         typeNames ? arrayLiteral(typeNames) : null,
+        // Divided by null, all are in the same stretch.
+        everyMs ?? null,
       ],
     });
     const failed = rows.filter((row) => row["example_id"] !== null).map(toFailedJobs);

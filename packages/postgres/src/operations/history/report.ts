@@ -30,9 +30,15 @@ unknown AS MATERIALIZED (
   WHERE NOT EXISTS (SELECT FROM ${cause} AS known WHERE known.fingerprint = n.fingerprint)
 ),
 learned AS (
-  INSERT INTO ${cause} (${causes}, first_seen_at) SELECT ${causes}, ${now} FROM unknown
+  INSERT INTO ${cause} (${causes}, first_seen_at, last_seen_at) SELECT ${causes}, ${now}, ${now} FROM unknown
   WHERE pg_try_advisory_xact_lock(hashtextextended('leasehold cause in ${schema}: ' || fingerprint, 0))
   ON CONFLICT (fingerprint) DO NOTHING
+),
+known AS MATERIALIZED (
+  SELECT fingerprint FROM ${cause} WHERE fingerprint = ANY ($${firstOfCauses}::text[]) FOR UPDATE SKIP LOCKED
+),
+seen_again AS (
+  UPDATE ${cause} SET last_seen_at = ${now} WHERE fingerprint = ANY (ARRAY(SELECT fingerprint FROM known))
 )
 SELECT ${now} AS now`;
 

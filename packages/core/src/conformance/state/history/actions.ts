@@ -52,6 +52,44 @@ export const describeActions = ({ test, testAlone }: StateSuite): void => {
   );
 
   test(
+    "replaces a result only where it is still the expected one",
+    withHistory(async ({ history }) => {
+      const action = newAction();
+      const { id } = action;
+      await history.recordAction({ action, now: baseTime });
+      const replace = (from: string | null, to: string, after: number): Promise<boolean> =>
+        history.replaceActionResult({ id, from, to, now: baseTime + after });
+      assert.equal(await replace("1 of 3", "2 of 3", 5), false);
+      assert.equal(await replace(null, "1 of 3", 10), true);
+      assert.equal(await replace(null, "other", 20), false);
+      assert.equal(await replace("1 of 3", "2 of 3", 30), true);
+      assert.deepEqual(await history.getActions({ ids: [id] }), [
+        { ...action, result: "2 of 3", startedAt: baseTime, changedAt: baseTime + 30 },
+      ]);
+      assert.equal(
+        await history.replaceActionResult({ id: randomUUID(), from: null, to: "done", now: baseTime }),
+        false,
+      );
+    }),
+  );
+
+  test(
+    "lets one of several replace the same result",
+    withHistory(async ({ history }) => {
+      const action = newAction();
+      await history.recordAction({ action, now: baseTime });
+      const outcomes = await Promise.all(
+        times(5, (n) =>
+          history.replaceActionResult({ id: action.id, from: null, to: `by ${n}`, now: baseTime }),
+        ),
+      );
+      assert.equal(outcomes.filter(Boolean).length, 1);
+      const [stored] = await history.getActions({ ids: [action.id] });
+      assert.equal(stored?.result, `by ${outcomes.indexOf(true)}`);
+    }),
+  );
+
+  test(
     "gets actions in the order asked for",
     withHistory(async ({ history }) => {
       const actions = times(2, () => newAction());

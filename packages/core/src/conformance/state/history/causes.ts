@@ -42,6 +42,37 @@ const causeOf = (mark: string): NewCause => ({
 
 export const describeCauses = ({ test, testAlone }: StateSuite): void => {
   test(
+    "jobs that failed in different stretches of time are counted apart, where that is asked for",
+    withHistory(async (scenario) => {
+      const { history, typeName } = scenario;
+      const everyMs = 1_000;
+      const start = Math.ceil(baseTime / everyMs) * everyMs;
+      const failedAt = [start, start + 1, start + everyMs - 1, start + everyMs, start + 5 * everyMs];
+      const jobs: StateJob[] = [];
+      for (const at of failedAt) jobs.push(await failOne(scenario, fingerprint, {}, at));
+      const { failed } = await history.listCauses({ cap: 100, typeNames: [typeName], everyMs });
+      const rows = failed
+        .toSorted((a, b) => a.firstFailedAt - b.firstFailedAt)
+        .map(({ count, firstFailedAt, lastFailedAt, exampleId }) => [
+          count,
+          firstFailedAt,
+          lastFailedAt,
+          exampleId,
+        ]);
+      assert.deepEqual(rows, [
+        [3, failedAt[0], failedAt[2], jobs[2]!.id],
+        [1, failedAt[3], failedAt[3], jobs[3]!.id],
+        [1, failedAt[4], failedAt[4], jobs[4]!.id],
+      ]);
+      const together = await history.listCauses({ cap: 100, typeNames: [typeName] });
+      assert.deepEqual(
+        together.failed.map(({ count }) => count),
+        [5],
+      );
+    }),
+  );
+
+  test(
     "a failure gives the job the fingerprint of its note",
     withHistory(async (scenario) => {
       const job = await failOne(scenario);
@@ -341,13 +372,54 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
         (await history.listCauses({ cap: 100, queues: [queue] })).causes.toSorted(
           (a, b) => a.firstSeenAt - b.firstSeenAt,
         );
-      assert.deepEqual(await list(), [{ ...known, firstSeenAt: baseTime + 5 }]);
+      assert.deepEqual(await list(), [{ ...known, firstSeenAt: baseTime + 5, lastSeenAt: baseTime + 6 }]);
       await report("b", [{ ...causeOf(other), frame: null }, known], baseTime + 7);
       assert.deepEqual(await list(), [
-        { ...known, firstSeenAt: baseTime + 5 },
-        { ...causeOf(other), frame: null, firstSeenAt: baseTime + 7 },
+        { ...known, firstSeenAt: baseTime + 5, lastSeenAt: baseTime + 7 },
+        { ...causeOf(other), frame: null, firstSeenAt: baseTime + 7, lastSeenAt: baseTime + 7 },
       ]);
       assert.deepEqual((await history.listCauses({ cap: 100, queues: [`${queue}-2`] })).causes, []);
+    }),
+  );
+
+  testAlone(
+    "forgetReports forgets causes that no failed job has, once they have not been reported for a while",
+    withHistory(async (scenario) => {
+      const { history, queue } = scenario;
+      const [old, seenAgain, ofJob, late] = times(4, (n) => `${n}`.repeat(16));
+      const report = async (fingerprints: readonly string[], now: number): Promise<void> => {
+        const causes = fingerprints.map(causeOf);
+        const reporter = { id: "a", deployment: null, startedAt: baseTime, about: "{}" };
+        await history.report({ reporter, rollups: [], causes, maxAgeMs: 60_000, now });
+      };
+      const marks = [old!, seenAgain!, ofJob!, late!];
+      await report(marks.slice(0, 3), baseTime + 5);
+      await report([seenAgain!, late!], baseTime + 10);
+      const job = await failOne(scenario, ofJob);
+      const forget = (limit = 100): Promise<number> =>
+        history.forgetReports({ reportersBefore: 0, causesBefore: baseTime + 10, rollups: [], limit });
+      assert.equal(await forget(0), 0);
+      await rollBack(scenario, async (ctx) => {
+        const call = { reportersBefore: 0, causesBefore: baseTime + 10, rollups: [], limit: 100 };
+        assert.equal(await history.forgetReports({ ...call, ctx }), 1);
+      });
+      assert.equal(await forget(), 1);
+      assert.equal(await forget(), 0);
+      // A cause is listed with the failed jobs that have it, so it takes one to see what is left.
+      const known = async (): Promise<string[]> =>
+        (await history.listCauses({ cap: 100, queues: [queue] })).causes
+          .map(({ fingerprint: mark }) => mark)
+          .sort();
+      const jobs: StateJob[] = [];
+      for (const mark of marks) jobs.push(await failOne(scenario, mark));
+      assert.deepEqual(await known(), [seenAgain, ofJob, late]);
+      // The jobs go, and with them what they failed from.
+      await scenario.adapter.deleteSequences({
+        rootSequenceIds: [job, ...jobs].map(({ rootSequenceId }) => rootSequenceId),
+      });
+      assert.equal(await forget(), 1);
+      for (const mark of marks) await failOne(scenario, mark);
+      assert.deepEqual(await known(), [seenAgain, late]);
     }),
   );
 };

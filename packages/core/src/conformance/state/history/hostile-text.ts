@@ -71,7 +71,7 @@ export const describeHostileText = ({ test }: StateSuite): void => {
         const job = await run(await start());
         await end(job, withNote(failure, job, { fingerprint }));
         const { causes } = await history.listCauses({ cap: 10, queues: [queue] });
-        assert.deepEqual(causes, [{ ...cause, firstSeenAt: baseTime }]);
+        assert.deepEqual(causes, [{ ...cause, firstSeenAt: baseTime, lastSeenAt: baseTime }]);
         const put = [{ ...rollups[0]!, reporterId: "", counts: `${text}${text}` }];
         assert.equal(await history.foldRollups({ remove: rollups, put }), true);
         assert.deepEqual(await readAll(scenario), put);

@@ -243,6 +243,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
         await history.report({ ...reportCall({ reporter: newReporter({ id }) }), now: baseTime + seenAt });
       const call = {
         reportersBefore: baseTime + 10,
+        causesBefore: 0,
         rollups: [
           { width, before: froms[2]! },
           { width: minute, before: froms[1]! },
@@ -277,7 +278,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
         ).flat(),
       );
       const bounds = [{ width, before: 2 ** 50 }];
-      const call = { reportersBefore: 2 ** 50, rollups: bounds, limit: 5 };
+      const call = { reportersBefore: 2 ** 50, causesBefore: 0, rollups: bounds, limit: 5 };
       const counts: number[] = [];
       const rows = async (): Promise<number> =>
         (await readAll(scenario)).length + (await history.listReporters({ seenFrom: 0, limit: 100 })).length;
