@@ -53,7 +53,61 @@ describe("complete", () => {
   });
 });
 
+describe("list", () => {
+  it("finds jobs by a text in their input", async () => {
+    const { leasehold } = store;
+    for (const to of ["ada@example.com", "bob@example.com"])
+      await leasehold.start({ typeName: "mail", input: { to } });
+    const found = async (text: string): Promise<unknown> => json("list", "--input-contains", text);
+    expect(await found("ada@")).toMatchObject({ jobs: [{ input: { to: "ada@example.com" } }], cursor: null });
+    expect(await found("eve@")).toEqual({ jobs: [], cursor: null });
+    expect((await run("list", "--input-contains", "")).code).toBe(2);
+  });
+});
+
+describe("cancel", () => {
+  it("cancels what a filter finds, and asks before", async () => {
+    const { leasehold } = store;
+    const mails = await Promise.all(
+      ["one", "two"].map((queue) => leasehold.start({ typeName: "mail", input: null, queue })),
+    );
+    const order = await leasehold.start({ typeName: "order", input: null });
+    const results = (outcome: string) =>
+      expect.arrayContaining(mails.map(({ id }) => ({ id, outcome })) as never[]);
+    expect(await json("cancel", "--type", "mail", "--dry-run")).toEqual({
+      dryRun: true,
+      results: results("would_cancel"),
+    });
+    expect((await run("cancel", "--type", "mail")).code).toBe(6);
+    expect(await json("cancel", "--type", "mail", "--reason", "no stamps", "--yes")).toEqual({
+      dryRun: false,
+      results: results("cancelled"),
+    });
+    expect(await leasehold.getJob({ id: mails[0]!.id })).toMatchObject({
+      failure: { error: { message: "no stamps" } },
+    });
+    expect((await leasehold.getJob({ id: order.id }))?.status).toBe("pending");
+    expect((await run("cancel")).code).toBe(2);
+    expect((await run("cancel", order.id, "--all")).code).toBe(2);
+  });
+});
+
 describe("delete", () => {
+  it("deletes the finished jobs that a filter finds", async () => {
+    const { leasehold } = store;
+    const [kept, waiting, done] = await Promise.all(
+      ["order", "mail", "mail"].map((typeName) => leasehold.start({ typeName, input: null })),
+    );
+    await leasehold.cancelJobSequences({ ids: [kept!.id, done!.id] });
+    expect(await json("delete", "--type", "mail", "--dry-run")).toMatchObject({
+      plan: [{ rootSequenceId: done!.id, jobs: 1 }],
+    });
+    expect(await json("delete", "--type", "mail", "--yes")).toMatchObject({ deletedJobs: 1 });
+    const left = (await leasehold.listJobs()).jobs.map(({ id }) => id);
+    expect(new Set(left)).toEqual(new Set([kept!.id, waiting!.id]));
+    expect((await run("delete")).code).toBe(2);
+  });
+
   it("deletes finished trees by the id of any of their jobs, and keeps others", async () => {
     const { leasehold } = store;
     const { id, blockerId } = await startBlocked();

@@ -92,8 +92,8 @@ describe("wrong usage", () => {
     [["list", "--limit"], "--limit needs a value: -n, --limit <number>.", "See `leasehold list --help`."],
     [["inspect"], "<id> is missing.", "See `leasehold inspect --help`."],
     [
-      ["failed", "list", "--order", "x"],
-      "There is no option --order.",
+      ["failed", "list", "--newest", "x"],
+      "There is no option --newest.",
       "See `leasehold failed list --help`.",
     ],
     [["list", "--order", "x"], '--order cannot be "x".', "Allowed choices are newest, oldest."],

@@ -3,6 +3,7 @@ import { InvalidOptionError } from "leasehold";
 import { CliError } from "../cli-error.ts";
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
+import { workerlessTypeNames } from "../store/job-type-names.ts";
 import { untilInterrupted } from "../until-interrupted.ts";
 
 export interface DashboardOptions {
@@ -45,19 +46,27 @@ const refusalOf = (error: unknown): unknown => {
 
 /** Serves the page until it is interrupted. */
 export const dashboard = async (context: CommandContext, options: DashboardOptions): Promise<ExitCode> =>
-  context.withStore({ notifies: true }, async ({ leasehold, stateAdapter, label }) => {
+  context.withStore({ notifies: true }, async ({ leasehold, stateAdapter, label }, found) => {
     const { startDashboard } = await import("@leasehold/dashboard");
     const { tokenFile, ...rest } = options;
     const token = await readToken(tokenFile);
-    const running = await startDashboard({ ...rest, token, leasehold, stateAdapter }).catch(
-      (error: unknown) => {
-        throw refusalOf(error);
-      },
-    );
+    const running = await startDashboard({
+      ...rest,
+      token,
+      leasehold,
+      stateAdapter,
+      workerless: workerlessTypeNames(found?.config.jobTypes),
+    }).catch((error: unknown) => {
+      throw refusalOf(error);
+    });
     try {
       const { output } = context;
       if (output.json) output.printJson({ url: running.url });
-      else output.print(`The jobs of ${label} are shown at\n\n  ${running.url}\n\nCtrl-C ends it.`);
+      else {
+        const once =
+          token === undefined && rest.userHeader === undefined ? "The address signs in one browser. " : "";
+        output.print(`The jobs of ${label} are shown at\n\n  ${running.url}\n\n${once}Ctrl-C ends it.`);
+      }
       await untilInterrupted(
         (signal) =>
           new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })),

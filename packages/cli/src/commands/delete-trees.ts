@@ -1,7 +1,8 @@
 import { type AnyJob, JobSequenceHasDependantsError } from "leasehold";
 import { type CommandContext, confirm } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { plural } from "../output/amounts.ts";
+import { plural } from "leasehold/adapter";
+import type { JobChoice } from "../options/job-choice.ts";
 import { createProgress } from "../output/progress.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 
@@ -20,6 +21,11 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
   readonly force?: boolean;
   readonly yes?: boolean;
+}
+
+/** Which jobs to delete, and how. */
+export interface DeleteChoice extends JobChoice {
+  readonly force?: boolean;
 }
 
 interface Tree {

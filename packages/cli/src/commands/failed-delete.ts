@@ -1,14 +1,10 @@
 import type { CommandContext } from "../command-context.ts";
 import type { ExitCode } from "../exit-codes.ts";
-import { type JobChoice, readChoice, type ReadChoice } from "../options/job-choice.ts";
+import { readChoice, type ReadChoice } from "../options/job-choice.ts";
 import { findJobs } from "../store/find-job.ts";
-import { eachPageOfFailed } from "../store/failed-jobs.ts";
+import { eachPageOfJobs } from "../store/job-pages.ts";
 import type { AnyLeasehold } from "../store/store.ts";
-import { type Chosen, deleteJobs } from "./delete-trees.ts";
-
-export interface DeleteChoice extends JobChoice {
-  readonly force?: boolean;
-}
+import { type Chosen, type DeleteChoice, deleteJobs } from "./delete-trees.ts";
 
 const chooseJobs = async (
   leasehold: AnyLeasehold,
@@ -17,7 +13,7 @@ const chooseJobs = async (
 ): Promise<Chosen> => {
   if (filter !== undefined) {
     const jobs = [];
-    for await (const page of eachPageOfFailed(leasehold, filter, limit)) jobs.push(...page);
+    for await (const page of eachPageOfJobs(leasehold, ["failed"], filter, limit)) jobs.push(...page);
     return { jobs, skipped: [] };
   }
   const { jobs, missing } = await findJobs(leasehold, ids);

@@ -2,9 +2,9 @@ import type { AnyJob, RedriveReport } from "leasehold";
 import { type CommandContext, confirm } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { type JobChoice, readChoice } from "../options/job-choice.ts";
-import { plural } from "../output/amounts.ts";
+import { plural } from "leasehold/adapter";
 import { renderJobs } from "../output/job-table.ts";
-import { eachPageOfFailed } from "../store/failed-jobs.ts";
+import { eachPageOfJobs } from "../store/job-pages.ts";
 import { findJobs } from "../store/find-job.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 
@@ -90,7 +90,8 @@ export const redriveFailed = async (
     const found = await findJobs(leasehold, ids);
     const missing = found.missing.map((jobId) => ({ jobId, reason: "not_found" as const }));
     const redrive = async (dryRun: boolean): Promise<Outcome> => {
-      const pages = filter === undefined ? [found.jobs] : eachPageOfFailed(leasehold, filter, limit);
+      const pages =
+        filter === undefined ? [found.jobs] : eachPageOfJobs(leasehold, ["failed"], filter, limit);
       const outcome = await redriveAll(leasehold, pages, { dryRun, at: choice.at });
       return { ...outcome, skipped: [...outcome.skipped, ...missing] };
     };

@@ -2,7 +2,7 @@ import type { FlowRateOptions, FlowRuleOptions, FlowState } from "leasehold";
 import { CliError } from "../cli-error.ts";
 import { type CommandContext, confirm } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { formatCount, formatDuration } from "../output/amounts.ts";
+import { formatCount, formatDuration } from "leasehold/adapter";
 import type { Output } from "../output/output.ts";
 import { oneLine, shorten } from "../output/printable.ts";
 import { type Column, renderTable, type Row } from "../output/table.ts";

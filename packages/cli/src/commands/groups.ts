@@ -1,6 +1,7 @@
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { formatCount, formatMoment } from "../output/amounts.ts";
+import { formatCount } from "leasehold/adapter";
+import { formatMoment } from "../output/amounts.ts";
 import { oneLine, shorten } from "../output/printable.ts";
 import { type Column, renderTable } from "../output/table.ts";
 

@@ -11,6 +11,7 @@ export interface ListOptions extends FilterOptions {
   readonly after?: string;
   readonly cursor?: string;
   readonly order: "newest" | "oldest";
+  readonly inputContains?: string;
 }
 
 // Of the line that says how to go on.
@@ -19,13 +20,14 @@ const roomForId = 66;
 export const list = async (context: CommandContext, options: ListOptions): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold }) => {
     const { output } = context;
-    const { limit, cursor, order } = options;
+    const { limit, cursor, order, inputContains } = options;
     const whole = async (id: string | undefined): Promise<string | undefined> =>
       id === undefined ? undefined : wholeId(leasehold, id);
     const page = await leasehold.listJobs({
       ...toFilter(options),
       ...(options.sequence === undefined ? {} : { sequenceId: await whole(options.sequence) }),
       ...(options.root === undefined ? {} : { rootSequenceId: await whole(options.root) }),
+      ...(inputContains === undefined ? {} : { input: { contains: inputContains } }),
       limit,
       cursor,
       after: await whole(options.after),

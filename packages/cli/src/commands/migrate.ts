@@ -1,7 +1,7 @@
 import { CliError } from "../cli-error.ts";
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { plural } from "../output/amounts.ts";
+import { plural } from "leasehold/adapter";
 import type { Migrations, OpenedStore } from "../store/store.ts";
 
 const migrationsOf = ({ migrations, label }: OpenedStore): Migrations => {
@@ -27,8 +27,9 @@ export const migrate = async (context: CommandContext, { dryRun }: MigrateOption
     if (pending.length === 0) output.note(`Nothing to do: ${store.label} is up to date.`);
     else if (dryRun) {
       output.note(`${plural(pending.length, "migration")} would be applied to ${store.label}:`);
-      const comment = store.database?.kind === "mongodb" ? "//" : "--";
       for (const { version, name, sql } of pending) {
+        // That of MongoDB is for its shell, which speaks JavaScript.
+        const comment = sql.startsWith("db.") ? "//" : "--";
         output.print(`${comment} ${version} ${name}\n${sql}`);
       }
     } else {

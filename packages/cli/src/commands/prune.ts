@@ -1,7 +1,7 @@
 import { type CommandContext, confirm } from "../command-context.ts";
 import { CliError } from "../cli-error.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { formatDuration, plural } from "../output/amounts.ts";
+import { formatDuration, plural } from "leasehold/adapter";
 
 export interface PruneOptions {
   readonly olderThan: number;

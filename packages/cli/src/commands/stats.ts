@@ -1,11 +1,11 @@
-import type { RecentlyFinishedJob } from "leasehold/adapter";
 import type { CommandContext } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { formatCount, formatDuration } from "../output/amounts.ts";
+import { formatCount, formatDuration } from "leasehold/adapter";
 import { colourStatus } from "../output/job-table.ts";
 import type { Output } from "../output/output.ts";
 import { oneLine, shorten } from "../output/printable.ts";
 import { type Cell, type Column, renderTable, type Row } from "../output/table.ts";
+import { readCountedWork } from "../store/counted-work.ts";
 import {
   countByQueue,
   countedStatuses,
@@ -16,6 +16,7 @@ import {
   type StatusNumbers,
   sumNumbers,
 } from "../store/job-numbers.ts";
+import type { OpenedStore } from "../store/store.ts";
 
 export interface StatsOptions {
   readonly queue?: readonly string[];
@@ -45,11 +46,33 @@ interface Lately {
   readonly failed: number;
 }
 
-const countLately = (jobs: readonly RecentlyFinishedJob[]): Lately => {
-  const of = (status: RecentlyFinishedJob["status"]): number =>
-    jobs.filter((job) => job.status === status).length;
-  return { completed: of("completed"), failed: of("failed") };
+/** What finished of each type, as processes have counted it, else in a sample of the jobs. */
+interface RecentWork {
+  readonly types: readonly (Lately & { readonly queue: string; readonly typeName: string })[];
+  /** There may be more: the sample was full. */
+  readonly isCut: boolean;
+}
+
+const readWork = async (
+  { leasehold, stateAdapter }: OpenedStore,
+  range: { readonly from: number; readonly now: number; readonly queue: readonly string[] | undefined },
+): Promise<RecentWork> => {
+  const counted = await readCountedWork(leasehold, stateAdapter, range);
+  if (counted !== undefined) return { types: counted.types, isCut: false };
+  const { jobs, isCut } = await readRecent(stateAdapter, range);
+  const types = jobs.map(({ queue, typeName, status }) => ({
+    queue,
+    typeName,
+    completed: status === "completed" ? 1 : 0,
+    failed: status === "failed" ? 1 : 0,
+  }));
+  return { types, isCut };
 };
+
+const sumLately = (types: readonly Lately[]): Lately => ({
+  completed: types.reduce((sum, { completed }) => sum + completed, 0),
+  failed: types.reduce((sum, { failed }) => sum + failed, 0),
+});
 
 const cells = ({ colours }: Output, row: StatusNumbers, lately: Lately, isCut: boolean): Row => {
   const cell = (count: number, text: string, paint: (text: string) => string = String): Cell => ({
@@ -70,15 +93,17 @@ export const stats = async (
   context: CommandContext,
   { queue, window: windowMs }: StatsOptions,
 ): Promise<ExitCode> =>
-  context.withStore({}, async ({ leasehold, stateAdapter, label }) => {
+  context.withStore({}, async (store) => {
     const { output } = context;
-    const from = (await leasehold.getTime()).getTime() - windowMs;
-    const recent = await readRecent(stateAdapter, { from, queue });
-    const rows = countByQueue(await readBacklog(stateAdapter, { queue }), recent.jobs).map((row) => ({
+    const { leasehold, stateAdapter, label } = store;
+    const now = (await leasehold.getTime()).getTime();
+    const from = now - windowMs;
+    const recent = await readWork(store, { from, now, queue });
+    const rows = countByQueue(await readBacklog(stateAdapter, { queue }), recent.types).map((row) => ({
       ...row,
-      lately: countLately(recent.jobs.filter((job) => queueTypeKey(job) === queueTypeKey(row))),
+      lately: sumLately(recent.types.filter((type) => queueTypeKey(type) === queueTypeKey(row))),
     }));
-    const total = { ...sumNumbers(rows), lately: countLately(recent.jobs) };
+    const total = { ...sumNumbers(rows), lately: sumLately(recent.types) };
     if (output.json) {
       output.printJson({ total, queues: rows, lately: { since: new Date(from), isCut: recent.isCut } });
     } else if (rows.length === 0)

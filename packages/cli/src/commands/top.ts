@@ -34,8 +34,8 @@ const untilStopped = (stopped: AbortController): (() => void) => {
   };
 };
 
-const showJson = (context: CommandContext, { stateAdapter }: OpenedStore, options: TopOptions) => {
-  const sample = createSampler({ stateAdapter, queue: options.queue });
+const showJson = (context: CommandContext, { stateAdapter, leasehold }: OpenedStore, options: TopOptions) => {
+  const sample = createSampler({ stateAdapter, leasehold, queue: options.queue });
   return { update: async () => context.output.printJson(await sample()), end: () => {} };
 };
 
@@ -47,6 +47,7 @@ export const top = async (context: CommandContext, options: TopOptions): Promise
       ? showJson(context, store, options)
       : await createLiveView({
           stateAdapter: store.stateAdapter,
+          leasehold: store.leasehold,
           queue: options.queue,
           title: `leasehold top  ${store.label}`,
         });

@@ -3,7 +3,7 @@ import { CliError } from "../cli-error.ts";
 import { type CommandContext, confirm } from "../command-context.ts";
 import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { type JobChoice, readChoice, type ReadChoice } from "../options/job-choice.ts";
-import { plural } from "../output/amounts.ts";
+import { plural } from "leasehold/adapter";
 import { findJobs } from "../store/find-job.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 

@@ -1,11 +1,14 @@
 import type { AnyStateAdapter } from "leasehold/adapter";
 import { createLogUpdate } from "log-update";
 import pc from "picocolors";
+import type { StatisticsSource } from "../store/counted-work.ts";
 import { renderLine, renderLive } from "./render.ts";
 import { createSampler, type LiveSample } from "./sampler.ts";
 
 export interface LiveViewOptions {
   readonly stateAdapter: AnyStateAdapter;
+  /** The Leasehold of this store. With it, rates and times are what processes have counted; otherwise those of a sample. */
+  readonly leasehold?: StatisticsSource | undefined;
   readonly title: string;
   /** Only these queues. Default: all. */
   readonly queue?: readonly string[] | undefined;
@@ -26,11 +29,12 @@ const fallbackRows = 40;
 /** The live table of `leasehold top`, for a program of your own. */
 export const createLiveView = async ({
   stateAdapter,
+  leasehold,
   title,
   queue,
   stream = process.stdout,
 }: LiveViewOptions): Promise<LiveView> => {
-  const sample = createSampler({ stateAdapter, queue });
+  const sample = createSampler({ stateAdapter, leasehold, queue });
   const rewritable = stream.isTTY && process.env["TERM"] !== "dumb";
   const draw = rewritable ? createLogUpdate(stream) : undefined;
   const colours = pc.createColors(rewritable && pc.isColorSupported);

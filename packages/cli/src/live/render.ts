@@ -1,10 +1,12 @@
-import { formatDuration, formatRate } from "../output/amounts.ts";
+import { formatCount, formatDuration, plural } from "leasehold/adapter";
+import { formatRate } from "../output/amounts.ts";
 import { colourStatus } from "../output/job-table.ts";
 import type { Colours } from "../output/output.ts";
 import { oneLine, shorten, textWidth } from "../output/printable.ts";
 import { type Cell, type Column, renderTable, type Row } from "../output/table.ts";
+import type { Workers } from "../store/counted-work.ts";
 import { type CountedStatus, countedStatuses, formatNumber } from "../store/job-numbers.ts";
-import type { Latency, LiveRow, LiveSample } from "./sampler.ts";
+import type { LiveRow, LiveSample } from "./sampler.ts";
 
 export interface Screen {
   readonly colours: Colours;
@@ -27,16 +29,23 @@ const columns: readonly Column[] = [
   { title: "RUNNING", align: "right" },
   { title: "FAILED", align: "right" },
   { title: "RATE", align: "right" },
+];
+/** Of a sample: from creation to completion. */
+const latencyColumns: readonly Column[] = [
   { title: "P50", align: "right", dispensable: 2 },
   { title: "P95", align: "right", dispensable: 3 },
+];
+/** As processes have counted: from when a job could have run until it did, and how long it ran. */
+const countedColumns: readonly Column[] = [
+  { title: "START P95", align: "right", dispensable: 2 },
+  { title: "RUN P95", align: "right", dispensable: 3 },
 ];
 /** Only there while something is held back. */
 const heldColumn: Column = { title: "HELD" };
 
-const latencyCells = (latency: Latency | undefined): string[] =>
-  latency === undefined ? ["–", "–"] : [formatDuration(latency.p50), formatDuration(latency.p95)];
+const formatTime = (ms: number | undefined): string => (ms === undefined ? "–" : formatDuration(ms));
 
-const renderRow = ({ colours }: Screen, row: LiveRow): Row => {
+const renderRow = ({ colours }: Screen, row: LiveRow, isCounted: boolean): Row => {
   const count = (status: CountedStatus): Cell => ({
     text: formatNumber(row, status),
     paint: row.counts[status] === 0 ? colours.dim : (text) => colourStatus(colours, status, text),
@@ -49,7 +58,9 @@ const renderRow = ({ colours }: Screen, row: LiveRow): Row => {
     count("running"),
     count("failed"),
     { text: formatRate(row.perSecond), paint: row.perSecond === 0 ? colours.dim : colours.bold },
-    ...latencyCells(row.latency),
+    ...(isCounted
+      ? [formatTime(row.timeToStart?.p95), formatTime(row.runTime?.p95)]
+      : [formatTime(row.latency?.p50), formatTime(row.latency?.p95)]),
     { text: row.held ?? "", paint: colours.yellow },
   ];
 };
@@ -78,6 +89,11 @@ const flow = ({ columns: room }: Screen, pieces: readonly Cell[]): string[] => {
   return lines.map(({ text }) => text);
 };
 
+const describeWorkers = ({ count, running, slots }: Workers): string =>
+  count === 0
+    ? "no live worker"
+    : `${plural(count, "worker")}, ${formatCount(running)} of ${formatCount(slots)} slots busy`;
+
 /** A sample as a screen that fits the terminal. */
 export const renderLive = (
   screen: Screen,
@@ -85,7 +101,8 @@ export const renderLive = (
   { title, footer }: { readonly title: string; readonly footer: readonly string[] },
 ): string => {
   const { colours } = screen;
-  const { total, latency } = sample;
+  const { total, latency, workers } = sample;
+  const isCounted = workers !== undefined;
   const number = (status: CountedStatus): Cell => ({
     text: `${formatNumber(total, status)} ${status}`,
     paint: (text) => text.replace(/^\S+/, (count) => colourStatus(colours, status, count)),
@@ -97,6 +114,7 @@ export const renderLive = (
     ...(latency === undefined
       ? []
       : [{ text: `latency p50 ${formatDuration(latency.p50)}, p95 ${formatDuration(latency.p95)}` }]),
+    ...(workers === undefined ? [] : [{ text: describeWorkers(workers) }]),
   ];
   const time = sample.at.toISOString().slice(11, 19);
   const head = [
@@ -114,8 +132,12 @@ export const renderLive = (
     ...head,
     renderTable(
       screen,
-      shown.some(({ held }) => held !== undefined) ? [...columns, heldColumn] : columns,
-      shown.map((row) => renderRow(screen, row)),
+      [
+        ...columns,
+        ...(isCounted ? countedColumns : latencyColumns),
+        ...(shown.some(({ held }) => held !== undefined) ? [heldColumn] : []),
+      ],
+      shown.map((row) => renderRow(screen, row, isCounted)),
     ),
     ...(hidden > 0 ? [colours.dim(`and ${hidden} more`)] : []),
     ...foot,

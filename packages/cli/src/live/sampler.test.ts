@@ -81,6 +81,59 @@ describe("sampling", () => {
   });
 });
 
+describe("what processes have counted", () => {
+  it("makes rates and times, and tells who is at work", async () => {
+    const { leasehold, stateAdapter } = await openStore();
+    let at = await stateAdapter.getTime();
+    const sample = createSampler({ stateAdapter, leasehold, getTime: async () => at });
+    await runJobs(leasehold, "mail", 4);
+    await leasehold.startJobSequence({ typeName: "fax", input: null });
+    await expect
+      .poll(async () => {
+        at = await stateAdapter.getTime();
+        return (await sample()).rows.find(({ typeName }) => typeName === "mail")?.runTime?.p95;
+      })
+      .toBeGreaterThanOrEqual(0);
+    const taken = await sample();
+    const mail = taken.rows.find(({ typeName }) => typeName === "mail");
+    expect(mail).toMatchObject({ latency: undefined, counts: { pending: 0 } });
+    // Counted in stretches of ten seconds: four within ten to twenty of them.
+    expect(mail?.perSecond).toBeGreaterThanOrEqual(0.2);
+    expect(mail?.perSecond).toBeLessThanOrEqual(0.4);
+    expect(taken.perSecond).toBe(mail?.perSecond);
+    expect(taken.rows.find(({ typeName }) => typeName === "fax")).toMatchObject({
+      perSecond: 0,
+      timeToStart: undefined,
+      counts: { pending: 1 },
+    });
+    expect(taken.workers).toEqual({ count: 0, slots: 0, running: 0 });
+    const worker = await leasehold
+      .createWorker()
+      .implementJobType({ typeName: "other", process: async () => null })
+      .start({ concurrency: 7 });
+    await expect.poll(async () => (await sample()).workers).toEqual({ count: 1, slots: 7, running: 0 });
+    await worker.stop();
+    expect(await createSampler({ stateAdapter, leasehold, queue: ["another"] })()).toMatchObject({
+      rows: [],
+      perSecond: 0,
+    });
+  });
+
+  it("is not asked for where nobody counts", async () => {
+    const stateAdapter = createInProcessStateAdapter();
+    const jobTypes = defineUnionJobTypes<AnyDefinitions>();
+    const silent = await createLeasehold({ stateAdapter, jobTypes, statistics: false });
+    const leasehold = silent as AnyLeasehold;
+    await runJobs(leasehold, "mail", 2);
+    const { history: _history, ...withoutHistory } = stateAdapter;
+    for (const store of [stateAdapter, withoutHistory])
+      expect(await createSampler({ stateAdapter: store, leasehold })()).toMatchObject({
+        workers: undefined,
+        rows: [{ typeName: "mail", latency: { p50: expect.any(Number) }, runTime: undefined }],
+      });
+  });
+});
+
 describe("drawing", () => {
   const sampleOf = (types: number): LiveSample => {
     const counts = { blocked: 0, pending: 1, running: 0, failed: 0 };
@@ -93,11 +146,14 @@ describe("drawing", () => {
         atLeast: [],
         perSecond: 0,
         latency: undefined,
+        timeToStart: undefined,
+        runTime: undefined,
         held: undefined,
       })),
       total: { counts, atLeast: ["pending"] },
       perSecond: 2.5,
       latency: { p50: 12, p95: 1_500 },
+      workers: undefined,
       history: [0, 1, 2],
     };
   };

@@ -1,16 +1,23 @@
 import type { AnyStateAdapter, FlowUse, RecentlyFinishedJob } from "leasehold/adapter";
 import {
+  type CountedWork,
+  readCountedWork,
+  type StatisticsSource,
+  type Workers,
+} from "../store/counted-work.ts";
+import {
   countByQueue,
   queueTypeKey,
   type QueueNumbers,
   readBacklog,
   readRecent,
+  type Recent,
   type StatusNumbers,
   sumNumbers,
 } from "../store/job-numbers.ts";
 import { percentile } from "./percentile.ts";
 
-/** From creation to completion, for jobs that completed lately. */
+/** Half of the jobs took less than `p50`, 95 of a hundred less than `p95`. */
 export interface Latency {
   readonly p50: number;
   readonly p95: number;
@@ -19,7 +26,11 @@ export interface Latency {
 export interface LiveRow extends QueueNumbers {
   /** Completed per second, over the last few seconds. */
   readonly perSecond: number;
+  /** From creation to completion, in a sample of jobs; undefined where processes have counted. */
   readonly latency: Latency | undefined;
+  /** From when jobs could have run until they were claimed, and how long handlers ran, as processes have counted it. */
+  readonly timeToStart: Latency | undefined;
+  readonly runTime: Latency | undefined;
   /** What holds its jobs back, if a rule of its queue or type does. */
   readonly held: "paused" | "full" | "rate" | undefined;
 }
@@ -30,12 +41,16 @@ export interface LiveSample {
   readonly total: StatusNumbers;
   readonly perSecond: number;
   readonly latency: Latency | undefined;
+  /** The live workers; undefined where that is not known. */
+  readonly workers: Workers | undefined;
   /** The rate of each of the last samples, oldest first. */
   readonly history: readonly number[];
 }
 
 export interface SamplerOptions {
   readonly stateAdapter: AnyStateAdapter;
+  /** For what processes have counted. Default: a sample of the jobs has to do. */
+  readonly leasehold?: StatisticsSource | undefined;
   /** The store's clock, which jobs are dated by. Default: the store is asked. */
   readonly getTime?: () => Promise<number>;
   readonly queue?: readonly string[] | undefined;
@@ -68,46 +83,101 @@ const latencyOf = (jobs: readonly RecentlyFinishedJob[]): Latency | undefined =>
   return p50 === undefined || p95 === undefined ? undefined : { p50, p95 };
 };
 
-/** Looks at the store from time to time: at what waits, and at a sample of what finished lately. */
+/** What was done lately, of each type and in all. */
+interface Pace {
+  readonly types: readonly { readonly queue: string; readonly typeName: string }[];
+  /** Of one type. */
+  of(row: QueueNumbers): Pick<LiveRow, "perSecond" | "latency" | "timeToStart" | "runTime">;
+  readonly perSecond: number;
+  /** Since the look before. */
+  readonly perSecondNow: number;
+  readonly latency: Latency | undefined;
+  readonly workers: Workers | undefined;
+}
+
+const countedPace = ({ since, types, workers }: CountedWork, at: number): Pace => {
+  const perSecond = (count: number): number => (count / Math.max(1, at - since)) * 1_000;
+  const all = perSecond(types.reduce((sum, { completed }) => sum + completed, 0));
+  return {
+    types,
+    of: (row) => {
+      const own = types.find((type) => queueTypeKey(type) === queueTypeKey(row));
+      return {
+        perSecond: perSecond(own?.completed ?? 0),
+        latency: undefined,
+        timeToStart: own?.estimated.timeToStartMs ?? undefined,
+        runTime: own?.estimated.runTimeMs ?? undefined,
+      };
+    },
+    perSecond: all,
+    perSecondNow: all,
+    latency: undefined,
+    workers,
+  };
+};
+
+const sampledPace = ({ jobs, isCut }: Recent, at: number, previousAt: number): Pace => {
+  const completed = jobs.filter(({ status }) => status === "completed");
+  // A full sample reaches back only so far.
+  const oldest = isCut ? jobs.at(-1)?.finishedAt : undefined;
+  const perSecondSince = (some: readonly RecentlyFinishedJob[], from: number): number => {
+    const start = Math.max(from, oldest ?? from);
+    const count = some.filter(({ finishedAt }) => finishedAt >= start).length;
+    return (count / Math.max(1, at - start)) * 1_000;
+  };
+  return {
+    types: jobs,
+    of: (row) => {
+      const own = completed.filter((job) => queueTypeKey(job) === queueTypeKey(row));
+      return {
+        perSecond: perSecondSince(own, at - windowMs),
+        latency: latencyOf(own),
+        timeToStart: undefined,
+        runTime: undefined,
+      };
+    },
+    perSecond: perSecondSince(completed, at - windowMs),
+    perSecondNow: perSecondSince(completed, Math.max(previousAt, at - windowMs)),
+    latency: latencyOf(completed),
+    workers: undefined,
+  };
+};
+
+/** Looks at the store from time to time: at what waits, and at what was done lately. */
 export const createSampler = ({
   stateAdapter,
+  leasehold,
   getTime = () => stateAdapter.getTime(),
   queue,
 }: SamplerOptions): (() => Promise<LiveSample>) => {
   const history: number[] = [];
-  let previousAt: number | undefined;
+  let previousAt = 0;
 
   return async () => {
     const at = await getTime();
+    const from = at - windowMs;
     const backlog = await readBacklog(stateAdapter, { queue });
-    const recent = await readRecent(stateAdapter, { from: at - windowMs, queue });
+    const counted = await readCountedWork(leasehold, stateAdapter, { from, now: at, queue });
+    const pace = counted
+      ? countedPace(counted, at)
+      : sampledPace(await readRecent(stateAdapter, { from, queue }), at, previousAt);
     const flow = (await stateAdapter.flow?.listFlow({ queue: null })) ?? [];
-    const completed = recent.jobs.filter(({ status }) => status === "completed");
-    // A full sample reaches back only so far.
-    const oldest = recent.isCut ? recent.jobs.at(-1)?.finishedAt : undefined;
-    const perSecondSince = (jobs: readonly RecentlyFinishedJob[], from: number): number => {
-      const start = Math.max(from, oldest ?? from);
-      const count = jobs.filter(({ finishedAt }) => finishedAt >= start).length;
-      return (count / Math.max(1, at - start)) * 1_000;
-    };
-    const rows = countByQueue(backlog, recent.jobs).map((row) => {
-      const own = completed.filter((job) => queueTypeKey(job) === queueTypeKey(row));
-      return {
-        ...row,
-        perSecond: perSecondSince(own, at - windowMs),
-        latency: latencyOf(own),
-        held: heldBy(flow, row),
-      };
-    });
-    history.push(perSecondSince(completed, Math.max(previousAt ?? 0, at - windowMs)));
+    const rows = countByQueue(backlog, pace.types).map((row) => ({
+      ...row,
+      ...pace.of(row),
+      held: heldBy(flow, row),
+    }));
+    history.push(pace.perSecondNow);
     if (history.length > longestHistory) history.shift();
     previousAt = at;
+    const { perSecond, latency, workers } = pace;
     return {
       at: new Date(at),
       rows,
       total: sumNumbers(rows),
-      perSecond: perSecondSince(completed, at - windowMs),
-      latency: latencyOf(completed),
+      perSecond,
+      latency,
+      workers,
       history: [...history],
     };
   };

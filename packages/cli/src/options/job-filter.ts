@@ -12,18 +12,33 @@ export interface FilterOptions {
   readonly sequence?: string;
   readonly root?: string;
   readonly reason?: readonly FailureReason[];
+  readonly cause?: readonly string[];
+  readonly worker?: readonly string[];
   readonly createdAfter?: Date;
   readonly createdBefore?: Date;
   readonly finishedAfter?: Date;
   readonly finishedBefore?: Date;
 }
 
+export interface AddedFilters {
+  readonly status: boolean;
+  /** Not where the option means something else. Default: true. */
+  readonly reason?: boolean;
+}
+
 /** Adds the options that choose jobs. Those of lists can be repeated, or take values with commas between them. */
-export const addFilterOptions = (command: Command, { status }: { readonly status: boolean }): Command => {
+export const addFilterOptions = (command: Command, { status, reason = true }: AddedFilters): Command => {
   if (status) {
     command.addOption(
       new Option("-s, --status <status>", `jobs in this status: ${jobStatuses.join(", ")}`).argParser(
         collectOneOf(jobStatuses),
+      ),
+    );
+  }
+  if (reason) {
+    command.addOption(
+      new Option("--reason <reason>", `failed for this reason: ${failureReasons.join(", ")}`).argParser(
+        collectOneOf(failureReasons),
       ),
     );
   }
@@ -36,11 +51,8 @@ export const addFilterOptions = (command: Command, { status }: { readonly status
     .addOption(new Option("--key <key>", "jobs started with this deduplication key").argParser(collectWhole))
     .option("--sequence <id>", "jobs of this sequence")
     .option("--root <id>", "jobs of the tree below this sequence")
-    .addOption(
-      new Option("--reason <reason>", `failed for this reason: ${failureReasons.join(", ")}`).argParser(
-        collectOneOf(failureReasons),
-      ),
-    )
+    .addOption(new Option("--cause <fingerprint>", "failed with this kind of error").argParser(collectWhole))
+    .addOption(new Option("--worker <id>", "jobs that this worker runs").argParser(collectWhole))
     .option("--created-after <when>", "created since: a date, or how long ago (2h)", parseMoment)
     .option("--created-before <when>", "created before", parseMoment)
     .option("--finished-after <when>", "completed or failed since", parseMoment)
@@ -56,6 +68,8 @@ export interface JobFilter {
   readonly sequenceId?: string | undefined;
   readonly rootSequenceId?: string | undefined;
   readonly failureReason?: readonly FailureReason[] | undefined;
+  readonly fingerprint?: readonly string[] | undefined;
+  readonly leasedBy?: readonly string[] | undefined;
   readonly createdFrom?: Date | undefined;
   readonly createdBefore?: Date | undefined;
   readonly finishedFrom?: Date | undefined;
@@ -73,6 +87,8 @@ export const toFilter = (options: FilterOptions): JobFilter => {
     sequenceId: options.sequence,
     rootSequenceId: options.root,
     failureReason: options.reason,
+    fingerprint: options.cause,
+    leasedBy: options.worker,
     createdFrom: options.createdAfter,
     createdBefore: options.createdBefore,
     finishedFrom: options.finishedAfter,

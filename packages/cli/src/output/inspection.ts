@@ -1,5 +1,6 @@
 import type { AnyJob, AnyJobSequence, JobAttempt, JobExplanation, StoredError } from "leasehold";
-import { formatDuration, formatMoment } from "./amounts.ts";
+import { formatDuration } from "leasehold/adapter";
+import { formatMoment } from "./amounts.ts";
 import { renderAttempts } from "./attempt-table.ts";
 import { colourStatus, jobDetail } from "./job-table.ts";
 import type { Colours, Output } from "./output.ts";

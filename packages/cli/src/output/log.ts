@@ -1,5 +1,5 @@
 import { collapseRepeats, type Log, type LogEntry, type LogLevel } from "leasehold";
-import { formatDuration, plural } from "./amounts.ts";
+import { formatDuration, plural } from "leasehold/adapter";
 import { ownFrames } from "./frames.ts";
 import type { Output } from "./output.ts";
 import { oneLine, printable } from "./printable.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { formatBytes, formatDuration, formatMoment, formatRate } from "./amounts.ts";
+import { formatBytes, formatDuration } from "leasehold/adapter";
+import { formatMoment, formatRate } from "./amounts.ts";
 import { oneLine, printable, shorten } from "./printable.ts";
 
 describe("printable", () => {

@@ -1,5 +1,6 @@
 import type { RecurringJob } from "leasehold";
-import { formatDuration, formatMoment } from "./amounts.ts";
+import { formatDuration } from "leasehold/adapter";
+import { formatMoment } from "./amounts.ts";
 import { oneLine, printable, shorten } from "./printable.ts";
 import { type Column, renderTable, type Screen } from "./table.ts";
 

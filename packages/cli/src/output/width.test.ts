@@ -111,10 +111,14 @@ describe("a narrow terminal", () => {
   });
 
   it.each([
-    [60, 15],
-    [80, 24],
-    [100, 40],
-  ])("of %i × %i has room for the live view, with its header", (columns, rows) => {
+    [60, 15, false],
+    [80, 24, false],
+    [100, 40, false],
+    [60, 15, true],
+    [80, 24, true],
+    [100, 40, true],
+  ])("of %i × %i has room for the live view, with its header (counted: %s)", (columns, rows, isCounted) => {
+    const time = { p50: 1_234, p95: 200_000 };
     const counts = { blocked: 1_234, pending: 45_678, running: 100, failed: 12_345 };
     const numbers = { counts, atLeast: ["pending" as const] };
     const text = renderLive(
@@ -126,12 +130,15 @@ describe("a narrow terminal", () => {
           typeName: `a-type-with-a-name-that-is-rather-long-${n}`,
           ...numbers,
           perSecond: 12_345,
-          latency: { p50: 1_234, p95: 200_000 },
+          latency: isCounted ? undefined : time,
+          timeToStart: isCounted ? time : undefined,
+          runTime: isCounted ? time : undefined,
           held: n === 0 ? ("paused" as const) : undefined,
         })),
         total: numbers,
         perSecond: 12_345,
-        latency: { p50: 1_234, p95: 200_000 },
+        latency: isCounted ? undefined : time,
+        workers: isCounted ? { count: 1_234, slots: 12_345, running: 12_345 } : undefined,
         history: Array.from({ length: 40 }, (_, n) => n),
       },
       {
@@ -146,6 +153,8 @@ describe("a narrow terminal", () => {
     expect(lines[0]).toContain("leasehold top");
     expect(text).toMatch(/^QUEUE +TYPE +/m);
     expect(text).toContain("FAILED");
+    if (isCounted) expect(text).toContain("12,345 of 12,345 slots busy");
+    if (columns >= 100) expect(text).toContain(isCounted ? "START P95" : "P50");
     expect(text).toContain("q quits");
   });
 });

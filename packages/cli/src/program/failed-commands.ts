@@ -1,18 +1,10 @@
 import type { Command } from "commander";
+import { addChoice } from "../options/add-choice.ts";
 import { addFilterOptions } from "../options/job-filter.ts";
 import { parseInteger, parseSchedule } from "../options/values.ts";
 import type { Run } from "./run.ts";
 
-const addChoice = (command: Command): Command =>
-  addFilterOptions(command, { status: false })
-    .option("-a, --all", "every failed job")
-    .option(
-      "-n, --limit <number>",
-      "how many at most (default: all)",
-      parseInteger(1, Number.MAX_SAFE_INTEGER),
-    )
-    .option("--dry-run", "only say what would happen", false)
-    .option("-y, --yes", "do not ask");
+const all = "every failed job";
 
 /** failed list, failed redrive, failed delete. */
 export const addFailedCommands = (program: Command, run: Run): void => {
@@ -36,6 +28,7 @@ export const addFailedCommands = (program: Command, run: Run): void => {
 
   addChoice(
     failed.command("redrive [ids...]").description("run failed jobs again, and what failed because of them"),
+    { all },
   )
     .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
     .action((ids: string[], options) =>
@@ -46,6 +39,7 @@ export const addFailedCommands = (program: Command, run: Run): void => {
 
   addChoice(
     failed.command("delete [ids...]").description("delete failed jobs, each with the tree it belongs to"),
+    { all },
   )
     .option("--force", "also trees with jobs that are not finished")
     .action((ids: string[], options) =>

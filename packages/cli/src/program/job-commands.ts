@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { addChoice } from "../options/add-choice.ts";
 import { addFilterOptions } from "../options/job-filter.ts";
 // Not from "leasehold": the whole of it would double the time that help and completion take.
 import { jobStatuses } from "leasehold/adapter";
@@ -36,6 +37,7 @@ export const addJobCommands = (program: Command, run: Run): void => {
     );
 
   addFilterOptions(program.command("list").description("list jobs, the newest first"), { status: true })
+    .option("--input-contains <text>", "jobs with this text in their input; a bounded number is searched")
     .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
     .option("--after <id>", "go on after this job, the last of an earlier page")
     .option("--cursor <cursor>", "the same with the cursor that --json prints")
@@ -72,12 +74,15 @@ export const addJobCommands = (program: Command, run: Run): void => {
       run(async (context) => (await import("../commands/inspect.ts")).inspect(context, id, options)),
     );
 
-  program
-    .command("cancel <ids...>")
-    .description("cancel sequences, by their id or that of any of their jobs")
+  addChoice(
+    program
+      .command("cancel [ids...]")
+      .description(
+        "cancel sequences, by their id, that of any of their jobs, or a filter of unfinished jobs",
+      ),
+    { all: "every job that is not finished", reason: false },
+  )
     .option("--reason <text>", "what to write down as the reason")
-    .option("--dry-run", "only say what would happen", false)
-    .option("-y, --yes", "do not ask")
     .action((ids: string[], options) =>
       run(async (context) => (await import("../commands/cancel.ts")).cancel(context, ids, options)),
     );
@@ -91,13 +96,12 @@ export const addJobCommands = (program: Command, run: Run): void => {
       run(async (context) => (await import("../commands/complete.ts")).complete(context, id, options)),
     );
 
-  program
-    .command("delete <ids...>")
-    .description("delete finished jobs, each with the tree it belongs to")
+  addChoice(
+    program.command("delete [ids...]").description("delete finished jobs, each with the tree it belongs to"),
+    { all: "every finished job" },
+  )
     .option("--force", "also trees with jobs that are not finished")
-    .option("--dry-run", "only say what would happen", false)
-    .option("-y, --yes", "do not ask")
     .action((ids: string[], options) =>
-      run(async (context) => (await import("../commands/delete.ts")).deleteById(context, ids, options)),
+      run(async (context) => (await import("../commands/delete.ts")).deleteFinished(context, ids, options)),
     );
 };

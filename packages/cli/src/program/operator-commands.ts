@@ -87,7 +87,7 @@ export const addOperatorCommands = (program: Command, run: Run): void => {
     )
     .option("--read-only", "refuse every action", false)
     .option("--base-path <path>", "where the page is, as the browser sees it")
-    .option("--token-file <file>", "what browsers have to bring along once, instead of a random token")
+    .option("--token-file <file>", "a token for repeated use, instead of a random one that works once")
     .option("--user-header <name>", "the header in which a proxy says who has signed in")
     .action((options) =>
       run(async (context) => (await import("../commands/dashboard.ts")).dashboard(context, options)),

@@ -3,8 +3,8 @@ import {
   type TypeBacklog,
   type RecentlyFinishedJob,
   requirePart,
+  formatCount,
 } from "leasehold/adapter";
-import { formatCount } from "../output/amounts.ts";
 
 /** How many more there are hardly matters, and counting them is work for the store. */
 const countCap = 10_000;
@@ -63,7 +63,7 @@ export const readBacklog = async (
 /** The same as numbers by status, with the queues and types of which jobs have finished lately and nothing is left. */
 export const countByQueue = (
   backlogs: readonly TypeBacklog[],
-  recent: readonly RecentlyFinishedJob[],
+  recent: readonly { readonly queue: string; readonly typeName: string }[],
 ): QueueNumbers[] => {
   const rows = new Map(backlogs.map((backlog) => [queueTypeKey(backlog), toNumbers(backlog)]));
   const nothing = { blocked: 0, pending: 0, running: 0, failed: 0 };

@@ -1,7 +1,7 @@
 import type { MongoClient } from "mongodb";
 import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { type Database, migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
+import { migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
 
 const loadDriver = async (): Promise<typeof MongoClient> => {
   try {
@@ -51,19 +51,11 @@ export const openMongodb = async ({
       migrate: false,
     });
     const notifyAdapter = notifies ? await createMongoNotifyAdapter({ client, collectionPrefix }) : undefined;
-    const database: Database = {
-      kind: "mongodb",
-      command: (command) => client.db().command(command),
-      adminCommand: (command) => client.db("admin").command(command),
-      // Kept by the server: counting the documents would take as long as there are many.
-      estimateJobs: () => client.db().collection(`${collectionPrefix}jobs`).estimatedDocumentCount(),
-    };
     return {
       label,
       stateAdapter,
       notifyAdapter,
       migrations: migrationsOf(stateAdapter),
-      database,
       close: async () => {
         await notifyAdapter?.close();
         await stateAdapter.close();

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { type Database, migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
+import { migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
 import { labelOf } from "./store-url.ts";
 
 const loadPg = async (): Promise<typeof pg> => {
@@ -25,8 +25,6 @@ export interface PostgresStoreOptions extends OpenStoreOptions {
 }
 
 const connectTimeoutMs = 5_000;
-// No schema has this name, so every migration counts as pending there.
-const noSuchSchema = "leasehold_no_such_schema";
 
 /** Connects as @leasehold/postgres does, without touching its tables. */
 export const openPostgres = async ({
@@ -53,30 +51,11 @@ export const openPostgres = async ({
     const notifyAdapter = notifies
       ? await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }), channelPrefix })
       : undefined;
-    const database: Database = {
-      kind: "postgres",
-      schema,
-      query: async (sql, params = []) =>
-        (await pool.query(sql, [...params])).rows as Record<string, unknown>[],
-      // Autovacuum keeps it: counting the rows would take as long as there are many.
-      estimateJobs: async () => {
-        const { rows } = await pool.query<{ count: string }>(
-          "SELECT n_live_tup AS count FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'job'",
-          [schema],
-        );
-        return Number(rows[0]?.count ?? 0);
-      },
-      wholeSchema: async () => {
-        const absent = await createPgStateAdapter({ stateProvider, schema: noSuchSchema, migrate: false });
-        return (await absent.migrationStatus()).pending.map(({ sql }) => sql).join("\n");
-      },
-    };
     return {
       label: `${labelOf(url)} (schema ${schema})`,
       stateAdapter,
       notifyAdapter,
       migrations: migrationsOf(stateAdapter),
-      database,
       close: async () => {
         await notifyAdapter?.close();
         await stateAdapter.close();

@@ -2,13 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { CliError } from "../cli-error.ts";
 import { exitCodes } from "../exit-codes.ts";
-import {
-  type Database,
-  migrationsOf,
-  type StoreConnection,
-  type OpenStoreOptions,
-  type Row,
-} from "./store.ts";
+import { migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
 
 const checkFile = (path: string, create: boolean): void => {
   if (!existsSync(dirname(path))) {
@@ -49,35 +43,12 @@ export const openSqlite = async ({
   checkFile(path, create);
   const { createSqliteStateAdapter } = await import("@leasehold/sqlite");
   const stateAdapter = await createSqliteStateAdapter({ file: path, tablePrefix, migrate: false });
-  const database: Database = {
-    kind: "sqlite",
-    file: path,
-    query: (sql) => stateAdapter.provideContext(async ({ client }) => client.prepare(sql).all() as Row[]),
-    estimateJobs: (limit) =>
-      stateAdapter.provideContext(async ({ client }) => {
-        const job = `"${tablePrefix ?? "leasehold_"}job"`;
-        const [row] = client
-          .prepare(`SELECT count(*) AS count FROM (SELECT 1 FROM ${job} LIMIT ${limit})`)
-          .all();
-        return (row as { readonly count?: number } | undefined)?.count ?? 0;
-      }),
-    wholeSchema: async () => {
-      const empty = await createSqliteStateAdapter({ file: ":memory:", tablePrefix, migrate: false });
-      try {
-        const { pending } = await empty.migrationStatus();
-        return pending.map(({ sql }) => sql).join("\n");
-      } finally {
-        await empty.close();
-      }
-    },
-  };
   return {
     label: `sqlite:${nearName(path)}`,
     stateAdapter,
     // SQLite cannot notify other processes: their workers find jobs by polling.
     notifyAdapter: undefined,
     migrations: migrationsOf(stateAdapter),
-    database,
     close: () => stateAdapter.close(),
   };
 };

@@ -63,7 +63,6 @@ const openAdapters = async (
     stateAdapter,
     notifyAdapter: made.notifyAdapter,
     migrations: migrationsOf(stateAdapter),
-    database: undefined,
     close: async () => {
       await made.notifyAdapter?.close();
       await stateAdapter.close();

@@ -23,37 +23,6 @@ export interface Migrations {
   migrate(): Promise<unknown>;
 }
 
-export type Row = Readonly<Record<string, unknown>>;
-
-/** A way to ask the database itself, for `doctor`. */
-export type Database =
-  | {
-      readonly kind: "postgres";
-      readonly schema: string;
-      query(sql: string, params?: readonly unknown[]): Promise<readonly Row[]>;
-      /** The SQL that makes everything from nothing. */
-      wholeSchema(): Promise<string>;
-      /** About how many jobs there are, counted up to a limit where it has to count. */
-      estimateJobs(limit: number): Promise<number>;
-    }
-  | {
-      readonly kind: "sqlite";
-      readonly file: string;
-      query(sql: string): Promise<readonly Row[]>;
-      wholeSchema(): Promise<string>;
-      estimateJobs(limit: number): Promise<number>;
-    }
-  | {
-      readonly kind: "mongodb";
-      /** Runs a command on the database, or on the server. */
-      command(command: Row): Promise<Row>;
-      adminCommand(command: Row): Promise<Row>;
-      estimateJobs(limit: number): Promise<number>;
-    };
-
-/** One whose tables are made by SQL. */
-export type SqlDatabase = Extract<Database, { wholeSchema(): Promise<string> }>;
-
 export interface OpenedStore {
   /** For people, without passwords. */
   readonly label: string;
@@ -62,12 +31,13 @@ export interface OpenedStore {
   readonly leasehold: AnyLeasehold;
   /** Absent where the adapter has none to offer. */
   readonly migrations: Migrations | undefined;
-  readonly database: Database | undefined;
+  /** How long the store may take to answer one call. */
+  readonly storeDeadlineMs: number;
   close(): Promise<void>;
 }
 
 /** What a particular kind of store contributes; `finishStore` adds the rest. */
-export type StoreConnection = Omit<OpenedStore, "leasehold">;
+export type StoreConnection = Omit<OpenedStore, "leasehold" | "storeDeadlineMs">;
 
 export interface OpenStoreOptions {
   /** Notify idle workers of new jobs at once. Commands that only read need not. */
@@ -103,6 +73,7 @@ export const finishStore = async (
   return {
     ...opened,
     leasehold,
+    storeDeadlineMs,
     close: async () => {
       await leasehold.close();
       await opened.close();

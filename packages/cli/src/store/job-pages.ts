@@ -1,12 +1,13 @@
-import type { AnyJob } from "leasehold";
+import type { AnyJob, JobStatus } from "leasehold";
 import type { JobFilter } from "../options/job-filter.ts";
 import type { AnyLeasehold } from "./store.ts";
 
 const pageSize = 1_000;
 
-/** Failed jobs, the oldest first. What is redriven or deleted meanwhile does not disturb the order. */
-export const eachPageOfFailed = async function* (
+/** Jobs in these statuses, the oldest first. What is changed or deleted meanwhile does not disturb the order. */
+export const eachPageOfJobs = async function* (
   leasehold: AnyLeasehold,
+  status: readonly JobStatus[],
   filter: Omit<JobFilter, "status">,
   limit: number = Infinity,
 ): AsyncGenerator<readonly AnyJob[]> {
@@ -15,7 +16,7 @@ export const eachPageOfFailed = async function* (
   do {
     const page: Awaited<ReturnType<AnyLeasehold["listJobs"]>> = await leasehold.listJobs({
       ...filter,
-      status: "failed",
+      status,
       order: "oldest",
       limit: Math.min(pageSize, left),
       cursor,
