@@ -1,12 +1,15 @@
 import { fileURLToPath } from "node:url";
 import { InvalidOptionError } from "leasehold";
 import { type AnyStateAdapter, type OptionNames, requireOptions } from "leasehold/adapter";
+import { createDoctor } from "./doctor/doctor.ts";
+import { createActionRunner } from "./plans/action-runner.ts";
 import { createActionLog } from "./server/action-log.ts";
 import { loadAssets } from "./server/assets.ts";
 import { createHandler } from "./server/handler.ts";
 import { createRedactor, type RedactRule } from "./server/redact.ts";
 import type { Authorize } from "./server/rights.ts";
 import type { AnyLeasehold, Environment } from "./server/services.ts";
+import { createBehindSince } from "./situation/behind-since.ts";
 
 /** What is used of a Leasehold, whatever its job types are. */
 export interface OperatedLeasehold {
@@ -37,6 +40,8 @@ export interface DashboardOptions {
   readonly environment?: Environment | undefined;
   /** The address of the trace of a job. */
   readonly traceUrl?: ((job: { readonly id: string }) => string | undefined) | undefined;
+  /** Types that are completed from outside: no worker is missing there, however long their jobs wait. Default: none. */
+  readonly workerless?: Iterable<string> | undefined;
   /** The host names under which the page may be asked for. Default: any. */
   readonly allowedHosts?: readonly string[] | undefined;
 }
@@ -44,7 +49,10 @@ export interface DashboardOptions {
 export interface Dashboard {
   /** Answers a request. It never rejects. */
   fetch(request: Request): Promise<Response>;
-  /** Ends open streams and refuses further requests. Idempotent. */
+  /**
+   * Ends open streams, refuses further requests, and stops actions after the portion under way, which it waits for. They can
+   * be resumed, also from another process. Idempotent.
+   */
   close(): Promise<void>;
 }
 
@@ -70,6 +78,7 @@ const known: OptionNames<keyof DashboardOptions> = {
   redact: true,
   environment: true,
   traceUrl: true,
+  workerless: true,
   allowedHosts: true,
 };
 
@@ -100,15 +109,20 @@ export const createDashboard = (passed: DashboardOptions): Dashboard => {
     );
   const base = readPath("basePath", basePath);
   const operated = leasehold as unknown as AnyLeasehold;
+  const actions = createActionLog(stateAdapter);
+  const now = async (): Promise<number> => (await operated.getTime()).getTime();
   return createHandler({
     services: {
       leasehold: operated,
       stateAdapter,
       redact: createRedactor(redact),
-      actions: createActionLog(stateAdapter),
+      actions,
+      runner: createActionRunner({ leasehold: operated, actions, now }),
+      doctor: createDoctor({ stateAdapter, workerless: new Set(options.workerless), now }),
+      findBehindSince: createBehindSince(operated),
       environment: options.environment ?? null,
       traceUrl: options.traceUrl,
-      now: async () => (await operated.getTime()).getTime(),
+      now,
     },
     authorize,
     readOnly,

@@ -26,6 +26,17 @@ const toRequest = (message: HandledMessage, signal: AbortSignal): Request => {
   return new Request(url, init as unknown as RequestInit);
 };
 
+/** Until the client has taken what was written, or has gone. Leaves no listener behind: a stream waits here again and again. */
+const waitForClient = async (target: ServerResponse): Promise<void> => {
+  const over = new AbortController();
+  const { signal } = over;
+  try {
+    await Promise.race([once(target, "drain", { signal }), once(target, "close", { signal })]);
+  } finally {
+    over.abort();
+  }
+};
+
 const send = async (response: Response, target: ServerResponse): Promise<void> => {
   target.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) {
@@ -35,7 +46,7 @@ const send = async (response: Response, target: ServerResponse): Promise<void> =
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
     if (target.destroyed) return;
     // Whoever does not read keeps one piece waiting, not all of them.
-    if (!target.write(piece)) await Promise.race([once(target, "drain"), once(target, "close")]);
+    if (!target.write(piece)) await waitForClient(target);
   }
   target.end();
 };

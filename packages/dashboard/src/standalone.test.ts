@@ -28,6 +28,35 @@ describe("a dashboard that is a server of its own", () => {
     expect(await answer.json()).toMatchObject({ user: "operator", can: expect.arrayContaining(["redrive"]) });
   });
 
+  it("signs in one browser with a token of its own, and tells others what to do", async () => {
+    const url = await start();
+    const asked = await fetch(url, { redirect: "manual", headers: { "sec-purpose": "prefetch" } });
+    expect([asked.status, asked.headers.get("set-cookie")]).toEqual([401, null]);
+    const first = await fetch(url, { redirect: "manual" });
+    const cookie = first.headers.get("set-cookie")!.split(";")[0]!;
+    expect(cookie).not.toContain(url.searchParams.get("token"));
+    const second = await fetch(url, { redirect: "manual" });
+    expect([second.status, second.headers.get("set-cookie")]).toEqual([401, null]);
+    expect(await second.text()).toContain("start it again");
+    const again = await fetch(url, { redirect: "manual", headers: { cookie } });
+    expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);
+    expect((await session(url, { cookie })).status).toBe(200);
+    const token = `leasehold_dashboard=${url.searchParams.get("token")}`;
+    expect((await session(url, { cookie: token })).status).toBe(401);
+  });
+
+  it("signs in any number of browsers with a token that it was given, also after a restart", async () => {
+    const token = "a-token-that-is-long-enough";
+    const url = await start({ token });
+    const signIn = async (): Promise<string> =>
+      (await fetch(url, { redirect: "manual" })).headers.get("set-cookie")!.split(";")[0]!;
+    const cookie = await signIn();
+    expect(await signIn()).toBe(cookie);
+    expect(cookie).not.toContain(token);
+    await running?.close();
+    expect((await session(await start({ token }), { cookie })).status).toBe(200);
+  });
+
   it.each(["?token=wrong", "?token=", ""])("does not let in who comes with %s", async (query) => {
     const url = await start();
     const answer = await fetch(new URL(query === "" ? "/" : `/${query}`, url), { redirect: "manual" });
@@ -64,10 +93,10 @@ describe("a dashboard that is a server of its own", () => {
   });
 
   it("acts for the page, with a body", async () => {
-    const token = "a-token-that-is-long-enough";
-    const url = await start({ token });
+    const url = await start();
+    const traded = await fetch(url, { redirect: "manual" });
     const headers = {
-      cookie: `leasehold_dashboard=${token}`,
+      cookie: traded.headers.get("set-cookie")!.split(";")[0]!,
       "content-type": "application/json",
       "x-leasehold": "1",
       origin: url.origin,

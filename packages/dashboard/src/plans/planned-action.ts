@@ -7,7 +7,12 @@ export interface Choice {
   readonly ids?: readonly string[] | undefined;
   readonly filter?: JobFilterQuery | undefined;
   readonly before: Date;
+  /** For an action that says when jobs are to run. */
+  readonly schedule?: Schedule | undefined;
 }
+
+/** When a job is to run: at a moment, or so long after the action. */
+export type Schedule = { readonly at: Date } | { readonly afterMs: number };
 
 /** What happened to some jobs, or would. */
 export interface Portion {
@@ -34,7 +39,9 @@ export interface PlannedAction {
   readonly unit: "jobs" | "trees";
   /** Cannot be undone, so the number has to be typed in. */
   readonly isFinal: boolean;
-  /** The command that does the same. */
+  /** It needs a schedule. */
+  readonly isTimed?: boolean;
+  /** The words of the command that does the same. */
   readonly command: string;
   portion(leasehold: AnyLeasehold, call: PortionCall): Promise<Portion>;
 }

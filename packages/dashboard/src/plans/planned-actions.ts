@@ -16,7 +16,7 @@ const sliceIds = (ids: readonly string[], { cursor, limit }: PortionCall) => {
 
 type Choosing = { ids: readonly string[] } | { filter: object; limit: number; cursor: string | null };
 
-/** The same for `redriveJobs` and `runJobsNow`, which take ids or a filter themselves. */
+/** The same for `redriveJobs` and `updateWaitingJobs`, which take ids or a filter themselves. */
 const choose = (
   call: PortionCall,
   bound: "finishedBefore" | "createdBefore",
@@ -40,9 +40,10 @@ const redrive: PlannedAction["portion"] = async (leasehold, call) => {
   };
 };
 
-const runNow: PlannedAction["portion"] = async (leasehold, call) => {
+const reschedule: PlannedAction["portion"] = async (leasehold, call) => {
   const { next, ...chosen } = choose(call, "createdBefore");
-  const report = await leasehold.runJobsNow({ ...chosen, dryRun: call.dryRun });
+  const { schedule = { afterMs: 0 } } = call.choice;
+  const report = await leasehold.updateWaitingJobs({ ...chosen, schedule, dryRun: call.dryRun });
   return {
     changed: report.updated.map(({ jobId }) => ({ jobId, revived: 0 })),
     skipped: report.skipped.map(({ jobId, reason }) => ({ jobId, reason })),
@@ -124,13 +125,21 @@ const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
   };
 };
 
-export const actionKinds = ["redrive", "cancel", "run_now", "delete"] as const;
+export const actionKinds = ["redrive", "cancel", "run_now", "reschedule", "delete"] as const;
 
 export type ActionKind = (typeof actionKinds)[number];
 
 export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
   redrive: { needs: "redrive", unit: "jobs", isFinal: false, command: "failed redrive", portion: redrive },
   cancel: { needs: "cancel", unit: "jobs", isFinal: false, command: "cancel", portion: cancel },
-  run_now: { needs: "update", unit: "jobs", isFinal: false, command: "waiting run-now", portion: runNow },
+  run_now: { needs: "update", unit: "jobs", isFinal: false, command: "waiting run-now", portion: reschedule },
+  reschedule: {
+    needs: "update",
+    unit: "jobs",
+    isFinal: false,
+    isTimed: true,
+    command: "waiting update",
+    portion: reschedule,
+  },
   delete: { needs: "delete", unit: "trees", isFinal: true, command: "delete", portion: deleteTrees },
 };

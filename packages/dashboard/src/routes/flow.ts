@@ -1,10 +1,20 @@
-import { type Fields, optional, text } from "../server/fields.ts";
-import { get, post, type Route } from "../server/route.ts";
+import type { FlowRule, RecurringJob } from "../answers.ts";
+import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../server/fields.ts";
+import { type Route, describes, get, post } from "../server/route.ts";
 import type { Services } from "../server/services.ts";
 import { listOfSchema, nullable, objectSchema, payload, text as textSchema } from "./answers.ts";
 
-/** The same object with dates as text. */
-const toJson = (value: object): unknown => JSON.parse(JSON.stringify(value)) as unknown;
+/** What JSON makes of a value: dates become text. */
+type Json<T> = T extends Date
+  ? string
+  : T extends readonly (infer TItem)[]
+    ? readonly Json<TItem>[]
+    : T extends object
+      ? { readonly [TKey in keyof T]: Json<T[TKey]> }
+      : T;
+
+/** The same with dates as text. */
+const toJson = <T extends object>(value: T): Json<T> => JSON.parse(JSON.stringify(value)) as Json<T>;
 
 const anyObject = { type: "object" };
 
@@ -39,7 +49,9 @@ const listFlow = get({
   needs: "read",
   summary: "Limits, rates and pauses, with what is in use of them.",
   query: { queue: optional(text()) },
-  answer: objectSchema({ rules: listOfSchema(anyObject) }),
+  answer: describes<{ readonly rules: readonly FlowRule[] }>(
+    objectSchema({ rules: listOfSchema(anyObject) }),
+  ),
   handle: async ({ leasehold }, { query }) => ({ rules: toJson([...(await leasehold.getFlow(query))]) }),
 });
 
@@ -63,12 +75,58 @@ const pauseRoute = (kind: "pause" | "resume"): Route =>
       logged(services, viewer.user, kind, body, () => services.leasehold[kind](body as never)),
   });
 
+interface RateBody {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number | undefined;
+}
+
+interface LimitsBody {
+  readonly concurrency: number | null | undefined;
+  readonly rate: RateBody | null | undefined;
+}
+
+interface SetFlowBody extends Scope, LimitsBody {
+  readonly perGroup: LimitsBody | null | undefined;
+  readonly expectedVersion: number | undefined;
+}
+
+// Core knows the bounds of each. These keep numbers whole and exact.
+const limit: Field<number> = whole({ min: 1, max: 2 ** 31 - 1 });
+const rateFields: Fields<RateBody> = {
+  limit,
+  perMs: whole({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  burst: optional(limit),
+};
+const limitsFields: Fields<LimitsBody> = {
+  concurrency: optional(orNull(limit)),
+  rate: optional(orNull(objectOf(rateFields))),
+};
+const setFlowFields: Fields<SetFlowBody> = {
+  ...scopeFields,
+  ...limitsFields,
+  perGroup: optional(orNull(objectOf(limitsFields))),
+  expectedVersion: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+};
+
+const setFlow = post({
+  path: "flow/set",
+  needs: "flow",
+  summary: "Changes the limits of a queue or type: what is named changes, and null removes it.",
+  body: setFlowFields,
+  answer: anyObject,
+  handle: (services, { body, viewer }) =>
+    logged(services, viewer.user, "set_limits", body, () => services.leasehold.setFlow(body as never)),
+});
+
 const listRecurring = get({
   path: "recurring",
   needs: "read",
   summary: "Recurring jobs, in the order of their ids.",
   query: { cursor: optional(text({ max: 2_000 })), owner: optional(text()) },
-  answer: objectSchema({ recurringJobs: listOfSchema(anyObject), cursor: nullable(textSchema) }),
+  answer: describes<{ readonly recurringJobs: readonly RecurringJob[]; readonly cursor: string | null }>(
+    objectSchema({ recurringJobs: listOfSchema(anyObject), cursor: nullable(textSchema) }),
+  ),
   handle: async ({ leasehold, redact }, { query, viewer }) => {
     const { recurringJobs, cursor } = await leasehold.listRecurringJobs({ ...query, limit: 100 });
     return {
@@ -113,6 +171,7 @@ export const flowRoutes: readonly Route[] = [
   listGroups,
   pauseRoute("pause"),
   pauseRoute("resume"),
+  setFlow,
   listRecurring,
   previewRecurring,
   recurringAction("pause", ({ leasehold }, id) => leasehold.pauseRecurringJob({ id })),

@@ -1,4 +1,6 @@
 import { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "leasehold";
+import { HttpError } from "../server/http-error.ts";
+import type { Viewer } from "../server/rights.ts";
 import { type Field, type Fields, listOf, moment, oneOf, optional, text } from "../server/fields.ts";
 
 /** The filters of jobs, in addresses and in plans. */
@@ -37,3 +39,16 @@ export const filterFields: Fields<JobFilterQuery> = {
 export const statusField: Field<readonly JobStatus[] | undefined> = optional(
   listOf(oneOf(jobStatuses), { max: jobStatuses.length }),
 );
+
+/** Whoever may not see keys and inputs may not look for them either: how many jobs are found would say whether it is there. */
+export const requireFilterRights = (
+  viewer: Viewer,
+  filter: { readonly deduplicationKey?: unknown; readonly inputContains?: unknown } = {},
+): void => {
+  if (viewer.can.has("payloads")) return;
+  const { deduplicationKey, inputContains } = filter;
+  if (deduplicationKey !== undefined)
+    throw new HttpError(403, "forbidden", 'To filter by key needs the right "payloads".');
+  if (inputContains !== undefined)
+    throw new HttpError(403, "forbidden", 'To search in inputs needs the right "payloads".');
+};

@@ -1,4 +1,5 @@
 import type { AnyJob } from "leasehold";
+import type { JobRow, StoredError } from "../answers.ts";
 import type { Viewer } from "../server/rights.ts";
 import type { Services } from "../server/services.ts";
 
@@ -8,29 +9,6 @@ const endOf = (job: AnyJob): Date | null => {
   if (job.status === "completed") return job.completedAt;
   return job.status === "failed" ? job.failure.at : null;
 };
-
-/** A job as the page gets it: dates as text. */
-export interface JobRow {
-  readonly id: string;
-  readonly typeName: string;
-  readonly queue: string;
-  readonly status: AnyJob["status"];
-  readonly sequenceId: string;
-  readonly sequenceTypeName: string;
-  readonly rootSequenceId: string;
-  readonly originId: string | null;
-  readonly priority: number;
-  readonly attempt: number;
-  readonly createdAt: string;
-  readonly scheduledAt: string;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-  readonly failureReason: string | null;
-  readonly error: Readonly<Record<string, unknown>> | null;
-  readonly leasedBy: string | null;
-  readonly group: string | null;
-  readonly deduplicationKey: string | null;
-}
 
 export const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow => {
   const { id, typeName, queue } = job;
@@ -64,7 +42,7 @@ export const viewError = (
   viewer: Viewer,
   job: { readonly id: string; readonly typeName: string; readonly queue: string },
   error: NonNullable<AnyJob["lastError"]>,
-): Record<string, unknown> => {
+): StoredError => {
   const { name, message, stack, code, cause } = error;
   const show = (value: unknown): unknown => redact.payload(viewer, job, "error", value);
   return {

@@ -30,7 +30,7 @@ it("shows one job, why it waits, and what can be done", async () => {
   expect(body).toMatchObject({
     job: { id, status: "pending", input: { item: "tea", password: { $hidden: "text of 7 characters" } } },
     explanation: { state: "scheduled" },
-    actions: ["run_now", "cancel"],
+    actions: ["run_now", "reschedule", "cancel"],
     sequence: [{ id }],
   });
   expect((await read("jobs/nothing")).status).toBe(404);
@@ -111,4 +111,53 @@ it("deletes only after the number was confirmed, and never a tree that is not fi
   const { id } = (await act("plans/delete/run", { ...choice, confirm: 1 })).body;
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
   expect((await leasehold.listJobs()).jobs).toMatchObject([{ input: { item: "milk" } }]);
+});
+
+it("reschedules one job or many, by a moment or by how long from now", async () => {
+  const { leasehold, read, act } = await openShop(["read", "update"]);
+  const [one, two] = await Promise.all(
+    ["tea", "milk"].map((item) => leasehold.start({ typeName: "order", input: { item } })),
+  );
+  const at = "2040-01-01T00:00:00.000Z";
+  const reschedule = async (choice: object): Promise<void> => {
+    const plan = (await act("plans/reschedule", choice)).body;
+    expect(plan.foreseen).toMatchObject({ changed: "ids" in choice ? 1 : 2, skipped: 0 });
+    const { id } = (await act("plans/reschedule/run", { ...choice, before: plan.before })).body;
+    await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
+  };
+  const dueAt = async ({ id }: { readonly id: string }): Promise<Date | undefined> =>
+    (await leasehold.getJob({ id }))?.scheduledAt;
+  await reschedule({ ids: [one!.id], schedule: { at } });
+  expect(await dueAt(one!)).toEqual(new Date(at));
+  expect((await dueAt(two!))!.getTime()).toBeLessThanOrEqual(Date.now());
+  await expect.poll(() => Date.now()).toBeGreaterThan((await dueAt(two!))!.getTime());
+  await reschedule({ filter: { typeName: ["order"] }, schedule: { afterMs: 3_600_000 } });
+  for (const job of [one!, two!])
+    expect(Math.abs((await dueAt(job))!.getTime() - Date.now() - 3_600_000)).toBeLessThan(60_000);
+});
+
+it.each([
+  [{}, '"schedule" is missing.'],
+  [{ schedule: {} }, 'Either "schedule.at" or "schedule.afterMs" is needed.'],
+  [{ schedule: { at: "2040-01-01T00:00:00Z", afterMs: 0 } }, 'Either "schedule.at"'],
+  [{ schedule: { at: "tomorrow" } }, '"at" must be a moment'],
+  [{ schedule: { afterMs: -1 } }, '"afterMs" must be a whole number'],
+])("refuses to reschedule by %o", async (choice, message) => {
+  const { act } = await openShop(rights);
+  const { status, body } = await act("plans/reschedule", { ids: ["job"], ...choice });
+  expect([status, body.error.message]).toEqual([400, expect.stringContaining(message)]);
+});
+
+it("goes on rescheduling to the moment that was chosen at first", async () => {
+  const { leasehold, read, act } = await openShop(rights);
+  const at = "2040-01-01T00:00:00.000Z";
+  for (const item of ["tea", "milk"]) await leasehold.start({ typeName: "order", input: { item } });
+  const choice = { ids: (await leasehold.listJobs()).jobs.map(({ id }) => id), schedule: { at } };
+  const { before } = (await act("plans/reschedule", choice)).body;
+  const { id } = (await act("plans/reschedule/run", { ...choice, before, pace: 1 })).body;
+  await act(`plans/reschedule/stop/${id}`);
+  await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("stopped");
+  expect((await act(`plans/reschedule/resume/${id}`)).status).toBe(200);
+  await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
+  for (const job of (await leasehold.listJobs()).jobs) expect(job.scheduledAt).toEqual(new Date(at));
 });

@@ -1,7 +1,10 @@
+import type { Explanation, JobDetail, JobPage } from "../answers.ts";
 import type { AnyJob } from "leasehold";
+import type { ActionKind } from "../plans/planned-actions.ts";
 import { oneOf, optional, text, whole, withDefault } from "../server/fields.ts";
 import { notFound } from "../server/http-error.ts";
-import { get, type Route } from "../server/route.ts";
+import { type Route, describes, get } from "../server/route.ts";
+import type { Viewer } from "../server/rights.ts";
 import type { Services } from "../server/services.ts";
 import {
   count,
@@ -14,8 +17,14 @@ import {
   payload,
   text as textSchema,
 } from "./answers.ts";
-import { filterFields, statusField } from "./job-filter.ts";
+import { filterFields, requireFilterRights, statusField } from "./job-filter.ts";
 import { viewError, viewJobRow, viewPayloads } from "./job-view.ts";
+
+/** Whether a text is in what a person may see of an input. One who looks for hidden text finds nothing. */
+const showsText = (services: Services, viewer: Viewer, job: AnyJob, wanted: string): boolean => {
+  const shown = JSON.stringify(viewPayloads(services, viewer, job).input);
+  return shown.includes(JSON.stringify(wanted).slice(1, -1));
+};
 
 export const listJobs: Route = get({
   path: "jobs",
@@ -24,20 +33,34 @@ export const listJobs: Route = get({
   query: {
     ...filterFields,
     status: statusField,
+    inputContains: optional(text()),
     order: withDefault(oneOf(["newest", "oldest"]), "newest"),
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
     cursor: optional(text({ max: 2_000 })),
   },
-  answer: objectSchema({
-    jobs: listOfSchema(objectSchema(jobRow)),
-    cursor: nullable(textSchema),
-    now: date,
-  }),
-  handle: async (services, { query, viewer }) => {
-    const [{ jobs, cursor }, now] = await Promise.all([services.leasehold.listJobs(query), services.now()]);
+  answer: describes<JobPage>(
+    objectSchema({
+      jobs: listOfSchema(objectSchema(jobRow)),
+      cursor: nullable(textSchema),
+      // Where a search in inputs has ended before the page was full.
+      searchedTo: nullable(date),
+      now: date,
+    }),
+  ),
+  isExpensive: ({ inputContains }) => inputContains !== undefined,
+  handle: async (services, { query: { inputContains, ...query }, viewer }) => {
+    requireFilterRights(viewer, { ...query, inputContains });
+    const search = inputContains === undefined ? {} : { input: { contains: inputContains } };
+    const [{ jobs, cursor, searchedTo }, now] = await Promise.all([
+      services.leasehold.listJobs({ ...query, ...search }),
+      services.now(),
+    ]);
     return {
-      jobs: jobs.map((job) => viewJobRow(services, viewer, job)),
+      jobs: jobs
+        .filter((job) => inputContains === undefined || showsText(services, viewer, job, inputContains))
+        .map((job) => viewJobRow(services, viewer, job)),
       cursor,
+      searchedTo: searchedTo?.toISOString() ?? null,
       now: new Date(now).toISOString(),
     };
   },
@@ -50,39 +73,42 @@ const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> 
 };
 
 /** What its state allows. The server decides again when it is asked to. */
-const actionsOn = ({ status }: AnyJob): string[] => {
+const actionsOn = ({ status }: AnyJob, { flow }: Services["stateAdapter"]): ActionKind[] => {
   if (status === "failed") return ["redrive", "delete"];
   if (status === "completed") return ["delete"];
-  return status === "running" ? ["cancel"] : ["run_now", "cancel"];
+  // Not every store can change a job that waits.
+  return status === "running" || flow === undefined ? ["cancel"] : ["run_now", "reschedule", "cancel"];
 };
 
 export const getJob: Route = get({
   path: "jobs/:id",
   needs: "read",
   summary: "One job: why it is where it is, what it carries, what it waits for.",
-  answer: objectSchema({
-    job: objectSchema({ ...jobRow, input: payload, output: payload, progress: payload }),
-    explanation: payload,
-    blockers: listOfSchema(objectSchema({ id: textSchema, typeName: textSchema, status: textSchema })),
-    sequence: listOfSchema(objectSchema(jobRow)),
-    attempts: listOfSchema(
-      objectSchema({
-        attempt: count,
-        outcome: textSchema,
-        workerId: nullable(textSchema),
-        deployment: nullable(textSchema),
-        dueAt: date,
-        startedAt: date,
-        endedAt: date,
-        fingerprint: nullable(textSchema),
-        error: nullable(errorSchema),
-        log: payload,
-      }),
-    ),
-    actions: listOfSchema(textSchema),
-    traceUrl: nullable(textSchema),
-    now: date,
-  }),
+  answer: describes<JobDetail>(
+    objectSchema({
+      job: objectSchema({ ...jobRow, input: payload, output: payload, progress: payload }),
+      explanation: payload,
+      blockers: listOfSchema(objectSchema({ id: textSchema, typeName: textSchema, status: textSchema })),
+      sequence: listOfSchema(objectSchema(jobRow)),
+      attempts: listOfSchema(
+        objectSchema({
+          attempt: count,
+          outcome: textSchema,
+          workerId: nullable(textSchema),
+          deployment: nullable(textSchema),
+          dueAt: date,
+          startedAt: date,
+          endedAt: date,
+          fingerprint: nullable(textSchema),
+          error: nullable(errorSchema),
+          log: payload,
+        }),
+      ),
+      actions: listOfSchema(textSchema),
+      traceUrl: nullable(textSchema),
+      now: date,
+    }),
+  ),
   handle: async (services, { params, viewer }) => {
     const { leasehold } = services;
     const job = await requireJob(services, params["id"]!);
@@ -95,7 +121,8 @@ export const getJob: Route = get({
     ]);
     return {
       job: { ...viewJobRow(services, viewer, job), ...viewPayloads(services, viewer, job) },
-      explanation: services.redact.payload(viewer, job, "error", explanation),
+      // For those who may not see payloads it is hidden as a whole, so each of its parts may be missing.
+      explanation: services.redact.payload(viewer, job, "error", explanation) as Explanation,
       blockers: blockers.map(({ id, typeName, status }) => ({ id, typeName, status })),
       sequence: jobs.map((other) => viewJobRow(services, viewer, other)),
       attempts: attempts.map(({ dueAt, startedAt, endedAt, error, log, ...rest }) => ({
@@ -106,7 +133,7 @@ export const getJob: Route = get({
         error: error && viewError(services, viewer, job, error),
         log: services.redact.payload(viewer, job, "output", log),
       })),
-      actions: actionsOn(job),
+      actions: actionsOn(job, services.stateAdapter),
       traceUrl: services.traceUrl?.({ id: job.id }) ?? null,
       now: new Date(now).toISOString(),
     };

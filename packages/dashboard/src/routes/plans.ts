@@ -1,3 +1,4 @@
+import type { LoggedAction, Plan } from "../answers.ts";
 import {
   type Field,
   type Fields,
@@ -10,17 +11,26 @@ import {
   withDefault,
 } from "../server/fields.ts";
 import { badRequest, HttpError, notFound } from "../server/http-error.ts";
-import { get, post, type Route } from "../server/route.ts";
-import { createActionRunner } from "../plans/action-runner.ts";
+import type { ActionEntry } from "../server/action-log.ts";
+import type { Viewer } from "../server/rights.ts";
+import { type Route, describes, get, post } from "../server/route.ts";
+import { isUnderWay } from "../plans/action-progress.ts";
+import { commandFor } from "../plans/cli-command.ts";
 import { foresee } from "../plans/foresee.ts";
-import type { Choice } from "../plans/planned-action.ts";
+import type { Choice, PlannedAction, Schedule } from "../plans/planned-action.ts";
 import { type ActionKind, actionKinds, plannedActions } from "../plans/planned-actions.ts";
 import { count, date, listOfSchema, nullable, objectSchema, payload, text as textSchema } from "./answers.ts";
-import { filterFields, type JobFilterQuery } from "./job-filter.ts";
+import { filterFields, type JobFilterQuery, requireFilterRights } from "./job-filter.ts";
+
+interface ScheduleBody {
+  readonly at: Date | undefined;
+  readonly afterMs: number | undefined;
+}
 
 interface ChoiceBody {
   readonly ids: readonly string[] | undefined;
   readonly filter: JobFilterQuery | undefined;
+  readonly schedule?: ScheduleBody;
 }
 
 interface ActionBody extends ChoiceBody {
@@ -30,17 +40,34 @@ interface ActionBody extends ChoiceBody {
 }
 
 const idsField: Field<readonly string[] | undefined> = optional(listOf(text(), { max: 1_000 }));
-const choiceFields: Fields<ChoiceBody> = { ids: idsField, filter: optional(objectOf(filterFields)) };
-const actionFields: Fields<ActionBody> = {
-  ...choiceFields,
+const longestScheduleMs = 10 * 365 * 86_400_000;
+const scheduleFields: Fields<ScheduleBody> = {
+  at: optional(moment),
+  afterMs: optional(whole({ min: 0, max: longestScheduleMs })),
+};
+
+const choiceFields = ({ isTimed }: PlannedAction): Fields<ChoiceBody> => ({
+  ids: idsField,
+  filter: optional(objectOf(filterFields)),
+  ...(isTimed === true && { schedule: objectOf(scheduleFields) }),
+});
+
+const actionFields = (action: PlannedAction): Fields<ActionBody> => ({
+  ...choiceFields(action),
   before: moment,
   pace: optional(whole({ min: 1, max: 100_000 })),
   confirm: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+});
+
+const scheduleFrom = ({ at, afterMs }: ScheduleBody): Schedule => {
+  if (at !== undefined && afterMs === undefined) return { at };
+  if (at === undefined && afterMs !== undefined) return { afterMs };
+  throw badRequest('Either "schedule.at" or "schedule.afterMs" is needed.');
 };
 
-const chooseFrom = ({ ids, filter }: ChoiceBody, before: Date): Choice => {
+const chooseFrom = ({ ids, filter, schedule }: ChoiceBody, before: Date): Choice => {
   if ((ids === undefined) === (filter === undefined)) throw badRequest('Either "ids" or "filter" is needed.');
-  return { ids, filter, before };
+  return { ids, filter, before, ...(schedule && { schedule: scheduleFrom(schedule) }) };
 };
 
 /** A plan is good for a while: what it says about jobs becomes wrong with time. */
@@ -58,8 +85,6 @@ const foreseen = objectSchema({
   isExact: { type: "boolean" },
 });
 
-const runner = createActionRunner();
-
 const routesOf = (kind: ActionKind): Route[] => {
   const action = plannedActions[kind];
   const { needs } = action;
@@ -69,25 +94,29 @@ const routesOf = (kind: ActionKind): Route[] => {
       path: `plans/${kind}`,
       needs,
       summary: `What "${kind}" would do, without doing it.`,
-      body: choiceFields,
+      body: choiceFields(action),
       isExpensive: true,
-      answer: objectSchema({
-        before: date,
-        expiresAt: date,
-        unit: textSchema,
-        needsConfirmation: { type: "boolean" },
-        command: textSchema,
-        foreseen,
-      }),
-      handle: async (services, { body }) => {
+      answer: describes<Plan>(
+        objectSchema({
+          before: date,
+          expiresAt: date,
+          unit: textSchema,
+          needsConfirmation: { type: "boolean" },
+          command: nullable(textSchema),
+          foreseen,
+        }),
+      ),
+      handle: async (services, { body, viewer }) => {
+        requireFilterRights(viewer, body.filter);
         const before = new Date(await services.now());
+        const choice = chooseFrom(body, before);
         return {
           before: before.toISOString(),
           expiresAt: new Date(before.getTime() + longestPlanMs).toISOString(),
           unit: action.unit,
           needsConfirmation: action.isFinal,
-          command: `leasehold ${action.command}`,
-          foreseen: await foresee(services.leasehold, action, chooseFrom(body, before)),
+          command: commandFor(action.command, choice),
+          foreseen: await foresee(services.leasehold, action, choice),
         };
       },
     }),
@@ -95,9 +124,10 @@ const routesOf = (kind: ActionKind): Route[] => {
       path: `plans/${kind}/run`,
       needs,
       summary: `Does what a plan for "${kind}" says. Answers when it has begun.`,
-      body: actionFields,
+      body: actionFields(action),
       answer: started,
       handle: async (services, { body, viewer }) => {
+        requireFilterRights(viewer, body.filter);
         const age = (await services.now()) - body.before.getTime();
         if (age < 0 || age > longestPlanMs)
           throw new HttpError(409, "plan_expired", "This plan is too old.", { hint: "Make a new one." });
@@ -109,7 +139,7 @@ const routesOf = (kind: ActionKind): Route[] => {
               hint: "Confirm the number that the plan says.",
             });
         }
-        return { id: await runner.begin(services, viewer.user, kind, choice, body.pace) };
+        return { id: await services.runner.begin(viewer.user, kind, choice, body.pace) };
       },
     }),
     post({
@@ -118,7 +148,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       summary: "Stops an action after the portion under way.",
       body: {} as Fields<object>,
       answer: objectSchema({ stopped: { type: "boolean" } }),
-      handle: async (_services, { params }) => ({ stopped: runner.stop(params["id"]!) }),
+      handle: async ({ runner }, { params }) => ({ stopped: await runner.stop(kind, params["id"]!) }),
     }),
     post({
       path: `plans/${kind}/resume/:id`,
@@ -126,8 +156,8 @@ const routesOf = (kind: ActionKind): Route[] => {
       summary: "Goes on with an action where it ended.",
       body: {} as Fields<object>,
       answer: started,
-      handle: async (services, { params, viewer }) => {
-        await runner.resume(services, viewer.user, kind, params["id"]!);
+      handle: async ({ runner }, { params, viewer }) => {
+        await runner.resume(viewer.user, kind, params["id"]!);
         return { id: params["id"] };
       },
     }),
@@ -142,7 +172,22 @@ const loggedAction = objectSchema({
   result: payload,
   startedAt: date,
   changedAt: nullable(date),
+  isUnderWay: { type: "boolean" },
 });
+
+/** An action as a person may see it: keys are part of payloads, also where somebody chose jobs by them. */
+const viewAction = (action: ActionEntry, viewer: Viewer, now: number): LoggedAction => {
+  const plan = action.plan as { readonly filter?: Readonly<Record<string, unknown>> } | null;
+  const hasKeys = plan?.filter?.["deduplicationKey"] !== undefined;
+  const isHidden = hasKeys && !viewer.can.has("payloads");
+  return {
+    ...action,
+    // What is in the log was written by a dashboard, perhaps by an older one.
+    result: action.result as LoggedAction["result"],
+    plan: isHidden ? { ...plan, filter: { ...plan.filter, deduplicationKey: ["(hidden)"] } } : plan,
+    isUnderWay: isUnderWay(action, now),
+  };
+};
 
 const listActions = get({
   path: "actions",
@@ -152,19 +197,27 @@ const listActions = get({
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
     cursor: optional(text({ max: 200 })),
   },
-  answer: objectSchema({ actions: listOfSchema(loggedAction), cursor: nullable(textSchema) }),
-  handle: async ({ actions }, { query }) => actions.list(query.limit, query.cursor),
+  answer: describes<{ readonly actions: readonly LoggedAction[]; readonly cursor: string | null }>(
+    objectSchema({ actions: listOfSchema(loggedAction), cursor: nullable(textSchema) }),
+  ),
+  handle: async (services, { query, viewer }) => {
+    const [{ actions, cursor }, now] = await Promise.all([
+      services.actions.list(query.limit, query.cursor),
+      services.now(),
+    ]);
+    return { actions: actions.map((action) => viewAction(action, viewer, now)), cursor };
+  },
 });
 
 const getAction = get({
   path: "actions/:id",
   needs: "read",
   summary: "One action, and how far it has come.",
-  answer: loggedAction,
-  handle: async ({ actions }, { params }) => {
+  answer: describes<LoggedAction>(loggedAction),
+  handle: async ({ actions, now }, { params, viewer }) => {
     const action = await actions.get(params["id"]!);
     if (action === undefined) throw notFound("such action");
-    return action;
+    return viewAction(action, viewer, await now());
   },
 });
 

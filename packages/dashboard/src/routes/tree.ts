@@ -1,7 +1,8 @@
+import type { Tree, TreeNode } from "../answers.ts";
 import type { AnyJob } from "leasehold";
-import { findCriticalPath, type TreeEdge, type TreeNode } from "../tree/critical-path.ts";
+import { findCriticalPath, type TreeEdge } from "../tree/critical-path.ts";
 import { notFound } from "../server/http-error.ts";
-import { get, type Route } from "../server/route.ts";
+import { type Route, describes, get } from "../server/route.ts";
 import type { Services } from "../server/services.ts";
 import { date, listOfSchema, nullable, objectSchema, text } from "./answers.ts";
 
@@ -62,22 +63,24 @@ export const treeRoutes: readonly Route[] = [
     needs: "read",
     summary: "All jobs below a root, how they hang together, and what kept the last one waiting.",
     isExpensive: true,
-    answer: objectSchema({
-      nodes: listOfSchema(
-        objectSchema({
-          id: text,
-          typeName: text,
-          queue: text,
-          status: text,
-          createdAt: date,
-          startedAt: nullable(date),
-          endedAt: nullable(date),
-        }),
-      ),
-      edges: listOfSchema(objectSchema({ from: text, to: text, kind: text })),
-      criticalPath: listOfSchema(text),
-      isComplete: { type: "boolean" },
-    }),
+    answer: describes<Tree>(
+      objectSchema({
+        nodes: listOfSchema(
+          objectSchema({
+            id: text,
+            typeName: text,
+            queue: text,
+            status: text,
+            createdAt: date,
+            startedAt: nullable(date),
+            endedAt: nullable(date),
+          }),
+        ),
+        edges: listOfSchema(objectSchema({ from: text, to: text, kind: text })),
+        criticalPath: listOfSchema(text),
+        isComplete: { type: "boolean" },
+      }),
+    ),
     handle: async (services, { params }) => {
       const { jobs, cursor } = await services.leasehold.listJobs({
         rootSequenceId: params["id"]!,

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { AnyStateAdapter, History, StateAction } from "leasehold/adapter";
 
-/** An action as the page shows it. */
-export interface LoggedAction {
+/** An action as it is in the log. */
+export interface ActionEntry {
   readonly id: string;
   readonly user: string;
   readonly kind: string;
@@ -17,11 +17,13 @@ export interface ActionLog {
   begin(user: string, kind: string, plan: object): Promise<string>;
   /** Replaces what is known of its result. */
   update(id: string, user: string, kind: string, result: object): Promise<void>;
-  get(id: string): Promise<LoggedAction | undefined>;
-  list(limit: number, after: string | undefined): Promise<{ actions: LoggedAction[]; cursor: string | null }>;
+  /** The same, but only if its result still is what was read or written before; whether it was. */
+  replace(id: string, from: unknown, to: object): Promise<boolean>;
+  get(id: string): Promise<ActionEntry | undefined>;
+  list(limit: number, after: string | undefined): Promise<{ actions: ActionEntry[]; cursor: string | null }>;
 }
 
-type Store = Pick<History<object>, "recordAction" | "getActions" | "listActions">;
+type Store = Pick<History<object>, "recordAction" | "replaceActionResult" | "getActions" | "listActions">;
 
 const mostKept = 200;
 
@@ -38,6 +40,12 @@ const createMemoryLog = (): Store => {
         changedAt: action.result === null ? null : now,
       });
       if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
+    },
+    replaceActionResult: async ({ id, from, to }) => {
+      const known = kept.get(id);
+      if (known === undefined || known.result !== from) return false;
+      kept.set(id, { ...known, result: to, changedAt: Date.now() });
+      return true;
     },
     getActions: async ({ ids }) => ids.map((id) => kept.get(id)),
     listActions: async ({ limit, after }) => {
@@ -56,7 +64,7 @@ const read = (text: string | null): unknown => {
   }
 };
 
-const toLogged = ({ id, actor, kind, plan, result, startedAt, changedAt }: StateAction): LoggedAction => ({
+const toLogged = ({ id, actor, kind, plan, result, startedAt, changedAt }: StateAction): ActionEntry => ({
   id,
   user: actor,
   kind,
@@ -84,6 +92,13 @@ export const createActionLog = ({ history }: AnyStateAdapter): ActionLog => {
     },
     update: (id, actor, kind, result) =>
       store.recordAction({ action: { id, actor, kind, plan: "null", result: JSON.stringify(result) } }),
+    // Whatever was made by JSON.stringify is the same text after reading and writing it again.
+    replace: (id, from, to) =>
+      store.replaceActionResult({
+        id,
+        from: from === null ? null : JSON.stringify(from),
+        to: JSON.stringify(to),
+      }),
     get: async (id) => {
       const [action] = await store.getActions({ ids: [id] });
       return action && toLogged(action);

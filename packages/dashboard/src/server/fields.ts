@@ -79,6 +79,13 @@ export const optional = <T>(inner: Field<T>): Field<T | undefined> => ({
   parse: (value, name) => (value === undefined ? undefined : inner.parse(value, name)),
 });
 
+/** Where null means something: to remove what is there. */
+export const orNull = <T>(inner: Field<T>): Field<T | null> => ({
+  ...inner,
+  schema: { anyOf: [inner.schema, { type: "null" }] },
+  parse: (value, name) => (value === null ? null : inner.parse(value, name)),
+});
+
 export const withDefault = <T>(inner: Field<T>, usual: T): Field<T> => ({
   ...inner,
   schema: { ...inner.schema, default: usual },

@@ -1,4 +1,5 @@
-import { LeaseholdError } from "leasehold";
+import { LeaseholdError, StoreCallTimeoutError } from "leasehold";
+import type { AnyStateAdapter } from "leasehold/adapter";
 import { routes } from "../routes/index.ts";
 import type { Asset } from "./assets.ts";
 import { listOf, parseFields, parseQuery, text } from "./fields.ts";
@@ -11,6 +12,7 @@ import { type Authorize, toViewer, type Viewer } from "./rights.ts";
 import type { Route } from "./route.ts";
 import { createRouter, splitPath } from "./router.ts";
 import type { Services } from "./services.ts";
+import { createSharedAnswers } from "./shared-answers.ts";
 
 export interface HandlerOptions {
   readonly services: Services;
@@ -35,26 +37,39 @@ const json = (value: unknown, status = 200, headers: Readonly<Record<string, str
     },
   });
 
-const errorAnswer = (error: unknown): Response => {
-  if (error instanceof HttpError) {
-    const { status, code, message, hint, headers } = error;
-    return json({ error: { code, message, ...(hint !== undefined && { hint }) } }, status, headers);
-  }
-  // Typed errors are written for people. Others may contain anything, such as the address of the database.
-  if (error instanceof LeaseholdError)
-    return json({ error: { code: error.code, message: error.message } }, 409);
-  return json({ error: { code: "internal", message: "The server could not answer." } }, 500);
+const tooSlow = (): HttpError =>
+  new HttpError(503, "too_slow", "The store did not answer in time.", {
+    hint: "Try again, or narrow the filter.",
+  });
+
+/** What is not wrong with the state of jobs, but with what was asked for. */
+const statuses: Readonly<Record<string, number>> = {
+  InvalidOption: 400,
+  JobNotFound: 404,
+  RecurringJobNotFound: 404,
 };
+
+/** Typed errors are written for people. Others may contain anything, such as the address of the database. */
+const toHttpError = (error: unknown, { isTransientError }: AnyStateAdapter): HttpError => {
+  if (error instanceof HttpError) return error;
+  if (error instanceof StoreCallTimeoutError) return tooSlow();
+  if (isTransientError(error))
+    return new HttpError(503, "store_unavailable", "The store cannot be reached.", {
+      hint: "The page keeps trying.",
+    });
+  if (!(error instanceof LeaseholdError))
+    return new HttpError(500, "internal", "The server could not answer.");
+  return new HttpError(statuses[error.code] ?? 409, error.code, error.message);
+};
+
+const errorBody = ({ code, message, hint }: HttpError): object => ({
+  error: { code, message, ...(hint !== undefined && { hint }) },
+});
 
 /** Rejects when the client has gone or the deadline has passed. The call itself goes on; its answer is dropped. */
 const whileWaitedFor = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
   const over = new Promise<never>((_resolve, reject) => {
-    const end = (): void =>
-      reject(
-        new HttpError(503, "too_slow", "The store did not answer in time.", {
-          hint: "Try again, or narrow the filter.",
-        }),
-      );
+    const end = (): void => reject(tooSlow());
     if (signal.aborted) end();
     else signal.addEventListener("abort", end, { once: true });
   });
@@ -70,24 +85,29 @@ export const createHandler = (options: HandlerOptions) => {
   const { services, authorize, readOnly, basePath, mountPath, allowedHosts, assets } = options;
   const route = createRouter(routes);
   const description = describeApi(routes, basePath);
-  const expensive = createQuota(2);
+  const expensive = createQuota({ most: 2, mostWaiting: 8 });
+  const shared = createSharedAnswers({ keptMs: 5_000, most: 50 });
   const closing = new AbortController();
   // Made once for everybody, so it shows what everybody who may read can see.
   const onlooker: Viewer = { user: "", can: new Set(["read"]) };
   const live = createLive({
+    explain: (error) => errorBody(toHttpError(error, services.stateAdapter)),
     topics: Object.fromEntries(
       routes
         .filter(({ isTopic }) => isTopic)
         .map(({ path, handle }) => [
           path,
-          () =>
-            handle(services, {
+          () => {
+            const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlineMs)]);
+            const request = {
               params: {},
               query: {} as never,
               body: undefined as never,
               viewer: onlooker,
-              signal: AbortSignal.any([closing.signal, AbortSignal.timeout(deadlineMs)]),
-            }),
+              signal,
+            };
+            return whileWaitedFor(signal, () => handle(services, request));
+          },
         ]),
     ),
   });
@@ -113,7 +133,7 @@ export const createHandler = (options: HandlerOptions) => {
     url: URL,
     viewer: Viewer,
   ): Promise<Response> => {
-    const { needs, query, body, isExpensive, handle } = found.route;
+    const { path, needs, query, body, isExpensive, isShared, handle } = found.route;
     assertMayRead(viewer);
     if (!viewer.can.has(needs)) throw new HttpError(403, "forbidden", `This needs the right "${needs}".`);
     if (found.route.method === "POST") assertOwnRequest(request);
@@ -124,8 +144,17 @@ export const createHandler = (options: HandlerOptions) => {
       viewer,
       signal: AbortSignal.any([request.signal, closing.signal, AbortSignal.timeout(deadlineMs)]),
     };
-    const work = (): Promise<unknown> => whileWaitedFor(parsed.signal, () => handle(services, parsed));
-    return json(await (isExpensive ? expensive.run(viewer.user, work) : work()));
+    /** Made for all who ask the same, so it goes on if the first of them leaves. */
+    const askForAll = (): Promise<unknown> => {
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlineMs)]);
+      return whileWaitedFor(signal, () => handle(services, { ...parsed, viewer: onlooker, signal }));
+    };
+    const ask = (): Promise<unknown> =>
+      isShared
+        ? shared.get(JSON.stringify([path, parsed.params, parsed.query]), askForAll)
+        : handle(services, parsed);
+    const work = (): Promise<unknown> => whileWaitedFor(parsed.signal, ask);
+    return json(await (isExpensive(parsed.query) ? expensive.run(viewer.user, parsed.signal, work) : work()));
   };
 
   const openStream = (request: Request, url: URL): Response => {
@@ -184,12 +213,14 @@ export const createHandler = (options: HandlerOptions) => {
       try {
         return await answer(request);
       } catch (error) {
-        return errorAnswer(error);
+        const answered = toHttpError(error, services.stateAdapter);
+        return json(errorBody(answered), answered.status, answered.headers);
       }
     },
     close: async (): Promise<void> => {
       closing.abort();
       live.close();
+      await services.runner.close();
     },
   };
 };

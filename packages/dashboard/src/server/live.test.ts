@@ -6,7 +6,7 @@ let live: Live | undefined;
 afterEach(() => live?.close());
 
 const open = (options: Partial<LiveOptions> & Pick<LiveOptions, "topics">): Live => {
-  live = createLive({ intervalMs: 5, ...options });
+  live = createLive({ intervalMs: 5, explain: () => ({ error: "trouble" }), ...options });
   return live;
 };
 
@@ -57,11 +57,45 @@ describe("live updates", () => {
     expect(await next(reader)).toBe(":\n\n");
   });
 
+  it("look at once at what somebody asks for first, whatever else takes its time", async () => {
+    const { open: watch } = open({
+      intervalMs: 60_000,
+      topics: { stuck: () => new Promise(() => undefined), quick: async () => "quick" },
+    });
+    watch(["stuck"], never, stay);
+    const reader = watch(["quick"], never, stay).getReader();
+    await next(reader);
+    expect(await next(reader)).toContain('data: "quick"');
+  });
+
+  it("forget what nobody watches, so that whoever comes back is told nothing old", async () => {
+    let count = 0;
+    const { open: watch } = open({
+      intervalMs: 60_000,
+      topics: { numbers: async () => (count += 1), other: async () => "other" },
+    });
+    watch(["other"], never, stay);
+    for (const look of [1, 2]) {
+      const client = new AbortController();
+      const reader = watch(["numbers"], client.signal, stay).getReader();
+      await next(reader);
+      expect(await next(reader)).toContain(`data: ${look}`);
+      client.abort();
+    }
+  });
+
   it("end when the viewer may not look any more", async () => {
     const { open: watch } = open({ topics: { calm: async () => "calm" }, recheckMs: 10 });
     const reader = watch(["calm"], never, async () => false).getReader();
     await next(reader);
     await next(reader);
+    expect(await next(reader)).toBeUndefined();
+    expect(live!.viewers).toBe(0);
+  });
+
+  it("do not stay open for a viewer who was gone before", async () => {
+    const { open: watch } = open({ topics: { calm: async () => "calm" } });
+    const reader = watch(["calm"], AbortSignal.abort(), stay).getReader();
     expect(await next(reader)).toBeUndefined();
     expect(live!.viewers).toBe(0);
   });
@@ -79,7 +113,7 @@ describe("live updates", () => {
     const reader = watch(["numbers"], never, stay).getReader();
     await next(reader);
     const trouble = await next(reader);
-    expect(trouble).toContain("could not be reached");
+    expect(trouble).toContain('data: {"error":"trouble"}');
     expect(trouble).not.toContain("secret");
     isDown = false;
     expect(await next(reader)).toContain('"up"');

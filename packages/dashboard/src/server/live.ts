@@ -5,6 +5,8 @@ export type Topics = Readonly<Record<string, () => Promise<unknown>>>;
 
 export interface LiveOptions {
   readonly topics: Topics;
+  /** What viewers are told in place of a state that could not be had. */
+  explain(error: unknown): object;
   /** How often to look, while somebody watches. */
   readonly intervalMs?: number;
   /** How often to say that the stream is alive. */
@@ -41,6 +43,7 @@ const encoder = new TextEncoder();
  */
 export const createLive = ({
   topics,
+  explain,
   intervalMs = 2_000,
   keepAliveMs = 15_000,
   recheckMs = 60_000,
@@ -48,11 +51,14 @@ export const createLive = ({
 }: LiveOptions): Live => {
   const viewers = new Set<Viewer>();
   const latest = new Map<string, string>();
+  /** Topics that the store is being asked for. */
+  const underWay = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  let isLooking = false;
+
+  const isWatched = (topic: string): boolean => [...viewers].some((viewer) => viewer.topics.has(topic));
 
   const tell = (topic: string, state: string): void => {
-    if (latest.get(topic) === state) return;
+    if (latest.get(topic) === state || !isWatched(topic)) return;
     latest.set(topic, state);
     for (const viewer of viewers) {
       if (!viewer.topics.has(topic)) continue;
@@ -61,32 +67,33 @@ export const createLive = ({
     }
   };
 
-  const look = async (): Promise<void> => {
-    if (isLooking) return;
-    isLooking = true;
-    const watched = new Set([...viewers].flatMap((viewer) => [...viewer.topics]));
-    for (const topic of watched) {
-      try {
-        tell(topic, JSON.stringify(await topics[topic]!()));
-      } catch {
-        tell(topic, JSON.stringify({ error: { code: "store", message: "The store could not be reached." } }));
-      }
+  /** One question for each topic at a time; a slow one does not hold up the others. */
+  const lookAt = async (topic: string): Promise<void> => {
+    if (underWay.has(topic)) return;
+    underWay.add(topic);
+    try {
+      tell(topic, JSON.stringify(await topics[topic]!()));
+    } catch (error) {
+      tell(topic, JSON.stringify(explain(error)));
     }
-    isLooking = false;
+    underWay.delete(topic);
   };
 
-  const begin = (): void => {
-    if (timer !== undefined) return;
-    timer = setInterval(() => void look(), intervalMs);
-    timer.unref();
-    void look();
+  const look = (): void => {
+    for (const topic of Object.keys(topics)) if (isWatched(topic)) void lookAt(topic);
   };
 
+  const begin = (asked: readonly string[]): void => {
+    timer ??= setInterval(look, intervalMs).unref();
+    for (const topic of asked) if (!latest.has(topic)) void lookAt(topic);
+  };
+
+  /** What nobody watches is not looked at, so what is known of it would be old when somebody comes back. */
   const finish = (): void => {
+    for (const topic of latest.keys()) if (!isWatched(topic)) latest.delete(topic);
     if (viewers.size > 0) return;
     clearInterval(timer);
     timer = undefined;
-    latest.clear();
   };
 
   const open: Live["open"] = (asked, signal, mayStay) => {
@@ -129,7 +136,9 @@ export const createLive = ({
     recheck.unref();
     signal.addEventListener("abort", () => viewer.end(), { once: true });
     viewers.add(viewer);
-    begin();
+    begin(asked);
+    // The client may have gone while somebody was asked whether it may look.
+    if (signal.aborted) viewer.end();
 
     const take = (): string | undefined => {
       const piece = pieces.shift();

@@ -26,31 +26,46 @@ export interface Route {
   readonly body: Fields<Record<string, unknown>> | undefined;
   readonly answer: Schema;
   /** Asks the store for much: few at a time for each person. */
-  readonly isExpensive: boolean;
+  isExpensive(query: never): boolean;
+  /** Its answer is the same for everybody who may read, and serves those who ask the same within seconds. */
+  readonly isShared: boolean;
   /** Its answer is the same for everybody who may read, and the page can be told of it as it changes. */
   readonly isTopic: boolean;
   handle(services: Services, request: RouteRequest<never, never>): Promise<unknown>;
 }
 
-interface RouteDefinition<TQuery, TBody> {
+declare const answered: unique symbol;
+
+/** The schema of an answer, which knows the type of the answer. */
+export type Answer<T> = Schema & { readonly [answered]?: T };
+
+/** Says which type a schema stands for: the page's type of the answer. The tests hold answers to the schema. */
+export const describes = <T>(schema: Schema): Answer<T> => schema;
+
+interface RouteDefinition<TQuery, TBody, TAnswer> {
   readonly path: string;
   readonly needs: Right;
   readonly summary: string;
   readonly query?: Fields<TQuery>;
   readonly body?: Fields<TBody>;
-  readonly answer: Schema;
-  readonly isExpensive?: boolean;
+  readonly answer: Answer<TAnswer>;
+  readonly isExpensive?: boolean | ((query: TQuery) => boolean);
+  readonly isShared?: boolean;
   readonly isTopic?: boolean;
-  handle(services: Services, request: RouteRequest<TQuery, TBody>): Promise<unknown>;
+  handle(services: Services, request: RouteRequest<TQuery, TBody>): Promise<NoInfer<TAnswer>>;
 }
 
-const defineRoute = <TQuery, TBody>(
+const defineRoute = <TQuery, TBody, TAnswer>(
   method: Route["method"],
-  definition: RouteDefinition<TQuery, TBody>,
+  definition: RouteDefinition<TQuery, TBody, TAnswer>,
 ): Route => ({
-  isExpensive: false,
+  isShared: false,
   isTopic: false,
   ...definition,
+  isExpensive: (query) => {
+    const { isExpensive = false } = definition;
+    return typeof isExpensive === "function" ? isExpensive(query) : isExpensive;
+  },
   method,
   query: definition.query ?? {},
   body: definition.body,
@@ -58,10 +73,11 @@ const defineRoute = <TQuery, TBody>(
 });
 
 /** A route that reads. */
-export const get = <TQuery = object>(definition: RouteDefinition<TQuery, undefined>): Route =>
-  defineRoute("GET", definition);
+export const get = <TQuery = object, TAnswer = unknown>(
+  definition: RouteDefinition<TQuery, undefined, TAnswer>,
+): Route => defineRoute("GET", definition);
 
 /** A route that acts, or that reads what is too long for an address. */
-export const post = <TBody, TQuery = object>(
-  definition: RouteDefinition<TQuery, TBody> & { readonly body: Fields<TBody> },
+export const post = <TBody, TQuery = object, TAnswer = unknown>(
+  definition: RouteDefinition<TQuery, TBody, TAnswer> & { readonly body: Fields<TBody> },
 ): Route => defineRoute("POST", definition);

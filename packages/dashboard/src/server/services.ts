@@ -1,5 +1,8 @@
 import type { LeaseholdApi } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
+import type { Doctor } from "../doctor/doctor.ts";
+import type { ActionRunner } from "../plans/action-runner.ts";
+import type { FindBehindSince } from "../situation/behind-since.ts";
 import type { ActionLog } from "./action-log.ts";
 import type { Redactor } from "./redact.ts";
 
@@ -13,6 +16,9 @@ export interface Services {
   readonly stateAdapter: AnyStateAdapter;
   readonly redact: Redactor;
   readonly actions: ActionLog;
+  readonly runner: ActionRunner;
+  readonly doctor: Doctor;
+  readonly findBehindSince: FindBehindSince;
   readonly environment: Environment | null;
   readonly traceUrl: ((job: { readonly id: string }) => string | undefined) | undefined;
   /** The store's clock, in milliseconds. */

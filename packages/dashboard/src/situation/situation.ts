@@ -1,10 +1,11 @@
-import type { TypeBacklog } from "leasehold/adapter";
-import type { Services } from "../server/services.ts";
+import { isRecentFailure } from "leasehold/doctor";
 
 export interface Sentence {
   readonly text: string;
   /** A page with the jobs that it is about, below the base path. */
   readonly href: string | null;
+  /** Since when it has been so, if that is known. */
+  readonly since: Date | null;
 }
 
 export interface Situation {
@@ -12,31 +13,42 @@ export interface Situation {
   readonly sentences: readonly Sentence[];
 }
 
-export interface Facts {
-  readonly now: number;
-  readonly backlog: readonly TypeBacklog[];
-  /** By what each live worker serves; undefined where that is not known. */
-  readonly workers:
-    | readonly { readonly queues: readonly string[]; readonly typeNames: readonly string[] }[]
-    | undefined;
-  readonly pausedQueues: readonly string[];
-  readonly causes: readonly {
-    readonly fingerprint: string | null;
-    readonly name: string | null;
-    readonly count: number;
-  }[];
-}
-
-/** Longer than a worker that is alive leaves a job. */
-const lateMs = 60_000;
-const cap = 10_000;
-
-interface QueueState {
+/** A queue with jobs that wait too long. */
+export interface LateQueue {
   readonly queue: string;
-  readonly runnable: number;
+  /** How long the oldest of them has waited. */
   readonly oldestMs: number;
-  readonly unserved: readonly string[];
+  readonly runnable: number;
+  /** Since when its jobs have been starting late; null where that is not known. */
+  readonly since: number | null;
 }
+
+/** What failed jobs have in common. */
+export interface FailedGroup {
+  readonly fingerprint: string | null;
+  readonly name: string | null;
+  readonly count: number;
+  readonly lastFailedAt: number;
+  readonly firstSeenAt: number | null;
+  readonly firstDeployment: string | null;
+}
+
+/** What the checks of doctor judged, for all that somebody should know at once. */
+export interface Judgement {
+  readonly now: number;
+  /** Queues with types that no worker takes. */
+  readonly unserved: readonly (LateQueue & { readonly typeNames: readonly string[] })[];
+  /** Queues that workers do not keep up with. */
+  readonly behind: readonly LateQueue[];
+  /** Running jobs whose workers are gone. */
+  readonly stuck: number;
+  readonly paused: readonly { readonly queue: string; readonly typeName: string | null }[];
+  /** Those with the most jobs first. */
+  readonly failed: readonly FailedGroup[];
+}
+
+/** Numbers are counted up to here. */
+export const cap = 10_000;
 
 const linkTo = (path: string, query: Readonly<Record<string, string>>): string =>
   `${path}?${new URLSearchParams(query).toString()}`;
@@ -54,107 +66,80 @@ const counted = (count: number, noun: string): string => {
   return `${number} ${noun}${count === 1 ? "" : "s"}`;
 };
 
-const sumQueues = ({ now, backlog, workers }: Facts): QueueState[] => {
-  const byQueue = new Map<string, TypeBacklog[]>();
-  for (const type of backlog) byQueue.set(type.queue, [...(byQueue.get(type.queue) ?? []), type]);
-  return [...byQueue].map(([queue, types]) => ({
-    queue,
-    runnable: types.reduce((sum, { runnable }) => sum + runnable, 0),
-    oldestMs: Math.max(
-      0,
-      ...types.map(({ oldestRunnableAt }) => (oldestRunnableAt === null ? 0 : now - oldestRunnableAt)),
-    ),
-    unserved: types
-      .filter(({ runnable, typeName }) => {
-        const isServed = workers?.some(
-          (worker) => worker.queues.includes(queue) && worker.typeNames.includes(typeName),
-        );
-        return runnable > 0 && isServed === false;
-      })
-      .map(({ typeName }) => typeName),
-  }));
+const sentence = (text: string, href: string | null, since: number | null = null): Sentence => ({
+  text,
+  href,
+  since: since === null ? null : new Date(since),
+});
+
+const pending = (queue: string): string => linkTo("jobs", { queue, status: "pending", order: "oldest" });
+
+const describeCause = ({ count, name, fingerprint, ...cause }: FailedGroup, all: number): Sentence => {
+  const origin = cause.firstDeployment === null ? "" : `, first seen in deployment ${cause.firstDeployment}`;
+  return sentence(
+    `${count.toLocaleString("en")} of ${counted(all, "failed job")} share one cause: ${name ?? "an error"}${origin}.`,
+    linkTo("failed", { cause: fingerprint! }),
+    cause.firstSeenAt,
+  );
 };
 
-/** The sentences of queues, the worst first. */
-const describeQueues = (facts: Facts): { trouble: Sentence[]; attention: Sentence[] } => {
-  const late = sumQueues(facts)
-    .filter(({ oldestMs, queue }) => oldestMs > lateMs && !facts.pausedQueues.includes(queue))
-    .sort((a, b) => b.oldestMs - a.oldestMs);
-  const sentenceOf = ({ queue, runnable, oldestMs, unserved }: QueueState): Sentence => ({
-    text:
-      unserved.length > 0
-        ? `No live worker serves ${unserved.join(", ")} in queue ${queue}: the oldest job has waited ${lasting(oldestMs)}.`
-        : `Queue ${queue} is behind by ${lasting(oldestMs)}: ${counted(runnable, "job")} could run now.`,
-    href: linkTo("jobs", { queue, status: "pending", order: "oldest" }),
-  });
+const describeFailures = ({ failed, now }: Judgement): { isRecent: boolean; sentence?: Sentence } => {
+  const all = failed.reduce((sum, { count }) => sum + count, 0);
+  const [first] = failed;
+  if (first === undefined || all === 0) return { isRecent: false };
+  if (!failed.some(({ lastFailedAt }) => isRecentFailure(lastFailedAt, now)))
+    return {
+      isRecent: false,
+      sentence: sentence(`${counted(all, "job")} failed, none in the last hour.`, "failed"),
+    };
+  const isShared = all > 1 && first.count * 2 >= all && first.fingerprint !== null;
   return {
-    trouble: late.filter(({ unserved }) => unserved.length > 0).map(sentenceOf),
-    attention: late.filter(({ unserved }) => unserved.length === 0).map(sentenceOf),
+    isRecent: true,
+    sentence: isShared
+      ? describeCause(first, all)
+      : sentence(
+          `${counted(all, "job")} failed and ${all === 1 ? "waits" : "wait"} for somebody to look.`,
+          "failed",
+        ),
   };
 };
 
-const describeFailures = ({ causes }: Facts): Sentence[] => {
-  const [first] = causes;
-  const all = causes.reduce((sum, { count }) => sum + count, 0);
-  if (first === undefined || all === 0) return [];
-  if (all < 2 || first.count * 2 < all || first.fingerprint === null)
-    return [
-      {
-        text: `${counted(all, "job")} failed and ${all === 1 ? "waits" : "wait"} for somebody to look.`,
-        href: "failed",
-      },
-    ];
-  return [
-    {
-      text: `${first.count.toLocaleString("en")} of ${counted(all, "failed job")} share one cause: ${first.name ?? "an error"}.`,
-      href: linkTo("failed", { cause: first.fingerprint }),
-    },
-  ];
-};
-
 /** What somebody would say who has just looked at everything. */
-export const judge = (facts: Facts): Situation => {
-  const { trouble, attention } = describeQueues(facts);
-  const paused = facts.pausedQueues.map((queue) => ({
-    text: `Queue ${queue} is paused.`,
-    href: linkTo("limits", { queue }),
-  }));
-  const expired = facts.backlog.reduce((sum, type) => sum + type.expired, 0);
-  const silent: Sentence[] =
-    expired === 0
-      ? []
-      : [{ text: `The workers of ${counted(expired, "running job")} have gone silent.`, href: "workers" }];
-  const failures = describeFailures(facts);
-  const sentences = [...trouble, ...attention, ...silent, ...paused, ...failures];
-  if (sentences.length === 0)
-    return {
-      level: "calm",
-      sentences: [{ text: "No job has waited for more than a minute, and none has failed.", href: null }],
-    };
-  return { level: trouble.length > 0 ? "trouble" : "attention", sentences };
-};
-
-export const describeSituation = async ({ leasehold, stateAdapter, now }: Services): Promise<Situation> => {
-  const { statistics, flow, history } = stateAdapter;
-  const [time, backlog, rules, processes, failures] = await Promise.all([
-    now(),
-    statistics?.measureBacklog({ cap }) ?? [],
-    flow === undefined ? [] : leasehold.getFlow(),
-    history === undefined ? undefined : leasehold.listProcesses(),
-    history === undefined ? undefined : leasehold.listFailureCauses({ scanLimit: cap }),
-  ]);
-  const failed = backlog.reduce((sum, type) => sum + type.failed, 0);
-  return judge({
-    now: time,
-    backlog,
-    workers: processes
-      ?.filter(({ alive }) => alive)
-      .flatMap(({ workers }) =>
-        workers.map(({ queues, typeNames }) => ({ queues: queues.map(({ name }) => name), typeNames })),
+export const describeSituation = (judgement: Judgement): Situation => {
+  const { unserved, behind, stuck, paused } = judgement;
+  const failures = describeFailures(judgement);
+  const sentences = [
+    ...unserved.map(({ queue, typeNames, oldestMs }) =>
+      sentence(
+        `No worker takes ${typeNames.join(", ")} in queue ${queue}: the oldest job has waited ${lasting(oldestMs)}.`,
+        pending(queue),
       ),
-    pausedQueues: rules
-      .filter(({ paused, typeName }) => paused && typeName === null)
-      .map(({ queue }) => queue),
-    causes: failures?.causes ?? (failed === 0 ? [] : [{ fingerprint: null, name: null, count: failed }]),
-  });
+    ),
+    ...behind.map(({ queue, oldestMs, runnable, since }) =>
+      sentence(
+        `Queue ${queue} is behind by ${lasting(oldestMs)}: ${counted(runnable, "job")} could run now.`,
+        pending(queue),
+        since,
+      ),
+    ),
+    ...(stuck === 0
+      ? []
+      : [sentence(`The workers of ${counted(stuck, "running job")} have gone silent.`, "workers")]),
+    ...paused.map(({ queue, typeName }) =>
+      sentence(
+        typeName === null ? `Queue ${queue} is paused.` : `Type ${typeName} is paused in queue ${queue}.`,
+        linkTo("limits", { queue }),
+      ),
+    ),
+    ...(failures.isRecent ? [failures.sentence!] : []),
+  ];
+  if (sentences.length > 0)
+    return { level: unserved.length + stuck > 0 ? "trouble" : "attention", sentences };
+  const calm = "No job has waited for more than a minute";
+  return {
+    level: "calm",
+    sentences: failures.sentence
+      ? [sentence(`${calm}.`, null), failures.sentence]
+      : [sentence(`${calm}, and none has failed.`, null)],
+  };
 };

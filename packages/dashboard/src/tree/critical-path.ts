@@ -1,12 +1,4 @@
-export interface TreeNode {
-  readonly id: string;
-  readonly typeName: string;
-  readonly queue: string;
-  readonly status: string;
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-}
+import type { TreeNode } from "../answers.ts";
 
 export interface TreeEdge {
   readonly from: string;

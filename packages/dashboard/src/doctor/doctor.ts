@@ -1,0 +1,77 @@
+import type { AnyStateAdapter } from "leasehold/adapter";
+import {
+  type ExaminationDepth,
+  examineStore,
+  type Finding,
+  type QueueJudgementOptions,
+} from "leasehold/doctor";
+
+export interface Examination {
+  readonly depth: ExaminationDepth;
+  /** By the store's clock. */
+  readonly lookedAt: number;
+  readonly findings: readonly Finding[];
+}
+
+export interface Doctor {
+  /** What counts as waiting too long, here and in the situation. */
+  readonly lateness: QueueJudgementOptions;
+  /** The last examination; a new one, which costs the store little, if that is too old. */
+  latest(): Promise<Examination>;
+  /** A new examination, as a person asks for it. */
+  look(): Promise<Examination>;
+}
+
+export interface DoctorOptions {
+  readonly stateAdapter: AnyStateAdapter;
+  readonly workerless: ReadonlySet<string>;
+  now(): Promise<number>;
+  /** For how long an examination is good enough for those who have not asked for one. */
+  readonly maxAgeMs?: number;
+}
+
+/** Longer than a worker that is alive leaves a job. */
+const stalledMs = 60_000;
+
+/** Examines the store for all viewers: one examination at a time, and everybody gets to see the last one. */
+export const createDoctor = ({
+  stateAdapter,
+  workerless,
+  now,
+  maxAgeMs = 5 * 60_000,
+}: DoctorOptions): Doctor => {
+  let last: Examination | undefined;
+  let underWay: { readonly depth: ExaminationDepth; readonly done: Promise<Examination> } | undefined;
+
+  const examine = async (depth: ExaminationDepth): Promise<Examination> => {
+    const findings = await examineStore(stateAdapter, { depth, stalledMs, workerless });
+    last = { depth, findings, lookedAt: await now() };
+    return last;
+  };
+
+  const begin = async (depth: ExaminationDepth): Promise<Examination> => {
+    const done = examine(depth);
+    underWay = { depth, done };
+    try {
+      return await done;
+    } finally {
+      underWay = undefined;
+    }
+  };
+
+  return {
+    lateness: { stalledMs, workerless },
+    latest: async () => {
+      if (last !== undefined && (await now()) - last.lookedAt < maxAgeMs) return last;
+      return underWay?.done ?? begin("light");
+    },
+    look: async () => {
+      while (underWay !== undefined) {
+        const { depth, done } = underWay;
+        if (depth === "usual") return done;
+        await done.catch(() => undefined);
+      }
+      return begin("usual");
+    },
+  };
+};

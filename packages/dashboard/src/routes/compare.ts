@@ -1,0 +1,93 @@
+import type { Comparison } from "../answers.ts";
+import type { JobStatistics } from "leasehold";
+import { optional, text as name } from "../server/fields.ts";
+import { type Route, describes, get } from "../server/route.ts";
+import { compareDeployments, fewestSamples } from "../statistics/compare.ts";
+import { rangeFields, resolveRange } from "../statistics/range.ts";
+import { count, date, listOfSchema, nullable, objectSchema, text } from "./answers.ts";
+
+const number = { type: "number" };
+const side = objectSchema({
+  ended: count,
+  failed: count,
+  attempts: count,
+  runP50: nullable(number),
+  runP95: nullable(number),
+});
+
+/** Processes that name no deployment count as one, which nobody should call their own like this. */
+const unnamed = "(none)";
+
+/** Those that ended jobs, the one that was first seen last before the others. */
+const listDeployments = (stretches: readonly JobStatistics<string | null>[]) => {
+  const known = new Map<string, { at: number; ended: number }>();
+  for (const { deployment, from, completed, failed } of stretches) {
+    const key = deployment ?? unnamed;
+    const entry = known.get(key) ?? { at: from.getTime(), ended: 0 };
+    known.set(key, { at: Math.min(entry.at, from.getTime()), ended: entry.ended + completed + failed });
+  }
+  return [...known]
+    .filter(([, { ended }]) => ended > 0)
+    .map(([deployment, { at, ended }]) => ({ deployment, firstSeenAt: at, ended }))
+    .sort((a, b) => b.firstSeenAt - a.firstSeenAt || (a.deployment < b.deployment ? 1 : -1));
+};
+
+const toName = (given: string): string | null => (given === unnamed ? null : given);
+
+const compare = get({
+  path: "deployments/compare",
+  needs: "read",
+  summary:
+    "Two deployments side by side: failures and run time of each type. By default the latest two of the time asked for; `(none)` stands for processes without a deployment.",
+  isExpensive: true,
+  query: { ...rangeFields, one: optional(name()), other: optional(name()) },
+  answer: describes<Comparison>(
+    objectSchema({
+      from: date,
+      before: date,
+      fewestSamples: count,
+      deployments: listOfSchema(objectSchema({ deployment: text, firstSeenAt: date, ended: count })),
+      one: nullable(text),
+      other: nullable(text),
+      types: listOfSchema(
+        objectSchema({
+          queue: text,
+          typeName: text,
+          one: side,
+          other: side,
+          failures: { type: "string", enum: ["too_few", "same", "more", "fewer"] },
+          runTime: { type: "string", enum: ["too_few", "same", "slower", "faster"] },
+        }),
+      ),
+    }),
+  ),
+  handle: async ({ leasehold, stateAdapter, now }, { query }) => {
+    const { from, before, width } = resolveRange(query, await now(), { mostParts: 200 });
+    const stretch = { from: new Date(from), before: new Date(before), byDeployment: true } as const;
+    const [stretches, rows] =
+      stateAdapter.history === undefined
+        ? [[], []]
+        : await Promise.all([
+            leasehold.getStatistics({ ...stretch, everyMs: width, byType: false }),
+            leasehold.getStatistics(stretch),
+          ]);
+    const deployments = listDeployments(stretches);
+    const other = query.other ?? deployments.find(({ deployment }) => deployment !== query.one)?.deployment;
+    const one = query.one ?? deployments.find(({ deployment }) => deployment !== other)?.deployment;
+    const isChosen = one !== undefined && other !== undefined;
+    return {
+      from: stretch.from.toISOString(),
+      before: stretch.before.toISOString(),
+      fewestSamples,
+      deployments: deployments.map(({ firstSeenAt, ...rest }) => ({
+        ...rest,
+        firstSeenAt: new Date(firstSeenAt).toISOString(),
+      })),
+      one: one ?? null,
+      other: other ?? null,
+      types: isChosen ? compareDeployments(rows, toName(one), toName(other)) : [],
+    };
+  },
+});
+
+export const compareRoutes: readonly Route[] = [compare];

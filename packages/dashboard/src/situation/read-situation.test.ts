@@ -1,0 +1,70 @@
+import { createInProcessStateAdapter } from "leasehold";
+import { createManualClock } from "leasehold/testing";
+import { expect, it } from "vitest";
+import { openShop } from "../testing/open-shop.ts";
+
+const minute = 60_000;
+
+it("says of queues, pauses and lost workers what doctor says of them", async () => {
+  const clock = createManualClock({ startAt: Date.now() });
+  const stateAdapter = createInProcessStateAdapter({ clock });
+  const { read, leasehold, dashboard } = await openShop(["read"], { workerless: ["order"] }, stateAdapter);
+  await leasehold.enableFlow();
+  const look = async (check: string) => {
+    const { body: situation } = await read("situation");
+    const { body: examination } = await read("doctor/again");
+    const findings: { check: string; status: string }[] = examination.findings;
+    return {
+      level: situation.level as string,
+      texts: situation.sentences.map(({ text }: { text: string }) => text) as string[],
+      since: situation.sentences[0].since as string | null,
+      doctor: findings.find((finding) => finding.check === check)?.status,
+    };
+  };
+
+  await leasehold.start({ typeName: "mail", input: { to: "ada" } });
+  await leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await clock.advanceBy(59_000);
+  expect(await look("queues")).toMatchObject({ level: "calm", doctor: "ok" });
+  await clock.advanceBy(2 * minute);
+  expect(await look("queues")).toMatchObject({
+    level: "trouble",
+    texts: ["No worker takes mail in queue default: the oldest job has waited 2 min."],
+    doctor: "problem",
+  });
+
+  const about = { workers: [{ queues: [{ name: "default" }], typeNames: ["mail"] }] };
+  await stateAdapter.history!.report({
+    reporter: { id: "other", deployment: null, startedAt: 0, about: JSON.stringify(about) },
+    rollups: [],
+    causes: [],
+    maxAgeMs: minute,
+  });
+  const behind = await look("queues");
+  expect(behind).toMatchObject({ level: "attention", doctor: "warning" });
+  expect(behind.texts).toEqual(["Queue default is behind by 2 min: 1 job could run now."]);
+  // It was late when it had waited for a minute.
+  expect(clock.now() - Date.parse(behind.since!)).toBe(119_000);
+
+  await leasehold.pause({ queue: "default" });
+  expect(await look("queues")).toMatchObject({ texts: ["Queue default is paused."], doctor: "ok" });
+  expect((await look("limits")).doctor).toBe("warning");
+  await leasehold.resume({ queue: "default" });
+
+  await stateAdapter.claimJobs({
+    workerId: "gone",
+    leaseToken: "token",
+    leaseMs: 1_000,
+    requests: [{ queue: "default", typeNames: ["mail"], limit: 1 }],
+    limit: 1,
+  });
+  await clock.advanceBy(30_000);
+  expect(await look("leases")).toMatchObject({ level: "calm", doctor: "ok" });
+  await clock.advanceBy(minute);
+  expect(await look("leases")).toMatchObject({
+    level: "trouble",
+    texts: ["The workers of 1 running job have gone silent."],
+    doctor: "problem",
+  });
+  await dashboard.close();
+});
