@@ -39,6 +39,12 @@ export const formatAge = (ms: number): string =>
 
 export const formatRate = (perSecond: number): string => short.format(perSecond);
 
+/** By the minute where there is less than one a second. */
+export const rateOf = (perSecond: number): { readonly value: string; readonly unit: string } =>
+  perSecond === 0 || perSecond >= 1
+    ? { value: formatRate(perSecond), unit: "/s" }
+    : { value: formatRate(perSecond * 60), unit: "/min" };
+
 export const formatShare = (part: number, of: number): string =>
   of === 0 ? "–" : `${short.format((100 * part) / of)} %`;
 

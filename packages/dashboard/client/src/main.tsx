@@ -6,11 +6,14 @@ import { Link } from "./parts/link.tsx";
 import { Empty, Problem, Skeleton } from "./parts/notice.tsx";
 import { Shell, Top } from "./parts/shell.tsx";
 import { ActionsPage } from "./pages/actions.tsx";
+import { ComparePage } from "./pages/compare.tsx";
+import { DoctorPage } from "./pages/doctor.tsx";
 import { FailedPage } from "./pages/failed.tsx";
 import { JobPage } from "./pages/job.tsx";
 import { JobsPage } from "./pages/jobs.tsx";
 import { LimitsPage } from "./pages/limits.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
+import { QueuesPage } from "./pages/queues.tsx";
 import { RecurringPage } from "./pages/recurring.tsx";
 import type * as TreeModule from "./pages/tree.tsx";
 import { WorkersPage } from "./pages/workers.tsx";
@@ -18,6 +21,7 @@ import { type ApiError, read } from "./state/api.ts";
 import { parts } from "./state/router.ts";
 import { session } from "./state/session.ts";
 import "./style.css";
+import "./numbers.css";
 
 /** With the library that draws it, which no other page needs. */
 const LazyTreePage = ({ id }: { readonly id: string }) => {
@@ -43,11 +47,14 @@ const NotFoundPage = () => (
 
 const pages: Readonly<Record<string, () => preact.JSX.Element>> = {
   "": () => <OverviewPage />,
+  queues: () => <QueuesPage />,
   jobs: () => <JobsPage />,
   failed: () => <FailedPage />,
   recurring: () => <RecurringPage />,
   limits: () => <LimitsPage />,
   workers: () => <WorkersPage />,
+  compare: () => <ComparePage />,
+  doctor: () => <DoctorPage />,
   actions: () => <ActionsPage />,
 };
 

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { ActionKind, LoggedAction } from "../answers.ts";
 import { formatCount, plural } from "../format.ts";
 import { Scroll } from "../parts/card.tsx";
@@ -6,7 +6,7 @@ import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
 import { Age, Time } from "../parts/time.tsx";
 import { act, type ApiError, segment } from "../state/api.ts";
-import { kinds } from "../state/plan.ts";
+import { kinds, standOf } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, place, withQuery } from "../state/router.ts";
 import { may, offers } from "../state/session.ts";
@@ -22,14 +22,15 @@ const subject = (plan: LoggedAction["plan"]): string => {
   return named.length === 0 ? "all" : named.join(", ");
 };
 
-const outcome = ({ result }: LoggedAction): string => {
+const outcome = ({ result, user }: LoggedAction): string => {
   if (result === null) return "begun";
-  const { changed, revived, skipped, error } = result;
+  const { changed, revived, skipped, error, by } = result;
   const numbers = [
     changed === undefined ? "" : `${formatCount(changed)} changed`,
     revived === undefined || revived === 0 ? "" : `${formatCount(revived)} revived`,
     skipped === undefined || skipped === 0 ? "" : `${formatCount(skipped)} left alone`,
     error ?? "",
+    by === undefined || by === user ? "" : `resumed by ${by}`,
   ];
   return numbers.filter(Boolean).join(", ");
 };
@@ -37,7 +38,7 @@ const outcome = ({ result }: LoggedAction): string => {
 const isPlanned = (kind: string): kind is ActionKind => Object.hasOwn(kinds, kind);
 
 const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(problem?: ApiError): void }) => {
-  const state = action.result?.state ?? "running";
+  const { state, words, canStop, canResume } = standOf(action);
   const { kind } = action;
   const call = async (verb: "stop" | "resume"): Promise<void> => {
     try {
@@ -59,16 +60,16 @@ const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(pro
       <td>{isPlanned(kind) ? kinds[kind].name : kind.replaceAll("_", " ")}</td>
       <td class="mono wide">{subject(action.plan)}</td>
       <td>
-        <span class={`tag ${state === "failed" ? "bad" : state === "done" ? "ok" : "new"}`}>{state}</span>
+        <span class={`tag ${state === "failed" ? "bad" : state === "done" ? "ok" : "new"}`}>{words}</span>
       </td>
       <td>{outcome(action)}</td>
       <td>
-        {isPlanned(kind) && may(kinds[kind].needs) && state === "running" && (
+        {isPlanned(kind) && may(kinds[kind].needs) && canStop && (
           <button type="button" class="button small" onClick={() => void call("stop")}>
             Stop
           </button>
         )}
-        {isPlanned(kind) && may(kinds[kind].needs) && (state === "stopped" || state === "failed") && (
+        {isPlanned(kind) && may(kinds[kind].needs) && canResume && (
           <button type="button" class="button small" onClick={() => void call("resume")}>
             Go on
           </button>
@@ -80,10 +81,13 @@ const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(pro
 
 export const ActionsPage = () => {
   const cursor = place.value.query.get("cursor") ?? undefined;
+  const [everyMs, setEveryMs] = useState(5_000);
   const { data, error, reload } = usePolled<{
     readonly actions: readonly LoggedAction[];
     readonly cursor: string | null;
-  }>(withQuery("actions", { cursor }));
+  }>(withQuery("actions", { cursor }), everyMs);
+  const isAnyRunning = data?.actions.some(({ result }) => result?.state === "running") === true;
+  useEffect(() => setEveryMs(isAnyRunning ? 1_000 : 5_000), [isAnyRunning]);
   const [problem, setProblem] = useState<ApiError>();
   const shown = problem ?? error;
   return (

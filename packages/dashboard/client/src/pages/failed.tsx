@@ -6,6 +6,7 @@ import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { showText } from "../parts/payload-view.tsx";
 import { PlanPanel } from "../parts/plan-panel.tsx";
 import { Segments, Top } from "../parts/shell.tsx";
+import { Spark } from "../parts/spark.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
 import { Age } from "../parts/time.tsx";
 import { now } from "../state/clock.ts";
@@ -70,6 +71,21 @@ const isNew = ({ firstSeenAt }: Cause): boolean =>
 
 const nameOf = ({ name, reasons }: Cause): string => name ?? reasons.map(formatReason).join(", ");
 
+/** The last day by hours, as a line and in words. */
+const Trend = ({ counts }: { readonly counts: readonly number[] }) => {
+  const sum = (from: number, before?: number): number =>
+    counts.slice(from, before).reduce((all, count) => all + count, 0);
+  const lastDay = sum(0);
+  if (lastDay === 0) return <span class="small dim">none in 24 h</span>;
+  const words = `${plural(lastDay, "failure")} in 24 hours, ${formatCount(sum(-1))} of them in this hour`;
+  return (
+    <span title={words}>
+      <span class="unseen">{words}</span>
+      <Spark values={counts} />
+    </span>
+  );
+};
+
 const CauseRow = ({
   cause,
   isOn,
@@ -120,6 +136,7 @@ const CauseRow = ({
         <span class="small dim">
           <Age at={cause.lastFailedAt} />
         </span>
+        <Trend counts={cause.trend} />
       </div>
       {choiceOf(cause) === undefined ? <span /> : <GroupActions choose={choose} />}
     </article>

@@ -1,24 +1,16 @@
 import { useState } from "preact/hooks";
-import type { FlowLimits, FlowRule } from "../answers.ts";
-import { formatCount, formatDuration } from "../format.ts";
+import type { FlowRule } from "../answers.ts";
+import { formatCount } from "../format.ts";
 import { Card, Scroll } from "../parts/card.tsx";
+import { describeLimits } from "../parts/describe-limits.ts";
+import { LimitsPanel } from "../parts/limits-panel.tsx";
+import { PausePanel } from "../parts/pause-panel.tsx";
 import { Link } from "../parts/link.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
-import { act, type ApiError } from "../state/api.ts";
 import { usePolled } from "../state/poll.ts";
 import { jobsPath, place } from "../state/router.ts";
 import { backlog, may } from "../state/session.ts";
-import { announce } from "../state/settings.ts";
-
-const describe = (limits: FlowLimits | null): string => {
-  if (limits === null) return "–";
-  const parts = [
-    limits.concurrency === null ? "" : `${formatCount(limits.concurrency)} at once`,
-    limits.rate === null ? "" : `${formatCount(limits.rate.limit)} in ${formatDuration(limits.rate.perMs)}`,
-  ].filter(Boolean);
-  return parts.length === 0 ? "–" : parts.join(", ");
-};
 
 const Use = ({ rule }: { readonly rule: FlowRule }) => {
   if (rule.concurrency === null) return <span class="dim">–</span>;
@@ -46,6 +38,7 @@ const withQueues = (rules: readonly FlowRule[]): FlowRule[] => {
       queue,
       typeName: null,
       paused: false,
+      version: 0,
       concurrency: null,
       rate: null,
       perGroup: null,
@@ -61,107 +54,107 @@ const withQueues = (rules: readonly FlowRule[]): FlowRule[] => {
 
 export const LimitsPage = () => {
   const { data, error, reload } = usePolled<{ readonly rules: readonly FlowRule[] }>("flow");
-  const [problem, setProblem] = useState<ApiError>();
-  const [busy, setBusy] = useState<string>();
+  const [chosen, setChosen] = useState<{ readonly key: string; readonly panel: "pause" | "limits" }>();
   const wanted = place.value.query.get("queue");
   const rules = data && withQueues(data.rules).filter(({ queue }) => wanted === null || queue === wanted);
-  const shown = problem ?? error;
-  const toggle = async (rule: FlowRule): Promise<void> => {
-    const verb = rule.paused ? "resume" : "pause";
-    setBusy(scopeKey(rule));
-    setProblem(undefined);
-    try {
-      await act(`flow/${verb}`, {
-        queue: rule.queue,
-        ...(rule.typeName !== null && { typeName: rule.typeName }),
-      });
-      announce(`${rule.typeName ?? `Queue ${rule.queue}`} ${verb}d.`);
-      reload();
-    } catch (refusal) {
-      setProblem(refusal as ApiError);
-    }
-    setBusy(undefined);
-  };
+  const subject = rules?.find((rule) => scopeKey(rule) === chosen?.key);
+  const close = (): void => setChosen(undefined);
   return (
     <>
       <Top title="Limits" />
-      {shown !== undefined && <Problem error={shown} />}
+      {error !== undefined && <Problem error={error} />}
       {rules === undefined && error === undefined && <Skeleton />}
       {rules !== undefined && (
-        <Card
-          title="Limits and pauses"
-          note="for all workers together"
-          side={
-            wanted !== null && (
-              <Link class="link small" to="/limits">
-                All queues
-              </Link>
-            )
-          }
-          flush
-        >
-          {rules.length === 0 ? (
-            <Empty icon="limits" title="No limits are set, and nothing waits.">
-              Set one with <code>leasehold.setFlow</code> or{" "}
-              <code>leasehold flow set --queue mail --concurrency 10</code>.
-            </Empty>
-          ) : (
-            <Scroll label="Limits">
-              <table>
-                <thead>
-                  <tr>
-                    <th>Queue</th>
-                    <th>Type</th>
-                    <th>State</th>
-                    <th>Limit</th>
-                    <th>In use</th>
-                    <th class="number">Starts left</th>
-                    <th>Per group</th>
-                    <th class="number">Lines held back</th>
-                    {may("flow") && <th>Actions</th>}
-                  </tr>
-                </thead>
-                <tbody>
-                  {rules.map((rule) => (
-                    <tr key={scopeKey(rule)} data-row="">
-                      <td>
-                        <Link class="strong" to={jobsPath({ queue: rule.queue })}>
-                          {rule.queue}
-                        </Link>
-                      </td>
-                      <td>{rule.typeName ?? <span class="dim">whole queue</span>}</td>
-                      <td>
-                        {rule.paused ? <span class="tag new">paused</span> : <span class="tag">open</span>}
-                      </td>
-                      <td>{describe(rule)}</td>
-                      <td>
-                        <Use rule={rule} />
-                      </td>
-                      <td class="number">{rule.tokens === null ? "–" : formatCount(rule.tokens)}</td>
-                      <td>{describe(rule.perGroup)}</td>
-                      <td class="number">{formatCount(rule.heldLines)}</td>
-                      {may("flow") && (
-                        <td>
-                          <button
-                            type="button"
-                            class="button small"
-                            disabled={busy === scopeKey(rule)}
-                            onClick={() => void toggle(rule)}
-                          >
-                            {rule.paused ? "Resume" : "Pause"}
-                          </button>
-                        </td>
-                      )}
+        <div class={subject === undefined ? "columns" : "columns with-plan"}>
+          <Card
+            title="Limits and pauses"
+            note="for all workers together"
+            side={
+              wanted !== null && (
+                <Link class="link small" to="/limits">
+                  All queues
+                </Link>
+              )
+            }
+            flush
+          >
+            {rules.length === 0 ? (
+              <Empty icon="limits" title="No limits are set, and nothing waits.">
+                Set one with <code>leasehold.setFlow</code> or{" "}
+                <code>leasehold flow set --queue mail --concurrency 10</code>.
+              </Empty>
+            ) : (
+              <Scroll label="Limits">
+                <table>
+                  <thead>
+                    <tr>
+                      <th>Queue</th>
+                      <th>Type</th>
+                      <th>State</th>
+                      <th>Limit</th>
+                      <th>In use</th>
+                      <th class="number">Starts left</th>
+                      <th>Per group</th>
+                      <th class="number">Lines held back</th>
+                      {may("flow") && <th>Actions</th>}
                     </tr>
-                  ))}
-                </tbody>
-              </table>
-            </Scroll>
+                  </thead>
+                  <tbody>
+                    {rules.map((rule) => (
+                      <tr key={scopeKey(rule)} data-row="">
+                        <td>
+                          <Link class="strong" to={jobsPath({ queue: rule.queue })}>
+                            {rule.queue}
+                          </Link>
+                        </td>
+                        <td>{rule.typeName ?? <span class="dim">whole queue</span>}</td>
+                        <td>
+                          {rule.paused ? <span class="tag new">paused</span> : <span class="tag">open</span>}
+                        </td>
+                        <td>{describeLimits(rule)}</td>
+                        <td>
+                          <Use rule={rule} />
+                        </td>
+                        <td class="number">{rule.tokens === null ? "–" : formatCount(rule.tokens)}</td>
+                        <td>{describeLimits(rule.perGroup)}</td>
+                        <td class="number">{formatCount(rule.heldLines)}</td>
+                        {may("flow") && (
+                          <td>
+                            <span class="row nowrap">
+                              <button
+                                type="button"
+                                class="button small"
+                                onClick={() => setChosen({ key: scopeKey(rule), panel: "pause" })}
+                              >
+                                {rule.paused ? "Resume…" : "Pause…"}
+                              </button>
+                              <button
+                                type="button"
+                                class="button small"
+                                onClick={() => setChosen({ key: scopeKey(rule), panel: "limits" })}
+                              >
+                                Limits…
+                              </button>
+                            </span>
+                          </td>
+                        )}
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </Scroll>
+            )}
+          </Card>
+          {subject !== undefined && chosen?.panel === "pause" && (
+            <PausePanel key={chosen.key} rule={subject} onClose={close} onDone={reload} />
           )}
-        </Card>
+          {subject !== undefined && chosen?.panel === "limits" && (
+            <LimitsPanel key={chosen.key} rule={subject} onClose={close} onDone={reload} />
+          )}
+        </div>
       )}
       <p class="small dim">
-        A pause lets running jobs finish and starts no more. Limits are changed with <code>setFlow</code> or{" "}
+        Weights of groups and the ageing of priorities are set with <code>setFlow</code> or{" "}
         <code>leasehold flow set</code>.
       </p>
     </>

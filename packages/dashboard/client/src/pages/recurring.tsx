@@ -5,13 +5,12 @@ import { Scroll } from "../parts/card.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Link } from "../parts/link.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { RecurringPanel, type RecurringVerb } from "../parts/recurring-panel.tsx";
 import { Top } from "../parts/shell.tsx";
 import { Age, Time } from "../parts/time.tsx";
-import { act, type ApiError, segment } from "../state/api.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, jobPath, jobsPath, place, withQuery } from "../state/router.ts";
 import { may } from "../state/session.ts";
-import { announce } from "../state/settings.ts";
 
 interface Listing {
   readonly recurringJobs: readonly RecurringJob[];
@@ -49,24 +48,12 @@ const Recent = ({ recent }: Pick<RecurringJob, "recent">) => (
 
 const Row = ({
   recurring,
-  onChange,
+  onAct,
 }: {
   readonly recurring: RecurringJob;
-  onChange(problem?: ApiError): void;
+  onAct(verb: RecurringVerb): void;
 }) => {
-  const [isBusy, setIsBusy] = useState(false);
   const { id, cron, everyMs, timeZone, job, paused, nextAt, counts } = recurring;
-  const call = async (verb: "pause" | "resume" | "trigger"): Promise<void> => {
-    setIsBusy(true);
-    try {
-      const { result } = await act<{ result?: string }>(`recurring/${segment(id)}/${verb}`);
-      announce(`${id}: ${verb === "trigger" ? (result ?? "started") : `${verb}d`}.`);
-      onChange();
-    } catch (error) {
-      onChange(error as ApiError);
-    }
-    setIsBusy(false);
-  };
   return (
     <tr data-row="">
       <td>
@@ -101,16 +88,11 @@ const Row = ({
       {may("flow") && (
         <td>
           <span class="row nowrap">
-            <button
-              type="button"
-              class="button small"
-              disabled={isBusy}
-              onClick={() => void call(paused ? "resume" : "pause")}
-            >
-              {paused ? "Resume" : "Pause"}
+            <button type="button" class="button small" onClick={() => onAct(paused ? "resume" : "pause")}>
+              {paused ? "Resume…" : "Pause…"}
             </button>
-            <button type="button" class="button small" disabled={isBusy} onClick={() => void call("trigger")}>
-              Run now
+            <button type="button" class="button small" onClick={() => onAct("trigger")}>
+              Run now…
             </button>
           </span>
         </td>
@@ -122,62 +104,70 @@ const Row = ({
 export const RecurringPage = () => {
   const cursor = place.value.query.get("cursor") ?? undefined;
   const { data, error, reload } = usePolled<Listing>(withQuery("recurring", { cursor }));
-  const [problem, setProblem] = useState<ApiError>();
-  const shown = problem ?? error;
+  const [chosen, setChosen] = useState<{ readonly id: string; readonly verb: RecurringVerb }>();
+  const subject = data?.recurringJobs.find(({ id }) => id === chosen?.id);
   return (
     <>
       <Top title="Recurring jobs" />
-      {shown !== undefined && <Problem error={shown} />}
-      <section class="card" aria-label="Recurring jobs">
-        {data === undefined && error === undefined && <Skeleton />}
-        {data?.recurringJobs.length === 0 && (
-          <Empty icon="recurring" title="There are no recurring jobs.">
-            Name them in <code>recurringJobs</code> of <code>createLeasehold</code>, or call{" "}
-            <code>putRecurringJob</code>.
-          </Empty>
+      {error !== undefined && <Problem error={error} />}
+      <div class={subject === undefined ? "columns" : "columns with-plan"}>
+        <section class="card" aria-label="Recurring jobs">
+          {data === undefined && error === undefined && <Skeleton />}
+          {data?.recurringJobs.length === 0 && (
+            <Empty icon="recurring" title="There are no recurring jobs.">
+              Name them in <code>recurringJobs</code> of <code>createLeasehold</code>, or call{" "}
+              <code>putRecurringJob</code>.
+            </Empty>
+          )}
+          {data !== undefined && data.recurringJobs.length > 0 && (
+            <Scroll label="Recurring jobs">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Id</th>
+                    <th>Type</th>
+                    <th>When</th>
+                    <th>Next</th>
+                    <th>Latest</th>
+                    <th class="number">Started</th>
+                    <th class="number">Left out</th>
+                    {may("flow") && <th>Actions</th>}
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.recurringJobs.map((recurring) => (
+                    <Row
+                      key={recurring.id}
+                      recurring={recurring}
+                      onAct={(verb) => setChosen({ id: recurring.id, verb })}
+                    />
+                  ))}
+                </tbody>
+              </table>
+            </Scroll>
+          )}
+          {data?.cursor != null && (
+            <div class="bar bottom">
+              <button
+                type="button"
+                class="button side"
+                onClick={() => changeQuery({ cursor: data.cursor ?? undefined })}
+              >
+                More
+              </button>
+            </div>
+          )}
+        </section>
+        {subject !== undefined && chosen !== undefined && (
+          <RecurringPanel
+            key={`${chosen.verb} ${chosen.id}`}
+            recurring={subject}
+            verb={chosen.verb}
+            onClose={() => setChosen(undefined)}
+            onDone={reload}
+          />
         )}
-        {data !== undefined && data.recurringJobs.length > 0 && (
-          <Scroll label="Recurring jobs">
-            <table>
-              <thead>
-                <tr>
-                  <th>Id</th>
-                  <th>Type</th>
-                  <th>When</th>
-                  <th>Next</th>
-                  <th>Latest</th>
-                  <th class="number">Started</th>
-                  <th class="number">Left out</th>
-                  {may("flow") && <th>Actions</th>}
-                </tr>
-              </thead>
-              <tbody>
-                {data.recurringJobs.map((recurring) => (
-                  <Row
-                    key={recurring.id}
-                    recurring={recurring}
-                    onChange={(next) => {
-                      setProblem(next);
-                      reload();
-                    }}
-                  />
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
-        )}
-        {data?.cursor != null && (
-          <div class="bar bottom">
-            <button
-              type="button"
-              class="button side"
-              onClick={() => changeQuery({ cursor: data.cursor ?? undefined })}
-            >
-              More
-            </button>
-          </div>
-        )}
-      </section>
+      </div>
     </>
   );
 };

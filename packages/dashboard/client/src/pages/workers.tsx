@@ -5,7 +5,7 @@ import { Link } from "../parts/link.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
 import { Age } from "../parts/time.tsx";
-import { usePolled } from "../state/poll.ts";
+import { useTopic } from "../state/live.ts";
 import { jobsPath } from "../state/router.ts";
 import { offers } from "../state/session.ts";
 
@@ -57,15 +57,13 @@ const Row = ({ process }: { readonly process: Process }) => {
 };
 
 export const WorkersPage = () => {
-  const { data, error } = usePolled<{ readonly processes: readonly Process[] }>(
-    offers("history") ? "processes" : null,
-  );
+  const { data, error } = useTopic("processes", { when: offers("history") });
   const processes = data?.processes;
   const alive = processes?.filter(({ isAlive }) => isAlive).length ?? 0;
   return (
     <>
       <Top title="Workers" />
-      {error !== undefined && <Problem error={error} />}
+      {error !== undefined && processes === undefined && <Problem error={error} />}
       {!offers("history") && (
         <div class="card">
           <Empty icon="workers" title="This store does not know its workers.">
@@ -86,7 +84,16 @@ export const WorkersPage = () => {
         </div>
       )}
       {processes !== undefined && processes.length > 0 && (
-        <Card title="Processes" note={`${plural(alive, "process", "processes")} alive`} flush>
+        <Card
+          title="Processes"
+          note={`${plural(alive, "process", "processes")} alive`}
+          side={
+            <Link class="link small" to="/compare">
+              Compare deployments
+            </Link>
+          }
+          flush
+        >
           <Scroll label="Processes">
             <table>
               <thead>

@@ -145,7 +145,7 @@ const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff
 
 export const AttemptTable = ({ attempts }: { readonly attempts: readonly Attempt[] }) => (
   <Scroll label="Attempts">
-    <table>
+    <table class="dense">
       <thead>
         <tr>
           <th class="number">#</th>

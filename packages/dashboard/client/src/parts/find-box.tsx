@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { ApiError } from "../state/api.ts";
 import { read, segment } from "../state/api.ts";
 import { jobPath, jobsPath, navigate } from "../state/router.ts";
-import { knownQueues, knownTypes } from "../state/session.ts";
+import { knownQueues, knownTypes, may } from "../state/session.ts";
 import { Icon } from "./icon.tsx";
 
 const isThere = async (id: string): Promise<boolean> => {
@@ -19,7 +19,7 @@ const isThere = async (id: string): Promise<boolean> => {
 const find = async (text: string): Promise<string> => {
   if (knownTypes.value.includes(text)) return jobsPath({ typeName: text });
   if (knownQueues.value.includes(text)) return jobsPath({ queue: text });
-  return (await isThere(text)) ? jobPath(text) : jobsPath({ deduplicationKey: text });
+  return !may("payloads") || (await isThere(text)) ? jobPath(text) : jobsPath({ deduplicationKey: text });
 };
 
 export const FindBox = () => {

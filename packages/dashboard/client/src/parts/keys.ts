@@ -7,11 +7,13 @@ export const isHelpOpen = signal(false);
 /** Where `g` and a letter lead. */
 export const destinations: Readonly<Record<string, readonly [path: string, name: string]>> = {
   o: ["/", "Overview"],
+  q: ["/queues", "Queues"],
   j: ["/jobs", "Jobs"],
   f: ["/failed", "Failed"],
   r: ["/recurring", "Recurring jobs"],
   l: ["/limits", "Limits"],
   w: ["/workers", "Workers"],
+  d: ["/doctor", "Doctor"],
   a: ["/actions", "Actions"],
 };
 

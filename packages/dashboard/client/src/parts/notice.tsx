@@ -1,16 +1,20 @@
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../state/api.ts";
+import { trouble } from "../state/session.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 /** What went wrong, and what to do. */
-export const Problem = ({ error }: { readonly error: ApiError }) => (
-  <div class="problem" role="alert">
-    <Icon name="warning" />
-    <p>
-      <b>{error.message}</b> {error.hint}
-    </p>
-  </div>
-);
+export const Problem = ({ error }: { readonly error: ApiError }) => {
+  const isSaid = trouble.value !== undefined && trouble.value !== error && trouble.value.code === error.code;
+  return isSaid ? null : (
+    <div class="problem" role="alert">
+      <Icon name="warning" />
+      <p>
+        <b>{error.message}</b> {error.hint}
+      </p>
+    </div>
+  );
+};
 
 /** Nothing here: why, and what to do next. */
 export const Empty = ({

@@ -1,31 +1,36 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { Backlog } from "../answers.ts";
 import { formatCount, zoneName } from "../format.ts";
-import { usePolled } from "../state/poll.ts";
+import { useTopic } from "../state/live.ts";
+import { withMoment } from "../state/moment.ts";
 import { parts } from "../state/router.ts";
-import { backlog, offers, session } from "../state/session.ts";
+import { backlog, offers, session, trouble } from "../state/session.ts";
 import { announcement, isLive, theme, zone } from "../state/settings.ts";
 import { FindBox } from "./find-box.tsx";
 import { HelpDialog } from "./help-dialog.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { isHelpOpen, toggleLive } from "./keys.ts";
 import { Link } from "./link.tsx";
+import { Problem } from "./notice.tsx";
 
 interface Section {
   readonly path: string;
   readonly name: string;
   readonly icon: IconName;
   readonly isOffered?: () => boolean;
+  /** Whether it can show a moment in the past, too. */
+  readonly keepsMoment?: boolean;
 }
 
 const sections: readonly Section[] = [
-  { path: "", name: "Overview", icon: "overview" },
+  { path: "", name: "Overview", icon: "overview", keepsMoment: true },
+  { path: "queues", name: "Queues", icon: "queues", keepsMoment: true },
   { path: "jobs", name: "Jobs", icon: "jobs" },
   { path: "failed", name: "Failed", icon: "failed" },
   { path: "recurring", name: "Recurring", icon: "recurring", isOffered: () => offers("flow") },
   { path: "limits", name: "Limits", icon: "limits", isOffered: () => offers("flow") },
   { path: "workers", name: "Workers", icon: "workers", isOffered: () => offers("history") },
+  { path: "doctor", name: "Doctor", icon: "doctor" },
   { path: "actions", name: "Actions", icon: "actions" },
 ];
 
@@ -39,7 +44,9 @@ const FailedCount = () => {
 
 const isCurrent = (path: string): boolean => {
   const first = parts.value?.[0] ?? "";
-  return first === path || (path === "jobs" && first === "trees");
+  return (
+    first === path || (path === "jobs" && first === "trees") || (path === "workers" && first === "compare")
+  );
 };
 
 const themes = { system: "light", light: "dark", dark: "system" } as const;
@@ -76,9 +83,12 @@ const Rail = () => {
       <ul>
         {sections
           .filter(({ isOffered }) => isOffered === undefined || isOffered())
-          .map(({ path, name, icon }) => (
+          .map(({ path, name, icon, keepsMoment = false }) => (
             <li key={path}>
-              <Link to={`/${path}`} aria-current={isCurrent(path) ? "page" : undefined}>
+              <Link
+                to={keepsMoment ? withMoment(`/${path}`) : `/${path}`}
+                aria-current={isCurrent(path) ? "page" : undefined}
+              >
                 <Icon name={icon} />
                 {name}
                 {path === "failed" && <FailedCount />}
@@ -91,13 +101,16 @@ const Rail = () => {
   );
 };
 
-/** Asks for what every page needs. */
-const BacklogPoller = () => {
-  const { data } = usePolled<Backlog>("backlog");
+/** Asks for what every page needs, and says so when there is no answer. */
+const BacklogWatch = () => {
+  const { data, error } = useTopic("backlog");
   useEffect(() => {
     if (data !== undefined) backlog.value = data;
   }, [data]);
-  return null;
+  useEffect(() => {
+    trouble.value = error;
+  }, [error]);
+  return error === undefined ? null : <Problem error={error} />;
 };
 
 export const Shell = ({ children }: { readonly children: ComponentChildren }) => (
@@ -108,6 +121,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
     <div class="app">
       <Rail />
       <main id="main" tabIndex={-1}>
+        <BacklogWatch />
         {children}
       </main>
     </div>
@@ -115,7 +129,6 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
       {announcement.value}
     </div>
     <HelpDialog />
-    <BacklogPoller />
   </>
 );
 

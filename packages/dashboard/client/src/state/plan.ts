@@ -1,6 +1,9 @@
-import type { ActionKind, Right, Status } from "../answers.ts";
+import type { ActionKind, LoggedAction, Right, Status } from "../answers.ts";
 
 export type Filter = Readonly<Record<string, string | readonly string[]>>;
+
+/** When jobs are to run. */
+export type Schedule = { readonly at: string } | { readonly afterMs: number };
 
 /** Which jobs a plan is about. */
 export type Choice = { readonly ids: readonly string[] } | { readonly filter: Filter };
@@ -31,7 +34,15 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     name: "Run now",
     would: "would be due at once",
     done: "are due now",
-    of: ["pending"],
+    of: ["pending", "blocked"],
+    isDangerous: false,
+  },
+  reschedule: {
+    needs: "update",
+    name: "Reschedule",
+    would: "would run at another time",
+    done: "have a new time",
+    of: ["pending", "blocked"],
     isDangerous: false,
   },
   cancel: {
@@ -64,7 +75,7 @@ export const fitsFilter = (kind: ActionKind, shown: readonly string[]): boolean 
 const skipped: Readonly<Record<string, string>> = {
   not_found: "does not exist any more",
   not_failed: "has not failed",
-  not_pending: "is not waiting",
+  not_waiting: "is not waiting",
   blocker_failed: "waits for one that has failed: redrive that one",
   blocker_cycle: "would wait for itself",
   duplicate_live: "a newer one with the same key is not finished",
@@ -73,3 +84,26 @@ const skipped: Readonly<Record<string, string>> = {
 
 export const formatSkip = (reason: string): string =>
   skipped[reason] ?? (reason.startsWith("is_") ? `is ${reason.slice(3)}` : reason.replaceAll("_", " "));
+
+const stateWords = {
+  running: "under way",
+  stopping: "stopping",
+  interrupted: "interrupted",
+  done: "done",
+  stopped: "stopped",
+  failed: "failed",
+} as const;
+
+/** How an action stands, and what can be done about it. One whose process died is interrupted: it can be resumed. */
+export const standOf = ({ result, isUnderWay }: Pick<LoggedAction, "result" | "isUnderWay">) => {
+  const written = result?.state ?? "running";
+  const isOpen = written === "running" || written === "stopping";
+  const state = isOpen && !isUnderWay ? "interrupted" : written;
+  return {
+    state,
+    words: stateWords[state],
+    isOver: !isOpen || !isUnderWay,
+    canStop: state === "running",
+    canResume: state === "interrupted" || state === "stopped" || state === "failed",
+  };
+};

@@ -15,8 +15,17 @@ interface Held<T> {
   readonly error: ApiError | undefined;
 }
 
-/** Asks at once, and again and again while the page is seen and live. One question at a time; null asks nothing. */
-export const usePolled = <T>(path: string | null, everyMs = 5_000): Polled<T> => {
+const usualMs = 5_000;
+const soonMs = 2_000;
+
+/** The server or its store is away, or busy: that may be over soon. */
+const isPassing = ({ status }: ApiError): boolean => status === 0 || status === 429 || status >= 500;
+
+/**
+ * Asks at once, and again and again while the page is seen and live; with null for `everyMs`, until there is an answer. One
+ * question at a time; without a path there is none.
+ */
+export const usePolled = <T>(path: string | null, everyMs: number | null = usualMs): Polled<T> => {
   const [held, setHeld] = useState<Held<T>>({ path, data: undefined, error: undefined });
   const ask = useRef<() => void>(() => undefined);
 
@@ -29,19 +38,18 @@ export const usePolled = <T>(path: string | null, everyMs = 5_000): Polled<T> =>
       if (isAsking) return;
       isAsking = true;
       clearTimeout(timer);
+      let nextMs = everyMs;
       try {
         const data = await read<T>(path, gone.signal);
         if (!gone.signal.aborted) setHeld({ path, data, error: undefined });
-      } catch (error) {
+      } catch (problem) {
+        const error = problem as ApiError;
+        if (isPassing(error)) nextMs = Math.min(everyMs ?? usualMs, soonMs);
         if (!gone.signal.aborted)
-          setHeld((before) => ({
-            path,
-            data: before.path === path ? before.data : undefined,
-            error: error as ApiError,
-          }));
+          setHeld((before) => ({ path, data: before.path === path ? before.data : undefined, error }));
       }
       isAsking = false;
-      if (!gone.signal.aborted) timer = setTimeout(next, everyMs);
+      if (!gone.signal.aborted && nextMs !== null) timer = setTimeout(next, nextMs);
     };
     const next = (): void => {
       if (isLive.value && document.visibilityState === "visible") void question();

@@ -46,13 +46,17 @@ export const withQuery = (path: string, query: Query): string => {
   return search.size === 0 ? path : `${path}?${search}`;
 };
 
-/** Changes part of the query of this view. */
-export const changeQuery = (change: Query, options?: { replace?: boolean }): void => {
+/** The path of this view with part of its query changed. */
+export const thisPathWith = (change: Query): string => {
   const { path, query } = place.value;
   const all: Record<string, string | readonly string[] | undefined> = {};
   for (const name of new Set(query.keys())) all[name] = query.getAll(name);
-  navigate(withQuery(path, { ...all, ...change }), options);
+  return withQuery(path, { ...all, ...change });
 };
+
+/** Changes part of the query of this view. */
+export const changeQuery = (change: Query, options?: { replace?: boolean }): void =>
+  navigate(thisPathWith(change), options);
 
 export const jobPath = (id: string): string => `/jobs/${encodeURIComponent(id)}`;
 export const treePath = (id: string): string => `/trees/${encodeURIComponent(id)}`;

@@ -1,11 +1,15 @@
 import { computed, signal } from "@preact/signals";
 import type { Backlog, Right, Session } from "../answers.ts";
+import type { ApiError } from "./api.ts";
 
 /** Who looks, and what the store offers. Set before the first page is shown. */
 export const session = signal<Session | undefined>(undefined);
 
 /** What is not finished or has failed, for the whole page: the shell asks for it. */
 export const backlog = signal<Backlog | undefined>(undefined);
+
+/** Why that cannot be had at the moment. It is said once, on top of the page. */
+export const trouble = signal<ApiError | undefined>(undefined);
 
 export const may = (right: Right): boolean => session.value?.can.includes(right) === true;
 

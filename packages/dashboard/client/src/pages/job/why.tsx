@@ -1,0 +1,129 @@
+import type { Explanation, JobDetail, JobRow } from "../../answers.ts";
+import { formatAge, formatCount, formatFailure, formatTime, plural } from "../../format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Age, Time } from "../../parts/time.tsx";
+import { now } from "../../state/clock.ts";
+import { jobsPath } from "../../state/router.ts";
+import { backlog } from "../../state/session.ts";
+
+const questions: Readonly<Record<JobRow["status"], string>> = {
+  blocked: "Why is it not running?",
+  pending: "Why is it not running?",
+  running: "What is it doing?",
+  completed: "How did it end?",
+  failed: "Why did it fail?",
+};
+
+/** Moments in a sentence of the server, as a person reads them. */
+const withTimes = (text: string): string =>
+  text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => formatTime(iso, now.value));
+
+const until = (iso: string): string => {
+  const left = Date.parse(iso) - now.value;
+  return left > 0 ? `in ${formatAge(left)}` : "now";
+};
+
+/** The answer in a sentence: by what is known of the job, so that it says how long ago and how long still. */
+const answer = ({ job, explanation, blockers }: JobDetail): string => {
+  const { state, summary }: Explanation = explanation;
+  switch (state) {
+    case "scheduled":
+      return `It is scheduled for ${formatTime(job.scheduledAt, now.value)}, ${until(job.scheduledAt)}.`;
+    case "retrying":
+      return `Attempt ${explanation.attempt} of ${explanation.maxAttempts} failed. It is tried again ${until(job.scheduledAt)}.`;
+    case "running":
+      return `Attempt ${job.attempt} has been running for ${formatAge(now.value - Date.parse(job.startedAt ?? job.createdAt))} on ${job.leasedBy}.`;
+    case "completed":
+      return `It completed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago, after ${plural(job.attempt, "attempt")}${explanation.summary?.includes("outside any worker") === true ? ", by a call from outside" : ""}.`;
+    case "failed":
+      return `It failed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago, after ${plural(job.attempt, "attempt")}: ${formatFailure(job.failureReason ?? "unknown")}.`;
+    case undefined: {
+      // Whoever may not see payloads gets no explanation: what is left says it all the same.
+      const open = blockers.filter(({ status }) => status !== "completed").length;
+      if (job.status === "blocked") return `It waits for ${plural(open, "blocker")}.`;
+      return job.failureReason === null
+        ? `It is ${job.status}, after ${plural(job.attempt, "attempt")}.`
+        : `It failed: ${formatFailure(job.failureReason)}.`;
+    }
+    default:
+      return withTimes(summary ?? "");
+  }
+};
+
+/** More about it, as short notes below the answer. */
+const Notes = ({ detail: { job, explanation } }: { readonly detail: JobDetail }) => {
+  const others = backlog.value?.types.find(
+    ({ queue, typeName }) => queue === job.queue && typeName === job.typeName,
+  );
+  return (
+    <ul class="notes">
+      {job.status === "pending" && (
+        <li>
+          <Icon name="clock" />
+          <span>
+            due <Time at={job.scheduledAt} />
+          </span>
+        </li>
+      )}
+      {explanation.aheadInQueue !== undefined && (
+        <li>
+          <Icon name="jobs" />
+          {formatCount(explanation.aheadInQueue)} before it in queue {job.queue}
+        </li>
+      )}
+      {explanation.estimatedStart != null && (
+        <li>
+          <Icon name="play" />
+          <span>
+            may start <Age at={explanation.estimatedStart} />
+          </span>
+        </li>
+      )}
+      {explanation.workers != null && (
+        <li class={explanation.workers === 0 ? "warn" : ""}>
+          <Icon name="workers" />
+          {explanation.workers === 0
+            ? "no live worker serves this queue and type"
+            : `${plural(explanation.workers, "live worker")} ${explanation.workers === 1 ? "serves" : "serve"} this queue and type`}
+        </li>
+      )}
+      {explanation.leasedUntil !== undefined && (
+        <li>
+          <Icon name="clock" />
+          <span>
+            lease until <Time at={explanation.leasedUntil} />, renewed while its worker lives
+          </span>
+        </li>
+      )}
+      {explanation.expiresAt != null && (
+        <li class="warn">
+          <Icon name="warning" />
+          <span>
+            expires <Age at={explanation.expiresAt} />
+          </span>
+        </li>
+      )}
+      {others !== undefined && others.failed > 0 && (
+        <li class="failed">
+          <Icon name="failed" />
+          <Link to={jobsPath({ status: "failed", typeName: job.typeName, queue: job.queue })}>
+            {plural(others.failed, "failed job")} of this type
+          </Link>
+        </li>
+      )}
+    </ul>
+  );
+};
+
+/** Why it is where it is, before anything else. */
+export const Why = ({ detail }: { readonly detail: JobDetail }) => {
+  const { status } = detail.job;
+  return (
+    <section class={`card why edge-${status}`} aria-label={questions[status]}>
+      <span class="small dim">{questions[status]}</span>
+      <p class="answer">{answer(detail)}</p>
+      <Notes detail={detail} />
+    </section>
+  );
+};

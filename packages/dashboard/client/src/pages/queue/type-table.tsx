@@ -1,0 +1,130 @@
+import type { TypeBacklog, TypeStatistics } from "../../answers.ts";
+import { formatCount } from "../../format.ts";
+import { BacklogBar, BacklogLegend } from "../../parts/backlog-bar.tsx";
+import { Card, Scroll } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { AgeCell, CountCell, DurationCell, lateMs } from "../../parts/number-cells.tsx";
+import type { Known } from "../../state/queue-rows.ts";
+import { jobsPath } from "../../state/router.ts";
+import { offers } from "../../state/session.ts";
+
+interface TypeRow {
+  readonly typeName: string;
+  readonly backlog: TypeBacklog | undefined;
+  readonly numbers: TypeStatistics | undefined;
+}
+
+const describeTypes = (queue: string, { backlog, statistics }: Known): TypeRow[] => {
+  const waiting = backlog?.types.filter((type) => type.queue === queue) ?? [];
+  const counted = statistics?.types.filter((type) => type.queue === queue) ?? [];
+  return [...new Set([...waiting, ...counted].map(({ typeName }) => typeName))]
+    .sort((a, b) => a.localeCompare(b))
+    .map((typeName) => ({
+      typeName,
+      backlog: waiting.find((type) => type.typeName === typeName),
+      numbers: counted.find((type) => type.typeName === typeName),
+    }));
+};
+
+const none: TypeBacklog = {
+  queue: "",
+  typeName: "",
+  runnable: 0,
+  later: 0,
+  running: 0,
+  expired: 0,
+  blocked: 0,
+  failed: 0,
+  oldestRunnableAt: null,
+};
+
+/** What waits and runs of a type, if that is known, and what was counted. */
+export const TypeTable = ({ queue, known }: { readonly queue: string; readonly known: Known }) => {
+  const rows = describeTypes(queue, known);
+  const isNow = known.backlog !== undefined;
+  const cap = known.backlog?.cap;
+  if (rows.length === 0) return null;
+  return (
+    <Card title="Types" flush side={isNow && <BacklogLegend />}>
+      <Scroll label="Types of this queue">
+        <table class="queues">
+          <thead>
+            <tr>
+              <th>Type</th>
+              {isNow && (
+                <>
+                  <th>Unfinished</th>
+                  <th class="number">Runnable</th>
+                  <th class="number">For later</th>
+                  <th class="number">Running</th>
+                  <th class="number">Blocked</th>
+                  <th class="number">Failed</th>
+                  <th class="number">Oldest</th>
+                </>
+              )}
+              {offers("history") && (
+                <>
+                  <th class="number">Created</th>
+                  <th class="number">Completed</th>
+                  {!isNow && (
+                    <>
+                      <th class="number">Failed</th>
+                      <th class="number">Retried</th>
+                    </>
+                  )}
+                  <th class="number">Start p50</th>
+                  <th class="number">p95</th>
+                  <th class="number">Run p50</th>
+                  <th class="number">p95</th>
+                </>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ typeName, backlog = none, numbers }) => {
+              const filter = (status: string) => ({ queue, typeName, status });
+              return (
+                <tr key={typeName} data-row="">
+                  <td>
+                    <Link class="strong" to={jobsPath({ queue, typeName })}>
+                      {typeName}
+                    </Link>
+                  </td>
+                  {isNow && (
+                    <>
+                      <td>
+                        <BacklogBar backlog={backlog} />
+                      </td>
+                      <CountCell count={backlog.runnable} cap={cap} filter={filter("pending")} />
+                      <CountCell count={backlog.later} cap={cap} filter={filter("pending")} />
+                      <CountCell count={backlog.running} cap={cap} filter={filter("running")} />
+                      <CountCell count={backlog.blocked} cap={cap} filter={filter("blocked")} />
+                      <CountCell count={backlog.failed} cap={cap} filter={filter("failed")} isBad />
+                      <AgeCell since={backlog.oldestRunnableAt} />
+                    </>
+                  )}
+                  {offers("history") && (
+                    <>
+                      <td class="number">{formatCount(numbers?.created ?? 0)}</td>
+                      <td class="number">{formatCount(numbers?.completed ?? 0)}</td>
+                      {!isNow && (
+                        <>
+                          <td class="number">{formatCount(numbers?.failed ?? 0)}</td>
+                          <td class="number">{formatCount(numbers?.retried ?? 0)}</td>
+                        </>
+                      )}
+                      <DurationCell ms={numbers?.startP50 ?? null} />
+                      <DurationCell ms={numbers?.startP95 ?? null} late={lateMs} />
+                      <DurationCell ms={numbers?.runP50 ?? null} />
+                      <DurationCell ms={numbers?.runP95 ?? null} />
+                    </>
+                  )}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
+    </Card>
+  );
+};

@@ -1,0 +1,200 @@
+import type { TimeToStart } from "../answers.ts";
+import { formatCount, formatDuration } from "../format.ts";
+import { moment, queuePath, range } from "../state/moment.ts";
+import { emptyIn, type QueueRow } from "../state/queue-rows.ts";
+import { offers } from "../state/session.ts";
+import { BacklogBar, BacklogLegend } from "./backlog-bar.tsx";
+import { Card, Scroll } from "./card.tsx";
+import { Link } from "./link.tsx";
+import { Empty } from "./notice.tsx";
+import { Spark } from "./spark.tsx";
+import { AgeCell, CountCell, DurationCell, lateMs, RateCell } from "./number-cells.tsx";
+
+const NameCell = ({ row: { queue, isPaused } }: { readonly row: QueueRow }) => (
+  <td>
+    {queue === "" ? (
+      <span class="dim">other queues</span>
+    ) : (
+      <Link class="strong" to={queuePath(queue)}>
+        {queue}
+      </Link>
+    )}
+    {isPaused && <span class="tag new">paused</span>}
+  </td>
+);
+
+const EmptyIn = ({ row }: { readonly row: QueueRow }) => {
+  const time = emptyIn(row);
+  if (time === undefined) return <span class="dim">–</span>;
+  if (time === "paused") return <span class="dim">paused</span>;
+  if (time === "grows") return <span class="bad">grows</span>;
+  return <>{(row.isCapped ? "over " : "") + formatDuration(time)}</>;
+};
+
+/** A queue without a live worker is marked if something waits in it. */
+const WorkersCell = ({ row: { workers, backlog } }: { readonly row: QueueRow }) => (
+  <td class={workers === 0 && backlog.runnable > 0 ? "number bad" : "number"}>
+    {workers === undefined ? <span class="dim">–</span> : formatCount(workers)}
+  </td>
+);
+
+interface Rows {
+  readonly rows: readonly QueueRow[];
+  readonly timeToStart: TimeToStart | undefined;
+}
+
+/** How many jobs ended over time. */
+const EndedCell = ({ queue, timeToStart }: { readonly queue: string } & Omit<Rows, "rows">) => {
+  const ended = timeToStart?.queues.find((row) => row.queue === queue)?.ended;
+  if (timeToStart === undefined || ended === undefined) return <td />;
+  const { from, before, width } = timeToStart;
+  // A part that is not over would look like a fall.
+  const whole = Math.floor((Date.parse(before) - Date.parse(from)) / width);
+  return (
+    <td>
+      <Spark values={ended.slice(0, whole)} />
+    </td>
+  );
+};
+
+const PresentTable = ({ rows, timeToStart }: Rows) => (
+  <table class="queues">
+    <thead>
+      <tr>
+        <th>Queue</th>
+        <th>Unfinished</th>
+        <th class="number">Runnable</th>
+        <th class="number">Running</th>
+        <th class="number">Failed</th>
+        {offers("history") && (
+          <>
+            <th class="number">In</th>
+            <th class="number">Out</th>
+            <th>Ended</th>
+            <th class="number">Start p50</th>
+            <th class="number">p95</th>
+          </>
+        )}
+        <th class="number">Oldest</th>
+        {offers("history") && (
+          <>
+            <th class="number" title={`At the rates of ${range.value[3]}`}>
+              Empty in
+            </th>
+            <th class="number">Workers</th>
+          </>
+        )}
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => {
+        const { queue, backlog, numbers, perSecond } = row;
+        return (
+          <tr key={queue} data-row="">
+            <NameCell row={row} />
+            <td>
+              <BacklogBar backlog={backlog} />
+            </td>
+            <CountCell count={backlog.runnable} filter={{ queue, status: "pending" }} />
+            <CountCell count={backlog.running} filter={{ queue, status: "running" }} />
+            <CountCell count={backlog.failed} filter={{ queue, status: "failed" }} isBad />
+            {offers("history") && (
+              <>
+                <RateCell perSecond={perSecond?.in} />
+                <RateCell perSecond={perSecond?.out} />
+                <EndedCell queue={queue} timeToStart={timeToStart} />
+                <DurationCell ms={numbers.startP50} />
+                <DurationCell ms={numbers.startP95} late={lateMs} />
+              </>
+            )}
+            <AgeCell since={backlog.oldestRunnableAt} />
+            {offers("history") && (
+              <>
+                <td class="number">
+                  <EmptyIn row={row} />
+                </td>
+                <WorkersCell row={row} />
+              </>
+            )}
+          </tr>
+        );
+      })}
+    </tbody>
+  </table>
+);
+
+const PastTable = ({ rows, timeToStart }: Rows) => (
+  <table class="queues">
+    <thead>
+      <tr>
+        <th>Queue</th>
+        <th class="number">Created</th>
+        <th class="number">Completed</th>
+        <th class="number">Failed</th>
+        <th class="number">Retried</th>
+        <th class="number">In</th>
+        <th class="number">Out</th>
+        <th>Ended</th>
+        <th class="number">Start p50</th>
+        <th class="number">p95</th>
+        <th class="number">Run p50</th>
+        <th class="number">p95</th>
+      </tr>
+    </thead>
+    <tbody>
+      {rows.map((row) => {
+        const { queue, numbers, perSecond } = row;
+        return (
+          <tr key={queue} data-row="">
+            <NameCell row={row} />
+            <td class="number">{formatCount(numbers.created)}</td>
+            <td class="number">{formatCount(numbers.completed)}</td>
+            <td class={numbers.failed > 0 ? "number bad" : "number"}>{formatCount(numbers.failed)}</td>
+            <td class="number">{formatCount(numbers.retried)}</td>
+            <RateCell perSecond={perSecond?.in} />
+            <RateCell perSecond={perSecond?.out} />
+            <EndedCell queue={queue} timeToStart={timeToStart} />
+            <DurationCell ms={numbers.startP50} />
+            <DurationCell ms={numbers.startP95} late={lateMs} />
+            <DurationCell ms={numbers.runP50} />
+            <DurationCell ms={numbers.runP95} />
+          </tr>
+        );
+      })}
+    </tbody>
+  </table>
+);
+
+/** All queues, as they are or as they were. */
+export const QueueTable = ({ rows, timeToStart }: Rows) => {
+  const isPast = moment.value !== undefined;
+  if (rows.length === 0)
+    return (
+      <Card title="Queues">
+        {isPast ? (
+          <Empty icon="queues" title="No queue had jobs then.">
+            Counts are kept for 90 days. Look at another moment, or at a longer time.
+          </Empty>
+        ) : (
+          <Empty icon="queues" title="Nothing waits, runs or has failed.">
+            All jobs have completed, or none was started. Those that completed are under{" "}
+            <Link class="link" to="/jobs">
+              Jobs
+            </Link>
+            .
+          </Empty>
+        )}
+      </Card>
+    );
+  return (
+    <Card title="Queues" flush side={!isPast && <BacklogLegend />}>
+      <Scroll label="Queues">
+        {isPast ? (
+          <PastTable rows={rows} timeToStart={timeToStart} />
+        ) : (
+          <PresentTable rows={rows} timeToStart={timeToStart} />
+        )}
+      </Scroll>
+    </Card>
+  );
+};

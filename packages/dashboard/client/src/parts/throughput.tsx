@@ -1,0 +1,99 @@
+import type { Statistics, StatisticsPoint } from "../answers.ts";
+import { formatCount, formatDuration } from "../format.ts";
+import { sum } from "../state/queue-rows.ts";
+import { Card } from "./card.tsx";
+import { Chart } from "./chart.tsx";
+import { Empty } from "./notice.tsx";
+
+/** Every part of the time that is over, also those in which nothing happened. */
+export const allPoints = ({ from, before, width, points }: Statistics): StatisticsPoint[] => {
+  const known = new Map(points.map((point) => [Date.parse(point.at), point]));
+  const all: StatisticsPoint[] = [];
+  for (let at = Date.parse(from); at + width <= Date.parse(before); at += width)
+    all.push(
+      known.get(at) ?? { at: new Date(at).toISOString(), created: 0, completed: 0, failed: 0, retried: 0 },
+    );
+  return all;
+};
+
+/**
+ * How many jobs were not finished at the end of each point: as many as now, less what has come since, plus what has ended. It
+ * does not know of jobs that were redriven or deleted meanwhile.
+ */
+const reckonBack = (now: number, { points }: Statistics, times: readonly string[]): number[] => {
+  const later = [...points].reverse();
+  let unfinished = now;
+  return [...times]
+    .reverse()
+    .map((time) => {
+      while (later.length > 0 && later[0]!.at > time) {
+        const { created, completed, failed } = later.shift()!;
+        unfinished -= created - completed - failed;
+      }
+      return Math.max(0, unfinished);
+    })
+    .reverse();
+};
+
+/** What came and what ended, how much was left over, and what that made of the jobs that were not finished. */
+export const Throughput = ({
+  statistics,
+  unfinished,
+}: {
+  readonly statistics: Statistics;
+  /** Now; undefined where that is not known. */
+  readonly unfinished: number | undefined;
+}) => {
+  const { width, deployments } = statistics;
+  const points = allPoints(statistics);
+  const times = points.map(({ at }) => at);
+  const rates = (of: (point: StatisticsPoint) => number): number[] =>
+    points.map((point) => of(point) / (width / 1_000));
+  const leftOver = sum(points, ({ created, completed, failed }) => created - completed - failed);
+  const words = leftOver < 0 ? "more ended than came" : "more came than ended";
+  return (
+    <Card title="Throughput" note={`jobs per second, by ${formatDuration(width)}`}>
+      {statistics.points.length === 0 ? (
+        <Empty icon="overview" title="Nothing was counted in this time.">
+          Processes count for themselves, unless they are created with <code>statistics: false</code>. Choose
+          a longer time, or start a job.
+        </Empty>
+      ) : (
+        <div class="stack">
+          <Chart
+            label={`Jobs created, completed and failed per second; ${formatCount(Math.abs(leftOver))} ${words}`}
+            unit="/s"
+            times={times}
+            series={[
+              { name: "created", look: "in", values: rates(({ created }) => created) },
+              { name: "completed", look: "out", values: rates(({ completed }) => completed) },
+              { name: "failed", look: "bad", values: rates(({ failed }) => failed) },
+            ]}
+            gap={{
+              name: `left over${leftOver > 0 ? `: ${formatCount(leftOver)}` : ""}`,
+              upper: rates(({ created }) => created),
+              lower: rates(({ completed, failed }) => completed + failed),
+            }}
+            deployments={deployments}
+          />
+          {unfinished !== undefined && (
+            <Chart
+              isLow
+              label={`Jobs that are not finished: ${formatCount(unfinished)} now`}
+              unit="jobs"
+              times={times}
+              series={[
+                {
+                  name: "not finished, reckoned back from now",
+                  look: "out",
+                  values: reckonBack(unfinished, statistics, times),
+                },
+              ]}
+              deployments={[]}
+            />
+          )}
+        </div>
+      )}
+    </Card>
+  );
+};
