@@ -11,6 +11,8 @@ import type { Right } from "../server/rights.ts";
 export interface ShopTypes {
   order: { input: { item: string; password?: string }; output: string };
   mail: { input: { to: string }; output: null };
+  /** Sends so many mails, in its own tree. */
+  campaign: { input: { mails: number }; output: null };
 }
 
 /** A Leasehold with a worker's types, and a dashboard over it. */
@@ -37,6 +39,16 @@ export const openShop = async (
         },
       })
       .implementJobType({ typeName: "mail", process: async () => null })
+      .implementJobType({
+        typeName: "campaign",
+        process: async ({ job }) => {
+          const mail = { typeName: "mail", input: { to: "ada" } } as const;
+          await leasehold.startJobSequences({
+            sequences: Array.from({ length: job.input.mails }, () => mail),
+          });
+          return null;
+        },
+      })
       .start({ pollIntervalMs: 20 });
   return { leasehold, dashboard, stateAdapter, startWorker, ...clientOf(dashboard, options.basePath ?? "") };
 };
@@ -50,7 +62,7 @@ export interface Answer {
 
 export const postHeaders = { "content-type": "application/json", "x-leasehold": "1" };
 
-const clientOf = ({ fetch }: Dashboard, basePath: string) => {
+export const clientOf = ({ fetch }: Dashboard, basePath: string) => {
   const ask = async (path: string, init?: RequestInit): Promise<Answer> => {
     const response = await fetch(new Request(`http://localhost${basePath}/${path}`, init));
     const text = await response.text();

@@ -1,0 +1,8 @@
+import { describeActions } from "../action-suite.ts";
+import { describePages } from "../page-suite.ts";
+import { inProcess, postgres, sqlite } from "../stores.ts";
+
+for (const store of [inProcess, sqlite, postgres]) {
+  describePages(store(), { thorough: true });
+  describeActions(store());
+}
