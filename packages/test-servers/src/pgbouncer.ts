@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findDebianProgram } from "./debian-package.ts";
 import { findFreePort } from "./free-port.ts";
-import type { PostgresServer } from "./postgres.ts";
 import { startServerProcess, unprivilegedUser } from "./server-process.ts";
 
 export interface PgBouncer {
@@ -13,7 +12,7 @@ export interface PgBouncer {
 }
 
 /** A connection pooler in transaction mode before the server: no session outlives a transaction. */
-export const startPgBouncer = async (postgres: PostgresServer): Promise<PgBouncer> => {
+export const startPgBouncer = async (postgres: { readonly port: number }): Promise<PgBouncer> => {
   const program = await findDebianProgram("/usr/sbin/pgbouncer", "pgbouncer");
   const folder = await mkdtemp(join(tmpdir(), "leasehold-pgbouncer-"));
   await chmod(folder, 0o755);
@@ -33,6 +32,8 @@ export const startPgBouncer = async (postgres: PostgresServer): Promise<PgBounce
       "pool_mode = transaction",
       "default_pool_size = 10",
       "max_client_conn = 200",
+      // After a failed connection it waits for 15 seconds by default, and a failover is over by then.
+      "server_login_retry = 1",
       "",
     ].join("\n"),
   );

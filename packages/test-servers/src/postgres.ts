@@ -1,17 +1,18 @@
-import { spawn } from "node:child_process";
-import { chmod, chown, mkdtemp, writeFile } from "node:fs/promises";
+import { chmod, chown, cp, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findFreePort } from "./free-port.ts";
 import { findPostgresPrograms } from "./postgres-programs.ts";
 import type { PostgresVersion } from "./postgres-programs.ts";
 import { startRestartable } from "./restartable-server.ts";
+import { runToEnd } from "./run-to-end.ts";
 import { startServerProcess, unprivilegedUser } from "./server-process.ts";
-import type { ServerUser } from "./server-process.ts";
 
 export interface PostgresServer {
   readonly version: PostgresVersion;
   readonly port: number;
+  /** Where its data is. */
+  readonly dataFolder: string;
   /** Connects as the superuser to the database `postgres`. */
   readonly url: string;
   readonly pid: number;
@@ -30,32 +31,27 @@ export interface PostgresServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Off by default: a test that ends the process, not the machine, loses nothing by it. */
   readonly durable?: boolean;
+  /** Begins as a standby of this server, which is down for a moment while its data is copied. */
+  readonly standbyOf?: PostgresServer;
 }
 
 const userName = "leasehold";
 
-const runToEnd = (
-  command: string,
-  args: readonly string[],
-  user: ServerUser | undefined,
-  cwd: string,
-): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(command, [...args], { stdio: ["ignore", "pipe", "pipe"], cwd, ...user });
-    let output = "";
-    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.once("error", reject);
-    child.once("exit", (code) =>
-      code === 0 ? resolve() : reject(new Error(`${command} ended with ${code}:\n${output}`)),
-    );
-  });
+const copyData = async (primary: PostgresServer, target: string): Promise<void> => {
+  const user = unprivilegedUser();
+  await primary.shutDown("fast");
+  await cp(primary.dataFolder, target, { recursive: true });
+  await primary.startAgain();
+  await writeFile(join(target, "standby.signal"), "");
+  if (user) await runToEnd("chown", ["-R", `${user.uid}:${user.gid}`, target], undefined, target);
+};
 
 /** Starts a PostgreSQL of its own, with a data folder of its own, on a free port of the loopback address. */
 export const startPostgres = async ({
   version = 18,
   settings = {},
   durable = false,
+  standbyOf,
 }: PostgresServerOptions = {}): Promise<PostgresServer> => {
   const user = unprivilegedUser();
   const folder = await mkdtemp(join(tmpdir(), "leasehold-postgres-"));
@@ -63,18 +59,23 @@ export const startPostgres = async ({
   const programs = await findPostgresPrograms(version, folder);
   if (user) await chown(folder, user.uid, user.gid);
   const data = join(folder, "data");
-  await runToEnd(
-    programs.initdb,
-    ["-D", data, "-U", userName, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-    user,
-    folder,
-  );
+  const initialise = (): Promise<unknown> =>
+    runToEnd(
+      programs.initdb,
+      ["-D", data, "-U", userName, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
+      user,
+      folder,
+    );
+  await (standbyOf === undefined ? initialise() : copyData(standbyOf, data));
   const port = await findFreePort();
   const configuration: Record<string, string> = {
     port: String(port),
     listen_addresses: "'127.0.0.1'",
     unix_socket_directories: "''",
     ...(durable ? {} : { fsync: "off", full_page_writes: "off" }),
+    ...(standbyOf === undefined
+      ? {}
+      : { primary_conninfo: `'host=127.0.0.1 port=${standbyOf.port} user=${userName}'` }),
     ...settings,
   };
   await writeFile(
@@ -92,13 +93,14 @@ export const startPostgres = async ({
       port,
       cwd: folder,
       user,
-      readyMessage: /ready to accept connections/,
+      readyMessage: /ready to accept (read-only )?connections/,
     }),
   );
 
   return {
     version,
     port,
+    dataFolder: data,
     url: `postgres://${userName}@127.0.0.1:${port}/postgres`,
     get pid() {
       return server.pid;
