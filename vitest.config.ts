@@ -12,8 +12,9 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@leasehold/source"] } },
   test: {
     testTimeout: 20_000,
-    // By default one core stays idle; with two there is none to spare.
-    maxWorkers: 2,
+    hookTimeout: 30_000,
+    // More than the two cores that the tests are to make do with: they wait for servers, leases and timers a good deal.
+    maxWorkers: 3,
     projects: [
       packageProject("core"),
       packageProject("postgres", "packages/postgres/src/testing/global-setup.ts"),

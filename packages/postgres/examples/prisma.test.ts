@@ -7,6 +7,7 @@ import { type Prisma, PrismaClient } from "./prisma/client/client.ts";
 
 describeExample({
   name: "Prisma",
+  part: 1,
   key: "tx",
   server: () => inject("postgres18Url"),
   connect: async (schema, url) => {

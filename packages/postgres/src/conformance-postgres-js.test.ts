@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgNotifyAdapter } from "./notify-adapter.ts";
 import { createPostgresJsNotifyProvider } from "./providers/postgres-js-notify.ts";
 import { createPostgresJsFixture } from "./testing/fixtures.ts";
+import { sampled } from "./testing/sampled.ts";
 import { createRoleWithDefault, type RoleWithDefault } from "./testing/role-with-default.ts";
 
 const runner = { describe, it, afterAll };
@@ -42,7 +43,7 @@ describe("PostgreSQL 18 through postgres, as a role with serializable", () => {
   afterAll(() => role.drop());
 
   const createAsRole = (): ReturnType<typeof createPostgresJsFixture> => createPostgresJsFixture(role.url);
-  stateAdapterConformance(runner, { create: createAsRole });
+  stateAdapterConformance(sampled(2), { create: createAsRole });
   modelConformance(runner, { create: createAsRole }, { fc, runs: 8 });
   scenarioConformance(runner, {
     create: async () => {

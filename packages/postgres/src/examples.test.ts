@@ -24,6 +24,7 @@ const connectionTo = (url: string, schema: string) => ({
 
 describeExample({
   name: "Drizzle",
+  part: 0,
   key: "tx",
   server: () => inject("postgres18Url"),
   testedElsewhere: partsTestedThroughDriver,
@@ -42,6 +43,7 @@ describeExample({
 
 describeExample({
   name: "Kysely",
+  part: 1,
   key: "trx",
   server: () => inject("postgres18Url"),
   testedElsewhere: partsTestedThroughDriver,
@@ -61,6 +63,7 @@ describeExample({
 
 describeExample({
   name: "Knex",
+  part: 2,
   key: "trx",
   server: () => inject("postgres18Url"),
   testedElsewhere: partsTestedThroughDriver,
@@ -107,7 +110,9 @@ afterAll(() => pglite.close());
 
 describeExample({
   name: "PGlite",
+  part: 0,
   key: "tx",
+  testedElsewhere: partsTestedThroughDriver,
   connect: async (schema) => {
     const db = pglite;
     await db.exec(`SET search_path = ${schema}`);

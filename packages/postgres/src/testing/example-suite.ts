@@ -7,6 +7,7 @@ import type { PgStateProvider, SqlRow } from "../provider.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { hasSqlState, isRolledBackForOthers, isTransientPgError } from "../transient-errors.ts";
 import { newSchemaName } from "./fixtures.ts";
+import { sampled } from "./sampled.ts";
 
 /** An example, and a database of its own to try it on. */
 export interface Example<
@@ -34,6 +35,8 @@ export interface ExampleSuite<
   /** Where the server is; for a client that has none, nothing. */
   server?(): string;
   readonly testedElsewhere?: StateAdapterFixture["testedElsewhere"];
+  /** Which third of the conformance tests to run. */
+  readonly part: 0 | 1 | 2;
   /** Unqualified names are to mean those of this schema, which the tests make and drop. */
   connect(schema: string, url: string): Promise<Example<TTxContext, TContext>>;
 }
@@ -82,6 +85,7 @@ export const describeExample = <
   key,
   server,
   testedElsewhere,
+  part,
   connect,
 }: ExampleSuite<TTxContext, TContext>): void => {
   const open = async () => {
@@ -100,7 +104,7 @@ export const describeExample = <
   };
 
   describe(`through ${name}`, () => {
-    stateAdapterConformance({ describe, it, afterAll }, { create: open, testedElsewhere });
+    stateAdapterConformance(sampled(part), { create: open, testedElsewhere });
 
     const createShop = async () => {
       const store = await open();

@@ -13,9 +13,9 @@ export interface Fixture {
 }
 
 const throughDriver =
-  "The same statements are tested through pg and postgres.js themselves, and through PGlite and Prisma.";
+  "The same statements are tested through pg and postgres.js themselves, and through Prisma.";
 
-/** For clients that hand the adapter's statements on as they are to a driver through which all of them are tested. */
+/** For clients that hand the adapter's statements on as they are, to a server on which all of them are tested. */
 export const partsTestedThroughDriver = { flow: throughDriver, history: throughDriver } as const;
 
 /** A schema that no other test uses. */
@@ -64,7 +64,8 @@ export const createPostgresJsFixture = async (
     schema,
     destroy: async () => {
       await adapter.close();
-      await sql.end();
+      // It would wait for a transaction that a handler was abandoned in.
+      await sql.end({ timeout: 5 });
       await dropSchema(url, schema);
     },
   };
