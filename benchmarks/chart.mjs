@@ -111,7 +111,7 @@ export const drawChart = (records) => {
     }))
     .filter(({ bars }) => bars.length > 0);
   const rows = Math.ceil(drawn.length / columns);
-  const panelHeight = titleHeight + Object.keys(systems).length * rowHeight;
+  const panelHeight = titleHeight + Math.max(0, ...drawn.map(({ bars }) => bars.length)) * rowHeight;
   const width = 2 * margin + columns * panelWidth + (columns - 1) * gap;
   const height = headHeight + rows * (panelHeight + gap) + footHeight;
   const repetitions = Math.max(0, ...records.map(({ rep }) => rep));

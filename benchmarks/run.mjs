@@ -1,6 +1,6 @@
 // Leasehold beside other job queues, on this machine, in one run.
 //
-//   npm run bench -- [--quick] [--only NAME,…] [--repetitions N] [--json FILE] [--svg FILE] [--from FILE]
+//   npm run bench -- [--quick] [--only NAME,…] [--rows N] [--repetitions N] [--json FILE] [--svg FILE] [--from FILE]
 //
 // See README.md for what it measures and how.
 import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
@@ -23,6 +23,7 @@ const usage = `npm run bench -- [options]
                      sqlite: Leasehold on SQLite beside a bare loop
                      scale: pruning and reading, by how many jobs are kept
                      flow: groups and rules on PostgreSQL, beside jobs without them
+  --rows N           how many jobs the growth phases put beside the measured ones
   --repetitions N    how often everything is measured (the report shows medians)
   --json FILE        write one JSON object a line
   --svg FILE         draw the picture there (bench-results/benchmark.svg if not said)
@@ -38,7 +39,7 @@ const choose = (only) => {
   if (unknown.length > 0) throw new Error(`Neither a system nor a phase: ${unknown.join(", ")}\n\n${usage}`);
   const pick = (all) => {
     const picked = Object.keys(all).filter((name) => names.includes(name));
-    return picked.length > 0 ? picked : Object.keys(all);
+    return picked.length > 0 ? picked : Object.keys(all).filter((name) => !all[name].onlyIfNamed);
   };
   return {
     systems: pick(systems),
@@ -56,6 +57,7 @@ const parse = () => {
       quick: { type: "boolean" },
       only: { type: "string" },
       repetitions: { type: "string" },
+      rows: { type: "string" },
       json: { type: "string" },
       svg: { type: "string" },
       from: { type: "string" },
@@ -64,6 +66,10 @@ const parse = () => {
   });
   const scale = { ...(values.quick ? scales.quick : scales.full) };
   if (values.repetitions !== undefined) scale.repetitions = Number(values.repetitions);
+  if (values.rows !== undefined) scale.growthRows = Number(values.rows);
+  if (!Number.isInteger(scale.growthRows) || scale.growthRows < 1) {
+    throw new Error(`--rows is a whole number from 1 on.\n\n${usage}`);
+  }
   if (!Number.isInteger(scale.repetitions) || scale.repetitions < 1) {
     throw new Error(`--repetitions is a whole number from 1 on.\n\n${usage}`);
   }

@@ -294,6 +294,7 @@ const examples: Record<string, Expectation> = {
       "A redrive of this cause would revive 2",
       "default, charge-card: 3 created, 1 completed, 2 failed, 1 retried",
       "A process of v42: alive, 0 workers",
+      "failures: 2 jobs failed in the last hour; 2 in all. See `leasehold failed list`, and `leasehold failed redrive` when the cause is gone.",
     ],
   },
   queries: {

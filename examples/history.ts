@@ -6,6 +6,7 @@ import {
   defineUnionJobTypes,
   UnrecoverableJobError,
 } from "leasehold";
+import { examineStore } from "leasehold/doctor";
 
 const jobTypes = defineUnionJobTypes<{
   "charge-card": { input: { order: number; cents: number }; output: string };
@@ -78,6 +79,12 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #region processes
   for (const { deployment, alive, workers } of await leasehold.listProcesses())
     print(`A process of ${deployment}: ${alive ? "alive" : "silent"}, ${workers.length} workers`);
+  // #endregion
+
+  // #region doctor
+  const findings = await examineStore(stateAdapter, { stalledMs: 60_000 });
+  for (const { check, summary, advice } of findings.filter(({ status }) => status !== "ok"))
+    print(`${check}: ${summary} ${advice}`);
   // #endregion
 
   await leasehold.close();

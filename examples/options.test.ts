@@ -35,6 +35,7 @@ import {
   rescheduleJob,
   stopOnSignals,
 } from "leasehold";
+import { examineStore } from "leasehold/doctor";
 import { createDeterministicRuntime, createManualClock, createTestKit, withFaults } from "leasehold/testing";
 import { describe, expect, it } from "vitest";
 
@@ -361,12 +362,12 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) => api["getJobBlockers"]!({ id: sequence.id, ...options }),
   },
   listFailureCauses: {
-    names: ["queue", "typeName", "scanLimit"],
+    names: ["queue", "typeName", "scanLimit", "everyMs"],
     pass: (options) => api["listFailureCauses"]!(options),
   },
   listProcesses: { names: [], pass: (options) => api["listProcesses"]!(options) },
   getStatistics: {
-    names: ["from", "before", "queue", "typeName", "everyMs", "byDeployment"],
+    names: ["from", "before", "queue", "typeName", "everyMs", "byType", "byDeployment"],
     pass: (options) => api["getStatistics"]!({ from: new Date(0), ...options }),
   },
   explainJob: { names: ["id"], pass: (options) => api["explainJob"]!({ id: sequence.id, ...options }) },
@@ -393,7 +394,7 @@ const objects: Record<string, OptionsObject> = {
     pass: async (options) => (await createLeasehold({ stateAdapter, jobTypes })).close(options),
   },
   "input of listJobs": {
-    names: ["path", "equals"],
+    names: ["path", "equals", "contains"],
     pass: (input) => api["listJobs"]!({ input }),
   },
   listSequenceJobs: {
@@ -479,9 +480,15 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) => api["previewRecurringJob"]!({ cron: "@daily", ...options }),
   },
 
+  examineStore: {
+    names: ["stalledMs", "transactionAgeMs", "depth", "repair", "workerless", "storeDeadlineMs"],
+    pass: (options) => examineStore(stateAdapter, options as never),
+  },
+
   createPgStateAdapter: {
     names: [
       "stateProvider",
+      "readProvider",
       "schema",
       "idType",
       "idDefault",

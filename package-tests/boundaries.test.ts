@@ -36,7 +36,8 @@ const mayImport: Record<string, readonly string[]> = {
   memory: ["model", "contracts", "rules", "notifications"],
   engine: ["model", "contracts", "rules", "api", "notifications"],
   worker: ["model", "contracts", "rules", "api", "notifications", "engine"],
-  testing: ["model", "contracts", "rules", "api", "notifications", "memory", "engine", "worker"],
+  doctor: ["model", "contracts", "rules", "api", "notifications", "engine"],
+  testing: ["model", "contracts", "rules", "api", "notifications", "memory", "engine", "worker", "doctor"],
   conformance: [
     "model",
     "contracts",
@@ -46,6 +47,7 @@ const mayImport: Record<string, readonly string[]> = {
     "memory",
     "engine",
     "worker",
+    "doctor",
     "testing",
   ],
   simulation: [
@@ -57,6 +59,7 @@ const mayImport: Record<string, readonly string[]> = {
     "memory",
     "engine",
     "worker",
+    "doctor",
     "testing",
   ],
 };
@@ -125,6 +128,7 @@ const adapterCases = ["postgres", "sqlite", "mongodb", "redis", "nats"].flatMap(
   return [
     { file: source, imports: "leasehold/adapter", allowed: true },
     { file: source, imports: "leasehold", allowed: false },
+    { file: source, imports: "leasehold/doctor", allowed: false },
     { file: source, imports: "leasehold/testing", allowed: false },
     { file: source, imports: "@leasehold/cli", allowed: false },
     { file: source, imports: "../../../core/src/errors.ts", allowed: false },
@@ -141,6 +145,7 @@ const publicCases = ["otel", "cli", "dashboard"].flatMap((name): Case[] => {
   return [
     { file, imports: "leasehold", allowed: true },
     { file, imports: "leasehold/adapter", allowed: true },
+    { file, imports: "leasehold/doctor", allowed: true },
     { file, imports: "leasehold/testing", allowed: false },
     { file, imports: "@leasehold/test-servers", allowed: false },
     { file, imports: "@leasehold/mongodb-test-server", allowed: false },
@@ -193,7 +198,7 @@ describe("import boundaries", () => {
 
   it("cover every file beside the folders", () => {
     const files = readdirSync(join(root, "packages/core/src")).filter((name) => /^[a-z-]+\.ts$/.test(name));
-    const known = [...shared, ...facade, "api", "testing"].map((name) => `${name}.ts`);
+    const known = [...shared, ...facade, "api", "doctor", "testing"].map((name) => `${name}.ts`);
     expect(files.sort()).toEqual(known.sort());
   });
 

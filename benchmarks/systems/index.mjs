@@ -11,9 +11,14 @@
 // gets up to so many jobs, where the system has that; the rows are then written together. `unfinished()` says whether jobs that
 // are due have not been recorded as finished yet.
 
-/** @type {Record<string, { title: string, server: "postgres" | "redis" }>} */
+/** @type {Record<string, { title: string, server: "postgres" | "redis", onlyIfNamed?: boolean }>} */
 export const systems = {
   leasehold: { title: "Leasehold", server: "postgres" },
+  "leasehold-no-statistics": {
+    title: "Leasehold, statistics off",
+    server: "postgres",
+    onlyIfNamed: true,
+  },
   "bullmq-redis": { title: "BullMQ on Redis", server: "redis" },
   "pg-boss": { title: "pg-boss", server: "postgres" },
   "graphile-worker": { title: "graphile-worker", server: "postgres" },
