@@ -32,7 +32,7 @@ export interface KitOptions {
   readonly schema?: string;
   readonly leasehold?: Pick<
     LeaseholdOptions<JobTypes, never>,
-    "storeDeadlineMs" | "storeRetry" | "notifyAdapter" | "runtime" | "statistics"
+    "storeDeadlineMs" | "storeRetry" | "notifyAdapter" | "runtime"
   >;
   readonly connections?: number;
   /** How long `pg` waits for an answer before it closes a connection. */

@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** Decides on what a client sends, read as text. */
-export type RequestMatch = (request: string) => boolean;
+/** Decides on what a client sends, read as text. `transaction` is all that its connection has sent since the last BEGIN. */
+export type RequestMatch = (request: string, transaction: string) => boolean;
 
 /** A proxy between a client and a server that loses requests or replies on demand. */
 export interface TcpProxy {
@@ -38,10 +38,13 @@ interface Pair {
   /** The client has asked for what there is so far; the reply proper is still to come. */
   isFlushing: boolean;
   losing: Loss | undefined;
+  transaction: string;
 }
 
 const flush = Buffer.from([0x48, 0, 0, 0, 4]);
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5]);
+
+const beginsTransaction = /\bbegin\b/i;
 
 const endsInFlush = (data: Buffer): boolean => data.subarray(-flush.length).equals(flush);
 
@@ -63,8 +66,9 @@ export const startTcpProxy = async (targetUrl: string): Promise<TcpProxy> => {
     }
   };
 
-  const takeLoss = (request: string): Loss | undefined => {
-    const loss = losses.find(({ matches }) => matches(request));
+  const takeLoss = (pair: Pair, request: string): Loss | undefined => {
+    pair.transaction = beginsTransaction.test(request) ? request : pair.transaction + request;
+    const loss = losses.find(({ matches }) => matches(request, pair.transaction));
     losses = losses.filter((other) => other !== loss);
     return loss;
   };
@@ -72,7 +76,7 @@ export const startTcpProxy = async (targetUrl: string): Promise<TcpProxy> => {
   const passOn = (pair: Pair): void => {
     pair.client.on("data", (data) => {
       if (pair.isLost) return;
-      const loss = losses.length > 0 ? takeLoss(data.toString("latin1")) : undefined;
+      const loss = losses.length > 0 ? takeLoss(pair, data.toString("latin1")) : undefined;
       if (loss?.of === "request") {
         reset(pair);
         loss.done();
@@ -111,7 +115,14 @@ export const startTcpProxy = async (targetUrl: string): Promise<TcpProxy> => {
       socket.setNoDelay(true);
       socket.on("error", () => {});
     }
-    const pair: Pair = { client, server, isLost: isBlackHole, isFlushing: false, losing: undefined };
+    const pair: Pair = {
+      client,
+      server,
+      isLost: isBlackHole,
+      isFlushing: false,
+      losing: undefined,
+      transaction: "",
+    };
     pairs.add(pair);
     passOn(pair);
   });
