@@ -1,7 +1,7 @@
 // Medians over the repetitions of a run.
 
 /** @param {readonly number[]} values */
-const median = (values) => {
+export const median = (values) => {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;

@@ -6,25 +6,42 @@ export const spanMs = 30 * 86_400_000;
 const types = ["mail", "invoice", "resize", "import", "sync"];
 const week = 7 * 86_400_000;
 
-/** One job in each state, by type and status. */
-const startTemplates = async (leasehold) => {
+/** What operators meet in a store that has been in use for a month. */
+const usualShares = { completed: 0.98, failed: 0.01, later: 0.005, runnable: 0.005 };
+
+/** One job of each type in each state, and which share of all jobs are to be copies of it. */
+const startTemplates = async (leasehold, shares) => {
   const start = (typeName, options = {}) =>
     leasehold.startJobSequence({ typeName, input: { n: 1, email: "user-1@example.com" }, ...options });
+  const later = (typeName) => start(typeName, { schedule: { afterMs: week } });
+  const states = {
+    completed: async (typeName) => {
+      const { id } = await later(typeName);
+      await leasehold.completeJobSequence({
+        id,
+        typeName,
+        complete: ({ job, complete }) => complete(job, async () => null),
+      });
+      return { id };
+    },
+    failed: async (typeName) => {
+      const { id } = await later(typeName);
+      await leasehold.cancelJobSequences({ ids: [id] });
+      return { id };
+    },
+    later,
+    runnable: start,
+    blocked: async (typeName) => {
+      const blocker = await later(typeName);
+      const { id } = await start(typeName, { startBlockers: () => [blocker] });
+      return { id, blockerId: blocker.id };
+    },
+  };
   const templates = [];
-  for (const typeName of types) {
-    const done = await start(typeName, { schedule: { afterMs: week } });
-    await leasehold.completeJobSequence({
-      id: done.id,
-      typeName,
-      complete: ({ job, complete }) => complete(job, async () => null),
-    });
-    const failed = await start(typeName, { schedule: { afterMs: week } });
-    await leasehold.cancelJobSequences({ ids: [failed.id] });
-    const later = await start(typeName, { schedule: { afterMs: week } });
-    const runnable = await start(typeName);
-    templates.push([done, 0.98], [failed, 0.01], [later, 0.005], [runnable, 0.005]);
-  }
-  return templates.map(([{ id }, share]) => ({ id, share: share / types.length }));
+  for (const typeName of types)
+    for (const [state, share] of Object.entries(shares))
+      templates.push({ ...(await states[state](typeName)), share: share / types.length });
+  return templates;
 };
 
 const idColumns = new Set(["id", "sequence_id", "root_sequence_id"]);
@@ -41,10 +58,10 @@ const valuesOf = (columns, { id, createdAt }) =>
     return `t.${column}`;
   });
 
-/** @param {{ columns: string[], table: string, series: (count: number) => string, id: string, run: (sql: string) => unknown }} store */
-const fill = async (leasehold, jobs, store) => {
+/** @param {{ columns: string[], table: string, blockers: string, series: (count: number) => string, id: string, run: (sql: string) => unknown }} store */
+const fill = async (leasehold, jobs, shares, store) => {
   const now = Date.now();
-  for (const { id, share } of await startTemplates(leasehold)) {
+  for (const { id, blockerId, share } of await startTemplates(leasehold, shares)) {
     const count = Math.ceil(jobs * share);
     const createdAt = `${now - spanMs} + (n.n * ${spanMs - 1} / ${count})`;
     const values = valuesOf(store.columns, { id: "n.id", createdAt: "n.created_at" });
@@ -55,18 +72,25 @@ const fill = async (leasehold, jobs, store) => {
          SELECT CAST(${createdAt} AS ${store.integer}) AS created_at FROM ${store.series(count)}
        ) AS n LIMIT ${count}) AS n WHERE t.id = '${id}'`,
     );
+    if (blockerId !== undefined)
+      await store.run(
+        `INSERT INTO ${store.blockers} (job_id, blocker_index, sequence_id)
+         SELECT j.id, 0, '${blockerId}' FROM ${store.table} AS j
+         WHERE j.status = 'blocked' AND NOT EXISTS (SELECT 1 FROM ${store.blockers} AS b WHERE b.job_id = j.id)`,
+      );
   }
 };
 
-export const fillPostgres = async (client, leasehold, jobs) => {
+export const fillPostgres = async (client, leasehold, jobs, shares = usualShares) => {
   const { rows } = await client.query(
     `SELECT attname FROM pg_attribute WHERE attrelid = 'leasehold.job'::regclass AND attnum > 0 AND NOT attisdropped
        AND attidentity = ''`,
   );
   const hex = "lpad(to_hex(n.created_at), 12, '0')";
-  await fill(leasehold, jobs, {
+  await fill(leasehold, jobs, shares, {
     columns: rows.map(({ attname }) => attname),
     table: "leasehold.job",
+    blockers: "leasehold.job_blocker",
     integer: "bigint",
     series: (count) => `generate_series(1::bigint, ${count}) AS n (n)`,
     id: `(substr(${hex}, 1, 8) || '-' || substr(${hex}, 9) || '-7' || substr(gen_random_uuid()::text, 16))::uuid`,
@@ -74,7 +98,7 @@ export const fillPostgres = async (client, leasehold, jobs) => {
   });
 };
 
-export const fillSqlite = async (db, leasehold, jobs) => {
+export const fillSqlite = async (db, leasehold, jobs, shares = usualShares) => {
   const columns = db
     .prepare("PRAGMA table_info(leasehold_job)")
     .all()
@@ -82,9 +106,10 @@ export const fillSqlite = async (db, leasehold, jobs) => {
     .filter((name) => name !== "seq");
   const hex = "printf('%012x', n.created_at)";
   const random = (digits) => `substr(lower(hex(randomblob(6))), 1, ${digits})`;
-  await fill(leasehold, jobs, {
+  await fill(leasehold, jobs, shares, {
     columns,
     table: "leasehold_job",
+    blockers: "leasehold_job_blocker",
     integer: "INTEGER",
     series: (count) =>
       `(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${count}) SELECT n FROM s) AS n`,
