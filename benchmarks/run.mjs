@@ -23,16 +23,17 @@ const usage = `npm run bench -- [options]
                      sqlite: Leasehold on SQLite beside a bare loop
                      scale: pruning and reading, by how many jobs are kept
                      flow: groups and rules on PostgreSQL, beside jobs without them
-  --rows N           how many jobs the growth phases put beside the measured ones
+                     rows: jobs among ten million others, and the churn of a day; only if it is named
+  --rows N           how many jobs the growth phases, or rows, put beside the measured ones
   --repetitions N    how often everything is measured (the report shows medians)
   --json FILE        write one JSON object a line
   --svg FILE         draw the picture there (bench-results/benchmark.svg if not said)
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-const ownParts = new Set(["sqlite", "scale", "flow"]);
+const ownParts = new Set(["sqlite", "scale", "flow", "rows"]);
 
-/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, others: boolean }} */
+/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, manyRows: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
   const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.has(name));
@@ -47,6 +48,7 @@ const choose = (only) => {
     sqlite: names.length === 0 || names.includes("sqlite"),
     keptJobs: names.length === 0 || names.includes("scale"),
     flow: names.length === 0 || names.includes("flow"),
+    manyRows: names.includes("rows"),
     others: names.length === 0 || names.some((name) => !ownParts.has(name)),
   };
 };
@@ -174,6 +176,18 @@ const measureGroups = async ({ quick = false }) => {
   await measureFlow({ ...scale, report: console.log });
 };
 
+const measureManyRows = async ({ quick = false, rows, repetitions }) => {
+  const { measureRows } = await import("./scale/rows.mjs");
+  console.log("\nJobs in an empty table and among many others:\n");
+  await measureRows({
+    rows: Number(rows ?? (quick ? 200_000 : 10_000_000)),
+    churn: quick ? 200_000 : 4_000_000,
+    quick,
+    repetitions: repetitions === undefined ? undefined : Number(repetitions),
+    report: console.log,
+  });
+};
+
 const main = async () => {
   const options = parse();
   if (options.help) return console.log(usage);
@@ -181,6 +195,7 @@ const main = async () => {
   if (options.sqlite && !options.from) await measureSqlite(options);
   if (options.keptJobs && !options.from) await measureKeptJobs(options);
   if (options.flow && !options.from) await measureGroups(options);
+  if (options.manyRows && !options.from) await measureManyRows(options);
 };
 
 const compare = async (options) => {

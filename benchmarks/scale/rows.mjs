@@ -1,10 +1,7 @@
 // Whether tens of millions of other jobs in the table slow anything down: the phases of the comparison in an empty table and
 // in a full one by turns, then what operators do in the full one, then the churn of a day.
 //
-//   npm run bench -- --only rows --rows 10000000
-//   node benchmarks/scale/rows.mjs [--rows 10000000] [--repetitions 3] [--churn 4000000] [--quick]
-import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
+//   npm run bench -- --only rows [--rows 10000000] [--repetitions 3]
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
 import { createPgPoolProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
@@ -178,23 +175,3 @@ export const measureRows = async ({ rows, churn, quick = false, repetitions, rep
     await servers.stop();
   }
 };
-
-const main = async () => {
-  const { values } = parseArgs({
-    options: {
-      rows: { type: "string", default: "10000000" },
-      churn: { type: "string", default: "4000000" },
-      repetitions: { type: "string" },
-      quick: { type: "boolean" },
-    },
-  });
-  await measureRows({
-    rows: Number(values.rows),
-    churn: Number(values.churn),
-    quick: values.quick,
-    repetitions: values.repetitions === undefined ? undefined : Number(values.repetitions),
-    report: console.log,
-  });
-};
-
-if (import.meta.url === pathToFileURL(process.argv[1]).href) await main();
