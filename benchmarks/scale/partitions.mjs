@@ -1,6 +1,6 @@
 // An experiment: would it pay to keep jobs in partitions, and to drop whole partitions of finished jobs instead of deleting
 // rows? The adapter knows nothing of it. Its table is replaced after the migrations, and its statements are rewritten on
-// their way to the server. docs/design/0023-no-partitions.md has the results.
+// their way to the server. docs/design/0024-no-partitions.md has the results.
 //
 //   npm run build && node benchmarks/scale/partitions.mjs [--jobs 20000] [--repetitions 3] [--rows 1000000]
 import { parseArgs } from "node:util";
