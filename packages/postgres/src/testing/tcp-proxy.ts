@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** Decides on what a client sends, read as text. */
-export type RequestMatch = (request: string) => boolean;
+/** Decides on what a client sends, read as text, and on which connection: the same object for all its requests. */
+export type RequestMatch = (request: string, connection: object) => boolean;
 
 /** A proxy between a client and a server that loses requests or replies on demand. */
 export interface TcpProxy {
@@ -63,8 +63,8 @@ export const startTcpProxy = async (targetUrl: string): Promise<TcpProxy> => {
     }
   };
 
-  const takeLoss = (request: string): Loss | undefined => {
-    const loss = losses.find(({ matches }) => matches(request));
+  const takeLoss = (request: string, connection: object): Loss | undefined => {
+    const loss = losses.find(({ matches }) => matches(request, connection));
     losses = losses.filter((other) => other !== loss);
     return loss;
   };
@@ -72,7 +72,7 @@ export const startTcpProxy = async (targetUrl: string): Promise<TcpProxy> => {
   const passOn = (pair: Pair): void => {
     pair.client.on("data", (data) => {
       if (pair.isLost) return;
-      const loss = losses.length > 0 ? takeLoss(data.toString("latin1")) : undefined;
+      const loss = losses.length > 0 ? takeLoss(data.toString("latin1"), pair) : undefined;
       if (loss?.of === "request") {
         reset(pair);
         loss.done();
