@@ -7,6 +7,7 @@ import {
 } from "leasehold/testing";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgFixture } from "./testing/fixtures.ts";
+import { reuseStores } from "./testing/reuse-stores.ts";
 import { sampled } from "./testing/sampled.ts";
 import { createRoleWithDefault, type RoleWithDefault } from "./testing/role-with-default.ts";
 
@@ -14,7 +15,7 @@ const runner = { describe, it, afterAll };
 const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("postgres18Url"));
 
 describe("PostgreSQL 18 through pg", () => {
-  stateAdapterConformance(runner, { create });
+  stateAdapterConformance(runner, { create: reuseStores(create) });
   modelConformance(runner, { create }, { fc, runs: 80 });
   scenarioConformance(runner, {
     create: async () => {
@@ -36,7 +37,7 @@ describe("PostgreSQL 15 through pg, as a role with repeatable read", () => {
   const createAsRole = (): ReturnType<typeof createPgFixture> => createPgFixture(role.url);
   const asSerializable = "as a role with serializable, whose snapshots are those of repeatable read";
   stateAdapterConformance(sampled(1), {
-    create: createAsRole,
+    create: reuseStores(createAsRole),
     testedElsewhere: { flow: asSerializable, history: asSerializable },
   });
   modelConformance(runner, { create: createAsRole }, { fc, runs: 8 });

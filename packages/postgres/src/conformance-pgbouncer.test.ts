@@ -2,6 +2,7 @@ import { modelConformance, stateAdapterConformance } from "leasehold/testing";
 import * as fc from "fast-check";
 import { afterAll, describe, inject, it } from "vitest";
 import { createPgFixture, createPostgresJsFixture } from "./testing/fixtures.ts";
+import { reuseStores } from "./testing/reuse-stores.ts";
 import { sampled } from "./testing/sampled.ts";
 
 const runner = { describe, it, afterAll };
@@ -12,13 +13,13 @@ const testedElsewhere = { flow: elsewhere, history: elsewhere };
 describe("through PgBouncer in transaction mode", () => {
   describe("with pg", () => {
     const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("pgBouncerUrl"), false);
-    stateAdapterConformance(sampled(2), { create, testedElsewhere });
+    stateAdapterConformance(sampled(2), { create: reuseStores(create), testedElsewhere });
     modelConformance(runner, { create }, { fc, runs: 8 });
   });
 
   describe("with postgres", () => {
     stateAdapterConformance(sampled(0), {
-      create: () => createPostgresJsFixture(inject("pgBouncerUrl"), false),
+      create: reuseStores(() => createPostgresJsFixture(inject("pgBouncerUrl"), false)),
       testedElsewhere,
     });
   });

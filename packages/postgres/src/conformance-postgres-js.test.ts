@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgNotifyAdapter } from "./notify-adapter.ts";
 import { createPostgresJsNotifyProvider } from "./providers/postgres-js-notify.ts";
 import { createPostgresJsFixture } from "./testing/fixtures.ts";
+import { reuseStores } from "./testing/reuse-stores.ts";
 import { sampled } from "./testing/sampled.ts";
 import { createRoleWithDefault, type RoleWithDefault } from "./testing/role-with-default.ts";
 
@@ -12,7 +13,7 @@ const create = (): ReturnType<typeof createPostgresJsFixture> =>
   createPostgresJsFixture(inject("postgres15Url"));
 
 describe("PostgreSQL 15 through postgres", () => {
-  stateAdapterConformance(runner, { create });
+  stateAdapterConformance(runner, { create: reuseStores(create) });
   modelConformance(runner, { create }, { fc, runs: 30 });
   scenarioConformance(runner, {
     // With notifications, the scenarios must not depend on polling.
@@ -43,7 +44,7 @@ describe("PostgreSQL 18 through postgres, as a role with serializable", () => {
   afterAll(() => role.drop());
 
   const createAsRole = (): ReturnType<typeof createPostgresJsFixture> => createPostgresJsFixture(role.url);
-  stateAdapterConformance(sampled(2), { create: createAsRole });
+  stateAdapterConformance(sampled(2), { create: reuseStores(createAsRole) });
   modelConformance(runner, { create: createAsRole }, { fc, runs: 8 });
   scenarioConformance(runner, {
     create: async () => {

@@ -123,7 +123,7 @@ test("maxTimeMS limits the wait; what a long update has done until then stays", 
   const accounts = await withAccounts("a", "b", "c");
   await using session = begin();
   await accounts.updateOne({ _id: "b" }, { $inc: { n: 1 } }, { session });
-  const update = accounts.updateMany({}, { $set: { n: 5 } }, { maxTimeMS: 50, hint: "_id_" });
+  const update = accounts.updateMany({}, { $set: { n: 5 } }, { maxTimeMS: 500, hint: "_id_" });
   await expect(update).rejects.toMatchObject({ code: 50, codeName: "MaxTimeMSExpired" });
   await session.abortTransaction();
   expect((await accounts.find().sort({ _id: 1 }).toArray()).map(({ n }) => n)).toEqual([5, 0, 0]);

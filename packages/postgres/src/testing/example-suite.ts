@@ -7,6 +7,7 @@ import type { PgStateProvider, SqlRow } from "../provider.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { hasSqlState, isRolledBackForOthers, isTransientPgError } from "../transient-errors.ts";
 import { newSchemaName } from "./fixtures.ts";
+import { reuseStores } from "./reuse-stores.ts";
 import { sampled } from "./sampled.ts";
 
 /** An example, and a database of its own to try it on. */
@@ -90,7 +91,8 @@ export const describeExample = <
 }: ExampleSuite<TTxContext, TContext>): void => {
   const open = async () => {
     const schema = newSchemaName();
-    const example = await connect(schema, server?.() ?? "");
+    const url = server?.() ?? "";
+    const example = await connect(schema, url);
     const { provider } = example;
     const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
     const run = (sql: string, ...params: string[]): Promise<readonly SqlRow[]> =>
@@ -100,11 +102,13 @@ export const describeExample = <
       await run(`DROP SCHEMA ${schema} CASCADE`);
       await example.close();
     };
-    return { ...example, adapter, run, destroy };
+    return { ...example, adapter, url, schema, run, destroy };
   };
 
   describe(`through ${name}`, () => {
-    stateAdapterConformance(sampled(part), { create: open, testedElsewhere });
+    // Without a server there is no second connection that could empty a store.
+    const create = server === undefined ? open : reuseStores(open);
+    stateAdapterConformance(sampled(part), { create, testedElsewhere });
 
     const createShop = async () => {
       const store = await open();

@@ -3,11 +3,15 @@ import pg from "pg";
 import postgres from "postgres";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPostgresJsProvider } from "../providers/postgres-js.ts";
+import type { PgStateProvider } from "../provider.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 
 export interface Fixture {
   // oxlint-disable-next-line typescript/no-explicit-any -- the suites take adapters of every context type
   readonly adapter: PgStateAdapter<any, any>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the same
+  readonly provider: PgStateProvider<any, any>;
+  readonly url: string;
   readonly schema: string;
   destroy(): Promise<void>;
 }
@@ -32,12 +36,12 @@ export const dropSchema = async (url: string, schema: string): Promise<void> => 
 export const createPgFixture = async (url: string, prepareStatements = true): Promise<Fixture> => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: url, max: 10 });
-  const adapter = await createPgStateAdapter({
-    stateProvider: createPgPoolProvider({ pool, prepareStatements }),
-    schema,
-  });
+  const provider = createPgPoolProvider({ pool, prepareStatements });
+  const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
   return {
     adapter,
+    provider,
+    url,
     schema,
     destroy: async () => {
       await adapter.close();
@@ -54,12 +58,12 @@ export const createPostgresJsFixture = async (
 ): Promise<Fixture & { readonly sql: postgres.Sql }> => {
   const schema = newSchemaName();
   const sql = postgres(url, { max: 10, prepare: prepareStatements, onnotice: () => {} });
-  const adapter = await createPgStateAdapter({
-    stateProvider: createPostgresJsProvider({ sql, prepareStatements }),
-    schema,
-  });
+  const provider = createPostgresJsProvider({ sql, prepareStatements });
+  const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
   return {
     adapter,
+    provider,
+    url,
     sql,
     schema,
     destroy: async () => {
