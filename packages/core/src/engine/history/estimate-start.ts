@@ -12,6 +12,12 @@ export interface StartEstimate {
   readonly estimatedStart: Date | null;
 }
 
+export interface JobsAhead {
+  readonly aheadInQueue: number;
+  /** There are more. */
+  readonly aheadCapped: boolean;
+}
+
 const paceMs = 5 * 60_000;
 
 /** The jobs ahead of it, at the pace at which its queue has come along in the last minutes. */
@@ -19,13 +25,13 @@ export const estimateStart = async (
   engine: Engine,
   ctx: object | undefined,
   job: StateJob,
-  aheadInQueue: number,
+  { aheadInQueue, aheadCapped }: JobsAhead,
   now: number,
 ): Promise<StartEstimate> => {
   const { history } = engine.store;
   if (!history) return { workers: null, estimatedStart: null };
   const workers = await countWorkers(history, ctx, job, now);
-  if (!workers || aheadInQueue === 0) return { workers, estimatedStart: null };
+  if (!workers || aheadInQueue === 0 || aheadCapped) return { workers, estimatedStart: null };
   let attempts = 0;
   const range = { from: now - paceMs, before: now, queues: [job.queue] };
   for await (const { counts } of readCounted(history, ctx, range))
