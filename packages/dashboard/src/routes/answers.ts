@@ -8,7 +8,7 @@ const answer = <T>(schema: Schema): Answer<T> => schema as Answer<T>;
 export const text: Answer<string> = answer({ type: "string" });
 export const date: Answer<string> = answer({ type: "string", format: "date-time" });
 export const boolean: Answer<boolean> = answer({ type: "boolean" });
-export const integer: Answer<number> = answer({ type: "integer" });
+const integer: Answer<number> = answer({ type: "integer" });
 export const number: Answer<number> = answer({ type: "number" });
 export const count: Answer<number> = answer({ type: "integer", minimum: 0 });
 /** Anything: what users store, or what is shown in place of it. */

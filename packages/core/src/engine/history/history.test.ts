@@ -296,7 +296,7 @@ describe("why a job is not running", () => {
       typeName: "charge" as const,
       input: { order, ms: 1 },
     }));
-    const started = [];
+    const started: { readonly id: string }[] = [];
     while (sequences.length > 0)
       started.push(...(await kit.leasehold.startJobSequences({ sequences: sequences.splice(0, 1_000) })));
     const explain = (place: number) => kit.leasehold.explainJob({ id: started[place]!.id });

@@ -27,14 +27,13 @@ const groupSlots: ReadonlyMap<string, number | ReadonlyMap<string, number>> = ne
   ...histogramNames.map((name, index) => [name, histogramsFrom + index * steps] as const),
 ]);
 
-const [quote, comma, zero, colon, open, close] = [...'",0:{}'].map((sign) => sign.charCodeAt(0)) as [
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-];
+/** Characters as `charCodeAt` returns them: `" , 0 : { }`. */
+const quote = 0x22;
+const comma = 0x2c;
+const zero = 0x30;
+const colon = 0x3a;
+const open = 0x7b;
+const close = 0x7d;
 const mostDigits = 15;
 
 // What was found in a text is added once all of it has been read. One text at a time, so one place for it is enough.
