@@ -78,6 +78,7 @@ export interface Explanation {
   readonly state?: string;
   readonly summary?: string;
   readonly aheadInQueue?: number;
+  readonly aheadCapped?: boolean;
   readonly until?: string;
   readonly expiresAt?: string | null;
   readonly attempt?: number;

@@ -83,8 +83,8 @@ export interface Runnable {
   leased(db: SqliteConnection, scope: RunnableScope, until?: number): LeasedJob[];
   /** The types of a queue with pending jobs. */
   typesOf(db: SqliteConnection, queue: string): string[];
-  /** How many would be claimed before the job in this place. */
-  countBefore(db: SqliteConnection, place: Place, now: number): number;
+  /** How many would be claimed before the job in this place; `cap` for as many or more. */
+  countBefore(db: SqliteConnection, place: Place, cap: number, now: number): number;
   /** The jobs whose lease expired first, with or without attempts left. */
   expired(db: SqliteConnection, limit: number, now: number): StateJob[];
   /** The priorities of the pending jobs of a type, from the highest down. */
@@ -153,12 +153,15 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
   // Those that would go first at the moment when the job in place `p` falls due, as far as can be known now.
   const goesFirst = (at: string): string => `j.queue = p.queue AND ${at} <= p.moment
     AND (j.priority > p.priority OR j.priority = p.priority AND (${at} < p.at OR ${at} = p.at AND j.seq < p.seq))`;
-  const countFirst = `WITH place (queue, priority, at, seq, moment, now) AS (VALUES (?, ?, ?, ?, ?, ?)) SELECT
-    (SELECT count(*) FROM place AS p CROSS JOIN ${job} AS j INDEXED BY ${pendingIndex}
-      WHERE j.status = 'pending' AND ${goesFirst("j.scheduled_at")}) +
-    (SELECT count(*) FROM place AS p CROSS JOIN ${job} AS j INDEXED BY ${runningIndex}
+  const countFirst = `WITH place (queue, priority, at, seq, moment, now) AS (VALUES (?, ?, ?, ?, ?, ?))
+    SELECT count(*) FROM (
+      SELECT 1 FROM place AS p CROSS JOIN ${job} AS j INDEXED BY ${pendingIndex}
+      WHERE j.status = 'pending' AND ${goesFirst("j.scheduled_at")}
+      UNION ALL
+      SELECT 1 FROM place AS p CROSS JOIN ${job} AS j INDEXED BY ${runningIndex}
       WHERE j.status = 'running' AND j.leased_until <= p.now AND j.attempt < j.max_attempts
-        AND ${goesFirst("j.leased_until")})`;
+        AND ${goesFirst("j.leased_until")}
+      LIMIT ?)`;
 
   const typesOf = (db: SqliteConnection, queue: string): string[] => {
     const types: string[] = [];
@@ -284,8 +287,8 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
       const [{ leased }, values] = expiredIn(scope);
       return leasedRow.all(db, leased, [...values, until]);
     },
-    countBefore: (db, { queue, priority, at, seq }, now) =>
-      firstNumber(db, countFirst, [queue, priority, at, seq, Math.max(now, at), now]) ?? 0,
+    countBefore: (db, { queue, priority, at, seq }, cap, now) =>
+      firstNumber(db, countFirst, [queue, priority, at, seq, Math.max(now, at), now, cap]) ?? 0,
     expired: (db, limit, now) => queryJobs(db, listExpired, [now, limit]),
   };
 };

@@ -174,13 +174,15 @@ export type JobExplanation<TJobId extends string = string> = {
 } & (
   | {
       readonly state: "runnable";
-      /** How many jobs of its queue come before it. */
+      /** How many jobs of its queue come before it, counted up to 10,000. */
       readonly aheadInQueue: number;
+      /** Whether there are more than that. */
+      readonly aheadCapped: boolean;
       /** When it fails with `expired` unless it has begun by then; null if it can wait for ever. */
       readonly expiresAt: Date | null;
       /** How many live workers serve its queue and type; null where no process reports to the store. */
       readonly workers: number | null;
-      /** When it may start, if those ahead of it go on at the pace of the last five minutes; null if nothing can be said. */
+      /** When it may start, if those ahead of it go on at the pace of the last five minutes; null if nothing can be said, or too many are ahead. */
       readonly estimatedStart: Date | null;
     }
   | ({

@@ -6,11 +6,14 @@ import { requireId, requirePlainObject } from "../model/option-checks.ts";
 import { parseStoredError } from "../model/stored-error.ts";
 import { expiresAt } from "../rules/waiting-jobs.ts";
 import type { Engine } from "./engine.ts";
-import { estimateStart, type StartEstimate } from "./history/estimate-start.ts";
+import { estimateStart, type JobsAhead, type StartEstimate } from "./history/estimate-start.ts";
 import { countWorkers } from "./history/list-processes.ts";
 import { readJob } from "./queries.ts";
 import { resolveTransaction } from "./transaction.ts";
 import { viewFailure, viewFields } from "./view.ts";
+
+/** So many jobs ahead of one are counted. A queue may have millions, and nobody waits for a more exact answer. */
+const mostAhead = 10_000;
 
 /** Without the id of the job. */
 type Answer = DistributiveOmit<JobExplanation, "jobId">;
@@ -97,14 +100,23 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
   if (job.scheduledAt <= now) {
     if (engine.jobTypes.known.get(job.typeName)?.workerless) {
       const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless.${expires}`;
-      return { state: "runnable", aheadInQueue: 0, ...limit, workers: null, estimatedStart: null, summary };
+      return {
+        state: "runnable",
+        aheadInQueue: 0,
+        aheadCapped: false,
+        ...limit,
+        workers: null,
+        estimatedStart: null,
+        summary,
+      };
     }
     const hold = await engine.store.flow?.explainHold({ ctx, jobId: job.id });
     if (hold) return explainHold(hold);
-    const aheadInQueue = (await engine.store.countAhead({ ctx, jobId: job.id })) ?? 0;
-    const prospect = await estimateStart(engine, ctx, job, aheadInQueue, now);
-    const summary = explainRunnable(job, aheadInQueue, prospect) + expires;
-    return { state: "runnable", aheadInQueue, ...limit, ...prospect, summary };
+    const counted = (await engine.store.countAhead({ ctx, jobId: job.id, cap: mostAhead + 1 })) ?? 0;
+    const ahead = { aheadInQueue: Math.min(counted, mostAhead), aheadCapped: counted > mostAhead };
+    const prospect = await estimateStart(engine, ctx, job, ahead, now);
+    const summary = explainRunnable(job, ahead, prospect) + expires;
+    return { state: "runnable", ...ahead, ...limit, ...prospect, summary };
   }
   const until = new Date(job.scheduledAt);
   const { history } = engine.store;
@@ -129,11 +141,11 @@ const explainUnserved = ({ queue, typeName }: StateJob): string =>
 
 const explainRunnable = (
   job: StateJob,
-  aheadInQueue: number,
+  { aheadInQueue, aheadCapped }: JobsAhead,
   { workers, estimatedStart }: StartEstimate,
 ): string => {
   const queue = `queue "${job.queue}"`;
-  const ahead = `It is runnable, with ${aheadInQueue} jobs ahead of it in ${queue}.`;
+  const ahead = `It is runnable, with ${aheadCapped ? "more than 10,000" : aheadInQueue} jobs ahead of it in ${queue}.`;
   if (workers === 0) return `${aheadInQueue === 0 ? "It is runnable." : ahead} ${explainUnserved(job)}`;
   if (aheadInQueue > 0)
     return estimatedStart ? `${ahead} It may start at about ${when(estimatedStart.getTime())}.` : ahead;

@@ -142,7 +142,7 @@ describe("an open transaction", () => {
       counts: (await adapter.countJobs({ filter: {} })).sort((a, b) => (a.status < b.status ? -1 : 1)),
       blockers: await adapter.getBlockers({ jobIds: [waiting.id] }),
       blocked: await adapter.listBlockedJobs({ sequenceId: blocker.id, limit: 10, after: null }),
-      ahead: await adapter.countAhead({ jobId: doomed.id, now: baseTime }),
+      ahead: await adapter.countAhead({ jobId: doomed.id, cap: 10, now: baseTime }),
     });
     const before = await look();
 

@@ -174,7 +174,7 @@ export const createInProcessStateAdapter = (
       read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (view) => listBlockedJobs(view, call)),
     countJobs: (call) => read("countJobs", call, (view) => countJobs(view, call.filter)),
-    countAhead: (call) => read("countAhead", call, (view, now) => countAhead(store, view, call.jobId, now)),
+    countAhead: (call) => read("countAhead", call, (view, now) => countAhead(store, view, call, now)),
 
     statistics: {
       measureBacklog: (call) =>

@@ -1,7 +1,9 @@
 import { zone } from "./state/settings.ts";
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 3 });
+const threeDigits = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 3 });
+const twoDigits = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 2 });
+const short = (value: number): string => (value < 1 ? twoDigits : threeDigits).format(value);
 
 export const formatCount = (count: number): string => whole.format(count);
 
@@ -33,11 +35,15 @@ export const formatDuration = (ms: number): string => {
   return value < day ? pair(value, hour, "h", minute, "m") : pair(value, day, "d", hour, "h");
 };
 
+/** After "per" or "by": `minute`, `10 s`, `hour`. */
+export const formatUnit = (ms: number): string =>
+  ms === minute ? "minute" : ms === hour ? "hour" : ms === day ? "day" : formatDuration(ms);
+
 /** For ages, which need no tenths. */
 export const formatAge = (ms: number): string =>
   ms < 10 * second ? `${Math.max(0, Math.floor(ms / second))} s` : formatDuration(ms);
 
-export const formatRate = (perSecond: number): string => short.format(perSecond);
+export const formatRate = (perSecond: number): string => short(perSecond);
 
 /** By the minute where there is less than one a second. */
 export const rateOf = (perSecond: number): { readonly value: string; readonly unit: string } =>
@@ -46,7 +52,7 @@ export const rateOf = (perSecond: number): { readonly value: string; readonly un
     : { value: formatRate(perSecond * 60), unit: "/min" };
 
 export const formatShare = (part: number, of: number): string =>
-  of === 0 ? "–" : `${short.format((100 * part) / of)} %`;
+  of === 0 ? "–" : `${short((100 * part) / of)} %`;
 
 const timeZone = (): { timeZone?: string } => (zone.value === "utc" ? { timeZone: "UTC" } : {});
 

@@ -35,7 +35,7 @@ it("shows two deployments side by side, and keeps the choice in the address", as
   const { origin, close } = await serve(dashboard);
   const { page, complaints } = await watchPage(browser);
   await page.goto(`${origin}/compare`);
-  await page.getByText("There are no two deployments to compare.").waitFor();
+  await page.getByText("There is nothing to compare yet.").waitFor();
 
   await report("v1", { created: 200, completed: 190, failed: { unrecoverable: 10 }, runTime: { 10: 200 } });
   await report("v2", { created: 200, completed: 140, failed: { unrecoverable: 60 }, runTime: { 20: 200 } });

@@ -21,7 +21,7 @@ it("shows what doctor found, leads there from the overview, and looks again when
   await page.keyboard.press("g");
   await page.keyboard.press("d");
   await page.getByText("All is well.").waitFor();
-  await page.getByText("Looked quickly").waitFor();
+  await page.getByText("Quick check").waitFor();
   await page.getByText("No queue has jobs that wait for long.").waitFor();
 
   const { id } = await leasehold.start({ typeName: "mail", input: { to: "ada" } });
@@ -40,7 +40,7 @@ it("shows what doctor found, leads there from the overview, and looks again when
   await page.getByRole("link", { name: "1 warning" }).click();
   // Nobody has to look again for what somebody else has seen.
   await page.getByText("1 job failed in the last hour; 1 in all.").waitFor();
-  expect(await page.getByText("Looked quickly").count()).toBe(0);
+  expect(await page.getByText("Quick check").count()).toBe(0);
   expect(complaints).toEqual([]);
   await page.context().close();
   await close();

@@ -1,13 +1,12 @@
-import type { Comparison } from "../answers.ts";
+import type { ComparedSide, Comparison } from "../answers.ts";
 import type { JobStatistics } from "leasehold";
 import { optional, text as name } from "../server/fields.ts";
-import { type Route, describes, get } from "../server/route.ts";
+import { type Route, get } from "../server/route.ts";
 import { compareDeployments, fewestSamples } from "../statistics/compare.ts";
 import { rangeFields, resolveRange } from "../statistics/range.ts";
-import { count, date, listOfSchema, nullable, objectSchema, text } from "./answers.ts";
+import { count, date, listOfSchema, nullable, number, objectSchema, text, wordOf } from "./answers.ts";
 
-const number = { type: "number" };
-const side = objectSchema({
+const side = objectSchema<ComparedSide>({
   ended: count,
   failed: count,
   attempts: count,
@@ -41,26 +40,24 @@ const compare = get({
     "Two deployments side by side: failures and run time of each type. By default the latest two of the time asked for; `(none)` stands for processes without a deployment.",
   isExpensive: true,
   query: { ...rangeFields, one: optional(name()), other: optional(name()) },
-  answer: describes<Comparison>(
-    objectSchema({
-      from: date,
-      before: date,
-      fewestSamples: count,
-      deployments: listOfSchema(objectSchema({ deployment: text, firstSeenAt: date, ended: count })),
-      one: nullable(text),
-      other: nullable(text),
-      types: listOfSchema(
-        objectSchema({
-          queue: text,
-          typeName: text,
-          one: side,
-          other: side,
-          failures: { type: "string", enum: ["too_few", "same", "more", "fewer"] },
-          runTime: { type: "string", enum: ["too_few", "same", "slower", "faster"] },
-        }),
-      ),
-    }),
-  ),
+  answer: objectSchema<Comparison>({
+    from: date,
+    before: date,
+    fewestSamples: count,
+    deployments: listOfSchema(objectSchema({ deployment: text, firstSeenAt: date, ended: count })),
+    one: nullable(text),
+    other: nullable(text),
+    types: listOfSchema(
+      objectSchema({
+        queue: text,
+        typeName: text,
+        one: side,
+        other: side,
+        failures: wordOf("too_few", "same", "more", "fewer"),
+        runTime: wordOf("too_few", "same", "slower", "faster"),
+      }),
+    ),
+  }),
   handle: async ({ leasehold, stateAdapter, now }, { query }) => {
     const { from, before, width } = resolveRange(query, await now(), { mostParts: 200 });
     const stretch = { from: new Date(from), before: new Date(before), byDeployment: true } as const;

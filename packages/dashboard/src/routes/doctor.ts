@@ -1,15 +1,15 @@
 import type { Examination as Answered } from "../answers.ts";
 import type { Examination } from "../doctor/doctor.ts";
-import { type Route, describes, get } from "../server/route.ts";
-import { date, listOfSchema, nullable, objectSchema, text } from "./answers.ts";
+import { type Route, get } from "../server/route.ts";
+import { boolean, date, listOfSchema, nullable, objectSchema, text, wordOf } from "./answers.ts";
 
-const examination = objectSchema({
+const examination = objectSchema<Answered>({
   lookedAt: date,
-  isThorough: { type: "boolean" },
+  isThorough: boolean,
   findings: listOfSchema(
     objectSchema({
       check: text,
-      status: { type: "string", enum: ["ok", "warning", "problem"] },
+      status: wordOf("ok", "warning", "problem"),
       summary: text,
       advice: nullable(text),
     }),
@@ -29,7 +29,7 @@ export const doctorRoutes: readonly Route[] = [
     needs: "read",
     summary: "What slows or stops jobs, as of the last look. Takes a quick look if that was minutes ago.",
     isExpensive: true,
-    answer: describes<Answered>(examination),
+    answer: examination,
     handle: async ({ doctor }) => view(await doctor.latest()),
   }),
   // It changes nothing, so those who may only read can ask for it, too.
@@ -38,7 +38,7 @@ export const doctorRoutes: readonly Route[] = [
     needs: "read",
     summary: "The same after a thorough look. Who asks while one is under way gets its answer.",
     isExpensive: true,
-    answer: describes<Answered>(examination),
+    answer: examination,
     handle: async ({ doctor }) => view(await doctor.look()),
   }),
 ];

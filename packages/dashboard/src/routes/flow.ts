@@ -1,8 +1,8 @@
 import type { FlowRule, RecurringJob } from "../answers.ts";
 import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../server/fields.ts";
-import { type Route, describes, get, post } from "../server/route.ts";
+import { type Route, get, post } from "../server/route.ts";
 import type { Services } from "../server/services.ts";
-import { listOfSchema, nullable, objectSchema, payload, text as textSchema } from "./answers.ts";
+import { date, listOfSchema, nullable, objectSchema, opaque, text as textSchema } from "./answers.ts";
 
 /** What JSON makes of a value: dates become text. */
 type Json<T> = T extends Date
@@ -15,8 +15,6 @@ type Json<T> = T extends Date
 
 /** The same with dates as text. */
 const toJson = <T extends object>(value: T): Json<T> => JSON.parse(JSON.stringify(value)) as Json<T>;
-
-const anyObject = { type: "object" };
 
 interface Scope {
   readonly queue: string | undefined;
@@ -32,7 +30,7 @@ const logged = async (
   kind: string,
   plan: object,
   work: () => Promise<object>,
-): Promise<unknown> => {
+): Promise<object> => {
   const id = await actions.begin(user, kind, plan);
   try {
     const result = toJson(await work());
@@ -49,9 +47,7 @@ const listFlow = get({
   needs: "read",
   summary: "Limits, rates and pauses, with what is in use of them.",
   query: { queue: optional(text()) },
-  answer: describes<{ readonly rules: readonly FlowRule[] }>(
-    objectSchema({ rules: listOfSchema(anyObject) }),
-  ),
+  answer: objectSchema<{ readonly rules: readonly FlowRule[] }>({ rules: listOfSchema(opaque<FlowRule>()) }),
   handle: async ({ leasehold }, { query }) => ({ rules: toJson([...(await leasehold.getFlow(query))]) }),
 });
 
@@ -60,7 +56,7 @@ const listGroups = get({
   needs: "read",
   summary: "The groups of a type that wait or run.",
   query: { typeName: text(), queue: optional(text()) },
-  answer: objectSchema({ groups: listOfSchema(anyObject) }),
+  answer: objectSchema<{ readonly groups: readonly object[] }>({ groups: listOfSchema(opaque()) }),
   handle: async ({ leasehold }, { query }) => ({ groups: toJson([...(await leasehold.listGroups(query))]) }),
 });
 
@@ -70,7 +66,7 @@ const pauseRoute = (kind: "pause" | "resume"): Route =>
     needs: "flow",
     summary: kind === "pause" ? "Starts no more jobs of a queue or type." : "Ends a pause.",
     body: scopeFields,
-    answer: anyObject,
+    answer: opaque(),
     handle: (services, { body, viewer }) =>
       logged(services, viewer.user, kind, body, () => services.leasehold[kind](body as never)),
   });
@@ -114,7 +110,7 @@ const setFlow = post({
   needs: "flow",
   summary: "Changes the limits of a queue or type: what is named changes, and null removes it.",
   body: setFlowFields,
-  answer: anyObject,
+  answer: opaque(),
   handle: (services, { body, viewer }) =>
     logged(services, viewer.user, "set_limits", body, () => services.leasehold.setFlow(body as never)),
 });
@@ -124,9 +120,10 @@ const listRecurring = get({
   needs: "read",
   summary: "Recurring jobs, in the order of their ids.",
   query: { cursor: optional(text({ max: 2_000 })), owner: optional(text()) },
-  answer: describes<{ readonly recurringJobs: readonly RecurringJob[]; readonly cursor: string | null }>(
-    objectSchema({ recurringJobs: listOfSchema(anyObject), cursor: nullable(textSchema) }),
-  ),
+  answer: objectSchema<{ readonly recurringJobs: readonly RecurringJob[]; readonly cursor: string | null }>({
+    recurringJobs: listOfSchema(opaque<RecurringJob>()),
+    cursor: nullable(textSchema),
+  }),
   handle: async ({ leasehold, redact }, { query, viewer }) => {
     const { recurringJobs, cursor } = await leasehold.listRecurringJobs({ ...query, limit: 100 });
     return {
@@ -144,7 +141,9 @@ const previewRecurring = get({
   path: "recurring/:id/times",
   needs: "read",
   summary: "The next times of a recurring job.",
-  answer: objectSchema({ times: listOfSchema(payload) }),
+  answer: objectSchema<{ readonly times: readonly { readonly at: string; readonly local: string }[] }>({
+    times: listOfSchema(objectSchema({ at: date, local: textSchema })),
+  }),
   handle: async ({ leasehold }, { params }) => ({
     times: toJson([...(await leasehold.previewRecurringJob({ id: params["id"]!, count: 10 }))]),
   }),
@@ -159,7 +158,7 @@ const recurringAction = (
     needs: "flow",
     summary: `Lets somebody ${kind} a recurring job.`,
     body: {} as Fields<object>,
-    answer: anyObject,
+    answer: opaque(),
     handle: (services, { params, viewer }) =>
       logged(services, viewer.user, `recurring_${kind}`, { id: params["id"] }, () =>
         act(services, params["id"]!),

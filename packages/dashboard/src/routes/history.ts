@@ -1,10 +1,19 @@
 import type { Causes, Process, Situation } from "../answers.ts";
 import type { FailureCause } from "leasehold";
-import { type Route, describes, get } from "../server/route.ts";
+import { type Route, get } from "../server/route.ts";
 import { readSituation } from "../situation/read-situation.ts";
-import { count, date, listOfSchema, nullable, objectSchema, payload, text } from "./answers.ts";
+import {
+  boolean,
+  count,
+  date,
+  listOfSchema,
+  nullable,
+  objectSchema,
+  payload,
+  text,
+  wordOf,
+} from "./answers.ts";
 
-const boolean = { type: "boolean" };
 const texts = listOfSchema(text);
 
 const hourMs = 3_600_000;
@@ -27,29 +36,27 @@ const listCauses = get({
   needs: "read",
   summary: "Failed jobs by what they failed from, those with the most jobs first.",
   isExpensive: true,
-  answer: describes<Causes>(
-    objectSchema({
-      isComplete: boolean,
-      causes: listOfSchema(
-        objectSchema({
-          fingerprint: nullable(text),
-          name: nullable(text),
-          message: payload,
-          frame: nullable(text),
-          deployment: nullable(text),
-          firstSeenAt: nullable(date),
-          count,
-          firstFailedAt: date,
-          lastFailedAt: date,
-          exampleId: text,
-          types: listOfSchema(objectSchema({ queue: text, typeName: text, count })),
-          reasons: texts,
-          // How many failed in each hour of the last day, the earliest first.
-          trend: listOfSchema(count),
-        }),
-      ),
-    }),
-  ),
+  answer: objectSchema<Causes>({
+    isComplete: boolean,
+    causes: listOfSchema(
+      objectSchema({
+        fingerprint: nullable(text),
+        name: nullable(text),
+        message: payload,
+        frame: nullable(text),
+        deployment: nullable(text),
+        firstSeenAt: nullable(date),
+        count,
+        firstFailedAt: date,
+        lastFailedAt: date,
+        exampleId: text,
+        types: listOfSchema(objectSchema({ queue: text, typeName: text, count })),
+        reasons: texts,
+        // How many failed in each hour of the last day, the earliest first.
+        trend: listOfSchema(count),
+      }),
+    ),
+  }),
   handle: async ({ leasehold, stateAdapter, redact, now }, { viewer }) => {
     if (stateAdapter.history === undefined) return { isComplete: true, causes: [] };
     const [{ causes, capped }, time] = await Promise.all([
@@ -87,26 +94,24 @@ const listProcesses = get({
   needs: "read",
   isTopic: true,
   summary: "Processes that start jobs or run them, those that reported last first.",
-  answer: describes<{ readonly processes: readonly Process[] }>(
-    objectSchema({
-      processes: listOfSchema(
-        objectSchema({
-          id: text,
-          host: text,
-          pid: count,
-          nodeVersion: text,
-          leaseholdVersion: nullable(text),
-          deployment: nullable(text),
-          startedAt: date,
-          seenAt: date,
-          isAlive: boolean,
-          workers: listOfSchema(
-            objectSchema({ workerId: text, queues: texts, typeNames: texts, slots: count, running: count }),
-          ),
-        }),
-      ),
-    }),
-  ),
+  answer: objectSchema<{ readonly processes: readonly Process[] }>({
+    processes: listOfSchema(
+      objectSchema({
+        id: text,
+        host: text,
+        pid: count,
+        nodeVersion: text,
+        leaseholdVersion: nullable(text),
+        deployment: nullable(text),
+        startedAt: date,
+        seenAt: date,
+        isAlive: boolean,
+        workers: listOfSchema(
+          objectSchema({ workerId: text, queues: texts, typeNames: texts, slots: count, running: count }),
+        ),
+      }),
+    ),
+  }),
   handle: async ({ leasehold, stateAdapter }) => {
     const processes = stateAdapter.history === undefined ? [] : await leasehold.listProcesses();
     return {
@@ -132,12 +137,10 @@ const getSituation = get({
   needs: "read",
   isTopic: true,
   summary: "How things are, in sentences.",
-  answer: describes<Situation>(
-    objectSchema({
-      level: { type: "string", enum: ["calm", "attention", "trouble"] },
-      sentences: listOfSchema(objectSchema({ text, href: nullable(text), since: nullable(date) })),
-    }),
-  ),
+  answer: objectSchema<Situation>({
+    level: wordOf("calm", "attention", "trouble"),
+    sentences: listOfSchema(objectSchema({ text, href: nullable(text), since: nullable(date) })),
+  }),
   handle: async (services) => {
     const { level, sentences } = await readSituation(services);
     return {

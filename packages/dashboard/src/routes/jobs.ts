@@ -1,9 +1,9 @@
 import type { Explanation, JobDetail, JobPage } from "../answers.ts";
 import type { AnyJob } from "leasehold";
-import type { ActionKind } from "../plans/planned-actions.ts";
+import { type ActionKind, actionKinds } from "../plans/planned-actions.ts";
 import { oneOf, optional, text, whole, withDefault } from "../server/fields.ts";
 import { notFound } from "../server/http-error.ts";
-import { type Route, describes, get } from "../server/route.ts";
+import { type Route, get } from "../server/route.ts";
 import type { Viewer } from "../server/rights.ts";
 import type { Services } from "../server/services.ts";
 import {
@@ -14,8 +14,10 @@ import {
   listOfSchema,
   nullable,
   objectSchema,
+  opaque,
   payload,
   text as textSchema,
+  wordOf,
 } from "./answers.ts";
 import { filterFields, requireFilterRights, statusField } from "./job-filter.ts";
 import { viewError, viewJobRow, viewPayloads } from "./job-view.ts";
@@ -38,15 +40,13 @@ export const listJobs: Route = get({
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
     cursor: optional(text({ max: 2_000 })),
   },
-  answer: describes<JobPage>(
-    objectSchema({
-      jobs: listOfSchema(objectSchema(jobRow)),
-      cursor: nullable(textSchema),
-      // Where a search in inputs has ended before the page was full.
-      searchedTo: nullable(date),
-      now: date,
-    }),
-  ),
+  answer: objectSchema<JobPage>({
+    jobs: listOfSchema(objectSchema(jobRow)),
+    cursor: nullable(textSchema),
+    // Where a search in inputs has ended before the page was full.
+    searchedTo: nullable(date),
+    now: date,
+  }),
   isExpensive: ({ inputContains }) => inputContains !== undefined,
   handle: async (services, { query: { inputContains, ...query }, viewer }) => {
     requireFilterRights(viewer, { ...query, inputContains });
@@ -84,31 +84,30 @@ export const getJob: Route = get({
   path: "jobs/:id",
   needs: "read",
   summary: "One job: why it is where it is, what it carries, what it waits for.",
-  answer: describes<JobDetail>(
-    objectSchema({
-      job: objectSchema({ ...jobRow, input: payload, output: payload, progress: payload }),
-      explanation: payload,
-      blockers: listOfSchema(objectSchema({ id: textSchema, typeName: textSchema, status: textSchema })),
-      sequence: listOfSchema(objectSchema(jobRow)),
-      attempts: listOfSchema(
-        objectSchema({
-          attempt: count,
-          outcome: textSchema,
-          workerId: nullable(textSchema),
-          deployment: nullable(textSchema),
-          dueAt: date,
-          startedAt: date,
-          endedAt: date,
-          fingerprint: nullable(textSchema),
-          error: nullable(errorSchema),
-          log: payload,
-        }),
-      ),
-      actions: listOfSchema(textSchema),
-      traceUrl: nullable(textSchema),
-      now: date,
-    }),
-  ),
+  answer: objectSchema<JobDetail>({
+    job: objectSchema({ ...jobRow, input: payload, output: payload, progress: payload }),
+    // One for whom it is hidden gets another object.
+    explanation: opaque<Explanation>(),
+    blockers: listOfSchema(objectSchema({ id: textSchema, typeName: textSchema, status: textSchema })),
+    sequence: listOfSchema(objectSchema(jobRow)),
+    attempts: listOfSchema(
+      objectSchema({
+        attempt: count,
+        outcome: textSchema,
+        workerId: nullable(textSchema),
+        deployment: nullable(textSchema),
+        dueAt: date,
+        startedAt: date,
+        endedAt: date,
+        fingerprint: nullable(textSchema),
+        error: nullable(errorSchema),
+        log: payload,
+      }),
+    ),
+    actions: listOfSchema(wordOf(...actionKinds)),
+    traceUrl: nullable(textSchema),
+    now: date,
+  }),
   handle: async (services, { params, viewer }) => {
     const { leasehold } = services;
     const job = await requireJob(services, params["id"]!);

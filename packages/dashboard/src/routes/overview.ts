@@ -1,26 +1,22 @@
 import type { Backlog, Session } from "../answers.ts";
-import { type Route, describes, get } from "../server/route.ts";
+import { type Route, get } from "../server/route.ts";
 import { rights } from "../server/rights.ts";
-import { count, date, listOfSchema, nullable, objectSchema, text } from "./answers.ts";
+import { boolean, count, date, listOfSchema, nullable, objectSchema, text, wordOf } from "./answers.ts";
 
 /** Counting goes on to this number. The page shows it as "10,000+". */
 const cap = 10_000;
-
-const boolean = { type: "boolean" };
 
 export const getSession: Route = get({
   path: "session",
   needs: "read",
   summary: "Who you are, what you may do, and what this store offers.",
-  answer: describes<Session>(
-    objectSchema({
-      user: text,
-      can: listOfSchema({ type: "string", enum: rights }),
-      environment: nullable(objectSchema({ label: text, tone: text })),
-      parts: objectSchema({ statistics: boolean, flow: boolean, history: boolean }),
-      now: date,
-    }),
-  ),
+  answer: objectSchema<Session>({
+    user: text,
+    can: listOfSchema(wordOf(...rights)),
+    environment: nullable(objectSchema({ label: text, tone: text })),
+    parts: objectSchema({ statistics: boolean, flow: boolean, history: boolean }),
+    now: date,
+  }),
   handle: async ({ environment, stateAdapter, now }, { viewer }) => ({
     user: viewer.user,
     can: [...viewer.can],
@@ -39,25 +35,23 @@ export const getBacklog: Route = get({
   needs: "read",
   isTopic: true,
   summary: "What waits, runs and has failed, by queue and type. Each number is counted up to a limit.",
-  answer: describes<Backlog>(
-    objectSchema({
-      cap: count,
-      now: date,
-      types: listOfSchema(
-        objectSchema({
-          queue: text,
-          typeName: text,
-          runnable: count,
-          later: count,
-          running: count,
-          expired: count,
-          blocked: count,
-          failed: count,
-          oldestRunnableAt: nullable(date),
-        }),
-      ),
-    }),
-  ),
+  answer: objectSchema<Backlog>({
+    cap: count,
+    now: date,
+    types: listOfSchema(
+      objectSchema({
+        queue: text,
+        typeName: text,
+        runnable: count,
+        later: count,
+        running: count,
+        expired: count,
+        blocked: count,
+        failed: count,
+        oldestRunnableAt: nullable(date),
+      }),
+    ),
+  }),
   handle: async ({ stateAdapter, now }) => {
     const [types, time] = await Promise.all([stateAdapter.statistics?.measureBacklog({ cap }) ?? [], now()]);
     return {

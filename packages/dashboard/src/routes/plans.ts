@@ -1,4 +1,4 @@
-import type { LoggedAction, Plan } from "../answers.ts";
+import type { ActionProgress, LoggedAction, Plan } from "../answers.ts";
 import {
   type Field,
   type Fields,
@@ -13,13 +13,24 @@ import {
 import { badRequest, HttpError, notFound } from "../server/http-error.ts";
 import type { ActionEntry } from "../server/action-log.ts";
 import type { Viewer } from "../server/rights.ts";
-import { type Route, describes, get, post } from "../server/route.ts";
+import { type Route, get, post } from "../server/route.ts";
 import { isUnderWay } from "../plans/action-progress.ts";
 import { commandFor } from "../plans/cli-command.ts";
 import { foresee } from "../plans/foresee.ts";
 import type { Choice, PlannedAction, Schedule } from "../plans/planned-action.ts";
 import { type ActionKind, actionKinds, plannedActions } from "../plans/planned-actions.ts";
-import { count, date, listOfSchema, nullable, objectSchema, payload, text as textSchema } from "./answers.ts";
+import {
+  boolean,
+  count,
+  date,
+  listOfSchema,
+  nullable,
+  objectSchema,
+  opaque,
+  recordOf,
+  text as textSchema,
+  wordOf,
+} from "./answers.ts";
 import { filterFields, type JobFilterQuery, requireFilterRights } from "./job-filter.ts";
 
 interface ScheduleBody {
@@ -73,22 +84,22 @@ const chooseFrom = ({ ids, filter, schedule }: ChoiceBody, before: Date): Choice
 /** A plan is good for a while: what it says about jobs becomes wrong with time. */
 const longestPlanMs = 5 * 60_000;
 
-const foreseen = objectSchema({
+const foreseen = objectSchema<Plan["foreseen"]>({
   changed: count,
   revived: count,
   skipped: count,
-  reasons: { type: "object", additionalProperties: count },
+  reasons: recordOf(count),
   examples: objectSchema({
     changed: listOfSchema(textSchema),
     skipped: listOfSchema(objectSchema({ jobId: textSchema, reason: textSchema })),
   }),
-  isExact: { type: "boolean" },
+  isExact: boolean,
 });
 
 const routesOf = (kind: ActionKind): Route[] => {
   const action = plannedActions[kind];
   const { needs } = action;
-  const started = objectSchema({ id: textSchema });
+  const started = objectSchema<{ readonly id: string }>({ id: textSchema });
   return [
     post({
       path: `plans/${kind}`,
@@ -96,16 +107,14 @@ const routesOf = (kind: ActionKind): Route[] => {
       summary: `What "${kind}" would do, without doing it.`,
       body: choiceFields(action),
       isExpensive: true,
-      answer: describes<Plan>(
-        objectSchema({
-          before: date,
-          expiresAt: date,
-          unit: textSchema,
-          needsConfirmation: { type: "boolean" },
-          command: nullable(textSchema),
-          foreseen,
-        }),
-      ),
+      answer: objectSchema<Plan>({
+        before: date,
+        expiresAt: date,
+        unit: wordOf("jobs", "trees"),
+        needsConfirmation: boolean,
+        command: nullable(textSchema),
+        foreseen,
+      }),
       handle: async (services, { body, viewer }) => {
         requireFilterRights(viewer, body.filter);
         const before = new Date(await services.now());
@@ -147,7 +156,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       needs,
       summary: "Stops an action after the portion under way.",
       body: {} as Fields<object>,
-      answer: objectSchema({ stopped: { type: "boolean" } }),
+      answer: objectSchema<{ readonly stopped: boolean }>({ stopped: boolean }),
       handle: async ({ runner }, { params }) => ({ stopped: await runner.stop(kind, params["id"]!) }),
     }),
     post({
@@ -158,21 +167,21 @@ const routesOf = (kind: ActionKind): Route[] => {
       answer: started,
       handle: async ({ runner }, { params, viewer }) => {
         await runner.resume(viewer.user, kind, params["id"]!);
-        return { id: params["id"] };
+        return { id: params["id"]! };
       },
     }),
   ];
 };
 
-const loggedAction = objectSchema({
+const loggedAction = objectSchema<LoggedAction>({
   id: textSchema,
   user: textSchema,
   kind: textSchema,
-  plan: payload,
-  result: payload,
+  plan: nullable(opaque<NonNullable<LoggedAction["plan"]>>()),
+  result: nullable(opaque<ActionProgress>()),
   startedAt: date,
   changedAt: nullable(date),
-  isUnderWay: { type: "boolean" },
+  isUnderWay: boolean,
 });
 
 /** An action as a person may see it: keys are part of payloads, also where somebody chose jobs by them. */
@@ -197,9 +206,10 @@ const listActions = get({
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
     cursor: optional(text({ max: 200 })),
   },
-  answer: describes<{ readonly actions: readonly LoggedAction[]; readonly cursor: string | null }>(
-    objectSchema({ actions: listOfSchema(loggedAction), cursor: nullable(textSchema) }),
-  ),
+  answer: objectSchema<{ readonly actions: readonly LoggedAction[]; readonly cursor: string | null }>({
+    actions: listOfSchema(loggedAction),
+    cursor: nullable(textSchema),
+  }),
   handle: async (services, { query, viewer }) => {
     const [{ actions, cursor }, now] = await Promise.all([
       services.actions.list(query.limit, query.cursor),
@@ -213,7 +223,7 @@ const getAction = get({
   path: "actions/:id",
   needs: "read",
   summary: "One action, and how far it has come.",
-  answer: describes<LoggedAction>(loggedAction),
+  answer: loggedAction,
   handle: async ({ actions, now }, { params, viewer }) => {
     const action = await actions.get(params["id"]!);
     if (action === undefined) throw notFound("such action");

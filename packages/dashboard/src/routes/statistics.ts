@@ -1,13 +1,12 @@
 import type { Statistics, TimeToStart } from "../answers.ts";
 import type { JobStatistics } from "leasehold";
 import { optional, text as name } from "../server/fields.ts";
-import { type Route, describes, get } from "../server/route.ts";
+import { type Route, get } from "../server/route.ts";
 import { findNewDeployments } from "../statistics/deployments.ts";
 import { countFailures } from "../statistics/failures.ts";
 import { rangeFields, resolveRange } from "../statistics/range.ts";
-import { count, date, listOfSchema, nullable, objectSchema, text } from "./answers.ts";
+import { boolean, count, date, listOfSchema, nullable, number, objectSchema, text } from "./answers.ts";
 
-const number = { type: "number" };
 const counts = { created: count, completed: count, failed: count, retried: count };
 const percentiles = {
   startP50: nullable(number),
@@ -53,26 +52,24 @@ const readStatistics = get({
   isExpensive: true,
   isShared: true,
   query: { ...rangeFields, queue: optional(name()) },
-  answer: describes<Statistics>(
-    objectSchema({
-      from: date,
-      before: date,
-      width: count,
-      isEstimate: { type: "boolean" },
-      points: listOfSchema(objectSchema({ at: date, ...counts })),
-      queues: listOfSchema(objectSchema({ queue: text, ...counts, ...percentiles })),
-      types: listOfSchema(objectSchema({ queue: text, typeName: text, ...counts, ...percentiles })),
-      failures: listOfSchema(
-        objectSchema({
-          typeName: nullable(text),
-          types: count,
-          failed: count,
-          points: listOfSchema(objectSchema({ at: date, failed: count })),
-        }),
-      ),
-      deployments: listOfSchema(objectSchema({ deployment: text, at: date })),
-    }),
-  ),
+  answer: objectSchema<Statistics>({
+    from: date,
+    before: date,
+    width: count,
+    isEstimate: boolean,
+    points: listOfSchema(objectSchema({ at: date, ...counts })),
+    queues: listOfSchema(objectSchema({ queue: text, ...counts, ...percentiles })),
+    types: listOfSchema(objectSchema({ queue: text, typeName: text, ...counts, ...percentiles })),
+    failures: listOfSchema(
+      objectSchema({
+        typeName: nullable(text),
+        types: count,
+        failed: count,
+        points: listOfSchema(objectSchema({ at: date, failed: count })),
+      }),
+    ),
+    deployments: listOfSchema(objectSchema({ deployment: text, at: date })),
+  }),
   handle: async ({ leasehold, stateAdapter, now }, { query }) => {
     const range = resolveRange(query, await now(), { mostParts: 200 });
     const stretch = { from: new Date(range.from), before: new Date(range.before), queue: query.queue };
@@ -112,17 +109,15 @@ const readTimeToStart = get({
   isExpensive: true,
   isShared: true,
   query: { ...rangeFields, queue: optional(name()) },
-  answer: describes<TimeToStart>(
-    objectSchema({
-      from: date,
-      before: date,
-      width: count,
-      queues: listOfSchema(
-        objectSchema({ queue: text, p95: listOfSchema(nullable(number)), ended: listOfSchema(count) }),
-      ),
-      left: count,
-    }),
-  ),
+  answer: objectSchema<TimeToStart>({
+    from: date,
+    before: date,
+    width: count,
+    queues: listOfSchema(
+      objectSchema({ queue: text, p95: listOfSchema(nullable(number)), ended: listOfSchema(count) }),
+    ),
+    left: count,
+  }),
   handle: async ({ leasehold, stateAdapter, now }, { query }) => {
     const range = resolveRange(query, await now(), { mostParts: mostColumns, shortest: 60_000 });
     const { width } = range;

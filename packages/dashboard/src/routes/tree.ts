@@ -2,9 +2,9 @@ import type { Tree, TreeNode } from "../answers.ts";
 import type { AnyJob } from "leasehold";
 import { findCriticalPath, type TreeEdge } from "../tree/critical-path.ts";
 import { notFound } from "../server/http-error.ts";
-import { type Route, describes, get } from "../server/route.ts";
+import { type Route, get } from "../server/route.ts";
 import type { Services } from "../server/services.ts";
-import { date, listOfSchema, nullable, objectSchema, text } from "./answers.ts";
+import { boolean, date, listOfSchema, nullable, objectSchema, status, text } from "./answers.ts";
 
 /** More than a person can look at. */
 const mostNodes = 500;
@@ -63,24 +63,22 @@ export const treeRoutes: readonly Route[] = [
     needs: "read",
     summary: "All jobs below a root, how they hang together, and what kept the last one waiting.",
     isExpensive: true,
-    answer: describes<Tree>(
-      objectSchema({
-        nodes: listOfSchema(
-          objectSchema({
-            id: text,
-            typeName: text,
-            queue: text,
-            status: text,
-            createdAt: date,
-            startedAt: nullable(date),
-            endedAt: nullable(date),
-          }),
-        ),
-        edges: listOfSchema(objectSchema({ from: text, to: text, kind: text })),
-        criticalPath: listOfSchema(text),
-        isComplete: { type: "boolean" },
-      }),
-    ),
+    answer: objectSchema<Tree>({
+      nodes: listOfSchema(
+        objectSchema({
+          id: text,
+          typeName: text,
+          queue: text,
+          status,
+          createdAt: date,
+          startedAt: nullable(date),
+          endedAt: nullable(date),
+        }),
+      ),
+      edges: listOfSchema(objectSchema({ from: text, to: text, kind: text })),
+      criticalPath: listOfSchema(text),
+      isComplete: boolean,
+    }),
     handle: async (services, { params }) => {
       const { jobs, cursor } = await services.leasehold.listJobs({
         rootSequenceId: params["id"]!,

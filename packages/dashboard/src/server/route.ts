@@ -36,11 +36,11 @@ export interface Route {
 
 declare const answered: unique symbol;
 
-/** The schema of an answer, which knows the type of the answer. */
-export type Answer<T> = Schema & { readonly [answered]?: T };
-
-/** Says which type a schema stands for: the page's type of the answer. The tests hold answers to the schema. */
-export const describes = <T>(schema: Schema): Answer<T> => schema;
+/**
+ * The schema of an answer, which knows the type of the answer: one that allows more or less than the type does not compile. It
+ * is made with the functions of routes/answers.ts.
+ */
+export type Answer<T> = Schema & { readonly [answered]: (answer: T) => T };
 
 interface RouteDefinition<TQuery, TBody, TAnswer> {
   readonly path: string;

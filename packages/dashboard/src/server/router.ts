@@ -1,3 +1,4 @@
+import { fromSegment } from "../path-segment.ts";
 import { badRequest, HttpError, notFound } from "./http-error.ts";
 import type { Route } from "./route.ts";
 
@@ -9,7 +10,7 @@ export interface Match {
 /** The parts of a path. One that cannot be read is refused before anything is looked up. */
 export const splitPath = (path: string): string[] => {
   try {
-    return path.split("/").filter(Boolean).map(decodeURIComponent);
+    return path.split("/").filter(Boolean).map(fromSegment);
   } catch {
     throw badRequest("The path is malformed.");
   }

@@ -34,6 +34,6 @@ export const countAhead = async (store: Store, call: StoreCall & CountAheadCall)
       ],
       $expr: canBeClaimed(undefined),
     },
-    options,
+    { ...options, limit: call.cap },
   );
 };

@@ -27,8 +27,25 @@ it("reads no finished jobs to count those ahead of one", async () => {
   await pool.query(`ANALYZE ${schema}.job`);
   let ahead: number | null = null;
   const read = await countRowsRead(fixture, pool, async () => {
-    ahead = await adapter.countAhead({ jobId: ids[4]! });
+    ahead = await adapter.countAhead({ jobId: ids[4]!, cap: 100 });
   });
   expect(ahead).toBe(4);
   expect(read).toBeLessThan(100);
+});
+
+it("stops at the cap, however many are ahead", async () => {
+  const { adapter, schema } = fixture;
+  const queue = randomUUID();
+  await adapter.createJobs({ jobs: [newJob({ id: randomUUID(), queue })] });
+  await pool.query(`DELETE FROM ${schema}.job WHERE queue <> $1`, [queue]);
+  await multiplyJobs(pool, schema, 20_000);
+  const last = randomUUID();
+  await adapter.createJobs({ jobs: [newJob({ id: last, queue })] });
+  await pool.query(`ANALYZE ${schema}.job`);
+  let ahead: number | null = null;
+  const read = await countRowsRead(fixture, pool, async () => {
+    ahead = await adapter.countAhead({ jobId: last, cap: 100 });
+  });
+  expect(ahead).toBe(100);
+  expect(read).toBeLessThan(500);
 });

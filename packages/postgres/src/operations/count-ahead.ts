@@ -26,16 +26,19 @@ export const countAhead = async (
 ): Promise<number | null> => {
   if (!isId(call.jobId)) return null;
   const countIn = (place: string): string => `(
-        SELECT count(*) FROM ${tables.job} AS other
-        WHERE ${place} AND other.queue = j.queue
-          AND CASE WHEN j.home IS NULL THEN other.home IS NULL ELSE other.lane = j.lane END
-          AND ${runsBeforeSql("other", "j")}
+        SELECT count(*) FROM (
+          SELECT FROM ${tables.job} AS other
+          WHERE ${place} AND other.queue = j.queue
+            AND CASE WHEN j.home IS NULL THEN other.home IS NULL ELSE other.lane = j.lane END
+            AND ${runsBeforeSql("other", "j")}
+          LIMIT $3::int
+        ) AS counted
       )`;
   const [row] = await query(call.ctx, {
     sql: `WITH ${clockCte("$1")}
-      SELECT ${places.map(countIn).join(" + ")} AS ahead
+      SELECT least(${places.map(countIn).join(" + ")}, $3::int) AS ahead
       FROM ${tables.job} AS j WHERE j.id = $2::${tables.idType} AND j.status = 'pending'`,
-    params: [call.now ?? null, call.jobId],
+    params: [call.now ?? null, call.jobId, call.cap],
   });
   return row === undefined ? null : Number(row["ahead"]);
 };

@@ -22,12 +22,12 @@ export const prepareCountAhead = (
   countInLine: CountInLine,
 ): Operation<"countAhead"> => {
   const findPlace = `SELECT ${placeRow.columns} FROM ${job} WHERE id = ? AND status = 'pending'`;
-  return (db, { jobId }, now) => {
+  return (db, { jobId, cap }, now) => {
     const place = placeRow.first(db, findPlace, [jobId]);
     if (place === undefined) return null;
     const { line } = place;
     return line === null
-      ? runnable.countBefore(db, { ...place, at: place.scheduledAt }, now)
-      : countInLine(db, { ...place, line }, now);
+      ? runnable.countBefore(db, { ...place, at: place.scheduledAt }, cap, now)
+      : countInLine(db, { ...place, line }, cap, now);
   };
 };

@@ -63,7 +63,11 @@ const compareHolds = async ({ adapter, model, now }: World): Promise<void> => {
                     (other.scheduledAt === job.scheduledAt && isCreatedBefore(model.jobs, other, job))))),
           ).length
         : lineBefore(model, lineOf(job), now).indexOf(job);
-    assert.equal(await adapter.countAhead({ jobId: job.id, now }), ahead, `how many are ahead of ${job.id}`);
+    assert.equal(
+      await adapter.countAhead({ jobId: job.id, cap: 1_000, now }),
+      ahead,
+      `how many are ahead of ${job.id}`,
+    );
   }
 };
 

@@ -52,7 +52,7 @@ const compareQueues = async ({ adapter, model, now }: World): Promise<void> => {
     }
     const order = runnable(model, { queue, typeNames: null }, now);
     for (const [ahead, { id, status }] of order.entries()) {
-      const counted = await adapter.countAhead({ jobId: id, now });
+      const counted = await adapter.countAhead({ jobId: id, cap: 1_000, now });
       assert.equal(counted, status === "pending" ? ahead : null, `how many are ahead of ${id}`);
     }
   }

@@ -36,6 +36,8 @@ export interface NextRunnableCall {
 
 export interface CountAheadCall {
   readonly jobId: string;
+  /** Counting ends here: the answer is this number for as many jobs or more. */
+  readonly cap: number;
 }
 
 /**
@@ -66,7 +68,7 @@ export interface Claims<TTxContext> {
 
   /**
    * How many jobs of its queue would be claimed before this pending one; null when it is not pending. Of a job with a group,
-   * how many of its line; of one without, how many of those without.
+   * how many of its line; of one without, how many of those without. It is not to read much more than `cap` of those ahead.
    */
   countAhead(call: StateCall<TTxContext> & CountAheadCall): Promise<number | null>;
 }

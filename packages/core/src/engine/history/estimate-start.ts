@@ -1,6 +1,6 @@
 import type { StateJob } from "../../model/job.ts";
 import type { Engine } from "../engine.ts";
-import { parseCounts, readCounts } from "../reporter/counts.ts";
+import { createCountSum } from "../reporter/count-sum.ts";
 import { countOf } from "../reporter/histogram.ts";
 import { readCounted } from "./get-statistics.ts";
 import { countWorkers } from "./list-processes.ts";
@@ -12,6 +12,12 @@ export interface StartEstimate {
   readonly estimatedStart: Date | null;
 }
 
+export interface JobsAhead {
+  readonly aheadInQueue: number;
+  /** There are more. */
+  readonly aheadCapped: boolean;
+}
+
 const paceMs = 5 * 60_000;
 
 /** The jobs ahead of it, at the pace at which its queue has come along in the last minutes. */
@@ -19,17 +25,16 @@ export const estimateStart = async (
   engine: Engine,
   ctx: object | undefined,
   job: StateJob,
-  aheadInQueue: number,
+  { aheadInQueue, aheadCapped }: JobsAhead,
   now: number,
 ): Promise<StartEstimate> => {
   const { history } = engine.store;
   if (!history) return { workers: null, estimatedStart: null };
   const workers = await countWorkers(history, ctx, job, now);
-  if (!workers || aheadInQueue === 0) return { workers, estimatedStart: null };
-  let attempts = 0;
+  if (!workers || aheadInQueue === 0 || aheadCapped) return { workers, estimatedStart: null };
+  const sum = createCountSum();
   const range = { from: now - paceMs, before: now, queues: [job.queue] };
-  for await (const { counts } of readCounted(history, ctx, range))
-    attempts += countOf(readCounts(parseCounts(counts)).runTime);
-  const waitMs = (aheadInQueue / attempts) * paceMs;
+  for await (const page of readCounted(history, ctx, range)) for (const { counts } of page) sum.add(counts);
+  const waitMs = (aheadInQueue / countOf(sum.read().runTime)) * paceMs;
   return { workers, estimatedStart: Number.isFinite(waitMs) ? new Date(Math.ceil(now + waitMs)) : null };
 };

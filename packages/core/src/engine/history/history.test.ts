@@ -289,6 +289,27 @@ describe("why a job is not running", () => {
     await kit.clock.runUntil(running.stop());
   });
 
+  it("counts up to 10,000 jobs ahead, and says that there are more", async () => {
+    const kit = await createKit();
+    const running = await kit.clock.runUntil(kit.worker.start({ queues: { other: 1 } }));
+    const sequences = Array.from({ length: 10_002 }, (_, order) => ({
+      typeName: "charge" as const,
+      input: { order, ms: 1 },
+    }));
+    const started: { readonly id: string }[] = [];
+    while (sequences.length > 0)
+      started.push(...(await kit.leasehold.startJobSequences({ sequences: sequences.splice(0, 1_000) })));
+    const explain = (place: number) => kit.leasehold.explainJob({ id: started[place]!.id });
+    expect(await explain(10_000)).toMatchObject({ aheadInQueue: 10_000, aheadCapped: false });
+    expect(await explain(10_001)).toMatchObject({
+      aheadInQueue: 10_000,
+      aheadCapped: true,
+      estimatedStart: null,
+      summary: expect.stringContaining('with more than 10,000 jobs ahead of it in queue "default".'),
+    });
+    await kit.clock.runUntil(running.stop());
+  });
+
   it("finds the jobs that a worker holds", async () => {
     const kit = await createKit();
     await kit.leasehold.start({ typeName: "charge", input: { order: 1, ms: 1_000 } });

@@ -14,25 +14,30 @@ export const upperBound = (step: number): number => 2 ** (step / 2);
 
 const lowerBound = (step: number): number => (step === 0 ? 0 : upperBound(step - 1));
 
-export const countOf = (histogram: Histogram): number =>
-  Object.values(histogram).reduce((sum, count) => sum + count, 0);
+export const countOf = (histogram: Histogram): number => {
+  let all = 0;
+  for (const step in histogram) all += histogram[step]!;
+  return all;
+};
 
 /**
- * The duration below which a share of all lies, in milliseconds. An estimate: within a step, durations are taken to be
- * distributed evenly. Null where nothing was counted.
+ * The durations below which shares of all lie, in milliseconds; the shares are given in ascending order. Estimates: within a
+ * step, durations are taken to be distributed evenly. Null where nothing was counted.
  */
-export const estimatePercentile = (histogram: Histogram, share: number): number | null => {
-  const steps = Object.entries(histogram)
-    .map(([step, count]) => [Number(step), count] as const)
-    .sort(([a], [b]) => a - b);
-  const wanted = share * countOf(histogram);
+export const estimatePercentiles = (histogram: Histogram, shares: readonly number[]): number[] | null => {
+  const all = countOf(histogram);
+  const found: number[] = [];
   let below = 0;
-  for (const [step, count] of steps) {
-    if (count > 0 && below + count >= wanted) {
-      const part = Math.max(0, wanted - below) / count;
-      return lowerBound(step) + part * (upperBound(step) - lowerBound(step));
+  // Whole numbers come in ascending order, whatever the order in which they were written.
+  for (const name in histogram) {
+    const count = histogram[name]!;
+    if (count <= 0) continue;
+    const step = Number(name);
+    while (found.length < shares.length && below + count >= shares[found.length]! * all) {
+      const part = Math.max(0, shares[found.length]! * all - below) / count;
+      found.push(lowerBound(step) + part * (upperBound(step) - lowerBound(step)));
     }
     below += count;
   }
-  return null;
+  return found.length < shares.length ? null : found;
 };

@@ -1,5 +1,6 @@
 import { agedPriority, agePriorityMsOf } from "../../rules/flow-limits.ts";
 import { runnableFrom } from "../../rules/runnable.ts";
+import type { CountAheadCall } from "../../contracts/state-adapter.ts";
 import type { StoredJob } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { hasBegun } from "../line.ts";
@@ -9,7 +10,7 @@ import type { StoreView } from "../store-view.ts";
 export const countAhead = (
   { flow }: JobStore,
   view: StoreView,
-  jobId: string,
+  { jobId, cap }: CountAheadCall,
   now: number,
 ): number | null => {
   const job = view.find(jobId);
@@ -26,6 +27,7 @@ export const countAhead = (
 
   let ahead = 0;
   for (const other of view.active(queue)) {
+    if (ahead === cap) break;
     const { row, order } = other;
     if (row.group !== group || (group !== null && row.typeName !== typeName)) continue;
     const at = runnableFrom(row);

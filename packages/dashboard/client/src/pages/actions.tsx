@@ -1,3 +1,4 @@
+import { toSegment } from "../../../src/path-segment.ts";
 import { useEffect, useState } from "preact/hooks";
 import type { ActionKind, LoggedAction } from "../answers.ts";
 import { formatCount, plural } from "../format.ts";
@@ -5,7 +6,7 @@ import { Scroll } from "../parts/card.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
 import { Age, Time } from "../parts/time.tsx";
-import { act, type ApiError, segment } from "../state/api.ts";
+import { act, type ApiError } from "../state/api.ts";
 import { kinds, standOf } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { changeQuery, place, withQuery } from "../state/router.ts";
@@ -42,7 +43,7 @@ const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(pro
   const { kind } = action;
   const call = async (verb: "stop" | "resume"): Promise<void> => {
     try {
-      await act(`plans/${kind}/${verb}/${segment(action.id)}`);
+      await act(`plans/${kind}/${verb}/${toSegment(action.id)}`);
       onChange();
     } catch (error) {
       onChange(error as ApiError);

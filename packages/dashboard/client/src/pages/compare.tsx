@@ -150,10 +150,9 @@ const Content = ({ data }: { readonly data: Comparison }) => {
   if (data.deployments.length === 0 || data.one === null || data.other === null)
     return (
       <div class="card">
-        <Empty icon="compare" title="There are no two deployments to compare.">
-          Name the version of your program with <code>createLeasehold({"{ deployment }"})</code>, or choose a
-          longer time.{" "}
-          {data.deployments.length === 1 && `Only ${nameOf(data.deployments[0]!.deployment)} ended jobs.`}
+        <Empty icon="compare" title="There is nothing to compare yet.">
+          This needs finished jobs of two deployments. Name the version of your program with{" "}
+          <code>createLeasehold({"{ deployment }"})</code>, or choose a longer time.
         </Empty>
       </div>
     );

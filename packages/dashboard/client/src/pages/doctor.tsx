@@ -88,8 +88,8 @@ export const DoctorPage = () => {
         <>
           <div class="row">
             <p class="dim">
-              {data.isThorough ? "Looked" : "Looked quickly"} <Age at={data.lookedAt} />.
-              {!data.isThorough && " Another look reads more."}
+              {data.isThorough ? "Full check" : "Quick check"}, <Age at={data.lookedAt} />.
+              {!data.isThorough && " Look again for all checks."}
             </p>
             <button type="button" class="button side" disabled={isLooking} onClick={() => void lookAgain()}>
               <Icon name="redrive" />
@@ -104,11 +104,11 @@ export const DoctorPage = () => {
             </div>
           ) : (
             <Findings
-              title="What to look after"
+              title="Needs attention"
               findings={[...trouble].sort((a, b) => a.status.localeCompare(b.status))}
             />
           )}
-          <Findings title="What is well" findings={well} />
+          <Findings title="In order" findings={well} />
         </>
       )}
     </>

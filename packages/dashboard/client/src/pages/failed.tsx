@@ -134,7 +134,7 @@ const CauseRow = ({
       <div class="amount">
         <b>{formatCount(cause.count)}</b>
         <span class="small dim">
-          <Age at={cause.lastFailedAt} />
+          last <Age at={cause.lastFailedAt} />
         </span>
         <Trend counts={cause.trend} />
       </div>

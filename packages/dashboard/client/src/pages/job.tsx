@@ -1,3 +1,4 @@
+import { toSegment } from "../../../src/path-segment.ts";
 import { useState } from "preact/hooks";
 import type { ActionKind, Attempt, JobDetail, JobRow } from "../answers.ts";
 import { formatReason, shortId } from "../format.ts";
@@ -10,7 +11,6 @@ import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { PlanPanel } from "../parts/plan-panel.tsx";
 import { Top } from "../parts/shell.tsx";
 import { JobState } from "../parts/state-mark.tsx";
-import { segment } from "../state/api.ts";
 import { kinds } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { jobsPath } from "../state/router.ts";
@@ -33,6 +33,23 @@ const CauseLink = ({ cause }: { readonly cause: string }) => (
     All that failed like this
   </Link>
 );
+
+/** A job keeps the error of its last attempt that failed, which need not be its last attempt. */
+const LastError = ({ detail: { job, attempts } }: { readonly detail: JobDetail }) => {
+  if (job.error === null) return null;
+  const failed = attempts.find(({ error }) => error !== null);
+  // Where no attempts are kept: the one before, once another has begun.
+  const attempt = failed?.attempt ?? (job.status === "pending" ? job.attempt : job.attempt - 1);
+  return (
+    <Card
+      title={job.status === "failed" ? "Error" : `Error of attempt ${attempt}`}
+      note={job.failureReason === null ? undefined : formatReason(job.failureReason)}
+      side={failed?.fingerprint != null && <CauseLink cause={failed.fingerprint} />}
+    >
+      <ErrorView error={job.error} />
+    </Card>
+  );
+};
 
 const Title = ({
   job,
@@ -67,10 +84,9 @@ const Title = ({
 );
 
 export const JobPage = ({ id }: { readonly id: string }) => {
-  const { data, error, reload } = usePolled<JobDetail>(`jobs/${segment(id)}`);
+  const { data, error, reload } = usePolled<JobDetail>(`jobs/${toSegment(id)}`);
   const [kind, setKind] = useState<ActionKind>();
   const job = data?.job;
-  const cause = data?.attempts[0]?.fingerprint ?? undefined;
   const offered =
     data?.actions.filter((action) => Object.hasOwn(kinds, action) && may(kinds[action].needs)) ?? [];
   return (
@@ -78,17 +94,15 @@ export const JobPage = ({ id }: { readonly id: string }) => {
       <Top
         title={job === undefined ? "Job" : `${job.typeName} ${shortId(id)}`}
         path={
-          <>
-            <Link to="/jobs">Jobs</Link>
-            {job !== undefined && (
-              <>
-                {" / "}
-                <Link to={jobsPath({ queue: job.queue })}>queue {job.queue}</Link>
-                {" / "}
-                <Link to={jobsPath({ typeName: job.typeName })}>{job.typeName}</Link>
-              </>
-            )}
-          </>
+          job !== undefined && (
+            <>
+              <Link to="/jobs">Jobs</Link>
+              {" / "}
+              <Link to={jobsPath({ queue: job.queue })}>queue {job.queue}</Link>
+              {" / "}
+              <Link to={jobsPath({ typeName: job.typeName })}>{job.typeName}</Link>
+            </>
+          )
         }
       />
       {error !== undefined && error.status !== 404 && <Problem error={error} />}
@@ -107,17 +121,10 @@ export const JobPage = ({ id }: { readonly id: string }) => {
           <Why detail={data} />
           <div class="columns detail">
             <div class="stack">
-              {job.error !== null && (
-                <Card
-                  title={job.status === "failed" ? "Error" : `Error of attempt ${job.attempt}`}
-                  note={job.failureReason === null ? undefined : formatReason(job.failureReason)}
-                  side={cause !== undefined && <CauseLink cause={cause} />}
-                >
-                  <ErrorView error={job.error} />
-                </Card>
-              )}
+              {job.status !== "completed" && <LastError detail={data} />}
               {data.attempts.length > 0 && <Attempts attempts={data.attempts} job={job} />}
               <Payloads job={job} />
+              {job.status === "completed" && <LastError detail={data} />}
               {data.blockers.length > 0 && <Blockers blockers={data.blockers} />}
               <Sequence detail={data} />
               <Command text={`leasehold inspect ${job.id} --stack`} />

@@ -1,3 +1,4 @@
+import { toSegment } from "../../../src/path-segment.ts";
 import { Graph, layout } from "@dagrejs/dagre";
 import { useMemo } from "preact/hooks";
 import type { Status, Tree, TreeNode } from "../answers.ts";
@@ -8,7 +9,7 @@ import { Link } from "../parts/link.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
 import { StateMark } from "../parts/state-mark.tsx";
-import { addressOf, segment } from "../state/api.ts";
+import { addressOf } from "../state/api.ts";
 import { now } from "../state/clock.ts";
 import { usePolled } from "../state/poll.ts";
 import { jobPath, jobsPath, navigate } from "../state/router.ts";
@@ -136,14 +137,16 @@ const CriticalPath = ({ tree }: { readonly tree: Tree }) => {
   );
 };
 
-const spanOf = (nodes: readonly TreeNode[]): number => {
+/** From the first job to the last, or until now. */
+const describeSpan = (nodes: readonly TreeNode[]): string => {
   const from = Math.min(...nodes.map(({ createdAt }) => Date.parse(createdAt)));
   const to = Math.max(...nodes.map(({ endedAt }) => (endedAt === null ? now.value : Date.parse(endedAt))));
-  return to - from;
+  const hasEnded = nodes.every(({ endedAt }) => endedAt !== null);
+  return hasEnded ? `took ${formatDuration(to - from)}` : `${formatDuration(to - from)} so far`;
 };
 
 export const TreePage = ({ id }: { readonly id: string }) => {
-  const { data: tree, error } = usePolled<Tree>(`trees/${segment(id)}`);
+  const { data: tree, error } = usePolled<Tree>(`trees/${toSegment(id)}`);
   // The layout stays as long as the same jobs are there, whatever becomes of them.
   const shape = JSON.stringify(tree);
   const placed = useMemo(() => (tree === undefined ? undefined : place(tree)), [shape]);
@@ -164,7 +167,7 @@ export const TreePage = ({ id }: { readonly id: string }) => {
         <>
           <Card
             title="How it came about"
-            note={`${plural(tree.nodes.length, "job")}${tree.isComplete ? "" : " and more"} · ${formatDuration(spanOf(tree.nodes))} so far`}
+            note={`${plural(tree.nodes.length, "job")}${tree.isComplete ? "" : " and more"} · ${describeSpan(tree.nodes)}`}
             side={
               <span class="legend">
                 <Link class="link" to={jobsPath({ rootSequenceId: id })}>

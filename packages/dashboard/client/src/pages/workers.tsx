@@ -1,5 +1,6 @@
 import type { Process } from "../answers.ts";
-import { formatCount, plural } from "../format.ts";
+import { plural } from "../format.ts";
+import { BusySlots } from "../parts/busy-slots.tsx";
 import { Card, Scroll } from "../parts/card.tsx";
 import { Link } from "../parts/link.tsx";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
@@ -10,7 +11,7 @@ import { jobsPath } from "../state/router.ts";
 import { offers } from "../state/session.ts";
 
 const list = (names: readonly string[]): string =>
-  names.length > 4 ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more` : names.join(", ");
+  names.length > 3 ? `${names.slice(0, 2).join(", ")} and ${names.length - 2} more` : names.join(", ");
 
 const Row = ({ process }: { readonly process: Process }) => {
   const slots = process.workers.reduce((total, worker) => total + worker.slots, 0);
@@ -26,25 +27,21 @@ const Row = ({ process }: { readonly process: Process }) => {
         class="strong"
         title={`Node.js ${process.nodeVersion}, Leasehold ${process.leaseholdVersion ?? "unknown"}`}
       >
-        {process.host}
+        {process.host} <span class="dim">{process.pid}</span>
       </td>
-      <td class="number mono">{process.pid}</td>
       <td class="mono">{process.deployment ?? "–"}</td>
-      <td title={types.join(", ")}>
+      <td class="names" title={types.join(", ")}>
         {process.workers.length === 0 ? <span class="dim">no worker</span> : list(types)}
       </td>
-      <td>{process.workers.length === 0 ? "–" : list(queues)}</td>
+      <td class="names" title={queues.join(", ")}>
+        {process.workers.length === 0 ? "–" : list(queues)}
+      </td>
       <td>
-        {slots === 0 ? (
-          "–"
-        ) : (
-          <span class="row nowrap">
-            <meter min={0} max={slots} value={running} aria-label="Busy slots" />
-            <Link to={jobsPath({ leasedBy: process.workers.map(({ workerId }) => workerId) })}>
-              {formatCount(running)} of {formatCount(slots)}
-            </Link>
-          </span>
-        )}
+        <BusySlots
+          running={running}
+          slots={slots}
+          to={jobsPath({ leasedBy: process.workers.map(({ workerId }) => workerId) })}
+        />
       </td>
       <td class="number">
         <Age at={process.startedAt} />
@@ -100,7 +97,6 @@ export const WorkersPage = () => {
                 <tr>
                   <th>State</th>
                   <th>Host</th>
-                  <th class="number">Pid</th>
                   <th>Deployment</th>
                   <th>Types</th>
                   <th>Queues</th>

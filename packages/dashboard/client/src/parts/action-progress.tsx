@@ -1,7 +1,8 @@
+import { toSegment } from "../../../src/path-segment.ts";
 import { useEffect, useState } from "preact/hooks";
 import type { ActionKind, ActionProgress, LoggedAction } from "../answers.ts";
 import { formatCount, plural } from "../format.ts";
-import { act, type ApiError, segment } from "../state/api.ts";
+import { act, type ApiError } from "../state/api.ts";
 import { kinds, standOf } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { announce } from "../state/settings.ts";
@@ -21,7 +22,9 @@ export const Progress = ({
   onEnd(): void;
 }) => {
   const [everyMs, setEveryMs] = useState(600);
-  const { data, error, reload } = usePolled<LoggedAction>(`actions/${segment(id)}`, everyMs);
+  const { data, error, reload } = usePolled<LoggedAction>(`actions/${toSegment(id)}`, everyMs, {
+    evenPaused: true,
+  });
   const progress: ActionProgress = data?.result ?? { state: "running" };
   const { changed = 0, skipped = 0, revived = 0 } = progress;
   const { state, words, isOver, canStop, canResume } = standOf(data ?? { result: null, isUnderWay: true });
@@ -33,7 +36,9 @@ export const Progress = ({
   }, [isOver, state]);
   const share = state === "done" ? 1 : Math.min(1, (changed + skipped) / Math.max(1, expected));
   const call = async (verb: "stop" | "resume"): Promise<void> => {
-    await act(`plans/${kind}/${verb}/${segment(id)}`).catch((problem: ApiError) => announce(problem.message));
+    await act(`plans/${kind}/${verb}/${toSegment(id)}`).catch((problem: ApiError) =>
+      announce(problem.message),
+    );
     setEveryMs(600);
     reload();
   };

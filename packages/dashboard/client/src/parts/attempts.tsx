@@ -65,7 +65,20 @@ export const AttemptStrip = ({
       <div class="axis">
         <Time at={new Date(from).toISOString()} />
         <span class="legend">
-          <i class="key-queue" /> in the queue <i class="key-ran" /> ran
+          <span>
+            <i class="key-backoff" /> backoff
+          </span>
+          <span>
+            <i class="key-queue" /> in the queue
+          </span>
+          <span>
+            <i class="key-ran" /> ran and failed
+          </span>
+          {job.status === "completed" && (
+            <span>
+              <i class="key-completed" /> completed
+            </span>
+          )}
         </span>
         <Time at={new Date(to).toISOString()} />
       </div>
@@ -105,7 +118,15 @@ const outcomes: Readonly<Record<string, string>> = {
 const stateOf = (outcome: string): Status =>
   outcome === "completed" ? "completed" : outcome === "given_back" ? "pending" : "failed";
 
-const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff: string }) => {
+const Row = ({
+  attempt,
+  backoff,
+  hasDeployment,
+}: {
+  readonly attempt: Attempt;
+  readonly backoff: string;
+  readonly hasDeployment: boolean;
+}) => {
   const [isOpen, setIsOpen] = useState(false);
   const { error, outcome, workerId, deployment, dueAt, startedAt, endedAt } = attempt;
   const words = error?.name ?? outcomes[outcome] ?? outcome;
@@ -123,7 +144,7 @@ const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff
           )}
         </td>
         <td class="mono">{workerId ?? "–"}</td>
-        <td class="mono">{deployment ?? "–"}</td>
+        {hasDeployment && <td class="mono">{deployment ?? "–"}</td>}
         <td class="number">{backoff}</td>
         <td class="number">{between(dueAt, startedAt)}</td>
         <td class="number">{between(startedAt, endedAt)}</td>
@@ -143,30 +164,34 @@ const Row = ({ attempt, backoff }: { readonly attempt: Attempt; readonly backoff
   );
 };
 
-export const AttemptTable = ({ attempts }: { readonly attempts: readonly Attempt[] }) => (
-  <Scroll label="Attempts">
-    <table class="dense">
-      <thead>
-        <tr>
-          <th class="number">#</th>
-          <th>Ended by</th>
-          <th>Worker</th>
-          <th>Deployment</th>
-          <th class="number">Backoff</th>
-          <th class="number">In queue</th>
-          <th class="number">Ran</th>
-          <th class="number">Started</th>
-        </tr>
-      </thead>
-      <tbody>
-        {attempts.map((attempt, index) => (
-          <Row
-            key={`${attempt.attempt} ${attempt.startedAt}`}
-            attempt={attempt}
-            backoff={between(attempts[index + 1]?.endedAt ?? null, attempt.dueAt)}
-          />
-        ))}
-      </tbody>
-    </table>
-  </Scroll>
-);
+export const AttemptTable = ({ attempts }: { readonly attempts: readonly Attempt[] }) => {
+  const hasDeployment = attempts.some(({ deployment }) => deployment !== null);
+  return (
+    <Scroll label="Attempts">
+      <table class="dense">
+        <thead>
+          <tr>
+            <th class="number">#</th>
+            <th>Ended by</th>
+            <th>Worker</th>
+            {hasDeployment && <th>Deployment</th>}
+            <th class="number">Backoff</th>
+            <th class="number">In queue</th>
+            <th class="number">Ran</th>
+            <th class="number">Started</th>
+          </tr>
+        </thead>
+        <tbody>
+          {attempts.map((attempt, index) => (
+            <Row
+              key={`${attempt.attempt} ${attempt.startedAt}`}
+              attempt={attempt}
+              hasDeployment={hasDeployment}
+              backoff={between(attempts[index + 1]?.endedAt ?? null, attempt.dueAt)}
+            />
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+};

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Statistics } from "../answers.ts";
-import { formatCount, formatDuration, formatShare, formatTime, plural } from "../format.ts";
+import { formatCount, formatShare, formatTime, formatUnit, plural } from "../format.ts";
 import { now } from "../state/clock.ts";
 import { sum } from "../state/queue-rows.ts";
 import { jobsPath } from "../state/router.ts";
@@ -31,7 +31,7 @@ export const Failures = ({
   const totals = times.map((_, index) => sum(columns, ({ values }) => values[index]!));
   const all = sum(failures, ({ failed }) => failed);
   return (
-    <Card title="Failures" note={`jobs per ${formatDuration(width)}, by type`}>
+    <Card title="Failures" note={`jobs per ${formatUnit(width)}, by type`}>
       {failures.length === 0 ? (
         <Empty title="Nothing failed in this time.">
           Jobs that failed before are under{" "}
@@ -52,12 +52,11 @@ export const Failures = ({
             onPoint={setAt}
             bars
             legend={
-              at !== undefined &&
-              times[at] !== undefined && (
-                <span>
-                  {formatCount(totals[at] ?? 0)} at {formatTime(times[at], now.value)}
-                </span>
-              )
+              <span>
+                {at === undefined || times[at] === undefined
+                  ? plural(all, "failure")
+                  : `${plural(totals[at] ?? 0, "failure")} at ${formatTime(times[at], now.value)}`}
+              </span>
             }
           >
             {(x, y) =>

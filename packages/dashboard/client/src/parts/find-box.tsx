@@ -1,13 +1,14 @@
+import { toSegment } from "../../../src/path-segment.ts";
 import { useState } from "preact/hooks";
 import type { ApiError } from "../state/api.ts";
-import { read, segment } from "../state/api.ts";
+import { read } from "../state/api.ts";
 import { jobPath, jobsPath, navigate } from "../state/router.ts";
 import { knownQueues, knownTypes, may } from "../state/session.ts";
 import { Icon } from "./icon.tsx";
 
 const isThere = async (id: string): Promise<boolean> => {
   try {
-    await read(`jobs/${segment(id)}`);
+    await read(`jobs/${toSegment(id)}`);
     return true;
   } catch (error) {
     if ((error as ApiError).status === 404) return false;

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { TimeToStart } from "../answers.ts";
-import { formatDuration, formatTime } from "../format.ts";
+import { formatDuration, formatTime, formatUnit } from "../format.ts";
 import { now } from "../state/clock.ts";
 import { lookAt, pathAt, queuePath } from "../state/moment.ts";
 import { Card, Scroll } from "./card.tsx";
@@ -96,7 +96,7 @@ export const HeatMap = ({ data, title }: { readonly data: TimeToStart; readonly 
   return (
     <Card
       title={title}
-      note={`from due to started, 95th percentile, by ${formatDuration(width)}`}
+      note={`from due to started, 95th percentile, by ${formatUnit(width)}`}
       side={
         isKnown && (
           <>
@@ -170,7 +170,7 @@ export const HeatMap = ({ data, title }: { readonly data: TimeToStart; readonly 
               <span class="heat-value">{show(at === undefined ? lastOf(p95) : p95[at])}</span>
             </>
           ))}
-          <span class="small dim">{at === undefined ? "Moment" : timeOf(at)}</span>
+          <span class="small dim">{at === undefined ? "Look back at" : timeOf(at)}</span>
           <input
             type="range"
             min={0}

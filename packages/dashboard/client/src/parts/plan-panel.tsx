@@ -163,7 +163,7 @@ export const PlanPanel = ({
           {plan.command !== null && <Command text={plan.command} />}
           <p class="small dim">
             {"filter" in choice &&
-              `What comes to match after ${formatTime(plan.before, now.value)} is not part of this plan. `}
+              `Jobs that match only after ${formatTime(plan.before, now.value)} are not part of this plan. `}
             It is written to the log of actions, with your name.
           </p>
         </>

@@ -1,5 +1,5 @@
+import { toSegment } from "../../../src/path-segment.ts";
 import type { RecurringJob } from "../answers.ts";
-import { segment } from "../state/api.ts";
 import { ConfirmPanel } from "./confirm-panel.tsx";
 
 export type RecurringVerb = "pause" | "resume" | "trigger";
@@ -39,7 +39,7 @@ export const RecurringPanel = ({
   const { title, done } = verbs[verb];
   const deed = {
     title: `${title} ${recurring.id}`,
-    path: `recurring/${segment(recurring.id)}/${verb}`,
+    path: `recurring/${toSegment(recurring.id)}/${verb}`,
     done: `${recurring.id}: ${done}.`,
   };
   return (

@@ -54,7 +54,8 @@ const themes = { system: "light", light: "dark", dark: "system" } as const;
 const Preferences = () => (
   <footer>
     <span>
-      Signed in as <b>{session.value?.user}</b>
+      <span class="words">Signed in as </span>
+      <b>{session.value?.user}</b>
     </span>
     <button type="button" onClick={() => (zone.value = zone.value === "utc" ? "local" : "utc")}>
       Times in {zoneName()}
@@ -70,8 +71,16 @@ const Preferences = () => (
 
 const Rail = () => {
   const environment = session.value?.environment;
+  const rail = useRef<HTMLElement>(null);
+  const section = parts.value?.[0];
+  // On a phone the sections are a strip, and the one that is open may be beyond its edge.
+  useEffect(
+    () =>
+      rail.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [section],
+  );
   return (
-    <nav class="rail" aria-label="Sections">
+    <nav class="rail" aria-label="Sections" ref={rail}>
       <div class="brand">
         <svg viewBox="0 0 24 18" aria-hidden="true">
           <circle cx="7" cy="9" r="4.6" />
@@ -155,7 +164,7 @@ export const Top = ({
   }, []);
   return (
     <div class="top">
-      {path === undefined ? (
+      {path === undefined || path === false ? (
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>

@@ -1,5 +1,5 @@
 import type { Statistics, StatisticsPoint } from "../answers.ts";
-import { formatCount, formatDuration } from "../format.ts";
+import { formatCount, formatUnit } from "../format.ts";
 import { sum } from "../state/queue-rows.ts";
 import { Card } from "./card.tsx";
 import { Chart } from "./chart.tsx";
@@ -52,7 +52,7 @@ export const Throughput = ({
   const leftOver = sum(points, ({ created, completed, failed }) => created - completed - failed);
   const words = leftOver < 0 ? "more ended than came" : "more came than ended";
   return (
-    <Card title="Throughput" note={`jobs per second, by ${formatDuration(width)}`}>
+    <Card title="Throughput" note={`jobs per second, by ${formatUnit(width)}`}>
       {statistics.points.length === 0 ? (
         <Empty icon="overview" title="Nothing was counted in this time.">
           Processes count for themselves, unless they are created with <code>statistics: false</code>. Choose
@@ -84,7 +84,7 @@ export const Throughput = ({
               times={times}
               series={[
                 {
-                  name: "not finished, reckoned back from now",
+                  name: "unfinished jobs, estimated",
                   look: "out",
                   values: reckonBack(unfinished, statistics, times),
                 },

@@ -11,7 +11,10 @@ export const Time = ({ at, seconds = true }: { readonly at: string; readonly sec
 /** How long ago, or how long until. */
 export const Age = ({ at, words = true }: { readonly at: string; readonly words?: boolean }) => {
   const age = now.value - Date.parse(at);
-  const text = age < 0 ? `in ${formatAge(-age)}` : words ? `${formatAge(age)} ago` : formatAge(age);
+  // The clock of the store is known to some milliseconds, so what is less than a second away is neither before nor after.
+  const isNow = Math.abs(age) < 1_000;
+  const later = isNow ? "now" : age < 0 ? `in ${formatAge(-age)}` : `${formatAge(age)} ago`;
+  const text = words || (age < 0 && !isNow) ? later : formatAge(age);
   return (
     <time dateTime={at} title={at}>
       {text}

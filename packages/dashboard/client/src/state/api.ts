@@ -58,6 +58,3 @@ export const act = <T>(path: string, body: object = {}): Promise<T> =>
     headers: { "content-type": "application/json", "x-leasehold": "1" },
     body: JSON.stringify(body),
   });
-
-/** Part of a path, from any text. */
-export const segment = encodeURIComponent;

@@ -23,9 +23,14 @@ const isPassing = ({ status }: ApiError): boolean => status === 0 || status === 
 
 /**
  * Asks at once, and again and again while the page is seen and live; with null for `everyMs`, until there is an answer. One
- * question at a time; without a path there is none.
+ * question at a time; without a path there is none. `evenPaused` is for what somebody on this page has set in motion: they want
+ * to see how it ends.
  */
-export const usePolled = <T>(path: string | null, everyMs: number | null = usualMs): Polled<T> => {
+export const usePolled = <T>(
+  path: string | null,
+  everyMs: number | null = usualMs,
+  { evenPaused = false } = {},
+): Polled<T> => {
   const [held, setHeld] = useState<Held<T>>({ path, data: undefined, error: undefined });
   const ask = useRef<() => void>(() => undefined);
 
@@ -52,7 +57,7 @@ export const usePolled = <T>(path: string | null, everyMs: number | null = usual
       if (!gone.signal.aborted && nextMs !== null) timer = setTimeout(next, nextMs);
     };
     const next = (): void => {
-      if (isLive.value && document.visibilityState === "visible") void question();
+      if ((isLive.value || evenPaused) && document.visibilityState === "visible") void question();
       else timer = setTimeout(next, 1_000);
     };
     ask.current = () => void question();
@@ -61,7 +66,7 @@ export const usePolled = <T>(path: string | null, everyMs: number | null = usual
       gone.abort();
       clearTimeout(timer);
     };
-  }, [path, everyMs]);
+  }, [path, everyMs, evenPaused]);
 
   const isOwn = held.path === path;
   return {

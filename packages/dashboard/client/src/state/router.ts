@@ -1,4 +1,5 @@
 import { computed, signal } from "@preact/signals";
+import { fromSegment, toSegment } from "../../../src/path-segment.ts";
 import { addressOf, pathOf } from "./api.ts";
 
 interface Place {
@@ -19,7 +20,7 @@ addEventListener("popstate", () => (place.value = readPlace()));
 /** The parts of the path; undefined if they cannot be read. */
 export const parts = computed((): readonly string[] | undefined => {
   try {
-    return place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
+    return place.value.path.split("/").filter(Boolean).map(fromSegment);
   } catch {
     return undefined;
   }
@@ -58,6 +59,6 @@ export const thisPathWith = (change: Query): string => {
 export const changeQuery = (change: Query, options?: { replace?: boolean }): void =>
   navigate(thisPathWith(change), options);
 
-export const jobPath = (id: string): string => `/jobs/${encodeURIComponent(id)}`;
-export const treePath = (id: string): string => `/trees/${encodeURIComponent(id)}`;
+export const jobPath = (id: string): string => `/jobs/${toSegment(id)}`;
+export const treePath = (id: string): string => `/trees/${toSegment(id)}`;
 export const jobsPath = (query: Query): string => withQuery("/jobs", query);

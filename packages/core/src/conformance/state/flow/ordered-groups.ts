@@ -199,12 +199,13 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
       await startMany([{ priority: 9 }, { group: "b", priority: 9 }]);
       const jobs = await startGroup("a", 3, ordered);
       for (const [place, { id }] of jobs.entries())
-        assert.equal(await adapter.countAhead({ jobId: id, now: baseTime }), place);
+        assert.equal(await adapter.countAhead({ jobId: id, cap: 100, now: baseTime }), place);
+      assert.equal(await adapter.countAhead({ jobId: jobs[2]!.id, cap: 1, now: baseTime }), 1);
       const [first] = await scenario
         .claim({ limit: 100 })
         .then((all) => all.filter(({ group }) => group === "a"));
       await scenario.end(first!, retryAfter(9_000));
-      const ahead = await adapter.countAhead({ jobId: jobs[1]!.id, now: baseTime });
+      const ahead = await adapter.countAhead({ jobId: jobs[1]!.id, cap: 100, now: baseTime });
       assert.equal(ahead, 1, "the one that waits for its retry goes first");
       assert.deepEqual(idsOf([first!]), [jobs[0]!.id]);
     }),

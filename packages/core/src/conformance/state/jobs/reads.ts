@@ -279,8 +279,8 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
 
   test("countAhead counts the jobs that would be claimed first", async (scenario) => {
     const { adapter, queue, typeName } = scenario;
-    const ahead = (job: { id: string }, now = baseTime): Promise<number | null> =>
-      adapter.countAhead({ jobId: job.id, now });
+    const ahead = (job: { id: string }, now = baseTime, cap = 100): Promise<number | null> =>
+      adapter.countAhead({ jobId: job.id, cap, now });
     const early = await scenario.start({}, baseTime - 1);
     const [first, second, urgent, otherType] = await scenario.startMany([
       {},
@@ -303,15 +303,27 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
       [0, 1, 2, 3, 4],
     );
     assert.equal(await ahead(first, baseTime + 1_000), 3);
+    // Counting ends at the cap.
+    assert.deepEqual(
+      [
+        await ahead(urgent, baseTime, 2),
+        await ahead(early, baseTime, 2),
+        await ahead(otherType, baseTime, 2),
+      ],
+      [0, 1, 2],
+    );
   });
 
   test("countAhead counts a job whose lease has run out, and none whose lease holds", async (scenario) => {
     const ahead = (job: { id: string }, now: number): Promise<number | null> =>
-      scenario.adapter.countAhead({ jobId: job.id, now });
+      scenario.adapter.countAhead({ jobId: job.id, cap: 10, now });
     await scenario.run(await scenario.start(), { leaseMs: 500 });
     const job = await scenario.start({ schedule: { afterMs: 600 } });
     assert.equal(await ahead(job, baseTime + 499), 0);
     assert.equal(await ahead(job, baseTime + 600), 1);
+    // Those that wait and those whose lease has run out count towards one cap.
+    await scenario.startMany([{ priority: 1 }, { priority: 1 }]);
+    assert.equal(await scenario.adapter.countAhead({ jobId: job.id, cap: 2, now: baseTime + 600 }), 2);
   });
 
   test("countAhead has no answer for a job that is not pending", async ({
@@ -323,7 +335,7 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     const running = await run(await start());
     const blocked = await startBlocked([running]);
     for (const jobId of [running.id, blocked.id, randomUUID()]) {
-      assert.equal(await adapter.countAhead({ jobId, now: baseTime }), null);
+      assert.equal(await adapter.countAhead({ jobId, cap: 10, now: baseTime }), null);
     }
   });
 };

@@ -101,7 +101,7 @@ export const describeRunnable = ({ test }: StateSuite): void => {
       const claimed = await rehearseClaim(scenario, { requests, maxAttempts: undefined, now });
       const jobs = await scenario.reloadAll(claimed.map((id) => ({ id })));
       for (const [place, { id, status }] of jobs.entries()) {
-        const ahead = await scenario.adapter.countAhead({ jobId: id, now });
+        const ahead = await scenario.adapter.countAhead({ jobId: id, cap: 1_000, now });
         assert.equal(ahead, status === "pending" ? place : null, `round ${round}`);
       }
     }

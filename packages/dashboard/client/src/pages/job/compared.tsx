@@ -14,6 +14,7 @@ export const Compared = ({ job }: { readonly job: JobRow }) => {
       ? undefined
       : Date.parse(job.endedAt) - Date.parse(job.startedAt);
   const duration = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
+  if (ended === 0) return null;
   return (
     <Card title="Compared with its type" note="24 h, estimates">
       <dl class="facts">

@@ -69,6 +69,7 @@ const Notes = ({ detail: { job, explanation } }: { readonly detail: JobDetail })
       {explanation.aheadInQueue !== undefined && (
         <li>
           <Icon name="jobs" />
+          {explanation.aheadCapped === true && "more than "}
           {formatCount(explanation.aheadInQueue)} before it in queue {job.queue}
         </li>
       )}

@@ -1,5 +1,6 @@
 import type { Process } from "../../answers.ts";
 import { formatCount, plural } from "../../format.ts";
+import { BusySlots } from "../../parts/busy-slots.tsx";
 import { Card, Scroll } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty } from "../../parts/notice.tsx";
@@ -74,14 +75,7 @@ export const WorkersCard = ({ processes }: { readonly processes: readonly Proces
                   <td class="number">{formatCount(row.processes)}</td>
                   <td class="number">{formatCount(row.workers)}</td>
                   <td>
-                    {row.slots === 0 ? (
-                      <span class="dim">–</span>
-                    ) : (
-                      <span class="row nowrap">
-                        <meter min={0} max={row.slots} value={row.running} aria-label="Busy slots" />
-                        {formatCount(row.running)} of {formatCount(row.slots)}
-                      </span>
-                    )}
+                    <BusySlots running={row.running} slots={row.slots} />
                   </td>
                   <td class="number">
                     <Age at={row.startedAt} />

@@ -32,7 +32,7 @@ export const QueueLimits = ({
         </Link>
       }
     >
-      <dl class="facts">
+      <dl class="facts beside">
         <dt>State</dt>
         <dd>{isPaused ? <span class="tag new">paused</span> : <span class="tag">open</span>}</dd>
         {rules.length === 0 && (

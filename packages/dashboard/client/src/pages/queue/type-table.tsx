@@ -1,6 +1,5 @@
 import type { TypeBacklog, TypeStatistics } from "../../answers.ts";
 import { formatCount } from "../../format.ts";
-import { BacklogBar, BacklogLegend } from "../../parts/backlog-bar.tsx";
 import { Card, Scroll } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { AgeCell, CountCell, DurationCell, lateMs } from "../../parts/number-cells.tsx";
@@ -45,7 +44,7 @@ export const TypeTable = ({ queue, known }: { readonly queue: string; readonly k
   const cap = known.backlog?.cap;
   if (rows.length === 0) return null;
   return (
-    <Card title="Types" flush side={isNow && <BacklogLegend />}>
+    <Card title="Types" flush>
       <Scroll label="Types of this queue">
         <table class="queues">
           <thead>
@@ -53,7 +52,6 @@ export const TypeTable = ({ queue, known }: { readonly queue: string; readonly k
               <th>Type</th>
               {isNow && (
                 <>
-                  <th>Unfinished</th>
                   <th class="number">Runnable</th>
                   <th class="number">For later</th>
                   <th class="number">Running</th>
@@ -92,9 +90,6 @@ export const TypeTable = ({ queue, known }: { readonly queue: string; readonly k
                   </td>
                   {isNow && (
                     <>
-                      <td>
-                        <BacklogBar backlog={backlog} />
-                      </td>
                       <CountCell count={backlog.runnable} cap={cap} filter={filter("pending")} />
                       <CountCell count={backlog.later} cap={cap} filter={filter("pending")} />
                       <CountCell count={backlog.running} cap={cap} filter={filter("running")} />

@@ -1,5 +1,6 @@
 import type { Process } from "../../answers.ts";
-import { formatCount, plural } from "../../format.ts";
+import { plural } from "../../format.ts";
+import { BusySlots } from "../../parts/busy-slots.tsx";
 import { Card, Scroll } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty } from "../../parts/notice.tsx";
@@ -50,10 +51,7 @@ export const QueueWorkers = ({
                   <td class="mono">{process.deployment ?? "–"}</td>
                   <td title={typeNames.join(", ")}>{plural(typeNames.length, "type")}</td>
                   <td>
-                    <span class="row nowrap">
-                      <meter min={0} max={Math.max(1, slots)} value={running} aria-label="Busy slots" />
-                      {formatCount(running)} of {formatCount(slots)}
-                    </span>
+                    <BusySlots running={running} slots={slots} />
                   </td>
                   <td class="number">
                     <Age at={process.seenAt} />
