@@ -189,6 +189,7 @@ export interface Process {
   readonly startedAt: string;
   readonly seenAt: string;
   readonly isAlive: boolean;
+  readonly hasClosed: boolean;
   readonly workers: readonly {
     readonly workerId: string;
     readonly queues: readonly string[];

@@ -54,6 +54,8 @@ export interface LeaseholdProcess {
   readonly id: string;
   /** Whether it has reported within the last minute, and has not closed its Leasehold. */
   readonly alive: boolean;
+  /** Whether it has closed its Leasehold. One that is neither alive nor closed has gone without a word. */
+  readonly closed: boolean;
   readonly deployment: string | null;
   readonly startedAt: Date;
   /** When it last reported. */

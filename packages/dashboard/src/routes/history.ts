@@ -106,6 +106,7 @@ const listProcesses = get({
         startedAt: date,
         seenAt: date,
         isAlive: boolean,
+        hasClosed: boolean,
         workers: listOfSchema(
           objectSchema({ workerId: text, queues: texts, typeNames: texts, slots: count, running: count }),
         ),
@@ -115,11 +116,12 @@ const listProcesses = get({
   handle: async ({ leasehold, stateAdapter }) => {
     const processes = stateAdapter.history === undefined ? [] : await leasehold.listProcesses();
     return {
-      processes: processes.map(({ alive, workers, startedAt, seenAt, ...rest }) => ({
+      processes: processes.map(({ alive, closed, workers, startedAt, seenAt, ...rest }) => ({
         ...rest,
         startedAt: startedAt.toISOString(),
         seenAt: seenAt.toISOString(),
         isAlive: alive,
+        hasClosed: closed,
         workers: workers.map(({ id, queues, typeNames, concurrency, running }) => ({
           workerId: id,
           queues: queues.map(({ name }) => name),

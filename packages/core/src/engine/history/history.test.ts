@@ -140,7 +140,7 @@ describe("processes", () => {
     ]);
     await kit.clock.runUntil(running.stop());
     await kit.clock.advanceBy(61_000);
-    expect(await kit.leasehold.listProcesses()).toMatchObject([{ alive: false, workers: [] }]);
+    expect(await kit.leasehold.listProcesses()).toMatchObject([{ alive: false, closed: false, workers: [] }]);
     await kit.clock.advanceBy(86_400_000);
     expect(await kit.leasehold.listProcesses()).toEqual([]);
   });
@@ -151,7 +151,7 @@ describe("processes", () => {
     await kit.clock.advanceBy(2_000);
     const reader = await createLeasehold({ stateAdapter: kit.stateAdapter, jobTypes, statistics: false });
     await kit.clock.runUntil(kit.leasehold.close());
-    expect(await reader.listProcesses()).toMatchObject([{ alive: false }]);
+    expect(await reader.listProcesses()).toMatchObject([{ alive: false, closed: true }]);
     expect((await running.stop()).clean).toBe(true);
   });
 });

@@ -15,6 +15,7 @@ const viewProcess = (reporter: StateReporter, now: number): LeaseholdProcess => 
   return {
     id: reporter.id,
     alive: !ended && now - reporter.seenAt <= aliveMs,
+    closed: ended,
     deployment: reporter.deployment,
     startedAt: new Date(reporter.startedAt),
     seenAt: new Date(reporter.seenAt),

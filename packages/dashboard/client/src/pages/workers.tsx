@@ -13,6 +13,12 @@ import { offers } from "../state/session.ts";
 const list = (names: readonly string[]): string =>
   names.length > 3 ? `${names.slice(0, 2).join(", ")} and ${names.length - 2} more` : names.join(", ");
 
+/** One that has closed is where it should be. One that has gone without a word may have crashed. */
+const Condition = ({ isAlive, hasClosed }: Process) => {
+  if (isAlive) return <span class="tag ok">alive</span>;
+  return hasClosed ? <span class="tag">closed</span> : <span class="tag bad">silent</span>;
+};
+
 const Row = ({ process }: { readonly process: Process }) => {
   const slots = process.workers.reduce((total, worker) => total + worker.slots, 0);
   const running = process.workers.reduce((total, worker) => total + worker.running, 0);
@@ -21,7 +27,7 @@ const Row = ({ process }: { readonly process: Process }) => {
   return (
     <tr data-row="" class={process.isAlive ? "" : "dim"}>
       <td>
-        <span class={process.isAlive ? "tag ok" : "tag bad"}>{process.isAlive ? "alive" : "silent"}</span>
+        <Condition {...process} />
       </td>
       <td
         class="strong"
