@@ -25,6 +25,7 @@ const usage = `npm run bench -- [options]
                      flow: groups and rules on PostgreSQL, beside jobs without them
                      rows: jobs among ten million others, and the churn of a day; only if it is named
   --rows N           how many jobs the growth phases, or rows, put beside the measured ones
+  --churn N          how many jobs rows starts, runs and prunes in the end
   --repetitions N    how often everything is measured (the report shows medians)
   --json FILE        write one JSON object a line
   --svg FILE         draw the picture there (bench-results/benchmark.svg if not said)
@@ -60,6 +61,7 @@ const parse = () => {
       only: { type: "string" },
       repetitions: { type: "string" },
       rows: { type: "string" },
+      churn: { type: "string" },
       json: { type: "string" },
       svg: { type: "string" },
       from: { type: "string" },
@@ -176,12 +178,12 @@ const measureGroups = async ({ quick = false }) => {
   await measureFlow({ ...scale, report: console.log });
 };
 
-const measureManyRows = async ({ quick = false, rows, repetitions }) => {
+const measureManyRows = async ({ quick = false, rows, churn, repetitions }) => {
   const { measureRows } = await import("./scale/rows.mjs");
   console.log("\nJobs in an empty table and among many others:\n");
   await measureRows({
     rows: Number(rows ?? (quick ? 200_000 : 10_000_000)),
-    churn: quick ? 200_000 : 4_000_000,
+    churn: Number(churn ?? (quick ? 200_000 : 4_000_000)),
     quick,
     repetitions: repetitions === undefined ? undefined : Number(repetitions),
     report: console.log,

@@ -26,10 +26,10 @@ const run = async (url, ...args) => {
 /** @returns {Promise<{ what: string, ms: number }[]>} */
 export const measureReads = async (leasehold, { stateAdapter, url }) => {
   const reads = {
-    "measureBacklog, cap 10,000": () => stateAdapter.measureBacklog({ cap: 10_000 }),
-    "measureBacklog, cap 100,000": () => stateAdapter.measureBacklog({ cap: 100_000 }),
+    "measureBacklog, cap 10,000": () => stateAdapter.statistics.measureBacklog({ cap: 10_000 }),
+    "measureBacklog, cap 100,000": () => stateAdapter.statistics.measureBacklog({ cap: 100_000 }),
     listRecentlyFinished: () =>
-      stateAdapter.listRecentlyFinished({ from: Date.now() - 300_000, limit: 5_000 }),
+      stateAdapter.statistics.listRecentlyFinished({ from: Date.now() - 300_000, limit: 5_000 }),
     "listJobs, newest": () => leasehold.listJobs(),
     "listJobs, oldest": () => leasehold.listJobs({ order: "oldest" }),
     "listJobs, pending": () => leasehold.listJobs({ status: "pending" }),

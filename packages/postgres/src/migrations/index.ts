@@ -9,6 +9,7 @@ import { flowIndexes } from "./0008-flow-indexes.ts";
 import { history } from "./0009-history.ts";
 import { historyIndexes } from "./0010-history-indexes.ts";
 import { causeLastSeen } from "./0011-cause-last-seen.ts";
+import { vacuumOfMany } from "./0012-vacuum-of-many.ts";
 import type { Migration } from "./migration.ts";
 
 export const migrations: readonly Migration[] = [
@@ -23,4 +24,5 @@ export const migrations: readonly Migration[] = [
   history,
   historyIndexes,
   causeLastSeen,
+  vacuumOfMany,
 ];
