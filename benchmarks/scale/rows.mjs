@@ -54,7 +54,7 @@ const fill = async ({ pool, leasehold }, rows, report) => {
 const clean = async (url) => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query("DELETE FROM leasehold.job WHERE ready; DROP TABLE user_write");
+  await client.query("DELETE FROM leasehold.job WHERE ready; DROP TABLE public.user_write");
   await client.end();
 };
 

@@ -1,6 +1,6 @@
 // The one row that is written for each job of `drain_tx` and `drain_tx_batch`.
 
-export const userWriteTable = `create table user_write (
+export const userWriteTable = `create table public.user_write (
   id bigint generated always as identity primary key,
   n int not null,
   written_at timestamptz not null default now()
