@@ -23,6 +23,7 @@ const usage = `npm run bench -- [options]
                      sqlite: Leasehold on SQLite beside a bare loop
                      scale: pruning and reading, by how many jobs are kept
                      flow: groups and rules on PostgreSQL, beside jobs without them
+                     fleet: 10 and 50 worker processes behind PgBouncer, by notify adapter (only if named)
   --rows N           how many jobs the growth phases put beside the measured ones
   --repetitions N    how often everything is measured (the report shows medians)
   --json FILE        write one JSON object a line
@@ -30,9 +31,9 @@ const usage = `npm run bench -- [options]
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-const ownParts = new Set(["sqlite", "scale", "flow"]);
+const ownParts = new Set(["sqlite", "scale", "flow", "fleet"]);
 
-/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, others: boolean }} */
+/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, fleet: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
   const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.has(name));
@@ -47,6 +48,7 @@ const choose = (only) => {
     sqlite: names.length === 0 || names.includes("sqlite"),
     keptJobs: names.length === 0 || names.includes("scale"),
     flow: names.length === 0 || names.includes("flow"),
+    fleet: names.includes("fleet"),
     others: names.length === 0 || names.some((name) => !ownParts.has(name)),
   };
 };
@@ -174,6 +176,12 @@ const measureGroups = async ({ quick = false }) => {
   await measureFlow({ ...scale, report: console.log });
 };
 
+const measureWorkerProcesses = async ({ quick = false }) => {
+  const { measureFleets } = await import("./fleet/run.mjs");
+  console.log("\nWorker processes behind PgBouncer, most of them idle, by notify adapter:\n");
+  await measureFleets({ ...(quick ? { processes: [10], seconds: 5, starts: 50 } : {}), report: console.log });
+};
+
 const main = async () => {
   const options = parse();
   if (options.help) return console.log(usage);
@@ -181,6 +189,7 @@ const main = async () => {
   if (options.sqlite && !options.from) await measureSqlite(options);
   if (options.keptJobs && !options.from) await measureKeptJobs(options);
   if (options.flow && !options.from) await measureGroups(options);
+  if (options.fleet && !options.from) await measureWorkerProcesses(options);
 };
 
 const compare = async (options) => {

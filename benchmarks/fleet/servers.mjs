@@ -1,0 +1,75 @@
+// The servers of the fleet, and what they can be asked about.
+import pg from "pg";
+import {
+  startNats,
+  startPgBouncer,
+  startPostgres,
+  startRedis,
+} from "../../packages/test-servers/dist/index.js";
+import { readServerCpu } from "../process-cpu.mjs";
+import { postgresSettings } from "../settings.mjs";
+import { listenerName } from "./open.mjs";
+
+const settings = {
+  ...postgresSettings,
+  shared_preload_libraries: "pg_stat_statements",
+  "pg_stat_statements.track": "top",
+};
+
+// Of the fleet alone, not of who measures it.
+const statementsSql = `
+SELECT query, sum(calls)::int AS calls, sum(total_exec_time) AS ms FROM pg_stat_statements
+WHERE query NOT LIKE '%pg_stat_%' GROUP BY query`;
+
+const connectionsSql = `
+SELECT count(*) FILTER (WHERE application_name = $1)::int AS listening,
+  count(*) FILTER (WHERE application_name <> $1)::int AS pooled
+FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`;
+
+const open = async (connectionString) => {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  return client;
+};
+
+export const startFleetServers = async () => {
+  const postgres = await startPostgres({ durable: true, settings });
+  const [bouncer, redis, nats] = await Promise.all([startPgBouncer(postgres), startRedis(), startNats()]);
+  const observer = await open(postgres.url);
+  await observer.query("CREATE EXTENSION pg_stat_statements");
+  const consoleUrl = new URL(bouncer.url);
+  consoleUrl.pathname = "/pgbouncer";
+  const bouncerConsole = await open(consoleUrl.href);
+
+  const readWaits = async () => {
+    const { rows } = await bouncerConsole.query("SHOW STATS");
+    return rows
+      .filter(({ database }) => database !== "pgbouncer")
+      .reduce((sum, row) => sum + Number(row.total_wait_time) / 1_000, 0);
+  };
+
+  return {
+    urls: {
+      postgresUrl: postgres.url,
+      bouncerUrl: bouncer.url,
+      redisUrl: redis.url,
+      natsUrl: nats.url,
+    },
+    /** Statements by their text, CPU seconds and what clients waited for a connection, all since the beginning. */
+    read: async () => ({
+      at: performance.now(),
+      statements: new Map((await observer.query(statementsSql)).rows.map((row) => [row.query, row])),
+      serverCpu: await readServerCpu(postgres.pid),
+      poolerCpu: await readServerCpu(bouncer.pid),
+      brokerCpu: (await readServerCpu(redis.pid)) + (await readServerCpu(nats.pid)),
+      waitedMs: await readWaits(),
+    }),
+    countConnections: async () => (await observer.query(connectionsSql, [listenerName])).rows[0],
+    query: (sql) => observer.query(sql),
+    stop: async () => {
+      await Promise.all([observer.end(), bouncerConsole.end()]);
+      await bouncer.stop();
+      await Promise.all([postgres.stop(), redis.stop(), nats.stop()]);
+    },
+  };
+};
