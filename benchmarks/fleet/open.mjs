@@ -93,8 +93,8 @@ export const openProcess = async (options) => {
       claimBatch: () => {
         counts.claims += 1;
       },
-      workerError: ({ error }) => count(`worker: ${error}`),
-      notifyAdapterError: ({ error }) => count(`notification: ${error}`),
+      workerError: ({ error }) => count(`worker: ${String(error)}`),
+      notifyAdapterError: ({ error }) => count(`notification: ${String(error)}`),
     },
   });
   return {

@@ -14,12 +14,14 @@ const worker = await leasehold
   })
   .start({ concurrency: 10 });
 
-process.on("message", async (message) => {
+const stop = async () => {
+  await worker.stop();
+  await close();
+  process.disconnect();
+};
+
+process.on("message", (message) => {
   if (message === "counts") process.send({ counts });
-  if (message === "stop") {
-    await worker.stop();
-    await close();
-    process.disconnect();
-  }
+  if (message === "stop") void stop();
 });
 process.send({ ready: true });
