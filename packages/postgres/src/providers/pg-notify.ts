@@ -1,4 +1,5 @@
 import { BrokerTimeoutError, InvalidOptionError, requireOptions, withDeadline } from "leasehold/adapter";
+import { createSessionLocks, type SessionLocks } from "../hint-locks.ts";
 import {
   type PgNotifyProvider,
   type PgSubscription,
@@ -41,6 +42,12 @@ export interface PgNotifyProviderOptions {
   readonly prepareStatements?: boolean | undefined;
 }
 
+/** A session that listens. */
+interface Listening {
+  readonly client: PgListeningClientLike;
+  readonly locks: SessionLocks;
+}
+
 interface Session {
   readonly client: PgListeningClientLike;
   end(): Promise<void>;
@@ -67,7 +74,7 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
 
   // The listening client has little else to do. So notifications go out through it, one at a time, and take no
   // connection from the work.
-  let listening: PgListeningClientLike | undefined;
+  let listening: Listening | undefined;
   let isSending = false;
 
   const openSession = async (onError: (error: unknown) => void): Promise<Session> => {
@@ -90,7 +97,7 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
     let over = false;
     let session: Session | undefined;
     const forget = (): void => {
-      if (listening === session?.client) listening = undefined;
+      if (listening?.client === session?.client) listening = undefined;
     };
     const lose = (reason: unknown): void => {
       if (over) return;
@@ -111,9 +118,18 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
       await session.end().catch(() => {});
       throw error;
     }
-    listening = client;
+    // A session that listens is never behind a pooler in transaction mode. So the server can keep its statements.
+    const locks = createSessionLocks(async (text, values) => {
+      const name = `leasehold_${values.length === 0 ? "unlock" : "lock"}`;
+      const { rows } = (await client.query({ name, text, values: [...values] })) as {
+        rows: { key: string }[];
+      };
+      return rows;
+    });
+    listening = { client, locks };
     return {
       ping: async () => {
+        await locks.releaseAll();
         await client.query("SELECT 1");
       },
       close: async () => {
@@ -137,12 +153,16 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
         return;
       }
       isSending = true;
-      const sent = listening.query(statement).finally(() => {
+      const sent = listening.client.query(statement).finally(() => {
         isSending = false;
       });
       // A connection whose other end is gone never answers. Whoever hears the notification twice looks once too often.
       await withDeadline(sent, longestAnswerMs, noAnswer).catch(() => pool.query(statement));
     },
     subscribe,
+    takeLocks: async (keys, wanted) => {
+      if (!listening) throw new Error("There is no listening connection.");
+      return listening.locks.take(keys, wanted);
+    },
   };
 };
