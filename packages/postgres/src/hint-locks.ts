@@ -38,34 +38,41 @@ export const createHintCounting = (provider: PgNotifyProvider): HintCounting | u
 export interface SessionLocks {
   /** Takes the first `wanted` of these locks that nobody has, and says how many it got. */
   take(keys: readonly string[], wanted: number): Promise<number>;
-  releaseAll(): Promise<void>;
+  /** Releases what the session had already when this was called before. */
+  releaseOld(): Promise<void>;
 }
 
 // The server has memory for 64 locks of each connection that it allows, shared by all. This many are a small part of that.
-const mostHeld = 8;
+const mostHeld = 16;
 
 const takeSql = `SELECT key::text FROM unnest($1::bigint[]) AS key WHERE pg_try_advisory_lock(key) LIMIT $2::int`;
+const releaseSql = `SELECT pg_advisory_unlock(key)::text AS key FROM unnest($1::bigint[]) AS key`;
 
 /** The locks of one session. `query` runs a statement in it, after those before. */
 export const createSessionLocks = (
-  query: (text: string, values: readonly unknown[]) => Promise<readonly { readonly key: string }[]>,
+  query: (
+    name: string,
+    text: string,
+    values: readonly unknown[],
+  ) => Promise<readonly { readonly key: string }[]>,
 ): SessionLocks => {
+  /** The oldest first. */
   const held = new Set<string>();
+  let hadBefore: readonly string[] = [];
   let last: Promise<unknown> = Promise.resolve();
 
-  const releaseAll = async (): Promise<void> => {
-    if (held.size === 0) return;
-    held.clear();
-    await query("SELECT pg_advisory_unlock_all()::text AS key", []);
+  const release = async (keys: readonly string[]): Promise<void> => {
+    const mine = keys.filter((key) => held.delete(key));
+    if (mine.length > 0) await query("leasehold_unlock", releaseSql, [plainArrayLiteral(mine)]);
   };
 
   const takeNow = async (keys: readonly string[], wanted: number): Promise<number> => {
     // A session gets a lock that it has as often as it asks.
     const others = keys.filter((key) => !held.has(key));
     if (others.length === 0 || wanted <= 0) return 0;
-    // Before the new ones: those are of notifications that everybody has heard of by now.
-    if (held.size >= mostHeld) await releaseAll();
-    const taken = await query(takeSql, [plainArrayLiteral(others), wanted]);
+    // The newest stay: who is slow may not have heard of their notifications yet.
+    if (held.size >= mostHeld) await release([...held].slice(0, -mostHeld / 2));
+    const taken = await query("leasehold_lock", takeSql, [plainArrayLiteral(others), wanted]);
     for (const { key } of taken) held.add(key);
     return taken.length;
   };
@@ -76,6 +83,10 @@ export const createSessionLocks = (
       last = taking.catch(() => {});
       return taking;
     },
-    releaseAll,
+    releaseOld: async () => {
+      const old = hadBefore;
+      hadBefore = [...held];
+      await release(old);
+    },
   };
 };

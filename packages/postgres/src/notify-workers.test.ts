@@ -61,7 +61,33 @@ brokerConformance(
 );
 
 describe("the locks that count notifications", () => {
-  it("are few at any time, and gone after the heartbeat", async () => {
+  it("share the listening connection with what is sent, one statement at a time", async () => {
+    const pool = openPool();
+    let underWay = 0;
+    let most = 0;
+    const createClient = (): pg.Client => {
+      const client = new pg.Client({ connectionString: server.url });
+      const query = client.query.bind(client) as (statement: unknown) => Promise<unknown>;
+      const counted = (statement: unknown): Promise<unknown> => {
+        most = Math.max(most, (underWay += 1));
+        return query(statement).finally(() => (underWay -= 1));
+      };
+      return Object.assign(client, { query: counted });
+    };
+    const adapter = await createPgNotifyAdapter({
+      notifyProvider: createPgNotifyProvider({ pool, createClient }),
+      channelPrefix: newSchemaName(),
+    });
+    let heard = 0;
+    await adapter.listenJobScheduled(["work"], () => (heard += 1));
+    for (let times = 0; times < 50; times += 1) await adapter.notifyJobScheduled("work", 1);
+    await until(() => heard === 50, "all notifications have arrived");
+    expect(most).toBe(1);
+    await adapter.close();
+    await pool.end();
+  });
+
+  it("are few at any time, and gone after two heartbeats", async () => {
     const pool = openPool();
     const channelPrefix = newSchemaName();
     const adapter = await createPgNotifyAdapter({
@@ -75,14 +101,14 @@ describe("the locks that count notifications", () => {
     let heard = 0;
     let most = 0;
     await adapter.listenJobScheduled(["work"], () => (heard += 1));
-    for (let times = 1; times <= 30; times += 1) {
+    for (let times = 1; times <= 50; times += 1) {
       await adapter.notifyJobScheduled("work", 1);
       await until(() => heard === times, "the notification has arrived");
       most = Math.max(most, await locks());
     }
     expect(most).toBeGreaterThan(0);
-    expect(most).toBeLessThanOrEqual(9);
-    await until(async () => (await locks()) === 0, "the heartbeat has released them");
+    expect(most).toBeLessThanOrEqual(16);
+    await until(async () => (await locks()) === 0, "they were released");
     await adapter.close();
     await pool.end();
   });

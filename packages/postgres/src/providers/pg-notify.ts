@@ -42,11 +42,30 @@ export interface PgNotifyProviderOptions {
   readonly prepareStatements?: boolean | undefined;
 }
 
+type Statement = Parameters<PgClientLike["query"]>[0];
+
 /** A session that listens. */
 interface Listening {
   readonly client: PgListeningClientLike;
+  /** Runs a statement after those before: a client of `pg` wants one at a time. */
+  query(statement: Statement): Promise<unknown>;
   readonly locks: SessionLocks;
 }
+
+const createListening = (client: PgListeningClientLike): Listening => {
+  let last: Promise<unknown> = Promise.resolve();
+  const query = (statement: Statement): Promise<unknown> => {
+    const answer = last.then(() => client.query(statement));
+    last = answer.catch(() => {});
+    return answer;
+  };
+  // A session that listens is never behind a pooler in transaction mode. So the server can keep its statements.
+  const locks = createSessionLocks(async (name, text, values) => {
+    const { rows } = (await query({ name, text, values: [...values] })) as { rows: { key: string }[] };
+    return rows;
+  });
+  return { client, query, locks };
+};
 
 interface Session {
   readonly client: PgListeningClientLike;
@@ -118,19 +137,12 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
       await session.end().catch(() => {});
       throw error;
     }
-    // A session that listens is never behind a pooler in transaction mode. So the server can keep its statements.
-    const locks = createSessionLocks(async (text, values) => {
-      const name = `leasehold_${values.length === 0 ? "unlock" : "lock"}`;
-      const { rows } = (await client.query({ name, text, values: [...values] })) as {
-        rows: { key: string }[];
-      };
-      return rows;
-    });
-    listening = { client, locks };
+    const opened = createListening(client);
+    listening = opened;
     return {
       ping: async () => {
-        await locks.releaseAll();
-        await client.query("SELECT 1");
+        await opened.locks.releaseOld();
+        await opened.query({ text: "SELECT 1", values: [] });
       },
       close: async () => {
         if (over) return;
@@ -153,7 +165,7 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
         return;
       }
       isSending = true;
-      const sent = listening.client.query(statement).finally(() => {
+      const sent = listening.query(statement).finally(() => {
         isSending = false;
       });
       // A connection whose other end is gone never answers. Whoever hears the notification twice looks once too often.
