@@ -111,7 +111,6 @@ const difference = (before, after) => {
     calls: statements.reduce((sum, { calls }) => sum + calls, 0),
     serverCpu: after.serverCpu - before.serverCpu,
     poolerCpu: after.poolerCpu - before.poolerCpu,
-    brokerCpu: after.brokerCpu - before.brokerCpu,
     waitedMs: after.waitedMs - before.waitedMs,
     claims: after.claims - before.claims,
     woken: after.woken - before.woken,
@@ -186,8 +185,8 @@ export const measureFleet = async ({ servers, notify, processes, busy, rate, sec
 
   try {
     // What every process does when it begins is over by then.
-    await startSingles((n) => n < 20);
-    await sleep(1_000);
+    await startSingles((n) => n < starts / 10);
+    await sleep(seconds * 50);
     const idle = await during(() => sleep(seconds * 1_000));
     const single = await during(async () => ({ latencies: await startSingles((n) => n < starts) }));
     const load = await during(async () => {

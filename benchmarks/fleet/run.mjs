@@ -76,7 +76,7 @@ const defaults = {
 /** @param {Partial<typeof defaults> & { report: (line: string) => void }} options */
 export const measureFleets = async ({ report, ...options }) => {
   const { processes, notify, statements, ...workload } = { ...defaults, ...options };
-  const servers = await startFleetServers();
+  const servers = await startFleetServers(notify);
   const results = [];
   try {
     for (const size of processes) {

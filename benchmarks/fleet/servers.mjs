@@ -32,9 +32,14 @@ const open = async (connectionString) => {
   return client;
 };
 
-export const startFleetServers = async () => {
-  const postgres = await startPostgres({ durable: true, settings });
-  const [bouncer, redis, nats] = await Promise.all([startPgBouncer(postgres), startRedis(), startNats()]);
+/** @param {readonly string[]} notify which notify adapters they are for */
+export const startFleetServers = async (notify) => {
+  const [postgres, redis, nats] = await Promise.all([
+    startPostgres({ durable: true, settings }),
+    notify.includes("redis") ? startRedis() : undefined,
+    notify.includes("nats") ? startNats() : undefined,
+  ]);
+  const bouncer = await startPgBouncer(postgres);
   const observer = await open(postgres.url);
   await observer.query("CREATE EXTENSION pg_stat_statements");
   const consoleUrl = new URL(bouncer.url);
@@ -52,8 +57,8 @@ export const startFleetServers = async () => {
     urls: {
       postgresUrl: postgres.url,
       bouncerUrl: bouncer.url,
-      redisUrl: redis.url,
-      natsUrl: nats.url,
+      redisUrl: redis?.url,
+      natsUrl: nats?.url,
     },
     /** Statements by their text, CPU seconds and what clients waited for a connection, all since the beginning. */
     read: async () => ({
@@ -61,7 +66,6 @@ export const startFleetServers = async () => {
       statements: new Map((await observer.query(statementsSql)).rows.map((row) => [row.query, row])),
       serverCpu: await readServerCpu(postgres.pid),
       poolerCpu: await readServerCpu(bouncer.pid),
-      brokerCpu: (await readServerCpu(redis.pid)) + (await readServerCpu(nats.pid)),
       waitedMs: await readWaits(),
     }),
     countConnections: async () => (await observer.query(connectionsSql, [listenerName])).rows[0],
@@ -69,7 +73,7 @@ export const startFleetServers = async () => {
     stop: async () => {
       await Promise.all([observer.end(), bouncerConsole.end()]);
       await bouncer.stop();
-      await Promise.all([postgres.stop(), redis.stop(), nats.stop()]);
+      await Promise.all([postgres.stop(), redis?.stop(), nats?.stop()]);
     },
   };
 };
