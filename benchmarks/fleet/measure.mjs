@@ -100,9 +100,14 @@ const watchConnections = (servers) => {
 /** What the whole fleet did between two readings. */
 const difference = (before, after) => {
   const statements = [...after.statements.values()]
-    .map(({ query, calls, ms }) => {
-      const earlier = before.statements.get(query);
-      return { query, calls: calls - (earlier?.calls ?? 0), ms: ms - (earlier?.ms ?? 0) };
+    .map(({ query, calls, ms, plan_ms }) => {
+      const earlier = before.statements.get(query) ?? { calls: 0, ms: 0, plan_ms: 0 };
+      return {
+        query,
+        calls: calls - earlier.calls,
+        ms: ms - earlier.ms,
+        planMs: plan_ms - earlier.plan_ms,
+      };
     })
     .filter(({ calls }) => calls > 0);
   return {

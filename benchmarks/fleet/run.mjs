@@ -10,7 +10,7 @@ import { notifyAdapterNames } from "./open.mjs";
 import { startFleetServers } from "./servers.mjs";
 
 const fixed = (value, digits) => value.toFixed(digits);
-const ms = ({ p50, p99 }) => `${fixed(p50, 1)}/${fixed(p99, 0)}`;
+const ms = ({ p50, p99 }) => `${fixed(p50, p50 < 10 ? 1 : 0)}/${fixed(p99, 0)}`;
 const percent = (cores) => `${fixed(cores * 100, 0)} %`;
 
 /** The lines of the heading, and the figure. */
@@ -19,7 +19,7 @@ const columns = [
   [["pro-", "cesses"], ({ processes }) => processes],
   [["idle:", "asks/s"], (r) => fixed(r.idleStatementsPerWorker, 2)],
   [["CPU", ""], (r) => percent(r.serverCpuIdle)],
-  [["start:", "sent"], (r) => fixed(r.notificationsPerStart, 2)],
+  [["start:", "sent"], (r) => fixed(r.notificationsPerStart, 1)],
   [["woken", ""], (r) => fixed(r.wakesPerStart, 2)],
   [["claims", ""], (r) => fixed(r.claimsPerStart, 2)],
   [["asks", ""], (r) => fixed(r.statementsPerStart, 1)],
@@ -48,19 +48,21 @@ const printTable = (results, report) => {
 const printStatements = ({ phases }, report) => {
   for (const [phase, { statements, seconds }] of Object.entries(phases)) {
     report(`  ${phase}, ${fixed(seconds, 1)} s`);
-    for (const { query, calls, ms } of statements.slice(0, 12)) {
-      const text = query.replaceAll(/\s+/g, " ").slice(0, 70);
-      report(`    ${String(calls).padStart(6)} × ${fixed(ms / calls, 3).padStart(7)} ms  ${text}`);
+    for (const { query, calls, ms, planMs } of statements.slice(0, 12)) {
+      const text = query.replaceAll(/\s+/g, " ").replace(/^WITH clock AS MATERIALIZED \(.*?AS now\),? /, "");
+      const [planned, executed] = [planMs, ms].map((sum) => fixed(sum / calls, 3).padStart(7));
+      report(`    ${String(calls).padStart(6)} × ${planned} + ${executed} ms  ${text.slice(0, 60)}`);
     }
   }
 };
 
 const explanation = `
-asks/s  statements a second of each worker while nothing happens; CPU of PostgreSQL in per cent of a core
-start   a single job at a time: notifications sent, workers woken, claims, all statements, CPU of PostgreSQL,
-        from the call that starts it to its handler
-load    the same single jobs while five processes work on a steady load; busy is about the jobs of that load
-conn.   most connections of PostgreSQL in use: of PgBouncer + listening
+idle   nothing happens: statements a second of each worker; CPU of PostgreSQL, in per cent of a core
+start  a single job at a time: notifications sent, workers woken, claims, statements, CPU of
+       PostgreSQL, and the time from the call that starts the job to its handler
+load   single jobs beside a steady load of the busy processes: claims and time for each of them;
+       the time for jobs of the load (busy); CPU of PostgreSQL
+conn.  most connections of PostgreSQL in use: of PgBouncer + listening
 `;
 
 const defaults = {
@@ -76,7 +78,7 @@ const defaults = {
 /** @param {Partial<typeof defaults> & { report: (line: string) => void }} options */
 export const measureFleets = async ({ report, ...options }) => {
   const { processes, notify, statements, ...workload } = { ...defaults, ...options };
-  const servers = await startFleetServers(notify);
+  const servers = await startFleetServers({ notify, statements });
   const results = [];
   try {
     for (const size of processes) {

@@ -10,15 +10,17 @@ import { readServerCpu } from "../process-cpu.mjs";
 import { postgresSettings } from "../settings.mjs";
 import { listenerName } from "./open.mjs";
 
-const settings = {
+const settingsFor = (statements) => ({
   ...postgresSettings,
   shared_preload_libraries: "pg_stat_statements",
-  "pg_stat_statements.track": "top",
-};
+  "pg_stat_statements.track_planning": statements ? "on" : "off",
+});
 
 // Of the fleet alone, not of who measures it.
 const statementsSql = `
-SELECT query, sum(calls)::int AS calls, sum(total_exec_time) AS ms FROM pg_stat_statements
+SELECT query, sum(calls)::int AS calls, sum(total_exec_time) AS ms,
+  sum(total_plan_time) AS plan_ms
+FROM pg_stat_statements
 WHERE query NOT LIKE '%pg_stat_%' GROUP BY query`;
 
 const connectionsSql = `
@@ -32,10 +34,14 @@ const open = async (connectionString) => {
   return client;
 };
 
-/** @param {readonly string[]} notify which notify adapters they are for */
-export const startFleetServers = async (notify) => {
+/**
+ * @param {object} options
+ * @param {readonly string[]} options.notify which notify adapters they are for
+ * @param {boolean} options.statements whether to measure how long each statement is planned
+ */
+export const startFleetServers = async ({ notify, statements }) => {
   const [postgres, redis, nats] = await Promise.all([
-    startPostgres({ durable: true, settings }),
+    startPostgres({ durable: true, settings: settingsFor(statements) }),
     notify.includes("redis") ? startRedis() : undefined,
     notify.includes("nats") ? startNats() : undefined,
   ]);
