@@ -130,7 +130,7 @@ const difference = (before, after) => {
  * @param {number} options.processes in all
  * @param {number} options.busy how many of them serve the busy job type
  * @param {number} options.rate jobs a second of the busy type
- * @param {number} options.seconds how long the fleet idles, and how long it is busy
+ * @param {number} options.seconds how long the fleet idles; it is busy half as long
  * @param {number} options.starts how many single jobs are started while nothing else happens
  */
 export const measureFleet = async ({ servers, notify, processes, busy, rate, seconds, starts }) => {
@@ -195,7 +195,7 @@ export const measureFleet = async ({ servers, notify, processes, busy, rate, sec
     const idle = await during(() => sleep(seconds * 1_000));
     const single = await during(async () => ({ latencies: await startSingles((n) => n < starts) }));
     const load = await during(async () => {
-      const until = now() + seconds * 1_000;
+      const until = now() + seconds * 500;
       const [latencies, busyLatencies] = await Promise.all([
         startSingles(() => now() < until),
         startBusily(until),

@@ -29,20 +29,19 @@ const columns = [
   [["p50/99", "ms"], (r) => ms(r.timeToStartUnderLoad)],
   [["busy", "p50/99"], (r) => ms(r.timeToStartOfBusy)],
   [["CPU", ""], (r) => percent(r.serverCpuUnderLoad)],
-  [["server", "conn."], ({ connections: { pooled, listening } }) => `${pooled}+${listening}`],
+  [["conn.", ""], ({ connections: { pooled, listening } }) => `${pooled}+${listening}`],
 ];
 
-const printTable = (results, report) => {
-  const lines = [
-    columns.map(([[first]]) => first),
-    columns.map(([[, second]]) => second),
-    ...results.map((result) => columns.map(([, show]) => String(show(result)))),
-  ];
-  const widths = columns.map((_, i) => Math.max(...lines.map((line) => line[i].length)));
-  for (const line of lines) {
-    const cells = line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])));
-    report(cells.join(" ").trimEnd());
-  }
+const widths = [8, 6, 6, 4, 6, 5, 6, 4, 5, 7, 6, 7, 7, 4, 5];
+
+const toLine = (cells) =>
+  cells
+    .map((cell, i) => (i === 0 ? String(cell).padEnd(widths[i]) : String(cell).padStart(widths[i])))
+    .join(" ")
+    .trimEnd();
+
+const printHeading = (report) => {
+  for (const line of [0, 1]) report(toLine(columns.map(([heading]) => heading[line])));
 };
 
 const printStatements = ({ phases }, report) => {
@@ -71,13 +70,14 @@ const defaults = {
   busy: 5,
   rate: 200,
   seconds: 20,
-  starts: 200,
+  starts: 150,
   statements: false,
 };
 
 /** @param {Partial<typeof defaults> & { report: (line: string) => void }} options */
 export const measureFleets = async ({ report, ...options }) => {
   const { processes, notify, statements, ...workload } = { ...defaults, ...options };
+  printHeading(report);
   const servers = await startFleetServers({ notify, statements });
   const results = [];
   try {
@@ -85,10 +85,8 @@ export const measureFleets = async ({ report, ...options }) => {
       for (const name of notify) {
         const result = await measureFleet({ servers, notify: name, processes: size, ...workload });
         results.push(result);
-        if (statements) {
-          report(`${name}, ${size} processes`);
-          printStatements(result, report);
-        }
+        report(toLine(columns.map(([, show]) => show(result))));
+        if (statements) printStatements(result, report);
         const { lost, repeated, errors } = result;
         if (lost > 0 || repeated > 0)
           report(`${name}, ${size} processes: ${lost} lost, ${repeated} repeated`);
@@ -98,7 +96,6 @@ export const measureFleets = async ({ report, ...options }) => {
   } finally {
     await servers.stop();
   }
-  printTable(results, report);
   report(explanation);
   return results;
 };
