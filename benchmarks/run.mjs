@@ -23,6 +23,7 @@ const usage = `npm run bench -- [options]
                      sqlite: Leasehold on SQLite beside a bare loop
                      scale: pruning and reading, by how many jobs are kept
                      flow: groups and rules on PostgreSQL, beside jobs without them
+                     fleet: 10 and 50 worker processes behind PgBouncer, by notify adapter; only if it is named
                      rows: jobs among ten million others, and the churn of a day; only if it is named
   --rows N           how many jobs the growth phases, or rows, put beside the measured ones
   --churn N          how many jobs rows starts, runs and prunes in the end
@@ -32,9 +33,9 @@ const usage = `npm run bench -- [options]
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-const ownParts = new Set(["sqlite", "scale", "flow", "rows"]);
+const ownParts = new Set(["sqlite", "scale", "flow", "rows", "fleet"]);
 
-/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, manyRows: boolean, others: boolean }} */
+/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, manyRows: boolean, fleet: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
   const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.has(name));
@@ -50,6 +51,7 @@ const choose = (only) => {
     keptJobs: names.length === 0 || names.includes("scale"),
     flow: names.length === 0 || names.includes("flow"),
     manyRows: names.includes("rows"),
+    fleet: names.includes("fleet"),
     others: names.length === 0 || names.some((name) => !ownParts.has(name)),
   };
 };
@@ -190,6 +192,12 @@ const measureManyRows = async ({ quick = false, rows, churn, repetitions }) => {
   });
 };
 
+const measureWorkerProcesses = async ({ quick = false }) => {
+  const { measureFleets } = await import("./fleet/run.mjs");
+  console.log("\nWorker processes behind PgBouncer, most of them idle, by notify adapter:\n");
+  await measureFleets({ ...(quick ? { processes: [10], seconds: 5, starts: 50 } : {}), report: console.log });
+};
+
 const main = async () => {
   const options = parse();
   if (options.help) return console.log(usage);
@@ -198,6 +206,7 @@ const main = async () => {
   if (options.keptJobs && !options.from) await measureKeptJobs(options);
   if (options.flow && !options.from) await measureGroups(options);
   if (options.manyRows && !options.from) await measureManyRows(options);
+  if (options.fleet && !options.from) await measureWorkerProcesses(options);
 };
 
 const compare = async (options) => {

@@ -641,18 +641,18 @@ plant("operations/update-waiting-jobs.ts", [
 plant("operations/expire-waiting-jobs.ts", [
   [
     "a job that has begun expires",
-    ["AND j.status = 'pending' AND j.attempt = 0\n", "AND j.status = 'pending'\n"],
+    ["AND j.status = 'pending' AND j.attempt = 0\";", "AND j.status = 'pending'\";"],
   ],
   [
     "a running job expires",
     [
-      "AND j.status = 'pending' AND j.attempt = 0\n",
-      "AND j.status IN ('pending', 'running') AND j.attempt <= 1\n",
+      "AND j.status = 'pending' AND j.attempt = 0\";",
+      "AND j.status IN ('pending', 'running') AND j.attempt <= 1\";",
     ],
   ],
   ["a job expires too early", ["<= ${now}\n  ORDER BY", "<= ${now} + 1\n  ORDER BY"]],
   ["expiry ignores its limit", ["LIMIT $2::int FOR", "LIMIT $2::int + 100 FOR"]],
-  ["expiry begins with the latest", ["j.expire_after_ms LIMIT", "j.expire_after_ms DESC LIMIT"]],
+  ["expiry begins with the latest", ["${expiresAt} LIMIT $2", "${expiresAt} DESC LIMIT $2"]],
   ["an expired job stays in line", ["  ready = false,\n", ""]],
   ["an expired job leaves no note", ["failed.map((job) => ({ job })),", "[],"]],
   [

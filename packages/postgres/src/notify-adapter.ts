@@ -27,8 +27,8 @@ const checkHeartbeat = (heartbeatMs: unknown): number => {
 };
 
 /**
- * Carries notifications by LISTEN/NOTIFY. As many idle workers look for jobs in each process as there are jobs. After a
- * lost connection the adapter listens again and has everyone look once.
+ * Carries notifications by LISTEN/NOTIFY. As many idle workers look for jobs as there are jobs; in each process, if the
+ * provider cannot take locks. After a lost connection the adapter listens again and has everyone look once.
  *
  * Resolves once it listens, or after two seconds without PostgreSQL; it then listens as soon as the server can be
  * reached. Only an invalid option rejects.

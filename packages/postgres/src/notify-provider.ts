@@ -21,6 +21,14 @@ export interface PgNotifyProvider {
    * cannot carry it: connect to the server itself.
    */
   subscribe(channels: readonly string[], handlers: PgSubscriptionHandlers): Promise<PgSubscription>;
+
+  /**
+   * Takes session-level advisory locks with these keys, bigints as text, in the session that listens: the first `wanted` of
+   * those that nobody has. Resolves with how many it got; a lock that the session has already does not count. The locks are
+   * kept for some seconds if possible. Without this method notifications are not counted, and one idle worker of each process
+   * looks for jobs.
+   */
+  takeLocks?(keys: readonly string[], wanted: number): Promise<number>;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { NotifyTransport } from "leasehold/adapter";
+import { createHintCounting } from "./hint-locks.ts";
 import { type Listener, openListener } from "./listener.ts";
 import type { PgNotifyProvider } from "./notify-provider.ts";
 
@@ -12,7 +13,7 @@ export interface PgTransportOptions {
 // PostgreSQL refuses payloads of 8,000 bytes and more.
 const largestMessageBytes = 7_900;
 
-/** LISTEN/NOTIFY. PostgreSQL tells every session that listens, so there is no counting across processes. */
+/** LISTEN/NOTIFY. PostgreSQL tells every session that listens; advisory locks decide which of them look. */
 export const createPgTransport = (options: PgTransportOptions): NotifyTransport => {
   const { notifyProvider, channelPrefix, heartbeatMs, onError } = options;
   let listener: Listener | undefined;
@@ -21,6 +22,7 @@ export const createPgTransport = (options: PgTransportOptions): NotifyTransport 
     name: "PostgreSQL notify adapter",
     channelFor: ({ long }) => `${channelPrefix}_${long}`,
     largestMessageBytes,
+    counting: createHintCounting(notifyProvider),
     publish: (channel, messages) => notifyProvider.publish(channel, messages),
     subscribe: async (channels, { onMessage, onGap }) => {
       listener = openListener({

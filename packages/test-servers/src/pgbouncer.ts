@@ -8,6 +8,7 @@ import { startServerProcess, unprivilegedUser } from "./server-process.ts";
 export interface PgBouncer {
   readonly port: number;
   readonly url: string;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -31,7 +32,7 @@ export const startPgBouncer = async (postgres: { readonly port: number }): Promi
       "auth_type = any",
       "pool_mode = transaction",
       "default_pool_size = 10",
-      "max_client_conn = 200",
+      "max_client_conn = 1000",
       // After a failed connection it waits for 15 seconds by default, and a failover is over by then.
       "server_login_retry = 1",
       "",
@@ -41,6 +42,7 @@ export const startPgBouncer = async (postgres: { readonly port: number }): Promi
   return {
     port,
     url: `postgres://leasehold@127.0.0.1:${port}/postgres`,
+    pid: server.pid,
     stop: async () => {
       await server.end("SIGINT");
       await rm(folder, { recursive: true, force: true });

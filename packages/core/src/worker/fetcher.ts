@@ -28,8 +28,11 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   let asking = false;
   let notified = false;
   let nextDueAt = Infinity;
-  /** The last turn found nothing that will be due before the next poll, and nothing has been heard since. */
-  let isIdle = false;
+  /**
+   * The last turn found nothing that will be due before the next poll, or something due that others have locked, and nothing
+   * has been heard since.
+   */
+  let expectsNothing = false;
   const pause = createGrowingPause(settings.pollIntervalMs);
 
   const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
@@ -69,15 +72,15 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     queuesAsked = requests.length;
     if (queuesAsked === 0) return untilRoomMs;
     // Who has asked for a turn has to claim, so that others need not wait for that.
-    const isPoll = isIdle && !crashIsolation.isReserved;
-    isIdle = false;
+    const asksFirst = expectsNothing && !crashIsolation.isReserved;
+    expectsNothing = false;
     notified = false;
     nextDueAt = Infinity;
     let dueIn = 0;
     asking = true;
     try {
-      // Most polls of an idle worker find nothing. One question is enough for those.
-      if (isPoll) dueIn = await askWhenDue(requests);
+      // Most polls of an idle worker find nothing, and what others had locked is mostly theirs by now. One question is enough.
+      if (asksFirst) dueIn = await askWhenDue(requests);
       if (dueIn <= 0) {
         const again = await claimAll(requests, limit);
         if (again !== undefined) return again;
@@ -93,14 +96,14 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     if (notified || someCouldNotBeAsked()) return 0;
     const now = clock.monotonic();
     nextDueAt = Math.min(nextDueAt, now + dueIn);
-    isIdle = nextDueAt - now >= settings.pollIntervalMs;
+    expectsNothing = dueIn <= 0 || nextDueAt - now >= settings.pollIntervalMs;
     const idleMs = Math.max(nextDueAt - now, pause.next(dueIn));
     return Math.min(settings.pollIntervalMs, idleMs);
   };
 
   const loop = startLoop(worker, "fetcher", turn);
   const wake = (): void => {
-    isIdle = false;
+    expectsNothing = false;
     loop.wake();
   };
 

@@ -6,7 +6,8 @@ export interface GrowingPause {
   reset(): void;
 }
 
-const shortestMs = 1;
+// About as long as another worker takes to claim the job: mostly it is that, and then there is nothing left to ask for.
+const shortestMs = 5;
 const mostDoublings = 30;
 
 /**

@@ -9,14 +9,15 @@ const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
  * A worker on a store that says that something is due in `dueInMs`, though a claim does not get it: a transaction of
  * somebody else's has locked its row. With `nothingElse` a claim gets nothing at all.
  */
-const createIdleWorker = async ({ dueInMs = 0, nothingElse = false } = {}) => {
+const createIdleWorker = async ({ dueInMs = 0 as number | null, nothingElse = false } = {}) => {
   let claims = 0;
   let ran = 0;
+  let due = dueInMs;
   const kit = await createTestKit({
     jobTypes,
     wrapStateAdapter: (adapter) =>
       wrapAdapter(adapter, (method, original) => {
-        if (method === "nextRunnableIn") return async () => dueInMs;
+        if (method === "nextRunnableIn") return async () => due;
         if (method !== "claimJobs") return original;
         return async (call) => {
           claims += 1;
@@ -39,6 +40,9 @@ const createIdleWorker = async ({ dueInMs = 0, nothingElse = false } = {}) => {
   return {
     ...kit,
     worker,
+    setDue: (ms: number | null) => {
+      due = ms;
+    },
     get claims() {
       return claims;
     },
@@ -55,7 +59,7 @@ describe("a worker beside a due job whose row is locked for long", () => {
       const kit = await createIdleWorker({ dueInMs });
       await kit.clock.advanceBy(60_000);
       expect(kit.claims).toBeGreaterThanOrEqual(60);
-      // About ten on the way from one millisecond to a second.
+      // About eight on the way from five milliseconds to a second.
       expect(kit.claims).toBeLessThanOrEqual(75);
       await kit.clock.runUntil(kit.worker.stop());
     },
@@ -90,6 +94,22 @@ describe("a worker beside a due job whose row is locked for long", () => {
     const before = kit.claims;
     await kit.clock.advanceBy(100);
     expect(kit.claims - before).toBeGreaterThanOrEqual(4);
+    await kit.clock.runUntil(kit.worker.stop());
+  });
+});
+
+describe("a worker that polls while another claims the only job", () => {
+  it("claims in vain once, and then only asks", async () => {
+    const kit = await createIdleWorker({ dueInMs: null, nothingElse: true });
+    await kit.clock.advanceBy(10_000);
+    const before = kit.claims;
+    kit.setDue(0);
+    await kit.clock.runUntil(() => kit.claims > before);
+    // The claim of the other is committed.
+    await kit.clock.advanceBy(4);
+    kit.setDue(null);
+    await kit.clock.advanceBy(10_000);
+    expect(kit.claims - before).toBe(1);
     await kit.clock.runUntil(kit.worker.stop());
   });
 });

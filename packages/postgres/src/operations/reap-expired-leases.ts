@@ -7,6 +7,7 @@ import { attemptsLeftSql, isExpired } from "../runnable.ts";
 import type { Tables } from "../tables.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
 import { leaveNotes } from "../flow/notes.ts";
+import { mayFind } from "../may-find.ts";
 import { rerankWaitingJobs } from "../flow/rerank.ts";
 import { expiredAttemptsSql, keepAttemptsSql, leaseColumns } from "../history/keep-attempts.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../lock-jobs.ts";
@@ -43,6 +44,11 @@ FROM expired WHERE j.id = expired.id
 RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.slots AS previous_slots, ${now} AS now`;
 };
 
+// For the first row of the index, as in promotion.ts.
+const firstExpiredSql = ({ job }: Tables): string => `
+WITH ${clockCte("$1")}
+SELECT (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= ${now} AS found`;
+
 /** Groups come and go. In a transaction of the caller the lock of the queue would be held until that ends. */
 const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> => {
   if (!flow.hasGroups || call.ctx !== undefined) return;
@@ -54,7 +60,9 @@ const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> 
 };
 
 export const reapExpiredLeases = async (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> => {
-  const reaped = await reap(database, call);
+  const reaped = (await mayFind(database, call, "expired", firstExpiredSql))
+    ? await reap(database, call)
+    : [];
   await rerankWaitingJobs(database, call);
   await sweepLines(database, call);
   return reaped;

@@ -1,4 +1,5 @@
 import { BrokerTimeoutError, InvalidOptionError, requireOptions, withDeadline } from "leasehold/adapter";
+import { createSessionLocks, type SessionLocks } from "../hint-locks.ts";
 import {
   type PgNotifyProvider,
   type PgSubscription,
@@ -41,6 +42,31 @@ export interface PgNotifyProviderOptions {
   readonly prepareStatements?: boolean | undefined;
 }
 
+type Statement = Parameters<PgClientLike["query"]>[0];
+
+/** A session that listens. */
+interface Listening {
+  readonly client: PgListeningClientLike;
+  /** Runs a statement after those before: a client of `pg` wants one at a time. */
+  query(statement: Statement): Promise<unknown>;
+  readonly locks: SessionLocks;
+}
+
+const createListening = (client: PgListeningClientLike): Listening => {
+  let last: Promise<unknown> = Promise.resolve();
+  const query = (statement: Statement): Promise<unknown> => {
+    const answer = last.then(() => client.query(statement));
+    last = answer.catch(() => {});
+    return answer;
+  };
+  // A session that listens is never behind a pooler in transaction mode. So the server can keep its statements.
+  const locks = createSessionLocks(async (name, text, values) => {
+    const { rows } = (await query({ name, text, values: [...values] })) as { rows: { key: string }[] };
+    return rows;
+  });
+  return { client, query, locks };
+};
+
 interface Session {
   readonly client: PgListeningClientLike;
   end(): Promise<void>;
@@ -67,7 +93,7 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
 
   // The listening client has little else to do. So notifications go out through it, one at a time, and take no
   // connection from the work.
-  let listening: PgListeningClientLike | undefined;
+  let listening: Listening | undefined;
   let isSending = false;
 
   const openSession = async (onError: (error: unknown) => void): Promise<Session> => {
@@ -90,7 +116,7 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
     let over = false;
     let session: Session | undefined;
     const forget = (): void => {
-      if (listening === session?.client) listening = undefined;
+      if (listening?.client === session?.client) listening = undefined;
     };
     const lose = (reason: unknown): void => {
       if (over) return;
@@ -111,10 +137,12 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
       await session.end().catch(() => {});
       throw error;
     }
-    listening = client;
+    const opened = createListening(client);
+    listening = opened;
     return {
       ping: async () => {
-        await client.query("SELECT 1");
+        await opened.locks.releaseOld();
+        await opened.query({ text: "SELECT 1", values: [] });
       },
       close: async () => {
         if (over) return;
@@ -144,5 +172,9 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
       await withDeadline(sent, longestAnswerMs, noAnswer).catch(() => pool.query(statement));
     },
     subscribe,
+    takeLocks: async (keys, wanted) => {
+      if (!listening) throw new Error("There is no listening connection.");
+      return listening.locks.take(keys, wanted);
+    },
   };
 };
