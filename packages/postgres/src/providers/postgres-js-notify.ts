@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 import { type PgNotifyProvider, type PgSubscription, publishSql } from "../notify-provider.ts";
+import { rejectSafely } from "./postgres-js-transaction.ts";
 import type { PostgresJsTransactionLike } from "./postgres-js.ts";
 
 /** What is used of the function that `postgres()` returns. */
@@ -38,7 +39,8 @@ export const createPostgresJsNotifyProvider = (
   }
 
   const publish = async (channel: string, payloads: readonly string[]): Promise<void> => {
-    await sql.unsafe(publishSql, [channel, JSON.stringify(payloads)] as never[], { prepare: false });
+    const params = [channel, JSON.stringify(payloads)] as never[];
+    await rejectSafely(sql.unsafe(publishSql, params, { prepare: false }));
   };
 
   return {

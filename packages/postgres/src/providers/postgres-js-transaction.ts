@@ -1,10 +1,21 @@
 import type { PostgresJsTransactionLike } from "./postgres-js.ts";
 
+/** What is used of a query of the library. It is sent by its `handler`, and settled by whoever has the answer. */
+interface Query {
+  handler: { (query: Query): unknown; debug?: unknown };
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
 /** What is known of the connection of a transaction and its savepoints. */
 export interface TransactionState {
   /** The connection was lost while the callback was running. */
   isLost: boolean;
+  /** Queries of the callback that have no answer yet. */
+  readonly open: Set<Query>;
 }
+
+export const newTransactionState = (): TransactionState => ({ isLost: false, open: new Set() });
 
 /** As the library reports it, so that it counts as transient. */
 const lostConnection = (): Error =>
@@ -12,23 +23,89 @@ const lostConnection = (): Error =>
     code: "CONNECTION_CLOSED",
   });
 
-const never = new Promise<never>(() => {});
+/** Whether the library or the system says that the connection has ended. */
+const saysLost = (error: unknown): boolean => {
+  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
+  return code === "CONNECTION_CLOSED" || typeof errno === "number";
+};
 
-/** By then the library has done what it does when a connection ends. */
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/**
+ * Waits until every connection that has failed is closed for the library, too. A socket reports an error at once, but closes
+ * only at the end of that turn of the event loop. Whatever the library is given to send in between, it keeps: nobody gets an
+ * answer, and the connection is of no use any more. Timers come after that.
+ */
+const connectionsClosed = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Refuses statements once the connection is lost. */
+/** Passes a rejection on when it is safe to use the pool again. */
+export const rejectSafely = async <T>(work: PromiseLike<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (saysLost(error)) await connectionsClosed();
+    throw error;
+  }
+};
+
+/** Nothing is sent any more, and nobody waits for an answer any more: the library forgets some of the queries. */
+const lose = (state: TransactionState): void => {
+  state.isLost = true;
+  const open = [...state.open];
+  state.open.clear();
+  for (const query of open) query.reject(lostConnection());
+};
+
+const isQuery = (value: unknown): value is Query =>
+  typeof value === "object" && value !== null && "handler" in value && "reject" in value;
+
+/** Refuses the query if the connection is lost when it is to be sent, and learns from it if the connection is lost. */
+const watch = (query: Query, state: TransactionState): void => {
+  const { handler } = query;
+  const send = (): unknown => {
+    if (state.isLost) return query.reject(lostConnection());
+    const { resolve, reject } = query;
+    query.resolve = (result) => {
+      state.open.delete(query);
+      resolve(result);
+    };
+    query.reject = (error) => {
+      state.open.delete(query);
+      if (saysLost(error)) lose(state);
+      reject(error);
+    };
+    state.open.add(query);
+    return handler(query);
+  };
+  query.handler = Object.assign(send, { debug: handler.debug });
+};
+
+type Callback = (transaction: never) => unknown;
+
+/** The transaction for the callback, which refuses statements once the connection is lost. */
 const guard = (call: Function, state: TransactionState): Function =>
   new Proxy(call, {
     apply: (target, self, args) => {
       if (state.isLost) throw lostConnection();
-      return Reflect.apply(target, self, args);
+      const result: unknown = Reflect.apply(target, self, args);
+      if (isQuery(result)) watch(result, state);
+      return result;
     },
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? guard(value, state) : value;
+      if (typeof value !== "function") return value;
+      if (name !== "savepoint") return guard(value, state);
+      return (...args: unknown[]) =>
+        guardSavepoint(
+          (work) => value(...args.slice(0, -1), work),
+          state,
+          async (transaction) => {
+            const result = (args.at(-1) as Callback)(transaction as never);
+            return Array.isArray(result) ? Promise.all(result) : result;
+          },
+        );
     },
   });
+
+const never = new Promise<never>(() => {});
 
 /**
  * Calls back with a transaction of `postgres`, such that nothing is sent once its connection is lost.
@@ -49,8 +126,7 @@ const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
     await result;
   } catch (reason) {
     error = reason;
-    // The statement that failed may be the first to tell of the loss.
-    await nextTurn();
+    await connectionsClosed();
   }
   if (!state.isLost) return result;
   onLost(error ?? lostConnection());
@@ -60,12 +136,12 @@ const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
 /** Runs `begin` of the library. */
 export const guardBegin = async <TTransaction extends PostgresJsTransactionLike, T>(
   begin: (callback: (transaction: TTransaction) => Promise<T>) => Promise<unknown>,
-  callback: (transaction: TTransaction, state: TransactionState) => Promise<T>,
+  callback: (transaction: TTransaction) => Promise<T>,
 ): Promise<T> => {
-  const state: TransactionState = { isLost: false };
+  const state = newTransactionState();
   let settled: Promise<unknown> | undefined;
   const run = (transaction: TTransaction): Promise<T> => {
-    const result = callback(transaction, state);
+    const result = callback(transaction);
     settled = result.catch(() => {});
     return result;
   };
@@ -74,8 +150,9 @@ export const guardBegin = async <TTransaction extends PostgresJsTransactionLike,
   } catch (error) {
     // While the callback is running, only a loss rejects. The callback ends first, as with any other error: it must not run
     // twice at a time.
-    state.isLost = true;
+    lose(state);
     await settled;
+    if (saysLost(error)) await connectionsClosed();
     throw error;
   }
 };
@@ -87,6 +164,10 @@ export const guardSavepoint = <TTransaction extends PostgresJsTransactionLike, T
   callback: (transaction: TTransaction) => Promise<T>,
 ): Promise<T> =>
   new Promise((resolve, reject) => {
-    const result = savepoint((transaction) => callWithGuard(transaction, state, callback, reject));
-    (result as Promise<T>).then(resolve, reject);
+    const fail = (error: unknown): void => {
+      if (saysLost(error)) lose(state);
+      reject(error);
+    };
+    const result = savepoint((transaction) => callWithGuard(transaction, state, callback, fail));
+    (result as Promise<T>).then(resolve, fail);
   });

@@ -1,7 +1,7 @@
 import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
-import { guardBegin, guardSavepoint, type TransactionState } from "./postgres-js-transaction.ts";
+import { guardBegin, guardSavepoint, newTransactionState, rejectSafely } from "./postgres-js-transaction.ts";
 
 /** What is used of a transaction of `postgres`. */
 export interface PostgresJsTransactionLike {
@@ -17,14 +17,13 @@ export interface PostgresJsTransactionLike {
 export interface PostgresJsLike<TTransaction extends PostgresJsTransactionLike> {
   unsafe: PostgresJsTransactionLike["unsafe"];
   begin<T>(options: string, callback: (sql: TTransaction) => T | Promise<T>): Promise<unknown>;
-  reserve(): Promise<{ unsafe: PostgresJsTransactionLike["unsafe"]; release(): void }>;
 }
 
 export interface PostgresJsTransactionContext<TTransaction> {
   readonly sql: TTransaction;
 }
 
-/** A connection outside any transaction. */
+/** Outside any transaction. */
 export interface PostgresJsContext {
   readonly sql: { unsafe: PostgresJsTransactionLike["unsafe"] };
 }
@@ -65,17 +64,16 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
     { sql: text, params, name }: SqlStatement,
   ): Promise<readonly SqlRow[]> => {
     const prepare = prepareStatements && name !== undefined;
-    return [...(await on.unsafe(text, [...params] as never[], { prepare }))] as SqlRow[];
+    return [...(await rejectSafely(on.unsafe(text, [...params] as never[], { prepare })))] as SqlRow[];
   };
 
-  const states = new WeakMap<object, TransactionState>();
+  const guarded = new WeakSet<object>();
 
   const run = async <T>(
     callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
     transaction: TTransaction,
-    state: TransactionState,
   ): Promise<{ readonly value: T }> => {
-    states.set(transaction, state);
+    guarded.add(transaction);
     try {
       // Wrapped, because the library awaits whatever a callback returns, arrays of queries included.
       return { value: await callback({ sql: transaction }) };
@@ -85,14 +83,8 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
   };
 
   return {
-    provideContext: async (callback) => {
-      const reserved = await sql.reserve();
-      try {
-        return await callback({ sql: reserved });
-      } finally {
-        reserved.release();
-      }
-    },
+    // No `reserve()`: to release a connection that was lost meanwhile ends the process.
+    provideContext: (callback) => callback({ sql }),
     runInTransaction: async <T>(
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
       { isolationLevel = "read committed" }: TransactionOptions = {},
@@ -100,7 +92,7 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       const begin = `isolation level ${isolationLevel}`;
       const { value } = await guardBegin<TTransaction, { readonly value: T }>(
         (work) => sql.begin(begin, work),
-        (transaction, state) => run(callback, transaction, state),
+        (transaction) => run(callback, transaction),
       );
       return value;
     },
@@ -110,13 +102,13 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
       parent: PostgresJsTransactionContext<TTransaction>,
     ) => {
-      // A transaction that its user has begun has no state: nobody says that its connection is lost.
-      const state = states.get(parent.sql) ?? { isLost: false };
-      const { value } = await guardSavepoint<TTransaction, { readonly value: T }>(
-        parent.sql.savepoint as (work: (transaction: TTransaction) => unknown) => unknown,
-        state,
-        (transaction) => run(callback, transaction, state),
-      );
+      type Work = (transaction: TTransaction) => Promise<{ readonly value: T }>;
+      const savepoint = parent.sql.savepoint as (work: Work) => Promise<{ readonly value: T }>;
+      const work: Work = (transaction) => run(callback, transaction);
+      // A transaction that its user has begun has no guard.
+      const { value } = await (guarded.has(parent.sql)
+        ? savepoint(work)
+        : guardSavepoint<TTransaction, { readonly value: T }>(savepoint, newTransactionState(), work));
       return value;
     },
     isInTransaction: async (ctx) => {
