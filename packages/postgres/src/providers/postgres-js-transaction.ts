@@ -78,8 +78,6 @@ const watch = (query: Query, state: TransactionState): void => {
   query.handler = Object.assign(send, { debug: handler.debug });
 };
 
-type Callback = (transaction: never) => unknown;
-
 /** The transaction for the callback, which refuses statements once the connection is lost. */
 const guard = (call: Function, state: TransactionState): Function =>
   new Proxy(call, {
@@ -92,20 +90,28 @@ const guard = (call: Function, state: TransactionState): Function =>
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== "function") return value;
-      if (name !== "savepoint") return guard(value, state);
-      return (...args: unknown[]) =>
-        guardSavepoint(
-          (work) => value(...args.slice(0, -1), work),
-          state,
-          async (transaction) => {
-            const result = (args.at(-1) as Callback)(transaction as never);
-            return Array.isArray(result) ? Promise.all(result) : result;
-          },
-        );
+      return name === "savepoint" ? guardSavepoints(value, state) : guard(value, state);
     },
   });
 
-const never = new Promise<never>(() => {});
+type Callback = (transaction: never) => unknown;
+
+/** The `savepoint` for the callback, which is called with a callback of its own, or as a template. */
+const guardSavepoints =
+  (savepoint: Function, state: TransactionState) =>
+  (...args: unknown[]): Promise<unknown> => {
+    if (state.isLost) throw lostConnection();
+    const callback = args.at(-1);
+    if (typeof callback !== "function") return savepoint(...args) as Promise<unknown>;
+    return guardSavepoint(
+      (work) => savepoint(...args.slice(0, -1), work),
+      state,
+      async (transaction) => {
+        const result = (callback as Callback)(transaction as never);
+        return Array.isArray(result) ? Promise.all(result) : result;
+      },
+    );
+  };
 
 /**
  * Calls back with a transaction of `postgres`, such that nothing is sent once its connection is lost.
@@ -130,7 +136,7 @@ const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
   }
   if (!state.isLost) return result;
   onLost(error ?? lostConnection());
-  return never;
+  return new Promise<never>(() => {});
 };
 
 /** Runs `begin` of the library. */
