@@ -1,6 +1,7 @@
 import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
+import { createStandbyExit } from "./postgres-js-standby.ts";
 import { guardBegin, guardSavepoint, newTransactionState, rejectSafely } from "./postgres-js-transaction.ts";
 
 /** What is used of a transaction of `postgres`. */
@@ -67,6 +68,16 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
     return [...(await rejectSafely(on.unsafe(text, [...params] as never[], { prepare })))] as SqlRow[];
   };
 
+  const leaveStandbys = createStandbyExit(sql);
+  const leavingStandbys = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      leaveStandbys(error);
+      throw error;
+    }
+  };
+
   const guarded = new WeakSet<object>();
 
   const run = async <T>(
@@ -90,9 +101,11 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       { isolationLevel = "read committed" }: TransactionOptions = {},
     ) => {
       const begin = `isolation level ${isolationLevel}`;
-      const { value } = await guardBegin<TTransaction, { readonly value: T }>(
-        (work) => sql.begin(begin, work),
-        (transaction) => run(callback, transaction),
+      const { value } = await leavingStandbys(
+        guardBegin<TTransaction, { readonly value: T }>(
+          (work) => sql.begin(begin, work),
+          (transaction) => run(callback, transaction),
+        ),
       );
       return value;
     },
@@ -121,6 +134,10 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
         return false;
       }
     },
-    executeSql: (ctx, statement) => execute(ctx?.sql ?? sql, statement),
+    executeSql: (ctx, statement) => {
+      const on = ctx?.sql ?? sql;
+      // In a transaction, its connection is still in use.
+      return on === sql ? leavingStandbys(execute(sql, statement)) : execute(on, statement);
+    },
   };
 };
