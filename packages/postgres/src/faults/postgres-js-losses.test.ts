@@ -201,3 +201,17 @@ describe("postgres.js, when connections are reset", () => {
     await inTime("the end", sql.end());
   });
 });
+
+it("takes no answer for the first statement of a connection to one of several hosts that was lost", async () => {
+  const { host } = new URL(proxy.url);
+  const url = proxy.url.replace(host, `${host},${host}`);
+  const sql = postgres(url, { max: 1, fetch_types: false, backoff: () => 0 });
+  const provider = createPostgresJsProvider({ sql });
+  const lost = proxy.loseReply(has("SELECT 7"));
+  const first = provider.executeSql(undefined, select(7)).catch((error: unknown) => error);
+  await lost;
+  // It connects again.
+  expect(await provider.executeSql(undefined, select(8))).toEqual([{ value: 8 }]);
+  expect(await inTime("the first statement", first)).toSatisfy(isTransientPgError);
+  await sql.end({ timeout: 0 });
+});

@@ -18,10 +18,8 @@ export interface TransactionState {
 export const newTransactionState = (): TransactionState => ({ isLost: false, open: new Set() });
 
 /** As the library reports it, so that it counts as transient. */
-const lostConnection = (): Error =>
-  Object.assign(new Error("The connection of this transaction has been lost."), {
-    code: "CONNECTION_CLOSED",
-  });
+export const lostConnection = (): Error =>
+  Object.assign(new Error("The connection has been lost."), { code: "CONNECTION_CLOSED" });
 
 /** Whether the library or the system says that the connection has ended. */
 const saysLost = (error: unknown): boolean => {

@@ -2,7 +2,13 @@ import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
 import { createStandbyExit } from "./postgres-js-standby.ts";
-import { guardBegin, guardSavepoint, newTransactionState, rejectSafely } from "./postgres-js-transaction.ts";
+import {
+  guardBegin,
+  guardSavepoint,
+  lostConnection,
+  newTransactionState,
+  rejectSafely,
+} from "./postgres-js-transaction.ts";
 
 /** What is used of a transaction of `postgres`. */
 export interface PostgresJsTransactionLike {
@@ -65,7 +71,11 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
     { sql: text, params, name }: SqlStatement,
   ): Promise<readonly SqlRow[]> => {
     const prepare = prepareStatements && name !== undefined;
-    return [...(await rejectSafely(on.unsafe(text, [...params] as never[], { prepare })))] as SqlRow[];
+    const result = await rejectSafely(on.unsafe(text, [...params] as never[], { prepare }));
+    // With several hosts, the library does not reject the first query of a connection that is lost. When it has connected again,
+    // it resolves it with a result that no command has led to.
+    if ((result as { command?: unknown }).command === null) throw lostConnection();
+    return [...result] as SqlRow[];
   };
 
   const leaveStandbys = createStandbyExit(sql);
