@@ -116,6 +116,26 @@ describe("the transaction of postgres.js in a callback", () => {
     expect(values(rows)).toEqual([5]);
   });
 
+  it("is not lost because the connection to something else is", async () => {
+    const elsewhere = Object.assign(new Error("elsewhere"), { code: "ECONNRESET", errno: -104 });
+    const fail = () => Promise.reject(elsewhere);
+    await expect(provider.runInTransaction(fail)).rejects.toBe(elsewhere);
+    await provider.runInTransaction(async (ctx) => {
+      await expect(provider.runInSavepoint!(fail, ctx)).rejects.toBe(elsewhere);
+      await expect((ctx as Context).sql.savepoint(fail)).rejects.toBe(elsewhere);
+      await provider.executeSql(ctx, insert);
+    });
+    expect(await provider.executeSql(undefined, { sql: `SELECT x FROM ${table}`, params: [] })).toEqual([
+      { x: 1 },
+    ]);
+  });
+
+  it("is rolled back if a file for a query is missing", async () => {
+    const missing = provider.runInTransaction((ctx) => (ctx as Context).sql.file("/missing.sql"));
+    await expect(missing).rejects.toMatchObject({ code: "ENOENT" });
+    expect(await provider.executeSql(undefined, { sql: "SELECT 1 AS x", params: [] })).toEqual([{ x: 1 }]);
+  });
+
   it("can build a query from parts of others", async () => {
     const rows = await provider.runInTransaction(async (ctx) => {
       const { sql: transaction } = ctx as Context;

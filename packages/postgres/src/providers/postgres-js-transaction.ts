@@ -21,11 +21,20 @@ export const newTransactionState = (): TransactionState => ({ isLost: false, ope
 export const lostConnection = (): Error =>
   Object.assign(new Error("The connection has been lost."), { code: "CONNECTION_CLOSED" });
 
-/** Whether the library or the system says that the connection has ended. */
-const saysLost = (error: unknown): boolean => {
-  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
-  return code === "CONNECTION_CLOSED" || typeof errno === "number";
-};
+const codesOfLoss: ReadonlySet<unknown> = new Set([
+  "CONNECTION_CLOSED",
+  "ECONNABORTED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENOTCONN",
+  "EPIPE",
+  "ETIMEDOUT",
+]);
+
+/** Whether the library or the system says that a connection has ended. */
+const saysLost = (error: unknown): boolean => codesOfLoss.has((error as { code?: unknown } | null)?.code);
 
 /**
  * Waits until every connection that has failed is closed for the library, too. A socket reports an error at once, but closes
@@ -116,13 +125,13 @@ const guardSavepoints =
  *
  * The library would send it: the statements of the callback, and the COMMIT or ROLLBACK that follows. If the connection is
  * still closed, that ends the process; if others use it again, it becomes part of what they do. So statements are refused, and
- * the library never learns how the callback ended. `onLost` does.
+ * the library never learns how the callback ended: it gets what `onLost` returns.
  */
 const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
   transaction: TTransaction,
   state: TransactionState,
   callback: (transaction: TTransaction) => Promise<T>,
-  onLost: (error: unknown) => void,
+  onLost: (error: unknown) => Promise<never>,
 ): Promise<T> => {
   const result = callback(guard(transaction as unknown as Function, state) as unknown as TTransaction);
   let error: unknown;
@@ -132,10 +141,13 @@ const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
     error = reason;
     await connectionsClosed();
   }
-  if (!state.isLost) return result;
-  onLost(error ?? lostConnection());
-  return new Promise<never>(() => {});
+  return state.isLost ? onLost(error ?? lostConnection()) : result;
 };
+
+const never = (): Promise<never> => new Promise(() => {});
+
+// A connection that fails is closed in the same turn.
+const closeDeadlineMs = 5_000;
 
 /** Runs `begin` of the library. */
 export const guardBegin = async <TTransaction extends PostgresJsTransactionLike, T>(
@@ -143,15 +155,24 @@ export const guardBegin = async <TTransaction extends PostgresJsTransactionLike,
   callback: (transaction: TTransaction) => Promise<T>,
 ): Promise<T> => {
   const state = newTransactionState();
+  let isReported = false;
   let settled: Promise<unknown> | undefined;
+  // If the library does not report the loss itself, there was none, and it has to roll back.
+  const onLost = (error: unknown): Promise<never> =>
+    new Promise((_resolve, reject) => {
+      setTimeout(() => {
+        if (!isReported) reject(error as Error);
+      }, closeDeadlineMs).unref();
+    });
   const run = (transaction: TTransaction): Promise<T> => {
     const result = callback(transaction);
     settled = result.catch(() => {});
     return result;
   };
   try {
-    return (await begin((transaction) => callWithGuard(transaction, state, run, () => {}))) as T;
+    return (await begin((transaction) => callWithGuard(transaction, state, run, onLost))) as T;
   } catch (error) {
+    isReported = true;
     // While the callback is running, only a loss rejects. The callback ends first, as with any other error: it must not run
     // twice at a time.
     lose(state);
@@ -168,10 +189,23 @@ export const guardSavepoint = <TTransaction extends PostgresJsTransactionLike, T
   callback: (transaction: TTransaction) => Promise<T>,
 ): Promise<T> =>
   new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      if (saysLost(error)) lose(state);
-      reject(error);
+    let thrown: unknown;
+    const work = async (transaction: TTransaction): Promise<T> => {
+      try {
+        return await callback(transaction);
+      } catch (error) {
+        thrown = error;
+        throw error;
+      }
     };
-    const result = savepoint((transaction) => callWithGuard(transaction, state, callback, fail));
-    (result as Promise<T>).then(resolve, fail);
+    const onLost = (error: unknown): Promise<never> => {
+      reject(error);
+      return never();
+    };
+    const result = savepoint((transaction) => callWithGuard(transaction, state, work, onLost));
+    (result as Promise<T>).then(resolve, (error: unknown) => {
+      // What the callback throws may be about a connection to something else.
+      if (error !== thrown && saysLost(error)) lose(state);
+      reject(error);
+    });
   });
