@@ -20,14 +20,18 @@ export interface NatsServer {
 }
 
 /** Starts a NATS server with JetStream and a data folder of its own, on a free port of the loopback address. */
-export const startNats = async (): Promise<NatsServer> => {
+export const startNats = async (
+  /** Of the command line, besides these. */
+  moreSettings: Readonly<Record<string, string>> = {},
+): Promise<NatsServer> => {
   const command = await findDebianProgram("/usr/sbin/nats-server", "nats-server");
   const folder = await mkdtemp(join(tmpdir(), "leasehold-nats-"));
   const port = await findFreePort();
-  const args = ["--addr", "127.0.0.1", "--port", String(port), "--jetstream", "--store_dir", folder];
+  const settings = { addr: "127.0.0.1", port: String(port), store_dir: folder, ...moreSettings };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 
   const server = await startRestartable(folder, () =>
-    startServerProcess({ command, args, port, cwd: folder }),
+    startServerProcess({ command, args: [...args, "--jetstream"], port, cwd: folder }),
   );
 
   return {

@@ -1,14 +1,16 @@
 import { type PostgresServer, startPostgres } from "@leasehold/test-servers";
 import { createLeasehold, defineUnionJobTypes, type Log } from "leasehold";
 import pg from "pg";
+import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createPrimaryPool } from "../../examples/several-hosts.ts";
 import { createPgNotifyAdapter } from "../notify-adapter.ts";
 import { createPgNotifyProvider } from "../providers/pg-notify.ts";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPostgresJsProvider } from "../providers/postgres-js.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { until } from "../testing/until.ts";
-import { isFromReadOnlyServer } from "../transient-errors.ts";
+import { isFromReadOnlyServer, isTransientPgError } from "../transient-errors.ts";
 
 // `npm run test:cluster` does more of this, with a cluster of three nodes that elects its leaders itself.
 const addressOf = ({ port }: PostgresServer) => ({ host: "127.0.0.1", port });
@@ -30,6 +32,15 @@ const ask = async <T>(server: PostgresServer, sql: string): Promise<T[]> => {
     return (await client.query(sql)).rows as T[];
   } finally {
     await client.end();
+  }
+};
+
+const unlessTransient = async (work: Promise<boolean>): Promise<boolean> => {
+  try {
+    return await work;
+  } catch (error) {
+    expect(error).toSatisfy(isTransientPgError);
+    return false;
   }
 };
 
@@ -63,6 +74,35 @@ describe("a connection to a standby", () => {
       await executeSql(undefined, { sql: "DROP TABLE written", params: [] });
       await pool.connect().then((client) => client.release(true));
     }
+  });
+
+  it("is closed in a pool of postgres.js, too, which lets it in after a query was cut off", async () => {
+    const hosts = [primary, standby, standby].map(({ port }) => `127.0.0.1:${port}`);
+    const sql = postgres(`postgres://leasehold@${hosts.join(",")}/postgres`, {
+      max: 2,
+      fetch_types: false,
+      backoff: () => 0,
+      target_session_attrs: "primary",
+    });
+    const { runInTransaction, executeSql } = createPostgresJsProvider({ sql });
+    const write = { sql: "CREATE TABLE written (x int)", params: [] };
+    const ways = [
+      () => executeSql(undefined, write),
+      () => runInTransaction((ctx) => executeSql(ctx, write)),
+      () => runInTransaction((ctx) => executeSql(ctx, write), { isolationLevel: "serializable" }),
+    ];
+    for (const way of ways) {
+      await Promise.all([sql`SELECT 1`, sql`SELECT 1`]);
+      // As when the primary is shut down: it ends connections that are in use.
+      const cutOff = () => sql`SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(60)`;
+      await Promise.allSettled([cutOff(), cutOff()]);
+      const onStandby = () => sql<{ standby: boolean }[]>`SELECT pg_is_in_recovery() AS standby`;
+      const isOnStandby = () => unlessTransient(onStandby().then(([row]) => row!.standby));
+      await until(isOnStandby, "a connection leads to a standby");
+      await until(() => unlessTransient(way().then(() => true)), "the primary is written to");
+      await executeSql(undefined, { sql: "DROP TABLE written", params: [] });
+    }
+    await sql.end({ timeout: 0 });
   });
 
   it("fails no job: the attempt does not count", async () => {

@@ -1,16 +1,23 @@
 import { randomUUID } from "node:crypto";
 import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 import { type PgNotifyProvider, type PgSubscription, publishSql } from "../notify-provider.ts";
+import { createStandbyExit } from "./postgres-js-standby.ts";
+import { rejectSafely } from "./postgres-js-transaction.ts";
 import type { PostgresJsTransactionLike } from "./postgres-js.ts";
 
 /** What is used of the function that `postgres()` returns. */
 export interface PostgresJsNotifyLike {
   unsafe: PostgresJsTransactionLike["unsafe"];
-  listen(
-    channel: string,
-    onMessage: (payload: string) => void,
-    onListening?: () => void,
-  ): Promise<{ unlisten(): Promise<void> }>;
+  listen: {
+    (
+      channel: string,
+      onMessage: (payload: string) => void,
+      onListening?: () => void,
+    ): Promise<{ unlisten(): Promise<void> }>;
+    /** Where the library keeps the connection that listens, and what it listens to. */
+    readonly sql?: { unsafe: PostgresJsTransactionLike["unsafe"] };
+    readonly channels?: Record<string, unknown>;
+  };
 }
 
 export interface PostgresJsNotifyProviderOptions {
@@ -38,7 +45,17 @@ export const createPostgresJsNotifyProvider = (
   }
 
   const publish = async (channel: string, payloads: readonly string[]): Promise<void> => {
-    await sql.unsafe(publishSql, [channel, JSON.stringify(payloads)] as never[], { prepare: false });
+    const params = [channel, JSON.stringify(payloads)] as never[];
+    await rejectSafely(sql.unsafe(publishSql, params, { prepare: false }));
+  };
+
+  const leaveStandby = createStandbyExit({ unsafe: (text) => sql.listen.sql!.unsafe(text) });
+
+  /** Otherwise the library repeats the error for as long as the connection lasts. */
+  const forget = (channel: string, error: unknown): void => {
+    const { channels } = sql.listen;
+    if (channels) delete channels[channel];
+    leaveStandby(error);
   };
 
   return {
@@ -63,14 +80,24 @@ export const createPostgresJsNotifyProvider = (
             onLost(new Error("The listening connection was lost."));
           }
         };
-        subscriptions.push(await sql.listen(channel, heard, onListening));
+        try {
+          subscriptions.push(await sql.listen(channel, heard, onListening));
+        } catch (error) {
+          forget(channel, error);
+          throw error;
+        }
       };
 
       // The listening connection cannot run a query. So a ping is a message to it, which must arrive.
       const echoChannel = `leasehold_echo_${randomUUID().replaceAll("-", "")}`;
       let echoed = (): void => {};
-      for (const channel of channels) await listen(channel, (payload) => onMessage(channel, payload));
-      await listen(echoChannel, () => echoed());
+      try {
+        for (const channel of channels) await listen(channel, (payload) => onMessage(channel, payload));
+        await listen(echoChannel, () => echoed());
+      } catch (error) {
+        void end();
+        throw error;
+      }
 
       return {
         ping: async () => {

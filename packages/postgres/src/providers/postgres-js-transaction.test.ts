@@ -88,3 +88,60 @@ describe("a transaction of postgres.js that loses its connection", () => {
     expect(rows).toEqual([]);
   });
 });
+
+describe("the transaction of postgres.js in a callback", () => {
+  const values = (rows: Iterable<unknown>) => [...rows].map((row) => (row as { value: number }).value);
+
+  it("has savepoints of every form", async () => {
+    const results = await provider.runInTransaction(async (ctx) => {
+      const { sql: transaction } = ctx as Context;
+      const named = await transaction.savepoint("mine", (inner) => inner`SELECT 1 AS value`);
+      const [first, second] = await transaction.savepoint((inner) => [
+        inner`SELECT 2 AS value`,
+        inner`SELECT 3 AS value`,
+      ]);
+      const template = transaction.savepoint as unknown as typeof transaction;
+      return [named, first, second, await template`SELECT 4 AS value`].map((rows) => values(rows!));
+    });
+    expect(results).toEqual([[1], [2], [3], [4]]);
+  });
+
+  it("continues after a savepoint that fails", async () => {
+    const rows = await provider.runInTransaction(async (ctx) => {
+      const { sql: transaction } = ctx as Context;
+      const failed = transaction.savepoint((inner) => inner`SELECT 1 / 0`);
+      await expect(failed).rejects.toMatchObject({ code: "22012" });
+      return transaction`SELECT 5 AS value`;
+    });
+    expect(values(rows)).toEqual([5]);
+  });
+
+  it("is not lost because the connection to something else is", async () => {
+    const elsewhere = Object.assign(new Error("elsewhere"), { code: "ECONNRESET", errno: -104 });
+    const fail = () => Promise.reject(elsewhere);
+    await expect(provider.runInTransaction(fail)).rejects.toBe(elsewhere);
+    await provider.runInTransaction(async (ctx) => {
+      await expect(provider.runInSavepoint!(fail, ctx)).rejects.toBe(elsewhere);
+      await expect((ctx as Context).sql.savepoint(fail)).rejects.toBe(elsewhere);
+      await provider.executeSql(ctx, insert);
+    });
+    expect(await provider.executeSql(undefined, { sql: `SELECT x FROM ${table}`, params: [] })).toEqual([
+      { x: 1 },
+    ]);
+  });
+
+  it("is rolled back if a file for a query is missing", async () => {
+    const missing = provider.runInTransaction((ctx) => (ctx as Context).sql.file("/missing.sql"));
+    await expect(missing).rejects.toMatchObject({ code: "ENOENT" });
+    expect(await provider.executeSql(undefined, { sql: "SELECT 1 AS x", params: [] })).toEqual([{ x: 1 }]);
+  });
+
+  it("can build a query from parts of others", async () => {
+    const rows = await provider.runInTransaction(async (ctx) => {
+      const { sql: transaction } = ctx as Context;
+      const part = transaction`${6} + 1`;
+      return transaction`SELECT ${part} AS value`;
+    });
+    expect(values(rows)).toEqual([7]);
+  });
+});

@@ -1,47 +1,137 @@
 import type { PostgresJsTransactionLike } from "./postgres-js.ts";
 
+/** What is used of a query of the library. It is sent by its `handler`, and settled by whoever has the answer. */
+interface Query {
+  handler: { (query: Query): unknown; debug?: unknown };
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
 /** What is known of the connection of a transaction and its savepoints. */
 export interface TransactionState {
   /** The connection was lost while the callback was running. */
   isLost: boolean;
+  /** Queries of the callback that have no answer yet. */
+  readonly open: Set<Query>;
 }
 
+export const newTransactionState = (): TransactionState => ({ isLost: false, open: new Set() });
+
 /** As the library reports it, so that it counts as transient. */
-const lostConnection = (): Error =>
-  Object.assign(new Error("The connection of this transaction has been lost."), {
-    code: "CONNECTION_CLOSED",
-  });
+export const lostConnection = (): Error =>
+  Object.assign(new Error("The connection has been lost."), { code: "CONNECTION_CLOSED" });
 
-const never = new Promise<never>(() => {});
+const codesOfLoss: ReadonlySet<unknown> = new Set([
+  "CONNECTION_CLOSED",
+  "ECONNABORTED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENOTCONN",
+  "EPIPE",
+  "ETIMEDOUT",
+]);
 
-/** By then the library has done what it does when a connection ends. */
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Whether the library or the system says that a connection has ended. */
+const saysLost = (error: unknown): boolean => codesOfLoss.has((error as { code?: unknown } | null)?.code);
 
-/** Refuses statements once the connection is lost. */
+/**
+ * Waits until every connection that has failed is closed for the library, too. A socket reports an error at once, but closes
+ * only at the end of that turn of the event loop. Whatever the library is given to send in between, it keeps: nobody gets an
+ * answer, and the connection is of no use any more. Timers come after that.
+ */
+const connectionsClosed = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** Passes a rejection on when it is safe to use the pool again. */
+export const rejectSafely = async <T>(work: PromiseLike<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (saysLost(error)) await connectionsClosed();
+    throw error;
+  }
+};
+
+/** Nothing is sent any more, and nobody waits for an answer any more: the library forgets some of the queries. */
+const lose = (state: TransactionState): void => {
+  state.isLost = true;
+  const open = [...state.open];
+  state.open.clear();
+  for (const query of open) query.reject(lostConnection());
+};
+
+const isQuery = (value: unknown): value is Query =>
+  typeof value === "object" && value !== null && "handler" in value && "reject" in value;
+
+/** Refuses the query if the connection is lost when it is to be sent, and learns from it if the connection is lost. */
+const watch = (query: Query, state: TransactionState): void => {
+  const { handler } = query;
+  const send = (): unknown => {
+    if (state.isLost) return query.reject(lostConnection());
+    const { resolve, reject } = query;
+    query.resolve = (result) => {
+      state.open.delete(query);
+      resolve(result);
+    };
+    query.reject = (error) => {
+      state.open.delete(query);
+      if (saysLost(error)) lose(state);
+      reject(error);
+    };
+    state.open.add(query);
+    return handler(query);
+  };
+  query.handler = Object.assign(send, { debug: handler.debug });
+};
+
+/** The transaction for the callback, which refuses statements once the connection is lost. */
 const guard = (call: Function, state: TransactionState): Function =>
   new Proxy(call, {
     apply: (target, self, args) => {
       if (state.isLost) throw lostConnection();
-      return Reflect.apply(target, self, args);
+      const result: unknown = Reflect.apply(target, self, args);
+      if (isQuery(result)) watch(result, state);
+      return result;
     },
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? guard(value, state) : value;
+      if (typeof value !== "function") return value;
+      return name === "savepoint" ? guardSavepoints(value, state) : guard(value, state);
     },
   });
+
+type Callback = (transaction: never) => unknown;
+
+/** The `savepoint` for the callback, which is called with a callback of its own, or as a template. */
+const guardSavepoints =
+  (savepoint: Function, state: TransactionState) =>
+  (...args: unknown[]): Promise<unknown> => {
+    if (state.isLost) throw lostConnection();
+    const callback = args.at(-1);
+    if (typeof callback !== "function") return savepoint(...args) as Promise<unknown>;
+    return guardSavepoint(
+      (work) => savepoint(...args.slice(0, -1), work),
+      state,
+      async (transaction) => {
+        const result = (callback as Callback)(transaction as never);
+        return Array.isArray(result) ? Promise.all(result) : result;
+      },
+    );
+  };
 
 /**
  * Calls back with a transaction of `postgres`, such that nothing is sent once its connection is lost.
  *
  * The library would send it: the statements of the callback, and the COMMIT or ROLLBACK that follows. If the connection is
  * still closed, that ends the process; if others use it again, it becomes part of what they do. So statements are refused, and
- * the library never learns how the callback ended. `onLost` does.
+ * the library never learns how the callback ended: it gets what `onLost` returns.
  */
 const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
   transaction: TTransaction,
   state: TransactionState,
   callback: (transaction: TTransaction) => Promise<T>,
-  onLost: (error: unknown) => void,
+  onLost: (error: unknown) => Promise<never>,
 ): Promise<T> => {
   const result = callback(guard(transaction as unknown as Function, state) as unknown as TTransaction);
   let error: unknown;
@@ -49,33 +139,45 @@ const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
     await result;
   } catch (reason) {
     error = reason;
-    // The statement that failed may be the first to tell of the loss.
-    await nextTurn();
+    await connectionsClosed();
   }
-  if (!state.isLost) return result;
-  onLost(error ?? lostConnection());
-  return never;
+  return state.isLost ? onLost(error ?? lostConnection()) : result;
 };
+
+const never = (): Promise<never> => new Promise(() => {});
+
+// A connection that fails is closed in the same turn.
+const closeDeadlineMs = 5_000;
 
 /** Runs `begin` of the library. */
 export const guardBegin = async <TTransaction extends PostgresJsTransactionLike, T>(
   begin: (callback: (transaction: TTransaction) => Promise<T>) => Promise<unknown>,
-  callback: (transaction: TTransaction, state: TransactionState) => Promise<T>,
+  callback: (transaction: TTransaction) => Promise<T>,
 ): Promise<T> => {
-  const state: TransactionState = { isLost: false };
+  const state = newTransactionState();
+  let isReported = false;
   let settled: Promise<unknown> | undefined;
+  // If the library does not report the loss itself, there was none, and it has to roll back.
+  const onLost = (error: unknown): Promise<never> =>
+    new Promise((_resolve, reject) => {
+      setTimeout(() => {
+        if (!isReported) reject(error as Error);
+      }, closeDeadlineMs).unref();
+    });
   const run = (transaction: TTransaction): Promise<T> => {
-    const result = callback(transaction, state);
+    const result = callback(transaction);
     settled = result.catch(() => {});
     return result;
   };
   try {
-    return (await begin((transaction) => callWithGuard(transaction, state, run, () => {}))) as T;
+    return (await begin((transaction) => callWithGuard(transaction, state, run, onLost))) as T;
   } catch (error) {
+    isReported = true;
     // While the callback is running, only a loss rejects. The callback ends first, as with any other error: it must not run
     // twice at a time.
-    state.isLost = true;
+    lose(state);
     await settled;
+    if (saysLost(error)) await connectionsClosed();
     throw error;
   }
 };
@@ -87,6 +189,23 @@ export const guardSavepoint = <TTransaction extends PostgresJsTransactionLike, T
   callback: (transaction: TTransaction) => Promise<T>,
 ): Promise<T> =>
   new Promise((resolve, reject) => {
-    const result = savepoint((transaction) => callWithGuard(transaction, state, callback, reject));
-    (result as Promise<T>).then(resolve, reject);
+    let thrown: unknown;
+    const work = async (transaction: TTransaction): Promise<T> => {
+      try {
+        return await callback(transaction);
+      } catch (error) {
+        thrown = error;
+        throw error;
+      }
+    };
+    const onLost = (error: unknown): Promise<never> => {
+      reject(error);
+      return never();
+    };
+    const result = savepoint((transaction) => callWithGuard(transaction, state, work, onLost));
+    (result as Promise<T>).then(resolve, (error: unknown) => {
+      // What the callback throws may be about a connection to something else.
+      if (error !== thrown && saysLost(error)) lose(state);
+      reject(error);
+    });
   });

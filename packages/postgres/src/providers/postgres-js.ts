@@ -1,7 +1,14 @@
 import { InvalidOptionError, type TransactionOptions } from "leasehold/adapter";
 import { readKnownOptions } from "../known-options.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "../provider.ts";
-import { guardBegin, guardSavepoint, type TransactionState } from "./postgres-js-transaction.ts";
+import { createStandbyExit } from "./postgres-js-standby.ts";
+import {
+  guardBegin,
+  guardSavepoint,
+  lostConnection,
+  newTransactionState,
+  rejectSafely,
+} from "./postgres-js-transaction.ts";
 
 /** What is used of a transaction of `postgres`. */
 export interface PostgresJsTransactionLike {
@@ -17,14 +24,13 @@ export interface PostgresJsTransactionLike {
 export interface PostgresJsLike<TTransaction extends PostgresJsTransactionLike> {
   unsafe: PostgresJsTransactionLike["unsafe"];
   begin<T>(options: string, callback: (sql: TTransaction) => T | Promise<T>): Promise<unknown>;
-  reserve(): Promise<{ unsafe: PostgresJsTransactionLike["unsafe"]; release(): void }>;
 }
 
 export interface PostgresJsTransactionContext<TTransaction> {
   readonly sql: TTransaction;
 }
 
-/** A connection outside any transaction. */
+/** Outside any transaction. */
 export interface PostgresJsContext {
   readonly sql: { unsafe: PostgresJsTransactionLike["unsafe"] };
 }
@@ -65,17 +71,30 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
     { sql: text, params, name }: SqlStatement,
   ): Promise<readonly SqlRow[]> => {
     const prepare = prepareStatements && name !== undefined;
-    return [...(await on.unsafe(text, [...params] as never[], { prepare }))] as SqlRow[];
+    const result = await rejectSafely(on.unsafe(text, [...params] as never[], { prepare }));
+    // With several hosts, the library does not reject the first query of a connection that is lost. When it has connected again,
+    // it resolves it with a result that no command has led to.
+    if ((result as { command?: unknown }).command === null) throw lostConnection();
+    return [...result] as SqlRow[];
   };
 
-  const states = new WeakMap<object, TransactionState>();
+  const leaveStandbys = createStandbyExit(sql);
+  const leavingStandbys = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      leaveStandbys(error);
+      throw error;
+    }
+  };
+
+  const guarded = new WeakSet<object>();
 
   const run = async <T>(
     callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
     transaction: TTransaction,
-    state: TransactionState,
   ): Promise<{ readonly value: T }> => {
-    states.set(transaction, state);
+    guarded.add(transaction);
     try {
       // Wrapped, because the library awaits whatever a callback returns, arrays of queries included.
       return { value: await callback({ sql: transaction }) };
@@ -85,22 +104,18 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
   };
 
   return {
-    provideContext: async (callback) => {
-      const reserved = await sql.reserve();
-      try {
-        return await callback({ sql: reserved });
-      } finally {
-        reserved.release();
-      }
-    },
+    // No `reserve()`: to release a connection that was lost meanwhile ends the process.
+    provideContext: (callback) => callback({ sql }),
     runInTransaction: async <T>(
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
       { isolationLevel = "read committed" }: TransactionOptions = {},
     ) => {
       const begin = `isolation level ${isolationLevel}`;
-      const { value } = await guardBegin<TTransaction, { readonly value: T }>(
-        (work) => sql.begin(begin, work),
-        (transaction, state) => run(callback, transaction, state),
+      const { value } = await leavingStandbys(
+        guardBegin<TTransaction, { readonly value: T }>(
+          (work) => sql.begin(begin, work),
+          (transaction) => run(callback, transaction),
+        ),
       );
       return value;
     },
@@ -110,13 +125,13 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
       callback: (ctx: PostgresJsTransactionContext<TTransaction>) => Promise<T>,
       parent: PostgresJsTransactionContext<TTransaction>,
     ) => {
-      // A transaction that its user has begun has no state: nobody says that its connection is lost.
-      const state = states.get(parent.sql) ?? { isLost: false };
-      const { value } = await guardSavepoint<TTransaction, { readonly value: T }>(
-        parent.sql.savepoint as (work: (transaction: TTransaction) => unknown) => unknown,
-        state,
-        (transaction) => run(callback, transaction, state),
-      );
+      type Work = (transaction: TTransaction) => Promise<{ readonly value: T }>;
+      const savepoint = parent.sql.savepoint as (work: Work) => Promise<{ readonly value: T }>;
+      const work: Work = (transaction) => run(callback, transaction);
+      // A transaction that its user has begun has no guard.
+      const { value } = await (guarded.has(parent.sql)
+        ? savepoint(work)
+        : guardSavepoint<TTransaction, { readonly value: T }>(savepoint, newTransactionState(), work));
       return value;
     },
     isInTransaction: async (ctx) => {
@@ -129,6 +144,10 @@ export const createPostgresJsProvider = <TTransaction extends PostgresJsTransact
         return false;
       }
     },
-    executeSql: (ctx, statement) => execute(ctx?.sql ?? sql, statement),
+    executeSql: (ctx, statement) => {
+      const on = ctx?.sql ?? sql;
+      // In a transaction, its connection is still in use.
+      return on === sql ? leavingStandbys(execute(sql, statement)) : execute(on, statement);
+    },
   };
 };

@@ -24,8 +24,6 @@ export interface PatroniCluster {
   settled(): Promise<void>;
   /** Runs `patronictl` with the cluster's name after the command. */
   control(command: string, ...args: readonly string[]): Promise<string>;
-  /** Removes what Patroni has noted of the synchronous standby, so that the leader chooses one anew. */
-  forgetStandby(): Promise<void>;
   /** Ends everything and removes its data. Idempotent. */
   stop(): Promise<void>;
 }
@@ -118,11 +116,6 @@ export const startPatroniCluster = async ({
       await until(isSettled, () => `The cluster has not settled\n${outputs()}`);
     },
     control,
-    forgetStandby: async () => {
-      const key = Buffer.from(`/service/${clusterName}/sync`).toString("base64");
-      const body = JSON.stringify({ key });
-      await fetch(`http://127.0.0.1:${etcd.port}/v3/kv/deleterange`, { method: "POST", body });
-    },
     stop: async () => {
       if (isStopped) return;
       isStopped = true;

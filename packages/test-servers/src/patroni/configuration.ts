@@ -33,8 +33,10 @@ export const describeNode = (options: NodeConfigurationOptions): string => {
     scope: clusterName,
     name,
     restapi: { listen: at(ports.rest), connect_address: at(ports.restLink) },
-    // Otherwise it would ask etcd for its address, and no longer use the link.
-    etcd3: { host: at(ports.etcdLink), use_proxies: true },
+    // Not `etcd3`: a Patroni before 3.0.3 that was stopped for longer than its lock lasted would overwrite the lock of the new
+    // leader when it continues. With version 2 of the API it compares first.
+    // `use_proxies`: otherwise it would ask etcd for its address, and no longer use the link.
+    etcd: { host: at(ports.etcdLink), use_proxies: true },
     bootstrap: {
       dcs: {
         ...timing,

@@ -15,7 +15,7 @@ const isReady = async (url: string): Promise<boolean> => {
   return /^\d/.test(version?.etcdcluster ?? "");
 };
 
-/** Starts one etcd that keeps its data in `folder`. */
+/** Starts one etcd, with versions 2 and 3 of its API, that keeps its data in `folder`. */
 export const startEtcd = async (folder: string): Promise<Etcd> => {
   const command = await findDebianProgram("/usr/bin/etcd", "etcd-server");
   const port = await findFreePort();
@@ -33,7 +33,7 @@ export const startEtcd = async (folder: string): Promise<Etcd> => {
     "log-level": "error",
   };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  const server = await startServerProcess({ command, args, port, cwd: folder });
+  const server = await startServerProcess({ command, args: [...args, "--enable-v2"], port, cwd: folder });
   while (!(await isReady(url))) await sleep(50);
   return { ...server, port };
 };
