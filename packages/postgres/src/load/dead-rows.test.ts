@@ -67,7 +67,7 @@ it("a vacuum among many kept jobs removes the index entries of few dead rows, to
   const vacuum = async (): Promise<string> => {
     const said: string[] = [];
     const client = await pool.connect();
-    const listen = ({ message }: { message?: string }): void => void said.push(message ?? "");
+    const listen = ({ message }: { message?: string | undefined }): void => void said.push(message ?? "");
     client.on("notice", listen);
     await client.query(`VACUUM (VERBOSE) ${schema}.job`);
     client.off("notice", listen);
