@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-const command = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
+const command = fileURLToPath(new URL("../../packages/cli/bin/leasehold.js", import.meta.url));
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
 const time = async (work) => {
