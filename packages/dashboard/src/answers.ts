@@ -115,23 +115,28 @@ export interface JobDetail {
   readonly now: string;
 }
 
+/** What an action would do. */
+export interface Foreseen {
+  readonly changed: number;
+  readonly revived: number;
+  readonly skipped: number;
+  /** How many were left alone for which reason. */
+  readonly reasons: Readonly<Record<string, number>>;
+  readonly examples: {
+    readonly changed: readonly string[];
+    readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
+  };
+  /** False if there were too many to look at all of them: then the numbers are those of the first. */
+  readonly isExact: boolean;
+}
+
 export interface Plan {
   readonly before: string;
   readonly expiresAt: string;
   readonly unit: "jobs" | "trees";
   readonly needsConfirmation: boolean;
   readonly command: string | null;
-  readonly foreseen: {
-    readonly changed: number;
-    readonly revived: number;
-    readonly skipped: number;
-    readonly reasons: Readonly<Record<string, number>>;
-    readonly examples: {
-      readonly changed: readonly string[];
-      readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
-    };
-    readonly isExact: boolean;
-  };
+  readonly foreseen: Foreseen;
 }
 
 export interface ActionProgress {

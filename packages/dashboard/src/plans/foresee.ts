@@ -1,20 +1,6 @@
+import type { Foreseen } from "../answers.ts";
 import type { AnyLeasehold } from "../server/services.ts";
 import type { Choice, PlannedAction } from "./planned-action.ts";
-
-/** What an action would do. */
-export interface Foreseen {
-  readonly changed: number;
-  readonly revived: number;
-  readonly skipped: number;
-  /** How many were left alone for which reason. */
-  readonly reasons: Readonly<Record<string, number>>;
-  readonly examples: {
-    readonly changed: readonly string[];
-    readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
-  };
-  /** False if there were too many to look at all of them: then the numbers are those of the first. */
-  readonly isExact: boolean;
-}
 
 // A dry run holds its transaction open until it is rolled back, so it has to stay short.
 const mostLookedAt = 2_000;
