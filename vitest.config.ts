@@ -25,6 +25,8 @@ export default defineConfig({
   test: {
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    // The default of a second is too short for a browser on a busy machine.
+    expect: { poll: { timeout: 10_000 } },
     // More than the two cores that the tests are to make do with: they wait for servers, leases and timers a good deal.
     maxWorkers: 3,
     projects: [
