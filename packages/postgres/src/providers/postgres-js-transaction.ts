@@ -161,7 +161,7 @@ export const guardBegin = async <TTransaction extends PostgresJsTransactionLike,
   const onLost = (error: unknown): Promise<never> =>
     new Promise((_resolve, reject) => {
       setTimeout(() => {
-        if (!isReported) reject(error as Error);
+        if (!isReported) reject(error);
       }, closeDeadlineMs).unref();
     });
   const run = (transaction: TTransaction): Promise<T> => {
