@@ -30,12 +30,11 @@ const underLoad = async (what) => {
 };
 
 const upgrade = async (kind) => {
-  const commit = options.from ?? (await commitBeforeNewestMigration(kind));
-  const earlier = await buildEarlier(commit);
+  const earlier = await buildEarlier(options.from ?? (await commitBeforeNewestMigration(kind)));
   const store = await stores[kind]({ earlierRoot: earlier.root, kept: Number(options.kept) });
   const { start, stop, run, killWhen, reports } = openParticipants({ kind, address: store.address });
   try {
-    console.log(`${kind}: from ${commit.slice(0, 7)}, ${store.describe()}`);
+    console.log(`${kind}: from ${earlier.commit.slice(0, 7)}, ${store.describe()}`);
     const old = [
       await start("worker", "earlier-worker-1", earlier.root),
       await start("worker", "earlier-worker-2", earlier.root),

@@ -44,9 +44,7 @@ const linkModules = async (root) => {
 
 const packages = ["core", "test-servers", "postgres", "sqlite"];
 
-/** @returns {Promise<{ root: string, remove(): Promise<void> }>} */
-export const buildEarlier = async (commit) => {
-  const root = await mkdtemp(join(tmpdir(), "leasehold-earlier-"));
+const buildIn = async (root, commit) => {
   const archive = join(root, "earlier.tar");
   const paths = [...packages.map((name) => `packages/${name}`), "tsconfig.base.json", "package.json"];
   await writeFile(archive, await git("archive", commit, ...paths));
@@ -55,5 +53,24 @@ export const buildEarlier = async (commit) => {
   const compiler = join(ownRoot, "node_modules/typescript/bin/tsc");
   for (const name of packages)
     await execute(process.execPath, [compiler, "-b", `packages/${name}`], { cwd: root });
-  return { root, remove: () => rm(root, { recursive: true, force: true }) };
+};
+
+const mostSteps = 10;
+
+/**
+ * Builds this commit, or the last one before it that can be built: some are one part of a change.
+ *
+ * @returns {Promise<{ commit: string, root: string, remove(): Promise<void> }>}
+ */
+export const buildEarlier = async (commit, steps = mostSteps) => {
+  const root = await mkdtemp(join(tmpdir(), "leasehold-earlier-"));
+  const remove = () => rm(root, { recursive: true, force: true });
+  try {
+    await buildIn(root, commit);
+    return { commit: String(await git("rev-parse", commit)).trim(), root, remove };
+  } catch (error) {
+    await remove();
+    if (steps === 0) throw error;
+    return buildEarlier(`${commit}^`, steps - 1);
+  }
 };
