@@ -41,6 +41,16 @@ const openWorker = async (leasehold) => {
   };
 };
 
+/**
+ * How old jobs may be, so that as many are kept as the table was filled with: at first the oldest of those go, and when none of
+ * them is left, the jobs of the earliest turns.
+ */
+const ageToKeep = (gone, rows, turnsBegan) => {
+  if (gone < rows) return Math.round(spanMs * (1 - gone / rows));
+  const firstTurnKept = Math.ceil((gone - rows) / jobsPerTurn);
+  return Date.now() - turnsBegan[firstTurnKept];
+};
+
 /** @param {{ pruned: number }} options which share of the rows that the table was filled with has been pruned before */
 export const measureChurn = async ({ pool, leasehold, servers, rows, pruned, jobs, report }) => {
   const ask = async (sql) => (await pool.query(sql)).rows[0];
@@ -61,12 +71,14 @@ export const measureChurn = async ({ pool, leasehold, servers, rows, pruned, job
   let before = first;
   let since = performance.now();
   report("     jobs   jobs/s   table   indexes   dead rows   vacuums   log a job   server CPU a job");
+  const turnsBegan = [];
   for (let turn = 1; turn <= turns; turn += 1) {
+    turnsBegan.push(Date.now());
     const done = worker.expect(jobsPerTurn);
     await start(leasehold);
     await done;
-    const gone = pruned + (turn * jobsPerTurn) / rows;
-    await leasehold.pruneJobSequences({ olderThanMs: Math.round(spanMs * (1 - gone)) });
+    const gone = pruned * rows + turn * jobsPerTurn;
+    await leasehold.pruneJobSequences({ olderThanMs: ageToKeep(gone, rows, turnsBegan) });
     if (turn % Math.ceil(turns / reportedTurns) !== 0 && turn !== turns) continue;
     const after = await read();
     const seconds = (performance.now() - since) / 1_000;

@@ -15,12 +15,16 @@ const jobs = 100;
 const measureFleet = async (workers: number) => {
   const clock = createManualClock();
   const calls = new Map<string, number>();
+  let reportersRead = 0;
   const stateAdapter = wrapAdapter(
     createInProcessStateAdapter({ clock }),
     (method, original) =>
       (...args) => {
         calls.set(method, (calls.get(method) ?? 0) + 1);
-        return original(...args);
+        const result = original(...args);
+        if (method === "listReporters")
+          void (result as Promise<unknown[]>).then(({ length }) => (reportersRead += length));
+        return result;
       },
   );
   const notifyAdapter = createInProcessNotifyAdapter();
@@ -43,6 +47,7 @@ const measureFleet = async (workers: number) => {
   );
   await clock.advanceBy(10_000);
 
+  reportersRead = 0;
   const countDuring = async (work: () => Promise<void>): Promise<number> => {
     calls.clear();
     await work();
@@ -50,6 +55,7 @@ const measureFleet = async (workers: number) => {
   };
   const idle = await countDuring(() => clock.advanceBy(idleSeconds * 1_000));
   const idleCalls = Object.fromEntries(calls);
+  const idleReportersRead = reportersRead;
   const busy = await countDuring(async () => {
     for (let n = 0; n < jobs; n += 1) {
       await producer.startJobSequence({ typeName: "greet", input: n });
@@ -61,6 +67,7 @@ const measureFleet = async (workers: number) => {
   const busyCalls = Object.fromEntries(calls);
   return {
     perWorkerAndSecond: idle / workers / idleSeconds,
+    reportersPerWorkerAndSecond: idleReportersRead / workers / idleSeconds,
     perJob: (busy - idle) / jobs,
     idleCalls,
     busyCalls,
@@ -76,6 +83,9 @@ it("asks the store no more often for each worker and each job, however many work
   // For each: a look every second, reaping and expiry every five, a report every ten, and who is there now and then.
   expect(small.perWorkerAndSecond).toBeLessThan(1.7);
   expect(large.perWorkerAndSecond).toBeLessThan(1.7);
+  // Nobody reads the whole list of processes again and again.
+  expect(small.reportersPerWorkerAndSecond).toBeLessThan(1);
+  expect(large.reportersPerWorkerAndSecond).toBeLessThan(1);
   // Start, claim, a look for more, commit, and reports of those who took part.
   expect(small.perJob).toBeLessThan(6);
   expect(large.perJob).toBeLessThan(6);

@@ -5,7 +5,12 @@ import type { WorkerContext } from "./worker-context.ts";
 
 const intervalMs = 30_000;
 const aliveMs = 30_000;
-const mostReporters = 1_000;
+
+/**
+ * Of how many others a process asks in turn, those that reported last. Most find one with a smaller id among the first few, so
+ * that in a large fleet nobody but a handful reads the whole list.
+ */
+const samples: readonly number[] = [10, 100, 1_000];
 
 /**
  * Brings the counts of the past together, and forgets those that are too old. One process of all does: the one with the
@@ -23,9 +28,13 @@ export const startFolder = (worker: WorkerContext): Loop | undefined => {
 
   const isMine = async (now: number): Promise<boolean> => {
     if (reporter.id === undefined || reporter.firstWorkerId !== worker.settings.workerId) return false;
-    const reporters = await history.listReporters({ seenFrom: now - aliveMs, limit: mostReporters });
-    const working = reporters.filter(({ about }) => parseAbout(about).workers.length > 0);
-    return working.every(({ id }) => reporter.id! <= id);
+    for (const limit of samples) {
+      const reporters = await history.listReporters({ seenFrom: now - aliveMs, limit });
+      const working = reporters.filter(({ about }) => parseAbout(about).workers.length > 0);
+      if (working.some(({ id }) => id < reporter.id!)) return false;
+      if (reporters.length < limit) break;
+    }
+    return true;
   };
 
   return startLoop(worker, "folder", async () => {
