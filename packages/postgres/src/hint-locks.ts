@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { HintCounting } from "leasehold/adapter";
 import type { PgNotifyProvider } from "./notify-provider.ts";
 import { plainArrayLiteral } from "./sql/array-literal.ts";
@@ -12,6 +12,9 @@ import { plainArrayLiteral } from "./sql/array-literal.ts";
 //
 // Such a lock is an entry in the memory of the server: nothing is written, and it ends with its session. It is kept for a
 // while, so that those who hear of the notification later find it taken.
+//
+// To ask takes a round trip before the claim. A session that is the only one with workers need not ask, and most are. Each of
+// them shares one more lock with all others, as long as it lives. Whoever could have that lock alone has no rivals.
 
 // Beyond this the jobs are enough for everybody who is idle, and everybody looks.
 const largestCounted = 32;
@@ -48,14 +51,56 @@ const mostHeld = 16;
 const takeSql = `SELECT key::text FROM unnest($1::bigint[]) AS key WHERE pg_try_advisory_lock(key) LIMIT $2::int`;
 const releaseSql = `SELECT pg_advisory_unlock(key)::text AS key FROM unnest($1::bigint[]) AS key`;
 
-/** The locks of one session. `query` runs a statement in it, after those before. */
-export const createSessionLocks = (
-  query: (
-    name: string,
-    text: string,
-    values: readonly unknown[],
-  ) => Promise<readonly { readonly key: string }[]>,
-): SessionLocks => {
+/** Runs a statement in the session, after those before. */
+type SessionQuery = (
+  name: string,
+  text: string,
+  values: readonly unknown[],
+) => Promise<readonly { readonly key: string }[]>;
+
+const shareSql = `SELECT pg_try_advisory_lock_shared($1::bigint)::text AS key`;
+const aloneSql = `SELECT CASE WHEN pg_try_advisory_lock($1::bigint) THEN pg_advisory_unlock($1::bigint) ELSE false END::text AS key`;
+// Those who hear of a notification at the same time have all shared the lock by then.
+const lookAroundEveryMs = 1_000;
+
+interface Rivals {
+  /** As far as is known, no other session takes locks of notifications on these channels. */
+  readonly areAbsent: boolean;
+  /** To be called with every notification. Nobody waits for the answer; until it comes, everything is as it was. */
+  lookAround(): void;
+}
+
+const createRivals = (channels: readonly string[], query: SessionQuery): Rivals => {
+  const key = String(createHash("sha256").update(channels.join("\n")).digest().readBigInt64BE());
+  let isShared = false;
+  let areAbsent = false;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  const ask = async (name: string, text: string): Promise<boolean> =>
+    (await query(name, text, [key]))[0]?.key === "true";
+
+  const look = async (): Promise<void> => {
+    if (isShared) areAbsent = await ask("leasehold_alone", aloneSql);
+    else isShared = await ask("leasehold_share", shareSql);
+  };
+
+  return {
+    get areAbsent() {
+      return areAbsent;
+    },
+    lookAround: () => {
+      const now = performance.now();
+      if (now - lookedAt < lookAroundEveryMs) return;
+      lookedAt = now;
+      // If the session is lost, whoever listens hears of that elsewhere.
+      look().catch(() => {});
+    },
+  };
+};
+
+/** The locks of one session, among those that listen to the same channels. */
+export const createSessionLocks = (channels: readonly string[], query: SessionQuery): SessionLocks => {
+  const rivals = createRivals(channels, query);
   /** The oldest first. */
   const held = new Set<string>();
   let hadBefore: readonly string[] = [];
@@ -79,8 +124,11 @@ export const createSessionLocks = (
 
   return {
     take: (keys, wanted) => {
-      const taking = last.then(() => takeNow(keys, wanted));
+      const taking = rivals.areAbsent
+        ? Promise.resolve(Math.min(keys.length, wanted))
+        : last.then(() => takeNow(keys, wanted));
       last = taking.catch(() => {});
+      rivals.lookAround();
       return taking;
     },
     releaseOld: async () => {

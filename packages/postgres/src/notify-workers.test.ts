@@ -96,8 +96,11 @@ describe("the locks that count notifications", () => {
       heartbeatMs: 200,
     });
     const locks = async (): Promise<number> =>
-      (await pool.query<{ n: number }>("SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory'"))
-        .rows[0]!.n;
+      (
+        await pool.query<{ n: number }>(
+          "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock'",
+        )
+      ).rows[0]!.n;
     let heard = 0;
     let most = 0;
     await adapter.listenJobScheduled(["work"], () => (heard += 1));
@@ -110,6 +113,44 @@ describe("the locks that count notifications", () => {
     expect(most).toBeLessThanOrEqual(16);
     await until(async () => (await locks()) === 0, "they were released");
     await adapter.close();
+    await pool.end();
+  });
+
+  it("are not taken by a process that is the only one, until there is another", async () => {
+    const pool = openPool();
+    const channelPrefix = newSchemaName();
+    let taken = 0;
+    const createClient = (): pg.Client => {
+      const client = new pg.Client({ connectionString: server.url });
+      const query = client.query.bind(client) as (statement: unknown) => Promise<unknown>;
+      const counted = (statement: unknown): Promise<unknown> => {
+        if ((statement as pg.QueryConfig).name === "leasehold_lock") taken += 1;
+        return query(statement);
+      };
+      return Object.assign(client, { query: counted });
+    };
+    const notifyProvider = createPgNotifyProvider({ pool, createClient });
+    const first = await createPgNotifyAdapter({ notifyProvider, channelPrefix });
+    let heard = 0;
+    await first.listenJobScheduled(["work"], () => (heard += 1));
+    /** How many locks the first took for a notification. */
+    const notify = async (): Promise<number> => {
+      taken = 0;
+      heard = 0;
+      await first.notifyJobScheduled("work", 1);
+      await until(() => heard === 1 || taken === 1, "the first has heard of it");
+      return taken;
+    };
+    expect(await notify()).toBe(1);
+    await until(async () => (await notify()) === 0, "the first knows that it is alone");
+    expect(heard).toBe(1);
+
+    const [second] = await openAdapters(pool, channelPrefix, 1);
+    await second!.listenJobScheduled(["work"], () => {});
+    await until(async () => (await notify()) === 1, "the first knows that it is not");
+    await second!.close();
+    await until(async () => (await notify()) === 0, "the first is alone again");
+    await first.close();
     await pool.end();
   });
 });

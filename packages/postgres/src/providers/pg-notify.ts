@@ -52,7 +52,7 @@ interface Listening {
   readonly locks: SessionLocks;
 }
 
-const createListening = (client: PgListeningClientLike): Listening => {
+const createListening = (client: PgListeningClientLike, channels: readonly string[]): Listening => {
   let last: Promise<unknown> = Promise.resolve();
   const query = (statement: Statement): Promise<unknown> => {
     const answer = last.then(() => client.query(statement));
@@ -60,7 +60,7 @@ const createListening = (client: PgListeningClientLike): Listening => {
     return answer;
   };
   // A session that listens is never behind a pooler in transaction mode. So the server can keep its statements.
-  const locks = createSessionLocks(async (name, text, values) => {
+  const locks = createSessionLocks(channels, async (name, text, values) => {
     const { rows } = (await query({ name, text, values: [...values] })) as { rows: { key: string }[] };
     return rows;
   });
@@ -137,7 +137,7 @@ export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNoti
       await session.end().catch(() => {});
       throw error;
     }
-    const opened = createListening(client);
+    const opened = createListening(client, channels);
     listening = opened;
     return {
       ping: async () => {
