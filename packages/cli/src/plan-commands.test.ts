@@ -56,10 +56,19 @@ const filters: Record<string, [filter: Record<string, unknown>, options: Record<
     { key: ["a,b", odd], cause: ["f"], worker: ["w,1"], root: "r" },
   ],
   "by time": [
-    { createdFrom: at, createdBefore: at, finishedFrom: at, finishedBefore: at },
+    {
+      createdFrom: at,
+      createdBefore: at,
+      scheduledFrom: at,
+      scheduledBefore: at,
+      finishedFrom: at,
+      finishedBefore: at,
+    },
     {
       createdAfter: new Date(at),
       createdBefore: new Date(at),
+      scheduledAfter: new Date(at),
+      scheduledBefore: new Date(at),
       finishedAfter: new Date(at),
       finishedBefore: new Date(at),
     },

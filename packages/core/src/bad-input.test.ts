@@ -96,6 +96,7 @@ const filter = (wrap: (filter: object) => object, prefix = ""): readonly Case[] 
   [`${prefix}fingerprint`, ["", 7, {}], (fingerprint) => [wrap({ fingerprint })]],
   [`${prefix}leasedBy[0]`, ["", 7], (leasedBy) => [wrap({ leasedBy: [leasedBy] })]],
   [`${prefix}createdFrom`, notDates, (createdFrom) => [wrap({ createdFrom })]],
+  [`${prefix}scheduledBefore`, notDates, (scheduledBefore) => [wrap({ scheduledBefore })]],
   [`${prefix}finishedBefore`, notDates, (finishedBefore) => [wrap({ finishedBefore })]],
 ];
 

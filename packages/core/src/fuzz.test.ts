@@ -176,6 +176,7 @@ const filterOptions = [
   "typeName",
   "failureReason",
   "createdFrom",
+  "scheduledFrom",
   "finishedBefore",
   "id",
   "fingerprint",

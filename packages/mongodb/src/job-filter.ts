@@ -28,6 +28,7 @@ export const toMongoFilter = (filter: JobFilter): Document => {
     sequenceIndex: filter.firstOf === "sequence" ? { $eq: 0 } : undefined,
     isRoot: filter.firstOf === "tree" ? { $eq: true } : undefined,
     createdAt: within(filter.createdFrom, filter.createdBefore),
+    scheduledAt: within(filter.scheduledFrom, filter.scheduledBefore),
     finishedAt: within(filter.finishedFrom, filter.finishedBefore),
   };
   const given = Object.fromEntries(

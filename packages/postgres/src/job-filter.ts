@@ -50,6 +50,7 @@ export const filterConditions = (
   if (filter.firstOf === "tree") conditions.push("j.root_sequence_id = j.id");
   add(filter.inputContains, (text) => `strpos(j.input, ${text}::text) > 0`);
   within(filter.createdFrom, filter.createdBefore, "created_at");
+  within(filter.scheduledFrom, filter.scheduledBefore, "scheduled_at");
   within(filter.finishedFrom, filter.finishedBefore, "finished_at");
   if (filter.finishedFrom !== undefined || filter.finishedBefore !== undefined)
     conditions.push("j.finished_at > 0");

@@ -63,6 +63,8 @@ export const toCondition = (filter: JobFilter): Condition => {
   if (filter.inputContains !== undefined) add("instr(j.input, ?) > 0", filter.inputContains);
   addBound("j.created_at >= ?", filter.createdFrom);
   addBound("j.created_at < ?", filter.createdBefore);
+  addBound("j.scheduled_at >= ?", filter.scheduledFrom);
+  addBound("j.scheduled_at < ?", filter.scheduledBefore);
   addBound("coalesce(j.completed_at, j.failed_at) >= ?", filter.finishedFrom);
   addBound("coalesce(j.completed_at, j.failed_at) < ?", filter.finishedBefore);
   return { sql: parts.join(" AND "), values };

@@ -16,6 +16,8 @@ export interface FilterOptions {
   readonly worker?: readonly string[];
   readonly createdAfter?: Date;
   readonly createdBefore?: Date;
+  readonly scheduledAfter?: Date;
+  readonly scheduledBefore?: Date;
   readonly finishedAfter?: Date;
   readonly finishedBefore?: Date;
 }
@@ -55,6 +57,8 @@ export const addFilterOptions = (command: Command, { status, reason = true }: Ad
     .addOption(new Option("--worker <id>", "jobs that this worker runs").argParser(collectWhole))
     .option("--created-after <when>", "created since: a date, or how long ago (2h)", parseMoment)
     .option("--created-before <when>", "created before", parseMoment)
+    .option("--scheduled-after <when>", "to run then or later: a date, or 0s for now", parseMoment)
+    .option("--scheduled-before <when>", "to run before", parseMoment)
     .option("--finished-after <when>", "completed or failed since", parseMoment)
     .option("--finished-before <when>", "completed or failed before", parseMoment);
 };
@@ -72,6 +76,8 @@ export interface JobFilter {
   readonly leasedBy?: readonly string[] | undefined;
   readonly createdFrom?: Date | undefined;
   readonly createdBefore?: Date | undefined;
+  readonly scheduledFrom?: Date | undefined;
+  readonly scheduledBefore?: Date | undefined;
   readonly finishedFrom?: Date | undefined;
   readonly finishedBefore?: Date | undefined;
 }
@@ -91,6 +97,8 @@ export const toFilter = (options: FilterOptions): JobFilter => {
     leasedBy: options.worker,
     createdFrom: options.createdAfter,
     createdBefore: options.createdBefore,
+    scheduledFrom: options.scheduledAfter,
+    scheduledBefore: options.scheduledBefore,
     finishedFrom: options.finishedAfter,
     finishedBefore: options.finishedBefore,
   };

@@ -39,6 +39,10 @@ export interface JobFilterOptions<
   readonly createdFrom?: Date | undefined;
   /** Created before this moment. */
   readonly createdBefore?: Date | undefined;
+  /** Scheduled for this moment or later. With `status: "pending"`: those that cannot run before it. */
+  readonly scheduledFrom?: Date | undefined;
+  /** Scheduled for a time before this moment. With `status: "pending"` and the present: those that can run now. */
+  readonly scheduledBefore?: Date | undefined;
   /** Completed or failed at this moment or later. */
   readonly finishedFrom?: Date | undefined;
   /** Completed or failed before this moment. */

@@ -25,6 +25,7 @@ const matches = ({ row, history }: StoredJob, filter: JobFilter): boolean =>
   (filter.firstOf !== "tree" || row.id === row.rootSequenceId) &&
   (filter.inputContains === undefined || row.input.includes(filter.inputContains)) &&
   isWithin(filter.createdFrom, filter.createdBefore, row.createdAt) &&
+  isWithin(filter.scheduledFrom, filter.scheduledBefore, row.scheduledAt) &&
   isWithin(filter.finishedFrom, filter.finishedBefore, row.completedAt ?? row.failedAt);
 
 /** The jobs a filter could match, without going through all where it names something narrower. */

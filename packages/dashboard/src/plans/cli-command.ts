@@ -21,6 +21,8 @@ const flags: Readonly<Record<keyof NonNullable<Choice["filter"]>, Flag>> = {
   rootSequenceId: { name: "--root" },
   createdFrom: { name: "--created-after" },
   createdBefore: { name: "--created-before" },
+  scheduledFrom: { name: "--scheduled-after" },
+  scheduledBefore: { name: "--scheduled-before" },
   finishedFrom: { name: "--finished-after" },
   finishedBefore: { name: "--finished-before" },
 };

@@ -9,7 +9,14 @@ export interface StoredPlan {
   readonly pace: number | null;
 }
 
-const dateNames = new Set(["createdFrom", "createdBefore", "finishedFrom", "finishedBefore"]);
+const dateNames = new Set([
+  "createdFrom",
+  "createdBefore",
+  "scheduledFrom",
+  "scheduledBefore",
+  "finishedFrom",
+  "finishedBefore",
+]);
 
 /** Dates become text when it is written. */
 export const storePlan = (choice: Choice, pace: number | undefined): StoredPlan =>

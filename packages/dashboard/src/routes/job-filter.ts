@@ -15,6 +15,8 @@ export interface JobFilterQuery {
   readonly rootSequenceId: string | undefined;
   readonly createdFrom: Date | undefined;
   readonly createdBefore: Date | undefined;
+  readonly scheduledFrom: Date | undefined;
+  readonly scheduledBefore: Date | undefined;
   readonly finishedFrom: Date | undefined;
   readonly finishedBefore: Date | undefined;
 }
@@ -32,8 +34,22 @@ export const filterFields: Fields<JobFilterQuery> = {
   rootSequenceId: optional(text()),
   createdFrom: optional(moment),
   createdBefore: optional(moment),
+  scheduledFrom: optional(moment),
+  scheduledBefore: optional(moment),
   finishedFrom: optional(moment),
   finishedBefore: optional(moment),
+};
+
+/** Whether jobs can run by now. A list that is read again and again goes by the time of each reading. */
+export const dueTimes = ["now", "later"] as const;
+
+export const scheduledWhen = (
+  due: (typeof dueTimes)[number],
+  now: number,
+): { readonly scheduledFrom: Date } | { readonly scheduledBefore: Date } => {
+  // A job that is due at this very moment can run.
+  const next = new Date(now + 1);
+  return due === "now" ? { scheduledBefore: next } : { scheduledFrom: next };
 };
 
 export const statusField: Field<readonly JobStatus[] | undefined> = optional(

@@ -19,6 +19,20 @@ it("lists jobs by filter, page by page", async () => {
   expect(new Set([...first.jobs, ...second.jobs].map(({ id }: { id: string }) => id)).size).toBe(3);
 });
 
+it("tells jobs that can run from those for later, whenever it is asked", async () => {
+  const { leasehold, read } = await openShop(["read", "payloads"]);
+  const start = (afterMs: number) =>
+    leasehold.start({ typeName: "order", input: { item: "tea" }, schedule: { afterMs } });
+  const [due, soon, later] = [await start(0), await start(300), await start(60_000)];
+  const ids = async (query: string): Promise<string[]> =>
+    (await read(`jobs?status=pending&order=oldest&${query}`)).body.jobs.map(({ id }: { id: string }) => id);
+  expect(await ids("due=later")).toContain(later.id);
+  expect(await ids("due=now")).toContain(due.id);
+  await expect.poll(() => ids("due=now")).toEqual([due.id, soon.id]);
+  expect(await ids("due=later")).toEqual([later.id]);
+  expect((await read("jobs?due=soon")).status).toBe(400);
+});
+
 it("shows one job, why it waits, and what can be done", async () => {
   const { leasehold, read } = await openShop(["read", "payloads"]);
   const { id } = await leasehold.start({

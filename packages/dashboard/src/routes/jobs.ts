@@ -19,7 +19,7 @@ import {
   text as textSchema,
   wordOf,
 } from "./answers.ts";
-import { filterFields, requireFilterRights, statusField } from "./job-filter.ts";
+import { dueTimes, filterFields, requireFilterRights, scheduledWhen, statusField } from "./job-filter.ts";
 import { viewError, viewJobRow, viewPayloads } from "./job-view.ts";
 
 /** Whether a text is in what a person may see of an input. One who looks for hidden text finds nothing. */
@@ -35,6 +35,7 @@ export const listJobs: Route = get({
   query: {
     ...filterFields,
     status: statusField,
+    due: optional(oneOf(dueTimes)),
     inputContains: optional(text()),
     order: withDefault(oneOf(["newest", "oldest"]), "newest"),
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
@@ -48,12 +49,14 @@ export const listJobs: Route = get({
     now: date,
   }),
   isExpensive: ({ inputContains }) => inputContains !== undefined,
-  handle: async (services, { query: { inputContains, ...query }, viewer }) => {
+  handle: async (services, { query: { inputContains, due, ...query }, viewer }) => {
     requireFilterRights(viewer, { ...query, inputContains });
     const search = inputContains === undefined ? {} : { input: { contains: inputContains } };
+    const time = services.now();
+    const scheduled = due === undefined ? {} : scheduledWhen(due, await time);
     const [{ jobs, cursor, searchedTo }, now] = await Promise.all([
-      services.leasehold.listJobs({ ...query, ...search }),
-      services.now(),
+      services.leasehold.listJobs({ ...query, ...search, ...scheduled }),
+      time,
     ]);
     return {
       jobs: jobs

@@ -152,4 +152,17 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     expect(jobs.map(({ createdAt }) => createdAt - begin)).toEqual([7, 6, 5, 5]);
     await fixture.adapter.deleteSequences({ rootSequenceIds: [foreign.id] });
   });
+
+  it("finds the few jobs that are due without reading those for later", async () => {
+    const tomorrow = begin + 2 * 86_400_000;
+    await pool.query(
+      `UPDATE ${fixture.schema}.job SET ready = false, scheduled_at = $1, due_at = $1 WHERE created_at >= $2`,
+      [tomorrow, begin + 1_000],
+    );
+    const filter = { statuses: ["pending"], scheduledBefore: tomorrow } as const;
+    expect(await rowsRead(() => list(filter))).toBeLessThan(200);
+    const { jobs } = await listAll(filter, "oldest", 7);
+    expect(jobs.map(({ createdAt }) => createdAt - begin)).toEqual(Array.from({ length: 40 }, (_, n) => n));
+    expect((await list({ statuses: ["pending"], scheduledFrom: tomorrow }, 3)).jobs).toHaveLength(3);
+  });
 });

@@ -51,6 +51,7 @@ const fits = ({ fingerprints: ofJobs }: ModelStore, job: ModelJob, filter: JobFi
   (filter.leasedBy?.includes(job.leasedBy ?? "nobody") ?? true) &&
   (filter.inputContains === undefined || job.input.includes(filter.inputContains)) &&
   isWithin(job.createdAt, filter.createdFrom, filter.createdBefore) &&
+  isWithin(job.scheduledAt, filter.scheduledFrom, filter.scheduledBefore) &&
   isWithin(job.completedAt ?? job.failedAt, filter.finishedFrom, filter.finishedBefore);
 
 const drawFilter = ({ adapter, model, now }: World, draw: Draw): JobFilter => {
@@ -71,6 +72,9 @@ const drawFilter = ({ adapter, model, now }: World, draw: Draw): JobFilter => {
     { firstOf: "sequence" },
     { firstOf: "tree" },
     { createdFrom: now - 3_000, createdBefore: now },
+    { scheduledFrom: now + 1 },
+    { statuses: ["blocked", "failed"], scheduledBefore: now + 1 },
+    { statuses: ["pending"], scheduledBefore: now + 1 },
     { finishedFrom: now - 3_000 },
     { finishedBefore: now },
     { leasedBy: ["worker-1"] },

@@ -24,6 +24,9 @@ export interface JobFilter {
   readonly createdFrom?: number | undefined;
   /** Before this moment. */
   readonly createdBefore?: number | undefined;
+  /** `scheduledAt`: of a pending job, when it can run. */
+  readonly scheduledFrom?: number | undefined;
+  readonly scheduledBefore?: number | undefined;
   /** `completedAt` or `failedAt`. */
   readonly finishedFrom?: number | undefined;
   readonly finishedBefore?: number | undefined;

@@ -4,7 +4,7 @@ import { formatCount, plural } from "../format.ts";
 import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { PlanPanel } from "../parts/plan-panel.tsx";
 import { Top } from "../parts/shell.tsx";
-import { filterOf } from "../state/job-query.ts";
+import { filterOf, planFilterOf } from "../state/job-query.ts";
 import { type Choice, fitsFilter, kindNames, kinds } from "../state/plan.ts";
 import { usePolled } from "../state/poll.ts";
 import { place, withQuery } from "../state/router.ts";
@@ -29,7 +29,16 @@ export const JobsPage = () => {
   const cursor = query.get("cursor") ?? undefined;
   const order = query.get("order") === "oldest" ? "oldest" : undefined;
   const inputContains = query.get("inputContains") ?? undefined;
-  const path = withQuery("jobs", { ...filter, inputContains, status: statusFilter, order, limit, cursor });
+  const due = query.get("due") ?? undefined;
+  const path = withQuery("jobs", {
+    ...filter,
+    due,
+    inputContains,
+    status: statusFilter,
+    order,
+    limit,
+    cursor,
+  });
   // A search in inputs is too much work to be repeated every few seconds.
   const { data, error, reload } = usePolled<Page>(path, inputContains === undefined ? undefined : 600_000);
   const { jobs, cursor: next, searchedTo, fresh, showFresh } = useStillRows(data, path);
@@ -52,7 +61,11 @@ export const JobsPage = () => {
   const forSelected = offered.filter((kind) => some.some(({ status }) => kinds[kind].of.includes(status)));
   // What a search in inputs finds can be selected, but is no filter that a plan takes.
   const forAll = inputContains === undefined ? offered.filter((kind) => fitsFilter(kind, statusFilter)) : [];
-  const isFiltered = Object.keys(filter).length > 0 || statusFilter.length > 0 || inputContains !== undefined;
+  const isFiltered =
+    Object.keys(filter).length > 0 ||
+    statusFilter.length > 0 ||
+    due !== undefined ||
+    inputContains !== undefined;
   const isOpen = jobs?.length === 0 && next !== null;
 
   return (
@@ -107,7 +120,13 @@ export const JobsPage = () => {
                         type="button"
                         class={`button quiet small ${kinds[kind].isDangerous ? "danger" : ""}`}
                         {...(index === 0 && { "data-plan": "" })}
-                        onClick={() => setChosen({ kind, choice: { filter }, title: "all that match" })}
+                        onClick={() =>
+                          setChosen({
+                            kind,
+                            choice: { filter: planFilterOf(query) },
+                            title: "all that match",
+                          })
+                        }
                       >
                         {kinds[kind].name}…
                       </button>

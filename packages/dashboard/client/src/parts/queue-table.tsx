@@ -95,7 +95,7 @@ const PresentTable = ({ rows, timeToStart }: Rows) => (
             <td>
               <BacklogBar backlog={backlog} />
             </td>
-            <CountCell count={backlog.runnable} filter={{ queue, status: "pending" }} />
+            <CountCell count={backlog.runnable} filter={{ queue, status: "pending", due: "now" }} />
             <CountCell count={backlog.running} filter={{ queue, status: "running" }} />
             <CountCell count={backlog.failed} filter={{ queue, status: "failed" }} isBad />
             {offers("history") && (

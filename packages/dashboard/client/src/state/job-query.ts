@@ -17,7 +17,15 @@ const listed = [
   "fingerprint",
   "leasedBy",
 ] as const;
-const single = ["rootSequenceId", "createdFrom", "createdBefore", "finishedFrom", "finishedBefore"] as const;
+const single = [
+  "rootSequenceId",
+  "createdFrom",
+  "createdBefore",
+  "scheduledFrom",
+  "scheduledBefore",
+  "finishedFrom",
+  "finishedBefore",
+] as const;
 
 /** The filter that an address stands for, as the server takes it. A range counts from when it is read. */
 export const filterOf = (query: URLSearchParams): Filter => {
@@ -33,4 +41,14 @@ export const filterOf = (query: URLSearchParams): Filter => {
   const range = ranges.find(([key]) => key === query.get("since"));
   if (range !== undefined) filter["createdFrom"] = new Date(now.peek() - range[2]).toISOString();
   return filter;
+};
+
+/** The same for a plan, which is about the jobs of one moment. */
+export const planFilterOf = (query: URLSearchParams): Filter => {
+  const moment = new Date(now.peek()).toISOString();
+  const scheduled: Readonly<Record<string, Filter>> = {
+    now: { scheduledBefore: moment },
+    later: { scheduledFrom: moment },
+  };
+  return { ...filterOf(query), ...scheduled[query.get("due") ?? ""] };
 };

@@ -153,6 +153,8 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
       [{ failureReasons: ["cancelled"] }, []],
       [{ queues, createdFrom: baseTime + 10 }, ["broken", "child", "done"]],
       [{ queues, createdBefore: baseTime + 10 }, ["root"]],
+      [{ queues, scheduledFrom: baseTime + 30 }, ["done"]],
+      [{ queues, scheduledFrom: baseTime + 10, scheduledBefore: baseTime + 30 }, ["broken", "child"]],
       [{ queues, finishedFrom: baseTime + 100 }, ["broken", "done"]],
       [{ queues, finishedFrom: baseTime + 101 }, ["broken"]],
       [{ queues, finishedBefore: baseTime + 200 }, ["done"]],

@@ -107,6 +107,8 @@ const Extras = () => {
     sequenceTypeName: "sequence",
     createdFrom: "created from",
     createdBefore: "created before",
+    scheduledFrom: "scheduled from",
+    scheduledBefore: "scheduled before",
     finishedFrom: "finished from",
     finishedBefore: "finished before",
   };
@@ -157,6 +159,16 @@ export const Filters = ({
       />
     )}
     <SelectFilter name="since" label="Created" options={ranges.map(([key, words]) => [key, words])} />
+    {(chosen.length === 0 || chosen.includes("pending")) && (
+      <SelectFilter
+        name="due"
+        label="Due"
+        options={[
+          ["now", "now"],
+          ["later", "later"],
+        ]}
+      />
+    )}
     <Extras />
     {isFiltered && (
       <Link class="link small" to="/jobs">

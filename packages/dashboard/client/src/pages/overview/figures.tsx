@@ -65,7 +65,7 @@ export const PresentFigures = ({
         label="Runnable now"
         value={formatCount(runnable) + (isCapped ? "+" : "")}
         note={most === undefined || most.runnable === 0 ? "nothing waits" : `most of them ${most.typeName}`}
-        to={jobsPath({ status: "pending" })}
+        to={jobsPath({ status: "pending", due: "now" })}
       />
       <Figure
         label="Oldest runnable"
@@ -73,8 +73,8 @@ export const PresentFigures = ({
         note={oldest === undefined ? "nothing waits" : `${oldest.typeName} in ${oldest.queue}`}
         to={jobsPath(
           oldest === undefined
-            ? { status: "pending" }
-            : { status: "pending", queue: oldest.queue, typeName: oldest.typeName },
+            ? { status: "pending", due: "now" }
+            : { status: "pending", due: "now", queue: oldest.queue, typeName: oldest.typeName },
         )}
       />
       <Figure

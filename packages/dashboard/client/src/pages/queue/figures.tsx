@@ -61,7 +61,7 @@ export const QueueFigures = ({
             label="Runnable now"
             value={formatCount(backlog.runnable) + (isCapped ? "+" : "")}
             note={<span title={`At the rates of ${range.value[3]}`}>{emptyWords(row)}</span>}
-            to={jobsPath({ queue, status: "pending" })}
+            to={jobsPath({ queue, status: "pending", due: "now" })}
           />
           <Figure
             label="Oldest runnable"
@@ -71,7 +71,7 @@ export const QueueFigures = ({
                 : formatAge(now.value - Date.parse(backlog.oldestRunnableAt))
             }
             note={`${formatCount(backlog.later)} for later, ${formatCount(backlog.blocked)} blocked`}
-            to={jobsPath({ queue, status: "pending", order: "oldest" })}
+            to={jobsPath({ queue, status: "pending", due: "now", order: "oldest" })}
           />
           <Figure
             label="Running"

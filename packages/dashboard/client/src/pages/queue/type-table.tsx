@@ -90,8 +90,16 @@ export const TypeTable = ({ queue, known }: { readonly queue: string; readonly k
                   </td>
                   {isNow && (
                     <>
-                      <CountCell count={backlog.runnable} cap={cap} filter={filter("pending")} />
-                      <CountCell count={backlog.later} cap={cap} filter={filter("pending")} />
+                      <CountCell
+                        count={backlog.runnable}
+                        cap={cap}
+                        filter={{ ...filter("pending"), due: "now" }}
+                      />
+                      <CountCell
+                        count={backlog.later}
+                        cap={cap}
+                        filter={{ ...filter("pending"), due: "later" }}
+                      />
                       <CountCell count={backlog.running} cap={cap} filter={filter("running")} />
                       <CountCell count={backlog.blocked} cap={cap} filter={filter("blocked")} />
                       <CountCell count={backlog.failed} cap={cap} filter={filter("failed")} isBad />
