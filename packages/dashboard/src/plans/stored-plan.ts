@@ -1,3 +1,4 @@
+import { momentFields } from "../routes/job-filter.ts";
 import type { Choice } from "./planned-action.ts";
 
 /** What is written of a choice when an action begins, to go on with it later. */
@@ -8,15 +9,6 @@ export interface StoredPlan {
   readonly schedule?: { readonly at: string } | { readonly afterMs: number };
   readonly pace: number | null;
 }
-
-const dateNames = new Set([
-  "createdFrom",
-  "createdBefore",
-  "scheduledFrom",
-  "scheduledBefore",
-  "finishedFrom",
-  "finishedBefore",
-]);
 
 /** Dates become text when it is written. */
 export const storePlan = (choice: Choice, pace: number | undefined): StoredPlan =>
@@ -29,7 +21,7 @@ export const restoreChoice = ({ ids, filter, before, schedule }: StoredPlan): Ch
     (Object.fromEntries(
       Object.entries(filter).map(([name, value]) => [
         name,
-        dateNames.has(name) ? new Date(String(value)) : value,
+        Object.hasOwn(momentFields, name) ? new Date(String(value)) : value,
       ]),
     ) as unknown as Choice["filter"]),
   before: new Date(before),

@@ -3,8 +3,17 @@ import { HttpError } from "../server/http-error.ts";
 import type { Viewer } from "../server/rights.ts";
 import { type Field, type Fields, listOf, moment, oneOf, optional, text } from "../server/fields.ts";
 
+interface MomentFilters {
+  readonly createdFrom: Date | undefined;
+  readonly createdBefore: Date | undefined;
+  readonly scheduledFrom: Date | undefined;
+  readonly scheduledBefore: Date | undefined;
+  readonly finishedFrom: Date | undefined;
+  readonly finishedBefore: Date | undefined;
+}
+
 /** The filters of jobs, in addresses and in plans. */
-export interface JobFilterQuery {
+export interface JobFilterQuery extends MomentFilters {
   readonly queue: readonly string[] | undefined;
   readonly typeName: readonly string[] | undefined;
   readonly sequenceTypeName: readonly string[] | undefined;
@@ -13,13 +22,18 @@ export interface JobFilterQuery {
   readonly fingerprint: readonly string[] | undefined;
   readonly leasedBy: readonly string[] | undefined;
   readonly rootSequenceId: string | undefined;
-  readonly createdFrom: Date | undefined;
-  readonly createdBefore: Date | undefined;
-  readonly scheduledFrom: Date | undefined;
-  readonly scheduledBefore: Date | undefined;
-  readonly finishedFrom: Date | undefined;
-  readonly finishedBefore: Date | undefined;
 }
+
+const time = optional(moment);
+
+export const momentFields: Fields<MomentFilters> = {
+  createdFrom: time,
+  createdBefore: time,
+  scheduledFrom: time,
+  scheduledBefore: time,
+  finishedFrom: time,
+  finishedBefore: time,
+};
 
 const names = optional(listOf(text(), { max: 100 }));
 
@@ -32,12 +46,7 @@ export const filterFields: Fields<JobFilterQuery> = {
   fingerprint: names,
   leasedBy: names,
   rootSequenceId: optional(text()),
-  createdFrom: optional(moment),
-  createdBefore: optional(moment),
-  scheduledFrom: optional(moment),
-  scheduledBefore: optional(moment),
-  finishedFrom: optional(moment),
-  finishedBefore: optional(moment),
+  ...momentFields,
 };
 
 /** Whether jobs can run by now. A list that is read again and again goes by the time of each reading. */
