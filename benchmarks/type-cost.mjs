@@ -50,8 +50,8 @@ const planTypes = (count) => {
 const union = (names, marker) => names.map((name) => `${marker}<"${name}">`).join(" | ");
 
 const unionDefinitions = (types) => `
-import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "${root}packages/core/src/model/job-type-markers.ts";
-import { defineUnionJobTypes } from "${root}packages/core/src/model/job-types.ts";
+import type { DefineBlocker, DefineContinuationInput, DefineContinuationOutput } from "${root}packages/core/src/job-types/markers.ts";
+import { defineUnionJobTypes } from "${root}packages/core/src/job-types/define.ts";
 
 export const jobTypes = defineUnionJobTypes<{
 ${types
@@ -68,7 +68,7 @@ ${blockers.length > 0 ? `    blockers: [${blockers.map((blocker) => `DefineBlock
 
 const runtimeDefinitions = (types) => `
 import { z } from "zod";
-import { defineJobTypes } from "${root}packages/core/src/model/job-types.ts";
+import { defineJobTypes } from "${root}packages/core/src/job-types/define.ts";
 
 export const jobTypes = defineJobTypes({
 ${types
@@ -126,9 +126,9 @@ const usage = (types) => {
 });`,
   );
   return `
-import type { Leasehold } from "${root}packages/core/src/api.ts";
-import type { StateAdapter } from "${root}packages/core/src/contracts/state-adapter.ts";
-import type { JobTypes } from "${root}packages/core/src/model/job-types.ts";
+import type { Leasehold } from "${root}packages/core/src/leasehold-api.ts";
+import type { StateAdapter } from "${root}packages/core/src/store/contract/state-adapter.ts";
+import type { JobTypes } from "${root}packages/core/src/job-types/define.ts";
 import { jobTypes } from "./definitions.ts";
 
 type Context = { client: { query(sql: string): Promise<unknown> } };

@@ -21,47 +21,30 @@ const foldersIn = (path: string): string[] =>
     .map(({ name }) => name);
 
 const coreFolders = foldersIn("packages/core/src");
-const facade = ["index", "leasehold", "create-engine", "adapter"];
-/** The files beside the folders that the folders may import; the lowest ones only the first two. */
-const shared = ["errors", "clock", "deadline", "async-scope", "shielded"];
-const lowest = new Set(["model", "contracts", "rules", "api"]);
+const facade = ["index", "leasehold", "leasehold-api", "create-engine", "adapter"];
+
+const belowJobs = ["base", "store", "job-types", "observability", "notify", "engine"];
+const belowWorker = [...belowJobs, "jobs", "limits", "recurring", "history"];
+const product = [...belowWorker, "doctor", "worker", "memory"];
 
 /** For each folder of the core, the others it may import from. */
 const mayImport: Record<string, readonly string[]> = {
-  model: [],
-  contracts: ["model"],
-  rules: ["model", "contracts"],
-  api: ["model", "contracts"],
-  notifications: ["model", "contracts", "rules"],
-  memory: ["model", "contracts", "rules", "notifications"],
-  engine: ["model", "contracts", "rules", "api", "notifications"],
-  worker: ["model", "contracts", "rules", "api", "notifications", "engine"],
-  doctor: ["model", "contracts", "rules", "api", "notifications", "engine"],
-  testing: ["model", "contracts", "rules", "api", "notifications", "memory", "engine", "worker", "doctor"],
-  conformance: [
-    "model",
-    "contracts",
-    "rules",
-    "api",
-    "notifications",
-    "memory",
-    "engine",
-    "worker",
-    "doctor",
-    "testing",
-  ],
-  simulation: [
-    "model",
-    "contracts",
-    "rules",
-    "api",
-    "notifications",
-    "memory",
-    "engine",
-    "worker",
-    "doctor",
-    "testing",
-  ],
+  base: [],
+  store: ["base"],
+  "job-types": ["base", "store"],
+  observability: ["base", "store", "job-types"],
+  notify: ["base", "store", "job-types", "observability"],
+  engine: ["base", "store", "job-types", "observability", "notify"],
+  jobs: belowJobs,
+  limits: belowJobs,
+  recurring: [...belowJobs, "jobs"],
+  history: [...belowJobs, "jobs"],
+  doctor: belowWorker,
+  worker: belowWorker,
+  memory: ["base", "store"],
+  testing: product,
+  conformance: [...product, "testing"],
+  simulation: [...product, "testing"],
 };
 /** Test tools use Leasehold as applications do. */
 const mayImportFacade = new Set(["testing", "conformance", "simulation"]);
@@ -86,11 +69,6 @@ const coreCases = Object.entries(mayImport).flatMap(([folder, allowed]): Case[] 
       imports: `../${name}.ts`,
       allowed: mayImportFacade.has(folder) && name !== "index" && name !== "adapter",
     })),
-    ...shared.map((name, index) => ({
-      file,
-      imports: `../${name}.ts`,
-      allowed: index < 2 || !lowest.has(folder),
-    })),
     { file, imports: "leasehold", allowed: false },
     { file, imports: "@leasehold/sqlite", allowed: false },
     { file, imports: "../../../sqlite/src/tables.ts", allowed: false },
@@ -99,15 +77,18 @@ const coreCases = Object.entries(mayImport).flatMap(([folder, allowed]): Case[] 
   ];
 });
 
-const sharedCases = shared.flatMap((name): Case[] =>
-  [...coreFolders, "leasehold", "create-engine"].map((imported) => ({
-    file: `packages/core/src/${name}.ts`,
-    imports: coreFolders.includes(imported) ? `./${imported}/other.ts` : `./${imported}.ts`,
-    allowed: imported === "model",
-  })),
-);
+/** `store/contract` comes before `store`, and `store` before `store/rules`. */
+const storeCases: Case[] = [
+  { file: "packages/core/src/store/contract/file.ts", imports: "../../base/options.ts", allowed: true },
+  { file: "packages/core/src/store/contract/file.ts", imports: "./job.ts", allowed: true },
+  { file: "packages/core/src/store/contract/file.ts", imports: "../errors.ts", allowed: false },
+  { file: "packages/core/src/store/contract/file.ts", imports: "../rules/checks.ts", allowed: false },
+  { file: "packages/core/src/store/file.ts", imports: "./contract/job.ts", allowed: true },
+  { file: "packages/core/src/store/file.ts", imports: "./rules/checks.ts", allowed: false },
+  { file: "packages/core/src/store/rules/file.ts", imports: "../errors.ts", allowed: true },
+];
 
-const entryCases = ["index", "leasehold", "create-engine", "api"].flatMap((name): Case[] =>
+const entryCases = ["index", "leasehold", "leasehold-api", "create-engine"].flatMap((name): Case[] =>
   coreFolders.map((folder) => ({
     file: `packages/core/src/${name}.ts`,
     imports: `./${folder}/other.ts`,
@@ -118,12 +99,12 @@ const entryCases = ["index", "leasehold", "create-engine", "api"].flatMap((name)
 const adapterEntryCases = [...coreFolders, "leasehold", "create-engine"].map((name): Case => ({
   file: "packages/core/src/adapter.ts",
   imports: coreFolders.includes(name) ? `./${name}/other.ts` : `./${name}.ts`,
-  allowed: ["model", "contracts", "rules", "notifications"].includes(name),
+  allowed: ["base", "store", "observability", "notify"].includes(name),
 }));
 
 const adapterCases = ["postgres", "sqlite", "mongodb", "redis", "nats"].flatMap((name): Case[] => {
-  const source = `packages/${name}/src/operations/file.ts`;
-  const test = `packages/${name}/src/operations/file.test.ts`;
+  const source = `packages/${name}/src/jobs/file.ts`;
+  const test = `packages/${name}/src/jobs/file.test.ts`;
   const support = `packages/${name}/src/testing/file.ts`;
   return [
     { file: source, imports: "leasehold/adapter", allowed: true },
@@ -131,12 +112,12 @@ const adapterCases = ["postgres", "sqlite", "mongodb", "redis", "nats"].flatMap(
     { file: source, imports: "leasehold/doctor", allowed: false },
     { file: source, imports: "leasehold/testing", allowed: false },
     { file: source, imports: "@leasehold/cli", allowed: false },
-    { file: source, imports: "../../../core/src/errors.ts", allowed: false },
+    { file: source, imports: "../../../core/src/base/errors.ts", allowed: false },
     { file: test, imports: "leasehold", allowed: true },
     { file: test, imports: "leasehold/testing", allowed: true },
-    { file: test, imports: "../../../core/src/errors.ts", allowed: false },
+    { file: test, imports: "../../../core/src/base/errors.ts", allowed: false },
     { file: support, imports: "leasehold/testing", allowed: true },
-    { file: support, imports: "../../../core/src/errors.ts", allowed: false },
+    { file: support, imports: "../../../core/src/base/errors.ts", allowed: false },
   ];
 });
 
@@ -160,13 +141,13 @@ const testServerCases = ["test-servers", "mongodb-test-server"].flatMap((name): 
     { file, imports: "node:net", allowed: true },
     { file, imports: "leasehold", allowed: false },
     { file, imports: "@leasehold/postgres", allowed: false },
-    { file, imports: "../../core/src/errors.ts", allowed: false },
+    { file, imports: "../../core/src/base/errors.ts", allowed: false },
   ];
 });
 
 const cases = [
   ...coreCases,
-  ...sharedCases,
+  ...storeCases,
   ...entryCases,
   ...adapterEntryCases,
   ...adapterCases,
@@ -198,7 +179,7 @@ describe("import boundaries", () => {
 
   it("cover every file beside the folders", () => {
     const files = readdirSync(join(root, "packages/core/src")).filter((name) => /^[a-z-]+\.ts$/.test(name));
-    const known = [...shared, ...facade, "api", "doctor", "testing"].map((name) => `${name}.ts`);
+    const known = [...facade, "doctor", "testing"].map((name) => `${name}.ts`);
     expect(files.sort()).toEqual(known.sort());
   });
 

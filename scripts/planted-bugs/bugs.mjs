@@ -14,19 +14,19 @@ const plant = (name, ...patches) => {
 
 // The adapter.
 
-plant("token check dropped", ["rules/lease-checks.js", "if (state.leaseToken !== leaseToken)", "if (false)"]);
+plant("token check dropped", ["store/rules/checks.js", "if (state.leaseToken !== leaseToken)", "if (false)"]);
 plant("expiry ignored", [
-  "rules/lease-checks.js",
+  "store/rules/checks.js",
   "if (state.leasedUntil === null || state.leasedUntil <= now)",
   "if (false)",
 ]);
 plant("status not checked: outcomes of jobs that do not run are taken", [
-  "rules/lease-checks.js",
+  "store/rules/checks.js",
   'if (state.status !== "running")',
   "if (false)",
 ]);
 plant("version not raised", [
-  "rules/transitions.js",
+  "store/rules/transitions.js",
   "leaseVersion: row.leaseVersion + 1",
   "leaseVersion: row.leaseVersion",
 ]);
@@ -47,12 +47,12 @@ plant(
   ["memory/runnable.js", "if (entry === undefined || isRunnable(entry, search))", "if (true)"],
 );
 plant("unblocked job overtakes all that came after its start", [
-  "rules/transitions.js",
+  "store/rules/transitions.js",
   'status: "pending", scheduledAt: Math.max(row.scheduledAt, now) }',
   'status: "pending" }',
 ]);
 plant("completion not idempotent", [
-  "rules/outcomes.js",
+  "store/rules/checks.js",
   "if (state.leaseToken === leaseToken && state.status === statusAfter[outcome.kind])",
   "if (false)",
 ]);
@@ -77,12 +77,12 @@ plant("reaped failure does not reach the jobs that wait", [
   'row.status === "never" ?',
 ]);
 plant("released job costs an attempt", [
-  "rules/transitions.js",
+  "store/rules/transitions.js",
   'attempt: row.status === "running" ? row.attempt - 1 : row.attempt',
   "attempt: row.attempt",
 ]);
 plant("retry not counted", [
-  "rules/transitions.js",
+  "store/rules/transitions.js",
   "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const givenBack",
   "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const givenBack",
 ]);
@@ -97,17 +97,17 @@ plant("deduplication forgets sequences that went on", [
   "last === first && !isTerminal(last.row.status)",
 ]);
 plant("replacement rewrites the input of a running job", [
-  "rules/waiting-jobs.js",
+  "store/rules/edits.js",
   "if (onDuplicate === undefined || !isWaiting(row.status))",
   "if (onDuplicate === undefined)",
 ]);
 plant("replacement keeps the old input", [
-  "rules/waiting-jobs.js",
+  "store/rules/edits.js",
   "...withInput(row, start.input, start.id),",
   "...withInput(row, row.input, start.id),",
 ]);
 plant("debounce has no bound", [
-  "rules/waiting-jobs.js",
+  "store/rules/edits.js",
   "Math.min(resolveSchedule(schedule, now), latest)",
   "resolveSchedule(schedule, now)",
 ]);
@@ -117,32 +117,32 @@ plant("a start with a pending key adds a second job that waits", [
   "undefined",
 ]);
 plant("a job that has begun expires", [
-  "rules/waiting-jobs.js",
+  "store/rules/edits.js",
   'status === "pending" && attempt === 0 && expireAfterMs !== null',
   'status === "pending" && expireAfterMs !== null',
 ]);
 plant("a job expires before it can run", [
-  "rules/waiting-jobs.js",
+  "store/rules/edits.js",
   "? scheduledAt + expireAfterMs : null",
   "? scheduledAt : null",
 ]);
 plant("an update does not look at the status", [
-  "rules/waiting-jobs.js",
+  "store/rules/edits.js",
   'if (!isWaiting(row.status))\n        return "not_waiting";',
   "",
 ]);
 plant("redrive beside a live duplicate", [
-  "rules/redrive.js",
+  "store/rules/redrive.js",
   "if (yield* answer(port.hasLiveDuplicate(job)))",
   "if (false)",
 ]);
 plant("redrive forgets the cascade", [
-  "rules/redrive.js",
+  "store/rules/redrive.js",
   "yield* reviveDependants(port, job.sequenceId)",
   "[]",
 ]);
 plant("redrive starts the version again", [
-  "rules/transitions.js",
+  "store/rules/transitions.js",
   "attempt: 0,\n    expiredLeases: 0,\n    failedAt: null,",
   "attempt: 0,\n    leaseVersion: 0,\n    expiredLeases: 0,\n    failedAt: null,",
 ]);
@@ -181,23 +181,23 @@ plant("deletion of a tree leaves its continuations", [
 // The engine.
 
 plant("start confirmed before the commit", [
-  "engine/transaction-deadlines.js",
+  "engine/dispatch.js",
   "return await callback(ctx);",
   "const value = await callback(ctx);\n            resolve(value);\n            return value;",
 ]);
 plant(
   "continuation twice",
   [
-    "engine/complete.js",
+    "jobs/complete.js",
     "const [created] = await engine.store.createJobs({ ctx, jobs: [next] });",
     "const [created] = await engine.store.createJobs({ ctx, jobs: [next, { ...next, id: engine.runtime.createId() }] });",
   ],
   ["memory/operations/create-jobs.js", "if (positions.has(position) ||", "if ("],
 );
 plant("lock of a lost lease ignored", [
-  "worker/attempt-transactions.js",
-  'if (result.kind === "refused")',
-  "if (false)",
+  "worker/transactions.js",
+  'if (result.kind === "refused")\n            throw lose',
+  "if (false)\n            throw lose",
 ]);
 plant("lookup of a lost start has no deadline", [
   "engine/dispatch.js",
@@ -245,17 +245,17 @@ plant("lease trusted by the wall clock", [
 ]);
 plant("concurrency limit ignored", ["worker/consumer.js", "calls < settings.concurrency)", "true)"]);
 plant("queue limit ignored", [
-  "worker/queue-slots.js",
+  "worker/slots.js",
   "slots.running < slots.queue.concurrency && hasWork(slots)",
   "hasWork(slots)",
 ]);
 plant("operator's cap on attempts ignored", [
-  "worker/decide-outcome.js",
+  "worker/outcome.js",
   "settings.maxAttempts ?? Infinity)",
   "Infinity)",
 ]);
 plant("late result of a timed-out handler accepted", [
-  "worker/judge-ending.js",
+  "worker/outcome.js",
   'if (abortReason === "timeout") {',
   'if (abortReason === "timeout" && ending.kind !== "returned") {',
 ]);
@@ -281,7 +281,7 @@ plant("batches in any order deadlock", [
   "queue.take(settings.commitBatchSize)",
 ]);
 plant("poison job takes its neighbours along", [
-  "worker/suspects.js",
+  "worker/crash-isolation.js",
   "job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job)",
   "false",
 ]);
@@ -291,13 +291,13 @@ plant("stop leaks the buffered leases", [
   "stopListening();",
 ]);
 plant("stop does not wait for the committer", [
-  "worker/running-worker.js",
+  "worker/worker.js",
   "loopsEnded.then(() => committer.flushed())",
   "loopsEnded",
 ]);
 plant("reaper stops after its first turn", [
-  "worker/reaper.js",
-  "return reaped === batchSize || mayBeMore ? 0 : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",
+  "worker/maintenance.js",
+  "return reaped === batchSizeReaper || mayBeMore\n            ? 0\n            : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",
   "return 36_000_000;",
 ]);
 plant("claims of one worker share a token", [
@@ -306,7 +306,7 @@ plant("claims of one worker share a token", [
   "const leaseToken = `00000000-0000-4000-8000-${workerId}`;",
 ]);
 plant("attempt shutdown counted as a failure", [
-  "worker/judge-ending.js",
+  "worker/outcome.js",
   'if (abortReason === "shutdown")\n                return giveBackOutcome(held);',
   "",
 ]);
@@ -314,22 +314,22 @@ plant("attempt shutdown counted as a failure", [
 // Batches.
 
 plant("a job of a batch gets the output of its neighbour", [
-  "worker/batch-run.js",
+  "worker/batches/call.js",
   "endingOfPlace(member, places[index])",
   "endingOfPlace(member, places[(index + 1) % places.length])",
 ]);
 plant("an error that says never again fails every job of a batch for good", [
-  "worker/decide-outcome.js",
+  "worker/outcome.js",
   "if (shared)",
   "if (false)",
 ]);
 plant("a job that failed in a batch is put into a batch again", [
-  "worker/batch-buffer.js",
+  "worker/batches/buffer.js",
   "job.attempt - 1 > job.expiredLeases || job.attempt >= attemptLimit(worker, job)",
   "false",
 ]);
 plant("a job that failed in the transaction of its batch counts as completed", [
-  "worker/batch-session.js",
+  "worker/session.js",
   "if (committed.failures.has(member.held.job.id))",
   "if (false)",
 ]);
@@ -339,12 +339,12 @@ plant("a batch takes no slot", [
   "const first = jobs[0];",
 ]);
 plant("stop leaks the leases of jobs that wait for a fuller batch", [
-  "worker/queue-slots.js",
+  "worker/slots.js",
   "...batches.flatMap((batch) => batch.buffer.drain()),",
   "",
 ]);
 plant("a batch that has lost all of its jobs keeps its slot for ever", [
-  "worker/batch-run.js",
+  "worker/batches/call.js",
   "if (this.wanted > 0 || this.settling)",
   "if (true)",
 ]);
@@ -363,18 +363,18 @@ plant("bulk start with a duplicate does not recognise itself", [
 plant(
   "a recurring job moves on in a transaction of its own",
   [
-    "engine/recurring/start-runs.js",
+    "recurring/tick.js",
     "await engine.store.flow.advanceRecurring({\n        ctx,",
     "engine.later = ({\n        ctx,",
   ],
   [
-    "engine/recurring/tick.js",
+    "recurring/tick.js",
     "return jobs.length;\n});",
     "return jobs.length;\n}).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.flow.advanceRecurring({ ...later, ctx }));\n    return looked;\n});",
   ],
 );
 plant("a recurring job stays where it is after its tick", [
-  "engine/recurring/start-runs.js",
+  "recurring/tick.js",
   "nextNominalAt: decision.nextNominalAt,",
   "nextNominalAt: row.nextNominalAt,",
 ]);

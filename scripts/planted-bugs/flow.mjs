@@ -34,7 +34,7 @@ plant("cancelling a running job keeps its slot", [
   `store.update(record, cancelled(record.row, error, now));\n    if (wasRunning) ${keepSlot};`,
 ]);
 plant("limit of a group is one too high", [
-  "rules/flow-holds.js",
+  "store/rules/limits.js",
   "running >= concurrency",
   "running > concurrency",
 ]);
@@ -64,7 +64,7 @@ plant("raised limit is not noticed by lines that are closed", [
   "",
 ]);
 plant("pause of a type is ignored", [
-  "rules/flow-holds.js",
+  "store/rules/limits.js",
   "return rule.paused ?",
   "return rule.paused && rule.typeName === null ?",
 ]);
@@ -103,7 +103,7 @@ plant("bucket is full after an edit", [
   "? 0 : 0",
 ]);
 plant("interval between tokens forgets the burst", [
-  "rules/flow-rates.js",
+  "store/rules/limits.js",
   "/ (limit - burst + 1));",
   "/ limit);",
 ]);

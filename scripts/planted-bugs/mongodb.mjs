@@ -6,7 +6,7 @@ import { plantIn } from "./plant-in.mjs";
 const { bugs, plant } = plantIn("packages/mongodb/src");
 export const mongodbBugs = bugs;
 
-plant("fenced-writes.ts", [
+plant("jobs/fenced-writes.ts", [
   ["an outcome or a renewal does not check the token", ["  leaseToken: { $eq: leaseToken },\n", ""]],
   [
     "an outcome or a renewal is taken after the lease has run out",
@@ -22,7 +22,7 @@ plant("fenced-writes.ts", [
   ["a command that ran out of time counts as done", ["isComplete: false, look", "isComplete: true, look"]],
 ]);
 
-plant("outcome-changes.ts", [
+plant("jobs/commit.ts", [
   ["a released job has used an attempt", ['        attempt: { $subtract: ["$attempt", 1] },\n', ""]],
   [
     "a released job forgets when it is due",
@@ -41,7 +41,7 @@ plant("outcome-changes.ts", [
   ],
 ]);
 
-plant("operations/commit-outcomes.ts", [
+plant("jobs/commit.ts", [
   ["the end of a sequence that others wait for is not passed on", ["? { hasWaiters: false } :", "? {} :"]],
   [
     "two outcomes of one job go out together",
@@ -49,7 +49,7 @@ plant("operations/commit-outcomes.ts", [
   ],
 ]);
 
-plant("operations/add-job-blockers.ts", [
+plant("jobs/dependants.ts", [
   ["whoever starts to wait does not lock what it waits for", ["await work.touchBlockers(", "void ("]],
   [
     "cycles of blockers are not found",
@@ -57,7 +57,7 @@ plant("operations/add-job-blockers.ts", [
   ],
 ]);
 
-plant("operations/create-jobs.ts", [
+plant("jobs/create.ts", [
   ["nobody waits for a continuation", ["predecessors.get(job.sequenceId)?.hasWaiters ?? false", "false"]],
   ["a key is not locked", ["  await lockKeys(work, keyIds(jobs));\n", ""]],
   [
@@ -70,7 +70,7 @@ plant("operations/create-jobs.ts", [
   ],
 ]);
 
-plant("creation.ts", [
+plant("jobs/create.ts", [
   [
     "a job that exists is created again",
     ["throw new JobAlreadyExistsError([job.id]);", "void JobAlreadyExistsError;"],
@@ -81,7 +81,7 @@ plant("creation.ts", [
   ],
 ]);
 
-plant("work.ts", [
+plant("database/transactions.ts", [
   [
     "a touch changes nothing",
     [
@@ -91,7 +91,7 @@ plant("work.ts", [
   ],
 ]);
 
-plant("dependants.ts", [
+plant("jobs/dependants.ts", [
   [
     "a blocker that was named twice counts once",
     ["dependant.blockerIds.filter((id) => id === sequenceId).length", "1"],
@@ -102,7 +102,7 @@ plant("dependants.ts", [
   ],
 ]);
 
-plant("operations/claim-jobs.ts", [
+plant("jobs/claim.ts", [
   ["a claim does not count as an attempt", ['attempt: { $add: ["$attempt", 1] }', 'attempt: "$attempt"']],
   [
     "a claim does not raise the version",
@@ -125,7 +125,7 @@ plant("operations/claim-jobs.ts", [
   ["what is left after a timeout is not taken", ["ids.filter((id) => !taken.has(id)),", "[] as string[],"]],
 ]);
 
-plant("candidates.ts", [
+plant("jobs/claim.ts", [
   ["lower priorities are claimed first", ["b.priority - a.priority ||", "a.priority - b.priority ||"]],
   [
     "a claim ignores its limit",
@@ -134,7 +134,7 @@ plant("candidates.ts", [
   ["jobs held here are candidates", ["      ...notHeld(store, call),\n", ""]],
 ]);
 
-plant("operations/renew-leases.ts", [
+plant("jobs/leases.ts", [
   [
     "a renewal waits for transactions of this process",
     ["const locked = store.sessions.lockedIds();", "const locked = new Set<string>();"],
@@ -146,7 +146,7 @@ plant("operations/renew-leases.ts", [
   ],
 ]);
 
-plant("operations/reap-expired-leases.ts", [
+plant("jobs/leases.ts", [
   [
     "leases that hold are reaped",
     ["> work.now) return undefined;", "> work.now + 1e9) return undefined;"],
@@ -155,16 +155,18 @@ plant("operations/reap-expired-leases.ts", [
   ["the reaper finds the same held jobs again", ["            store.setAside.add(id);\n", ""]],
 ]);
 
-plant("deduplication-keys.ts", [
+plant("jobs/deduplication.ts", [
   [
     "keys stay for ever",
     ["if ((await collections.jobs.findOne(filter, options)) !== null) continue;", "continue;"],
   ],
 ]);
 
-plant("divide.ts", [["an error is taken for a held job", ["if (!isConflict(error)) throw error;", ""]]]);
+plant("database/contention.ts", [
+  ["an error is taken for a held job", ["if (!isConflict(error)) throw error;", ""]],
+]);
 
-plant("transient-errors.ts", [
+plant("database/errors.ts", [
   [
     "a conflict is no reason to run again",
     ["parts.code === writeConflict || parts.code === noSuchTransaction", "parts.code === 0"],

@@ -5,7 +5,7 @@ import { plantIn } from "./plant-in.mjs";
 const { bugs, plant } = plantIn("packages/postgres/src");
 export const postgresHistoryBugs = bugs;
 
-plant("operations/apply-outcomes.ts", [
+plant("jobs/commit.ts", [
   [
     "an outcome writes no attempt",
     ["FROM applied WHERE lease_version IS NOT NULL", "FROM applied WHERE false"],
@@ -17,7 +17,7 @@ plant("operations/apply-outcomes.ts", [
   ["an attempt ended when it began", ["${now} AS ended_at", "started_at AS ended_at"]],
 ]);
 
-plant("operations/outcome-rows.ts", [
+plant("jobs/commit.ts", [
   ["a completion writes an attempt", ['kind === "complete" ? undefined : note', "note"]],
   [
     "all attempts of a batch have the deployment of the first",
@@ -25,14 +25,14 @@ plant("operations/outcome-rows.ts", [
   ],
 ]);
 
-plant("history/keep-attempts.ts", [
+plant("history/attempts.ts", [
   ["one attempt too many is kept", ["OFFSET ${mostAttempts - 1}", "OFFSET ${mostAttempts}"]],
   ["one attempt too few is kept", ["OFFSET ${mostAttempts - 1}", "OFFSET ${mostAttempts - 2}"]],
   ["attempts are never removed", ["ended.lease_version > ${mostAttempts} AND", "false AND"]],
   ["an expired lease is due when it ran out", ["scheduled_at AS due_at", "due_at"]],
 ]);
 
-plant("operations/reap-expired-leases.ts", [
+plant("jobs/leases.ts", [
   [
     "a reaped job fails without its fingerprint",
     ["ELSE $6::text END", "ELSE nullif($6::text, $6::text) END"],
@@ -40,14 +40,14 @@ plant("operations/reap-expired-leases.ts", [
   ["the attempt of a reaped job has no error", ['error: "$3"', 'error: "NULL"']],
 ]);
 
-plant("promotion.ts", [
+plant("jobs/promote.ts", [
   [
     "a claim takes over an expired lease and writes no attempt",
     ["WHERE ${areRulesKnown}`)}", "WHERE false`)}"],
   ],
 ]);
 
-plant("migrations/history-functions.ts", [
+plant("migrations/functions/reap.ts", [
   [
     "under rules a claim takes over an expired lease and writes no attempt",
     ["FROM expired ON", "FROM expired WHERE false ON"],
@@ -55,7 +55,7 @@ plant("migrations/history-functions.ts", [
   ["under rules attempts are never removed", ["expired.lease_version > ${mostAttempts} AND", "false AND"]],
 ]);
 
-plant("operations/delete-sequences.ts", [
+plant("jobs/delete.ts", [
   [
     "attempts outlive their job",
     [
@@ -65,12 +65,12 @@ plant("operations/delete-sequences.ts", [
   ],
 ]);
 
-plant("job-filter.ts", [
+plant("jobs/filter.ts", [
   ["the worker of a job does not count", ['oneOf(filter.leasedBy, "leased_by");', ""]],
   ["the fingerprint of a job does not count", ['oneOf(filter.fingerprints, "fingerprint");', ""]],
 ]);
 
-plant("operations/history/report.ts", [
+plant("history/reports.ts", [
   ["old counts are taken", ["WHERE begins_at >= ${now} - $6::bigint", "WHERE begins_at >= -$6::bigint"]],
   ["a second report adds nothing", ["DO UPDATE SET counts = excluded.counts", "DO NOTHING"]],
   [
@@ -88,7 +88,7 @@ plant("operations/history/report.ts", [
   ],
 ]);
 
-plant("operations/history/fold-rollups.ts", [
+plant("history/reports.ts", [
   ["a fold ignores that a row has changed", ["WHERE r.counts = f.counts ORDER", "ORDER"]],
   ["a fold ignores that a row is gone", ["return rows.length === rollups.length;", "return true;"]],
   [
@@ -98,7 +98,7 @@ plant("operations/history/fold-rollups.ts", [
   ["a fold does not delete", ["${deleteSql(tables, 8)}`", "${deleteSql(tables, 8)} AND false`"]],
 ]);
 
-plant("operations/history/list-causes.ts", [
+plant("history/causes.ts", [
   [
     "a cap says that there are more when there are not",
     ["(SELECT count(*) FROM newest) > $2::int", "(SELECT count(*) FROM newest) >= $2::int"],
@@ -106,7 +106,7 @@ plant("operations/history/list-causes.ts", [
   ["the first job to fail is the example", ["ORDER BY finished_at DESC))[1]", "ORDER BY finished_at))[1]"]],
 ]);
 
-plant("operations/history/forget-reports.ts", [
+plant("history/reports.ts", [
   ["the causes of failed jobs are forgotten", ["j.fingerprint = c.fingerprint", "false"]],
   [
     "more is forgotten than allowed",

@@ -6,7 +6,7 @@ import { plantIn } from "./plant-in.mjs";
 const { bugs, plant } = plantIn("packages/postgres/src");
 export const postgresBugs = bugs;
 
-plant("operations/claim-jobs.ts", [
+plant("jobs/claim.ts", [
   [
     "a claim of one type waits for locked jobs",
     ["FROM allowance)\n    FOR NO KEY UPDATE SKIP LOCKED", "FROM allowance)\n    FOR NO KEY UPDATE"],
@@ -53,7 +53,7 @@ plant("operations/claim-jobs.ts", [
   ],
 ]);
 
-plant("operations/claim-jobs.ts", [
+plant("jobs/claim.ts", [
   [
     "a claim does not notice that the rules have changed",
     [
@@ -63,8 +63,11 @@ plant("operations/claim-jobs.ts", [
   ],
 ]);
 
-plant("migrations/flow-functions.ts", [
-  ["no lock keeps two claims of a queue apart", ["PERFORM pg_advisory_xact_lock(", "PERFORM abs("]],
+plant("migrations/functions/claim-limited.ts", [
+  [
+    "no lock keeps two claims of a queue apart",
+    ["PERFORM pg_advisory_xact_lock(", "PERFORM abs(", "migrations/functions/shared.ts"],
+  ],
   [
     "the claim counts what it asked for",
     ["THEN s.taken ELSE 0 END AS running", "THEN greatest(s.taken, 1) ELSE 0 END AS running"],
@@ -88,15 +91,27 @@ plant("migrations/flow-functions.ts", [
   ["a full line stays open", ["has_room AND token_at = 0 AND retry_at = 0", "token_at = 0 AND retry_at = 0"]],
   [
     "an expired lease that a claim finds leaves no note",
-    ['${notesOfSql("expired")};', '${notesOfSql("(SELECT * FROM expired WHERE false)")};'],
+    [
+      '${notesOfSql("expired")};',
+      '${notesOfSql("(SELECT * FROM expired WHERE false)")};',
+      "migrations/functions/reap.ts",
+    ],
   ],
   [
     "a job that falls due leaves no note",
-    ['noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})', "noted AS (SELECT)"],
+    [
+      'noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})',
+      "noted AS (SELECT)",
+      "migrations/functions/next-runnable.ts",
+    ],
   ],
   [
     "a line back from idle keeps its old turn",
-    ["AND NOT c.was_open THEN greatest(c.turn, c.round) ELSE", "AND NOT c.was_open THEN c.turn ELSE"],
+    [
+      "AND NOT c.was_open THEN greatest(c.turn, c.round) ELSE",
+      "AND NOT c.was_open THEN c.turn ELSE",
+      "migrations/functions/apply-deltas.ts",
+    ],
   ],
   [
     "a retry in an ordered group goes to the back",
@@ -121,46 +136,72 @@ plant("migrations/flow-functions.ts", [
     "a weight does not count",
     ["(r.taken * ${unit} / r.weight)::bigint),\n", "(r.taken * ${unit})::bigint),\n"],
   ],
-  ["a paused type is served", ["WHERE NOT coalesce(rule.paused, false)", "WHERE true"]],
+  [
+    "a paused type is served",
+    ["WHERE NOT coalesce(rule.paused, false)", "WHERE true", "migrations/functions/shared.ts"],
+  ],
   [
     "an expired lease promises work though its limit stays reached",
-    ["l.running - j.freed < ${lineRoom}", "l.running - j.freed >= 0"],
+    [
+      "l.running - j.freed < ${lineRoom}",
+      "l.running - j.freed >= 0",
+      "migrations/functions/next-runnable.ts",
+    ],
   ],
   [
     "an expired lease frees nothing of its queue",
-    ["coalesce(qu.running, 0) - v_queue_freed <", "coalesce(qu.running, 0) <"],
+    [
+      "coalesce(qu.running, 0) - v_queue_freed <",
+      "coalesce(qu.running, 0) <",
+      "migrations/functions/next-runnable.ts",
+    ],
   ],
   [
     "the lease of a paused type is overlooked",
-    ["= t.home OR (q.concurrency IS NOT NULL AND", "= t.home OR (false AND"],
+    [
+      "= t.home OR (q.concurrency IS NOT NULL AND",
+      "= t.home OR (false AND",
+      "migrations/functions/next-runnable.ts",
+    ],
   ],
   [
     "a job for later does not get the place of a new rule",
-    ["CASE WHEN j.base_priority IS NULL AND ${isAgedQueueSql(tables)}", "CASE WHEN false"],
+    [
+      "CASE WHEN j.base_priority IS NULL AND ${isAgedQueueSql(tables)}",
+      "CASE WHEN false",
+      "migrations/functions/next-runnable.ts",
+    ],
   ],
   [
     "jobs get their places up to the first page",
-    ["WHEN v_lanes = ${rerankedLines} THEN", "WHEN true THEN NULL WHEN false THEN"],
-    ["IF v_looked < ${rerankedJobs} THEN", "IF true THEN"],
+    [
+      "WHEN v_lanes = ${rerankedLines} THEN",
+      "WHEN true THEN NULL WHEN false THEN",
+      "migrations/functions/shared.ts",
+    ],
+    ["IF v_looked < ${rerankedJobs} THEN", "IF true THEN", "migrations/functions/shared.ts"],
   ],
-  ["only jobs without a group get new places", ["AND l.number >= v_from[1]\n", "AND false\n"]],
+  [
+    "only jobs without a group get new places",
+    ["AND l.number >= v_from[1]\n", "AND false\n", "migrations/functions/shared.ts"],
+  ],
 ]);
 
-plant("operations/flow/set-flow-rule.ts", [
+plant("limits/set-rule.ts", [
   [
     "a change of ageing leaves jobs in line where they are",
     ["if (before.agePriorityMs !== after.agePriorityMs)", "if (false)"],
   ],
 ]);
 
-plant("promotion.ts", [
+plant("jobs/promote.ts", [
   [
     "a job for later keeps the place of a rule that is gone",
     ['ready = true, priority = ${newPlaceSql(tables, "j.due_at")}', "ready = true"],
   ],
 ]);
 
-plant("operations/tick-recurring.ts", [
+plant("recurring.ts", [
   ["a tick does not lock what is due", ["::int FOR UPDATE SKIP LOCKED", "::int"]],
   ["a tick waits for another", ["::int FOR UPDATE SKIP LOCKED", "::int FOR UPDATE"]],
   ["a tick finds what is paused", ["WHERE NOT paused AND (", "WHERE ("]],
@@ -188,7 +229,7 @@ plant("operations/tick-recurring.ts", [
   ["a tick moves on all recurring jobs", ["WHERE r.id = a.id`", "WHERE a.id IS NOT NULL`"]],
 ]);
 
-plant("operations/write-recurring.ts", [
+plant("recurring.ts", [
   [
     "an id that is not there yet is not locked",
     ["pg_advisory_xact_lock(hashtextextended(", "abs(hashtextextended("],
@@ -210,7 +251,7 @@ plant("operations/write-recurring.ts", [
   ],
 ]);
 
-plant("operations/read-recurring.ts", [
+plant("recurring.ts", [
   ["a paused one is announced", ["WHERE NOT paused AND fire_at IS NOT NULL", "WHERE fire_at IS NOT NULL"]],
   [
     "the latest of the recurring jobs is announced",
@@ -220,7 +261,7 @@ plant("operations/read-recurring.ts", [
   ["a page begins with the last one of the page before", ["id > coalesce(", "id >= coalesce("]],
 ]);
 
-plant("operations/apply-outcomes.ts", [
+plant("jobs/commit.ts", [
   ["the plain statement ends jobs that are counted", ["AND j.slots IS NULL", "AND true"]],
   ["an outcome leaves its slot taken", [', slots = NULL"}', '"}']],
   [
@@ -236,16 +277,16 @@ plant("operations/apply-outcomes.ts", [
   ],
 ]);
 
-plant("operations/reap-expired-leases.ts", [
+plant("jobs/leases.ts", [
   ["reaping leaves no note", ["await leaveNotes(database, ctx, notes);", ""]],
   ["reaping keeps the slot", ["  slots = NULL,\n", ""]],
 ]);
 
-plant("operations/cancel-sequences.ts", [
+plant("jobs/cancel.ts", [
   ["cancelling a running job leaves no note", ["open.map((job) => ({ job }))", "[]"]],
 ]);
 
-plant("operations/create-jobs.ts", [
+plant("jobs/create.ts", [
   [
     "an arrival skips its note when the line looks open",
     [
@@ -255,7 +296,7 @@ plant("operations/create-jobs.ts", [
   ],
 ]);
 
-plant("operations/flow/set-flow-rule.ts", [
+plant("limits/set-rule.ts", [
   ["a rule changes without raising the epoch", ["SET epoch = epoch + 1`", "SET epoch = epoch`"]],
   [
     "an edited rate has all its tokens again",
@@ -263,11 +304,11 @@ plant("operations/flow/set-flow-rule.ts", [
   ],
 ]);
 
-plant("flow/count-running-jobs.ts", [
+plant("limits/deltas.ts", [
   ["a first limit does not count what runs", ["`-count(*) FILTER", "`0 * count(*) FILTER"]],
 ]);
 
-plant("promotion.ts", [
+plant("jobs/promote.ts", [
   [
     "jobs are claimed before their time",
     ['${deferredSql("number")} AND ${isDue}\n', '${deferredSql("number")} AND j.due_at <= ${now} + 1000\n'],
@@ -275,7 +316,7 @@ plant("promotion.ts", [
       "ORDER BY j.due_at LIMIT 1) <= ${now}\n) OR CASE",
       "ORDER BY j.due_at LIMIT 1) <= ${now} + 1000\n) OR CASE",
     ],
-    ["`${inLineSql(lane)} AND ${isDue}`", "inLineSql(lane)", "runnable.ts"],
+    ["`${inLineSql(lane)} AND ${isDue}`", "inLineSql(lane)", "rows/runnable.ts"],
   ],
   [
     "claims wait for a job that falls due and is locked",
@@ -287,7 +328,7 @@ plant("promotion.ts", [
   ],
 ]);
 
-plant("runnable.ts", [
+plant("rows/runnable.ts", [
   ["lower priorities are claimed first", ['runOrder = "priority DESC,', 'runOrder = "priority ASC,']],
   [
     "the scheduled time does not count in the order",
@@ -314,7 +355,7 @@ plant("runnable.ts", [
   ],
 ]);
 
-plant("operations/next-runnable-in.ts", [
+plant("jobs/next-runnable.ts", [
   [
     "the latest of the scheduled jobs is announced",
     ["ORDER BY j.due_at LIMIT 1) FROM queue_type", "ORDER BY j.due_at DESC LIMIT 1) FROM queue_type"],
@@ -328,19 +369,19 @@ plant("operations/next-runnable-in.ts", [
   ],
 ]);
 
-plant("operations/count-ahead.ts", [
+plant("jobs/next-runnable.ts", [
   ["jobs of other queues are counted as ahead", [" AND other.queue = j.queue", ""]],
   [
     "jobs of lower priority are counted as ahead",
-    ["${job}.priority > ${other}.priority", "${job}.priority <> ${other}.priority", "runnable.ts"],
+    ["${job}.priority > ${other}.priority", "${job}.priority <> ${other}.priority", "rows/runnable.ts"],
   ],
   [
     "jobs behind in line are counted as ahead",
-    ["< (${other}.due_at, ${other}.position)", "> (${other}.due_at, ${other}.position)", "runnable.ts"],
+    ["< (${other}.due_at, ${other}.position)", "> (${other}.due_at, ${other}.position)", "rows/runnable.ts"],
   ],
 ]);
 
-plant("operations/renew-leases.ts", [
+plant("jobs/leases.ts", [
   [
     "a renewal does not check the token",
     ["AND j.lease_token = lease.token AND j.due_at > ${now}", "AND j.due_at > ${now}"],
@@ -361,7 +402,7 @@ plant("operations/renew-leases.ts", [
   ["a renewal forgets the progress", ["coalesce(lease.progress, j.progress)", "lease.progress"]],
 ]);
 
-plant("operations/lock-held-jobs.ts", [
+plant("jobs/leases.ts", [
   ["a job is looked at and not locked", ["WHERE j.id = $2 FOR NO KEY UPDATE`", "WHERE j.id = $2`"]],
   ["many jobs are looked at and not locked", ["ORDER BY j.id FOR NO KEY UPDATE`", "ORDER BY j.id`"]],
   [
@@ -370,7 +411,7 @@ plant("operations/lock-held-jobs.ts", [
   ],
 ]);
 
-plant("operations/apply-outcomes.ts", [
+plant("jobs/commit.ts", [
   ["an outcome does not check the token", ["AND j.lease_token = o.token AND (j.due_at", "AND (j.due_at"]],
   ["an outcome is taken after the lease has run out", ["AND (j.due_at > ${now} OR o.locked)", ""]],
   ["an outcome does not check the status", ["AND (j.status = 'running') IS TRUE AND", "AND"]],
@@ -401,7 +442,7 @@ plant("operations/apply-outcomes.ts", [
   ],
 ]);
 
-plant("operations/commit-outcomes.ts", [
+plant("jobs/commit.ts", [
   [
     "two outcomes of one job are taken in one go",
     ["outcome.leaseToken === null || seen.has(outcome.jobId)", "outcome.leaseToken === null"],
@@ -422,14 +463,14 @@ plant("operations/commit-outcomes.ts", [
   ],
 ]);
 
-plant("lock-jobs.ts", [
+plant("rows/locks.ts", [
   [
     "jobs to be judged are not locked",
     ["ORDER BY j.id FOR NO KEY UPDATE OF j\n      )", "ORDER BY j.id\n      )"],
   ],
 ]);
 
-plant("lock-current-jobs.ts", [
+plant("rows/locks.ts", [
   ["current jobs are not locked", ["ORDER BY j.id FOR NO KEY UPDATE OF j`", "ORDER BY j.id`"]],
   [
     "a sequence that has gone on meanwhile is locked at an earlier job",
@@ -444,7 +485,7 @@ plant("lock-current-jobs.ts", [
   ],
 ]);
 
-plant("operations/reap-expired-leases.ts", [
+plant("jobs/leases.ts", [
   ["the reaper waits for locked jobs", ["FOR NO KEY UPDATE SKIP LOCKED", "FOR NO KEY UPDATE"]],
   ["the reaper ignores its limit", ["LIMIT $2::int", "LIMIT $2::int + 100"]],
   ["the reaper takes leases that hold", ["WHERE ${isExpired}\n", "WHERE j.status = 'running'\n"]],
@@ -463,7 +504,7 @@ plant("operations/reap-expired-leases.ts", [
   ],
 ]);
 
-plant("operations/cancel-sequences.ts", [
+plant("jobs/cancel.ts", [
   ["the holder of a cancelled job can still report", ["  lease_token = NULL,\n", ""]],
   ["what has ended is cancelled too", ["filter(({ status }) => !isTerminal(status))", "filter(() => true)"]],
   [
@@ -472,7 +513,7 @@ plant("operations/cancel-sequences.ts", [
   ],
 ]);
 
-plant("operations/redrive-jobs.ts", [
+plant("jobs/redrive.ts", [
   [
     "a job is revived beside a failed blocker",
     ["(job) => hasFailedBlocker(database, ctx, job)", "() => false"],
@@ -499,7 +540,7 @@ plant("operations/redrive-jobs.ts", [
   ],
 ]);
 
-plant("operations/add-job-blockers.ts", [
+plant("jobs/blockers.ts", [
   [
     "blockers do not know that they are waited for",
     ["SET watched = true WHERE", "SET watched = watched WHERE"],
@@ -516,9 +557,9 @@ plant("operations/add-job-blockers.ts", [
   ],
 ]);
 
-plant("blocker-cycles.ts", [["jobs that no longer wait close a circle", ["AND j.status = 'blocked'", ""]]]);
+plant("jobs/dependants.ts", [["jobs that no longer wait close a circle", ["AND j.status = 'blocked'", ""]]]);
 
-plant("deduplication.ts", [
+plant("jobs/deduplication.ts", [
   ["keys are not locked", ["if (names.size === 0) return;", "return;"]],
   [
     "the window is ignored",
@@ -528,7 +569,7 @@ plant("deduplication.ts", [
   ["a duplicate in the same call is not seen", ["position < index &&", "position < 0 &&"]],
 ]);
 
-plant("operations/create-jobs.ts", [
+plant("jobs/create.ts", [
   [
     "a taken id in a transaction is inserted all the same",
     ["WHERE NOT EXISTS (SELECT FROM taken)", ""],
@@ -559,12 +600,12 @@ plant("operations/create-jobs.ts", [
   ],
 ]);
 
-plant("operations/delete-sequences.ts", [
+plant("jobs/delete.ts", [
   ["what others wait for is deleted", ["if (dependants.length > 0)", "if (dependants.length < 0)"]],
   ["a part of a tree is deleted", ["if (notRoots.length > 0) return", "if (notRoots.length < 0) return"]],
 ]);
 
-plant("operations/prune-sequences.ts", [
+plant("jobs/delete.ts", [
   ["pruning waits for locked jobs", ["FOR UPDATE SKIP LOCKED`", "FOR UPDATE`"]],
   ["pruning ignores its limit", ["prunable.slice(0, call.limit)", "prunable"]],
   [
@@ -581,21 +622,21 @@ plant("operations/prune-sequences.ts", [
   ],
 ]);
 
-plant("operations/get-blockers.ts", [
+plant("jobs/blockers.ts", [
   [
     "the order of blockers is not kept in reading",
     ["ORDER BY job_id, blocker_index", "ORDER BY job_id, blocker_index DESC"],
   ],
 ]);
 
-plant("operations/list-blocked-jobs.ts", [
+plant("jobs/reads.ts", [
   [
     "dependants are listed from the newest",
     ["ORDER BY j.created_at, j.id LIMIT $4::int", "ORDER BY j.created_at DESC, j.id DESC LIMIT $4::int"],
   ],
 ]);
 
-plant("replacement.ts", [
+plant("jobs/replace.ts", [
   [
     "a duplicate is replaced without a lock",
     [
@@ -615,7 +656,7 @@ plant("replacement.ts", [
   ["a pending duplicate that is kept is not locked", [' || deduplication.scope === "pending")', ")"]],
 ]);
 
-plant("save-waiting-jobs.ts", [
+plant("jobs/edits.ts", [
   [
     "a job that is brought forward stays out of line",
     [
@@ -631,14 +672,14 @@ plant("save-waiting-jobs.ts", [
   ["a job that is put off is due as before", ["due_at = n.scheduled_at,", "due_at = j.due_at,"]],
 ]);
 
-plant("operations/update-waiting-jobs.ts", [
+plant("jobs/edits.ts", [
   [
     "an update does not look at the status",
     ["judgeUpdate(before, change)", "(before ? undefined : 'not_found')"],
   ],
 ]);
 
-plant("operations/expire-waiting-jobs.ts", [
+plant("jobs/edits.ts", [
   [
     "a job that has begun expires",
     ["AND j.status = 'pending' AND j.attempt = 0\";", "AND j.status = 'pending'\";"],

@@ -6,7 +6,7 @@ import { plantIn } from "./plant-in.mjs";
 const { bugs, plant } = plantIn("packages/core/src");
 export const recurringBugs = bugs;
 
-plant("model/recurrence/cron-times.ts", [
+plant("recurring/cron-times.ts", [
   [
     "the next time is 24 hours later",
     [
@@ -32,7 +32,7 @@ plant("model/recurrence/cron-times.ts", [
   ],
 ]);
 
-plant("model/recurrence/cron-expression.ts", [
+plant("recurring/cron.ts", [
   ["day and weekday both have to fit", ["dayOrWeekday: !everyDay && !everyWeekday", "dayOrWeekday: false"]],
   [
     "a day that names every day says nothing",
@@ -44,11 +44,11 @@ plant("model/recurrence/cron-expression.ts", [
   ],
 ]);
 
-plant("model/recurrence/jitter.ts", [
+plant("recurring/timetable.ts", [
   ["jitter goes past the next time", ["Math.min(fireAt, nextNominalAt - 1)", "fireAt"]],
 ]);
 
-plant("model/recurrence/decide-tick.ts", [
+plant("recurring/decide-tick.ts", [
   ["what was missed is not counted", ["const missed = dropped[0]?.count ?? 0;", "const missed = 0;"]],
   ["the window is ignored", ["policies.catchUpWindowMs;", "Infinity;"]],
   [
@@ -62,7 +62,7 @@ plant("model/recurrence/decide-tick.ts", [
   ["what is replaced goes on", ["cancelsLast = unfinishedSequenceId !== null;", ""]],
 ]);
 
-plant("engine/recurring/tick.ts", [
+plant("recurring/tick.ts", [
   [
     "tick and start are two transactions",
     [
@@ -72,7 +72,7 @@ plant("engine/recurring/tick.ts", [
     [
       "await engine.store.flow!.advanceRecurring({\n    ctx,",
       "engine.later = ({\n    ctx,",
-      "engine/recurring/start-runs.ts",
+      "recurring/tick.ts",
     ],
   ],
   [
@@ -84,7 +84,7 @@ plant("engine/recurring/tick.ts", [
   ],
 ]);
 
-plant("engine/recurring/start-runs.ts", [
+plant("recurring/tick.ts", [
   [
     "a recurring job does not move on",
     ["nextNominalAt: decision.nextNominalAt,", "nextNominalAt: row.nextNominalAt,"],
@@ -92,7 +92,7 @@ plant("engine/recurring/start-runs.ts", [
   ["the last sequence is not remembered", ["row.lastSequenceId,\n      record", "null,\n      record"]],
 ]);
 
-plant("engine/recurring/put.ts", [
+plant("recurring/put.ts", [
   [
     "putting the same again is a change",
     ["if (text === row.definition && paused === row.paused && owner === row.owner) return row;", ""],
@@ -104,6 +104,6 @@ plant("engine/recurring/put.ts", [
   ["a program takes over what another has declared", ["row.owner !== null && row.owner !== owner", "false"]],
 ]);
 
-plant("engine/recurring/declare.ts", [
+plant("recurring/put.ts", [
   ["what others have put is removed", ["flow.listRecurring({ owner, limit", "flow.listRecurring({ limit"]],
 ]);

@@ -3,10 +3,10 @@
 
 import { plantIn } from "./plant-in.mjs";
 
-const { bugs, plant } = plantIn("packages/core/src/rules");
+const { bugs, plant } = plantIn("packages/core/src/store/rules");
 export const ruleBugs = bugs;
 
-plant("outcomes.ts", [
+plant("checks.ts", [
   [
     "an outcome again is refused",
     ["if (state.leaseToken === leaseToken && state.status === statusAfter[outcome.kind])", "if (false)"],
@@ -25,11 +25,11 @@ plant("outcomes.ts", [
   ],
 ]);
 
-plant("claim-limits.ts", [
+plant("checks.ts", [
   ["what a repeated claim holds does not count for its request", ["if (index >= 0) free[index]! -= 1;", ""]],
 ]);
 
-plant("cancellation.ts", [
+plant("checks.ts", [
   ["what has completed is cancelled", ['if (job.status === "completed") return "already_completed";', ""]],
   [
     "what has failed is reported as cancelled",
@@ -37,13 +37,13 @@ plant("cancellation.ts", [
   ],
 ]);
 
-plant("fail-dependants.ts", [
+plant("dependants.ts", [
   ["jobs that wait whatever happens fail with their blocker", [' || job.onBlockerFailure === "wait"', ""]],
   ["jobs that do not wait fail with their blocker", ['job.status !== "blocked" || ', ""]],
   ["a failure stops at the first level", ["next.push({ ...job, lastError: error });", ""]],
 ]);
 
-plant("find-cycle.ts", [
+plant("dependants.ts", [
   ["cycles through several jobs are not found", ["found.push(waiting.sequenceId);", ""]],
 ]);
 

@@ -6,7 +6,7 @@ import { plantIn } from "./plant-in.mjs";
 const { bugs, plant } = plantIn("packages/sqlite/src");
 export const sqliteBugs = bugs;
 
-plant("runnable.ts", [
+plant("rows/runnable.ts", [
   ["lower priorities are claimed first", ["b.priority - a.priority ||", "a.priority - b.priority ||"]],
   ["the scheduled time does not count in the order", ["a.at - b.at || a.seq - b.seq", "a.seq - b.seq"]],
   [
@@ -69,7 +69,7 @@ plant("runnable.ts", [
   ],
 ]);
 
-plant("operations/claim-jobs.ts", [
+plant("jobs/claim.ts", [
   ["a claim does not count as an attempt", ["attempt = attempt + 1", "attempt = attempt"]],
   [
     "a claim does not raise the version",
@@ -99,19 +99,19 @@ plant("operations/claim-jobs.ts", [
   ],
 ]);
 
-plant("operations/renew-leases.ts", [
+plant("jobs/leases.ts", [
   ["a renewal forgets the progress", ["progress = coalesce(?, progress)", "progress = ?"]],
   ["a renewal is not checked", ["if (refusal !== undefined) return refusal;", ""]],
 ]);
 
-plant("operations/lock-held-jobs.ts", [
+plant("jobs/leases.ts", [
   [
     "a lock is not checked",
     ['findRefusal(state, leases[index]!.leaseToken, now) ?? { kind: "locked" }', '{ kind: "locked" }'],
   ],
 ]);
 
-plant("operations/plain-completions.ts", [
+plant("jobs/commit.ts", [
   // That it checks the status as well is for the index: only a running job has a `leased_until`.
   ["a completion does not check the token", ["AND j.lease_token = ? AND", "AND ? IS NOT NULL AND"]],
   ["a completion is taken after the lease has run out", ["AND j.leased_until > ? AND", "AND ? > 0 AND"]],
@@ -130,7 +130,7 @@ plant("operations/plain-completions.ts", [
   ["a batch that fits in part is written in part", ['db.run("ROLLBACK TO leasehold_complete", []);', ""]],
 ]);
 
-plant("operations/commit-outcomes.ts", [
+plant("jobs/commit.ts", [
   ["a released job has used an attempt", ["attempt = attempt - (status = 'running'), status", "status"]],
   [
     "a released job forgets when it is due",
@@ -156,12 +156,12 @@ plant("operations/commit-outcomes.ts", [
   ["a batch does not see what it has changed itself", ["      states.clear();\n", ""]],
 ]);
 
-plant("blockers.ts", [
+plant("jobs/blockers.ts", [
   ["the order of blockers is lost", ["ORDER BY position`", "ORDER BY position DESC`"]],
   ["jobs that no longer wait close a circle", ["AND j.status = 'blocked'`", "`"]],
 ]);
 
-plant("operations/add-job-blockers.ts", [
+plant("jobs/blockers.ts", [
   ["jobs may wait for each other in a circle", ["if (cycle !== undefined) throw", "if (false) throw"]],
   [
     "completed blockers are waited for",
@@ -176,7 +176,7 @@ plant("operations/add-job-blockers.ts", [
   ],
 ]);
 
-plant("dependants.ts", [
+plant("jobs/dependants.ts", [
   ["a blocker given twice counts once", ["blocked.openBlockers - times)", "blocked.openBlockers - 1)"]],
   [
     "jobs that no longer wait are unblocked",
@@ -189,7 +189,7 @@ plant("dependants.ts", [
   ["a job failed by its blocker keeps its key", ["deduplication.refresh(db, sequenceId);", ""]],
 ]);
 
-plant("runnable.ts", [
+plant("rows/runnable.ts", [
   [
     "the reaper takes leases that hold",
     ["AND j.leased_until <= ? ORDER BY", "AND j.leased_until <= ? + 1000 ORDER BY"],
@@ -201,7 +201,7 @@ plant("runnable.ts", [
   ["jobs of other queues are counted as ahead", ["`j.queue = p.queue AND ${at}", "`${at}"]],
 ]);
 
-plant("requeue-expired.ts", [
+plant("rows/runnable.ts", [
   [
     "a reaped job loses its place",
     [
@@ -215,11 +215,11 @@ plant("requeue-expired.ts", [
   ],
 ]);
 
-plant("operations/reap-expired-leases.ts", [
+plant("jobs/leases.ts", [
   ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, call.maxAttempts))", "if (true)"]],
 ]);
 
-plant("operations/cancel-sequences.ts", [
+plant("jobs/cancel.ts", [
   [
     "the holder of a cancelled job can still report",
     ["lease_token = NULL, leased_by = NULL", "leased_by = NULL"],
@@ -230,7 +230,7 @@ plant("operations/cancel-sequences.ts", [
   ],
 ]);
 
-plant("operations/redrive-jobs.ts", [
+plant("jobs/redrive.ts", [
   [
     "a revived job has no attempts left",
     ["attempt = 0, expired_leases = 0, failed_at", "expired_leases = 0, failed_at"],
@@ -238,23 +238,23 @@ plant("operations/redrive-jobs.ts", [
   ["a revived job runs before its time", ["scheduled_at = max(scheduled_at, ?)", "scheduled_at = ?"]],
 ]);
 
-plant("operations/delete-sequences.ts", [
+plant("jobs/delete.ts", [
   ["what others wait for is deleted", ["if (dependants.size > 0)", "if (dependants.size < 0)"]],
   ["a part of a tree is deleted", ["if (notRoots.length > 0) return", "if (notRoots.length < 0) return"]],
 ]);
 
-plant("operations/list-jobs.ts", [
+plant("jobs/list.ts", [
   [
     "pages begin again at their first job",
     ["(${createdAt}, ${id}) ${comparison} (?, ?)`", "(${createdAt}, ${id}) ${comparison}= (?, ?)`"],
   ],
 ]);
 
-plant("deduplication.ts", [
+plant("jobs/deduplication.ts", [
   ["a running job counts as waiting", [`= 1 AND j.status IN ('pending', 'blocked')`, "= 1"]],
 ]);
 
-plant("waiting-jobs.ts", [
+plant("jobs/edits.ts", [
   [
     "a replacement keeps the old input",
     ["SET input = ?, replaced_by", "SET input = coalesce(input, ?), replaced_by"],
@@ -269,7 +269,7 @@ plant("waiting-jobs.ts", [
   ],
 ]);
 
-plant("operations/create-jobs.ts", [
+plant("jobs/create.ts", [
   [
     "a repeated replacement takes effect again",
     ["wanted.deduplication?.onDuplicate && waiting.findReplacedBy(db, wanted.id)", "undefined"],
@@ -277,14 +277,14 @@ plant("operations/create-jobs.ts", [
   ["a replacement is not stored", ["waiting.save(db, replacement, now);", ""]],
 ]);
 
-plant("operations/update-waiting-jobs.ts", [
+plant("jobs/edits.ts", [
   [
     "an update does not look at the status",
     ["judgeUpdate(before, change)", "(before ? undefined : 'not_found')"],
   ],
 ]);
 
-plant("operations/expire-waiting-jobs.ts", [
+plant("jobs/edits.ts", [
   [
     "a job that has begun expires",
     ["AND j.status = 'pending' AND j.attempt = 0\n", "AND j.status = 'pending' AND j.attempt >= 0\n"],
@@ -303,7 +303,7 @@ plant("operations/expire-waiting-jobs.ts", [
   ["an expired job stays in its line", ["if (lines.areUsed(db)) lines.leave(db, [row.id]);", ""]],
 ]);
 
-plant("operations/recurring-jobs.ts", [
+plant("recurring.ts", [
   [
     "a tick finds what is paused",
     ["WHERE paused = 0 AND fire_at <= ? ORDER BY", "WHERE paused >= 0 AND fire_at <= ? ORDER BY"],
@@ -354,7 +354,7 @@ plant("operations/recurring-jobs.ts", [
   ],
 ]);
 
-plant("flow/lines.ts", [
+plant("limits/group-queues.ts", [
   ["a line never gets its slots back", ["running = running - (given.value ->> 1),", "running = running,"]],
   ["a queue never gets its slots back", ['if (slots & slotOf.queue) addToLane(queue, "");', ""]],
   ["a type never gets its slots back", ["if (slots & slotOf.type) addToLane(queue, typeName);", ""]],
@@ -378,14 +378,14 @@ plant("flow/lines.ts", [
   ],
 ]);
 
-plant("flow/place.ts", [
+plant("rows/places.ts", [
   [
     "a retry in an ordered group goes to the back",
     ["job.leaseVersion > 0) return begunRank;", "job.leaseVersion > 1e9) return begunRank;"],
   ],
 ]);
 
-plant("flow/lanes.ts", [
+plant("limits/rule-rows.ts", [
   [
     "a rule changes and nobody notices",
     [
@@ -402,7 +402,7 @@ plant("flow/lanes.ts", [
   ],
 ]);
 
-plant("flow/open-lines.ts", [
+plant("limits/open-groups.ts", [
   ["a claim does not count in lines", ["limits.concurrency === null ? 0 : taken", "0 * taken"]],
   [
     "a claim counts in lines what it has only looked at",
@@ -422,7 +422,7 @@ plant("flow/open-lines.ts", [
   ],
 ]);
 
-plant("flow/take-in-turn.ts", [
+plant("limits/claim.ts", [
   ["a claim does not count in queues and types", ["counting.added += 1;", ""]],
   [
     "the tokens of queues and types are not spent",
@@ -437,11 +437,11 @@ plant("flow/take-in-turn.ts", [
   ["expired leases keep their slots", ["lines.leave(db, ids);\n    requeueExpired", "requeueExpired"]],
 ]);
 
-plant("flow/wake-lines.ts", [
+plant("limits/claim.ts", [
   ["jobs for later never get their place", ["db.run(rank, [age, age, lines, now]);", ""]],
 ]);
 
-plant("flow/next-in-line.ts", [
+plant("limits/next-runnable.ts", [
   ["a paused queue is announced", ["return rule.paused ? never :", "return rule.paused ? now :"]],
   [
     "lines without room are announced",
@@ -450,7 +450,7 @@ plant("flow/next-in-line.ts", [
   ],
 ]);
 
-plant("flow/tidy-lines.ts", [
+plant("limits/tidy.ts", [
   ["lines are forgotten with their turns", ["AND turn <= (SELECT served", "AND 0 <= (SELECT served"]],
   ["stopped lines are forgotten", ["AND stopped_by IS NULL AND wake_at", "AND wake_at"]],
   [
@@ -459,7 +459,7 @@ plant("flow/tidy-lines.ts", [
   ],
 ]);
 
-plant("operations/set-flow-rule.ts", [
+plant("limits/set-rule.ts", [
   ["a bucket is full after an edit", ["[isNew ? 0 : keepSpent(rule.rate, tat, now), number]", "[0, number]"]],
   ["a first limit does not count what runs", ["countRunning(db, queue, lanes.read(db).get(queue)!);", ""]],
   [
@@ -468,7 +468,7 @@ plant("operations/set-flow-rule.ts", [
   ],
 ]);
 
-plant("operations/plain-completions.ts", [
+plant("jobs/commit.ts", [
   ["a completion keeps its slots", ["lines.giveBack(db, counted);", ""]],
   [
     "a completion that is repeated frees a slot again",
@@ -478,18 +478,14 @@ plant("operations/plain-completions.ts", [
   ],
 ]);
 
-plant("operations/commit-outcomes.ts", [
+plant("jobs/commit.ts", [
   ["an outcome keeps the slots of its job", ["lines.leave(db, [state.id]);", ""]],
   ["a retry is in no line", ['if (status === "pending") lines.enter(db, [state.id], now);', ""]],
 ]);
 
-plant("operations/cancel-sequences.ts", [
+plant("jobs/cancel.ts", [
   ["a cancelled job keeps its slots", ["if (lines.areUsed(db)) lines.leave(db, [id]);", ""]],
 ]);
-plant("operations/delete-sequences.ts", [
-  ["a deleted job keeps its slots", ["lines.leave(db, deletedIds);", ""]],
-]);
-plant("operations/reap-expired-leases.ts", [
-  ["a reaped job keeps its slots", ["if (areLinesUsed) lines.leave(db, [id]);", ""]],
-]);
-plant("dependants.ts", [["an unblocked job is in no line", ["lines.enter(db, ids, now);", ""]]]);
+plant("jobs/delete.ts", [["a deleted job keeps its slots", ["lines.leave(db, deletedIds);", ""]]]);
+plant("jobs/leases.ts", [["a reaped job keeps its slots", ["if (areLinesUsed) lines.leave(db, [id]);", ""]]]);
+plant("jobs/dependants.ts", [["an unblocked job is in no line", ["lines.enter(db, ids, now);", ""]]]);

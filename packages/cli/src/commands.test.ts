@@ -5,9 +5,11 @@ import { runMain } from "./testing/run-main.ts";
 import { openTestStore, type TestStore } from "./testing/stores.ts";
 
 let store: TestStore;
+
 beforeEach(async () => {
   store = await openTestStore("sqlite");
 });
+
 afterEach(() => store.close());
 
 const run = (...args: string[]): Promise<Result> =>

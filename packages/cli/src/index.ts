@@ -1,5 +1,9 @@
 export { defineConfig, type LeaseholdConfig, type StoreAdapters } from "./config/config.ts";
-export { defineWorker, type WorkerContext } from "./config/worker-module.ts";
+
+export { defineWorker, type WorkerContext } from "./config/config.ts";
+
 export { createLiveView, type LiveView, type LiveViewOptions } from "./live/live-view.ts";
+
 export type { Latency, LiveRow, LiveSample } from "./live/sampler.ts";
-export type { CountedStatus, QueueNumbers, StatusNumbers } from "./store/job-numbers.ts";
+
+export type { CountedStatus, QueueNumbers, StatusNumbers } from "./store/numbers.ts";

@@ -1,12 +1,10 @@
 import { type Command, CommanderError } from "commander";
-import { type CommandContext, DeclinedError } from "./command-context.ts";
-import { exitCodes } from "./exit-codes.ts";
-import { describeError, stackOf } from "./output/describe-error.ts";
-import { describeUsageError } from "./output/describe-usage-error.ts";
+import { type CommandContext, DeclinedError, type GlobalOptions } from "./commands/context.ts";
+import { describeError, describeUsageError, stackOf } from "./output/errors.ts";
+import { exitCodes } from "./output/exit-codes.ts";
 import { createOutput, type Output } from "./output/output.ts";
-import { printable } from "./output/printable.ts";
 import { createRedactor, type Redactor } from "./output/redact.ts";
-import type { GlobalOptions } from "./global-options.ts";
+import { printable } from "./output/text.ts";
 import { createProgram } from "./program.ts";
 
 const createContext = (options: GlobalOptions, output: Output, redactor: Redactor): CommandContext => {
@@ -18,7 +16,7 @@ const createContext = (options: GlobalOptions, output: Output, redactor: Redacto
     env,
     withStore: async (needs, callback) => {
       const { notifies = false, create = false, migrated = true, connections } = needs;
-      const { openStore } = await import("./store/open-store.ts");
+      const { openStore } = await import("./store/open.ts");
       const { store, found } = await openStore(
         { ...options, ...needs.options, cwd, env },
         { notifies, create, migrated, connections, storeDeadlineMs: options.timeout },

@@ -1,6 +1,6 @@
-import { execFileSync } from "node:child_process";
 import { createDashboard } from "@leasehold/dashboard";
 import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
 import { createProgram } from "./program.ts";
 
@@ -44,7 +44,9 @@ const parse = async (command: string): Promise<Record<string, unknown>> => {
 };
 
 const odd = `it's "$HOME"; \`ls\` --yes`;
+
 const at = "2040-01-02T03:04:05.678Z";
+
 const filters: Record<string, [filter: Record<string, unknown>, options: Record<string, unknown>]> = {
   "of everything": [{}, { all: true }],
   "by queue and type": [

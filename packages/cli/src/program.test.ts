@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { complete } from "./completion/complete.ts";
-import { exitCodes } from "./exit-codes.ts";
+import { exitCodes } from "./output/exit-codes.ts";
 import { createProgram } from "./program.ts";
 import { openTestStore } from "./testing/stores.ts";
 

@@ -1,16 +1,11 @@
-import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import { addCompletionCommands } from "./program/completion-commands.ts";
-import { addFailedCommands } from "./program/failed-commands.ts";
-import { addFlowCommands } from "./program/flow-commands.ts";
-import { addJobCommands } from "./program/job-commands.ts";
-import { addOperatorCommands } from "./program/operator-commands.ts";
-import { addRecurringCommands } from "./program/recurring-commands.ts";
-import type { GlobalOptions } from "./global-options.ts";
-import type { Run } from "./program/run.ts";
-import { addWaitingCommands } from "./program/waiting-commands.ts";
-import { addWorkerCommands } from "./program/worker-commands.ts";
+import { readFileSync } from "node:fs";
+import type { GlobalOptions, Run } from "./commands/context.ts";
 import { parseDuration } from "./options/values.ts";
+import { addCompletionCommands } from "./program/completion.ts";
+import { addFailedCommands, addJobCommands, addWaitingCommands } from "./program/jobs.ts";
+import { addFlowCommands, addRecurringCommands } from "./program/limits.ts";
+import { addOperatorCommands, addWorkerCommands } from "./program/operate.ts";
 
 const version = (
   JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }

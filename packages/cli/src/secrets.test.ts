@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { runMain } from "./testing/run-main.ts";
 import { createFolder, type Folder, type Result } from "./testing/run-cli.ts";
+import { runMain } from "./testing/run-main.ts";
 
 const canary = /S3cret|Sup3r|\bpw\b/;
 
@@ -28,9 +28,11 @@ const malformed = [
 ];
 
 let folder: Folder;
+
 beforeEach(() => {
   folder = createFolder();
 });
+
 afterEach(() => folder.remove());
 
 const expectNoSecret = ({ stdout, stderr }: Result, what: string): void => {

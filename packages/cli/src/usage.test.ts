@@ -1,14 +1,16 @@
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { sameMomentMs } from "./signal-source.ts";
-import { runMain } from "./testing/run-main.ts";
+import { sameMomentMs } from "./commands/signals.ts";
 import { createFolder, type Folder } from "./testing/run-cli.ts";
+import { runMain } from "./testing/run-main.ts";
 import { openTestStore, type TestStore } from "./testing/stores.ts";
 
 let folder: Folder;
+
 beforeEach(() => {
   folder = createFolder();
 });
+
 afterEach(() => folder.remove());
 
 const store = ["--store", "sqlite:./jobs.db"] as const;

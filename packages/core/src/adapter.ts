@@ -1,16 +1,197 @@
 /** What an adapter may use: the contracts it implements, the model they speak of, and the errors they throw. */
-export type { CancelTimer, Clock } from "./clock.ts";
-export { withDeadline } from "./deadline.ts";
-export type * from "./contracts/events.ts";
-export type * from "./contracts/notify-adapter.ts";
-export type * from "./contracts/notify-transport.ts";
-export type * from "./contracts/observability-adapter.ts";
-export type * from "./contracts/state-adapter.ts";
-export { attemptOutcomes, mostAttempts } from "./contracts/history/attempts.ts";
-export { requirePart } from "./contracts/optional-parts.ts";
-export { hasAttemptsLeft } from "./rules/attempts.ts";
-export { judgeCancellation } from "./rules/cancellation.ts";
-export { remainingLimits } from "./rules/claim-limits.ts";
+export type { CancelTimer, Clock } from "./base/runtime.ts";
+
+export { withDeadline } from "./base/runtime.ts";
+
+export type {
+  JobEventData,
+  AttemptEventData,
+  WorkerEventData,
+  ErrorEventData,
+  LeaseholdEvents,
+  LeaseholdEventName,
+} from "./observability/events.ts";
+
+export type { Dispose, NotifyAdapter } from "./notify/contract.ts";
+
+export type {
+  ChannelName,
+  NotifyTransportHandlers,
+  HintCounter,
+  HintCounting,
+  NotifyTransport,
+} from "./notify/contract.ts";
+
+export type {
+  ObservabilityAdapter,
+  Tracing,
+  StartTraceData,
+  StartTrace,
+  StartTraceEnding,
+  AttemptTraceData,
+  AttemptTrace,
+  AttemptTraceEnding,
+} from "./observability/adapter.ts";
+
+export type {
+  FindingStatus,
+  Finding,
+  ExaminationDepth,
+  ExamineCall,
+  Diagnostics,
+  TypeBacklog,
+  RecentlyFinishedJob,
+  MeasureBacklogCall,
+  ListRecentlyFinishedCall,
+  Statistics,
+} from "./store/contract/diagnostics.ts";
+export type {
+  RecurringJobProgress,
+  NewRecurringJob,
+  StateRecurringJob,
+  ListRecurringCall,
+  LockDueRecurringCall,
+  DueRecurringJobs,
+  AdvancedRecurringJob,
+  RecurringJobs,
+} from "./store/contract/recurring.ts";
+export type {
+  FlowScope,
+  SetFlowRuleCall,
+  SetFlowRuleResult,
+  FlowUse,
+  GroupUse,
+  ListGroupsCall,
+  holdReasons,
+  HoldReason,
+  Hold,
+  FlowRepair,
+  FlowRules,
+} from "./store/contract/limits.ts";
+export type {
+  WaitingJobChange,
+  UpdateWaitingJobsCall,
+  WaitingJobResult,
+  ExpireCall,
+  ExpiredJob,
+  WaitingJobs,
+} from "./store/contract/edits.ts";
+export type { Flow } from "./store/contract/flow.ts";
+export type {
+  NewAction,
+  StateAction,
+  ReplaceActionResultCall,
+  ListActionsCall,
+  Actions,
+} from "./store/contract/actions.ts";
+export type {
+  AttemptOutcome,
+  AttemptNote,
+  StateAttempt,
+  ListAttemptsCall,
+  Attempts,
+  NewCause,
+  ListCausesCall,
+  FailedJobs,
+  StateCause,
+  CauseList,
+  Causes,
+  Reporter,
+  StateReporter,
+  RollupKey,
+  Rollup,
+  ReportCall,
+  ListReportersCall,
+  ReadRollupsCall,
+  FoldRollupsCall,
+  ForgetReportsCall,
+  Reports,
+} from "./store/contract/history.ts";
+export type { History } from "./store/contract/history-part.ts";
+export type {
+  MaxAttempts,
+  ClaimScope,
+  ClaimRequest,
+  ClaimCall,
+  NextRunnableCall,
+  CountAheadCall,
+  Claims,
+  HeldLease,
+  LeaseRefusal,
+  LeaseRenewal,
+  RenewalResult,
+  LockResult,
+  ReapedJob,
+  RenewLeasesCall,
+  LockHeldJobsCall,
+  LockSequenceCall,
+  ReapCall,
+  Leases,
+} from "./store/contract/claims.ts";
+export type {
+  DeletionResult,
+  PruneRule,
+  PruneResult,
+  DeleteCall,
+  PruneCall,
+  Deletion,
+  NewJob,
+  NewJobDeduplication,
+  OnDuplicate,
+  CreatedStateJob,
+  CreateJobsCall,
+  AddJobBlockersCall,
+  NewJobs,
+} from "./store/contract/creation.ts";
+export type {
+  CancelResult,
+  RedriveResult,
+  CancelCall,
+  RedriveCall,
+  Interventions,
+  JobOutcome,
+  OutcomeResult,
+  CommitOutcomesCall,
+  Outcomes,
+} from "./store/contract/outcomes.ts";
+export type {
+  JobFilter,
+  JobPage,
+  JobCount,
+  ListJobsCall,
+  ListBlockedJobsCall,
+  Reads,
+} from "./store/contract/reads.ts";
+export type {
+  TransactionOptions,
+  Transactions,
+  BaseStateAdapterContext,
+  StateCall,
+  StateRead,
+  StateCallInTransaction,
+} from "./store/contract/calls.ts";
+export type {
+  OptionalParts,
+  PartName,
+  StateAdapterCapabilities,
+  StateAdapter,
+  AnyStateAdapter,
+  GetStateAdapterTxContext,
+  GetStateAdapterContext,
+  GetStateAdapterJobId,
+} from "./store/contract/state-adapter.ts";
+export type { partMethods, partNames } from "./store/parts.ts";
+
+export { attemptOutcomes, mostAttempts } from "./store/contract/history.ts";
+
+export { requirePart } from "./store/parts.ts";
+
+export { hasAttemptsLeft } from "./store/rules/checks.ts";
+
+export { judgeCancellation } from "./store/rules/checks.ts";
+
+export { remainingLimits } from "./store/rules/checks.ts";
+
 export {
   type BlockerFailure,
   type CascadeJob,
@@ -18,29 +199,42 @@ export {
   type Dependant,
   failDependants,
   failureBy,
-} from "./rules/fail-dependants.ts";
+} from "./store/rules/dependants.ts";
+
 export {
   agedPriority,
   agePriorityMsOf,
   limitsOfLine,
   type RulesOver,
   weightOfGroup,
-} from "./rules/flow-limits.ts";
-export { findHoldOfRule, findReachedLimit, type LimitsInUse } from "./rules/flow-holds.ts";
-export { changedFlowRule, emptyFlowRule } from "./rules/flow-rule-change.ts";
-export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./rules/flow-rates.ts";
-export { finding, judgeIndexes, judgeMigrations, tryCheck } from "./rules/findings.ts";
-export { findCycle, type FindWaiting, type WaitingSequence } from "./rules/find-cycle.ts";
-export { redriveJobs, type RedrivePort } from "./rules/redrive.ts";
-export { type Awaitable, runAsync, runSync, type Walk } from "./rules/walk.ts";
-export { attemptOf, expiredAttempt } from "./rules/history.ts";
-export { completesSequence, judgeOutcome, type OutcomeRejection } from "./rules/outcomes.ts";
+} from "./store/rules/limits.ts";
+
+export { findHoldOfRule, findReachedLimit, type LimitsInUse } from "./store/rules/limits.ts";
+
+export { changedFlowRule, emptyFlowRule } from "./store/rules/limits.ts";
+
+export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./store/rules/limits.ts";
+
+export { finding, judgeIndexes, judgeMigrations, tryCheck } from "./store/rules/diagnostics.ts";
+
+export { findCycle, type FindWaiting, type WaitingSequence } from "./store/rules/dependants.ts";
+
+export { redriveJobs, type RedrivePort } from "./store/rules/redrive.ts";
+
+export { type Awaitable, runAsync, runSync, type Walk } from "./store/rules/walk.ts";
+
+export { attemptOf, expiredAttempt } from "./store/rules/transitions.ts";
+
+export { completesSequence, judgeOutcome, type OutcomeRejection } from "./store/rules/checks.ts";
+
 export {
   createOpenTransactions,
   type OpenTransactions,
   type TransactionFrame,
-} from "./rules/open-transactions.ts";
-export { createdStateJob } from "./rules/created-job.ts";
+} from "./store/open-transactions.ts";
+
+export { createdStateJob } from "./store/rules/transitions.ts";
+
 export {
   afterOutcome,
   cancelled,
@@ -54,9 +248,12 @@ export {
   revived,
   withBlockers,
   withFewerBlockers,
-} from "./rules/transitions.ts";
-export { expiresAt, isWaiting, judgeUpdate, replaced, updated } from "./rules/waiting-jobs.ts";
-export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./rules/lease-checks.ts";
+} from "./store/rules/transitions.ts";
+
+export { expiresAt, isWaiting, judgeUpdate, replaced, updated } from "./store/rules/edits.ts";
+
+export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./store/rules/checks.ts";
+
 export {
   dropNeededTrees,
   type FinishedJob,
@@ -66,29 +263,37 @@ export {
   type PruneRules,
   readPruneRules,
   type TreeDependency,
-} from "./rules/prune-rules.ts";
+} from "./store/rules/prune.ts";
+
 export {
   AdapterClosedError,
   BlockerCycleError,
   BrokerTimeoutError,
   FlowNotEnabledError,
   InvalidLeaseDurationError,
-  InvalidOptionError,
   JobAlreadyExistsError,
   JobAttemptEndedError,
   JobNotFoundError,
-  LeaseholdError,
   StateNotInTransactionError,
   StoreCallTimeoutError,
   StorePartMissingError,
   TransactionSelfDeadlockError,
-} from "./errors.ts";
-export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notifications/notify-adapter.ts";
-export { readOnError } from "./notifications/read-on-error.ts";
-export { formatBytes, formatCount, formatDuration, plural } from "./model/amounts.ts";
-export { blockerErrorText } from "./model/blocker-error.ts";
-export type { PagePosition } from "./model/cursor.ts";
-export type { FlowLimits, FlowRate, FlowRule, FlowRuleChange, OrderedGroup } from "./model/flow-rule.ts";
+} from "./store/errors.ts";
+export { InvalidOptionError, LeaseholdError } from "./base/errors.ts";
+
+export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notify/transport-adapter.ts";
+
+export { readOnError } from "./notify/transport-adapter.ts";
+
+export { formatBytes, formatCount, formatDuration, plural } from "./base/format.ts";
+
+export { blockerErrorText } from "./store/rules/dependants.ts";
+
+export type { PagePosition } from "./store/contract/reads.ts";
+
+export type { FlowLimits, FlowRate, FlowRule, FlowRuleChange } from "./store/contract/limits.ts";
+export type { OrderedGroup } from "./store/contract/job.ts";
+
 export {
   type FailureReason,
   failureReasons,
@@ -99,13 +304,18 @@ export {
   referenceTo,
   type StateJob,
   type StateSequence,
-} from "./model/job.ts";
-export { type IsolationLevel, isolationLevels } from "./model/isolation-levels.ts";
+} from "./store/contract/job.ts";
+
+export { type IsolationLevel, isolationLevels } from "./store/contract/calls.ts";
+
 export {
   type OptionNames,
   requireNestedOptions,
   requireOptions,
   type UncheckedOptions,
-} from "./model/option-checks.ts";
-export { resolveSchedule, type Schedule } from "./model/schedule.ts";
-export type { OnBlockerFailure } from "./model/job-settings.ts";
+} from "./base/options.ts";
+
+export { resolveSchedule } from "./store/rules/transitions.ts";
+export { type Schedule } from "./store/contract/job.ts";
+
+export type { OnBlockerFailure } from "./store/contract/job.ts";

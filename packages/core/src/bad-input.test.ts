@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LeaseholdError } from "./errors.ts";
+import { LeaseholdError } from "./base/errors.ts";
+import { defineJobTypes, typeOnly } from "./job-types/define.ts";
 import { createLeasehold } from "./leasehold.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
-import { defineJobTypes, typeOnly } from "./model/job-types.ts";
-import { rescheduleJob } from "./worker/reschedule-job.ts";
+import { rescheduleJob } from "./worker/outcome.ts";
 
 /** The façade as a caller without types sees it. */
 type Untyped = Record<string, (...args: unknown[]) => unknown>;
@@ -15,6 +15,7 @@ const jobTypes = defineJobTypes({
 });
 
 const id = "01900000-0000-7000-8000-000000000000";
+
 const throwing = new Proxy(
   {},
   {
@@ -45,6 +46,7 @@ const names = [
   3n,
   throwing,
 ];
+
 const integers = (min: number, max: number): unknown[] => [
   min - 1,
   max + 1,
@@ -57,11 +59,17 @@ const integers = (min: number, max: number): unknown[] => [
   5n,
   throwing,
 ];
+
 const largestInt = 2 ** 31 - 1;
+
 const year = 366 * 24 * 3_600_000;
+
 const notObjects = [null, "text", 7, [], () => {}, Symbol("s"), new Map(), throwing];
+
 const notFunctions = ["text", 7, {}, [], null, throwing];
+
 const notDates = ["2030-01-01", 0, new Date(Number.NaN), {}, throwing];
+
 const unstorable = [
   () => {},
   Symbol("s"),
@@ -82,11 +90,14 @@ type Case = readonly [
 ];
 
 const start = (extra: object): object => ({ typeName: "work", input: null, ...extra });
+
 const wait = (extra: object): object => ({ typeName: "wait", ...extra });
+
 const page: readonly Case[] = [
   ["limit", integers(1, 1_000), (limit) => [{ id, limit }]],
   ["cursor", ["garbage", 7, {}, "x".repeat(5_000)], (cursor) => [{ id, cursor }]],
 ];
+
 const filter = (wrap: (filter: object) => object, prefix = ""): readonly Case[] => [
   [`${prefix}status`, ["unknown", 7, {}], (status) => [wrap({ status })]],
   [`${prefix}status[0]`, ["unknown", 7], (status) => [wrap({ status: [status] })]],
@@ -157,6 +168,7 @@ const startCases: readonly Case[] = [
 ];
 
 const manyWeights = Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`group-${n}`, 1]));
+
 const flowScope = (rule: object = {}): readonly Case[] => [
   ["options", [undefined, ...notObjects], (options) => [options]],
   ["queue", [undefined, ...names], (queue) => [{ queue, ...rule }]],
@@ -182,6 +194,7 @@ const recurring = (extra: object): object => ({
   job: { typeName: "work", input: null },
   ...extra,
 });
+
 const recurringIds: readonly Case[] = [
   ["options", [undefined, ...notObjects], (options) => [options]],
   ["id", [undefined, ...names], (value) => [{ id: value }]],
@@ -415,6 +428,7 @@ const rejection = async (call: () => unknown): Promise<unknown> => {
 };
 
 let stateAdapter: InProcessStateAdapter;
+
 let leasehold: Untyped;
 
 beforeEach(async () => {

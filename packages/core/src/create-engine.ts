@@ -1,31 +1,10 @@
-import type { RecurringJobDeclarations } from "./api/recurring.ts";
-import { createAsyncScope } from "./async-scope.ts";
-import { createSystemRuntime, type Runtime } from "./clock.ts";
-import type { Log } from "./contracts/log.ts";
-import type { NotifyAdapter } from "./contracts/notify-adapter.ts";
-import type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
-import type { AnyStateAdapter, GetStateAdapterJobId } from "./contracts/state-adapter.ts";
-import { coalesceCreations } from "./engine/coalesce-creations.ts";
-import { createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
-import type { Engine } from "./engine/engine.ts";
-import { createJobTypeRegistry } from "./engine/job-type-registry.ts";
-import { createLifecycle } from "./engine/lifecycle.ts";
-import { createListening } from "./engine/listening.ts";
-import { createNotifier } from "./engine/notifier.ts";
-import { createObserve } from "./engine/observe.ts";
-import { createReporter } from "./engine/reporter/reporter.ts";
-import { createRetention } from "./engine/retention.ts";
-import { createTracer } from "./engine/trace.ts";
-import { InvalidOptionError } from "./errors.ts";
-import { withOwnProcess } from "./memory/with-own-process.ts";
-import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./model/codec.ts";
-import { type LeaseholdDefaults, parseDefaults } from "./model/defaults.ts";
-import type { ExternalJobTypeName } from "./model/job-type-navigation.ts";
-import type { JobTypes } from "./model/job-types.ts";
-import { longestDurationMs } from "./model/limits.ts";
+import { createAsyncScope } from "./base/async.ts";
+import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./base/codec.ts";
+import { InvalidOptionError } from "./base/errors.ts";
 import {
-  type OptionNames,
+  longestDurationMs,
   optionalInteger,
+  type OptionNames,
   readProperty,
   requireBoolean,
   requireFunction,
@@ -33,7 +12,24 @@ import {
   requireName,
   requireNestedOptions,
   requireOptions,
-} from "./model/option-checks.ts";
+} from "./base/options.ts";
+import { createSystemRuntime, type Runtime } from "./base/runtime.ts";
+import { coalesceCreations, createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
+import type { Engine } from "./engine/engine.ts";
+import { createReporter } from "./history/reporter.ts";
+import type { JobTypes } from "./job-types/define.ts";
+import type { ExternalJobTypeName } from "./job-types/navigation.ts";
+import { createJobTypeRegistry, createRetention } from "./job-types/registry.ts";
+import { type LeaseholdDefaults, parseDefaults } from "./job-types/settings.ts";
+import type { NotifyAdapter } from "./notify/contract.ts";
+import { withOwnProcess } from "./notify/in-process.ts";
+import { createListening, createNotifier } from "./notify/notifier.ts";
+import type { ObservabilityAdapter } from "./observability/adapter.ts";
+import type { Log } from "./observability/log.ts";
+import { createObserve, createTracer } from "./observability/observe.ts";
+import type { RecurringJobDeclarations } from "./recurring/api.ts";
+import type { AnyStateAdapter, GetStateAdapterJobId } from "./store/contract/state-adapter.ts";
+import { createLifecycle } from "./worker/lifecycle.ts";
 
 /** The argument of `createLeasehold`. */
 export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> {

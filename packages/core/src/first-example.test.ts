@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { defineUnionJobTypes } from "./job-types/define.ts";
 import { createLeasehold } from "./leasehold.ts";
 import { createInProcessStateAdapter } from "./memory/state-adapter.ts";
-import { defineUnionJobTypes } from "./model/job-types.ts";
 
 // On a quiet machine it is a few milliseconds. The bound leaves room for a busy one, and none for polling.
 const limitMs = 250;

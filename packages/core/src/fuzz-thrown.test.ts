@@ -1,12 +1,12 @@
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { jsonCodec } from "./base/codec.ts";
 import type { LeaseholdOptions } from "./create-engine.ts";
+import { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./job-types/define.ts";
+import type { StandardSchemaV1 } from "./job-types/options.ts";
 import { createLeasehold } from "./leasehold.ts";
-import { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
-import { jsonCodec } from "./model/codec.ts";
-import { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./model/job-types.ts";
-import type { StandardSchemaV1 } from "./model/standard-schema.ts";
+import { createInProcessNotifyAdapter } from "./notify/in-process.ts";
 import { watchGlobals } from "./testing/global-watch.ts";
 import { hostileValues } from "./testing/hostile-values.ts";
 
@@ -15,6 +15,7 @@ interface Types {
 }
 
 const openTypes = defineUnionJobTypes<Types>();
+
 const largeMessage = 50_000_000;
 
 const makers: readonly (() => unknown)[] = [
@@ -34,6 +35,7 @@ const throwNth = (n: number): never => {
 };
 
 const watch = watchGlobals();
+
 let stateAdapter: InProcessStateAdapter;
 
 beforeEach(() => {

@@ -1,14 +1,13 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LeaseholdError } from "./errors.ts";
+import { LeaseholdError } from "./base/errors.ts";
+import { defineJobTypes, typeOnly } from "./job-types/define.ts";
 import { createLeasehold } from "./leasehold.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
-import { defineJobTypes, typeOnly } from "./model/job-types.ts";
 import { watchGlobals } from "./testing/global-watch.ts";
 import { hostileValues, ThrownByCallback } from "./testing/hostile-values.ts";
 import { createTestKit } from "./testing/test-kit.ts";
-import { failJob } from "./worker/fail-job.ts";
-import { rescheduleJob } from "./worker/reschedule-job.ts";
+import { failJob, rescheduleJob } from "./worker/outcome.ts";
 import { stopOnSignals } from "./worker/stop-on-signals.ts";
 
 type Call = (value: unknown) => unknown;
@@ -16,6 +15,7 @@ type Call = (value: unknown) => unknown;
 type Untyped = Record<string, (...args: unknown[]) => unknown>;
 
 const valuesPerFunction = 10_000;
+
 const seed = 20_300_101;
 
 // Makers of values, not values: fast-check itself looks into those.
@@ -53,6 +53,7 @@ const makers = fc.oneof(
 );
 
 const sampled = fc.sample(makers, { numRuns: valuesPerFunction, seed });
+
 const id = "01900000-0000-7000-8000-000000000000";
 
 const recurringOptions = [
@@ -89,7 +90,9 @@ const withOptions = (
 ];
 
 const watch = watchGlobals();
+
 let store: InProcessStateAdapter;
+
 let facade: Untyped;
 
 const jobTypes = defineJobTypes({ work: { input: typeOnly<unknown>(), output: typeOnly<unknown>() } });
@@ -170,6 +173,7 @@ const asCallback =
   };
 
 const method = (name: string) => (passed: unknown) => facade[name]!(passed);
+
 const filterOptions = [
   "status",
   "queue",
@@ -181,6 +185,7 @@ const filterOptions = [
   "id",
   "fingerprint",
 ];
+
 const page = ["id", "limit", "cursor"];
 
 const startOptions = [
@@ -194,6 +199,7 @@ const startOptions = [
   "schedule",
   "deduplication",
 ];
+
 const waitOptions = ["id", "typeName", "timeoutMs", "pollIntervalMs", "signal"];
 
 const functions: Record<string, () => Call[]> = {

@@ -1,6 +1,9 @@
 export type { LeaseholdOptions } from "./create-engine.ts";
+
 export { createLeasehold } from "./leasehold.ts";
-export type { Leasehold, LeaseholdApi } from "./api.ts";
+
+export type { Leasehold, LeaseholdApi } from "./leasehold-api.ts";
+
 export type {
   BatchJobHandler,
   BatchMiddleware,
@@ -11,8 +14,10 @@ export type {
   ContinueBatchWith,
   FailedOutput,
   ImplementJobTypeBatchOptions,
-} from "./api/batches.ts";
-export type { CompleteJobSequenceOptions } from "./api/complete-options.ts";
+} from "./worker/handler-api.ts";
+
+export type { CompleteJobSequenceOptions } from "./jobs/api/complete.ts";
+
 export type {
   FlowScopeOptions,
   FlowState,
@@ -21,7 +26,8 @@ export type {
   ListGroupsOptions,
   ResumeOptions,
   SetFlowOptions,
-} from "./api/flow.ts";
+} from "./limits/api.ts";
+
 export type {
   EstimatedPercentiles,
   FailureCause,
@@ -30,7 +36,8 @@ export type {
   JobStatistics,
   LeaseholdProcess,
   ListFailureCausesOptions,
-} from "./api/history.ts";
+} from "./history/api.ts";
+
 export type {
   CancelledJobSequence,
   JobChoice,
@@ -40,24 +47,28 @@ export type {
   UpdateWaitingJobsOptions,
   UpdateWaitingJobsReport,
   WaitOptions,
-} from "./api/operations.ts";
+} from "./jobs/api/operate.ts";
+
 export type {
   Complete,
-  ContinueWith,
-  ContinueWithOptions,
-  JobCompletion,
-  JobContinuation,
   Middleware,
   MiddlewareContext,
   Prepare,
   PrepareOptions,
   JobHandler,
   ProcessOptions,
-} from "./api/process.ts";
-export type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./api/attempts.ts";
+} from "./worker/handler-api.ts";
+export type {
+  ContinueWith,
+  ContinueWithOptions,
+  JobCompletion,
+  JobContinuation,
+} from "./jobs/api/complete.ts";
+
+export type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./history/api.ts";
+
 export type {
   JobCountRow,
-  JobExplanation,
   InputMatch,
   JobFilterOptions,
   JobListing,
@@ -65,7 +76,9 @@ export type {
   ListJobSequencesOptions,
   ListJobsOptions,
   PageOptions,
-} from "./api/queries.ts";
+} from "./jobs/api/query.ts";
+export type { JobExplanation } from "./doctor/explain.ts";
+
 export type {
   DeclaredRecurringJob,
   ListRecurringJobsOptions,
@@ -80,14 +93,16 @@ export type {
   RecurringPolicies,
   RecurringTimes,
   TriggeredRecurringJob,
-} from "./api/recurring.ts";
+} from "./recurring/api.ts";
+
 export type {
   DeduplicationOptions,
   OnDuplicateOption,
   StartBlockers,
   StartedJobSequence,
   StartJobSequenceOptions,
-} from "./api/start-options.ts";
+} from "./jobs/api/start.ts";
+
 export type {
   ImplementJobTypeOptions,
   QueueOptions,
@@ -98,37 +113,94 @@ export type {
   WorkerDefinitionOptions,
   WorkerHealth,
   WorkerStartOptions,
-} from "./api/worker.ts";
-export type { CancelTimer, Clock, Runtime } from "./clock.ts";
-export type { LeaseholdEventName, LeaseholdEvents } from "./contracts/events.ts";
-export { collapseRepeats } from "./contracts/collapse-repeats.ts";
+} from "./worker/api.ts";
+
+export type { CancelTimer, Clock, Runtime } from "./base/runtime.ts";
+
+export type { LeaseholdEventName, LeaseholdEvents } from "./observability/events.ts";
+
+export { collapseRepeats } from "./observability/log.ts";
+
 export {
   type ConsoleLogOptions,
   createConsoleLog,
   type Log,
   type LogEntry,
   type LogLevel,
-} from "./contracts/log.ts";
-export type { NotifyAdapter } from "./contracts/notify-adapter.ts";
-export type { ObservabilityAdapter } from "./contracts/observability-adapter.ts";
+} from "./observability/log.ts";
+
+export type { NotifyAdapter } from "./notify/contract.ts";
+
+export type { ObservabilityAdapter } from "./observability/adapter.ts";
+
 export type {
   GetStateAdapterContext,
   GetStateAdapterJobId,
   GetStateAdapterTxContext,
   StateAdapter,
-  TransactionOptions,
-} from "./contracts/state-adapter.ts";
+} from "./store/contract/state-adapter.ts";
+export type { TransactionOptions } from "./store/contract/calls.ts";
+
 export type { StoreRetryOptions } from "./engine/dispatch.ts";
-export * from "./errors.ts";
-export { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
-export { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
+
+export {
+  LeaseholdError,
+  InvalidOptionError,
+  LeaseholdClosedError,
+  PayloadNotStorableError,
+  PayloadTooLargeError,
+  type SchemaIssue,
+  SchemaValidationError,
+} from "./base/errors.ts";
+export {
+  InvalidLeaseDurationError,
+  JobNotFoundError,
+  JobAlreadyExistsError,
+  JobNotRunningError,
+  LeaseMismatchError,
+  LeaseExpiredError,
+  JobTakenByAnotherWorkerError,
+  JobAlreadyCompletedError,
+  JobAlreadyFailedError,
+  StateNotInTransactionError,
+  TransactionSelfDeadlockError,
+  AdapterClosedError,
+  StorePartMissingError,
+  FlowNotEnabledError,
+  FlowRuleChangedError,
+  StoreCallTimeoutError,
+  NotifyCallTimeoutError,
+  BrokerTimeoutError,
+  WaitForJobSequenceCompletionTimeoutError,
+  JobSequenceFailedError,
+  BlockerCycleError,
+  JobSequenceHasDependantsError,
+  JobSequenceNotRootError,
+  RecurringJobNotFoundError,
+  RecurringJobVersionError,
+  RecurringJobOwnedByOtherError,
+  UnknownJobTypeError,
+  ProcessMisuseError,
+  JobAttemptEndedError,
+  JobTimeoutError,
+  UnrecoverableJobError,
+  RescheduleJobError,
+} from "./store/errors.ts";
+
+export { createNoopNotifyAdapter } from "./notify/in-process.ts";
+
+export { createInProcessNotifyAdapter } from "./notify/in-process.ts";
+
 export {
   createInProcessStateAdapter,
   type InProcessStateAdapter,
   type InProcessStateAdapterOptions,
 } from "./memory/state-adapter.ts";
+
 export type { InProcessContext } from "./memory/transactions.ts";
-export { type Codec, jsonCodec } from "./model/codec.ts";
+
+export { type Codec, jsonCodec } from "./base/codec.ts";
+
 export type {
   AnyJob,
   AnyJobSequence,
@@ -157,20 +229,29 @@ export type {
   PendingJob,
   RunningJob,
   TypedAbortSignal,
-} from "./model/entities.ts";
-export type { FlowLimits, FlowRate, FlowRule, OrderedGroup } from "./model/flow-rule.ts";
-export type { FlowRateOptions, FlowRuleOptions, GroupLimitOptions } from "./model/parse-flow-rule.ts";
-export { type HoldReason, holdReasons } from "./contracts/flow/rules.ts";
-export type { IsolationLevel } from "./model/isolation-levels.ts";
-export { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "./model/job.ts";
-export type { JobSettings, OnBlockerFailure } from "./model/job-settings.ts";
+} from "./job-types/entities.ts";
+
+export type { FlowLimits, FlowRate, FlowRule } from "./store/contract/limits.ts";
+export type { OrderedGroup } from "./store/contract/job.ts";
+
+export type { FlowRateOptions, FlowRuleOptions, GroupLimitOptions } from "./limits/rule.ts";
+
+export { type HoldReason, holdReasons } from "./store/contract/limits.ts";
+
+export type { IsolationLevel } from "./store/contract/calls.ts";
+
+export { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "./store/contract/job.ts";
+
+export type { JobSettings, OnBlockerFailure } from "./store/contract/job.ts";
+
 export type {
   DefineBlocker,
   DefineContinuationInput,
   DefineContinuationOutput,
   DefineParsed,
   JobTypeName,
-} from "./model/job-type-markers.ts";
+} from "./job-types/markers.ts";
+
 export type {
   BlockerSequences,
   ContinuationJobTypes,
@@ -180,18 +261,32 @@ export type {
   JobSequenceOf,
   SequenceJobTypes,
   SequenceTypesReaching,
-} from "./model/job-type-navigation.ts";
-export { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./model/job-types.ts";
-export type { GroupOf, JobTypeOptions, JobTypeSettings, TypeOnly } from "./model/job-type-options.ts";
-export { type LeaseholdDefaults, patientRetries } from "./model/defaults.ts";
-export type { JobRecurrence } from "./model/recurrence/job-recurrence.ts";
-export type { CatchUpPolicy, OverlapPolicy } from "./model/recurrence/policies.ts";
-export type { TickResult } from "./model/recurrence/tick-record.ts";
-export type { RetentionOptions } from "./model/retention.ts";
-export type { RetryPolicy } from "./model/retry-policy.ts";
-export type { ScheduleOptions } from "./model/schedule.ts";
-export type { StandardSchemaV1 } from "./model/standard-schema.ts";
-export type { StoredError } from "./model/stored-error.ts";
-export { failJob } from "./worker/fail-job.ts";
-export { rescheduleJob } from "./worker/reschedule-job.ts";
+} from "./job-types/navigation.ts";
+
+export { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./job-types/define.ts";
+
+export type { GroupOf, JobTypeOptions, JobTypeSettings, TypeOnly } from "./job-types/options.ts";
+
+export { type LeaseholdDefaults, patientRetries } from "./job-types/settings.ts";
+
+export type { JobRecurrence } from "./job-types/entities.ts";
+
+export type { CatchUpPolicy, OverlapPolicy } from "./recurring/definition.ts";
+
+export type { TickResult } from "./observability/events.ts";
+
+export type { RetentionOptions } from "./job-types/retention.ts";
+
+export type { RetryPolicy } from "./job-types/retry-policy.ts";
+
+export type { ScheduleOptions } from "./store/contract/job.ts";
+
+export type { StandardSchemaV1 } from "./job-types/options.ts";
+
+export type { StoredError } from "./base/stored-error.ts";
+
+export { failJob } from "./worker/outcome.ts";
+
+export { rescheduleJob } from "./worker/outcome.ts";
+
 export { stopOnSignals, type StopOnSignalsOptions } from "./worker/stop-on-signals.ts";

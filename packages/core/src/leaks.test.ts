@@ -5,7 +5,9 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 const script = fileURLToPath(new URL("../../../scripts/leaks.mjs", import.meta.url));
+
 const built = fileURLToPath(new URL("../dist/index.js", import.meta.url));
+
 const jobs = 50_000;
 
 // `npm run test:leaks` does the same with a million.

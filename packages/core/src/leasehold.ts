@@ -1,39 +1,37 @@
-import type { Leasehold, LeaseholdApi } from "./api.ts";
-import type { AnyStateAdapter } from "./contracts/state-adapter.ts";
+import { requireFunction } from "./base/options.ts";
 import { createEngine, type LeaseholdOptions } from "./create-engine.ts";
-import { listJobAttempts } from "./engine/attempts.ts";
-import { waitForJobSequenceCompletion } from "./engine/await.ts";
-import { cancelJobSequences } from "./engine/cancel.ts";
-import { completeJobSequence } from "./engine/complete-workerless.ts";
-import { deleteJobSequences, pruneJobSequences } from "./engine/delete.ts";
-import { explainJob } from "./engine/explain.ts";
-import * as flow from "./engine/flow.ts";
-import { listJobSequences } from "./engine/list-sequences.ts";
-import * as queries from "./engine/queries.ts";
-import { declareRecurringJobs } from "./engine/recurring/declare.ts";
-import { deleteRecurringJob } from "./engine/recurring/delete.ts";
-import { putRecurringJob, setPaused } from "./engine/recurring/put.ts";
-import * as recurring from "./engine/recurring/read.ts";
-import { triggerRecurringJob } from "./engine/recurring/trigger.ts";
-import { viewRecurringJob } from "./engine/recurring/view.ts";
-import { getStatistics } from "./engine/history/get-statistics.ts";
-import { listFailureCauses } from "./engine/history/list-causes.ts";
-import { listProcesses } from "./engine/history/list-processes.ts";
-import { redriveJobs } from "./engine/redrive.ts";
-import { startJobSequence, startJobSequences } from "./engine/start.ts";
-import { runJobsNow, updateWaitingJobs } from "./engine/update-waiting-jobs.ts";
-import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/transaction.ts";
+import { explainJob } from "./doctor/explain.ts";
+import { collectNotifications, parseTransactionOptions, runUserTransaction } from "./engine/operation.ts";
+import { listJobAttempts } from "./history/attempts.ts";
+import { listFailureCauses } from "./history/causes.ts";
+import { listProcesses } from "./history/processes.ts";
+import { getStatistics } from "./history/statistics.ts";
+import type { DefineBlocker, DefineContinuationOutput } from "./job-types/markers.ts";
+import { cancelJobSequences } from "./jobs/cancel.ts";
+import { completeJobSequence } from "./jobs/complete-sequence.ts";
+import { deleteJobSequences, pruneJobSequences } from "./jobs/delete.ts";
+import * as queries from "./jobs/query.ts";
+import { listJobSequences } from "./jobs/query.ts";
+import { redriveJobs } from "./jobs/redrive.ts";
+import { startJobSequence, startJobSequences } from "./jobs/start.ts";
+import { runJobsNow, updateWaitingJobs } from "./jobs/update.ts";
 import {
   type StartedSequence,
   type StartedSequenceView,
   viewCompleted,
   viewSequence,
   viewStarted,
-} from "./engine/view.ts";
-import type { DefineBlocker, DefineContinuationOutput } from "./model/job-type-markers.ts";
-import { requireFunction } from "./model/option-checks.ts";
+} from "./jobs/view.ts";
+import { waitForJobSequenceCompletion } from "./jobs/wait.ts";
+import type { Leasehold, LeaseholdApi } from "./leasehold-api.ts";
+import * as flow from "./limits/limits.ts";
+import { declareRecurringJobs, deleteRecurringJob, putRecurringJob, setPaused } from "./recurring/put.ts";
+import * as recurring from "./recurring/read.ts";
+import { viewRecurringJob } from "./recurring/read.ts";
+import { triggerRecurringJob } from "./recurring/tick.ts";
+import type { AnyStateAdapter } from "./store/contract/state-adapter.ts";
+import { createWorkerBuilder } from "./worker/builder.ts";
 import { crashIsolationOf } from "./worker/crash-isolation.ts";
-import { createWorkerBuilder } from "./worker/worker-builder.ts";
 
 interface AnyDefinition {
   readonly input: unknown;
@@ -41,6 +39,7 @@ interface AnyDefinition {
   readonly output: DefineContinuationOutput<string> | {} | null | undefined;
   readonly blockers: readonly DefineBlocker<string>[];
 }
+
 type AnyDefinitions = Record<string, AnyDefinition>;
 
 /** The same methods with the same results, called with anything. */

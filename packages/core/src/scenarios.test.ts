@@ -2,12 +2,11 @@ import { afterAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ScenarioFixture } from "./conformance/scenario-fixture.ts";
 import { scenarioConformance } from "./conformance/scenario-suite.ts";
-import type { NotifyAdapter } from "./contracts/notify-adapter.ts";
+import { defineJobTypes } from "./job-types/define.ts";
 import { createLeasehold } from "./leasehold.ts";
-import { createNoopNotifyAdapter } from "./memory/noop-notify-adapter.ts";
-import { createInProcessNotifyAdapter } from "./memory/notify-adapter.ts";
 import { createInProcessStateAdapter } from "./memory/state-adapter.ts";
-import { defineJobTypes } from "./model/job-types.ts";
+import type { NotifyAdapter } from "./notify/contract.ts";
+import { createInProcessNotifyAdapter, createNoopNotifyAdapter } from "./notify/in-process.ts";
 
 const inProcess = (createNotifyAdapter: () => NotifyAdapter): ScenarioFixture => ({
   create: async () => {

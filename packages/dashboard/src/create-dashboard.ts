@@ -1,15 +1,14 @@
-import { fileURLToPath } from "node:url";
 import { InvalidOptionError } from "leasehold";
 import { type AnyStateAdapter, type OptionNames, requireOptions } from "leasehold/adapter";
-import { createDoctor } from "./doctor/doctor.ts";
-import { createActionRunner } from "./plans/action-runner.ts";
-import { createActionLog } from "./server/action-log.ts";
-import { loadAssets } from "./server/assets.ts";
-import { createHandler } from "./server/handler.ts";
-import { createRedactor, type RedactRule } from "./server/redact.ts";
-import type { Authorize } from "./server/rights.ts";
-import type { AnyLeasehold, Environment } from "./server/services.ts";
-import { createBehindSince } from "./situation/behind-since.ts";
+import { fileURLToPath } from "node:url";
+import { createActionLog, createActionRunner } from "./actions/run.ts";
+import { loadAssets } from "./http/assets.ts";
+import type { AnyLeasehold } from "./http/leasehold.ts";
+import { type Authorize, createRedactor, type RedactRule } from "./http/rights.ts";
+import { createDoctor } from "./numbers/doctor.ts";
+import { createBehindSince } from "./numbers/read-summary.ts";
+import { createHandler } from "./routes/handler.ts";
+import type { Environment } from "./routes/route.ts";
 
 /** What is used of a Leasehold, whatever its job types are. */
 export interface OperatedLeasehold {

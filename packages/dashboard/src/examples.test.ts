@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Dashboard } from "./create-dashboard.ts";
-import { rights } from "./server/rights.ts";
+import { rights } from "./http/rights.ts";
 import { openShop, postHeaders } from "./testing/open-shop.ts";
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
@@ -15,6 +15,7 @@ interface Served {
 type Serve = (dashboard: Dashboard) => Promise<Served>;
 
 const closers: (() => Promise<unknown>)[] = [];
+
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
@@ -123,6 +124,7 @@ describe.each([
 });
 
 const root = resolve(import.meta.dirname, "../../..");
+
 const readLines = (path: string): string[] => readFileSync(join(root, path), "utf8").split("\n");
 
 /** The lines between `// #region name` and the next `// #endregion`. */

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type StandaloneDashboard, type StandaloneOptions, startDashboard } from "./standalone.ts";
 
 let running: StandaloneDashboard | undefined;
+
 afterEach(() => running?.close());
 
 const start = async (options: Partial<StandaloneOptions> = {}): Promise<URL> => {

@@ -1,6 +1,6 @@
-import { type Finding, finding, formatDuration, plural, tryCheck } from "leasehold/adapter";
+import { finding, type Finding, formatDuration, plural, tryCheck } from "leasehold/adapter";
 import type { Db } from "mongodb";
-import type { MongoMigrationStatus } from "./migration-status.ts";
+import type { MongoMigrationStatus } from "./migrate.ts";
 
 export interface Examined {
   readonly database: Db;

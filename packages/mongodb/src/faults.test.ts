@@ -2,7 +2,7 @@ import { type Fault, startMongoTestServer } from "@leasehold/mongodb-test-server
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { MongoClient } from "mongodb";
 import { expect, test } from "vitest";
-import { createMongoProvider } from "./provider.ts";
+import { createMongoProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{ count: { input: { n: number }; output: number } }>();
@@ -14,7 +14,9 @@ const faults: readonly Fault[] = [
   { kind: "error", code: 91 },
   { kind: "stepDownBefore", ms: 30 },
 ];
+
 const commands = ["find", "update", "findAndModify", "insert", "commitTransaction"];
+
 const jobs = 70;
 
 /** Each command goes wrong in each way, a few commands apart: while jobs are started, claimed, run and completed. */

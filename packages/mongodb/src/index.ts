@@ -1,12 +1,18 @@
-export type { ConnectionRetryConfig } from "./connection-retry.ts";
-export { DocumentTooLargeError, StandaloneServerError } from "./errors.ts";
-export type { MongoMigrationStatus } from "./migration-status.ts";
+export type { ConnectionRetryConfig } from "./options.ts";
+
+export { DocumentTooLargeError, StandaloneServerError } from "./database/errors.ts";
+
+export type { MongoMigrationStatus } from "./migrate.ts";
+
 export {
   createMongoProvider,
   type MongoProviderOptions,
   type MongoStateProvider,
   type MongoTransactionContext,
-} from "./provider.ts";
+} from "./database/provider.ts";
+
 export type { MongoStateAdapterOptions } from "./options.ts";
+
 export { createMongoStateAdapter, type MongoStateAdapter } from "./state-adapter.ts";
+
 export { createMongoNotifyAdapter, type MongoNotifyAdapterOptions } from "./notify/notify-adapter.ts";

@@ -2,12 +2,14 @@ import { type MongoTestServer, startMongoTestServer } from "@leasehold/mongodb-t
 import { createLeasehold, type DefineBlocker, defineUnionJobTypes } from "leasehold";
 import { MongoClient } from "mongodb";
 import { afterEach, expect, it } from "vitest";
-import { createMongoProvider } from "./provider.ts";
+import { createMongoProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 import { forkWorker, type WorkerProcess } from "./testing/worker-process.ts";
 
 const kills = 3;
+
 const executionsPerKill = 8;
+
 const leaseMs = 1_000;
 
 type Defs = {
@@ -16,7 +18,9 @@ type Defs = {
 };
 
 let server: MongoTestServer | undefined;
+
 let client: MongoClient | undefined;
+
 let processes: WorkerProcess[] = [];
 
 afterEach(async () => {

@@ -1,9 +1,9 @@
-import { createLeasehold, defineUnionJobTypes, InvalidOptionError } from "leasehold";
 import { startMongoTestServer } from "@leasehold/mongodb-test-server";
+import { createLeasehold, defineUnionJobTypes, InvalidOptionError } from "leasehold";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DocumentTooLargeError } from "./errors.ts";
-import { createMongoProvider } from "./provider.ts";
+import { DocumentTooLargeError } from "./database/errors.ts";
+import { createMongoProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 import { claimSome, completion, newJob, renewal } from "./testing/jobs.ts";
 
@@ -11,6 +11,7 @@ import { claimSome, completion, newJob, renewal } from "./testing/jobs.ts";
 const unreachable = new MongoClient("mongodb://127.0.0.1:1/?replicaSet=none", {
   serverSelectionTimeoutMS: 20,
 });
+
 const stateProvider = createMongoProvider({ client: unreachable });
 
 const bad: [string, object][] = [

@@ -2,7 +2,7 @@ import { startMongoTestServer } from "@leasehold/mongodb-test-server";
 import type { NewJob } from "leasehold/adapter";
 import { MongoClient } from "mongodb";
 import { expect, test } from "vitest";
-import { createMongoProvider } from "./provider.ts";
+import { createMongoProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 
 const newJob = (i: number): NewJob => ({

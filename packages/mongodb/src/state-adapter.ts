@@ -7,32 +7,24 @@ import {
   StateNotInTransactionError,
   type Statistics,
 } from "leasehold/adapter";
-import { openCollections } from "./collections.ts";
-import { retryConnecting } from "./connection-retry.ts";
-import { type Examined, examine } from "./diagnostics.ts";
-import { migrateToLatest } from "./migrate.ts";
-import { type MongoMigrationStatus, migrationStatus } from "./migration-status.ts";
-import { addJobBlockers } from "./operations/add-job-blockers.ts";
-import { cancelSequences } from "./operations/cancel-sequences.ts";
-import { claimJobs } from "./operations/claim-jobs.ts";
-import { commitOutcomes } from "./operations/commit-outcomes.ts";
-import { countAhead } from "./operations/count-ahead.ts";
-import { createJobs } from "./operations/create-jobs.ts";
-import { deleteSequences } from "./operations/delete-sequences.ts";
-import { getBlockers, getJobs, getSequences, lockSequence } from "./operations/get-sequences.ts";
-import { countJobs, listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
-import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
-import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
-import { measureBacklog } from "./operations/measure-backlog.ts";
-import { nextRunnableIn } from "./operations/next-runnable-in.ts";
-import { pruneSequences } from "./operations/prune-sequences.ts";
-import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
-import { redriveJobs } from "./operations/redrive-jobs.ts";
-import { renewLeases } from "./operations/renew-leases.ts";
-import { type MongoStateAdapterOptions, readOptions } from "./options.ts";
-import { createSessions } from "./sessions.ts";
-import { createStore, type Store, type StoreCall } from "./store.ts";
-import { isConflict, isTransientMongoError } from "./transient-errors.ts";
+import { openCollections } from "./database/collections.ts";
+import { createSessions, createStore, type Store, type StoreCall } from "./database/database.ts";
+import { isConflict, isTransientMongoError } from "./database/errors.ts";
+import { examine, type Examined } from "./diagnostics.ts";
+import { listRecentlyFinished, measureBacklog } from "./jobs/backlog.ts";
+import { cancelSequences } from "./jobs/cancel.ts";
+import { claimJobs } from "./jobs/claim.ts";
+import { commitOutcomes } from "./jobs/commit.ts";
+import { createJobs } from "./jobs/create.ts";
+import { deleteSequences, pruneSequences } from "./jobs/delete.ts";
+import { addJobBlockers } from "./jobs/dependants.ts";
+import { lockHeldJobs, reapExpiredLeases, renewLeases } from "./jobs/leases.ts";
+import { countJobs, listBlockedJobs, listJobs } from "./jobs/list.ts";
+import { getBlockers, getJobs, getSequences, lockSequence } from "./jobs/reads.ts";
+import { redriveJobs } from "./jobs/redrive.ts";
+import { countAhead, nextRunnableIn } from "./jobs/runnable.ts";
+import { migrateToLatest, migrationStatus, type MongoMigrationStatus } from "./migrate.ts";
+import { type MongoStateAdapterOptions, readOptions, retryConnecting } from "./options.ts";
 
 export interface MongoStateAdapter<
   TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,

@@ -7,6 +7,7 @@ import { useServerUri } from "./testing/use-server-uri.ts";
 const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
 
 const serverUri = useServerUri();
+
 let client: MongoClient;
 
 beforeAll(() => {

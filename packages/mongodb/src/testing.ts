@@ -1,7 +1,7 @@
 import { InvalidOptionError } from "leasehold/adapter";
 import { createTestKit, type TestKit, type TestKitOptions } from "leasehold/testing";
 import type { MongoClient } from "mongodb";
-import { createMongoProvider, type MongoTransactionContext } from "./provider.ts";
+import { createMongoProvider, type MongoTransactionContext } from "./database/provider.ts";
 import { createMongoStateAdapter, type MongoStateAdapter } from "./state-adapter.ts";
 
 type TestedAdapter = MongoStateAdapter<MongoTransactionContext>;

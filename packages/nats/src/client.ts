@@ -1,3 +1,5 @@
+import { LeaseholdError } from "leasehold/adapter";
+
 /** What is used of a message. */
 export interface NatsMessage {
   readonly data: Uint8Array;
@@ -33,4 +35,11 @@ export interface NatsKv {
   update(key: string, value: string, revision: number): Promise<number>;
   get(key: string): Promise<NatsKvEntry | null>;
   status(): Promise<{ readonly ttl: number }>;
+}
+
+/** There is no connection to NATS. The notification is lost; polling finds the job. */
+export class NatsUnavailableError extends LeaseholdError {
+  constructor(message = "There is no connection to NATS at the moment.", options?: ErrorOptions) {
+    super("NatsUnavailable", message, options);
+  }
 }

@@ -1,10 +1,9 @@
-import { randomUUID } from "node:crypto";
 import { type NatsServer, startNats } from "@leasehold/test-servers";
 import { connect } from "@nats-io/transport-node";
 import { connect as connectOlder } from "nats";
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { NatsClient } from "./client.ts";
-import { NatsUnavailableError } from "./errors.ts";
+import { type NatsClient, NatsUnavailableError } from "./client.ts";
 import { createNatsNotifyAdapter } from "./notify-adapter.ts";
 
 const reconnecting = { maxReconnectAttempts: -1, reconnectTimeWait: 50, reconnectJitter: 10 };

@@ -1,5 +1,4 @@
-import type { NatsClient } from "./client.ts";
-import { NatsUnavailableError } from "./errors.ts";
+import { type NatsClient, NatsUnavailableError } from "./client.ts";
 
 export interface ConnectionWatch {
   readonly connected: boolean;

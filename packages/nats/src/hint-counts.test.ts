@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { type NatsServer, startNats } from "@leasehold/test-servers";
 import { Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
 import { connect as connectOlder } from "nats";
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { NatsClient, NatsKv } from "./client.ts";
 import { createHintCounts } from "./hint-counts.ts";

@@ -1,5 +1,5 @@
-import { randomUUID } from "node:crypto";
 import type { HintCounter, HintCounting } from "leasehold/adapter";
+import { randomUUID } from "node:crypto";
 import type { NatsKv } from "./client.ts";
 
 /** Counters that say how many listeners may still act on a message. */

@@ -1,5 +1,9 @@
 export type { NatsClient, NatsKv, NatsKvEntry, NatsMessage, NatsSubscription } from "./client.ts";
-export { NatsUnavailableError } from "./errors.ts";
+
+export { NatsUnavailableError } from "./client.ts";
+
 export { BrokerTimeoutError } from "leasehold/adapter";
+
 export { createNatsNotifyAdapter } from "./notify-adapter.ts";
+
 export type { NatsNotifyAdapterOptions } from "./options.ts";

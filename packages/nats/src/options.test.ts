@@ -8,6 +8,7 @@ import { createNatsNotifyAdapter } from "./notify-adapter.ts";
 import type { NatsNotifyAdapterOptions } from "./options.ts";
 
 let server: NatsServer;
+
 let nc: NatsConnection;
 
 beforeAll(async () => {

@@ -20,7 +20,9 @@ export interface CheckedOptions {
 }
 
 const prefixShape = /^(?=.{1,64}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
+
 const clientMethods = ["publish", "subscribe", "flush", "status", "closed", "isClosed"] as const;
+
 const kvMethods = ["create", "update", "get", "status"] as const;
 
 const hasMethods = (value: unknown, methods: readonly string[]): boolean =>

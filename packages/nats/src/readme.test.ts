@@ -1,14 +1,13 @@
-import { readFileSync } from "node:fs";
-import { startNats } from "@leasehold/test-servers";
-import { createInProcessStateAdapter, defineUnionJobTypes } from "leasehold";
-// #region readme
 import { createNatsNotifyAdapter } from "@leasehold/nats";
+import { startNats } from "@leasehold/test-servers";
 import { Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
-import { createLeasehold } from "leasehold";
-// #endregion
+import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
+import { readFileSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 
+// #region readme
+// #endregion
 it("the README shows code that runs", async () => {
   const server = await startNats();
   onTestFinished(() => server.stop());

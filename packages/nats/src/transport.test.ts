@@ -1,13 +1,13 @@
-import { randomUUID } from "node:crypto";
 import { type NatsServer, startNats } from "@leasehold/test-servers";
 import { Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
 import { notifyTransportConformance } from "leasehold/testing";
 import { connect as connectOlder } from "nats";
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { NatsClient, NatsKv } from "./client.ts";
+import { createNatsTransport } from "./notify-adapter.ts";
 import { checkOptions } from "./options.ts";
-import { createNatsTransport } from "./transport.ts";
 
 interface Connected {
   readonly nc: NatsClient;

@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { type NatsServer, startNats } from "@leasehold/test-servers";
 import { Kvm } from "@nats-io/kv";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { brokerConformance } from "leasehold/testing";
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { createNatsNotifyAdapter } from "./notify-adapter.ts";
 

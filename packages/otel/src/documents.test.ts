@@ -1,19 +1,22 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
 import { createInProcessStateAdapter, createLeasehold } from "leasehold";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { jobTypes, runAllStories } from "./testing/stories.ts";
 import { createTelemetry, registerContextManager } from "./testing/telemetry.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
+
 const read = (path: string): string => readFileSync(resolve(root, path), "utf8");
 
 const page = read("docs/observability.md");
+
 const dashboard = JSON.parse(read("docs/observability/grafana-dashboard.json")) as {
   panels: { title: string; targets?: { expr: string }[] }[];
   templating: { list: { query?: string | { query: string } }[] };
 };
+
 const rules = read("docs/observability/prometheus-rules.yaml");
 
 interface Emitted {
@@ -54,6 +57,7 @@ const emitAll = async (): Promise<Emitted> => {
 };
 
 let emitted: Emitted;
+
 beforeAll(async () => {
   registerContextManager();
   emitted = await emitAll();

@@ -1,5 +1,3 @@
-import { createServer, request as httpRequest } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { startMongoTestServer } from "@leasehold/mongodb-test-server";
 import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
@@ -18,6 +16,8 @@ import {
 } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
 import { MongoClient } from "mongodb";
+import { createServer, request as httpRequest } from "node:http";
+import type { AddressInfo } from "node:net";
 import pg from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createTelemetry, registerContextManager } from "./testing/telemetry.ts";

@@ -7,6 +7,7 @@ const durationBoundaries = [
   1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 7_200_000,
   86_400_000,
 ];
+
 const sizeBoundaries = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 export const createHistograms = (meter: Meter, prefix: string): ObservabilityAdapter => {

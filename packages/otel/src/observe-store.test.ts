@@ -1,8 +1,8 @@
 import {
   createInProcessStateAdapter,
   createLeasehold,
-  defineUnionJobTypes,
   type DefineBlocker,
+  defineUnionJobTypes,
 } from "leasehold";
 import { createManualClock, onNthCall, recordCalls, withFaults } from "leasehold/testing";
 import { describe, expect, it } from "vitest";

@@ -5,18 +5,17 @@ import {
   type ObservabilityAdapter,
   requirePart,
 } from "leasehold/adapter";
-import { createAttemptTracing } from "./attempt-span.ts";
 import { createCounters } from "./counters.ts";
 import { createHistograms } from "./histograms.ts";
-import { createMessagingMetrics } from "./messaging-metrics.ts";
-import { createStoreGauges } from "./observe-store.ts";
+import { createMessagingMetrics } from "./messaging.ts";
 import {
   checkObserveStoreOptions,
   checkOptions,
   type ObserveStoreOptions,
   type OtelObservabilityAdapterOptions,
 } from "./options.ts";
-import { createStartTracing } from "./start-span.ts";
+import { createAttemptTracing, createStartTracing } from "./spans.ts";
+import { createStoreGauges } from "./store-gauges.ts";
 
 /** An observability adapter, and the gauges that are read from the store instead of counted. */
 export type OtelObservabilityAdapter = ObservabilityAdapter & {

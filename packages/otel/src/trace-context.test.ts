@@ -7,6 +7,7 @@ const start = {
   spanId: "b7ad6b7169203331",
   traceFlags: TraceFlags.SAMPLED,
 };
+
 const traceparent = `00-${start.traceId}-${start.spanId}-01`;
 
 describe("the stored trace context", () => {

@@ -18,6 +18,7 @@ const formatTraceparent = ({ traceId, spanId, traceFlags }: SpanContext): string
 const traceparentForm = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 // What `formatTraceContext` writes for most jobs; recognised without parsing JSON.
 const usualForm = /^\{"traceparent":"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})"\}$/;
+
 const longestTracestate = 512;
 
 const toSpanContext = ([, traceId, spanId, traceFlags]: RegExpExecArray): SpanContext => ({

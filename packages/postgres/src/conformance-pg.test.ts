@@ -8,10 +8,11 @@ import {
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgFixture } from "./testing/fixtures.ts";
 import { reuseStores } from "./testing/reuse-stores.ts";
-import { sampled } from "./testing/sampled.ts";
 import { createRoleWithDefault, type RoleWithDefault } from "./testing/role-with-default.ts";
+import { sampled } from "./testing/sampled.ts";
 
 const runner = { describe, it, afterAll };
+
 const create = (): ReturnType<typeof createPgFixture> => createPgFixture(inject("postgres18Url"));
 
 describe("PostgreSQL 18 through pg", () => {

@@ -1,5 +1,5 @@
-import { modelConformance, stateAdapterConformance } from "leasehold/testing";
 import * as fc from "fast-check";
+import { modelConformance, stateAdapterConformance } from "leasehold/testing";
 import { afterAll, describe, inject, it } from "vitest";
 import { createPgFixture, createPostgresJsFixture } from "./testing/fixtures.ts";
 import { reuseStores } from "./testing/reuse-stores.ts";
@@ -8,6 +8,7 @@ import { sampled } from "./testing/sampled.ts";
 const runner = { describe, it, afterAll };
 // What PgBouncer changes is which connection a statement runs on. That shows with the jobs; the other parts are statements alike.
 const elsewhere = "with the same clients without PgBouncer";
+
 const testedElsewhere = { flow: elsewhere, history: elsewhere };
 
 describe("through PgBouncer in transaction mode", () => {

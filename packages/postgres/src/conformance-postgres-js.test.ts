@@ -1,14 +1,15 @@
 import * as fc from "fast-check";
 import { modelConformance, scenarioConformance, stateAdapterConformance } from "leasehold/testing";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import { createPgNotifyAdapter } from "./notify-adapter.ts";
+import { createPgNotifyAdapter } from "./notify/notify-adapter.ts";
 import { createPostgresJsNotifyProvider } from "./providers/postgres-js-notify.ts";
 import { createPostgresJsFixture } from "./testing/fixtures.ts";
 import { reuseStores } from "./testing/reuse-stores.ts";
-import { sampled } from "./testing/sampled.ts";
 import { createRoleWithDefault, type RoleWithDefault } from "./testing/role-with-default.ts";
+import { sampled } from "./testing/sampled.ts";
 
 const runner = { describe, it, afterAll };
+
 const create = (): ReturnType<typeof createPostgresJsFixture> =>
   createPostgresJsFixture(inject("postgres15Url"));
 

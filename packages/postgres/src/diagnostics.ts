@@ -1,7 +1,7 @@
 import {
   type ExamineCall,
-  type Finding,
   finding,
+  type Finding,
   formatBytes,
   formatCount,
   formatDuration,
@@ -9,11 +9,11 @@ import {
   judgeMigrations,
   tryCheck,
 } from "leasehold/adapter";
-import type { Database } from "./database.ts";
-import type { MigrationStatus } from "./migrate.ts";
+import type { Database } from "./database/database.ts";
+import type { SqlRow } from "./database/provider.ts";
+import type { ReadLag } from "./database/read-replica.ts";
 import { migrations } from "./migrations/index.ts";
-import type { SqlRow } from "./provider.ts";
-import type { ReadLag } from "./read-copy.ts";
+import type { MigrationStatus } from "./migrations/migrate.ts";
 
 export interface Examined {
   readonly database: Database;
@@ -134,6 +134,7 @@ const tableSql = `
 
 // Far below PostgreSQL's own emergency at 1.6 billion.
 const frozenAgeLimit = 1_000_000_000;
+
 const deadRowsToMention = 50_000;
 
 const checkTable = async (examined: Examined): Promise<readonly Finding[]> => {

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "../../..");
+
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 const dedent = (lines: readonly string[]): string => {

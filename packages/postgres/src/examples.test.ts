@@ -1,6 +1,7 @@
 import { PGlite, type Transaction as PGliteTransaction } from "@electric-sql/pglite";
 import { drizzle } from "drizzle-orm/node-postgres";
-import createKnex, { type Knex } from "knex";
+import createKnex from "knex";
+import type { Knex } from "knex";
 import { Kysely, PostgresDialect, type Transaction as KyselyTransaction } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, expectTypeOf, inject, it } from "vitest";
@@ -8,14 +9,14 @@ import * as drizzleExample from "../examples/drizzle.ts";
 import * as knexExample from "../examples/knex.ts";
 import * as kyselyExample from "../examples/kysely.ts";
 import * as pgliteExample from "../examples/pglite.ts";
+import { isTransientPgError } from "./database/errors.ts";
 import { createDrizzleProvider, type DrizzleTransactionOf } from "./providers/drizzle.ts";
 import { createKnexProvider } from "./providers/knex.ts";
 import { createKyselyProvider } from "./providers/kysely.ts";
+import { ignorePoolErrors } from "./providers/pg-pool.ts";
 import { createPGliteProvider } from "./providers/pglite.ts";
-import { ignorePoolErrors } from "./providers/pool-errors.ts";
 import { type CompleteContext, describeExample } from "./testing/example-suite.ts";
 import { partsTestedThroughDriver } from "./testing/fixtures.ts";
-import { isTransientPgError } from "./transient-errors.ts";
 
 const connectionTo = (url: string, schema: string) => ({
   connectionString: url,
@@ -103,9 +104,11 @@ describe("Knex", () => {
 
 // It takes seconds to start, so all tests share one. Each has its own schema.
 let pglite: PGlite;
+
 beforeAll(async () => {
   pglite = await PGlite.create();
 }, 120_000);
+
 afterAll(() => pglite.close());
 
 describeExample({
@@ -129,8 +132,11 @@ describeExample({
 expectTypeOf<CompleteContext<drizzleExample.Context>["tx"]>().toEqualTypeOf<
   DrizzleTransactionOf<drizzleExample.Database>
 >();
+
 expectTypeOf<CompleteContext<kyselyExample.Context>["trx"]>().toEqualTypeOf<
   KyselyTransaction<kyselyExample.Database>
 >();
+
 expectTypeOf<CompleteContext<knexExample.Context>["trx"]>().toEqualTypeOf<Knex.Transaction>();
+
 expectTypeOf<CompleteContext<pgliteExample.Context>["tx"]>().toEqualTypeOf<PGliteTransaction>();

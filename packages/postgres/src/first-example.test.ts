@@ -1,12 +1,10 @@
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
-import {
-  createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
-  createPgStateAdapter,
-} from "./index.ts";
+import { createPgNotifyAdapter } from "./notify/notify-adapter.ts";
+import { createPgNotifyProvider } from "./providers/pg-notify.ts";
+import { createPgPoolProvider } from "./providers/pg-pool.ts";
+import { createPgStateAdapter } from "./state-adapter.ts";
 import { dropSchema, newSchemaName } from "./testing/fixtures.ts";
 
 // On an idle machine it takes a few milliseconds. The bound allows for a busy machine, but not for polling.

@@ -1,7 +1,11 @@
-export { StaleSnapshotError, TransactionRolledBackError } from "./errors.ts";
-export type { MigrationStatus } from "./migrate.ts";
-export type { ReadLag } from "./read-copy.ts";
-export type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
+export { StaleSnapshotError, TransactionRolledBackError } from "./database/errors.ts";
+
+export type { MigrationStatus } from "./migrations/migrate.ts";
+
+export type { ReadLag } from "./database/read-replica.ts";
+
+export type { PgStateProvider, SqlRow, SqlStatement } from "./database/provider.ts";
+
 export {
   createPgPoolProvider,
   type PgClientLike,
@@ -11,23 +15,25 @@ export {
   type PgPoolLike,
   type PgPoolProviderOptions,
 } from "./providers/pg-pool.ts";
-export { ignorePoolErrors, type PgPoolEvents } from "./providers/pool-errors.ts";
+
+export { ignorePoolErrors, type PgPoolEvents } from "./providers/pg-pool.ts";
+
 export {
   createPostgresJsProvider,
   type PostgresJsContext,
   type PostgresJsLike,
   type PostgresJsProviderOptions,
   type PostgresJsTransactionContext,
-  type PostgresJsTransactionLike,
 } from "./providers/postgres-js.ts";
-export {
-  type ConnectionRetryConfig,
-  createPgStateAdapter,
-  type PgStateAdapter,
-  type PgStateAdapterOptions,
-} from "./state-adapter.ts";
-export { createPgNotifyAdapter, type PgNotifyAdapterOptions } from "./notify-adapter.ts";
-export type { PgNotifyProvider, PgSubscription, PgSubscriptionHandlers } from "./notify-provider.ts";
+export { type PostgresJsTransactionLike } from "./providers/postgres-js-transaction.ts";
+
+export { type ConnectionRetryConfig, type PgStateAdapterOptions } from "./options.ts";
+export { createPgStateAdapter, type PgStateAdapter } from "./state-adapter.ts";
+
+export { createPgNotifyAdapter, type PgNotifyAdapterOptions } from "./notify/notify-adapter.ts";
+
+export type { PgNotifyProvider, PgSubscription, PgSubscriptionHandlers } from "./notify/provider.ts";
+
 export {
   createPgNotifyProvider,
   type PgDedicatedClientLike,
@@ -35,6 +41,7 @@ export {
   type PgNotifyPoolLike,
   type PgNotifyProviderOptions,
 } from "./providers/pg-notify.ts";
+
 export {
   createPostgresJsNotifyProvider,
   type PostgresJsNotifyLike,

@@ -1,111 +1,64 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import type {
-  BaseStateAdapterContext,
-  Diagnostics,
-  Flow,
-  History,
-  StateAdapter,
-  StateCall,
-  StateRead,
-  Statistics,
-} from "leasehold/adapter";
 import {
+  type BaseStateAdapterContext,
+  type Diagnostics,
+  type Flow,
+  type History,
   InvalidOptionError,
   isolationLevels,
   type OptionNames,
-  requireNestedOptions,
+  type StateAdapter,
+  type StateCall,
+  type StateRead,
+  type Statistics,
 } from "leasehold/adapter";
-import { nowSql } from "./sql/clock.ts";
-import { createDatabase, type Database } from "./database.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  createDatabase,
+  createIsolatedProvider,
+  createOpenCalls,
+  createSavepoints,
+  type Database,
+} from "./database/database.ts";
+import { isRolledBackForOthers, isTransientPgError, StaleSnapshotError } from "./database/errors.ts";
+import { readKnownOptions } from "./database/provider.ts";
+import { createReadCopy, mayUseCopy, type ReadLag } from "./database/read-replica.ts";
+import { checkIdDefault, checkIdType, nowSql, quoteIdentifier } from "./database/sql.ts";
+import { nameTables } from "./database/tables.ts";
 import { estimateJobs, examine, type Examined } from "./diagnostics.ts";
-import { checkIdDefault, checkIdType, quoteIdentifier } from "./sql/identifiers.ts";
-import { StaleSnapshotError } from "./errors.ts";
-import { createIsolatedProvider } from "./isolation.ts";
-import { readKnownOptions } from "./known-options.ts";
-import { migrate, type MigrationStatus, migrationStatus } from "./migrate.ts";
+import { listAttempts } from "./history/attempts.ts";
+import { listCauses } from "./history/causes.ts";
+import { foldRollups, forgetReports, listReporters, readRollups, report } from "./history/reports.ts";
+import { listRecentlyFinished, measureBacklog } from "./jobs/backlog.ts";
+import { addJobBlockers, getBlockers } from "./jobs/blockers.ts";
+import { cancelSequences } from "./jobs/cancel.ts";
+import { claimJobs } from "./jobs/claim.ts";
+import { commitOutcomes } from "./jobs/commit.ts";
+import { createJobs } from "./jobs/create.ts";
+import { deleteSequences, pruneSequences } from "./jobs/delete.ts";
+import { expireWaitingJobs, updateWaitingJobs } from "./jobs/edits.ts";
+import { lockHeldJobs, reapExpiredLeases, renewLeases } from "./jobs/leases.ts";
+import { listJobs } from "./jobs/list.ts";
+import { countAhead, nextRunnableIn } from "./jobs/next-runnable.ts";
+import { countJobs, getJobs, getSequences, listBlockedJobs, lockSequence } from "./jobs/reads.ts";
+import { redriveJobs } from "./jobs/redrive.ts";
+import { checkFlow, explainHold } from "./limits/explain.ts";
+import { listFlow, listGroups } from "./limits/read.ts";
+import { resumeGroup, setFlowRule } from "./limits/set-rule.ts";
 import { migrations } from "./migrations/index.ts";
-import { addJobBlockers } from "./operations/add-job-blockers.ts";
-import { cancelSequences } from "./operations/cancel-sequences.ts";
-import { claimJobs } from "./operations/claim-jobs.ts";
-import { commitOutcomes } from "./operations/commit-outcomes.ts";
-import { countAhead } from "./operations/count-ahead.ts";
-import { countJobs } from "./operations/count-jobs.ts";
-import { createJobs } from "./operations/create-jobs.ts";
-import { deleteSequences } from "./operations/delete-sequences.ts";
-import { expireWaitingJobs } from "./operations/expire-waiting-jobs.ts";
-import { checkFlow } from "./operations/flow/check-flow.ts";
+import { migrate, migrationStatus, type MigrationStatus } from "./migrations/migrate.ts";
 import { enableFlow } from "./operations/flow/enable-flow.ts";
-import { explainHold } from "./operations/flow/explain-hold.ts";
-import { listFlow } from "./operations/flow/list-flow.ts";
-import { listGroups } from "./operations/flow/list-groups.ts";
-import { resumeGroup } from "./operations/flow/resume-group.ts";
-import { setFlowRule } from "./operations/flow/set-flow-rule.ts";
-import { getBlockers } from "./operations/get-blockers.ts";
-import { getJobs } from "./operations/get-jobs.ts";
-import { getSequences } from "./operations/get-sequences.ts";
 import { getActions, listActions, recordAction, replaceActionResult } from "./operations/history/actions.ts";
-import { foldRollups } from "./operations/history/fold-rollups.ts";
-import { forgetReports } from "./operations/history/forget-reports.ts";
-import { listAttempts } from "./operations/history/list-attempts.ts";
-import { listCauses } from "./operations/history/list-causes.ts";
-import { listReporters } from "./operations/history/list-reporters.ts";
-import { readRollups } from "./operations/history/read-rollups.ts";
-import { report } from "./operations/history/report.ts";
-import { listBlockedJobs } from "./operations/list-blocked-jobs.ts";
-import { listJobs } from "./operations/list-jobs.ts";
-import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
-import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
-import { lockSequence } from "./operations/lock-sequence.ts";
-import { measureBacklog } from "./operations/measure-backlog.ts";
-import { nextRunnableIn } from "./operations/next-runnable-in.ts";
-import { pruneSequences } from "./operations/prune-sequences.ts";
-import { getRecurring, listRecurring, nextRecurringIn } from "./operations/read-recurring.ts";
-import { reapExpiredLeases } from "./operations/reap-expired-leases.ts";
-import { redriveJobs } from "./operations/redrive-jobs.ts";
-import { renewLeases } from "./operations/renew-leases.ts";
-import { advanceRecurring, lockDueRecurring } from "./operations/tick-recurring.ts";
-import { deleteRecurring, lockRecurring, putRecurring } from "./operations/write-recurring.ts";
-import { updateWaitingJobs } from "./operations/update-waiting-jobs.ts";
-import { createOpenCalls } from "./open-calls.ts";
-import type { PgStateProvider } from "./provider.ts";
-import { createReadCopy, mayUseCopy, type ReadLag } from "./read-copy.ts";
-import { createSavepoints } from "./savepoints.ts";
-import { nameTables } from "./tables.ts";
-import { isRolledBackForOthers, isTransientPgError } from "./transient-errors.ts";
-
-/** How long to wait for a server that is not there yet. */
-export interface ConnectionRetryConfig {
-  /** How often to try, including the first time. Default: 5. */
-  readonly maxAttempts?: number | undefined;
-  /** The delay after the first attempt; it doubles with each further one. Default: 200. */
-  readonly initialDelayMs?: number | undefined;
-  /** The longest delay between two attempts. Default: 5,000. */
-  readonly maxDelayMs?: number | undefined;
-}
-
-export interface PgStateAdapterOptions<
-  TTxContext extends BaseStateAdapterContext,
-  TContext extends BaseStateAdapterContext,
-> {
-  readonly stateProvider: PgStateProvider<TTxContext, TContext>;
-  /**
-   * A provider for a replica. It answers lists, counts and statistics, which then lag by as much as the replica does, and
-   * looks after sequences that somebody waits for. Default: the primary answers everything.
-   */
-  readonly readProvider?: PgStateProvider<BaseStateAdapterContext, BaseStateAdapterContext> | undefined;
-  /** Where the tables are. Each schema is a store of its own. Default: "leasehold". */
-  readonly schema?: string | undefined;
-  /** The SQL type of ids. Default: "uuid". */
-  readonly idType?: string | undefined;
-  /** The default of the id column, for rows that are not written by Leasehold. Default: "gen_random_uuid()". */
-  readonly idDefault?: string | undefined;
-  /** Whether to bring the schema up to date now; otherwise call `migrate` yourself. Default: true. */
-  readonly migrate?: boolean | undefined;
-  /** For connecting at creation. Later calls are retried as `storeRetry` of Leasehold says. */
-  readonly connectionRetryConfig?: ConnectionRetryConfig | undefined;
-  /** Decides about errors that the built-in rules do not know. It cannot make a transient error permanent. */
-  readonly isTransientError?: ((error: unknown) => boolean) | undefined;
-}
+import { checkRetryConfig, type PgStateAdapterOptions } from "./options.ts";
+import {
+  advanceRecurring,
+  deleteRecurring,
+  getRecurring,
+  listRecurring,
+  lockDueRecurring,
+  lockRecurring,
+  nextRecurringIn,
+  putRecurring,
+} from "./recurring.ts";
 
 export interface PgStateAdapter<
   TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
@@ -133,32 +86,6 @@ const checkProvider = (provider: unknown, option: string): void => {
       typeof provider,
     );
   }
-};
-
-// Timers cannot wait longer; they would fire at once.
-const longestDelayMs = 2 ** 31 - 1;
-
-const checkRetryConfig = (
-  passed: unknown = {},
-): { readonly [TOption in keyof ConnectionRetryConfig]-?: number } => {
-  const config = requireNestedOptions<keyof ConnectionRetryConfig>(passed, "connectionRetryConfig", {
-    maxAttempts: true,
-    initialDelayMs: true,
-    maxDelayMs: true,
-  });
-  const read = (option: keyof ConnectionRetryConfig, usual: number, least: number): number => {
-    const { [option]: value = usual } = config;
-    if (!Number.isInteger(value) || Number(value) < least || Number(value) > longestDelayMs) {
-      const range = `must be a whole number from ${least} to ${longestDelayMs}`;
-      throw new InvalidOptionError(`connectionRetryConfig.${option}`, range, value);
-    }
-    return Number(value);
-  };
-  return {
-    maxAttempts: read("maxAttempts", 5, 1),
-    initialDelayMs: read("initialDelayMs", 200, 0),
-    maxDelayMs: read("maxDelayMs", 5_000, 0),
-  };
 };
 
 /** Waits for a server that is not there yet. */

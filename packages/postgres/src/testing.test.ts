@@ -2,7 +2,7 @@ import { PGlite, type Transaction } from "@electric-sql/pglite";
 import { defineUnionJobTypes } from "leasehold";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
-import type { PgStateProvider } from "./provider.ts";
+import type { PgStateProvider } from "./database/provider.ts";
 import { createPgPoolProvider, type PgContext } from "./providers/pg-pool.ts";
 import { createPGliteProvider, type PGliteContext } from "./providers/pglite.ts";
 import { createPgTestKit } from "./testing.ts";

@@ -1,6 +1,6 @@
 import type { BaseStateAdapterContext } from "leasehold/adapter";
 import { createTestKit, type TestKit, type TestKitOptions } from "leasehold/testing";
-import type { PgStateProvider } from "./provider.ts";
+import type { PgStateProvider } from "./database/provider.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "./state-adapter.ts";
 
 export type PgTestKitOptions<

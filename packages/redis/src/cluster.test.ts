@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { type RedisCluster, startRedisCluster } from "@leasehold/test-servers";
 import { Cluster } from "ioredis";
 import type { NotifyAdapter } from "leasehold/adapter";
 import { notifyAdapterConformance } from "leasehold/testing";
+import { randomUUID } from "node:crypto";
 import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createRedisNotifyAdapter } from "./notify-adapter.ts";

@@ -1,9 +1,9 @@
-import { randomUUID } from "node:crypto";
 import { type RedisServer, startRedis } from "@leasehold/test-servers";
 import { Redis } from "ioredis";
+import type { HintCounter, HintCounting } from "leasehold/adapter";
+import { randomUUID } from "node:crypto";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { HintCounter, HintCounting } from "leasehold/adapter";
 import { createRedisCommands } from "./commands.ts";
 import { createRedisNotifyAdapter } from "./notify-adapter.ts";
 import type { RedisNotifyProvider } from "./provider.ts";
@@ -11,6 +11,7 @@ import { createIoredisNotifyProvider } from "./providers/ioredis.ts";
 import { createNodeRedisNotifyProvider } from "./providers/node-redis.ts";
 
 let server: RedisServer;
+
 let redis: Redis;
 
 beforeAll(async () => {

@@ -1,13 +1,19 @@
-export { RedisUnavailableError } from "./errors.ts";
+export { RedisUnavailableError } from "./provider.ts";
+
 export { BrokerTimeoutError } from "leasehold/adapter";
+
 export { createRedisNotifyAdapter } from "./notify-adapter.ts";
+
 export type { RedisNotifyAdapterOptions } from "./options.ts";
+
 export type { RedisNotifyProvider, RedisSubscription, RedisSubscriptionHandlers } from "./provider.ts";
+
 export {
   createIoredisNotifyProvider,
   type IoredisClient,
   type IoredisSubscriber,
 } from "./providers/ioredis.ts";
+
 export {
   createNodeRedisNotifyProvider,
   type NodeRedisClient,

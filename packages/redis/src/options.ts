@@ -20,7 +20,9 @@ export interface CheckedOptions {
 }
 
 const prefixShape = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$/;
+
 const providerMethods = ["evaluate", "openSubscription", "onError"] as const;
+
 const longestHeartbeatMs = 3_600_000;
 
 export const checkOptions = (passed: RedisNotifyAdapterOptions): CheckedOptions => {

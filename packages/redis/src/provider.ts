@@ -1,3 +1,12 @@
+import { LeaseholdError } from "leasehold/adapter";
+
+/** There is no connection to Redis at the moment. The notification is lost; polling finds the job. */
+export class RedisUnavailableError extends LeaseholdError {
+  constructor() {
+    super("RedisUnavailable", "There is no connection to Redis at the moment.");
+  }
+}
+
 export interface RedisSubscriptionHandlers {
   readonly channels: readonly string[];
   readonly onMessage: (channel: string, message: string) => void;
@@ -19,4 +28,10 @@ export interface RedisNotifyProvider {
   openSubscription(handlers: RedisSubscriptionHandlers): RedisSubscription;
   /** Calls back with errors of the connection for commands, so that none of them ends the process. */
   onError(listener: (error: unknown) => void): () => void;
+}
+
+/** The part of Node's EventEmitter that both clients have. */
+export interface EventSource {
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  off(event: string, listener: (...args: unknown[]) => void): unknown;
 }

@@ -1,13 +1,12 @@
-import { randomUUID } from "node:crypto";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { type RedisServer, startRedis } from "@leasehold/test-servers";
 import { Redis } from "ioredis";
 import type { NotifyAdapter } from "leasehold/adapter";
+import { randomUUID } from "node:crypto";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { RedisUnavailableError } from "./errors.ts";
 import { createRedisNotifyAdapter } from "./notify-adapter.ts";
-import type { RedisNotifyProvider } from "./provider.ts";
+import { type RedisNotifyProvider, RedisUnavailableError } from "./provider.ts";
 import { createIoredisNotifyProvider } from "./providers/ioredis.ts";
 import { createNodeRedisNotifyProvider } from "./providers/node-redis.ts";
 
@@ -102,6 +101,7 @@ const expectHints = async (adapter: NotifyAdapter): Promise<void> => {
 };
 
 let server: RedisServer;
+
 let admin: Redis;
 
 beforeAll(async () => {

@@ -1,14 +1,14 @@
-import { randomUUID } from "node:crypto";
 import { type RedisServer, startRedis } from "@leasehold/test-servers";
 import { Redis } from "ioredis";
 import { notifyTransportConformance } from "leasehold/testing";
+import { randomUUID } from "node:crypto";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { createRedisTransport } from "./notify-adapter.ts";
 import { checkOptions } from "./options.ts";
 import type { RedisNotifyProvider } from "./provider.ts";
 import { createIoredisNotifyProvider } from "./providers/ioredis.ts";
 import { createNodeRedisNotifyProvider } from "./providers/node-redis.ts";
-import { createRedisTransport } from "./transport.ts";
 
 interface Connected {
   readonly provider: RedisNotifyProvider;

@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { type RedisServer, startRedis } from "@leasehold/test-servers";
 import { Redis } from "ioredis";
 import { brokerConformance } from "leasehold/testing";
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { createRedisNotifyAdapter } from "./notify-adapter.ts";
 import { createIoredisNotifyProvider } from "./providers/ioredis.ts";

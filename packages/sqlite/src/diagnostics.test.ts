@@ -1,5 +1,5 @@
-import { open } from "node:fs/promises";
 import type { ExaminationDepth } from "leasehold/adapter";
+import { open } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
 import { newJob } from "./testing/jobs.ts";

@@ -1,19 +1,19 @@
-import { statSync } from "node:fs";
 import {
   type ExaminationDepth,
   type ExamineCall,
-  type Finding,
   finding,
+  type Finding,
   formatBytes,
   judgeIndexes,
   judgeMigrations,
   tryCheck,
 } from "leasehold/adapter";
-import type { SqliteConnection } from "./connection/connection.ts";
-import type { Migrations } from "./migrate.ts";
-import { firstNumber } from "./row.ts";
-import { isDamage } from "./sqlite-error.ts";
-import type { Tables } from "./tables.ts";
+import { statSync } from "node:fs";
+import type { SqliteConnection } from "./database/connection.ts";
+import { isDamage } from "./database/errors.ts";
+import { firstNumber } from "./database/sql.ts";
+import type { Tables } from "./database/tables.ts";
+import type { Migrations } from "./migrations/migrate.ts";
 
 export interface Examined {
   readonly migrations: Migrations;
@@ -25,8 +25,11 @@ export interface Examined {
 }
 
 const largeWalBytes = 256 * 1024 * 1024;
+
 const mostFreeShare = 0.5;
+
 const fileReadAtOnce = 64 * 1024 * 1024;
+
 const fileWorthCompacting = 64 * 1024 * 1024;
 
 const pragma = (db: SqliteConnection, name: string): unknown => db.first(`PRAGMA ${name}`, [])?.[0];

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
 const root = new URL("../../../", import.meta.url);
+
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(path, root)), "utf8");
 
 const dedent = (lines: readonly string[]): string[] => {

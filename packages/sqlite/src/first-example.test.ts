@@ -1,8 +1,8 @@
+import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { expect, it } from "vitest";
-import { createSqliteStateAdapter } from "./index.ts";
+import { createSqliteStateAdapter } from "./state-adapter.ts";
 import { createTestFolder } from "./testing/store.ts";
 
 // On a quiet machine it is a few milliseconds. The bound leaves room for a busy one, and none for polling.

@@ -1,17 +1,19 @@
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { forkProcess, type ProcessMessage, type TestProcess } from "./testing/processes.ts";
 import { readProcessLog } from "./testing/process-log.ts";
+import { forkProcess, type ProcessMessage, type TestProcess } from "./testing/processes.ts";
 import { createTestStore, testDriver, type TestStore } from "./testing/store.ts";
 
 // The long form, `scripts/kill-test.mjs`, sets these.
 const kills = Number(process.env["LEASEHOLD_SQLITE_KILLS"] ?? 3);
+
 const jobsPerKill = Number(process.env["LEASEHOLD_SQLITE_KILL_JOBS"] ?? 400);
 
 const leaseMs = 300;
 
 let store: TestStore | undefined;
+
 let processes: TestProcess[] = [];
 
 afterEach(async () => {

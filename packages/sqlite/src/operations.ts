@@ -1,52 +1,38 @@
-import { createAttempts } from "./attempts.ts";
-import { createBlockers } from "./blockers.ts";
-import { createDeduplication } from "./deduplication.ts";
-import { createDependants } from "./dependants.ts";
-import { prepareCountInLine } from "./flow/count-in-line.ts";
-import { prepareHolds } from "./flow/holds.ts";
-import { createLanes } from "./flow/lanes.ts";
-import { createLines } from "./flow/lines.ts";
-import { prepareNextInLineAt } from "./flow/next-in-line.ts";
-import { prepareTakeInTurn } from "./flow/take-in-turn.ts";
-import { prepareTidyLines } from "./flow/tidy-lines.ts";
-import { prepareReadLeases } from "./lease-states.ts";
+import type { Operations } from "./database/operation.ts";
+import type { Tables } from "./database/tables.ts";
+import { createAttempts } from "./history/attempts.ts";
+import { prepareListCauses } from "./history/causes.ts";
+import { prepareReports } from "./history/reports.ts";
+import { prepareListRecentlyFinished, prepareMeasureBacklog } from "./jobs/backlog.ts";
+import { createBlockers, prepareAddJobBlockers, prepareGetBlockers } from "./jobs/blockers.ts";
+import { prepareCancelSequences } from "./jobs/cancel.ts";
+import { prepareClaimJobs, prepareCountAhead, prepareNextRunnableIn } from "./jobs/claim.ts";
+import { createPlainCompletions, prepareCommitOutcomes } from "./jobs/commit.ts";
+import { prepareCreateJobs } from "./jobs/create.ts";
+import { createDeduplication } from "./jobs/deduplication.ts";
+import { prepareDeleteSequences, preparePruneSequences } from "./jobs/delete.ts";
+import { createDependants } from "./jobs/dependants.ts";
+import { createWaitingJobs, prepareExpireWaitingJobs, prepareUpdateWaitingJobs } from "./jobs/edits.ts";
+import {
+  prepareLockHeldJobs,
+  prepareReadLeases,
+  prepareReapExpiredLeases,
+  prepareRenewLeases,
+} from "./jobs/leases.ts";
+import { prepareCountJobs, prepareListBlockedJobs, prepareListJobs } from "./jobs/list.ts";
+import { prepareRedriveJobs } from "./jobs/redrive.ts";
+import { prepareTakeInTurn } from "./limits/claim.ts";
+import { prepareCheckFlow, prepareExplainHold, prepareHolds } from "./limits/explain.ts";
+import { createLines } from "./limits/group-queues.ts";
+import { prepareCountInLine, prepareNextInLineAt } from "./limits/next-runnable.ts";
+import { prepareListFlow, prepareListGroups } from "./limits/read.ts";
+import { createLanes } from "./limits/rule-rows.ts";
+import { prepareResumeGroup, prepareSetFlowRule } from "./limits/set-rule.ts";
+import { prepareTidyLines } from "./limits/tidy.ts";
 import { prepareActions } from "./operations/actions.ts";
-import { prepareAddJobBlockers } from "./operations/add-job-blockers.ts";
-import { prepareCancelSequences } from "./operations/cancel-sequences.ts";
-import { prepareCheckFlow } from "./operations/check-flow.ts";
-import { prepareClaimJobs } from "./operations/claim-jobs.ts";
-import { prepareCommitOutcomes } from "./operations/commit-outcomes.ts";
-import { prepareCountAhead } from "./operations/count-ahead.ts";
-import { prepareCountJobs } from "./operations/count-jobs.ts";
-import { prepareCreateJobs } from "./operations/create-jobs.ts";
-import { prepareDeleteSequences } from "./operations/delete-sequences.ts";
-import { prepareExplainHold } from "./operations/explain-hold.ts";
-import { prepareGetBlockers } from "./operations/get-blockers.ts";
-import { prepareExpireWaitingJobs } from "./operations/expire-waiting-jobs.ts";
-import { createJobLookup } from "./operations/get-jobs.ts";
-import { prepareListCauses } from "./operations/list-causes.ts";
-import { prepareListFlow } from "./operations/list-flow.ts";
-import { prepareListGroups } from "./operations/list-groups.ts";
-import { prepareListBlockedJobs, prepareListJobs } from "./operations/list-jobs.ts";
-import { prepareListRecentlyFinished } from "./operations/list-recently-finished.ts";
-import { prepareLockHeldJobs } from "./operations/lock-held-jobs.ts";
-import { prepareMeasureBacklog } from "./operations/measure-backlog.ts";
-import { prepareNextRunnableIn } from "./operations/next-runnable-in.ts";
-import { createPlainCompletions } from "./operations/plain-completions.ts";
-import { preparePruneSequences } from "./operations/prune-sequences.ts";
-import { prepareReapExpiredLeases } from "./operations/reap-expired-leases.ts";
-import { prepareRecurringJobs } from "./operations/recurring-jobs.ts";
-import { prepareRedriveJobs } from "./operations/redrive-jobs.ts";
-import { prepareRenewLeases } from "./operations/renew-leases.ts";
-import { prepareReports } from "./operations/reports.ts";
-import { prepareUpdateWaitingJobs } from "./operations/update-waiting-jobs.ts";
-import { prepareResumeGroup } from "./operations/resume-group.ts";
-import { prepareSetFlowRule } from "./operations/set-flow-rule.ts";
-import type { Operations } from "./operation.ts";
-import { prepareRequeueExpired } from "./requeue-expired.ts";
-import { createRunnable } from "./runnable.ts";
-import type { Tables } from "./tables.ts";
-import { createWaitingJobs } from "./waiting-jobs.ts";
+import { prepareRecurringJobs } from "./recurring.ts";
+import { createJobLookup } from "./rows/job-table.ts";
+import { createRunnable, prepareRequeueExpired } from "./rows/runnable.ts";
 
 /** Everything the adapter can do, over tables of these names. Each operation takes the connection to use. */
 export const createOperations = (tables: Tables): Operations => {

@@ -1,12 +1,13 @@
+import { createLeasehold, defineUnionJobTypes, InvalidOptionError } from "leasehold";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLeasehold, defineUnionJobTypes, InvalidOptionError } from "leasehold";
 import { describe, expect, it } from "vitest";
 import type { SqliteFileOptions } from "./options.ts";
 import { createSqliteStateAdapter } from "./state-adapter.ts";
 import { createTestStore } from "./testing/store.ts";
 
 const file = ":memory:";
+
 const bad: [string, object][] = [
   ["options", null as never],
   ["flie", { flie: "jobs.db" }],

@@ -5,8 +5,8 @@ import {
   requireNestedOptions,
   requireOptions,
 } from "leasehold/adapter";
-import type { ConnectionRetryConfig } from "./connection/busy-retry.ts";
-import type { SqliteStateProvider } from "./provider.ts";
+import type { ConnectionRetryConfig } from "./database/busy-retry.ts";
+import type { SqliteStateProvider } from "./database/provider.ts";
 import type { SqliteDriver } from "./providers/drivers.ts";
 
 interface CommonOptions<TJobId extends string> {

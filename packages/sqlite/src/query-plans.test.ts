@@ -1,7 +1,7 @@
+import type { JobFilter, StateJob } from "leasehold/adapter";
+import Database from "libsql";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import Database from "libsql";
-import type { JobFilter, StateJob } from "leasehold/adapter";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
 import { claimAll, completion, newJob, noteOf } from "./testing/jobs.ts";
@@ -9,8 +9,11 @@ import { createRecordingProvider, type RecordingProvider } from "./testing/recor
 import { createTestFolder } from "./testing/store.ts";
 
 let folder: string;
+
 let file: string;
+
 let recording: RecordingProvider;
+
 let adapter: SqliteStateAdapter<object>;
 
 beforeEach(async () => {
@@ -20,6 +23,7 @@ beforeEach(async () => {
   adapter = await createSqliteStateAdapter({ stateProvider: recording.provider });
   recording.statements.length = 0;
 });
+
 afterEach(async () => {
   await adapter.close();
   await rm(folder, { recursive: true, force: true });

@@ -1,11 +1,12 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { forkProcess, type ProcessMessage, type TestProcess } from "./testing/processes.ts";
 import { readProcessLog } from "./testing/process-log.ts";
+import { forkProcess, type ProcessMessage, type TestProcess } from "./testing/processes.ts";
 import { createTestStore, testDriver, type TestStore } from "./testing/store.ts";
 
 let store: TestStore | undefined;
+
 let processes: TestProcess[] = [];
 
 afterEach(async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   AdapterClosedError,
   type Diagnostics,
@@ -9,10 +8,16 @@ import {
   type StateAdapter,
   type Statistics,
 } from "leasehold/adapter";
-import { createBusyRetry } from "./connection/busy-retry.ts";
-import { type AfterCommit, createCheckpoints } from "./connection/checkpoints.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createBusyRetry } from "./database/busy-retry.ts";
+import { isTransient } from "./database/errors.ts";
+import { type AfterCommit, createCheckpoints, createWriteQueue } from "./database/group-commit.ts";
+import type { SqliteStateProvider } from "./database/provider.ts";
+import { createConnectionRunner } from "./database/runner.ts";
+import { nameTables } from "./database/tables.ts";
+import { createTransactions, type SqliteTransactionContext } from "./database/transactions.ts";
 import { estimateJobs, examine, type Examined } from "./diagnostics.ts";
-import { createMigrations, type MigrationStatus } from "./migrate.ts";
+import { createMigrations, type MigrationStatus } from "./migrations/migrate.ts";
 import { createOperations } from "./operations.ts";
 import {
   type AnySqliteOptions,
@@ -25,14 +30,8 @@ import {
   type SqliteFileOptions,
   type SqliteProviderOptions,
 } from "./options.ts";
-import type { SqliteStateProvider } from "./provider.ts";
 import { sqliteDrivers } from "./providers/drivers.ts";
 import { openFile, type SqliteFileContext } from "./providers/file.ts";
-import { isTransient } from "./sqlite-error.ts";
-import { createConnectionRunner } from "./connection/run-on-connection.ts";
-import { nameTables } from "./tables.ts";
-import { createTransactions, type SqliteTransactionContext } from "./connection/transactions.ts";
-import { createWriteQueue } from "./connection/group-commit.ts";
 
 export interface SqliteStateAdapter<
   TContext extends object = SqliteFileContext,
@@ -70,6 +69,7 @@ const openProvider = async (
 export function createSqliteStateAdapter<TJobId extends string = string>(
   options: SqliteFileOptions<TJobId>,
 ): Promise<SqliteStateAdapter<SqliteFileContext, TJobId>>;
+
 export function createSqliteStateAdapter<TContext extends object, TJobId extends string = string>(
   options: SqliteProviderOptions<TContext, TJobId>,
 ): Promise<SqliteStateAdapter<TContext, TJobId>>;

@@ -1,6 +1,5 @@
-import type { TestKit, TestKitOptions } from "leasehold/testing";
-import { createTestKit } from "leasehold/testing";
-import type { SqliteStateProvider } from "./provider.ts";
+import { createTestKit, type TestKit, type TestKitOptions } from "leasehold/testing";
+import type { SqliteStateProvider } from "./database/provider.ts";
 import type { SqliteFileContext } from "./providers/file.ts";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
 

@@ -1,15 +1,14 @@
+import { formatCount, formatDuration } from "leasehold/adapter";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CliError } from "../cli-error.ts";
-import { type CommandContext, confirm } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { percentile } from "../live/percentile.ts";
-import { formatCount, formatDuration } from "leasehold/adapter";
-import { formatRate } from "../output/amounts.ts";
-import { createProgress } from "../output/progress.ts";
+import { percentile } from "../live/sampler.ts";
+import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
+import { createProgress } from "../output/output.ts";
 import { renderTable } from "../output/table.ts";
+import { formatRate } from "../output/text.ts";
 import type { AnyLeasehold } from "../store/store.ts";
-import { untilInterrupted } from "../until-interrupted.ts";
+import { type CommandContext, confirm } from "./context.ts";
+import { untilInterrupted } from "./signals.ts";
 
 export interface BenchOptions {
   readonly jobs: number;

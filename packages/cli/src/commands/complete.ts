@@ -1,8 +1,7 @@
-import { CliError } from "../cli-error.ts";
-import { type CommandContext, confirm } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { oneLine } from "../output/printable.ts";
+import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
+import { oneLine } from "../output/text.ts";
 import { requireJob } from "../store/find-job.ts";
+import { type CommandContext, confirm } from "./context.ts";
 
 export interface CompleteOptions {
   readonly output: unknown;

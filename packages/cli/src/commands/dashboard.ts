@@ -1,10 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { InvalidOptionError } from "leasehold";
-import { CliError } from "../cli-error.ts";
-import type { CommandContext } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { workerlessTypeNames } from "../store/job-type-names.ts";
-import { untilInterrupted } from "../until-interrupted.ts";
+import { readFile } from "node:fs/promises";
+import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
+import { workerlessTypeNames } from "../store/find-job.ts";
+import type { CommandContext } from "./context.ts";
+import { untilInterrupted } from "./signals.ts";
 
 export interface DashboardOptions {
   readonly port: number;

@@ -1,9 +1,9 @@
 import { examineStore, type Finding, type FindingStatus } from "leasehold/doctor";
-import type { CommandContext } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
+import { type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import type { Output } from "../output/output.ts";
-import { hangingIndent, printable, wrap } from "../output/printable.ts";
-import { workerlessTypeNames } from "../store/job-type-names.ts";
+import { hangingIndent, printable, wrap } from "../output/text.ts";
+import { workerlessTypeNames } from "../store/find-job.ts";
+import type { CommandContext } from "./context.ts";
 
 export interface DoctorOptions {
   readonly stalledAfter: number;
@@ -20,6 +20,7 @@ const withCause = (output: Output, { cause, ...finding }: Finding): Finding => (
 });
 
 const nameWidth = 16;
+
 const narrowest = 70;
 
 const show = (output: Output, findings: readonly Finding[]): void => {

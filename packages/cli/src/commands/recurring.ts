@@ -1,9 +1,8 @@
 import type { RecurringJob } from "leasehold";
-import { CliError } from "../cli-error.ts";
-import { type CommandContext, confirm } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import { oneLine } from "../output/printable.ts";
+import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import { renderRecurringJob, renderRecurringJobs } from "../output/recurring-table.ts";
+import { oneLine } from "../output/text.ts";
+import { type CommandContext, confirm } from "./context.ts";
 
 export interface ListRecurringOptions {
   readonly owner?: string;

@@ -1,11 +1,11 @@
 import type { AnyJobSequence } from "leasehold";
-import type { CommandContext } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
-import type { FoundConfig } from "../config/find-config.ts";
+import type { FoundConfig } from "../config/load.ts";
+import { type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import type { Output } from "../output/output.ts";
-import { oneLine, printable, shorten } from "../output/printable.ts";
-import { configuredTypeNames, recentNames } from "../store/job-type-names.ts";
+import { oneLine, printable, shorten } from "../output/text.ts";
+import { configuredTypeNames, recentNames } from "../store/find-job.ts";
 import type { AnyLeasehold } from "../store/store.ts";
+import type { CommandContext } from "./context.ts";
 
 export interface StartOptions {
   readonly input: unknown;
@@ -21,6 +21,7 @@ export interface StartOptions {
 }
 
 const defaultWaitMs = 30_000;
+
 const mostTypes = 8;
 
 /** A name that nobody has used before is a mistake more often than not. */

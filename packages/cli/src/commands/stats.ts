@@ -1,22 +1,22 @@
-import type { CommandContext } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
 import { formatCount, formatDuration } from "leasehold/adapter";
-import { colourStatus } from "../output/job-table.ts";
+import { type ExitCode, exitCodes } from "../output/exit-codes.ts";
+import { colourStatus } from "../output/job-tables.ts";
 import type { Output } from "../output/output.ts";
-import { oneLine, shorten } from "../output/printable.ts";
 import { type Cell, type Column, renderTable, type Row } from "../output/table.ts";
-import { readCountedWork } from "../store/counted-work.ts";
+import { oneLine, shorten } from "../output/text.ts";
 import {
   countByQueue,
   countedStatuses,
   formatNumber,
   queueTypeKey,
   readBacklog,
+  readCountedWork,
   readRecent,
   type StatusNumbers,
   sumNumbers,
-} from "../store/job-numbers.ts";
+} from "../store/numbers.ts";
 import type { OpenedStore } from "../store/store.ts";
+import type { CommandContext } from "./context.ts";
 
 export interface StatsOptions {
   readonly queue?: readonly string[];

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { StoreCallTimeoutError } from "leasehold";
-import type { CommandContext } from "../command-context.ts";
-import { exitCodes, type ExitCode } from "../exit-codes.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createLiveView } from "../live/live-view.ts";
 import { createSampler } from "../live/sampler.ts";
+import { type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import type { OpenedStore } from "../store/store.ts";
+import type { CommandContext } from "./context.ts";
 
 export interface TopOptions {
   readonly queue?: readonly string[];

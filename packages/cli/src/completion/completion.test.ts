@@ -7,7 +7,9 @@ import { runMain } from "../testing/run-main.ts";
 import { openTestStore, type TestStore } from "../testing/stores.ts";
 
 let store: TestStore;
+
 let mailId: string;
+
 beforeEach(async () => {
   store = await openTestStore("sqlite");
   const { leasehold } = store;
@@ -16,6 +18,7 @@ beforeEach(async () => {
   const { id } = await leasehold.startJobSequence({ typeName: "parcel", input: null });
   await leasehold.cancelJobSequences({ ids: [id] });
 });
+
 afterEach(() => store.close());
 
 const ask = (words: readonly string[], env: Record<string, string> = {}): Promise<Result> =>

@@ -1,14 +1,15 @@
 import { createLeasehold, defineJobTypes, defineUnionJobTypes, typeOnly } from "leasehold";
 import { expectTypeOf } from "vitest";
-import { defineConfig } from "./config.ts";
-import { defineWorker } from "./worker-module.ts";
+import { defineConfig, defineWorker } from "./config.ts";
 
 const union = defineUnionJobTypes<{ greet: { input: { name: string }; output: string } }>();
+
 const defined = defineJobTypes({
   greet: { input: typeOnly<{ name: string }>(), output: typeOnly<string>() },
 });
 
 defineConfig({ store: "sqlite:./jobs.db", jobTypes: union });
+
 defineConfig({ store: "sqlite:./jobs.db", jobTypes: defined });
 // @ts-expect-error -- a misspelt setting
 defineConfig({ stroe: "sqlite:./jobs.db" });

@@ -2,11 +2,10 @@ import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } fro
 import type { AnyStateAdapter } from "leasehold/adapter";
 import pc from "picocolors";
 import { describe, expect, it } from "vitest";
+import { formatNumber } from "../store/numbers.ts";
 import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
-import { formatNumber } from "../store/job-numbers.ts";
-import { percentile } from "./percentile.ts";
-import { renderLine, renderLive } from "./render.ts";
-import { createSampler, type LiveSample } from "./sampler.ts";
+import { renderLine, renderLive } from "./live-view.ts";
+import { createSampler, type LiveSample, percentile } from "./sampler.ts";
 
 const openStore = async (): Promise<{ leasehold: AnyLeasehold; stateAdapter: AnyStateAdapter }> => {
   const stateAdapter = createInProcessStateAdapter();

@@ -1,21 +1,22 @@
 import type { AnyStateAdapter, FlowUse, RecentlyFinishedJob } from "leasehold/adapter";
 import {
-  type CountedWork,
-  readCountedWork,
-  type StatisticsSource,
-  type Workers,
-} from "../store/counted-work.ts";
-import {
   countByQueue,
-  queueTypeKey,
+  type CountedWork,
   type QueueNumbers,
+  queueTypeKey,
   readBacklog,
+  readCountedWork,
   readRecent,
   type Recent,
+  type StatisticsSource,
   type StatusNumbers,
   sumNumbers,
-} from "../store/job-numbers.ts";
-import { percentile } from "./percentile.ts";
+  type Workers,
+} from "../store/numbers.ts";
+
+/** The value below which this share of the sorted values lies, by nearest rank; undefined where there are none. */
+export const percentile = (sorted: readonly number[], share: number): number | undefined =>
+  sorted.length === 0 ? undefined : sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
 
 /** Half of the jobs took less than `p50`, 95 of a hundred less than `p95`. */
 export interface Latency {
@@ -58,6 +59,7 @@ export interface SamplerOptions {
 
 // Long enough that a rate does not jump, short enough that it follows.
 const windowMs = 10_000;
+
 const longestHistory = 40;
 
 type Held = LiveRow["held"];

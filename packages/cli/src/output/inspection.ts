@@ -1,10 +1,17 @@
 import type { AnyJob, AnyJobSequence, JobAttempt, JobExplanation, StoredError } from "leasehold";
 import { formatDuration } from "leasehold/adapter";
-import { formatMoment } from "./amounts.ts";
-import { renderAttempts } from "./attempt-table.ts";
-import { colourStatus, jobDetail } from "./job-table.ts";
+import { colourStatus, jobDetail, renderAttempts } from "./job-tables.ts";
 import type { Colours, Output } from "./output.ts";
-import { hangingIndent, oneLine, printable, shortId, shorten, textWidth, wrap } from "./printable.ts";
+import {
+  formatMoment,
+  hangingIndent,
+  oneLine,
+  printable,
+  shorten,
+  shortId,
+  textWidth,
+  wrap,
+} from "./text.ts";
 
 export interface Inspection {
   readonly job: AnyJob;
@@ -22,7 +29,9 @@ export interface InspectionOptions {
 }
 
 const margin = 2;
+
 const nameWidth = 10;
+
 const longestName = 28;
 // An ISO date and the gaps on both sides of the text after it.
 const momentWidth = 28;

@@ -5,7 +5,9 @@ import { createLog } from "./log.ts";
 import { createOutput, type Output } from "./output.ts";
 
 let lines: string[];
+
 let output: Output;
+
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date("2026-01-31T12:00:00.000Z") });
   lines = [];
@@ -15,6 +17,7 @@ beforeEach(() => {
     note: (text) => void lines.push(text),
   };
 });
+
 afterEach(() => vi.useRealTimers());
 
 const entry = (event: string, level: LogLevel, data: object = {}): LogEntry =>

@@ -1,8 +1,8 @@
 import { collapseRepeats, type Log, type LogEntry, type LogLevel } from "leasehold";
 import { formatDuration, plural } from "leasehold/adapter";
-import { ownFrames } from "./frames.ts";
+import { ownFrames } from "./errors.ts";
 import type { Output } from "./output.ts";
-import { oneLine, printable } from "./printable.ts";
+import { oneLine, printable } from "./text.ts";
 
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 

@@ -1,7 +1,6 @@
-import { describe, expect, it } from "vitest";
 import { formatBytes, formatDuration } from "leasehold/adapter";
-import { formatMoment, formatRate } from "./amounts.ts";
-import { oneLine, printable, shorten } from "./printable.ts";
+import { describe, expect, it } from "vitest";
+import { formatMoment, formatRate, oneLine, printable, shorten } from "./text.ts";
 
 describe("printable", () => {
   it("lets no job steer the terminal", () => {

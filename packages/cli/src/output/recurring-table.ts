@@ -1,8 +1,7 @@
 import type { RecurringJob } from "leasehold";
 import { formatDuration } from "leasehold/adapter";
-import { formatMoment } from "./amounts.ts";
-import { oneLine, printable, shorten } from "./printable.ts";
 import { type Column, renderTable, type Screen } from "./table.ts";
+import { formatMoment, oneLine, printable, shorten } from "./text.ts";
 
 const longestName = 40;
 

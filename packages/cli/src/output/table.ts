@@ -1,6 +1,6 @@
 import Table from "cli-table3";
 import type { Output } from "./output.ts";
-import { shorten, textWidth } from "./printable.ts";
+import { shorten, textWidth } from "./text.ts";
 
 export interface Column {
   readonly title: string;

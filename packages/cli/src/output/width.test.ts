@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AnyJob,
   createInProcessStateAdapter,
@@ -6,17 +5,19 @@ import {
   defineUnionJobTypes,
   type JobAttempt,
 } from "leasehold";
+import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
 import { beforeAll, describe, expect, it } from "vitest";
-import { renderLive } from "../live/render.ts";
+import { renderLive } from "../live/live-view.ts";
 import { findJob } from "../store/find-job.ts";
 import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
 import { renderInspection } from "./inspection.ts";
-import { renderJobs } from "./job-table.ts";
+import { renderJobs } from "./job-tables.ts";
 import { createOutput } from "./output.ts";
-import { oneLine, shortId, shorten, textWidth, wrap } from "./printable.ts";
+import { oneLine, shorten, shortId, textWidth, wrap } from "./text.ts";
 
 const colours = pc.createColors(false);
+
 const widths = [60, 80, 100, 132, 200];
 
 const expectToFit = (text: string, columns: number): void => {
@@ -24,7 +25,9 @@ const expectToFit = (text: string, columns: number): void => {
 };
 
 let leasehold: AnyLeasehold;
+
 let jobs: readonly AnyJob[];
+
 beforeAll(async () => {
   leasehold = (await createLeasehold({
     stateAdapter: createInProcessStateAdapter(),

@@ -1,6 +1,6 @@
 import { type AnyJob, JobNotFoundError } from "leasehold";
-import { CliError } from "../cli-error.ts";
-import { exitCodes } from "../exit-codes.ts";
+import type { LeaseholdConfig } from "../config/config.ts";
+import { CliError, exitCodes } from "../output/exit-codes.ts";
 import type { AnyLeasehold } from "./store.ts";
 
 // PostgreSQL's for text that does not fit a column's type, such as a word where ids are UUIDs.
@@ -20,7 +20,9 @@ const shortForm = /^(\S{4,}?)(?:…|\.\.\.?)(\S{4,})$/;
 const timeStep = 2 ** 16;
 // Ids are made by the clock of whoever starts a job, and jobs are dated by the store's.
 const clockToleranceMs = 600_000;
+
 const pageSize = 1_000;
+
 const mostPages = 20;
 
 type Filter = Parameters<AnyLeasehold["listJobs"]>[0];
@@ -89,3 +91,32 @@ export const findJobs = async (
 /** The whole id, where a shortened one was given. */
 export const wholeId = async (leasehold: AnyLeasehold, id: string): Promise<string> =>
   shortForm.test(id) ? ((await findJob(leasehold, id))?.id ?? id) : id;
+
+type ConfiguredTypes = LeaseholdConfig["jobTypes"];
+
+const definitionsOf = (jobTypes: ConfiguredTypes): ReadonlyMap<string, { readonly workerless?: unknown }> => {
+  const definitions: unknown = (jobTypes as { readonly definitions?: unknown } | undefined)?.definitions;
+  return definitions instanceof Map ? (definitions as ReturnType<typeof definitionsOf>) : new Map();
+};
+
+/** The names that the config module's job types have at run time; none where they exist for the compiler only. */
+export const configuredTypeNames = (jobTypes: ConfiguredTypes): readonly string[] => [
+  ...definitionsOf(jobTypes).keys(),
+];
+
+/** Types that are completed from outside, by a person or another program: no worker implements them. */
+export const workerlessTypeNames = (jobTypes: ConfiguredTypes): ReadonlySet<string> =>
+  new Set([...definitionsOf(jobTypes)].filter(([, type]) => type.workerless === true).map(([name]) => name));
+
+const sample = 500;
+
+/** The queues and types of the newest jobs: reading all would be work for a store with millions. */
+export const recentNames = async (
+  leasehold: AnyLeasehold,
+): Promise<{ readonly queues: readonly string[]; readonly typeNames: readonly string[] }> => {
+  const { jobs } = await leasehold.listJobs({ limit: sample });
+  return {
+    queues: [...new Set(jobs.map(({ queue }) => queue))].sort(),
+    typeNames: [...new Set(jobs.map(({ typeName }) => typeName))].sort(),
+  };
+};

@@ -1,5 +1,5 @@
 import type { AnyJob, JobStatus } from "leasehold";
-import type { JobFilter } from "../options/job-filter.ts";
+import type { JobFilter } from "../options/job-choice.ts";
 import type { AnyLeasehold } from "./store.ts";
 
 const pageSize = 1_000;

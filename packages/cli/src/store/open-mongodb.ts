@@ -1,7 +1,6 @@
 import type { MongoClient } from "mongodb";
-import { CliError } from "../cli-error.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
+import { CliError, exitCodes } from "../output/exit-codes.ts";
+import { migrationsOf, type OpenStoreOptions, type StoreConnection } from "./store.ts";
 
 const loadDriver = async (): Promise<typeof MongoClient> => {
   try {

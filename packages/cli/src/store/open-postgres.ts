@@ -1,8 +1,7 @@
 import type pg from "pg";
-import { CliError } from "../cli-error.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
-import { labelOf } from "./store-url.ts";
+import { CliError, exitCodes } from "../output/exit-codes.ts";
+import { labelOf } from "./address.ts";
+import { migrationsOf, type OpenStoreOptions, type StoreConnection } from "./store.ts";
 
 const loadPg = async (): Promise<typeof pg> => {
   try {

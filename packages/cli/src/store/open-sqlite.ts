@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
-import { CliError } from "../cli-error.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { migrationsOf, type StoreConnection, type OpenStoreOptions } from "./store.ts";
+import { CliError, exitCodes } from "../output/exit-codes.ts";
+import { migrationsOf, type OpenStoreOptions, type StoreConnection } from "./store.ts";
 
 const checkFile = (path: string, create: boolean): void => {
   if (!existsSync(dirname(path))) {

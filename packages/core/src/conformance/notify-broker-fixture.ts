@@ -1,5 +1,5 @@
-import type { ChannelName } from "../contracts/notify-transport.ts";
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { ChannelName } from "../notify/contract.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
 
 /** Connections to the broker that share channels which nobody else uses. */
 export interface BrokerConnections {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { allNotificationKinds, notificationKinds } from "../notifications/kinds.ts";
+import { allNotificationKinds, notificationKinds } from "../notify/contract.ts";
 import { withFleet } from "./notify/broker-fleet.ts";
 import type { BrokerFixture } from "./notify-broker-fixture.ts";
 import { until } from "./patience.ts";

@@ -1,4 +1,4 @@
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
 
 export interface NotifyAdapterUnderTest {
   readonly adapter: NotifyAdapter;

@@ -1,4 +1,4 @@
-import type { NotifyTransport } from "../contracts/notify-transport.ts";
+import type { NotifyTransport } from "../notify/contract.ts";
 
 export interface NotifyTransportsUnderTest {
   /** Two transports to the same channels that have not subscribed yet, as two processes would have them. */

@@ -1,6 +1,6 @@
-import type { NotifyTransport } from "../contracts/notify-transport.ts";
-import { withDeadline } from "../deadline.ts";
-import { notificationKinds } from "../notifications/kinds.ts";
+import type { NotifyTransport } from "../notify/contract.ts";
+import { withDeadline } from "../base/runtime.ts";
+import { notificationKinds } from "../notify/contract.ts";
 import type { NotifyTransportFixture } from "./notify-transport-fixture.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import type { ConformanceRunner } from "./runner.ts";

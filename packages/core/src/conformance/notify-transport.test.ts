@@ -1,9 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import type {
-  HintCounting,
-  NotifyTransport,
-  NotifyTransportHandlers,
-} from "../contracts/notify-transport.ts";
+import type { HintCounting, NotifyTransport, NotifyTransportHandlers } from "../notify/contract.ts";
 import { notifyTransportConformance } from "./notify-transport.ts";
 
 interface Bus {

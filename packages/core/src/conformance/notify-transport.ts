@@ -1,4 +1,4 @@
-import { createNotifyAdapter } from "../notifications/notify-adapter.ts";
+import { createNotifyAdapter } from "../notify/transport-adapter.ts";
 import { transportCountingTests } from "./notify/transport-counting.ts";
 import { transportMessageTests } from "./notify/transport-messages.ts";
 import { transportSubscriptionTests } from "./notify/transport-subscriptions.ts";

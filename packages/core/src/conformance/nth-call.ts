@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { type Clock, systemClock } from "../clock.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import { type Clock, systemClock } from "../base/runtime.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { recordCalls } from "../testing/record-calls.ts";
 import { type Mishap, type ProcessName, setStage } from "./nth-call/stage.ts";

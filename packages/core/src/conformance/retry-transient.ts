@@ -1,4 +1,4 @@
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 
 const mostTries = 100;
 

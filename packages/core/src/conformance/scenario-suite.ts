@@ -13,7 +13,7 @@ import { describeDeduplication } from "./scenarios/deduplication.ts";
 import { describeDeletion } from "./scenarios/deletion.ts";
 import { describeExplanations } from "./scenarios/explanations.ts";
 import { describeFamilyTrees } from "./scenarios/family-tree.ts";
-import { describeFlow } from "./scenarios/flow.ts";
+import { describeFlow } from "./scenarios/limits.ts";
 import { describeForgottenAwaits } from "./scenarios/forgotten-awaits.ts";
 import { describeHealth } from "./scenarios/health.ts";
 import { describeIds } from "./scenarios/ids.ts";

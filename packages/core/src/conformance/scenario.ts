@@ -1,4 +1,4 @@
-import type { JobTypes } from "../model/job-types.ts";
+import type { JobTypes } from "../job-types/define.ts";
 import { patienceMs } from "./patience.ts";
 import type { ConformanceRunner } from "./runner.ts";
 import type { ScenarioFixture, ScenarioStores } from "./scenario-fixture.ts";

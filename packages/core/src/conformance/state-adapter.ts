@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { type PartName, partNames } from "../contracts/optional-parts.ts";
+import type { PartName } from "../store/contract/state-adapter.ts";
+import { partNames } from "../store/parts.ts";
 import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture } from "./state-fixture.ts";
 import { defineStateSuite, type StateSuites } from "./state-suite.ts";
 import { diagnosticsSuites } from "./state/diagnostics/suites.ts";
-import { flowSuites } from "./state/flow/suites.ts";
+import { flowSuites } from "./state/limits/suites.ts";
 import { historySuites } from "./state/history/suites.ts";
 import { jobsSuites } from "./state/jobs/suites.ts";
 import { statisticsSuites } from "./state/statistics/suites.ts";

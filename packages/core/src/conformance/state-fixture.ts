@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { AnyStateAdapter, NewJob, PartName } from "../contracts/state-adapter.ts";
-import { immediately } from "../model/schedule.ts";
+import type { NewJob } from "../store/contract/creation.ts";
+import type { AnyStateAdapter, PartName } from "../store/contract/state-adapter.ts";
+import { immediately } from "../store/rules/transitions.ts";
 
 export interface StateAdapterUnderTest {
   readonly adapter: AnyStateAdapter;

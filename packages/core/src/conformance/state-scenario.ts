@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type {
-  AnyStateAdapter,
-  CancelResult,
-  JobOutcome,
-  NewJob,
-  OutcomeResult,
-} from "../contracts/state-adapter.ts";
-import type { StateJob } from "../model/job.ts";
+import type { NewJob } from "../store/contract/creation.ts";
+import type { CancelResult, JobOutcome, OutcomeResult } from "../store/contract/outcomes.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import { baseTime, newJob } from "./state-fixture.ts";
 
 export interface ClaimOptions {

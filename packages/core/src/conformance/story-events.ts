@@ -1,5 +1,5 @@
-import type { LeaseholdEventName, LeaseholdEvents } from "../contracts/events.ts";
-import type { ObservabilityAdapter } from "../contracts/observability-adapter.ts";
+import type { LeaseholdEventName, LeaseholdEvents } from "../observability/events.ts";
+import type { ObservabilityAdapter } from "../observability/adapter.ts";
 import { within } from "./patience.ts";
 
 /** Everything that was observed, and a way to wait for more. */

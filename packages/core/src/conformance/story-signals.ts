@@ -1,5 +1,5 @@
-import type { WorkerStartOptions } from "../api/worker.ts";
-import type { JobAbortReason, TypedAbortSignal } from "../model/entities.ts";
+import type { WorkerStartOptions } from "../worker/api.ts";
+import type { JobAbortReason, TypedAbortSignal } from "../job-types/entities.ts";
 
 /** For stories in which a worker has to notice, without any hint, that a job is no longer its own. */
 export const heartbeatSoon: WorkerStartOptions = { leaseMs: 1_500 };

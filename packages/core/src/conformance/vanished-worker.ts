@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
-import type { StateJob } from "../model/job.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import { until } from "./patience.ts";
 
 /** Claims the next job as a worker that is never heard of again, and returns when its lease has run out. */

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { AnyStateAdapter, Finding } from "../contracts/state-adapter.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import type { Finding } from "../store/contract/diagnostics.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { examineStore, type ExamineStoreOptions, readStoreFacts } from "./examine-store.ts";
-import { checkClock } from "./clock.ts";
-import { findLateTypes } from "./queues.ts";
+import { findLateTypes } from "./checks.ts";
+import { checkClock, examineStore, type ExamineStoreOptions, readStoreFacts } from "./examine.ts";
 
 const jobTypes = defineUnionJobTypes<{
   mail: { input: null; output: null };

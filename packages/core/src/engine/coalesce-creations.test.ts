@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { newJob } from "../conformance/state-fixture.ts";
-import type { NewJob } from "../contracts/state-adapter.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
-import { recordCalls } from "../testing/record-calls.ts";
+import type { NewJob } from "../store/contract/creation.ts";
 import { onNthCall } from "../testing/fault-plans.ts";
 import { withFaults } from "../testing/faults.ts";
+import { recordCalls } from "../testing/record-calls.ts";
 
 const jobTypes = defineUnionJobTypes<{ load: { input: { n: number }; output: null } }>();
+
 const names = { queue: "default", typeName: "load" };
 
 const sizes = (calls: readonly { readonly args: readonly unknown[] }[]): number[] =>

@@ -1,20 +1,53 @@
-import { type Runtime, sleep } from "../clock.ts";
-import { partMethods, partNames } from "../contracts/optional-parts.ts";
-import type {
-  AnyStateAdapter,
-  CreatedStateJob,
-  NewJob,
-  OptionalParts,
-  StateAdapter,
-  StateCall,
-} from "../contracts/state-adapter.ts";
-import { withDeadline } from "../deadline.ts";
-import { JobAlreadyExistsError, LeaseholdError, StoreCallTimeoutError } from "../errors.ts";
-import type { StateJob } from "../model/job.ts";
-import { recogniseLostAnswer } from "./lost-answers.ts";
-import type { Observe } from "./observe.ts";
-import { repeatWhenRolledBack } from "./repeat-when-rolled-back.ts";
-import { runTransactionWithDeadlines } from "./transaction-deadlines.ts";
+import { repeatWhenRolledBack } from "../base/backoff.ts";
+import { LeaseholdError } from "../base/errors.ts";
+import { type Clock, type Runtime, sleep, withDeadline } from "../base/runtime.ts";
+import type { Observe } from "../observability/observe.ts";
+import type { StateCall } from "../store/contract/calls.ts";
+import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import type { AnyStateAdapter, OptionalParts, StateAdapter } from "../store/contract/state-adapter.ts";
+import { JobAlreadyExistsError, StoreCallTimeoutError } from "../store/errors.ts";
+import { partMethods, partNames } from "../store/parts.ts";
+import { recogniseLostAnswer } from "./lost-replies.ts";
+
+/**
+ * A transaction's own code may take as long as it likes, so the deadline watches only what the store does: opening the
+ * transaction, and ending it once the code has finished.
+ */
+export const runTransactionWithDeadlines = <TCtx, T>(
+  clock: Clock,
+  deadlineMs: number,
+  run: (callback: (ctx: TCtx) => Promise<T>) => Promise<T>,
+  callback: (ctx: TCtx) => Promise<T>,
+): Promise<T> =>
+  new Promise((resolve, reject) => {
+    let gaveUp = false;
+    const watch = (step: string) =>
+      clock.setTimer(() => {
+        gaveUp = true;
+        reject(new StoreCallTimeoutError(step, deadlineMs));
+      }, deadlineMs);
+    let cancel = watch("begin transaction");
+    run(async (ctx) => {
+      cancel();
+      // Nobody waits any more: let the transaction roll back instead of committing unseen.
+      if (gaveUp) throw new StoreCallTimeoutError("begin transaction", deadlineMs);
+      try {
+        return await callback(ctx);
+      } finally {
+        cancel = watch("end transaction");
+      }
+    }).then(
+      (value) => {
+        cancel();
+        resolve(value);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
+  });
 
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
 export type StateStore = StateAdapter;
@@ -235,3 +268,87 @@ const isSameJob = (job: NewJob, stored: StateJob): boolean =>
   stored.typeName === job.typeName &&
   stored.sequenceId === job.sequenceId &&
   (stored.input === job.input || stored.replacedBy !== null);
+
+interface Creation {
+  readonly jobs: readonly NewJob[];
+  readonly resolve: (created: CreatedStateJob[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const mostJobsTogether = 1_000;
+
+const mostJobsToJoin = 100;
+
+/**
+ * A store whose concurrent creations share calls: while one call is under way the others wait, and the next call takes
+ * them all. Each caller still waits for the commit of its own jobs, and a job that cannot be stored fails alone.
+ *
+ * Calls inside a transaction are passed on as they are. So are jobs with a deduplication key, since they may have to wait
+ * for each other.
+ */
+export const coalesceCreations = (store: StateStore, clock: Clock): StateStore => {
+  let waiting: Creation[] = [];
+  let sending = false;
+
+  const sendAlone = async ({ jobs, resolve, reject }: Creation): Promise<void> => {
+    try {
+      resolve(await store.createJobs({ jobs }));
+    } catch (error) {
+      reject(error);
+    }
+  };
+
+  const sendTogether = async (creations: readonly Creation[]): Promise<void> => {
+    const jobs = creations.flatMap((creation) => creation.jobs);
+    let created: CreatedStateJob[];
+    try {
+      created = await store.createJobs({ jobs });
+    } catch (error) {
+      if (store.isTransientError(error)) for (const { reject } of creations) reject(error);
+      // Nothing was stored, because one of them was refused. Sent one by one, only that one fails.
+      else await Promise.all(creations.map(sendAlone));
+      return;
+    }
+    let next = 0;
+    for (const { jobs: own, resolve } of creations) {
+      resolve(created.slice(next, next + own.length));
+      next += own.length;
+    }
+  };
+
+  const takeBatch = (): Creation[] => {
+    let count = 0;
+    const end = waiting.findIndex(({ jobs }) => (count += jobs.length) > mostJobsTogether);
+    return waiting.splice(0, end < 0 ? waiting.length : Math.max(end, 1));
+  };
+
+  const sendAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = takeBatch();
+      const isShared = batch.length > 1;
+      await (isShared ? sendTogether(batch) : sendAlone(batch[0]!));
+      // Those who were waiting for this batch may want to start more: let them join the next.
+      if (isShared) await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    sending = false;
+  };
+
+  const createJobs: StateStore["createJobs"] = (call) => {
+    const { jobs, ctx, now } = call;
+    const isAlone =
+      ctx !== undefined ||
+      now !== undefined ||
+      jobs.length === 0 ||
+      jobs.length > mostJobsToJoin ||
+      jobs.some(({ deduplication }) => deduplication !== null);
+    if (isAlone) return store.createJobs(call);
+    return new Promise((resolve, reject) => {
+      waiting.push({ jobs, resolve, reject });
+      if (sending) return;
+      sending = true;
+      void sendAll();
+    });
+  };
+
+  return { ...store, createJobs };
+};

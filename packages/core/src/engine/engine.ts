@@ -1,18 +1,117 @@
-import type { AsyncScope } from "../async-scope.ts";
-import type { Runtime } from "../clock.ts";
-import type { Codec } from "../model/codec.ts";
-import type { ResolvedDefaults } from "../model/defaults.ts";
-import type { JobTypeRegistry } from "./job-type-registry.ts";
+import type { AsyncScope } from "../base/async.ts";
+import type { Codec } from "../base/codec.ts";
+import type { Runtime } from "../base/runtime.ts";
+import type { JobTypeRegistry, Retention } from "../job-types/registry.ts";
+import type { ResolvedDefaults } from "../job-types/settings.ts";
+import type { NotificationKind } from "../notify/contract.ts";
+import type { Listening, NotificationBatch, Notifier } from "../notify/notifier.ts";
+import type { Observe, Tracer } from "../observability/observe.ts";
+import type { FailureReason } from "../store/contract/job.ts";
 import type { StateStore } from "./dispatch.ts";
-import type { AfterCommit } from "./after-commit.ts";
-import type { Lifecycle } from "./lifecycle.ts";
-import type { Listening } from "./listening.ts";
-import type { Notifier } from "./notifier.ts";
-import type { Observe } from "./observe.ts";
-import type { Reporter } from "./reporter/reporter.ts";
-import type { Tally } from "./reporter/tally.ts";
-import type { Retention } from "./retention.ts";
-import type { Tracer } from "./trace.ts";
+
+/** What can happen to a job, once for each time. A reason: it failed for that. */
+export type Counted = "created" | "completed" | "retried" | "givenBack" | "reaped" | FailureReason;
+
+/** Jobs of one type in one queue. */
+export interface Lane {
+  readonly queue: string;
+  readonly typeName: string;
+}
+
+/** Adds up what happens, in memory. It is called for every job, so it does as little as possible. */
+export interface Tally {
+  /** False where nobody will read it. */
+  readonly isOn: boolean;
+  add(lane: Lane, counted: Counted): void;
+  /** An attempt has ended. `waitedMs` is the time from when the job could have run until it was claimed. */
+  addAttempt(lane: Lane, waitedMs: number, ranMs: number): void;
+}
+
+/**
+ * What a transaction wants the world to know once it has committed: notifications, events, and what the statistics count. They
+ * are buffered while it runs and dropped with it on rollback.
+ */
+export interface AfterCommit {
+  /** Notes that others should hear of this job type, sequence or job. */
+  notify(kind: NotificationKind, name: string): void;
+  readonly observe: Observe;
+  /** Adds one to what the statistics count. */
+  count(lane: Lane, counted: Counted): void;
+  /** Moves everything to an outer scope, which then decides about it. */
+  moveTo(outer: AfterCommit): void;
+  /** Sends everything, once. */
+  publish(): void;
+  /** Reports and counts alone: notifications cannot be sent because nobody knows when the transaction commits. */
+  publishEvents(): void;
+  readonly notifications: NotificationBatch;
+}
+
+/** What errors of the same kind have in common. */
+export interface ErrorKind {
+  /** Sixteen hexadecimal digits, the same for all errors of the kind. */
+  readonly fingerprint: string;
+  readonly name: string;
+  /** With `#` for ids and numbers, and other placeholders for what differs from one error to the next. */
+  readonly message: string;
+  /** The function and file that it came from. */
+  readonly frame: string | null;
+}
+
+/** A worker as its process describes it. */
+export interface ReportedWorker {
+  readonly id: string;
+  readonly concurrency: number;
+  readonly queues: readonly {
+    readonly name: string;
+    readonly concurrency: number;
+    readonly claimAllTypes: boolean;
+  }[];
+  readonly typeNames: readonly string[];
+  /** How many jobs it runs at the moment. */
+  readonly running: number;
+}
+
+/**
+ * Tells the store what this process does. Nothing waits for it, and no job fails because of it.
+ *
+ *   something is counted ──1 s──▶ report ──▶ something was counted meanwhile? ──1 s──▶ report …
+ *   a worker runs ──10 s──▶ report
+ */
+export interface Reporter {
+  readonly isOn: boolean;
+  readonly tally: Tally;
+  /** Its id, once it has reported. */
+  readonly id: string | undefined;
+  /** Of the workers of this process, the one that does what one of them has to. */
+  readonly firstWorkerId: string | undefined;
+  /** A kind of error that an attempt ended with. */
+  addCause(kind: ErrorKind): void;
+  /** `describe` is asked at each report. Returns what to call when the worker has stopped. */
+  addWorker(describe: () => ReportedWorker): () => void;
+  /** Reports what has been counted so far. Never rejects. */
+  flush(): Promise<void>;
+  /** Reports for the last time, and waits a second for that at most. */
+  close(): Promise<void>;
+}
+
+/** As much of a running worker as closing needs. */
+export interface StoppableWorker {
+  stop(options?: object): Promise<unknown>;
+}
+
+/**
+ *   open ──close──▶ closing ──workers have stopped──▶ closed
+ *
+ * While closing, handlers that still run may make calls, but no worker can be started. Once closed, calls are refused.
+ */
+export interface Lifecycle {
+  /** Aborts once closed: for calls that wait. */
+  readonly closed: AbortSignal;
+  requireOpen(operation: string): void;
+  /** Keeps track of the worker, so that `close` can stop it. */
+  startWorker<TWorker extends StoppableWorker>(start: () => Promise<TWorker>): Promise<TWorker>;
+  close(options?: unknown): Promise<void>;
+}
 
 /** What a call inherits from the callback it is made in. */
 export interface Scope {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { JobPage } from "../contracts/state-adapter.ts";
+import type { JobPage } from "../store/contract/reads.ts";
 import { fillPage } from "./pages.ts";
 
 const lookFor = (msPerLook: number) => {

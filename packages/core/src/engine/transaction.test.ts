@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();

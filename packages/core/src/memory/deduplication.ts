@@ -1,4 +1,4 @@
-import { isWaiting } from "../rules/waiting-jobs.ts";
+import { isWaiting } from "../store/rules/edits.ts";
 import type { JobRecord } from "./job-record.ts";
 
 /** The sequences of each (type, deduplication key), by their first jobs. */

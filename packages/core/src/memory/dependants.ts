@@ -1,8 +1,8 @@
-import { type JobReference, referenceTo, type StateJob } from "../model/job.ts";
-import { failDependants as walkFailure } from "../rules/fail-dependants.ts";
-import { findCycle, type WaitingSequence } from "../rules/find-cycle.ts";
-import { failedByBlocker, withFewerBlockers } from "../rules/transitions.ts";
-import { runSync } from "../rules/walk.ts";
+import { type JobReference, referenceTo, type StateJob } from "../store/contract/job.ts";
+import { failDependants as walkFailure } from "../store/rules/dependants.ts";
+import { findCycle, type WaitingSequence } from "../store/rules/dependants.ts";
+import { failedByBlocker, withFewerBlockers } from "../store/rules/transitions.ts";
+import { runSync } from "../store/rules/walk.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
 

@@ -1,5 +1,5 @@
-import type { StateJob } from "../model/job.ts";
-import { expiresAt } from "../rules/waiting-jobs.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import { expiresAt } from "../store/rules/edits.ts";
 import { createHeap } from "./heap.ts";
 import type { JobRecord } from "./job-record.ts";
 import { isMostlyStale } from "./timed-queue.ts";

@@ -1,5 +1,5 @@
-import type { FlowRule } from "../model/flow-rule.ts";
-import type { RulesOver } from "../rules/flow-limits.ts";
+import type { FlowRule } from "../store/contract/limits.ts";
+import type { RulesOver } from "../store/rules/limits.ts";
 
 /** What is kept for a queue or for a type in it, beside its jobs. Never changed, only replaced. */
 export interface ScopeState {

@@ -1,9 +1,9 @@
-import type { Hold, HoldReason } from "../contracts/state-adapter.ts";
-import type { FlowLimits, FlowRule } from "../model/flow-rule.ts";
-import { findReachedLimit, type LimitsInUse } from "../rules/flow-holds.ts";
-import type { RulesOver } from "../rules/flow-limits.ts";
-import { nextTokenAt } from "../rules/flow-rates.ts";
-import { runnableFrom } from "../rules/runnable.ts";
+import type { Hold, HoldReason } from "../store/contract/limits.ts";
+import type { FlowLimits, FlowRule } from "../store/contract/limits.ts";
+import { findReachedLimit, type LimitsInUse } from "../store/rules/limits.ts";
+import type { RulesOver } from "../store/rules/limits.ts";
+import { nextTokenAt } from "../store/rules/limits.ts";
+import { runnableFrom } from "../store/rules/checks.ts";
 import type { JobRecord, QueueIndex, QueueType, RunnableEntry } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
 import { firstOf, hasBegun, type Line, pendingOf } from "./line.ts";

@@ -1,4 +1,4 @@
-import type { JobFilter } from "../contracts/state-adapter.ts";
+import type { JobFilter } from "../store/contract/reads.ts";
 import type { StoredJob } from "./job-record.ts";
 import type { StoreView } from "./store-view.ts";
 

@@ -1,5 +1,5 @@
-import { mostAttempts } from "../contracts/history/attempts.ts";
-import type { StateAttempt } from "../contracts/state-adapter.ts";
+import { mostAttempts } from "../store/contract/history.ts";
+import type { StateAttempt } from "../store/contract/history.ts";
 import type { JobRecord } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
 

@@ -1,4 +1,4 @@
-import type { JobStatus, StateJob } from "../model/job.ts";
+import type { JobStatus, StateJob } from "../store/contract/job.ts";
 import type { JobHistory } from "./job-history.ts";
 import type { Line } from "./line.ts";
 import type { OpenLines } from "./open-lines.ts";

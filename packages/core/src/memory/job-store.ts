@@ -1,4 +1,4 @@
-import { isTerminal, type StateJob } from "../model/job.ts";
+import { isTerminal, type StateJob } from "../store/contract/job.ts";
 import { createDeduplicationIndex } from "./deduplication.ts";
 import type { DeduplicationIndex } from "./deduplication.ts";
 import { createFlowCells, type FlowCells } from "./flow-cells.ts";

@@ -1,4 +1,4 @@
-import type { StateJob } from "../model/job.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import { type FlowJournal, mergeFlowJournal } from "./flow-cells.ts";
 import type { JobHistory } from "./job-history.ts";
 import type { JobRecord } from "./job-record.ts";

@@ -1,7 +1,7 @@
-import { findReachedLimit } from "../rules/flow-holds.ts";
-import { limitsOfLine, type RulesOver } from "../rules/flow-limits.ts";
-import { nextTokenAt } from "../rules/flow-rates.ts";
-import type { FlowLimits } from "../model/flow-rule.ts";
+import { findReachedLimit } from "../store/rules/limits.ts";
+import { limitsOfLine, type RulesOver } from "../store/rules/limits.ts";
+import { nextTokenAt } from "../store/rules/limits.ts";
+import type { FlowLimits } from "../store/contract/limits.ts";
 import type { LineState } from "./flow-cells.ts";
 import { dueAtOf, type Line } from "./line.ts";
 

@@ -1,4 +1,4 @@
-import type { StateJob } from "../model/job.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import { createHeap, type Heap } from "./heap.ts";
 import type { RunnableEntry } from "./job-record.ts";
 import { createTimedQueue, isCurrentEntry, isMostlyStale, type TimedQueue } from "./timed-queue.ts";

@@ -1,7 +1,7 @@
-import type { ClaimScope, MaxAttempts } from "../contracts/state-adapter.ts";
-import type { FlowLimits, FlowRule } from "../model/flow-rule.ts";
-import { nextTokenAt, tokensLeft } from "../rules/flow-rates.ts";
-import { runnableFrom } from "../rules/runnable.ts";
+import type { ClaimScope, MaxAttempts } from "../store/contract/claims.ts";
+import type { FlowLimits, FlowRule } from "../store/contract/limits.ts";
+import { nextTokenAt, tokensLeft } from "../store/rules/limits.ts";
+import { runnableFrom } from "../store/rules/checks.ts";
 import type { QueueType, RunnableEntry } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
 import { dueAtOf, type Line } from "./line.ts";

@@ -1,6 +1,6 @@
-import type { JobPage, ListJobsCall } from "../contracts/state-adapter.ts";
-import type { PagePosition } from "../model/cursor.ts";
-import type { StateJob } from "../model/job.ts";
+import type { JobPage, ListJobsCall } from "../store/contract/reads.ts";
+import type { PagePosition } from "../store/contract/reads.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import { createHeap } from "./heap.ts";
 import type { StoredJob } from "./job-record.ts";
 

@@ -1,5 +1,5 @@
-import type { StateJob } from "../model/job.ts";
-import { agedPriority, agePriorityMsOf } from "../rules/flow-limits.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import { agedPriority, agePriorityMsOf } from "../store/rules/limits.ts";
 import type { FlowCells } from "./flow-cells.ts";
 import type { JobRecord, QueueIndex, QueueType, RunnableEntry } from "./job-record.ts";
 import { compactLine, createLine, hasBegun, type Line, pendingOf } from "./line.ts";

@@ -1,5 +1,5 @@
-import type { ClaimScope, MaxAttempts } from "../contracts/state-adapter.ts";
-import { runnableFrom } from "../rules/runnable.ts";
+import type { ClaimScope, MaxAttempts } from "../store/contract/claims.ts";
+import { runnableFrom } from "../store/rules/checks.ts";
 import { createHeap } from "./heap.ts";
 import type { JobRecord, QueueType, RunnableEntry } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";

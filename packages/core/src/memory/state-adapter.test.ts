@@ -2,10 +2,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import { stateAdapterConformance } from "../conformance/state-adapter.ts";
 import { baseTime, newJob } from "../conformance/state-fixture.ts";
 import { completion, createStateScenario, failure } from "../conformance/state-scenario.ts";
-import { TransactionSelfDeadlockError } from "../errors.ts";
-import type { NewJob } from "../contracts/state-adapter.ts";
-import { createInProcessStateAdapter } from "./state-adapter.ts";
-import type { InProcessStateAdapter } from "./state-adapter.ts";
+import type { NewJob } from "../store/contract/creation.ts";
+import { TransactionSelfDeadlockError } from "../store/errors.ts";
+import { createInProcessStateAdapter, type InProcessStateAdapter } from "./state-adapter.ts";
 
 stateAdapterConformance(
   { describe, it, afterAll },
@@ -18,6 +17,7 @@ stateAdapterConformance(
 );
 
 const names = { queue: "queue", typeName: "type" };
+
 const create = (
   adapter: InProcessStateAdapter,
   overrides: Partial<NewJob> = {},

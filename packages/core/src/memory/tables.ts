@@ -1,10 +1,6 @@
-import type {
-  Rollup,
-  StateAction,
-  StateCause,
-  StateRecurringJob,
-  StateReporter,
-} from "../contracts/state-adapter.ts";
+import type { StateAction } from "../store/contract/actions.ts";
+import type { Rollup, StateCause, StateReporter } from "../store/contract/history.ts";
+import type { StateRecurringJob } from "../store/contract/recurring.ts";
 
 interface Rows {
   readonly recurring: StateRecurringJob;

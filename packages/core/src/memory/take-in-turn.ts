@@ -1,10 +1,10 @@
-import type { ClaimScope } from "../contracts/state-adapter.ts";
-import type { FlowLimits } from "../model/flow-rule.ts";
-import { findHoldOfRule } from "../rules/flow-holds.ts";
-import { type RulesOver, weightOfGroup } from "../rules/flow-limits.ts";
-import { spendTokens } from "../rules/flow-rates.ts";
-import { expiredAttempt } from "../rules/history.ts";
-import { reaped } from "../rules/transitions.ts";
+import type { ClaimScope } from "../store/contract/claims.ts";
+import type { FlowLimits } from "../store/contract/limits.ts";
+import { findHoldOfRule } from "../store/rules/limits.ts";
+import { type RulesOver, weightOfGroup } from "../store/rules/limits.ts";
+import { spendTokens } from "../store/rules/limits.ts";
+import { expiredAttempt } from "../store/rules/transitions.ts";
+import { reaped } from "../store/rules/transitions.ts";
 import type { FlowCell } from "./flow-cells.ts";
 import { recordAttempt } from "./job-history.ts";
 import type { JobRecord, QueueType } from "./job-record.ts";

@@ -1,9 +1,9 @@
-import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../errors.ts";
+import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../store/errors.ts";
 import type { JobStore } from "./job-store.ts";
 import { createJournal, type Journal, mergeJournal } from "./journal.ts";
 import type { TableRows, Tables } from "./tables.ts";
-import { createMutex } from "../rules/mutex.ts";
-import { createOpenTransactions, type TransactionFrame } from "../rules/open-transactions.ts";
+import { createMutex } from "../base/async.ts";
+import { createOpenTransactions, type TransactionFrame } from "../store/open-transactions.ts";
 
 /** Stands for a transaction, or for none; what it is in is known only to the adapter that made it. */
 export interface InProcessTransaction {

@@ -1,13 +1,13 @@
-import type { AsyncScope } from "../async-scope.ts";
-import type { Leasehold } from "../api.ts";
-import type { StartArguments } from "../api/start-options.ts";
+import type { AsyncScope } from "../base/async.ts";
+import type { Leasehold } from "../leasehold-api.ts";
+import type { StartArguments } from "../jobs/api/start.ts";
 import type {
   AnyStateAdapter,
   GetStateAdapterJobId,
   GetStateAdapterTxContext,
-} from "../contracts/state-adapter.ts";
-import { JobAlreadyExistsError } from "../errors.ts";
-import type { JobTypeName } from "../model/job-type-markers.ts";
+} from "../store/contract/state-adapter.ts";
+import { JobAlreadyExistsError } from "../store/errors.ts";
+import type { JobTypeName } from "../job-types/markers.ts";
 
 type AnyContext = GetStateAdapterTxContext<AnyStateAdapter>;
 type AnyId = GetStateAdapterJobId<AnyStateAdapter>;

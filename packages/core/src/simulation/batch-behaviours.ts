@@ -1,6 +1,6 @@
-import { UnrecoverableJobError } from "../errors.ts";
-import { failJob } from "../worker/fail-job.ts";
-import { rescheduleJob } from "../worker/reschedule-job.ts";
+import { UnrecoverableJobError } from "../store/errors.ts";
+import { failJob } from "../worker/outcome.ts";
+import { rescheduleJob } from "../worker/outcome.ts";
 import { type Behaviour, behaviourOf, type ScriptedJob } from "./behaviours.ts";
 import type { SimulatedProcess } from "./workload.ts";
 

@@ -1,5 +1,5 @@
-import { UnrecoverableJobError } from "../errors.ts";
-import { rescheduleJob } from "../worker/reschedule-job.ts";
+import { UnrecoverableJobError } from "../store/errors.ts";
+import { rescheduleJob } from "../worker/outcome.ts";
 import type { SimulationFault } from "./faults.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
 import type { SimulatedProcess } from "./workload.ts";

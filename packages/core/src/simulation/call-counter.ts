@@ -1,5 +1,5 @@
-import type { WorkerBuilder } from "../api/worker.ts";
-import type { AttemptEventData } from "../contracts/events.ts";
+import type { WorkerBuilder } from "../worker/api.ts";
+import type { AttemptEventData } from "../observability/events.ts";
 import type { History } from "./history.ts";
 
 /** Tells which attempts share a call of a handler. */

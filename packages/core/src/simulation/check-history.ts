@@ -15,8 +15,8 @@ import {
   openLinesAreServed,
   ratesHold,
   rulesLimitRunningJobs,
-} from "./checks/flow.ts";
-import { createFlowView } from "./checks/flow-view.ts";
+} from "./checks/limits.ts";
+import { createFlowView } from "./checks/limits-view.ts";
 import { poisonHarmsNobodyElse } from "./checks/poison.ts";
 import { recurringJobsStartOnce } from "./checks/recurring-jobs.ts";
 import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";

@@ -1,11 +1,11 @@
-import type { Leasehold } from "../api.ts";
-import type { BatchMiddleware } from "../api/batches.ts";
-import type { Middleware } from "../api/process.ts";
-import type { RunningWorker } from "../api/worker.ts";
-import { type Runtime, sleep } from "../clock.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import type { Leasehold } from "../leasehold-api.ts";
+import type { BatchMiddleware } from "../worker/handler-api.ts";
+import type { Middleware } from "../worker/handler-api.ts";
+import type { RunningWorker } from "../worker/api.ts";
+import { type Runtime, sleep } from "../base/runtime.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createLeasehold } from "../leasehold.ts";
-import { createUuidV7 } from "../model/uuid-v7.ts";
+import { createUuidV7 } from "../base/runtime.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { createSeededRandom } from "../testing/seeded-random.ts";
 import { acknowledgeStarts } from "./acknowledge-starts.ts";

@@ -1,5 +1,5 @@
-import type { AsyncScope } from "../async-scope.ts";
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { AsyncScope } from "../base/async.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
 import type { ManualClock } from "../testing/manual-clock.ts";
 import { createSeededRandom, type SeededRandom } from "../testing/seeded-random.ts";
 import type { Chaos } from "./chaos.ts";

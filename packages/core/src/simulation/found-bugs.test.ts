@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { DefineBlocker } from "../model/job-type-markers.ts";
-import { sleep } from "../clock.ts";
-import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../model/job-types.ts";
+import type { DefineBlocker } from "../job-types/markers.ts";
+import { sleep } from "../base/runtime.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../job-types/define.ts";
 import { withFaults } from "../testing/faults.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";

@@ -1,4 +1,4 @@
-import type { StateJob } from "../model/job.ts";
+import type { StateJob } from "../store/contract/job.ts";
 
 /** One row as it was before and after a call; undefined where it was not stored. */
 export interface RowChange {

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { createLeasehold } from "../leasehold.ts";
-import { createInProcessNotifyAdapter } from "../memory/notify-adapter.ts";
+import { createInProcessNotifyAdapter } from "../notify/in-process.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";

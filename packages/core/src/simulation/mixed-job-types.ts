@@ -1,11 +1,11 @@
-import type { Leasehold } from "../api.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import type { Leasehold } from "../leasehold-api.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import type {
   DefineBlocker,
   DefineContinuationInput,
   DefineContinuationOutput,
-} from "../model/job-type-markers.ts";
-import { defineJobTypes, type JobTypes, typeOnly } from "../model/job-types.ts";
+} from "../job-types/markers.ts";
+import { defineJobTypes, type JobTypes, typeOnly } from "../job-types/define.ts";
 import type { Behaviour } from "./behaviours.ts";
 
 /** What a job does on its first attempt, on its second, and so on; the last entry holds for all that follow. */

@@ -1,4 +1,4 @@
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
 import type { ManualClock } from "../testing/manual-clock.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
 import type { Chaos } from "./chaos.ts";

@@ -1,5 +1,5 @@
-import { sleep } from "../clock.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import { sleep } from "../base/runtime.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { withFaults } from "../testing/faults.ts";
 import type { ManualClock } from "../testing/manual-clock.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";

@@ -1,7 +1,7 @@
-import type { Clock } from "../clock.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
-import { createMutex } from "../rules/mutex.ts";
-import type { StateJob } from "../model/job.ts";
+import type { Clock } from "../base/runtime.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import { createMutex } from "../base/async.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import { type AnyMethod, wrapAdapter } from "../testing/wrap-adapter.ts";
 import type { History, RowChange, StoreStep } from "./history.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CancelResult } from "../contracts/state-adapter.ts";
+import type { CancelResult } from "../store/contract/outcomes.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
 import { shrinkSimulation } from "./shrink.ts";

@@ -1,4 +1,4 @@
-import type { StateJob } from "../model/job.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import { short } from "./checks/check.ts";
 import type { HistoryEvent, RowChange, StoreStep } from "./history.ts";
 import type { SimulationResult } from "./simulate.ts";

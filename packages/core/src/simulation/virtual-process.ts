@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/runtime.ts";
 import type { ManualClock } from "../testing/manual-clock.ts";
 
 /**

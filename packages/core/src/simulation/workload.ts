@@ -1,8 +1,8 @@
-import type { Leasehold } from "../api.ts";
-import type { Clock } from "../clock.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
-import type { StateJob } from "../model/job.ts";
-import type { JobTypes } from "../model/job-types.ts";
+import type { Leasehold } from "../leasehold-api.ts";
+import type { Clock } from "../base/runtime.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import type { JobTypes } from "../job-types/define.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
 import type { StartableWorker } from "../testing/test-kit.ts";
 import type { SimulationFault } from "./faults.ts";

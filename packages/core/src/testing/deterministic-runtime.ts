@@ -1,6 +1,6 @@
-import type { Runtime } from "../clock.ts";
-import { requireOptions } from "../model/option-checks.ts";
-import { createUuidV7 } from "../model/uuid-v7.ts";
+import type { Runtime } from "../base/runtime.ts";
+import { requireOptions } from "../base/options.ts";
+import { createUuidV7 } from "../base/runtime.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 

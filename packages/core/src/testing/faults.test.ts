@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { newJob } from "../conformance/state-fixture.ts";
-import { createInProcessNotifyAdapter } from "../memory/notify-adapter.ts";
+import { createInProcessNotifyAdapter } from "../notify/in-process.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "../memory/state-adapter.ts";
 import type { FaultPlan, FaultyCall } from "./fault-plans.ts";
 import { onNthCall } from "./fault-plans.ts";

@@ -1,8 +1,8 @@
-import { type Clock, sleep, systemClock } from "../clock.ts";
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
-import { LeaseholdError } from "../errors.ts";
-import { requireOptions } from "../model/option-checks.ts";
+import { type Clock, sleep, systemClock } from "../base/runtime.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import { LeaseholdError } from "../base/errors.ts";
+import { requireOptions } from "../base/options.ts";
 import type { Fault, FaultPlan } from "./fault-plans.ts";
 import { createSpoiledTransactions } from "./spoiled-transactions.ts";
 import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";

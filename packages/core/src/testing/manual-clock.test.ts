@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sleep } from "../clock.ts";
+import { sleep } from "../base/runtime.ts";
 import { createManualClock } from "./manual-clock.ts";
 
 const startAt = 1_000_000;

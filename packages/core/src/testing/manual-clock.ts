@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import { requireOptions } from "../model/option-checks.ts";
+import type { Clock } from "../base/runtime.ts";
+import { requireOptions } from "../base/options.ts";
 import { createTimerQueue } from "./timer-queue.ts";
 
 // Taken now, before a test replaces the global with a fake.

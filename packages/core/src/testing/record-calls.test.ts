@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
-import { createInProcessNotifyAdapter } from "../memory/notify-adapter.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
+import { createInProcessNotifyAdapter } from "../notify/in-process.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import { recordCalls } from "./record-calls.ts";
 import { wrapAdapter } from "./wrap-adapter.ts";

@@ -1,5 +1,5 @@
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { wrapAdapter } from "./wrap-adapter.ts";
 
 export type RecordedOutcome =

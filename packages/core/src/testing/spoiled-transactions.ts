@@ -1,4 +1,4 @@
-import { createAsyncScope } from "../async-scope.ts";
+import { createAsyncScope } from "../base/async.ts";
 
 type TransactionCallback = (ctx: object) => Promise<unknown>;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "../clock.ts";
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
-import { createDeferred } from "../worker/deferred.ts";
+import type { Clock } from "../base/runtime.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import { createDeferred } from "../base/async.ts";
 import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
 
 /** Knows what the store has been asked and has not answered. */

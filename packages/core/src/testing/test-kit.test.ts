@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { LeaseholdApi } from "../api.ts";
-import type { WorkerBuilder } from "../api/worker.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import type { LeaseholdApi } from "../leasehold-api.ts";
+import type { WorkerBuilder } from "../worker/api.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createTestKit } from "./test-kit.ts";
 
 interface Types {

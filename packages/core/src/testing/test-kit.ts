@@ -1,11 +1,11 @@
-import type { Leasehold } from "../api.ts";
-import type { RunningWorker, WorkerStartOptions } from "../api/worker.ts";
-import type { NotifyAdapter } from "../contracts/notify-adapter.ts";
-import type { AnyStateAdapter, StateAdapter } from "../contracts/state-adapter.ts";
-import { InvalidOptionError } from "../errors.ts";
+import type { Leasehold } from "../leasehold-api.ts";
+import type { RunningWorker, WorkerStartOptions } from "../worker/api.ts";
+import type { NotifyAdapter } from "../notify/contract.ts";
+import type { AnyStateAdapter, StateAdapter } from "../store/contract/state-adapter.ts";
+import { InvalidOptionError } from "../base/errors.ts";
 import type { LeaseholdOptions } from "../create-engine.ts";
 import { createLeasehold } from "../leasehold.ts";
-import { createInProcessNotifyAdapter } from "../memory/notify-adapter.ts";
+import { createInProcessNotifyAdapter } from "../notify/in-process.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "../memory/state-adapter.ts";
 import { createDeterministicRuntime } from "./deterministic-runtime.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";

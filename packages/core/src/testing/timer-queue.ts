@@ -1,4 +1,4 @@
-import type { CancelTimer } from "../clock.ts";
+import type { CancelTimer } from "../base/runtime.ts";
 
 export interface QueuedTimer {
   readonly due: number;

@@ -1,7 +1,7 @@
-import type { StateAdapter } from "../contracts/state-adapter.ts";
+import type { StateAdapter } from "../store/contract/state-adapter.ts";
 import type { InProcessStateAdapter } from "../memory/state-adapter.ts";
 import type { InProcessContext } from "../memory/transactions.ts";
-import { readProperty } from "../model/option-checks.ts";
+import { readProperty } from "../base/options.ts";
 import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
 
 /**

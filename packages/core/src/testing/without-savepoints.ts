@@ -1,5 +1,5 @@
-import type { AnyStateAdapter } from "../contracts/state-adapter.ts";
-import { StateNotInTransactionError } from "../errors.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import { StateNotInTransactionError } from "../store/errors.ts";
 import { createSpoiledTransactions } from "./spoiled-transactions.ts";
 import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
 

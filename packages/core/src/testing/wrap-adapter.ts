@@ -1,4 +1,4 @@
-import { partMethods } from "../contracts/optional-parts.ts";
+import { partMethods } from "../store/parts.ts";
 
 export type AnyMethod = (...args: unknown[]) => unknown;
 

@@ -1,11 +1,21 @@
-import type { AttemptEventData } from "../contracts/events.ts";
-import type { LeaseRefusal } from "../contracts/state-adapter.ts";
-import { jobEventData, type Observe } from "../engine/observe.ts";
-import { refusalAbortReason } from "../engine/refusal.ts";
-import type { JobAbortReason } from "../model/entities.ts";
-import { restoreError, toStoredErrorText } from "../model/stored-error.ts";
-import type { HeldJob } from "./held-jobs.ts";
-import type { WorkerContext } from "./worker-context.ts";
+import type { LeaseholdError } from "../base/errors.ts";
+import { restoreError, toStoredErrorText } from "../base/stored-error.ts";
+import type { JobAbortReason } from "../job-types/entities.ts";
+import type { AttemptEventData } from "../observability/events.ts";
+import { jobEventData, type Observe } from "../observability/observe.ts";
+import type { LeaseRefusal } from "../store/contract/claims.ts";
+import { refusalError } from "../store/errors.ts";
+import type { WorkerContext } from "./context.ts";
+import { type HeldJob, loseLease } from "./held-jobs.ts";
+
+/** A refusal by the store, as the abort reason that a running handler gets. */
+export const refusalAbortReason = (refusal: LeaseRefusal): JobAbortReason => {
+  if (refusal.reason === "not_found") return "not_found";
+  if (refusal.reason === "lease_expired") return "lease_expired";
+  if (refusal.status === "completed") return "already_completed";
+  if (refusal.status === "failed" && refusal.failureReason === "cancelled") return "cancelled";
+  return "taken_by_another_worker";
+};
 
 /** Made once for an attempt: several events speak of each. */
 export const attemptEventData = ({ settings }: WorkerContext, held: HeldJob): AttemptEventData =>
@@ -61,3 +71,22 @@ export const reportFenced = (
   observe("jobAttemptFenced", () => ({ refusal: refusal.reason, ...attemptEventData(worker, held) }));
   reportRefusal(observe, worker, held, refusal);
 };
+
+/**
+ * The store has refused something: the lease is lost. Reports that, and returns the error for whoever tried. It is reported
+ * before it is marked: what is marked counts as reported.
+ */
+export const loseLeaseTo = (
+  worker: WorkerContext,
+  held: HeldJob,
+  refusal: LeaseRefusal,
+  report: typeof reportRefusal = reportRefusal,
+): LeaseholdError => {
+  report(worker.engine.observe, worker, held, refusal);
+  loseLease(held, refusalAbortReason(refusal));
+  return refusalError(held.job.id, refusal);
+};
+
+/** The same for an outcome. After an expiry the committer still tries, is refused too, and reports that. */
+export const loseOutcomeTo = (worker: WorkerContext, held: HeldJob, refusal: LeaseRefusal): LeaseholdError =>
+  loseLeaseTo(worker, held, refusal, refusal.reason === "lease_expired" ? reportRefusal : reportFenced);

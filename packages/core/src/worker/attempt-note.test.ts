@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { AnyStateAdapter, CommitOutcomesCall, JobOutcome } from "../contracts/state-adapter.ts";
-import { RescheduleJobError, UnrecoverableJobError } from "../errors.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
-import { parseStoredError } from "../model/stored-error.ts";
+import { parseStoredError } from "../base/stored-error.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
+import type { CommitOutcomesCall, JobOutcome } from "../store/contract/outcomes.ts";
+import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
+import { RescheduleJobError, UnrecoverableJobError } from "../store/errors.ts";
 import { recordCalls, type RecordedAdapter } from "../testing/record-calls.ts";
 import { createTestKit, type TestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
-import type { JobHandler } from "../api/process.ts";
+import type { JobHandler } from "./handler-api.ts";
 
 interface Types {
   work: { input: number; output: number };

@@ -1,19 +1,17 @@
-import type { ClaimRequest, JobOutcome } from "../contracts/state-adapter.ts";
-import { isObserved } from "../engine/observe.ts";
-import { UnknownJobTypeError } from "../errors.ts";
-import { expiredError, hadExpired } from "../model/expiry.ts";
-import type { OnAttemptOver } from "./attempt.ts";
+import { isObserved } from "../observability/observe.ts";
+import type { ClaimRequest } from "../store/contract/claims.ts";
+import type { JobOutcome } from "../store/contract/outcomes.ts";
+import { UnknownJobTypeError } from "../store/errors.ts";
+import { expiredError, hadExpired } from "../store/rules/checks.ts";
 import { reportLostLease } from "./attempt-events.ts";
-import { runBatch } from "./batch-run.ts";
-import type { Committer } from "./committer.ts";
-import { attemptLimit, failOutcome, giveBackOutcome } from "./decide-outcome.ts";
-import { endAttempt } from "./end-attempt.ts";
+import { type OnAttemptOver, runAttempt } from "./attempt.ts";
+import { runBatch } from "./batches/call.ts";
+import { type Committer, endAttempt } from "./committer.ts";
+import type { WorkerContext } from "./context.ts";
+import { createSuspects } from "./crash-isolation.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
-import type { Verdict } from "./judge-ending.ts";
-import { type BatchSlots, createSlots, type QueueSlots, type Room } from "./queue-slots.ts";
-import { runAttempt } from "./run-attempt.ts";
-import { createSuspects } from "./suspects.ts";
-import type { WorkerContext } from "./worker-context.ts";
+import { attemptLimit, failOutcome, giveBackOutcome, type Verdict } from "./outcome.ts";
+import { type BatchSlots, createSlots, type QueueSlots, type Room } from "./slots.ts";
 
 /** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
 export interface Consumer {
@@ -37,6 +35,7 @@ export interface Consumer {
 }
 
 const nothingToClaim = { requests: [], limit: 0 };
+
 const noRoom: Room = { calls: 0, jobs: 0, backlog: Infinity };
 
 export const createConsumer = (worker: WorkerContext, committer: Committer): Consumer => {

@@ -1,36 +1,7 @@
-import type { Runtime } from "../clock.ts";
-
-/**
- * Decides which jobs may be in this process together. A job suspected of taking its process down runs with nothing else
- * around it, not even jobs that merely wait their turn: whatever is held when the process dies loses an attempt. So the
- * next crash is certainly its own, and costs no healthy neighbour an attempt.
- *
- * Nor may a suspect wait here while others run: if one of those crashes, the suspect loses its last attempt. It is given
- * back, and the worker that met it asks for its turn: the process fills up no further, empties, and that worker then
- * claims before all others.
- */
-export interface CrashIsolation {
-  /** A lease is held, or about to be, from here on, by whichever worker of this process. */
-  hold(): void;
-  drop(): void;
-  tryEnter(alone: boolean): boolean;
-  leave(alone: boolean): void;
-  /** Asks for the process to be emptied; nothing else may enter until the suspect has run. */
-  requestAlone(): void;
-  withdrawRequest(): void;
-  /** Asks for the process to be emptied, so that this worker can claim while nothing runs. */
-  requestTurn(worker: object): void;
-  /** The worker has claimed, could not, or stops. Returns whether it had asked for a turn. */
-  endTurn(worker: object): boolean;
-  /** Whether this worker may fetch jobs now. */
-  mayClaim(worker: object): boolean;
-  /** Whether nothing runs in this process. */
-  readonly isQuiet: boolean;
-  /** Whether a suspect is running, waiting or to be fetched: nothing else should be started or kept waiting. */
-  readonly isReserved: boolean;
-  /** Called when the process is to be emptied, and whenever somebody might get in who could not before. */
-  onChange(listener: () => void): () => void;
-}
+import type { Runtime } from "../base/runtime.ts";
+import type { WorkerContext } from "./context.ts";
+import { type CrashIsolation, type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
+import { attemptLimit } from "./outcome.ts";
 
 export const createCrashIsolation = (): CrashIsolation => {
   const listeners = new Set<() => void>();
@@ -103,6 +74,7 @@ export const createCrashIsolation = (): CrashIsolation => {
 };
 
 const thisProcess = createCrashIsolation();
+
 const simulated = new WeakMap<Runtime, CrashIsolation>();
 
 /** All Leasehold instances of a process share its fate and so its crashIsolation. In simulations each runtime is a process. */
@@ -111,4 +83,86 @@ export const crashIsolationOf = (runtime: Runtime | undefined): CrashIsolation =
   const crashIsolation = simulated.get(runtime) ?? createCrashIsolation();
   simulated.set(runtime, crashIsolation);
   return crashIsolation;
+};
+
+/**
+ * A suspect is a job whose lease has run out before and that is at its last attempt: it may be what took its process
+ * down. It runs alone in its process; `crash-isolation.ts` says how. This is one worker's side of it.
+ */
+export interface Suspects {
+  /** A claim has been answered. Whatever turn it was made in is over. */
+  beginClaim(): void;
+  /** What to do with a claimed job: let it wait for a slot, give it back, or nothing, as it waits here to run alone. */
+  place(job: HeldJob): "buffer" | "giveBack" | "waits";
+  /** All jobs of the claim have been placed. */
+  endClaim(): void;
+  /** Starts the suspect that waits here if nothing else is in the process, or drops it when its lease is gone. */
+  pump(start: (job: HeldJob) => void, drop: (job: HeldJob) => void): void;
+  /** A job of this worker has left its slot. */
+  leave(job: HeldJob): void;
+  /** No suspect is run any more; one that waits here is given back. */
+  stop(giveBack: (job: HeldJob) => void): void;
+  /** How many suspects wait here: none or one. */
+  readonly waiting: number;
+}
+
+export const createSuspects = (worker: WorkerContext): Suspects => {
+  const { crashIsolation, engine } = worker;
+  const { clock } = engine.runtime;
+  let waiting: HeldJob | undefined;
+  let runningAlone: HeldJob | undefined;
+  let metSuspect = false;
+
+  const isSuspect = ({ job }: HeldJob): boolean =>
+    job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
+
+  return {
+    beginClaim: () => {
+      // Nothing runs now if this is what the turn was for, so a suspect that the claim has brought may wait here.
+      crashIsolation.endTurn(worker);
+      metSuspect = false;
+    },
+    place: (job) => {
+      if (crashIsolation.isReserved || metSuspect) return "giveBack";
+      if (!isSuspect(job)) return "buffer";
+      if (!crashIsolation.isQuiet) {
+        metSuspect = true;
+        return "giveBack";
+      }
+      waiting = job;
+      crashIsolation.requestAlone();
+      return "waits";
+    },
+    endClaim: () => {
+      if (metSuspect) crashIsolation.requestTurn(worker);
+    },
+    pump: (start, drop) => {
+      const job = waiting;
+      if (!job) return;
+      const trusted = isLeaseTrusted(job, clock);
+      if (trusted && !crashIsolation.tryEnter(true)) return;
+      waiting = undefined;
+      if (trusted) {
+        runningAlone = job;
+        start(job);
+      } else drop(job);
+      crashIsolation.withdrawRequest();
+    },
+    leave: (job) => {
+      const alone = job === runningAlone;
+      if (alone) runningAlone = undefined;
+      crashIsolation.leave(alone);
+    },
+    stop: (giveBack) => {
+      crashIsolation.endTurn(worker);
+      const job = waiting;
+      if (!job) return;
+      waiting = undefined;
+      giveBack(job);
+      crashIsolation.withdrawRequest();
+    },
+    get waiting() {
+      return waiting ? 1 : 0;
+    },
+  };
 };

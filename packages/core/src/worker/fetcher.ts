@@ -1,15 +1,15 @@
-import type { Dispose } from "../contracts/notify-adapter.ts";
-import type { StateJob } from "../model/job.ts";
-import type { ClaimRequest } from "../contracts/state-adapter.ts";
-import { isObserved } from "../engine/observe.ts";
-import { createNotificationBatch } from "../notifications/batch.ts";
-import { remainingLimits } from "../rules/claim-limits.ts";
+import { createGrowingPause } from "../base/backoff.ts";
+import type { Dispose } from "../notify/contract.ts";
+import { createNotificationBatch } from "../notify/notifier.ts";
+import { isObserved } from "../observability/observe.ts";
+import type { ClaimRequest } from "../store/contract/claims.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import { remainingLimits } from "../store/rules/checks.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import type { Consumer } from "./consumer.ts";
-import { createGrowingPause } from "./growing-pause.ts";
+import type { WorkerContext } from "./context.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
-import type { WorkerContext } from "./worker-context.ts";
 
 export interface Fetcher extends Loop {
   /** Looks for jobs at once when others say that there are new ones. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { History } from "../contracts/state-adapter.ts";
+import type { History } from "../store/contract/history-part.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { recordCalls } from "../testing/record-calls.ts";

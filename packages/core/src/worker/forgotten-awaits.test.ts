@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { watchGlobals } from "../testing/global-watch.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: { n: number }; output: null } }>();
+
 const work = { typeName: "work", input: { n: 1 }, maxAttempts: 1 } as const;
 
 const forget = (promise: Promise<unknown>): void => void promise;
@@ -12,7 +13,9 @@ const forget = (promise: Promise<unknown>): void => void promise;
 const untilReported = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const watch = watchGlobals();
+
 beforeEach(() => watch.start());
+
 afterEach(async () => {
   await untilReported();
   watch.stop();

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { createGate } from "../conformance/gate.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
 
 const jobTypes = defineUnionJobTypes<{
   slow: { input: number; output: null };

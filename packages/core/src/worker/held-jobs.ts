@@ -1,11 +1,141 @@
-import type { Clock } from "../clock.ts";
-import type { AttemptEventData } from "../contracts/events.ts";
-import type { AttemptSpan } from "../engine/trace.ts";
-import type { JobAbortReason } from "../model/entities.ts";
-import type { StateJob } from "../model/job.ts";
-import type { AttemptLog } from "./attempt-log.ts";
-import type { CrashIsolation } from "./crash-isolation.ts";
-import type { WakeUps } from "./wake-ups.ts";
+import type { Clock } from "../base/runtime.ts";
+import { cut } from "../base/stored-error.ts";
+import type { JobAbortReason } from "../job-types/entities.ts";
+import type { AttemptEventData } from "../observability/events.ts";
+import type { AttemptSpan } from "../observability/observe.ts";
+import type { StateJob } from "../store/contract/job.ts";
+
+/** What a handler calls as `log`. */
+export type WriteLog = (text: unknown, data?: unknown) => void;
+
+/** The last lines that an attempt has logged. */
+export interface AttemptLog {
+  readonly write: WriteLog;
+  /** All lines as text to be stored; null if there is none. */
+  toText(): string | null;
+}
+
+const mostLines = 100;
+
+const mostBytes = 16 * 1_024;
+
+const longestText = 2_000;
+
+const longestData = 4_000;
+
+/** Values change, so they are written down at once; and nothing about them may be the end of the job. */
+const encodeData = (data: unknown): string | undefined => {
+  try {
+    const text = JSON.stringify(data) as string | undefined;
+    return text !== undefined && text.length > longestData ? JSON.stringify(cut(text, longestData)) : text;
+  } catch {
+    return '"(not JSON)"';
+  }
+};
+
+const readText = (text: unknown): string => {
+  try {
+    return cut(String(text), longestText);
+  } catch {
+    return "(not a text)";
+  }
+};
+
+export const createAttemptLog = (clock: Clock): AttemptLog => {
+  /** Each a JSON array: when, the text, and the data if there is any. */
+  const lines: string[] = [];
+  const sizes: number[] = [];
+  let bytes = 0;
+
+  return {
+    write: (text, data) => {
+      const encoded = encodeData(data);
+      const start = `[${Math.round(clock.now())},${JSON.stringify(readText(text))}`;
+      const line = encoded === undefined ? `${start}]` : `${start},${encoded}]`;
+      const size = Buffer.byteLength(line) + 1;
+      lines.push(line);
+      sizes.push(size);
+      bytes += size;
+      while (lines.length > mostLines || bytes >= mostBytes) {
+        lines.shift();
+        bytes -= sizes.shift()!;
+      }
+    },
+    toText: () => (lines.length === 0 ? null : `[${lines.join(",")}]`),
+  };
+};
+
+/**
+ * Decides which jobs may be in this process together. A job suspected of taking its process down runs with nothing else
+ * around it, not even jobs that merely wait their turn: whatever is held when the process dies loses an attempt. So the
+ * next crash is certainly its own, and costs no healthy neighbour an attempt.
+ *
+ * Nor may a suspect wait here while others run: if one of those crashes, the suspect loses its last attempt. It is given
+ * back, and the worker that met it asks for its turn: the process fills up no further, empties, and that worker then
+ * claims before all others.
+ */
+export interface CrashIsolation {
+  /** A lease is held, or about to be, from here on, by whichever worker of this process. */
+  hold(): void;
+  drop(): void;
+  tryEnter(alone: boolean): boolean;
+  leave(alone: boolean): void;
+  /** Asks for the process to be emptied; nothing else may enter until the suspect has run. */
+  requestAlone(): void;
+  withdrawRequest(): void;
+  /** Asks for the process to be emptied, so that this worker can claim while nothing runs. */
+  requestTurn(worker: object): void;
+  /** The worker has claimed, could not, or stops. Returns whether it had asked for a turn. */
+  endTurn(worker: object): boolean;
+  /** Whether this worker may fetch jobs now. */
+  mayClaim(worker: object): boolean;
+  /** Whether nothing runs in this process. */
+  readonly isQuiet: boolean;
+  /** Whether a suspect is running, waiting or to be fetched: nothing else should be started or kept waiting. */
+  readonly isReserved: boolean;
+  /** Called when the process is to be emptied, and whenever somebody might get in who could not before. */
+  onChange(listener: () => void): () => void;
+}
+
+/** Something the loops of a worker wait for. */
+export interface WakeUp<TArguments extends readonly unknown[] = []> {
+  readonly signal: (...values: TArguments) => void;
+  readonly subscribe: (listener: (...values: TArguments) => void) => void;
+}
+
+/**
+ * Signals between the parts of a worker, against the direction in which jobs pass through them. Made before all of the
+ * parts, so that none has to know one that is made after it.
+ */
+export interface WakeUps {
+  /** A slot or a place in the buffer has become free, or an outcome was written: there may be room for a claim. */
+  readonly roomFreed: WakeUp;
+  /** A job of ours will be runnable after this many milliseconds. */
+  readonly runnableIn: WakeUp<[ms: number]>;
+  /** A job of this type that was counted against a limit has ended: one that was held back may run. */
+  readonly limitFreed: WakeUp<[typeName: string]>;
+  /** A job with a shorter lease than all before it: the heartbeat has to quicken. */
+  readonly leaseShortened: WakeUp;
+}
+
+const createWakeUp = <TArguments extends readonly unknown[] = []>(): WakeUp<TArguments> => {
+  const listeners: ((...values: TArguments) => void)[] = [];
+  return {
+    signal: (...values) => {
+      for (const listener of listeners) listener(...values);
+    },
+    subscribe: (listener) => {
+      listeners.push(listener);
+    },
+  };
+};
+
+export const createWakeUps = (): WakeUps => ({
+  roomFreed: createWakeUp(),
+  runnableIn: createWakeUp(),
+  limitFreed: createWakeUp(),
+  leaseShortened: createWakeUp(),
+});
 
 /** A job this worker holds a lease on: buffered, running, or waiting for its outcome to be written. */
 export interface HeldJob {

@@ -1,9 +1,8 @@
-import type { Dispose } from "../contracts/notify-adapter.ts";
-import { refusalAbortReason } from "../engine/refusal.ts";
-import { attemptEventData, reportLostLease, reportRefusal } from "./attempt-events.ts";
+import type { Dispose } from "../notify/contract.ts";
+import { attemptEventData, refusalAbortReason, reportLostLease, reportRefusal } from "./attempt-events.ts";
+import type { WorkerContext } from "./context.ts";
 import { type HeldJob, loseLease, trustedLeaseEnd } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
-import type { WorkerContext } from "./worker-context.ts";
 
 export interface LeaseKeeper extends Loop {
   /** Renews at once when others say that a lease is gone. The renewal finds out; a false notification merely renews. */

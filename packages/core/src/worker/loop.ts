@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import type { WorkerContext } from "./worker-context.ts";
+import type { Clock } from "../base/runtime.ts";
+import type { WorkerContext } from "./context.ts";
 
 export interface LoopHealth {
   /** Wall-clock time of the last turn that went well; null before the first. */
@@ -47,6 +47,7 @@ export interface Loop {
 }
 
 const firstBackoffMs = 100;
+
 const defaultLongestBackoffMs = 5_000;
 
 /**

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { createDeferred } from "../base/async.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { withFaults } from "../testing/faults.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 import { wrapAdapter } from "../testing/wrap-adapter.ts";
-import { createDeferred } from "./deferred.ts";
 
 interface Types {
   task: { input: { poison: boolean; afterMs?: number }; output: string };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createTestKit } from "../testing/test-kit.ts";
-import { mostFreeClaims } from "./decide-outcome.ts";
-import { mostTransactionRuns } from "./retry-when-rolled-back.ts";
+import { mostFreeClaims } from "./outcome.ts";
+import { mostTransactionRuns } from "./transactions.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 

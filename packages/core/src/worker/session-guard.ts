@@ -1,8 +1,65 @@
-import { JobAttemptEndedError, type LeaseholdError, ProcessMisuseError } from "../errors.ts";
-import type { JobAbortReason } from "../model/entities.ts";
-import { createHandedOutCalls, type HandedOutCall, type HandedOutCalls } from "./handed-out-calls.ts";
-import type { AttemptGuard } from "./retry-when-rolled-back.ts";
-import type { WorkerContext } from "./worker-context.ts";
+import type { LeaseholdError } from "../base/errors.ts";
+import type { JobAbortReason } from "../job-types/entities.ts";
+import { JobAttemptEndedError, ProcessMisuseError } from "../store/errors.ts";
+import type { WorkerContext } from "./context.ts";
+
+export type HandedOutCall = "prepare" | "complete";
+
+const ignore = (): void => {};
+
+/** For a promise that a handler may forget to await: its rejection must not end the process. */
+export const handled = <T>(promise: Promise<T>): Promise<T> => {
+  promise.catch(ignore);
+  return promise;
+};
+
+/** Follows the calls of one attempt to `prepare` and `complete`: a handler may forget their promises, the attempt does not. */
+export interface HandedOutCalls {
+  follow<T>(name: HandedOutCall, call: Promise<T>): Promise<T>;
+  /** The first call that has not settled. */
+  readonly open: HandedOutCall | undefined;
+  /** Resolves when no call is open any more. */
+  settled(): Promise<void>;
+  /** What the first call that failed was rejected with. Whether the handler has seen it, nobody can tell. */
+  readonly failure: { readonly error: unknown } | undefined;
+}
+
+export const createHandedOutCalls = (): HandedOutCalls => {
+  const open = new Map<Promise<unknown>, HandedOutCall>();
+  let failure: { readonly error: unknown } | undefined;
+  return {
+    follow: (name, call) => {
+      open.set(call, name);
+      call.then(
+        () => open.delete(call),
+        (error: unknown) => {
+          open.delete(call);
+          failure ??= { error };
+        },
+      );
+      return call;
+    },
+    settled: async () => {
+      while (open.size > 0) await Promise.allSettled(open.keys());
+    },
+    get open() {
+      return open.values().next().value;
+    },
+    get failure() {
+      return failure;
+    },
+  };
+};
+
+/** What the attempt allows. */
+export interface AttemptGuard {
+  /** Throws when the attempt has been aborted or is over. */
+  checkStillRunning(): void;
+  /** Throws when the handler has settled before its calls: their transactions must not commit. */
+  checkNotForsaken(): void;
+  /** Rejects when the attempt ends, so that a callback that never settles does not keep its transaction open. */
+  whileOpen<T>(work: T | Promise<T>): Promise<T>;
+}
 
 const whatToWrite: Record<HandedOutCall, string> = {
   prepare: "Write `await prepare(…)`",

@@ -1,19 +1,21 @@
-import type { QueueOptions, WorkerStartOptions } from "../api/worker.ts";
-import { defaultQueue } from "../model/parse-job-settings.ts";
-import { largestInt32, longestDurationMs } from "../model/limits.ts";
-import type { Engine } from "../engine/engine.ts";
-import { InvalidLeaseDurationError, InvalidOptionError } from "../errors.ts";
+import { InvalidOptionError } from "../base/errors.ts";
 import {
-  type OptionNames,
+  largestInt32,
+  longestDurationMs,
   optionalInteger,
+  type OptionNames,
   requireInteger,
   requireName,
   requireNestedOptions,
   requireOptions,
   requirePlainObject,
-} from "../model/option-checks.ts";
-import type { RetryPolicy } from "../model/retry-policy.ts";
-import type { QueueSettings, WorkerSettings } from "./worker-context.ts";
+} from "../base/options.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { RetryPolicy } from "../job-types/retry-policy.ts";
+import { defaultQueue } from "../job-types/settings.ts";
+import { InvalidLeaseDurationError } from "../store/errors.ts";
+import type { QueueOptions, WorkerStartOptions } from "./api.ts";
+import type { QueueSettings, WorkerSettings } from "./context.ts";
 
 const largestConcurrency = 10_000;
 

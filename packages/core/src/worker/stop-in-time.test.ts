@@ -1,13 +1,13 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
-import type { RunningWorker, StopResult } from "../api/worker.ts";
-import { sleep } from "../clock.ts";
-import type { JobAbortReason } from "../model/entities.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import { createDeferred } from "../base/async.ts";
+import { sleep } from "../base/runtime.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
+import type { JobAbortReason } from "../job-types/entities.ts";
 import type { Fault } from "../testing/fault-plans.ts";
 import { withFaults } from "../testing/faults.ts";
 import { createTestKit } from "../testing/test-kit.ts";
-import { createDeferred } from "./deferred.ts";
+import type { RunningWorker, StopResult } from "./api.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: { ms: number; deaf?: boolean }; output: string } }>();

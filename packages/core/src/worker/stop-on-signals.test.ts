@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
-import type { RunningWorker, StopResult } from "../api/worker.ts";
-import { createDeferred } from "./deferred.ts";
+import { createDeferred } from "../base/async.ts";
+import type { RunningWorker, StopResult } from "./api.ts";
 import { stopOnSignals } from "./stop-on-signals.ts";
 
 const createHost = () => {

@@ -1,15 +1,15 @@
-import type { RunningWorker, StopResult } from "../api/worker.ts";
-import { systemClock } from "../clock.ts";
-import { longestDurationMs } from "../model/limits.ts";
-import { InvalidOptionError } from "../errors.ts";
+import { InvalidOptionError } from "../base/errors.ts";
 import {
   isArray,
+  longestDurationMs,
   readProperty,
   requireArray,
   requireFunction,
   requireInteger,
   requireOptions,
-} from "../model/option-checks.ts";
+} from "../base/options.ts";
+import { systemClock } from "../base/runtime.ts";
+import type { RunningWorker, StopResult } from "./api.ts";
 
 export interface StopOnSignalsOptions {
   /** How long running jobs may go on, from the signal. Default: each worker's `stopDeadlineMs`. */
@@ -26,6 +26,7 @@ export interface StopOnSignalsOptions {
 const onStoppedMs = 10_000;
 
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
+
 type StopSignal = keyof typeof signalNumbers;
 
 /**

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { LeaseholdEventName } from "../contracts/events.ts";
-import type { LogEntry } from "../contracts/log.ts";
-import { defineUnionJobTypes } from "../model/job-types.ts";
-import type { DefineBlocker } from "../model/job-type-markers.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
+import type { DefineBlocker } from "../job-types/markers.ts";
+import type { LeaseholdEventName } from "../observability/events.ts";
+import type { LogEntry } from "../observability/log.ts";
 import { type Fault, type FaultPlan, onNthCall } from "../testing/fault-plans.ts";
 import { InjectedFaultError, withFaults } from "../testing/faults.ts";
 import { createTestKit, type TestKit } from "../testing/test-kit.ts";
@@ -46,6 +46,7 @@ const expectAllCompleted = async ({ leasehold }: Pick<TestKit<Types>, "leasehold
 };
 
 const inOrder = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b);
+
 const eachOnce = Array.from({ length: 10 }, (_, n) => n);
 
 describe("a worker whose store fails", () => {

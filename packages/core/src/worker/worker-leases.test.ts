@@ -1,19 +1,21 @@
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "../contracts/log.ts";
+import { createDeferred } from "../base/async.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
-import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../model/job-types.ts";
+import type { LogEntry } from "../observability/log.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { withFaults } from "../testing/faults.ts";
 import { recordCalls } from "../testing/record-calls.ts";
 import { createTestKit } from "../testing/test-kit.ts";
-import { createDeferred } from "./deferred.ts";
 
 interface Types {
   slow: { input: { ms: number }; output: null };
 }
 
 const jobTypes = defineUnionJobTypes<Types>();
+
 const slow = (ms: number) => ({ typeName: "slow" as const, input: { ms } });
+
 const count = 60;
 
 /** A handler's work that ends only with its signal. */

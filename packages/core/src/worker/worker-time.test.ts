@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defineUnionJobTypes } from "../model/job-types.ts";
+import { defineUnionJobTypes } from "../job-types/define.ts";
 import { recordCalls } from "../testing/record-calls.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 
@@ -8,6 +8,7 @@ interface Types {
 }
 
 const jobTypes = defineUnionJobTypes<Types>();
+
 const day = 24 * 3_600_000;
 
 describe("a worker in time", () => {

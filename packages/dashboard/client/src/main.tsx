@@ -1,10 +1,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Session } from "./answers.ts";
-import { listenForKeys } from "./parts/keys.ts";
-import { Link } from "./parts/link.tsx";
-import { Empty, Problem, Skeleton } from "./parts/notice.tsx";
-import { Shell, Top } from "./parts/shell.tsx";
+import "./numbers.css";
 import { ActionsPage } from "./pages/actions.tsx";
 import { ComparePage } from "./pages/compare.tsx";
 import { DoctorPage } from "./pages/doctor.tsx";
@@ -17,11 +14,14 @@ import { QueuesPage } from "./pages/queues.tsx";
 import { RecurringPage } from "./pages/recurring.tsx";
 import type * as TreeModule from "./pages/tree.tsx";
 import { WorkersPage } from "./pages/workers.tsx";
+import { Empty, Problem, Skeleton } from "./parts/card.tsx";
+import { listenForKeys } from "./parts/help.tsx";
+import { Link } from "./parts/link.tsx";
+import { Shell, Top } from "./parts/shell.tsx";
 import { type ApiError, read } from "./state/api.ts";
 import { parts } from "./state/router.ts";
 import { session } from "./state/session.ts";
 import "./style.css";
-import "./numbers.css";
 
 /** With the library that draws it, which no other page needs. */
 const LazyTreePage = ({ id }: { readonly id: string }) => {
@@ -97,4 +97,5 @@ const App = () => {
 };
 
 listenForKeys();
+
 render(<App />, document.querySelector("#app")!);

@@ -6,9 +6,11 @@ import { installTimeoutMs, listen, openBrowser, watchPage } from "../testing/bro
 import { openBusyShop } from "../testing/busy-shop.ts";
 
 let browser: Browser;
+
 beforeAll(async () => {
   browser = await openBrowser();
 }, installTimeoutMs);
+
 afterAll(() => browser.close());
 
 const basePath = "/ops/jobs";

@@ -5,9 +5,11 @@ import { findBarriers, installTimeoutMs, openBrowser, serve, watchPage } from ".
 import { openShop } from "../testing/open-shop.ts";
 
 let browser: Browser;
+
 beforeAll(async () => {
   browser = await openBrowser();
 }, installTimeoutMs);
+
 afterAll(() => browser.close());
 
 it("shows two deployments side by side, and keeps the choice in the address", async () => {

@@ -7,9 +7,11 @@ import { inProcess } from "../testing/stores.ts";
 import { visitShop } from "../testing/visit.ts";
 
 let browser: Browser;
+
 beforeAll(async () => {
   browser = await openBrowser();
 }, installTimeoutMs);
+
 afterAll(() => browser.close());
 
 it("opens the jobs . and .., which browsers take for folders", () =>

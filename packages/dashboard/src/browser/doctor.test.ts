@@ -5,9 +5,11 @@ import { installTimeoutMs, openBrowser, serve, watchPage } from "../testing/brow
 import { openShop } from "../testing/open-shop.ts";
 
 let browser: Browser;
+
 beforeAll(async () => {
   browser = await openBrowser();
 }, installTimeoutMs);
+
 afterAll(() => browser.close());
 
 it("shows what doctor found, leads there from the overview, and looks again when asked", async () => {

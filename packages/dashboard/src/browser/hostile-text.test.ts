@@ -6,9 +6,11 @@ import { someHostileTexts } from "../testing/hostile-texts.ts";
 import { inProcess } from "../testing/stores.ts";
 
 let browser: Browser;
+
 beforeAll(async () => {
   browser = await openBrowser();
 }, installTimeoutMs);
+
 afterAll(() => browser.close());
 
 // `npm run test:dashboard` does the same with all of them, on every store.

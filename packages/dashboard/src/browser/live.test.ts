@@ -7,9 +7,11 @@ import { installTimeoutMs, listen, openBrowser, watchPage } from "../testing/bro
 import { openShop } from "../testing/open-shop.ts";
 
 let browser: Browser;
+
 beforeAll(async () => {
   browser = await openBrowser();
 }, installTimeoutMs);
+
 afterAll(() => browser.close());
 
 type Shop = Awaited<ReturnType<typeof openShop>>;

@@ -1,16 +1,20 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { installTimeoutMs, openBrowser, serve, watchPage, type WatchedPage } from "../testing/browser.ts";
+import { installTimeoutMs, openBrowser, serve, type WatchedPage, watchPage } from "../testing/browser.ts";
 import { openShop } from "../testing/open-shop.ts";
 import { openShopWithPast, type ShopWithPast } from "../testing/shop-with-past.ts";
 
 let browser: Browser;
+
 let shop: ShopWithPast;
+
 let server: Awaited<ReturnType<typeof serve>>;
+
 beforeAll(async () => {
   [browser, shop] = await Promise.all([openBrowser(), openShopWithPast()]);
   server = await serve(shop.dashboard);
 }, installTimeoutMs);
+
 afterAll(async () => {
   await browser.close();
   await server.close();
@@ -25,7 +29,9 @@ const open = async (path: string): Promise<WatchedPage> => {
 };
 
 const figure = (page: Page, label: string) => page.locator(".figure", { hasText: label }).locator(".value");
+
 const strip = (page: Page, queue: string) => page.getByRole("img", { name: `${queue}: time to start` });
+
 const bar = (page: Page) => page.getByText("You are looking at");
 
 /** How light the colours of the heat map are, from calm to late. */

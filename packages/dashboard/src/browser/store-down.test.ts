@@ -6,10 +6,13 @@ import { openBusyShop } from "../testing/busy-shop.ts";
 import { openPostgres } from "../testing/stores.ts";
 
 let browser: Browser;
+
 let server: PostgresServer;
+
 beforeAll(async () => {
   [browser, server] = await Promise.all([openBrowser(), startPostgres()]);
 }, installTimeoutMs);
+
 afterAll(async () => {
   await browser.close();
   await server.stop();
@@ -38,6 +41,7 @@ const open = async () => {
 const alerts = (page: Page): Promise<string[]> => page.getByRole("alert").allTextContents();
 
 const sentence = "The store cannot be reached. The page keeps trying.";
+
 const healsWithinMs = 5_000;
 
 it("says in words that the store is away, keeps what it knows, and heals by itself", async () => {

@@ -1,10 +1,19 @@
-import type { ComparedSide, Comparison } from "../answers.ts";
 import type { JobStatistics } from "leasehold";
-import { optional, text as name } from "../server/fields.ts";
-import { type Route, get } from "../server/route.ts";
-import { compareDeployments, fewestSamples } from "../statistics/compare.ts";
-import { rangeFields, resolveRange } from "../statistics/range.ts";
-import { count, date, listOfSchema, nullable, number, objectSchema, text, wordOf } from "./answers.ts";
+import type { ComparedSide, Comparison } from "../answers/numbers.ts";
+import {
+  count,
+  date,
+  listOfSchema,
+  nullable,
+  number,
+  objectSchema,
+  text,
+  wordOf,
+} from "../answers/schemas.ts";
+import { optional, text as name } from "../http/fields.ts";
+import { compareDeployments, fewestSamples } from "../numbers/compare.ts";
+import { rangeFields, resolveRange } from "../numbers/range.ts";
+import { get, type Route } from "./route.ts";
 
 const side = objectSchema<ComparedSide>({
   ended: count,

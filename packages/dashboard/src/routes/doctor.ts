@@ -1,7 +1,7 @@
-import type { Examination as Answered } from "../answers.ts";
-import type { Examination } from "../doctor/doctor.ts";
-import { type Route, get } from "../server/route.ts";
-import { boolean, date, listOfSchema, nullable, objectSchema, text, wordOf } from "./answers.ts";
+import type { Examination as Answered } from "../answers/numbers.ts";
+import { boolean, date, listOfSchema, nullable, objectSchema, text, wordOf } from "../answers/schemas.ts";
+import type { Examination } from "../numbers/doctor.ts";
+import { get, type Route } from "./route.ts";
 
 const examination = objectSchema<Answered>({
   lookedAt: date,

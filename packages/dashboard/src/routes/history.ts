@@ -1,7 +1,5 @@
-import type { Causes, Process, Situation } from "../answers.ts";
 import type { FailureCause } from "leasehold";
-import { type Route, get } from "../server/route.ts";
-import { readSituation } from "../situation/read-situation.ts";
+import type { Causes, Process, Situation } from "../answers/numbers.ts";
 import {
   boolean,
   count,
@@ -12,11 +10,14 @@ import {
   payload,
   text,
   wordOf,
-} from "./answers.ts";
+} from "../answers/schemas.ts";
+import { readSituation } from "../numbers/read-summary.ts";
+import { get, type Route } from "./route.ts";
 
 const texts = listOfSchema(text);
 
 const hourMs = 3_600_000;
+
 const hours = 24;
 
 /** The last hours up to now, those without failures too. */

@@ -1,11 +1,11 @@
-import type { Route } from "../server/route.ts";
+import { planRoutes } from "./actions.ts";
 import { compareRoutes } from "./compare.ts";
 import { doctorRoutes } from "./doctor.ts";
-import { flowRoutes } from "./flow.ts";
 import { historyRoutes } from "./history.ts";
 import { getJob, listJobs } from "./jobs.ts";
+import { flowRoutes } from "./limits.ts";
 import { getBacklog, getSession } from "./overview.ts";
-import { planRoutes } from "./plans.ts";
+import type { Route } from "./route.ts";
 import { statisticsRoutes } from "./statistics.ts";
 import { treeRoutes } from "./tree.ts";
 

@@ -1,7 +1,16 @@
-import type { Backlog, Session } from "../answers.ts";
-import { type Route, get } from "../server/route.ts";
-import { rights } from "../server/rights.ts";
-import { boolean, count, date, listOfSchema, nullable, objectSchema, text, wordOf } from "./answers.ts";
+import type { Backlog, Session } from "../answers/numbers.ts";
+import {
+  boolean,
+  count,
+  date,
+  listOfSchema,
+  nullable,
+  objectSchema,
+  text,
+  wordOf,
+} from "../answers/schemas.ts";
+import { rights } from "../http/rights.ts";
+import { get, type Route } from "./route.ts";
 
 /** Counting goes on to this number. The page shows it as "10,000+". */
 const cap = 10_000;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { rights } from "../server/rights.ts";
+import { rights } from "../http/rights.ts";
 import { openShop } from "../testing/open-shop.ts";
 
 const openWithOrders = async (can: Parameters<typeof openShop>[0], redact?: () => boolean) => {

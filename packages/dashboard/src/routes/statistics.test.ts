@@ -7,6 +7,7 @@ let shop: ShopWithPast;
 beforeAll(async () => {
   shop = await openShopWithPast();
 }, 60_000);
+
 afterAll(() => shop.close());
 
 interface Row {

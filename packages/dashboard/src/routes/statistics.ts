@@ -1,13 +1,22 @@
-import type { Statistics, TimeToStart } from "../answers.ts";
 import type { JobStatistics } from "leasehold";
-import { optional, text as name } from "../server/fields.ts";
-import { type Route, get } from "../server/route.ts";
-import { findNewDeployments } from "../statistics/deployments.ts";
-import { countFailures } from "../statistics/failures.ts";
-import { rangeFields, resolveRange } from "../statistics/range.ts";
-import { boolean, count, date, listOfSchema, nullable, number, objectSchema, text } from "./answers.ts";
+import type { Statistics, TimeToStart } from "../answers/numbers.ts";
+import {
+  boolean,
+  count,
+  date,
+  listOfSchema,
+  nullable,
+  number,
+  objectSchema,
+  text,
+} from "../answers/schemas.ts";
+import { optional, text as name } from "../http/fields.ts";
+import { findNewDeployments } from "../numbers/compare.ts";
+import { countFailures, rangeFields, resolveRange } from "../numbers/range.ts";
+import { get, type Route } from "./route.ts";
 
 const counts = { created: count, completed: count, failed: count, retried: count };
+
 const percentiles = {
   startP50: nullable(number),
   startP95: nullable(number),
@@ -99,6 +108,7 @@ const readStatistics = get({
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 const mostQueues = 50;
+
 const mostColumns = 100;
 
 const readTimeToStart = get({

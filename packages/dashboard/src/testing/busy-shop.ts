@@ -1,6 +1,6 @@
 import type { AnyStateAdapter } from "leasehold/adapter";
 import { expect } from "vitest";
-import { rights } from "../server/rights.ts";
+import { rights } from "../http/rights.ts";
 import type { DashboardOptions } from "../create-dashboard.ts";
 import { openShop } from "./open-shop.ts";
 

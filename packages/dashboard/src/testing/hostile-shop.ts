@@ -2,7 +2,7 @@ import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
 import { expect } from "vitest";
 import { createDashboard } from "../create-dashboard.ts";
-import { rights } from "../server/rights.ts";
+import { rights } from "../http/rights.ts";
 import { specialNames } from "./hostile-texts.ts";
 import { postHeaders } from "./open-shop.ts";
 

@@ -9,7 +9,7 @@ import type { AnyStateAdapter } from "leasehold/adapter";
 import Database from "libsql";
 import pg from "pg";
 import { createDashboard } from "../create-dashboard.ts";
-import { rights } from "../server/rights.ts";
+import { rights } from "../http/rights.ts";
 import { clientOf } from "./open-shop.ts";
 
 interface ManyTypes {

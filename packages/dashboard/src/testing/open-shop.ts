@@ -6,7 +6,7 @@ import {
 } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
 import { createDashboard, type Dashboard, type DashboardOptions } from "../create-dashboard.ts";
-import type { Right } from "../server/rights.ts";
+import type { Right } from "../http/rights.ts";
 
 export interface ShopTypes {
   order: { input: { item: string; password?: string }; output: string };

@@ -6,7 +6,7 @@ import {
 } from "leasehold";
 import { createDeterministicRuntime, createManualClock } from "leasehold/testing";
 import { createDashboard } from "../create-dashboard.ts";
-import { rights } from "../server/rights.ts";
+import { rights } from "../http/rights.ts";
 import { clientOf } from "./open-shop.ts";
 
 interface Types {

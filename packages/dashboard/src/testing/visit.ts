@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { expect } from "vitest";
 import type { DashboardOptions } from "../create-dashboard.ts";
-import { rights } from "../server/rights.ts";
+import { rights } from "../http/rights.ts";
 import { serve, watchPage } from "./browser.ts";
 import { openBusyShop } from "./busy-shop.ts";
 import { openShop } from "./open-shop.ts";

@@ -2,13 +2,42 @@ import {
   createNotifyAdapter,
   InvalidOptionError,
   type NotifyAdapter,
+  type NotifyTransport,
   type OptionNames,
   requireOptions,
 } from "leasehold/adapter";
 import type { MongoClient } from "mongodb";
-import { checkCollectionPrefix } from "../collection-prefix.ts";
-import { openHints } from "./hints.ts";
-import { createMongoTransport } from "./notify-transport.ts";
+import { checkCollectionPrefix } from "../database/collections.ts";
+import { type Hints, openHints } from "./hints.ts";
+import { type HintStream, openHintStream } from "./listener.ts";
+
+export interface MongoTransportOptions {
+  readonly hints: Hints;
+  readonly heartbeatMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Inserts a document per message; one change stream in each process hears of them. */
+export const createMongoTransport = ({
+  hints,
+  heartbeatMs,
+  onError,
+}: MongoTransportOptions): NotifyTransport => {
+  let stream: HintStream | undefined;
+  return {
+    name: "MongoDB notify adapter",
+    channelFor: ({ short }) => short,
+    counting: hints.counting,
+    publish: hints.publish,
+    subscribe: async (channels, { onMessage, onGap }) => {
+      stream = openHintStream({ hints, channels, heartbeatMs, onMessage, onGap, onError });
+      await stream.started;
+    },
+    close: async () => {
+      await stream?.close();
+    },
+  };
+};
 
 export interface MongoNotifyAdapterOptions {
   readonly client: MongoClient;
@@ -31,6 +60,7 @@ const knownOptions: OptionNames<keyof MongoNotifyAdapterOptions> = {
 };
 
 const shortestHeartbeatMs = 100;
+
 const longestHeartbeatMs = 3_600_000;
 
 const checkHeartbeat = (heartbeatMs: number): number => {

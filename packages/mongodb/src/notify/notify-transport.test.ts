@@ -3,10 +3,12 @@ import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { useServerUri } from "../testing/use-server-uri.ts";
 import { openHints } from "./hints.ts";
-import { createMongoTransport } from "./notify-transport.ts";
+import { createMongoTransport } from "./notify-adapter.ts";
 
 const serverUri = useServerUri();
+
 let clients: readonly [MongoClient, MongoClient];
+
 let databases = 0;
 
 beforeAll(() => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { createMongoNotifyAdapter } from "./notify-adapter.ts";
 
 let server: MongoTestServer;
+
 let databases = 0;
 
 beforeAll(async () => {

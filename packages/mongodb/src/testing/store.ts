@@ -1,6 +1,6 @@
 import { startMongoTestServer, type MongoTestServer } from "@leasehold/mongodb-test-server";
 import { MongoClient } from "mongodb";
-import { createMongoProvider, type MongoTransactionContext } from "../provider.ts";
+import { createMongoProvider, type MongoTransactionContext } from "../database/provider.ts";
 import { createMongoStateAdapter, type MongoStateAdapter } from "../state-adapter.ts";
 
 let server: Promise<MongoTestServer> | undefined;

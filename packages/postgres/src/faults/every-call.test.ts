@@ -1,7 +1,7 @@
 import { createLeasehold, defineUnionJobTypes, type RunningWorker } from "leasehold";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { PgStateProvider } from "../provider.ts";
+import type { PgStateProvider } from "../database/provider.ts";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import type { JobTypes } from "../testing/kit.ts";

@@ -4,13 +4,13 @@ import pg from "pg";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createPrimaryPool } from "../../examples/several-hosts.ts";
-import { createPgNotifyAdapter } from "../notify-adapter.ts";
+import { createPgNotifyAdapter } from "../notify/notify-adapter.ts";
 import { createPgNotifyProvider } from "../providers/pg-notify.ts";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPostgresJsProvider } from "../providers/postgres-js.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { until } from "../testing/until.ts";
-import { isFromReadOnlyServer, isTransientPgError } from "../transient-errors.ts";
+import { isFromReadOnlyServer, isTransientPgError } from "../database/errors.ts";
 
 // `npm run test:cluster` does more of this, with a cluster of three nodes that elects its leaders itself.
 const addressOf = ({ port }: PostgresServer) => ({ host: "127.0.0.1", port });

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPostgresJsProvider, type PostgresJsTransactionContext } from "../providers/postgres-js.ts";
 import { startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
-import { isTransientPgError } from "../transient-errors.ts";
+import { isTransientPgError } from "../database/errors.ts";
 
 type Context = PostgresJsTransactionContext<postgres.TransactionSql>;
 

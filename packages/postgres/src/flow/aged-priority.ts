@@ -1,4 +1,4 @@
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../database/tables.ts";
 
 // For types with `agePriorityMs` the column `priority` has not what was asked for, which is in `base_priority`, but a place in
 // line that goes by the time at which the job is due. The function knows the rule.

@@ -1,8 +1,8 @@
-import type { Call, Database } from "../database.ts";
-import { findQueueTypes } from "../queue-types.ts";
-import { arrayLiteral } from "../sql/array-literal.ts";
-import { text } from "../sql/row-values.ts";
-import type { Tables } from "../tables.ts";
+import type { Call, Database } from "../database/database.ts";
+import { findQueueTypes } from "../rows/runnable.ts";
+import { arrayLiteral } from "../database/sql.ts";
+import { text } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
 
 /** Marks a queue after a change of `agePriorityMs`, in the transaction that holds its lock. The reaper then sees to it. */
 export const beginRerankingSql = ({ flowUse }: Tables): string => `

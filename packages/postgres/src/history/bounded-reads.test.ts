@@ -1,5 +1,5 @@
-import pg from "pg";
 import type { CauseList, JobFilter, JobPage } from "leasehold/adapter";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
 import { multiplyJobs } from "../testing/multiply-jobs.ts";
@@ -7,8 +7,11 @@ import { countRowsRead } from "../testing/rows-read.ts";
 import { claim, completionOf, failureOf, newJob } from "../testing/test-jobs.ts";
 
 const url = inject("postgres18Url");
+
 const copies = 30_000;
+
 const common = "c".repeat(16);
+
 const rare = "f".repeat(16);
 
 describe.each(["before", "after"])("a large table, %s it has been analysed", (when) => {

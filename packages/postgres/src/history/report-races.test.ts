@@ -1,5 +1,5 @@
-import { randomUUID } from "node:crypto";
 import type { NewCause, ReportCall, Rollup } from "leasehold/adapter";
+import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
@@ -9,6 +9,7 @@ import { createGate } from "../testing/gate.ts";
 import { until } from "../testing/until.ts";
 
 const url = inject("postgres18Url");
+
 const width = 10_000;
 
 const rollup = (from: number, reporterId: string, counts: string): Rollup => ({

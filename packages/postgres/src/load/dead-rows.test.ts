@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, inject, it } from "vitest";
-import type { PgStateProvider } from "../provider.ts";
+import type { PgStateProvider } from "../database/provider.ts";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";

@@ -1,7 +1,7 @@
 import type { PruneRule } from "leasehold/adapter";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
-import type { PgStateProvider } from "../provider.ts";
+import type { PgStateProvider } from "../database/provider.ts";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";

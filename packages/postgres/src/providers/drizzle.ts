@@ -1,8 +1,11 @@
 import { InvalidOptionError } from "leasehold/adapter";
-import { readKnownOptions } from "../known-options.ts";
-import type { PgStateProvider, SqlRow } from "../provider.ts";
-import type { CallbackArgument } from "./callback-argument.ts";
-import { ignorePoolErrors, type PgPoolEvents } from "./pool-errors.ts";
+import {
+  type CallbackArgument,
+  type PgStateProvider,
+  readKnownOptions,
+  type SqlRow,
+} from "../database/provider.ts";
+import { ignorePoolErrors, type PgPoolEvents } from "./pg-pool.ts";
 
 /** What is used of a PostgreSQL database of Drizzle, whichever driver it has. */
 export interface DrizzleLike {

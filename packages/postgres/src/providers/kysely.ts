@@ -1,8 +1,11 @@
 import { CompiledQuery } from "kysely";
 import { InvalidOptionError } from "leasehold/adapter";
-import { readKnownOptions } from "../known-options.ts";
-import type { PgStateProvider, SqlRow } from "../provider.ts";
-import type { CallbackArgument } from "./callback-argument.ts";
+import {
+  type CallbackArgument,
+  type PgStateProvider,
+  readKnownOptions,
+  type SqlRow,
+} from "../database/provider.ts";
 
 // The types are described here and not imported, so that one can compile without Kysely.
 

@@ -11,8 +11,8 @@ import { sampled } from "../testing/sampled.ts";
 import { createDrizzleProvider } from "./drizzle.ts";
 import { createKnexProvider } from "./knex.ts";
 import { createKyselyProvider } from "./kysely.ts";
+import { ignorePoolErrors } from "./pg-pool.ts";
 import { createPGliteProvider } from "./pglite.ts";
-import { ignorePoolErrors } from "./pool-errors.ts";
 import { createPrismaProvider } from "./prisma.ts";
 
 const url = (): string => inject("postgres18Url");

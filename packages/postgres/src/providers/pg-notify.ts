@@ -1,11 +1,11 @@
 import { BrokerTimeoutError, InvalidOptionError, requireOptions, withDeadline } from "leasehold/adapter";
-import { createSessionLocks, type SessionLocks } from "../hint-locks.ts";
+import { createSessionLocks, type SessionLocks } from "../notify/hint-locks.ts";
 import {
   type PgNotifyProvider,
   type PgSubscription,
   type PgSubscriptionHandlers,
   publishSql,
-} from "../notify-provider.ts";
+} from "../notify/provider.ts";
 import type { PgClientLike } from "./pg-pool.ts";
 
 /** What is used of a client of `pg` that listens. */
@@ -74,6 +74,7 @@ interface Session {
 
 // The transaction does not wait for the disk, so a server that is well answers within a few milliseconds.
 const longestAnswerMs = 250;
+
 const noAnswer = (): Error => new BrokerTimeoutError("NOTIFY", longestAnswerMs);
 
 /** A notify provider over `pg`. */

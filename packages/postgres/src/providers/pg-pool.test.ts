@@ -4,7 +4,9 @@ import { afterAll, describe, expect, inject, it } from "vitest";
 import { createPgPoolProvider, type PgContext } from "./pg-pool.ts";
 
 const pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 3 });
+
 afterAll(() => pool.end());
+
 const select = (sql: string) => ({ sql, params: [] });
 
 describe("createPgPoolProvider", () => {

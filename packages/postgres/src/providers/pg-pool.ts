@@ -4,11 +4,35 @@ import {
   StoreCallTimeoutError,
   type TransactionOptions,
 } from "leasehold/adapter";
-import { TransactionRolledBackError } from "../errors.ts";
-import { readKnownOptions } from "../known-options.ts";
-import type { PgStateProvider, SqlStatement } from "../provider.ts";
-import { isFromReadOnlyServer } from "../transient-errors.ts";
-import { ignorePoolErrors, type PgPoolEvents } from "./pool-errors.ts";
+import { isFromReadOnlyServer, TransactionRolledBackError } from "../database/errors.ts";
+import { type PgStateProvider, readKnownOptions, type SqlStatement } from "../database/provider.ts";
+
+/** What is used of the events of a `Pool` of `pg`. */
+export interface PgPoolEvents {
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(
+    event: "connect",
+    listener: (client: { on(event: "error", listener: () => void): unknown }) => void,
+  ): unknown;
+}
+
+const ignore = (): void => {};
+
+const done = new WeakSet<PgPoolEvents>();
+
+/**
+ * Keeps a `Pool` of `pg` from ending the process when a server goes away. In Node, an `error` event without a listener does
+ * that, and a pool listens to its clients only while they are idle. Nothing is lost by ignoring the event: the query that
+ * runs is rejected as well, and the pool replaces the client.
+ *
+ * `createPgPoolProvider` and the provider for Drizzle do this themselves. Call it for a pool that you use with Kysely.
+ */
+export const ignorePoolErrors = (pool: PgPoolEvents): void => {
+  if (done.has(pool)) return;
+  done.add(pool);
+  pool.on("error", ignore);
+  pool.on("connect", (client) => client.on("error", ignore));
+};
 
 /** What is used of a client of `pg`. */
 export interface PgClientLike {
@@ -54,7 +78,7 @@ export interface PgPoolProviderOptions<TPool extends PgPoolLike> {
   readonly prepareStatements?: boolean | undefined;
 }
 
-const ignore = (): void => {};
+const ignorePgPool = (): void => {};
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
@@ -91,11 +115,11 @@ export const createPgPoolProvider = <TPool extends PgPoolLike>(
   /** The pool does not listen to a client that it has lent out. If that loses its server, it would end the process. */
   const borrow = async (): Promise<TClient> => {
     const client = (await pool.connect()) as TClient;
-    client.on("error", ignore);
+    client.on("error", ignorePgPool);
     return client;
   };
   const giveBack = (client: TClient, broken?: Error): void => {
-    client.off("error", ignore);
+    client.off("error", ignorePgPool);
     // A client that cannot roll back is not returned to the pool.
     client.release(broken);
   };

@@ -1,7 +1,10 @@
 import { InvalidOptionError } from "leasehold/adapter";
-import { readKnownOptions } from "../known-options.ts";
-import type { PgStateProvider, SqlRow } from "../provider.ts";
-import type { CallbackArgument } from "./callback-argument.ts";
+import {
+  type CallbackArgument,
+  type PgStateProvider,
+  readKnownOptions,
+  type SqlRow,
+} from "../database/provider.ts";
 
 /** What is used of a `PGlite`. */
 export interface PGliteLike {

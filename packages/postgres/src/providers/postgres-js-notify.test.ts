@@ -1,8 +1,8 @@
 import postgres from "postgres";
 import { expect, inject, it } from "vitest";
+import { isTransientPgError } from "../database/errors.ts";
 import { newSchemaName } from "../testing/fixtures.ts";
 import { until } from "../testing/until.ts";
-import { isTransientPgError } from "../transient-errors.ts";
 import { createPostgresJsNotifyProvider, type PostgresJsNotifyLike } from "./postgres-js-notify.ts";
 
 it("listens again after the listening connection was cut off in a statement", async () => {

@@ -1,9 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { InvalidOptionError, requireOptions } from "leasehold/adapter";
-import { type PgNotifyProvider, type PgSubscription, publishSql } from "../notify-provider.ts";
-import { createStandbyExit } from "./postgres-js-standby.ts";
-import { rejectSafely } from "./postgres-js-transaction.ts";
-import type { PostgresJsTransactionLike } from "./postgres-js.ts";
+import { randomUUID } from "node:crypto";
+import { type PgNotifyProvider, type PgSubscription, publishSql } from "../notify/provider.ts";
+import { type PostgresJsTransactionLike, rejectSafely } from "./postgres-js-transaction.ts";
+import { createStandbyExit } from "./postgres-js.ts";
 
 /** What is used of the function that `postgres()` returns. */
 export interface PostgresJsNotifyLike {

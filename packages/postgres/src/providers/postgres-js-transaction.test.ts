@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { isTransientPgError } from "../database/errors.ts";
 import { newSchemaName } from "../testing/fixtures.ts";
-import { isTransientPgError } from "../transient-errors.ts";
 import { createPostgresJsProvider, type PostgresJsTransactionContext } from "./postgres-js.ts";
 
 type Context = PostgresJsTransactionContext<postgres.TransactionSql>;
@@ -9,18 +9,24 @@ type Context = PostgresJsTransactionContext<postgres.TransactionSql>;
 const options = { fetch_types: false, onnotice: () => {}, backoff: () => 0.01 };
 // One connection: whoever comes after the loss gets the one that was lost, connected again.
 const sql = postgres(inject("postgres18Url"), { ...options, max: 1 });
+
 const admin = postgres(inject("postgres18Url"), { ...options, max: 1 });
+
 const table = newSchemaName();
+
 const provider = createPostgresJsProvider({ sql });
 
 beforeAll(() => admin.unsafe(`CREATE TABLE ${table} (x int)`));
+
 beforeEach(() => admin.unsafe(`TRUNCATE ${table}`));
+
 afterAll(async () => {
   await admin.unsafe(`DROP TABLE ${table}`);
   await Promise.all([sql.end(), admin.end()]);
 });
 
 const insert = { sql: `INSERT INTO ${table} VALUES (1)`, params: [] };
+
 const terminate = { sql: "SELECT pg_terminate_backend(pg_backend_pid())", params: [] };
 
 /** Ends the connection of the transaction, and lets others use the pool again. */

@@ -1,4 +1,12 @@
-import type { PostgresJsTransactionLike } from "./postgres-js.ts";
+/** What is used of a transaction of `postgres`. */
+export interface PostgresJsTransactionLike {
+  unsafe(
+    query: string,
+    parameters?: never[],
+    options?: { readonly prepare?: boolean },
+  ): PromiseLike<Iterable<unknown>>;
+  savepoint(...args: never[]): unknown;
+}
 
 /** What is used of a query of the library. It is sent by its `handler`, and settled by whoever has the answer. */
 interface Query {

@@ -3,7 +3,9 @@ import { afterAll, describe, expect, inject, it } from "vitest";
 import { createPostgresJsProvider } from "./postgres-js.ts";
 
 const sql = postgres(inject("postgres18Url"), { max: 3, fetch_types: false, onnotice: () => {} });
+
 afterAll(() => sql.end());
+
 const select = (text: string) => ({ sql: text, params: [] });
 
 describe("createPostgresJsProvider", () => {

@@ -1,4 +1,4 @@
-import type { PgStateProvider } from "../provider.ts";
+import type { PgStateProvider } from "../database/provider.ts";
 
 export interface FaultyProvider {
   readonly provider: PgStateProvider<object, object>;

@@ -3,7 +3,7 @@ import pg from "pg";
 import postgres from "postgres";
 import { createPgPoolProvider } from "../providers/pg-pool.ts";
 import { createPostgresJsProvider } from "../providers/postgres-js.ts";
-import type { PgStateProvider } from "../provider.ts";
+import type { PgStateProvider } from "../database/provider.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 
 export interface Fixture {

@@ -7,7 +7,7 @@ import {
 } from "leasehold";
 import pg from "pg";
 import postgres from "postgres";
-import type { PgStateProvider } from "../provider.ts";
+import type { PgStateProvider } from "../database/provider.ts";
 import { createPgPoolProvider, type PgContext } from "../providers/pg-pool.ts";
 import { createPostgresJsProvider } from "../providers/postgres-js.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";

@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { PgStateProvider, SqlStatement } from "../provider.ts";
+import type { PgStateProvider, SqlStatement } from "../database/provider.ts";
 
 /** A provider on one connection that counts the pages its statements touch. */
 export interface PageCounter {

@@ -1,6 +1,10 @@
-import { RedisUnavailableError } from "../errors.ts";
-import type { RedisNotifyProvider, RedisSubscription, RedisSubscriptionHandlers } from "../provider.ts";
-import type { EventSource } from "./event-source.ts";
+import {
+  type EventSource,
+  type RedisNotifyProvider,
+  type RedisSubscription,
+  type RedisSubscriptionHandlers,
+  RedisUnavailableError,
+} from "../provider.ts";
 
 /** What is used of a subscribing client of the package `ioredis`. */
 export interface IoredisSubscriber extends EventSource {

@@ -1,7 +1,7 @@
 import type { Actions, StateAction } from "leasehold/adapter";
-import type { Operation } from "../operation.ts";
-import { defineRow } from "../row.ts";
-import type { Tables } from "../tables.ts";
+import type { Operation } from "../database/operation.ts";
+import { defineRow } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
 
 type ActionOperations = { readonly [TMethod in keyof Actions<object>]: Operation<TMethod> };
 

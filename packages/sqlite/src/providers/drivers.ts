@@ -1,7 +1,95 @@
-import type { SqliteConnection } from "../connection/connection.ts";
-import { type BetterSqlite3Database, connectBetterSqlite3 } from "./better-sqlite3.ts";
-import { DriverUnavailableError } from "../sqlite-error.ts";
-import { connectNodeSqlite, type NodeSqliteDatabase } from "./node-sqlite.ts";
+import { createConnection, type SqliteConnection } from "../database/connection.ts";
+import { DriverUnavailableError } from "../database/errors.ts";
+import {
+  createHandleProvider,
+  type HandleProviderOptions,
+  type SqliteStateProvider,
+} from "../database/provider.ts";
+
+/** The part of a prepared statement of `better-sqlite3` or `libsql` that is used here. */
+export interface BetterSqlite3Statement {
+  run(...values: unknown[]): { readonly changes: number };
+  get(...values: unknown[]): unknown;
+  all(...values: unknown[]): unknown[];
+  raw(toggle?: boolean): unknown;
+}
+
+/** The part of a database of `better-sqlite3` or `libsql` that is used here. Both have the same shape. */
+export interface BetterSqlite3Database {
+  prepare(sql: string): BetterSqlite3Statement;
+  exec(sql: string): unknown;
+  close(): unknown;
+}
+
+export const connectBetterSqlite3 = (database: BetterSqlite3Database): SqliteConnection =>
+  createConnection({
+    prepare: (sql, returnsRows) => {
+      const statement = database.prepare(sql);
+      if (returnsRows) statement.raw(true);
+      return {
+        run: (values) => statement.run(values).changes,
+        query: (values) => statement.all(values) as unknown[][],
+        first: (values) => statement.get(values) as unknown[] | undefined,
+      };
+    },
+    exec: (sql) => void database.exec(sql),
+    close: () => void database.close(),
+  });
+
+/** For handles of `better-sqlite3` and of `libsql`. They stay open when the adapter is closed: they are yours. */
+export const createBetterSqlite3StateProvider = <
+  TDatabase extends BetterSqlite3Database,
+  TContext extends object = { readonly client: TDatabase },
+>(
+  options: HandleProviderOptions<TDatabase, TContext>,
+): SqliteStateProvider<TContext> =>
+  createHandleProvider(options, "createBetterSqlite3StateProvider", connectBetterSqlite3);
+
+/** The part of a prepared statement of `node:sqlite` that is used here. */
+export interface NodeSqliteStatement {
+  run(...values: never[]): { readonly changes: number | bigint };
+  get(...values: never[]): unknown;
+  all(...values: never[]): unknown[];
+}
+
+/** The part of `DatabaseSync` of `node:sqlite` that is used here. */
+export interface NodeSqliteDatabase {
+  prepare(sql: string): NodeSqliteStatement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+// The types of `node:sqlite` allow only values that SQLite can store; those of the other drivers allow anything.
+type AnyArguments = (...values: unknown[]) => unknown;
+
+export const connectNodeSqlite = (database: NodeSqliteDatabase): SqliteConnection =>
+  createConnection({
+    prepare: (sql) => {
+      const statement = database.prepare(sql);
+      const run = statement.run.bind(statement) as AnyArguments;
+      const get = statement.get.bind(statement) as AnyArguments;
+      const all = statement.all.bind(statement) as AnyArguments;
+      return {
+        run: (values) => Number((run(...values) as { changes: number | bigint }).changes),
+        query: (values) => (all(...values) as object[]).map((row) => Object.values(row)),
+        first: (values) => {
+          const row = get(...values) as object | undefined;
+          return row === undefined ? undefined : Object.values(row);
+        },
+      };
+    },
+    exec: (sql) => database.exec(sql),
+    close: () => database.close(),
+  });
+
+/** For handles of `node:sqlite`, from Node 22.5 on. They stay open when the adapter is closed: they are yours. */
+export const createNodeSqliteStateProvider = <
+  TDatabase extends NodeSqliteDatabase,
+  TContext extends object = { readonly client: TDatabase },
+>(
+  options: HandleProviderOptions<TDatabase, TContext>,
+): SqliteStateProvider<TContext> =>
+  createHandleProvider(options, "createNodeSqliteStateProvider", connectNodeSqlite);
 
 /** What the handle of every driver can do. For anything else, use the driver's own type. */
 export interface SqliteClient {

@@ -1,5 +1,5 @@
-import type { SqliteStateProvider } from "../provider.ts";
-import type { BetterSqlite3Database } from "./better-sqlite3.ts";
+import type { SqliteStateProvider } from "../database/provider.ts";
+import type { BetterSqlite3Database } from "./drivers.ts";
 import {
   createQueryBuilderProvider,
   type QueryBuilderContext,
@@ -13,6 +13,7 @@ export interface DrizzleLike {
 }
 
 export type DrizzleContext<TDb extends DrizzleLike> = QueryBuilderContext<TDb>;
+
 export type DrizzleStateProviderOptions<
   TDb extends DrizzleLike,
   TDatabase extends BetterSqlite3Database,

@@ -1,5 +1,5 @@
-import type { SqliteStateProvider } from "../provider.ts";
-import type { BetterSqlite3Database } from "./better-sqlite3.ts";
+import type { SqliteStateProvider } from "../database/provider.ts";
+import type { BetterSqlite3Database } from "./drivers.ts";
 import {
   createQueryBuilderProvider,
   type QueryBuilderContext,
@@ -13,6 +13,7 @@ export interface KyselyLike {
 }
 
 export type KyselyContext<TDb extends KyselyLike> = QueryBuilderContext<TDb>;
+
 export type KyselyStateProviderOptions<
   TDb extends KyselyLike,
   TDatabase extends BetterSqlite3Database,

@@ -1,7 +1,7 @@
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import { Kysely, SqliteDialect } from "kysely";
-import Database from "libsql";
 import { stateAdapterConformance } from "leasehold/testing";
+import Database from "libsql";
 import { afterAll, describe, expect, it } from "vitest";
 import { createSqliteStateAdapter } from "../state-adapter.ts";
 import { createDrizzleProxy, createDrizzleStateProvider } from "./drizzle.ts";
@@ -10,6 +10,7 @@ import { createKyselyStateProvider } from "./kysely.ts";
 type Handle = InstanceType<typeof Database>;
 
 const kyselyOver = (database: Handle) => new Kysely({ dialect: new SqliteDialect({ database }) });
+
 const drizzleOver = (database: Handle) => drizzle(createDrizzleProxy(database));
 
 describe.each([

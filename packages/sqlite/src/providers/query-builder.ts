@@ -1,6 +1,6 @@
 import { InvalidOptionError, type OptionNames, requireOptions } from "leasehold/adapter";
-import type { HandleProviderOptions, SqliteStateProvider } from "../provider.ts";
-import { type BetterSqlite3Database, createBetterSqlite3StateProvider } from "./better-sqlite3.ts";
+import type { HandleProviderOptions, SqliteStateProvider } from "../database/provider.ts";
+import { type BetterSqlite3Database, createBetterSqlite3StateProvider } from "./drivers.ts";
 
 export interface QueryBuilderProviderOptions<TDb, TDatabase> extends Omit<
   HandleProviderOptions<TDatabase, never>,

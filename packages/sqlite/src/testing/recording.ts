@@ -1,7 +1,7 @@
 import Database from "libsql";
-import type { SqliteConnection } from "../connection/connection.ts";
-import type { SqliteStateProvider } from "../provider.ts";
-import { type BetterSqlite3Database, createBetterSqlite3StateProvider } from "../providers/better-sqlite3.ts";
+import type { SqliteConnection } from "../database/connection.ts";
+import type { SqliteStateProvider } from "../database/provider.ts";
+import { type BetterSqlite3Database, createBetterSqlite3StateProvider } from "../providers/drivers.ts";
 
 export interface RecordingProvider {
   readonly provider: SqliteStateProvider<{ readonly client: BetterSqlite3Database }>;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SqliteConnection } from "../connection/connection.ts";
+import type { SqliteConnection } from "../database/connection.ts";
 import { loadDriver, type SqliteDriver } from "../providers/drivers.ts";
 import type { SqliteFileOptions } from "../options.ts";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "../state-adapter.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { Leasehold } from "../../api.ts";
-import type { NotifyAdapter } from "../../contracts/notify-adapter.ts";
+import type { Leasehold } from "../../leasehold-api.ts";
+import type { NotifyAdapter } from "../../notify/contract.ts";
 import { createLeasehold } from "../../leasehold.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "../../memory/state-adapter.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { recordCalls } from "../../testing/record-calls.ts";
 import type { BrokerConnections, BrokerFixture } from "../notify-broker-fixture.ts";
 import { until, within } from "../patience.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Dispose, NotifyAdapter } from "../../contracts/notify-adapter.ts";
+import type { Dispose, NotifyAdapter } from "../../notify/contract.ts";
 import type { NotifySuite } from "../notify-suite.ts";
 import { createRecorder } from "../recorder.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { HintCounter, HintCounting, NotifyTransport } from "../../contracts/notify-transport.ts";
+import type { HintCounter, HintCounting, NotifyTransport } from "../../notify/contract.ts";
 import type { TransportScenario, TransportTest } from "../notify-transport-suite.ts";
 
 const countingOf = ({ counting }: NotifyTransport): HintCounting => {

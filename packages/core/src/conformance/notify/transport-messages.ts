@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { largestMessageBytes } from "../../notifications/messages.ts";
+import { largestMessageBytes } from "../../notify/messages.ts";
 import type { TransportTest } from "../notify-transport-suite.ts";
 
 const unusualTexts = [

@@ -2,8 +2,8 @@ import type {
   DefineBlocker,
   DefineContinuationInput,
   DefineContinuationOutput,
-} from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes, type JobTypes } from "../../model/job-types.ts";
+} from "../../job-types/markers.ts";
+import { defineUnionJobTypes, type JobTypes } from "../../job-types/define.ts";
 
 /** One job type for each way a job can go. */
 export interface StoryTypes {

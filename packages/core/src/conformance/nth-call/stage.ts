@@ -1,6 +1,6 @@
-import type { RunningWorker } from "../../api/worker.ts";
-import { type Clock, createSystemRuntime, type Runtime } from "../../clock.ts";
-import type { AnyStateAdapter } from "../../contracts/state-adapter.ts";
+import type { RunningWorker } from "../../worker/api.ts";
+import { type Clock, createSystemRuntime, type Runtime } from "../../base/runtime.ts";
+import type { AnyStateAdapter } from "../../store/contract/state-adapter.ts";
 import { createLeasehold } from "../../leasehold.ts";
 import { createDeterministicRuntime } from "../../testing/deterministic-runtime.ts";
 import type { Fault } from "../../testing/fault-plans.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
+import { LeaseholdError } from "../../base/errors.ts";
 import {
   JobAlreadyCompletedError,
   JobAlreadyExistsError,
   JobSequenceFailedError,
-  LeaseholdError,
-} from "../../errors.ts";
+} from "../../store/errors.ts";
 import type { StoryTypes } from "./job-types.ts";
 import type { Stage } from "./stage.ts";
 import type { StoryLeasehold } from "./worker.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { AnyStateAdapter } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
+import type { AnyStateAdapter } from "../../store/contract/state-adapter.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import type { RecordedCall } from "../../testing/record-calls.ts";
 import type { Mishap } from "./stage.ts";
 import { sequenceIds } from "./story.ts";

@@ -1,8 +1,8 @@
-import type { LeaseholdApi } from "../../api.ts";
-import type { WorkerBuilder } from "../../api/worker.ts";
-import { sleep } from "../../clock.ts";
-import { UnrecoverableJobError } from "../../errors.ts";
-import type { RetryPolicy } from "../../model/retry-policy.ts";
+import type { LeaseholdApi } from "../../leasehold-api.ts";
+import type { WorkerBuilder } from "../../worker/api.ts";
+import { sleep } from "../../base/runtime.ts";
+import { UnrecoverableJobError } from "../../store/errors.ts";
+import type { RetryPolicy } from "../../job-types/retry-policy.ts";
 import type { StoryTransaction } from "../story.ts";
 import type { StoryTypes } from "./job-types.ts";
 import type { MortalProcess } from "./mortal-process.ts";

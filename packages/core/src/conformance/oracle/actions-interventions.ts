@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { PruneResult } from "../../contracts/state-adapter.ts";
+import type { PruneResult } from "../../store/contract/creation.ts";
 import { assertSameJob, assertSameSet } from "./compare.ts";
 import { deleteTrees, pruneAll } from "./deletion.ts";
 import { cancel, redrive } from "./interventions.ts";

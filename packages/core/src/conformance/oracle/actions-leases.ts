@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import type { ClaimRequest, HeldLease, MaxAttempts } from "../../contracts/state-adapter.ts";
+import type { ClaimRequest, HeldLease, MaxAttempts } from "../../store/contract/claims.ts";
 import { queues, typeNames } from "./actions-start.ts";
 import { addLost } from "./attempts.ts";
 import { assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { followFlowClaim } from "./flow-claims.ts";
-import { flowQueue } from "./flow-lines.ts";
+import { followFlowClaim } from "./limit-claims.ts";
+import { flowQueue } from "./limit-groups.ts";
 import { claim, hasRunOut, heldBy, refusalOf, runnable } from "./leases.ts";
 import { reap } from "./interventions.ts";
 import { allJobs, type ModelJob } from "./store.ts";

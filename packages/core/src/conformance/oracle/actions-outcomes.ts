@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import type { AttemptNote, HeldLease, JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import type { HeldLease } from "../../store/contract/claims.ts";
+import type { AttemptNote } from "../../store/contract/history.ts";
+import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
 import { drawLeases, fingerprints } from "./actions-leases.ts";
 import { create, drawContinuation, drawSchedule, tieToBlockers } from "./actions-start.ts";
 import { assertSameSequence, assertSameSet } from "./compare.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { JobFilter, JobPage } from "../../contracts/state-adapter.ts";
-import type { PagePosition } from "../../model/cursor.ts";
-import type { StateJob } from "../../model/job.ts";
+import type { JobFilter, JobPage } from "../../store/contract/reads.ts";
+import type { PagePosition } from "../../store/contract/reads.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import { fingerprints } from "./actions-leases.ts";
 import { queues, typeNames } from "./actions-start.ts";
 import { compareHistory } from "./compare-history.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { requirePart } from "../../contracts/optional-parts.ts";
+import { requirePart } from "../../store/parts.ts";
+import type { Flow } from "../../store/contract/flow.ts";
 import type {
-  Flow,
   NewRecurringJob,
   RecurringJobProgress,
   StateRecurringJob,
-} from "../../contracts/state-adapter.ts";
+} from "../../store/contract/recurring.ts";
 import { start } from "./actions-start.ts";
 import type { Draw } from "./draw.ts";
 import type { ModelStore } from "./store.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type { CreatedStateJob, NewJob, NewJobDeduplication } from "../../contracts/state-adapter.ts";
-import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../../errors.ts";
-import type { Schedule } from "../../model/schedule.ts";
+import type { CreatedStateJob, NewJob, NewJobDeduplication } from "../../store/contract/creation.ts";
+import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../../store/errors.ts";
+import type { Schedule } from "../../store/contract/job.ts";
 import { assertRejects, assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { flowQueue, groups } from "./flow-lines.ts";
+import { flowQueue, groups } from "./limit-groups.ts";
 import { addBlockers, createJob, duplicatesOf, waitsFor } from "./create.ts";
 import { replaceDuplicate } from "./waiting-jobs.ts";
 import { allJobs, sequenceIds } from "./store.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { WaitingJobChange } from "../../contracts/state-adapter.ts";
-import { requirePart } from "../../contracts/optional-parts.ts";
+import type { WaitingJobChange } from "../../store/contract/edits.ts";
+import { requirePart } from "../../store/parts.ts";
 import { drawSchedule, typeNames } from "./actions-start.ts";
 import { assertSameJob, assertSameSet } from "./compare.ts";
 import type { Draw } from "./draw.ts";

@@ -1,4 +1,5 @@
-import type { AttemptOutcome, JobOutcome, StateAttempt } from "../../contracts/state-adapter.ts";
+import type { AttemptOutcome, StateAttempt } from "../../store/contract/history.ts";
+import type { JobOutcome } from "../../store/contract/outcomes.ts";
 import { hasRunOut } from "./leases.ts";
 import type { ModelAttempt, ModelJob, ModelStore } from "./store.ts";
 

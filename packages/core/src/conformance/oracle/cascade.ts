@@ -1,4 +1,4 @@
-import type { JobReference } from "../../model/job.ts";
+import type { JobReference } from "../../store/contract/job.ts";
 import {
   blockersOf,
   dependantsOf,

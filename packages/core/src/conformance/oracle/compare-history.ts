@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { mostAttempts } from "../../contracts/history/attempts.ts";
-import type { FailedJobs, StateAttempt } from "../../contracts/state-adapter.ts";
+import { mostAttempts } from "../../store/contract/history.ts";
+import type { FailedJobs, StateAttempt } from "../../store/contract/history.ts";
 import { addPerhapsLost, attemptsOfJob } from "./attempts.ts";
 import { allJobs, copyStore, type ModelStore } from "./store.ts";
 import type { World } from "./world.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { StateJob, StateSequence } from "../../model/job.ts";
+import type { StateJob, StateSequence } from "../../store/contract/job.ts";
 import { currentJob, type ModelJob, type ModelStore } from "./store.ts";
 
 export const assertSameJob = (actual: StateJob | null | undefined, expected: ModelJob): void => {

@@ -1,5 +1,5 @@
-import type { NewJob } from "../../contracts/state-adapter.ts";
-import type { Schedule } from "../../model/schedule.ts";
+import type { NewJob } from "../../store/contract/creation.ts";
+import type { Schedule } from "../../store/contract/job.ts";
 import { cascadeFailure, failByBlocker } from "./cascade.ts";
 import {
   allJobs,

@@ -1,5 +1,5 @@
-import type { DeletionResult } from "../../contracts/state-adapter.ts";
-import { liftStop } from "./flow-lines.ts";
+import type { DeletionResult } from "../../store/contract/creation.ts";
+import { liftStop } from "./limit-groups.ts";
 import { allJobs, currentJob, dependantsOf, type ModelJob, type ModelStore, referenceOf } from "./store.ts";
 
 const treeOf = (store: ModelStore, rootSequenceId: string): ModelJob[] =>

@@ -1,9 +1,10 @@
-import type { CancelResult, ReapCall, RedriveResult } from "../../contracts/state-adapter.ts";
-import type { JobReference } from "../../model/job.ts";
+import type { ReapCall } from "../../store/contract/claims.ts";
+import type { CancelResult, RedriveResult } from "../../store/contract/outcomes.ts";
+import type { JobReference } from "../../store/contract/job.ts";
 import { addLost, addPerhapsLost } from "./attempts.ts";
 import { cascadeFailure } from "./cascade.ts";
 import { isLive, waitsFor } from "./create.ts";
-import { liftStop, noteFailure } from "./flow-lines.ts";
+import { liftStop, noteFailure } from "./limit-groups.ts";
 import { attemptsOf, endLease } from "./leases.ts";
 import {
   allJobs,

@@ -1,4 +1,4 @@
-import type { ClaimRequest, LeaseRefusal, MaxAttempts } from "../../contracts/state-adapter.ts";
+import type { ClaimRequest, LeaseRefusal, MaxAttempts } from "../../store/contract/claims.ts";
 import { allJobs, type ModelJob, type ModelStore } from "./store.ts";
 
 export const hasRunOut = (job: ModelJob, now: number): boolean =>

@@ -1,8 +1,8 @@
-import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
 import { addEnded, addPerhapsLost } from "./attempts.ts";
 import { cascadeFailure, unblock } from "./cascade.ts";
 import { momentOf } from "./create.ts";
-import { noteFailure } from "./flow-lines.ts";
+import { noteFailure } from "./limit-groups.ts";
 import { endLease, notRunning, refusalOf } from "./leases.ts";
 import { isOver, type ModelJob, type ModelStore, setError } from "./store.ts";
 

@@ -1,6 +1,7 @@
-import type { StateAttempt, StateRecurringJob } from "../../contracts/state-adapter.ts";
-import type { FlowRule } from "../../model/flow-rule.ts";
-import type { JobReference, StateJob } from "../../model/job.ts";
+import type { StateAttempt } from "../../store/contract/history.ts";
+import type { StateRecurringJob } from "../../store/contract/recurring.ts";
+import type { FlowRule } from "../../store/contract/limits.ts";
+import type { JobReference, StateJob } from "../../store/contract/job.ts";
 
 /**
  * What a store must look like from outside, kept the naive way: a few maps, every question answered by going through all

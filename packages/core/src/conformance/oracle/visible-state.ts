@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { JobCount } from "../../contracts/state-adapter.ts";
+import type { JobCount } from "../../store/contract/reads.ts";
 import { byCreation, readAll } from "./actions-reads.ts";
 import { compareRecurring } from "./actions-recurring.ts";
 import { queues, typeNames } from "./actions-start.ts";
-import { compareFlow } from "./compare-flow.ts";
+import { compareFlow } from "./compare-limits.ts";
 import { compareHistory } from "./compare-history.ts";
 import { assertSameJobs, assertSameSequence } from "./compare.ts";
 import { runnable, runnableIn } from "./leases.ts";

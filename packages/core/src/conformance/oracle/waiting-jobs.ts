@@ -1,10 +1,6 @@
-import type {
-  ExpireCall,
-  NewJob,
-  WaitingJobChange,
-  WaitingJobResult,
-} from "../../contracts/state-adapter.ts";
-import type { JobReference } from "../../model/job.ts";
+import type { NewJob } from "../../store/contract/creation.ts";
+import type { ExpireCall, WaitingJobChange, WaitingJobResult } from "../../store/contract/edits.ts";
+import type { JobReference } from "../../store/contract/job.ts";
 import { cascadeFailure } from "./cascade.ts";
 import { isWaiting, momentOf } from "./create.ts";
 import { allJobs, type ModelJob, type ModelStore, setError } from "./store.ts";

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import type { AnyStateAdapter, HeldLease, JobOutcome } from "../../contracts/state-adapter.ts";
+import type { HeldLease } from "../../store/contract/claims.ts";
+import type { JobOutcome } from "../../store/contract/outcomes.ts";
+import type { AnyStateAdapter } from "../../store/contract/state-adapter.ts";
 import type { Draw } from "./draw.ts";
 import { copyStore, createModelStore, type ModelStore, restoreStore } from "./store.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { UnrecoverableJobError } from "../../errors.ts";
-import type { DefineContinuationOutput } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
-import type { RetryPolicy } from "../../model/retry-policy.ts";
-import { failJob } from "../../worker/fail-job.ts";
+import { UnrecoverableJobError } from "../../store/errors.ts";
+import type { DefineContinuationOutput } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
+import type { RetryPolicy } from "../../job-types/retry-policy.ts";
+import { failJob } from "../../worker/outcome.ts";
 import { createGate } from "../gate.ts";
 import { within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

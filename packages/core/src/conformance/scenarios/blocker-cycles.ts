@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { BlockerCycleError } from "../../errors.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { BlockerCycleError } from "../../store/errors.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 import type { StoryApp } from "../story.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { JobSequenceFailedError, UnrecoverableJobError } from "../../errors.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../model/job-types.ts";
+import { JobSequenceFailedError, UnrecoverableJobError } from "../../store/errors.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
 

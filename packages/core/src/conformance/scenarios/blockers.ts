@@ -3,8 +3,8 @@ import type {
   DefineBlocker,
   DefineContinuationInput,
   DefineContinuationOutput,
-} from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+} from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
 

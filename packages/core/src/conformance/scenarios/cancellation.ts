@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import type { JobAbortReason } from "../../model/entities.ts";
+import type { JobAbortReason } from "../../job-types/entities.ts";
 import type {
   DefineBlocker,
   DefineContinuationInput,
   DefineContinuationOutput,
-} from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+} from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import { until, within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

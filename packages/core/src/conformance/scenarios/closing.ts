@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { InvalidOptionError, LeaseholdClosedError } from "../../errors.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { InvalidOptionError, LeaseholdClosedError } from "../../base/errors.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import type { Scenario } from "../scenario.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { DefineContinuationInput, DefineContinuationOutput } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import type { Scenario } from "../scenario.ts";
 

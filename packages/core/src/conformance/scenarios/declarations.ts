@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { InvalidOptionError, ProcessMisuseError } from "../../errors.ts";
-import { defineJobTypes, typeOnly } from "../../model/job-types.ts";
+import { InvalidOptionError } from "../../base/errors.ts";
+import { ProcessMisuseError } from "../../store/errors.ts";
+import { defineJobTypes, typeOnly } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineJobTypes({

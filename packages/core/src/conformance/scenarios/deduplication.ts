@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { DeduplicationOptions } from "../../api/start-options.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { DeduplicationOptions } from "../../jobs/api/start.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { JobSequenceHasDependantsError, JobSequenceNotRootError } from "../../errors.ts";
-import type { JobAbortReason } from "../../model/entities.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { JobSequenceHasDependantsError, JobSequenceNotRootError } from "../../store/errors.ts";
+import type { JobAbortReason } from "../../job-types/entities.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import { within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { JobNotFoundError } from "../../errors.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineJobTypes, defineUnionJobTypes } from "../../model/job-types.ts";
+import { JobNotFoundError } from "../../store/errors.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineJobTypes, defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import type { Scenario } from "../scenario.ts";
 import { claimAndVanish } from "../vanished-worker.ts";

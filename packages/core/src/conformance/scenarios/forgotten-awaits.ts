@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { ProcessMisuseError } from "../../errors.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { ProcessMisuseError } from "../../store/errors.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
-import { createDeferred } from "../../worker/deferred.ts";
+import { createDeferred } from "../../base/async.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { InvalidOptionError, JobAlreadyExistsError } from "../../errors.ts";
-import type { DefineContinuationInput, DefineContinuationOutput } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { InvalidOptionError } from "../../base/errors.ts";
+import { JobAlreadyExistsError } from "../../store/errors.ts";
+import type { DefineContinuationInput, DefineContinuationOutput } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{

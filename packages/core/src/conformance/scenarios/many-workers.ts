@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
 

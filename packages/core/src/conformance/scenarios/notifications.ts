@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { NotifyAdapter } from "../../contracts/notify-adapter.ts";
-import { createNoopNotifyAdapter } from "../../memory/noop-notify-adapter.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { NotifyAdapter } from "../../notify/contract.ts";
+import { createNoopNotifyAdapter } from "../../notify/in-process.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

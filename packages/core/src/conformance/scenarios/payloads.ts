@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { PayloadNotStorableError, PayloadTooLargeError } from "../../errors.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { PayloadNotStorableError, PayloadTooLargeError } from "../../base/errors.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { ProcessMisuseError } from "../../errors.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
-import type { RetryPolicy } from "../../model/retry-policy.ts";
+import { ProcessMisuseError } from "../../store/errors.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
+import type { RetryPolicy } from "../../job-types/retry-policy.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{

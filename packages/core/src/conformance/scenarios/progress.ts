@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
-import { createDeferred } from "../../worker/deferred.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
+import { createDeferred } from "../../base/async.ts";
 import { createGate } from "../gate.ts";
 import { within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

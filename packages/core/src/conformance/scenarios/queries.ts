@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { InvalidOptionError } from "../../errors.ts";
+import { InvalidOptionError } from "../../base/errors.ts";
 import type {
   DefineBlocker,
   DefineContinuationInput,
   DefineContinuationOutput,
-} from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+} from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
 

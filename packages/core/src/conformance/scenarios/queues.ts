@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { RecurringPolicies } from "../../api/recurring.ts";
-import type { RecurringJobs } from "../../contracts/state-adapter.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import type { RecurringPolicies } from "../../recurring/api.ts";
+import type { RecurringJobs } from "../../store/contract/recurring.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { until } from "../patience.ts";
 import type { Scenario, ScenarioSuite } from "../scenario.ts";
 import type { Story, StoryApp, StoryStateAdapter, StoryTransaction } from "../story.ts";

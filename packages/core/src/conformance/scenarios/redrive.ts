@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { InvalidOptionError, UnrecoverableJobError } from "../../errors.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { InvalidOptionError } from "../../base/errors.ts";
+import { UnrecoverableJobError } from "../../store/errors.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
 

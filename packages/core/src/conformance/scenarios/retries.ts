@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { UnrecoverableJobError } from "../../errors.ts";
-import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../model/job-types.ts";
-import type { RetryPolicy } from "../../model/retry-policy.ts";
+import { UnrecoverableJobError } from "../../store/errors.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../job-types/define.ts";
+import type { RetryPolicy } from "../../job-types/retry-policy.ts";
 import type { Scenario } from "../scenario.ts";
 import { claimAndVanish } from "../vanished-worker.ts";
 

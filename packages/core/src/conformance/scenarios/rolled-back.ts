@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
-import { rescheduleJob } from "../../worker/reschedule-job.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
+import { rescheduleJob } from "../../worker/outcome.ts";
 import type { Scenario } from "../scenario.ts";
 import type { AppOptions, StoryStateAdapter } from "../story.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
-import { rescheduleJob } from "../../worker/reschedule-job.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
+import { rescheduleJob } from "../../worker/outcome.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{

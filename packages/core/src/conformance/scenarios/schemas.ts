@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { SchemaValidationError, UnknownJobTypeError } from "../../errors.ts";
-import { defineJobTypes } from "../../model/job-types.ts";
-import type { StandardSchemaV1 } from "../../model/standard-schema.ts";
+import { SchemaValidationError } from "../../base/errors.ts";
+import { UnknownJobTypeError } from "../../store/errors.ts";
+import { defineJobTypes } from "../../job-types/define.ts";
+import type { StandardSchemaV1 } from "../../job-types/options.ts";
 import type { Scenario } from "../scenario.ts";
 import type { StoryTransaction } from "../story.ts";
 

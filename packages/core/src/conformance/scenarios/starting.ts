@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { InvalidOptionError, JobAlreadyExistsError } from "../../errors.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { InvalidOptionError } from "../../base/errors.ts";
+import { JobAlreadyExistsError } from "../../store/errors.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{

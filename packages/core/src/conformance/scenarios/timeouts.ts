@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { JobAbortReason } from "../../model/entities.ts";
-import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../model/job-types.ts";
+import type { JobAbortReason } from "../../job-types/entities.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import { within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

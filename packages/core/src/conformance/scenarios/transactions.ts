@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { InvalidOptionError, StateNotInTransactionError } from "../../errors.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+import { InvalidOptionError } from "../../base/errors.ts";
+import { StateNotInTransactionError } from "../../store/errors.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 import type { StoryTransaction } from "../story.ts";
 

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { InvalidOptionError, SchemaValidationError, StorePartMissingError } from "../../errors.ts";
-import type { DefineBlocker } from "../../model/job-type-markers.ts";
-import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../model/job-types.ts";
-import type { JobTypes } from "../../model/job-types.ts";
+import { InvalidOptionError, SchemaValidationError } from "../../base/errors.ts";
+import { StorePartMissingError } from "../../store/errors.ts";
+import type { DefineBlocker } from "../../job-types/markers.ts";
+import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../../job-types/define.ts";
+import type { JobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import type { Scenario, Tell } from "../scenario.ts";
 import type { Story } from "../story.ts";

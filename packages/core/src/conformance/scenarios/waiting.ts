@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
+import { InvalidOptionError } from "../../base/errors.ts";
 import {
-  InvalidOptionError,
   JobNotFoundError,
   JobSequenceFailedError,
   WaitForJobSequenceCompletionTimeoutError,
-} from "../../errors.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+} from "../../store/errors.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{

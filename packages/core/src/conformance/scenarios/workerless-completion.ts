@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
+import { InvalidOptionError } from "../../base/errors.ts";
 import {
-  InvalidOptionError,
   JobAlreadyCompletedError,
   JobAlreadyFailedError,
   JobNotFoundError,
   ProcessMisuseError,
-} from "../../errors.ts";
-import type { JobAbortReason } from "../../model/entities.ts";
+} from "../../store/errors.ts";
+import type { JobAbortReason } from "../../job-types/entities.ts";
 import type {
   DefineBlocker,
   DefineContinuationInput,
   DefineContinuationOutput,
-} from "../../model/job-type-markers.ts";
-import { defineUnionJobTypes } from "../../model/job-types.ts";
+} from "../../job-types/markers.ts";
+import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import { within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";

@@ -3,7 +3,7 @@ import type {
   NewAction,
   ReplaceActionResultCall,
   StateAction,
-} from "../../contracts/state-adapter.ts";
+} from "../../store/contract/actions.ts";
 import { byBytes } from "../by-bytes.ts";
 import type { TableRows, Tables } from "../tables.ts";
 

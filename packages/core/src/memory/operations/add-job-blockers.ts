@@ -1,10 +1,10 @@
-import type { AddJobBlockersCall } from "../../contracts/state-adapter.ts";
-import { BlockerCycleError, JobNotFoundError } from "../../errors.ts";
-import type { StateJob } from "../../model/job.ts";
+import type { AddJobBlockersCall } from "../../store/contract/creation.ts";
+import { BlockerCycleError, JobNotFoundError } from "../../store/errors.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import { failDependants, findBlockerCycle, isFailedSequence } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
-import { failureBy } from "../../rules/fail-dependants.ts";
-import { failedByBlocker, withBlockers } from "../../rules/transitions.ts";
+import { failureBy } from "../../store/rules/dependants.ts";
+import { failedByBlocker, withBlockers } from "../../store/rules/transitions.ts";
 
 export const addJobBlockers = (store: JobStore, call: AddJobBlockersCall, now: number): StateJob => {
   const record = store.find(call.jobId);

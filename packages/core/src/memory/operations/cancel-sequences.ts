@@ -1,6 +1,6 @@
-import type { CancelCall, CancelResult } from "../../contracts/state-adapter.ts";
-import { judgeCancellation } from "../../rules/cancellation.ts";
-import { cancelled } from "../../rules/transitions.ts";
+import type { CancelCall, CancelResult } from "../../store/contract/outcomes.ts";
+import { judgeCancellation } from "../../store/rules/checks.ts";
+import { cancelled } from "../../store/rules/transitions.ts";
 import { failDependants } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
 

@@ -1,4 +1,4 @@
-import type { FlowRepair } from "../../contracts/state-adapter.ts";
+import type { FlowRepair } from "../../store/contract/limits.ts";
 import type { JobStore } from "../job-store.ts";
 
 type Counter = FlowRepair["counters"][number];

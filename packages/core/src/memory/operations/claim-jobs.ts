@@ -1,9 +1,9 @@
-import type { ClaimCall } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
-import { remainingLimits } from "../../rules/claim-limits.ts";
-import { assertLeaseDuration } from "../../rules/lease-checks.ts";
-import { expiredAttempt } from "../../rules/history.ts";
-import { claimed } from "../../rules/transitions.ts";
+import type { ClaimCall } from "../../store/contract/claims.ts";
+import type { StateJob } from "../../store/contract/job.ts";
+import { remainingLimits } from "../../store/rules/checks.ts";
+import { assertLeaseDuration } from "../../store/rules/checks.ts";
+import { expiredAttempt } from "../../store/rules/transitions.ts";
+import { claimed } from "../../store/rules/transitions.ts";
 import { recordAttempt } from "../job-history.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";

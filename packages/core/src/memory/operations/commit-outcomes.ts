@@ -1,8 +1,8 @@
-import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
-import type { JobReference } from "../../model/job.ts";
-import { attemptOf } from "../../rules/history.ts";
-import { completesSequence, judgeOutcome } from "../../rules/outcomes.ts";
-import { afterOutcome } from "../../rules/transitions.ts";
+import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
+import type { JobReference } from "../../store/contract/job.ts";
+import { attemptOf } from "../../store/rules/transitions.ts";
+import { completesSequence, judgeOutcome } from "../../store/rules/checks.ts";
+import { afterOutcome } from "../../store/rules/transitions.ts";
 import { failDependants, unblockDependants } from "../dependants.ts";
 import { recordAttempt } from "../job-history.ts";
 import type { JobStore } from "../job-store.ts";

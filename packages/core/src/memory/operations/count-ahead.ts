@@ -1,6 +1,6 @@
-import { agedPriority, agePriorityMsOf } from "../../rules/flow-limits.ts";
-import { runnableFrom } from "../../rules/runnable.ts";
-import type { CountAheadCall } from "../../contracts/state-adapter.ts";
+import { agedPriority, agePriorityMsOf } from "../../store/rules/limits.ts";
+import { runnableFrom } from "../../store/rules/checks.ts";
+import type { CountAheadCall } from "../../store/contract/claims.ts";
 import type { StoredJob } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { hasBegun } from "../line.ts";

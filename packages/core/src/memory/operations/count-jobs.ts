@@ -1,4 +1,4 @@
-import type { JobCount, JobFilter } from "../../contracts/state-adapter.ts";
+import type { JobCount, JobFilter } from "../../store/contract/reads.ts";
 import { filtered } from "../job-filter.ts";
 import type { StoreView } from "../store-view.ts";
 

@@ -1,7 +1,7 @@
-import { createdStateJob } from "../../rules/created-job.ts";
-import type { CreatedStateJob, NewJob } from "../../contracts/state-adapter.ts";
-import { JobAlreadyExistsError, JobNotFoundError } from "../../errors.ts";
-import { replaced } from "../../rules/waiting-jobs.ts";
+import { createdStateJob } from "../../store/rules/transitions.ts";
+import type { CreatedStateJob, NewJob } from "../../store/contract/creation.ts";
+import { JobAlreadyExistsError, JobNotFoundError } from "../../store/errors.ts";
+import { replaced } from "../../store/rules/edits.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 

@@ -1,5 +1,5 @@
-import type { DeleteCall, DeletionResult } from "../../contracts/state-adapter.ts";
-import { referenceTo } from "../../model/job.ts";
+import type { DeleteCall, DeletionResult } from "../../store/contract/creation.ts";
+import { referenceTo } from "../../store/contract/job.ts";
 import { findDependantRoots } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
 import { liftStop } from "./resume-group.ts";

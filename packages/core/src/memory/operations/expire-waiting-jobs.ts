@@ -1,5 +1,5 @@
-import type { ExpireCall, ExpiredJob } from "../../contracts/state-adapter.ts";
-import { expired } from "../../rules/transitions.ts";
+import type { ExpireCall, ExpiredJob } from "../../store/contract/edits.ts";
+import { expired } from "../../store/rules/transitions.ts";
 import { failDependants } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
 

@@ -1,4 +1,4 @@
-import type { Hold } from "../../contracts/state-adapter.ts";
+import type { Hold } from "../../store/contract/limits.ts";
 import { createHoldFinder } from "../holds.ts";
 import type { JobStore } from "../job-store.ts";
 

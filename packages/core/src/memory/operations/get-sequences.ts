@@ -1,4 +1,4 @@
-import type { StateSequence } from "../../model/job.ts";
+import type { StateSequence } from "../../store/contract/job.ts";
 import type { StoreView } from "../store-view.ts";
 
 export const getSequence = (view: StoreView, sequenceId: string): StateSequence | undefined => {

@@ -1,4 +1,4 @@
-import type { CauseList, FailedJobs, ListCausesCall } from "../../contracts/state-adapter.ts";
+import type { CauseList, FailedJobs, ListCausesCall } from "../../store/contract/history.ts";
 import { byBytes } from "../by-bytes.ts";
 import { filtered } from "../job-filter.ts";
 import type { StoreView } from "../store-view.ts";

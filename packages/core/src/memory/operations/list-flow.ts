@@ -1,6 +1,6 @@
-import type { FlowUse } from "../../contracts/state-adapter.ts";
-import { emptyFlowRule } from "../../rules/flow-rule-change.ts";
-import { tokensLeft } from "../../rules/flow-rates.ts";
+import type { FlowUse } from "../../store/contract/limits.ts";
+import { emptyFlowRule } from "../../store/rules/limits.ts";
+import { tokensLeft } from "../../store/rules/limits.ts";
 import type { QueueType } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { createHoldFinder, firstDue } from "../holds.ts";

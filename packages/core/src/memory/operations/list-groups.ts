@@ -1,4 +1,4 @@
-import type { GroupUse, ListGroupsCall } from "../../contracts/state-adapter.ts";
+import type { GroupUse, ListGroupsCall } from "../../store/contract/limits.ts";
 import { createHoldFinder, firstDue } from "../holds.ts";
 import type { JobStore } from "../job-store.ts";
 import { type Line, pendingOf } from "../line.ts";

@@ -1,4 +1,4 @@
-import type { JobPage, ListBlockedJobsCall, ListJobsCall } from "../../contracts/state-adapter.ts";
+import type { JobPage, ListBlockedJobsCall, ListJobsCall } from "../../store/contract/reads.ts";
 import { filtered } from "../job-filter.ts";
 import { toPage } from "../page.ts";
 import type { StoreView } from "../store-view.ts";

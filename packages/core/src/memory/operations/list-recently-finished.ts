@@ -1,4 +1,4 @@
-import type { ListRecentlyFinishedCall, RecentlyFinishedJob } from "../../contracts/state-adapter.ts";
+import type { ListRecentlyFinishedCall, RecentlyFinishedJob } from "../../store/contract/diagnostics.ts";
 import type { StoreView } from "../store-view.ts";
 
 export const listRecentlyFinished = (

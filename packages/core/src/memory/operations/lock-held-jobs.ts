@@ -1,5 +1,5 @@
-import type { LockHeldJobsCall, LockResult } from "../../contracts/state-adapter.ts";
-import { findRefusal, refuse } from "../../rules/lease-checks.ts";
+import type { LockHeldJobsCall, LockResult } from "../../store/contract/claims.ts";
+import { findRefusal, refuse } from "../../store/rules/checks.ts";
 import type { JobStore } from "../job-store.ts";
 
 /** With one writer at a time the open transaction has every row locked already. Only the leases are left to check. */

@@ -1,4 +1,4 @@
-import type { TypeBacklog } from "../../contracts/state-adapter.ts";
+import type { TypeBacklog } from "../../store/contract/diagnostics.ts";
 import type { StoreView } from "../store-view.ts";
 
 type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };

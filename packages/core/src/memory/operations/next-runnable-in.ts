@@ -1,4 +1,4 @@
-import type { NextRunnableCall } from "../../contracts/state-adapter.ts";
+import type { NextRunnableCall } from "../../store/contract/claims.ts";
 import type { JobStore } from "../job-store.ts";
 import { nextRunnableAt } from "../runnable.ts";
 

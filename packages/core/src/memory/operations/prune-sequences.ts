@@ -1,6 +1,6 @@
-import type { PruneCall, PruneResult } from "../../contracts/state-adapter.ts";
-import { referenceTo } from "../../model/job.ts";
-import { isJobPastRetention, type PruneBounds, readPruneRules } from "../../rules/prune-rules.ts";
+import type { PruneCall, PruneResult } from "../../store/contract/creation.ts";
+import { referenceTo } from "../../store/contract/job.ts";
+import { isJobPastRetention, type PruneBounds, readPruneRules } from "../../store/rules/prune.ts";
 import { findDependantRoots } from "../dependants.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";

@@ -1,9 +1,9 @@
-import type { ReapCall, ReapedJob } from "../../contracts/state-adapter.ts";
+import type { ReapCall, ReapedJob } from "../../store/contract/claims.ts";
 import { failDependants } from "../dependants.ts";
 import { recordAttempt } from "../job-history.ts";
 import type { JobStore } from "../job-store.ts";
-import { expiredAttempt } from "../../rules/history.ts";
-import { reaped } from "../../rules/transitions.ts";
+import { expiredAttempt } from "../../store/rules/transitions.ts";
+import { reaped } from "../../store/rules/transitions.ts";
 import { stopGroup } from "./resume-group.ts";
 
 export const reapExpiredLeases = (store: JobStore, call: ReapCall, now: number): ReapedJob[] => {

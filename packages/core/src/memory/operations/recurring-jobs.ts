@@ -5,7 +5,7 @@ import type {
   LockDueRecurringCall,
   NewRecurringJob,
   StateRecurringJob,
-} from "../../contracts/state-adapter.ts";
+} from "../../store/contract/recurring.ts";
 import { byBytes } from "../by-bytes.ts";
 import type { TableRows, Tables } from "../tables.ts";
 

@@ -1,8 +1,8 @@
-import type { RedriveResult } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
-import { redriveJobs as redrive } from "../../rules/redrive.ts";
-import { revived } from "../../rules/transitions.ts";
-import { runSync } from "../../rules/walk.ts";
+import type { RedriveResult } from "../../store/contract/outcomes.ts";
+import type { StateJob } from "../../store/contract/job.ts";
+import { redriveJobs as redrive } from "../../store/rules/redrive.ts";
+import { revived } from "../../store/rules/transitions.ts";
+import { runSync } from "../../store/rules/walk.ts";
 import { findBlockerCycle, hasFailedBlocker } from "../dependants.ts";
 import { forgetFingerprint } from "../job-history.ts";
 import type { JobStore } from "../job-store.ts";

@@ -1,5 +1,5 @@
-import type { LeaseRenewal, RenewalResult } from "../../contracts/state-adapter.ts";
-import { assertLeaseDuration, findRefusal, refuse } from "../../rules/lease-checks.ts";
+import type { LeaseRenewal, RenewalResult } from "../../store/contract/claims.ts";
+import { assertLeaseDuration, findRefusal, refuse } from "../../store/rules/checks.ts";
 import type { JobStore } from "../job-store.ts";
 
 export const renewLeases = (

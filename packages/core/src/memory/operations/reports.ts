@@ -7,7 +7,7 @@ import type {
   Rollup,
   RollupKey,
   StateReporter,
-} from "../../contracts/state-adapter.ts";
+} from "../../store/contract/history.ts";
 import { byBytes } from "../by-bytes.ts";
 import { filtered } from "../job-filter.ts";
 import type { StoreView } from "../store-view.ts";

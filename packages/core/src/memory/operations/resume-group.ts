@@ -1,4 +1,4 @@
-import type { StateJob } from "../../model/job.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import type { JobStore } from "../job-store.ts";
 
 interface Group {

@@ -1,7 +1,7 @@
-import type { SetFlowRuleCall, SetFlowRuleResult } from "../../contracts/state-adapter.ts";
-import type { FlowRate, FlowRule } from "../../model/flow-rule.ts";
-import { keepSpent } from "../../rules/flow-rates.ts";
-import { changedFlowRule, emptyFlowRule } from "../../rules/flow-rule-change.ts";
+import type { SetFlowRuleCall, SetFlowRuleResult } from "../../store/contract/limits.ts";
+import type { FlowRate, FlowRule } from "../../store/contract/limits.ts";
+import { keepSpent } from "../../store/rules/limits.ts";
+import { changedFlowRule, emptyFlowRule } from "../../store/rules/limits.ts";
 import type { FlowCell } from "../flow-cells.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";

@@ -1,5 +1,5 @@
-import type { UpdateWaitingJobsCall, WaitingJobResult } from "../../contracts/state-adapter.ts";
-import { judgeUpdate, updated } from "../../rules/waiting-jobs.ts";
+import type { UpdateWaitingJobsCall, WaitingJobResult } from "../../store/contract/edits.ts";
+import { judgeUpdate, updated } from "../../store/rules/edits.ts";
 import type { JobStore } from "../job-store.ts";
 
 export const updateWaitingJobs = (

@@ -1,4 +1,4 @@
-import type { StateJob } from "../../model/job.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import { type Check, processOf, short } from "./check.ts";
 
 /** Heartbeats come three times per lease; this leaves room for a slow one. */

@@ -1,5 +1,5 @@
-import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
+import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import { bundleError, bundleOutput } from "../batch-behaviours.ts";
 import { type Check, short } from "./check.ts";
 

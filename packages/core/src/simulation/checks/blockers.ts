@@ -1,4 +1,4 @@
-import type { StateJob } from "../../model/job.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import { type Check, type CheckContext, short } from "./check.ts";
 
 const statusesOf = ({ table }: CheckContext, row: StateJob): (string | undefined)[] =>

@@ -1,7 +1,7 @@
-import type { StateJob } from "../../model/job.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import type { HistoryEvent, StoreStep } from "../history.ts";
 import type { SimulationPlan } from "../plan.ts";
-import type { FlowView } from "./flow-view.ts";
+import type { FlowView } from "./limits-view.ts";
 
 export type EventOf<TKind extends HistoryEvent["kind"]> = Extract<HistoryEvent, { kind: TKind }>;
 

@@ -1,6 +1,6 @@
-import type { CreatedStateJob, NewJob, NewJobDeduplication } from "../../contracts/state-adapter.ts";
-import { isTerminal, type StateJob } from "../../model/job.ts";
-import { isWaiting } from "../../rules/waiting-jobs.ts";
+import type { CreatedStateJob, NewJob, NewJobDeduplication } from "../../store/contract/creation.ts";
+import { isTerminal, type StateJob } from "../../store/contract/job.ts";
+import { isWaiting } from "../../store/rules/edits.ts";
 import { type Check, short } from "./check.ts";
 
 export const duplicatesAreRefused: Check = {

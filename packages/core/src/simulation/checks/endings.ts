@@ -1,4 +1,4 @@
-import type { JobOutcome, OutcomeResult } from "../../contracts/state-adapter.ts";
+import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
 import { type Check, type EventOf, short } from "./check.ts";
 
 type Ending = Pick<EventOf<"execution_ended">, "ending" | "abortReason">;

@@ -1,5 +1,6 @@
-import type { JobOutcome, OutcomeResult, WaitingJobChange } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
+import type { WaitingJobChange } from "../../store/contract/edits.ts";
+import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import type { StoreStep } from "../history.ts";
 import { type Check, type EventOf, isLasting, processOf, short } from "./check.ts";
 

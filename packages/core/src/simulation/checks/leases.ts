@@ -1,5 +1,6 @@
-import type { HeldLease, JobOutcome, LockResult, OutcomeResult } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
+import type { HeldLease, LockResult } from "../../store/contract/claims.ts";
+import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import type { RowChange } from "../history.ts";
 import { type Check, short } from "./check.ts";
 

@@ -1,5 +1,6 @@
-import type { ClaimRequest, JobOutcome } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
+import type { ClaimRequest } from "../../store/contract/claims.ts";
+import type { JobOutcome } from "../../store/contract/outcomes.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import { type Check, short } from "./check.ts";
 
 /** When a job counts as due. */

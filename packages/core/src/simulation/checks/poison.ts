@@ -1,4 +1,4 @@
-import type { JobOutcome } from "../../contracts/state-adapter.ts";
+import type { JobOutcome } from "../../store/contract/outcomes.ts";
 import type { SimulationFault } from "../faults.ts";
 import { type Check, processOf, short } from "./check.ts";
 

@@ -1,6 +1,6 @@
-import type { AdvancedRecurringJob } from "../../contracts/state-adapter.ts";
-import type { StateJob } from "../../model/job.ts";
-import { readRecord, type RecordedTick } from "../../model/recurrence/tick-record.ts";
+import type { AdvancedRecurringJob } from "../../store/contract/recurring.ts";
+import type { StateJob } from "../../store/contract/job.ts";
+import { readRecord, type RecordedTick } from "../../recurring/decide-tick.ts";
 import { type Check, type EventOf, short } from "./check.ts";
 
 interface StartedJob {

@@ -1,4 +1,4 @@
-import type { DeletionResult } from "../../contracts/state-adapter.ts";
+import type { DeletionResult } from "../../store/contract/creation.ts";
 import { type Check, short } from "./check.ts";
 
 export const acknowledgedStartsSurvive: Check = {

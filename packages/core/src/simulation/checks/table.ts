@@ -1,4 +1,4 @@
-import type { StateJob } from "../../model/job.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import type { StoreStep } from "../history.ts";
 import type { Table } from "./check.ts";
 

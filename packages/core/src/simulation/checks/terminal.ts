@@ -1,5 +1,5 @@
-import type { StateJob } from "../../model/job.ts";
-import { isTerminal } from "../../model/job.ts";
+import type { StateJob } from "../../store/contract/job.ts";
+import { isTerminal } from "../../store/contract/job.ts";
 import { type Check, short } from "./check.ts";
 
 const finalFields = [

@@ -1,5 +1,5 @@
-import type { CreatedStateJob, NewJob } from "../../contracts/state-adapter.ts";
-import { isWaiting } from "../../rules/waiting-jobs.ts";
+import type { CreatedStateJob, NewJob } from "../../store/contract/creation.ts";
+import { isWaiting } from "../../store/rules/edits.ts";
 import type { StoreStep } from "../history.ts";
 import { type Check, short, type Table } from "./check.ts";
 

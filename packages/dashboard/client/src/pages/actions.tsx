@@ -1,14 +1,12 @@
-import { toSegment } from "../../../src/path-segment.ts";
 import { useEffect, useState } from "preact/hooks";
+import { toSegment } from "../../../src/http/path-segment.ts";
 import type { ActionKind, LoggedAction } from "../answers.ts";
-import { formatCount, plural } from "../format.ts";
-import { Scroll } from "../parts/card.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
+import { Age, Time } from "../parts/job-state.tsx";
 import { Top } from "../parts/shell.tsx";
-import { Age, Time } from "../parts/time.tsx";
-import { act, type ApiError } from "../state/api.ts";
-import { kinds, standOf } from "../state/plan.ts";
-import { usePolled } from "../state/poll.ts";
+import { kinds, standOf } from "../state/action.ts";
+import { act, type ApiError, usePolled } from "../state/api.ts";
+import { formatCount, plural } from "../state/format.ts";
 import { changeQuery, place, withQuery } from "../state/router.ts";
 import { may, offers } from "../state/session.ts";
 

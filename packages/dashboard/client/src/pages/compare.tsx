@@ -1,12 +1,11 @@
-import type { Comparison, ComparedSide } from "../answers.ts";
-import { formatCount, formatDuration, formatShare } from "../format.ts";
-import { Card, Scroll } from "../parts/card.tsx";
+import type { ComparedSide, Comparison } from "../answers.ts";
+import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { Time } from "../parts/job-state.tsx";
 import { Link } from "../parts/link.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Segments, Top } from "../parts/shell.tsx";
-import { Time } from "../parts/time.tsx";
-import { usePolled } from "../state/poll.ts";
+import { usePolled } from "../state/api.ts";
+import { formatCount, formatDuration, formatShare } from "../state/format.ts";
 import { changeQuery, jobsPath, place, withQuery } from "../state/router.ts";
 import { offers } from "../state/session.ts";
 

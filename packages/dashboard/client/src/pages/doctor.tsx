@@ -1,14 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Examination } from "../answers.ts";
-import { plural } from "../format.ts";
-import { Card } from "../parts/card.tsx";
-import { countFindings } from "../parts/findings-note.tsx";
+import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
+import { countFindings } from "../parts/findings.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { Age } from "../parts/job-state.tsx";
 import { Top } from "../parts/shell.tsx";
-import { Age } from "../parts/time.tsx";
-import { type ApiError, read } from "../state/api.ts";
-import { usePolled } from "../state/poll.ts";
+import { type ApiError, read, usePolled } from "../state/api.ts";
+import { plural } from "../state/format.ts";
 import { announce } from "../state/settings.ts";
 
 type Finding = Examination["findings"][number];

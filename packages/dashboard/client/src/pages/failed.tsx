@@ -1,19 +1,18 @@
 import { useState } from "preact/hooks";
 import type { ActionKind, Cause, Causes, TypeBacklog } from "../answers.ts";
-import { formatCapped, formatCount, formatReason, plural } from "../format.ts";
+import { PlanPanel } from "../parts/action-panel.tsx";
+import { Empty, Problem, Skeleton } from "../parts/card.tsx";
+import { Spark } from "../parts/figures.tsx";
+import { Age, StateMark } from "../parts/job-state.tsx";
 import { Link } from "../parts/link.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
-import { showText } from "../parts/payload-view.tsx";
-import { PlanPanel } from "../parts/plan-panel.tsx";
+import { showText } from "../parts/payload.tsx";
 import { Segments, Top } from "../parts/shell.tsx";
-import { Spark } from "../parts/spark.tsx";
-import { StateMark } from "../parts/state-mark.tsx";
-import { Age } from "../parts/time.tsx";
-import { now } from "../state/clock.ts";
-import { type Choice, type Filter, kinds } from "../state/plan.ts";
-import { usePolled } from "../state/poll.ts";
+import { type Choice, type Filter, kinds } from "../state/action.ts";
+import { usePolled } from "../state/api.ts";
+import { formatCapped, formatCount, formatReason, plural } from "../state/format.ts";
 import { changeQuery, jobPath, jobsPath, place } from "../state/router.ts";
 import { backlog, may, offers } from "../state/session.ts";
+import { now } from "../state/settings.ts";
 
 interface Chosen {
   readonly kind: ActionKind;

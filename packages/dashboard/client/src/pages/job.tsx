@@ -1,25 +1,20 @@
-import { toSegment } from "../../../src/path-segment.ts";
 import { useState } from "preact/hooks";
+import { toSegment } from "../../../src/http/path-segment.ts";
 import type { ActionKind, Attempt, JobDetail, JobRow } from "../answers.ts";
-import { formatReason, shortId } from "../format.ts";
+import { PlanPanel } from "../parts/action-panel.tsx";
 import { AttemptStrip, AttemptTable } from "../parts/attempts.tsx";
-import { Card } from "../parts/card.tsx";
-import { Command, CopyButton } from "../parts/copy-button.tsx";
-import { ErrorView } from "../parts/error-view.tsx";
-import { Link } from "../parts/link.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
-import { PlanPanel } from "../parts/plan-panel.tsx";
+import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
+import { JobState } from "../parts/job-state.tsx";
+import { Command, CopyButton, Link } from "../parts/link.tsx";
+import { ErrorView } from "../parts/payload.tsx";
 import { Top } from "../parts/shell.tsx";
-import { JobState } from "../parts/state-mark.tsx";
-import { kinds } from "../state/plan.ts";
-import { usePolled } from "../state/poll.ts";
+import { kinds } from "../state/action.ts";
+import { usePolled } from "../state/api.ts";
+import { formatReason, shortId } from "../state/format.ts";
 import { jobsPath } from "../state/router.ts";
 import { may, offers } from "../state/session.ts";
-import { Compared } from "./job/compared.tsx";
-import { Facts } from "./job/facts.tsx";
-import { Payloads } from "./job/payloads.tsx";
-import { Blockers, Sequence } from "./job/relatives.tsx";
-import { Why } from "./job/why.tsx";
+import { Blockers, Facts, Payloads, Sequence } from "./job/facts.tsx";
+import { Compared, Why } from "./job/why.tsx";
 
 const Attempts = ({ attempts, job }: { readonly attempts: readonly Attempt[]; readonly job: JobRow }) => (
   <Card title="Attempts" note={attempts.length === 20 ? "the latest 20" : undefined} flush>

@@ -1,18 +1,15 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ActionKind, JobPage as Page } from "../answers.ts";
-import { formatCount, plural } from "../format.ts";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
-import { PlanPanel } from "../parts/plan-panel.tsx";
+import { PlanPanel } from "../parts/action-panel.tsx";
+import { Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { Top } from "../parts/shell.tsx";
-import { filterOf, planFilterOf } from "../state/job-query.ts";
-import { type Choice, fitsFilter, kindNames, kinds } from "../state/plan.ts";
-import { usePolled } from "../state/poll.ts";
+import { type Choice, filterOf, fitsFilter, kindNames, kinds, planFilterOf } from "../state/action.ts";
+import { usePolled } from "../state/api.ts";
+import { formatCount, plural } from "../state/format.ts";
 import { place, withQuery } from "../state/router.ts";
 import { may } from "../state/session.ts";
 import { Filters } from "./jobs/filters.tsx";
-import { pageSizes, Paging } from "./jobs/paging.tsx";
-import { Rows } from "./jobs/rows.tsx";
-import { useStillRows } from "./jobs/still-rows.ts";
+import { pageSizes, Paging, Rows, useStillRows } from "./jobs/rows.tsx";
 
 interface Chosen {
   readonly kind: ActionKind;

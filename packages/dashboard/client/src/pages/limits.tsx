@@ -1,14 +1,11 @@
 import { useState } from "preact/hooks";
 import type { FlowRule } from "../answers.ts";
-import { formatCount } from "../format.ts";
-import { Card, Scroll } from "../parts/card.tsx";
-import { describeLimits } from "../parts/describe-limits.ts";
-import { LimitsPanel } from "../parts/limits-panel.tsx";
-import { PausePanel } from "../parts/pause-panel.tsx";
+import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
+import { describeLimits, LimitsPanel, PausePanel } from "../parts/limits-panel.tsx";
 import { Link } from "../parts/link.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
-import { usePolled } from "../state/poll.ts";
+import { usePolled } from "../state/api.ts";
+import { formatCount } from "../state/format.ts";
 import { jobsPath, place } from "../state/router.ts";
 import { backlog, may } from "../state/session.ts";
 

@@ -1,18 +1,68 @@
-import { Failures } from "../parts/failures.tsx";
+import type { FlowRule } from "../answers.ts";
+import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
+import { describeLimits } from "../parts/limits-panel.tsx";
 import { Link } from "../parts/link.tsx";
-import { MomentBar, RangePicker } from "../parts/moment-bar.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
+import { MomentBar, RangePicker } from "../parts/range-bar.tsx";
 import { Top } from "../parts/shell.tsx";
-import { Throughput } from "../parts/throughput.tsx";
-import { useKnown } from "../state/known.ts";
-import { useTimeToStart, withMoment } from "../state/moment.ts";
-import { countUnfinished, describeQueue, type Known } from "../state/queue-rows.ts";
+import { Failures, Throughput } from "../parts/throughput.tsx";
+import { formatCount } from "../state/format.ts";
+import { countUnfinished, describeQueue, type Known, useKnown } from "../state/queue-rows.ts";
+import { useTimeToStart, withMoment } from "../state/range.ts";
+import { withQuery } from "../state/router.ts";
 import { offers } from "../state/session.ts";
 import { QueueFigures } from "./queue/figures.tsx";
-import { QueueLimits } from "./queue/limits.tsx";
-import { TypeTable } from "./queue/type-table.tsx";
-import { QueueWorkers } from "./queue/workers.tsx";
+import { QueueWorkers, TypeTable } from "./queue/tables.tsx";
+
+const describe = (rule: FlowRule): string => {
+  const words = [
+    rule.paused ? "paused" : "",
+    describeLimits(rule),
+    rule.perGroup === null ? "" : `per group ${describeLimits(rule.perGroup)}`,
+  ].filter((part) => part !== "" && part !== "–");
+  return words.length === 0 ? "no limit" : words.join("; ");
+};
+
+/** Whether a queue is paused, and what limits it and its types have. */
+export const QueueLimits = ({
+  queue,
+  rules,
+}: {
+  readonly queue: string;
+  readonly rules: readonly FlowRule[];
+}) => {
+  const isPaused = rules.some(({ paused, typeName }) => paused && typeName === null);
+  return (
+    <Card
+      title="Limits"
+      side={
+        <Link class="link small" to={withQuery("/limits", { queue })}>
+          Pause, resume and limits
+        </Link>
+      }
+    >
+      <dl class="facts beside">
+        <dt>State</dt>
+        <dd>{isPaused ? <span class="tag new">paused</span> : <span class="tag">open</span>}</dd>
+        {rules.length === 0 && (
+          <>
+            <dt>Limits</dt>
+            <dd class="dim">none</dd>
+          </>
+        )}
+        {rules.map((rule) => (
+          <>
+            <dt>{rule.typeName ?? "All types"}</dt>
+            <dd>
+              {describe(rule)}
+              {rule.concurrency !== null && <span class="dim"> · {formatCount(rule.running)} in use</span>}
+            </dd>
+          </>
+        ))}
+      </dl>
+    </Card>
+  );
+};
 
 /** Whether anybody has heard of a queue. */
 const isKnown = (queue: string, { backlog, statistics, processes, rules }: Known): boolean =>

@@ -1,10 +1,9 @@
-import { MomentBar, RangePicker } from "../parts/moment-bar.tsx";
-import { Problem, Skeleton } from "../parts/notice.tsx";
+import { Problem, Skeleton } from "../parts/card.tsx";
 import { QueueTable } from "../parts/queue-table.tsx";
+import { MomentBar, RangePicker } from "../parts/range-bar.tsx";
 import { Top } from "../parts/shell.tsx";
-import { useKnown } from "../state/known.ts";
-import { useTimeToStart } from "../state/moment.ts";
-import { describeQueues } from "../state/queue-rows.ts";
+import { describeQueues, useKnown } from "../state/queue-rows.ts";
+import { useTimeToStart } from "../state/range.ts";
 import { place } from "../state/router.ts";
 import { QueuePage } from "./queue.tsx";
 

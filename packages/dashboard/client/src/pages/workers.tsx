@@ -1,11 +1,10 @@
 import type { Process } from "../answers.ts";
-import { plural } from "../format.ts";
-import { BusySlots } from "../parts/busy-slots.tsx";
-import { Card, Scroll } from "../parts/card.tsx";
+import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
+import { BusySlots } from "../parts/figures.tsx";
+import { Age } from "../parts/job-state.tsx";
 import { Link } from "../parts/link.tsx";
-import { Empty, Problem, Skeleton } from "../parts/notice.tsx";
 import { Top } from "../parts/shell.tsx";
-import { Age } from "../parts/time.tsx";
+import { plural } from "../state/format.ts";
 import { useTopic } from "../state/live.ts";
 import { jobsPath } from "../state/router.ts";
 import { offers } from "../state/session.ts";

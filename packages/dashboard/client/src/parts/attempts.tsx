@@ -1,13 +1,11 @@
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { Attempt, JobRow, Status } from "../answers.ts";
-import { formatDuration } from "../format.ts";
-import { now } from "../state/clock.ts";
+import { formatDuration } from "../state/format.ts";
+import { now } from "../state/settings.ts";
 import { Scroll } from "./card.tsx";
-import { ErrorView } from "./error-view.tsx";
-import { PayloadView } from "./payload-view.tsx";
-import { StateMark } from "./state-mark.tsx";
-import { Time } from "./time.tsx";
+import { StateMark, Time } from "./job-state.tsx";
+import { ErrorView, PayloadView } from "./payload.tsx";
 
 const ms = (iso: string | null): number | undefined => (iso === null ? undefined : Date.parse(iso));
 

@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import type { ApiError } from "../state/api.ts";
+import { trouble } from "../state/session.ts";
+import { Icon, type IconName } from "./icon.tsx";
 
 export const Card = ({
   title,
@@ -40,5 +43,44 @@ export const Scroll = ({
 }) => (
   <div class="scroll" tabIndex={0} role="group" aria-label={label}>
     {children}
+  </div>
+);
+
+/** What went wrong, and what to do. */
+export const Problem = ({ error }: { readonly error: ApiError }) => {
+  const isSaid = trouble.value !== undefined && trouble.value !== error && trouble.value.code === error.code;
+  return isSaid ? null : (
+    <div class="problem" role="alert">
+      <Icon name="warning" />
+      <p>
+        <b>{error.message}</b> {error.hint}
+      </p>
+    </div>
+  );
+};
+
+/** Nothing here: why, and what to do next. */
+export const Empty = ({
+  icon = "calm",
+  title,
+  children,
+}: {
+  readonly icon?: IconName;
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) => (
+  <div class="empty">
+    <Icon name={icon} />
+    <p class="strong">{title}</p>
+    {children !== undefined && <p class="dim">{children}</p>}
+  </div>
+);
+
+/** Seen only if an answer takes its time. */
+export const Skeleton = ({ rows = 6 }: { readonly rows?: number }) => (
+  <div class="skeleton" role="status" aria-label="Loading">
+    {Array.from({ length: rows }, (_, index) => (
+      <span key={index} />
+    ))}
   </div>
 );

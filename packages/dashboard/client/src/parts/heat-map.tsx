@@ -1,11 +1,10 @@
 import { useState } from "preact/hooks";
 import type { TimeToStart } from "../answers.ts";
-import { formatDuration, formatTime, formatUnit } from "../format.ts";
-import { now } from "../state/clock.ts";
-import { lookAt, pathAt, queuePath } from "../state/moment.ts";
-import { Card, Scroll } from "./card.tsx";
+import { formatDuration, formatTime, formatUnit } from "../state/format.ts";
+import { lookAt, pathAt, queuePath } from "../state/range.ts";
+import { now } from "../state/settings.ts";
+import { Card, Empty, Scroll } from "./card.tsx";
 import { Link } from "./link.tsx";
-import { Empty } from "./notice.tsx";
 
 /** From where on each colour begins, in milliseconds. */
 const levels = [0, 100, 1_000, 5_000, 30_000, 300_000];

@@ -1,14 +1,48 @@
-import type { TimeToStart } from "../answers.ts";
-import { formatCount, formatDuration } from "../format.ts";
-import { moment, queuePath, range } from "../state/moment.ts";
-import { emptyIn, type QueueRow } from "../state/queue-rows.ts";
+import type { TimeToStart, TypeBacklog } from "../answers.ts";
+import { formatCount, formatDuration } from "../state/format.ts";
+import { emptyIn, type QueueRow, sum } from "../state/queue-rows.ts";
+import { moment, queuePath, range } from "../state/range.ts";
 import { offers } from "../state/session.ts";
-import { BacklogBar, BacklogLegend } from "./backlog-bar.tsx";
-import { Card, Scroll } from "./card.tsx";
+import { Card, Empty, Scroll } from "./card.tsx";
+import { AgeCell, CountCell, DurationCell, lateMs, RateCell, Spark } from "./figures.tsx";
 import { Link } from "./link.tsx";
-import { Empty } from "./notice.tsx";
-import { Spark } from "./spark.tsx";
-import { AgeCell, CountCell, DurationCell, lateMs, RateCell } from "./number-cells.tsx";
+
+const parts = [
+  ["runnable", "runnable"],
+  ["later", "for later"],
+  ["running", "running"],
+  ["blocked", "blocked"],
+] as const;
+
+/** What is not finished, by state. */
+export const BacklogBar = ({ backlog }: { readonly backlog: TypeBacklog }) => {
+  const total = sum(parts, ([name]) => backlog[name]);
+  let x = 0;
+  return (
+    <svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="part-none" width="100" height="8" />
+      {total > 0 &&
+        parts.map(([name]) => {
+          const width = (100 * backlog[name]) / total;
+          const from = x;
+          x += width;
+          return width === 0 ? null : (
+            <rect key={name} class={`part-${name}`} x={from} width={width} height="8" />
+          );
+        })}
+    </svg>
+  );
+};
+
+export const BacklogLegend = () => (
+  <span class="legend">
+    {parts.map(([name, words]) => (
+      <span key={name}>
+        <i class={`key-${name}`} /> {words}
+      </span>
+    ))}
+  </span>
+);
 
 const NameCell = ({ row: { queue, isPaused } }: { readonly row: QueueRow }) => (
   <td>

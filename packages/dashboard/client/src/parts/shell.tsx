@@ -1,17 +1,76 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { formatCount, zoneName } from "../format.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { toSegment } from "../../../src/http/path-segment.ts";
+import { type ApiError, read } from "../state/api.ts";
+import { formatCount, zoneName } from "../state/format.ts";
 import { useTopic } from "../state/live.ts";
-import { withMoment } from "../state/moment.ts";
-import { parts } from "../state/router.ts";
-import { backlog, offers, session, trouble } from "../state/session.ts";
+import { withMoment } from "../state/range.ts";
+import { jobPath, jobsPath, navigate, parts } from "../state/router.ts";
+import { backlog, knownQueues, knownTypes, may, offers, session, trouble } from "../state/session.ts";
 import { announcement, isLive, theme, zone } from "../state/settings.ts";
-import { FindBox } from "./find-box.tsx";
-import { HelpDialog } from "./help-dialog.tsx";
+import { Problem } from "./card.tsx";
+import { HelpDialog, isHelpOpen, toggleLive } from "./help.tsx";
 import { Icon, type IconName } from "./icon.tsx";
-import { isHelpOpen, toggleLive } from "./keys.ts";
 import { Link } from "./link.tsx";
-import { Problem } from "./notice.tsx";
+
+const isThere = async (id: string): Promise<boolean> => {
+  try {
+    await read(`jobs/${toSegment(id)}`);
+    return true;
+  } catch (error) {
+    if ((error as ApiError).status === 404) return false;
+    throw error;
+  }
+};
+
+/** An id leads to its job; the name of a type or queue, or a key, to the jobs of it. */
+const find = async (text: string): Promise<string> => {
+  if (knownTypes.value.includes(text)) return jobsPath({ typeName: text });
+  if (knownQueues.value.includes(text)) return jobsPath({ queue: text });
+  return !may("payloads") || (await isThere(text)) ? jobPath(text) : jobsPath({ deduplicationKey: text });
+};
+
+export const FindBox = () => {
+  const [text, setText] = useState("");
+  const go = async (): Promise<void> => {
+    const wanted = text.trim();
+    if (wanted === "") return;
+    navigate(await find(wanted).catch(() => jobPath(wanted)));
+    setText("");
+  };
+  return (
+    <form
+      class="find"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void go();
+      }}
+    >
+      <Icon name="find" />
+      <input
+        id="find"
+        type="search"
+        aria-label="Find a job by id, type, queue or key"
+        placeholder="Job id, type, queue, key…"
+        autocomplete="off"
+        spellcheck={false}
+        list="known-names"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") event.currentTarget.blur();
+        }}
+      />
+      <kbd aria-hidden="true">/</kbd>
+      <datalist id="known-names">
+        {[...new Set([...knownTypes.value, ...knownQueues.value])].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </form>
+  );
+};
 
 interface Section {
   readonly path: string;

@@ -1,10 +1,8 @@
-import { effect, type Signal, signal } from "@preact/signals";
+import { effect, signal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Backlog, Process, Situation } from "../answers.ts";
-import { addressOf, ApiError, read } from "./api.ts";
-import { followClock } from "./clock.ts";
-import type { Polled } from "./poll.ts";
-import { isLive } from "./settings.ts";
+import { addressOf, ApiError, type Polled, read } from "./api.ts";
+import { followClock, isLive } from "./settings.ts";
 
 /** What the server tells of as it changes. */
 export interface Topics {
@@ -62,7 +60,9 @@ const ask = async (topic: Topic, signal?: AbortSignal): Promise<boolean> => {
 
 /** A stream that says nothing for so long is none. The backlog has a time in it, so it changes every two seconds. */
 const silentMs = { atFirst: 5_000, later: 20_000 };
+
 const againMs = 1_000;
+
 const pollMs = 5_000;
 /** Polls between two attempts to get the stream after all. */
 const pollsInARow = 6;
@@ -77,6 +77,7 @@ const pollsInARow = 6;
  * In a hidden tab and while the page is paused there is neither stream nor poll.
  */
 let connection = new AbortController();
+
 let connectedTo = "";
 
 const disconnect = (): void => {
@@ -158,6 +159,7 @@ const arrange = (): void => {
 };
 
 document.addEventListener("visibilitychange", arrange);
+
 effect(() => {
   void isLive.value;
   arrange();

@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { fromSegment, toSegment } from "../../../src/path-segment.ts";
+import { fromSegment, toSegment } from "../../../src/http/path-segment.ts";
 import { addressOf, pathOf } from "./api.ts";
 
 interface Place {
@@ -60,5 +60,7 @@ export const changeQuery = (change: Query, options?: { replace?: boolean }): voi
   navigate(thisPathWith(change), options);
 
 export const jobPath = (id: string): string => `/jobs/${toSegment(id)}`;
+
 export const treePath = (id: string): string => `/trees/${toSegment(id)}`;
+
 export const jobsPath = (query: Query): string => withQuery("/jobs", query);

@@ -18,6 +18,7 @@ export const offers = (part: keyof Session["parts"]): boolean => session.value?.
 const distinct = (names: readonly string[]): string[] => [...new Set(names)].sort();
 
 export const knownQueues = computed(() => distinct(backlog.value?.types.map(({ queue }) => queue) ?? []));
+
 export const knownTypes = computed(() =>
   distinct(backlog.value?.types.map(({ typeName }) => typeName) ?? []),
 );

@@ -1,7 +1,7 @@
-import type { Call, Database } from "../../database.ts";
-import { firstLine, leapSql } from "../../queue-types.ts";
-import { isDeferred } from "../../runnable.ts";
-import type { Tables } from "../../tables.ts";
+import type { Call, Database } from "../../database/database.ts";
+import { firstLine, leapSql } from "../../rows/runnable.ts";
+import { isDeferred } from "../../rows/runnable.ts";
+import type { Tables } from "../../database/tables.ts";
 
 // Types whose own number is among those of lines are not found by searching, once there are lines. Older workers may have
 // started jobs of such types without saying so.

@@ -1,9 +1,9 @@
 import type { ListActionsCall, NewAction, ReplaceActionResultCall, StateAction } from "leasehold/adapter";
-import type { Call, Database } from "../../database.ts";
-import type { SqlRow } from "../../provider.ts";
-import { arrayLiteral } from "../../sql/array-literal.ts";
-import { clockCte, now } from "../../sql/clock.ts";
-import { numberOrNull, text, textOrNull } from "../../sql/row-values.ts";
+import type { Call, Database } from "../../database/database.ts";
+import type { SqlRow } from "../../database/provider.ts";
+import { arrayLiteral } from "../../database/sql.ts";
+import { clockCte, now } from "../../database/sql.ts";
+import { numberOrNull, text, textOrNull } from "../../database/sql.ts";
 
 const toAction = (row: SqlRow): StateAction => ({
   id: text(row["id"]),

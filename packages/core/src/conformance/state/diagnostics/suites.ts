@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { requirePart } from "../../../contracts/optional-parts.ts";
-import type { Diagnostics } from "../../../contracts/state-adapter.ts";
-import { AdapterClosedError } from "../../../errors.ts";
+import { requirePart } from "../../../store/parts.ts";
+import type { Diagnostics } from "../../../store/contract/diagnostics.ts";
+import { AdapterClosedError } from "../../../store/errors.ts";
 import type { StateScenario } from "../../state-scenario.ts";
 import type { StateSuite, StateSuites } from "../../state-suite.ts";
 

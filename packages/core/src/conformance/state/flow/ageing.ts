@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { baseTime } from "../../state-fixture.ts";
 import { completion } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { type FlowScenario, idsOf, withFlow } from "./flow-scenario.ts";
+import { type FlowScenario, idsOf, withFlow } from "../limits/limits-scenario.ts";
 
 /** Three jobs: the first of low priority, one of the next higher priority soon after, and one when its time has passed. */
 const startThree = async ({ start, typeName: own }: FlowScenario, group: string | null, typeName = own) => {

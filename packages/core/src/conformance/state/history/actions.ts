@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { ListActionsCall, NewAction, StateAction } from "../../../contracts/state-adapter.ts";
+import type { ListActionsCall, NewAction, StateAction } from "../../../store/contract/actions.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { rollBack, times, withHistory } from "./history-scenario.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { mostAttempts } from "../../../contracts/history/attempts.ts";
-import type { StateAttempt } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import { mostAttempts } from "../../../store/contract/history.ts";
+import type { StateAttempt } from "../../../store/contract/history.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, giveBack, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ReapedJob } from "../../../contracts/state-adapter.ts";
+import type { ReapedJob } from "../../../store/contract/claims.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { failure, retryAfter } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { JobOutcome, NewJob, StateAttempt } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { NewJob } from "../../../store/contract/creation.ts";
+import type { StateAttempt } from "../../../store/contract/history.ts";
+import type { JobOutcome } from "../../../store/contract/outcomes.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, type Ending, failure, giveBack, outcomeOf, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";

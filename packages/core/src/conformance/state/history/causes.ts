@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { CauseList, FailedJobs, NewCause } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { CauseList, FailedJobs, NewCause } from "../../../store/contract/history.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, giveBack, outcomeOf, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Rollup } from "../../../contracts/state-adapter.ts";
+import type { Rollup } from "../../../store/contract/history.ts";
 import { createRandom, shuffle } from "../../random.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { requirePart } from "../../../contracts/optional-parts.ts";
+import { requirePart } from "../../../store/parts.ts";
+import type { History } from "../../../store/contract/history-part.ts";
 import type {
   AttemptNote,
   AttemptOutcome,
   FailedJobs,
-  History,
-  JobOutcome,
   StateAttempt,
-} from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+} from "../../../store/contract/history.ts";
+import type { JobOutcome } from "../../../store/contract/outcomes.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { type Ending, outcomeOf, type StateScenario } from "../../state-scenario.ts";
 

@@ -1,4 +1,4 @@
-import type { Reporter, ReportCall, Rollup } from "../../../contracts/state-adapter.ts";
+import type { ReportCall, Reporter, Rollup } from "../../../store/contract/history.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { HistoryScenario } from "./history-scenario.ts";
 

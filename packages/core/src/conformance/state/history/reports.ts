@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { StateReporter } from "../../../contracts/state-adapter.ts";
+import type { StateReporter } from "../../../store/contract/history.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";

@@ -4,7 +4,7 @@ import { describeKeptAttempts } from "./attempts-kept.ts";
 import { describeAttemptsOfLostLeases } from "./attempts-of-lost-leases.ts";
 import { describeAttemptsOfOutcomes } from "./attempts-of-outcomes.ts";
 import { describeCauses } from "./causes.ts";
-import { describeFolds } from "./folds.ts";
+import { describeFolds } from "./roll-ups.ts";
 import { describeHistoryRaces } from "./history-races.ts";
 import { describeHostileText } from "./hostile-text.ts";
 import { describeReports } from "./reports.ts";

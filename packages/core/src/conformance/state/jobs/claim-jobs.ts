@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { ClaimRequest } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { ClaimRequest } from "../../../store/contract/claims.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, retryAfter } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { OutcomeResult } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { OutcomeResult } from "../../../store/contract/outcomes.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { createRandom, shuffle } from "../../random.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CreatedStateJob, NewJobDeduplication } from "../../../contracts/state-adapter.ts";
+import type { CreatedStateJob, NewJobDeduplication } from "../../../store/contract/creation.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { OutcomeResult } from "../../../contracts/state-adapter.ts";
-import { blockerErrorText } from "../../../model/blocker-error.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { OutcomeResult } from "../../../store/contract/outcomes.ts";
+import { blockerErrorText } from "../../../store/rules/dependants.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, retryAfter } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

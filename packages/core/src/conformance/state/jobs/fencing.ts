@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { OutcomeResult } from "../../../contracts/state-adapter.ts";
+import type { OutcomeResult } from "../../../store/contract/outcomes.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, outcomeOf, giveBack, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";

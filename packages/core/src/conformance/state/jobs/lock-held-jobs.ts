@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { HeldLease, LockResult } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { HeldLease, LockResult } from "../../../store/contract/claims.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { createGate } from "../../gate.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, outcomeOf } from "../../state-scenario.ts";

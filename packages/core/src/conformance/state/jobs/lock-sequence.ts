@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { StateSequence } from "../../../model/job.ts";
+import type { StateSequence } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

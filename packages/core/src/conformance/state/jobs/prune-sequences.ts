@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { PruneResult, PruneRule } from "../../../contracts/state-adapter.ts";
-import { type JobReference, referenceTo, type StateJob } from "../../../model/job.ts";
+import type { PruneResult, PruneRule } from "../../../store/contract/creation.ts";
+import { type JobReference, referenceTo, type StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

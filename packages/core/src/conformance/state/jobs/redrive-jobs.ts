@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { RedriveResult } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { RedriveResult } from "../../../store/contract/outcomes.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime, newJob } from "../../state-fixture.ts";
 import { completion, failure, outcomeOf, retryAfter } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import type { ClaimScope, MaxAttempts, NewJob } from "../../../contracts/state-adapter.ts";
+import type { ClaimScope, MaxAttempts } from "../../../store/contract/claims.ts";
+import type { NewJob } from "../../../store/contract/creation.ts";
 import { createRandom } from "../../random.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, retryAfter, type StateScenario } from "../../state-scenario.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { StateJob } from "../../../model/job.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { createGate } from "../../gate.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, outcomeOf } from "../../state-scenario.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { OutcomeResult } from "../../../contracts/state-adapter.ts";
-import type { StateJob } from "../../../model/job.ts";
+import type { OutcomeResult } from "../../../store/contract/outcomes.ts";
+import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, outcomeOf } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { requirePart } from "../../../contracts/optional-parts.ts";
+import { requirePart } from "../../../store/parts.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { requirePart } from "../../../contracts/optional-parts.ts";
-import type { TypeBacklog } from "../../../contracts/state-adapter.ts";
+import { requirePart } from "../../../store/parts.ts";
+import type { TypeBacklog } from "../../../store/contract/diagnostics.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";

@@ -1,10 +1,12 @@
-import type { JobDetail } from "../../answers.ts";
-import { shortId } from "../../format.ts";
+import type { JobDetail, JobRow } from "../../answers.ts";
 import { Card } from "../../parts/card.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { Link, OutsideLink } from "../../parts/link.tsx";
-import { Age, Time } from "../../parts/time.tsx";
-import { jobPath, jobsPath, treePath } from "../../state/router.ts";
+import { Age, JobState, StateMark, Time } from "../../parts/job-state.tsx";
+import { CopyButton, Link, OutsideLink } from "../../parts/link.tsx";
+import { PayloadView } from "../../parts/payload.tsx";
+import { Segments } from "../../parts/shell.tsx";
+import { formatDuration, plural, shortId } from "../../state/format.ts";
+import { changeQuery, jobPath, jobsPath, place, treePath } from "../../state/router.ts";
 
 export const Facts = ({ detail: { job, traceUrl } }: { readonly detail: JobDetail }) => (
   <Card title="Facts">
@@ -96,5 +98,89 @@ export const Facts = ({ detail: { job, traceUrl } }: { readonly detail: JobDetai
         </>
       )}
     </dl>
+  </Card>
+);
+
+const tabs = [
+  ["input", "Input"],
+  ["output", "Output"],
+  ["progress", "Progress"],
+] as const;
+
+/** What it carries: input, output, progress. */
+export const Payloads = ({ job }: { readonly job: JobDetail["job"] }) => {
+  const wanted = place.value.query.get("payload");
+  const tab = tabs.find(([name]) => name === wanted)?.[0] ?? "input";
+  const value = job[tab];
+  return (
+    <Card
+      title="Payload"
+      side={
+        <>
+          <Segments
+            label="Payload"
+            options={tabs}
+            value={tab}
+            onChange={(payload) => changeQuery({ payload }, { replace: true })}
+          />
+          <CopyButton text={JSON.stringify(value, null, 2)} label={`Copy the ${tab}`} />
+        </>
+      }
+    >
+      {value === null && tab !== "input" ? (
+        <p class="dim">{tab === "output" ? "There is no output (yet)." : "It has reported no progress."}</p>
+      ) : (
+        <PayloadView value={value} label={tab} />
+      )}
+    </Card>
+  );
+};
+
+export const Sequence = ({ detail: { job, sequence } }: { readonly detail: JobDetail }) => (
+  <Card
+    title="Sequence"
+    note={`${job.sequenceTypeName} · ${plural(sequence.length, "job")}`}
+    side={
+      <Link class="link small" to={treePath(job.rootSequenceId)}>
+        Whole tree
+      </Link>
+    }
+  >
+    <ol class="steps">
+      {sequence.map((step) => (
+        <li key={step.id} aria-current={step.id === job.id ? "step" : undefined}>
+          <JobState job={step} />
+          <Link class="strong" to={jobPath(step.id)}>
+            {step.typeName}
+          </Link>
+          <span class="small dim">
+            {step.endedAt !== null && step.startedAt !== null
+              ? formatDuration(Date.parse(step.endedAt) - Date.parse(step.startedAt))
+              : step.id === job.id
+                ? "this job"
+                : ""}
+          </span>
+        </li>
+      ))}
+    </ol>
+  </Card>
+);
+
+export const Blockers = ({ blockers }: Pick<JobDetail, "blockers">) => (
+  <Card
+    title="Blockers"
+    note={`${blockers.filter(({ status }) => status === "completed").length} of ${blockers.length} completed`}
+  >
+    <ul class="steps">
+      {blockers.map(({ id, typeName, status }) => (
+        <li key={id}>
+          <StateMark status={status as JobRow["status"]} />
+          <Link class="strong" to={jobPath(id)}>
+            {typeName}
+          </Link>
+          <span class="mono dim">{shortId(id)}</span>
+        </li>
+      ))}
+    </ul>
   </Card>
 );

@@ -1,11 +1,59 @@
-import type { Explanation, JobDetail, JobRow } from "../../answers.ts";
-import { formatAge, formatCount, formatFailure, formatTime, plural } from "../../format.ts";
+import type { Explanation, JobDetail, JobRow, Statistics } from "../../answers.ts";
+import { Card } from "../../parts/card.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Age, Time } from "../../parts/job-state.tsx";
 import { Link } from "../../parts/link.tsx";
-import { Age, Time } from "../../parts/time.tsx";
-import { now } from "../../state/clock.ts";
+import { usePolled } from "../../state/api.ts";
+import {
+  formatAge,
+  formatCount,
+  formatDuration,
+  formatFailure,
+  formatShare,
+  formatTime,
+  plural,
+} from "../../state/format.ts";
 import { jobsPath } from "../../state/router.ts";
 import { backlog } from "../../state/session.ts";
+import { now } from "../../state/settings.ts";
+
+/** Whether this job is like the others of its type. */
+export const Compared = ({ job }: { readonly job: JobRow }) => {
+  const { data } = usePolled<Statistics>("statistics?minutes=1440", 60_000);
+  const numbers = data?.types.find(({ queue, typeName }) => queue === job.queue && typeName === job.typeName);
+  if (numbers === undefined) return null;
+  const ended = numbers.completed + numbers.failed;
+  const ran =
+    job.startedAt === null || job.endedAt === null
+      ? undefined
+      : Date.parse(job.endedAt) - Date.parse(job.startedAt);
+  const duration = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
+  if (ended === 0) return null;
+  return (
+    <Card title="Compared with its type" note="24 h, estimates">
+      <dl class="facts">
+        <dt>Completed</dt>
+        <dd>{formatShare(numbers.completed, ended)}</dd>
+        <dt>Waits, p50</dt>
+        <dd>{duration(numbers.startP50)}</dd>
+        <dt>Waits, p95</dt>
+        <dd>{duration(numbers.startP95)}</dd>
+        <dt>Runs, p50</dt>
+        <dd>{duration(numbers.runP50)}</dd>
+        <dt>Runs, p95</dt>
+        <dd>{duration(numbers.runP95)}</dd>
+        {ran !== undefined && (
+          <>
+            <dt>This job ran</dt>
+            <dd class={numbers.runP95 !== null && ran > 2 * numbers.runP95 ? "bad" : ""}>
+              {formatDuration(ran)}
+            </dd>
+          </>
+        )}
+      </dl>
+    </Card>
+  );
+};
 
 const questions: Readonly<Record<JobRow["status"], string>> = {
   blocked: "Why is it not running?",

@@ -1,8 +1,8 @@
 import type { Status } from "../../answers.ts";
-import { failureReasons, formatReason, shortId } from "../../format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Link } from "../../parts/link.tsx";
-import { ranges } from "../../state/job-query.ts";
+import { ranges } from "../../state/action.ts";
+import { failureReasons, formatReason, shortId } from "../../state/format.ts";
 import { changeQuery, place } from "../../state/router.ts";
 import { knownQueues, knownTypes, may } from "../../state/session.ts";
 

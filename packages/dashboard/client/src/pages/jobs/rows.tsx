@@ -1,12 +1,73 @@
-import type { JobRow } from "../../answers.ts";
-import { formatDuration, formatReason, shortId } from "../../format.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { JobPage as Page, JobRow } from "../../answers.ts";
 import { Scroll } from "../../parts/card.tsx";
+import { Age, JobState, Time } from "../../parts/job-state.tsx";
 import { Link } from "../../parts/link.tsx";
-import { showText } from "../../parts/payload-view.tsx";
-import { JobState } from "../../parts/state-mark.tsx";
-import { Age } from "../../parts/time.tsx";
-import { now } from "../../state/clock.ts";
-import { jobPath, jobsPath } from "../../state/router.ts";
+import { showText } from "../../parts/payload.tsx";
+import { formatDuration, formatReason, shortId } from "../../state/format.ts";
+import { changeQuery, jobPath, jobsPath } from "../../state/router.ts";
+import { now } from "../../state/settings.ts";
+
+export const pageSizes = ["50", "100", "200"] as const;
+
+/** How many, in which order, and the next page. */
+export const Paging = ({
+  limit,
+  order,
+  cursor,
+  next,
+  searchedTo,
+}: {
+  readonly limit: string;
+  readonly order: string | undefined;
+  readonly cursor: string | undefined;
+  readonly next: string | null;
+  /** How far was looked, where the page is not full and there is more to look at. */
+  readonly searchedTo: string | null;
+}) => (
+  <div class="bar bottom">
+    <label class="filter">
+      Rows
+      <select
+        value={limit}
+        onChange={(event) => changeQuery({ limit: event.currentTarget.value, cursor: undefined })}
+      >
+        {pageSizes.map((size) => (
+          <option key={size} value={size}>
+            {size}
+          </option>
+        ))}
+      </select>
+    </label>
+    <label class="filter">
+      Order
+      <select
+        value={order ?? ""}
+        onChange={(event) => changeQuery({ order: event.currentTarget.value, cursor: undefined })}
+      >
+        <option value="">newest first</option>
+        <option value="oldest">oldest first</option>
+      </select>
+    </label>
+    <span class="row side">
+      {searchedTo !== null && (
+        <span class="small dim">
+          looked {order === undefined ? "back" : "on"} to <Time at={searchedTo} />
+        </span>
+      )}
+      {cursor !== undefined && (
+        <button type="button" class="button" onClick={() => changeQuery({ cursor: undefined })}>
+          First page
+        </button>
+      )}
+      {next !== null && (
+        <button type="button" class="button" onClick={() => changeQuery({ cursor: next })}>
+          {searchedTo === null ? "Next page" : "Look further"}
+        </button>
+      )}
+    </span>
+  </div>
+);
 
 /** What is worth saying about a job in one cell. */
 const Note = ({ job }: { readonly job: JobRow }) => {
@@ -119,3 +180,21 @@ export const Rows = ({
     </table>
   </Scroll>
 );
+
+/** The rows stay where they are: those that come in are counted, those that change are changed in place. */
+export const useStillRows = (page: Page | undefined, path: string) => {
+  const [shown, setShown] = useState<{ path: string; page: Page }>();
+  useEffect(() => {
+    if (page !== undefined && shown?.path !== path) setShown({ path, page });
+  }, [page, path]);
+  const held = shown?.path === path ? shown.page : undefined;
+  const latest = new Map(page?.jobs.map((job) => [job.id, job]));
+  const known = new Set(held?.jobs.map(({ id }) => id));
+  return {
+    jobs: held?.jobs.map((job) => latest.get(job.id) ?? job),
+    cursor: held?.cursor ?? null,
+    searchedTo: held?.searchedTo ?? null,
+    fresh: held === undefined ? 0 : (page?.jobs.filter(({ id }) => !known.has(id)).length ?? 0),
+    showFresh: () => page !== undefined && setShown({ path, page }),
+  };
+};

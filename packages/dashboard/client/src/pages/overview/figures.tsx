@@ -1,10 +1,10 @@
 import type { Backlog, Statistics } from "../../answers.ts";
-import { formatAge, formatCount, formatDuration, formatShare, plural, rateOf } from "../../format.ts";
-import { Figure } from "../../parts/figure.tsx";
-import { now } from "../../state/clock.ts";
-import { queuePath } from "../../state/moment.ts";
+import { Figure } from "../../parts/figures.tsx";
+import { formatAge, formatCount, formatDuration, formatShare, plural, rateOf } from "../../state/format.ts";
 import { secondsOf, sum } from "../../state/queue-rows.ts";
+import { queuePath } from "../../state/range.ts";
 import { jobsPath } from "../../state/router.ts";
+import { now } from "../../state/settings.ts";
 
 /** What came and went in a stretch of time. */
 const CountedFigures = ({ statistics }: { readonly statistics: Statistics }) => {

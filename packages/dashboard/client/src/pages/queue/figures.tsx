@@ -1,10 +1,10 @@
 import type { Statistics } from "../../answers.ts";
-import { formatAge, formatCount, formatDuration, formatShare, plural, rateOf } from "../../format.ts";
-import { Figure } from "../../parts/figure.tsx";
-import { now } from "../../state/clock.ts";
-import { moment, range } from "../../state/moment.ts";
+import { Figure } from "../../parts/figures.tsx";
+import { formatAge, formatCount, formatDuration, formatShare, plural, rateOf } from "../../state/format.ts";
 import { emptyIn, type QueueRow } from "../../state/queue-rows.ts";
+import { moment, range } from "../../state/range.ts";
 import { jobsPath } from "../../state/router.ts";
+import { now } from "../../state/settings.ts";
 
 const rateFigures = ({ numbers, perSecond, queue }: QueueRow, { from, before }: Statistics) => {
   const ended = numbers.completed + numbers.failed;

@@ -1,0 +1,218 @@
+import type { FlowRateOptions, FlowRuleOptions, FlowState } from "leasehold";
+import { formatCount, formatDuration } from "leasehold/adapter";
+import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
+import type { Output } from "../output/output.ts";
+import { type Column, renderTable, type Row } from "../output/table.ts";
+import { formatMoment, oneLine, shorten } from "../output/text.ts";
+import { type CommandContext, confirm } from "./context.ts";
+
+export interface FlowScopeOptions {
+  readonly queue?: string;
+  readonly type?: string;
+}
+
+export interface SetFlowOptions extends FlowScopeOptions {
+  readonly concurrency?: number | "none";
+  readonly rate?: FlowRateOptions | "none";
+  readonly groupConcurrency?: number | "none";
+  readonly groupRate?: FlowRateOptions | "none";
+  readonly weight?: Readonly<Record<string, number>>;
+  readonly age?: number | "none";
+}
+
+const longestName = 28;
+
+const columns: readonly Column[] = [
+  { title: "QUEUE", least: 8 },
+  { title: "TYPE", least: 12 },
+  { title: "STATE" },
+  { title: "RUNNING", align: "right" },
+  { title: "RATE", align: "right" },
+  { title: "PER GROUP", align: "right", dispensable: 2 },
+  { title: "LINES", align: "right", dispensable: 1 },
+];
+
+const formatRate = (rate: FlowRateOptions | null): string =>
+  rate === null ? "" : `${formatCount(rate.limit)}/${formatDuration(rate.perMs).replace(/(\.0)? /, "")}`;
+
+const formatLimit = (concurrency: number | null): string =>
+  concurrency === null ? "" : formatCount(concurrency);
+
+const formatPerGroup = ({ perGroup }: FlowState): string =>
+  perGroup === null
+    ? ""
+    : [formatLimit(perGroup.concurrency), formatRate(perGroup.rate)].filter((text) => text !== "").join(" ");
+
+const toRow = ({ colours }: Output, state: FlowState): Row => {
+  const isFull = state.concurrency !== null && state.running >= state.concurrency;
+  return [
+    shorten(oneLine(state.queue), longestName),
+    state.typeName === null ? "" : shorten(oneLine(state.typeName), longestName),
+    state.paused
+      ? { text: "paused", paint: colours.yellow }
+      : isFull
+        ? { text: "full", paint: colours.yellow }
+        : state.tokens === 0
+          ? { text: "rate", paint: colours.yellow }
+          : "open",
+    `${formatCount(state.running)}${state.concurrency === null ? "" : `/${formatLimit(state.concurrency)}`}`,
+    formatRate(state.rate),
+    formatPerGroup(state),
+    state.heldLines === 0 ? formatCount(state.openLines) : `${state.openLines}, ${state.heldLines} held`,
+  ];
+};
+
+const show = (output: Output, states: readonly FlowState[]): void =>
+  output.print(
+    renderTable(
+      output,
+      columns,
+      states.map((state) => toRow(output, state)),
+    ),
+  );
+
+export const showFlow = (context: CommandContext, { queue }: FlowScopeOptions): Promise<ExitCode> =>
+  context.withStore({}, async ({ leasehold, label }) => {
+    const { output } = context;
+    const states = await leasehold.getFlow({ queue });
+    if (output.json) output.printJson({ flow: states });
+    else if (states.length === 0) output.note(`No limits, pauses or groups in ${label}.`);
+    else show(output, states);
+    return exitCodes.done;
+  });
+
+type Scope = { readonly queue: string } | { readonly typeName: string; readonly queue?: string };
+
+const readScope = ({ queue, type }: FlowScopeOptions): Scope => {
+  if (type !== undefined) return { typeName: type, ...(queue === undefined ? {} : { queue }) };
+  if (queue !== undefined) return { queue };
+  throw new CliError("Usage", "Which queue or type is meant?", {
+    exitCode: exitCodes.usage,
+    hint: "Pass --queue or --type.",
+  });
+};
+
+const orNull = <T>(value: T | "none"): T | null => (value === "none" ? null : value);
+
+const readRule = (options: SetFlowOptions): FlowRuleOptions => {
+  const { concurrency, rate, groupConcurrency, groupRate, weight, age } = options;
+  const hasGroupLimits = groupConcurrency !== undefined || groupRate !== undefined;
+  const rule: FlowRuleOptions = {
+    concurrency: orNull(concurrency),
+    rate: orNull(rate),
+    perGroup: hasGroupLimits ? { concurrency: orNull(groupConcurrency), rate: orNull(groupRate) } : undefined,
+    weights: weight,
+    agePriorityMs: orNull(age),
+  };
+  if (Object.values(rule).some((value) => value !== undefined)) return rule;
+  throw new CliError("Usage", "Nothing to change.", {
+    exitCode: exitCodes.usage,
+    hint: "Pass --concurrency, --rate, --group-concurrency, --group-rate, --weight or --age.",
+  });
+};
+
+type Change = (
+  leasehold: Parameters<Parameters<CommandContext["withStore"]>[1]>[0]["leasehold"],
+) => Promise<FlowState>;
+
+const change = (context: CommandContext, apply: Change): Promise<ExitCode> =>
+  context.withStore({ notifies: true }, async ({ leasehold }) => {
+    const { output } = context;
+    const state = await apply(leasehold);
+    if (output.json) output.printJson(state);
+    else show(output, [state]);
+    return exitCodes.done;
+  });
+
+export const setFlow = (context: CommandContext, options: SetFlowOptions): Promise<ExitCode> => {
+  const scope = readScope(options);
+  const rule = readRule(options);
+  return change(context, (leasehold) => leasehold.setFlow({ ...scope, ...rule }));
+};
+
+export const pause = (context: CommandContext, options: FlowScopeOptions): Promise<ExitCode> => {
+  const scope = readScope(options);
+  return change(context, (leasehold) => leasehold.pause(scope));
+};
+
+export const resume = (
+  context: CommandContext,
+  { group, ...options }: FlowScopeOptions & { readonly group?: string },
+): Promise<ExitCode> => {
+  const scope = readScope(options);
+  if (group === undefined) return change(context, (leasehold) => leasehold.resume(scope));
+  if (!("typeName" in scope)) {
+    throw new CliError("Usage", "A group belongs to a type.", {
+      exitCode: exitCodes.usage,
+      hint: "Pass --type beside --group.",
+    });
+  }
+  return change(context, (leasehold) => leasehold.resume({ ...scope, group }));
+};
+
+export const enableFlow = (context: CommandContext, { yes }: { readonly yes?: boolean }): Promise<ExitCode> =>
+  context.withStore({}, async ({ leasehold, label }) => {
+    const { output } = context;
+    await confirm(output, `Is no worker of an older version left on ${label}? It would ignore all limits.`, {
+      yes,
+    });
+    await leasehold.enableFlow();
+    if (output.json) output.printJson({ enabled: true });
+    else output.print("Groups and limits can be used now.");
+    return exitCodes.done;
+  });
+
+export interface GroupsOptions {
+  readonly queue?: string;
+  readonly held: boolean;
+  readonly running: boolean;
+  readonly top: number;
+}
+
+const columnsGroups: readonly Column[] = [
+  { title: "GROUP", least: 12 },
+  { title: "WAITING", align: "right" },
+  { title: "OLDEST", align: "right" },
+  { title: "RUNNING", align: "right" },
+  { title: "HELD BY" },
+];
+
+const longestNameGroups = 40;
+// The store counts no further.
+const mostCounted = 1_000;
+
+export const listGroups = (
+  context: CommandContext,
+  typeName: string,
+  { queue, held, running, top }: GroupsOptions,
+): Promise<ExitCode> =>
+  context.withStore({}, async ({ leasehold, label }) => {
+    const { output } = context;
+    const groups = await leasehold.listGroups({
+      typeName,
+      queue,
+      held: held ? true : undefined,
+      order: running ? "running" : "waiting",
+      limit: top,
+    });
+    if (output.json) {
+      output.printJson({ groups });
+      return exitCodes.done;
+    }
+    if (groups.length === 0) {
+      output.note(`No group of ${oneLine(typeName)} has ${held ? "jobs held back" : "jobs"} in ${label}.`);
+      return exitCodes.done;
+    }
+    const now = (await leasehold.getTime()).getTime();
+    const rows = groups.map(({ group, waiting, waitingSince, running: runs, heldBy, stoppedBy }) => [
+      shorten(oneLine(group), longestNameGroups),
+      `${formatCount(waiting)}${waiting >= mostCounted ? "+" : ""}`,
+      waitingSince === null ? "" : formatMoment(waitingSince, now),
+      formatCount(runs),
+      heldBy === null
+        ? ""
+        : { text: stoppedBy === null ? heldBy : `${heldBy} by ${stoppedBy}`, paint: output.colours.yellow },
+    ]);
+    output.print(renderTable(output, columnsGroups, rows));
+    return exitCodes.done;
+  });

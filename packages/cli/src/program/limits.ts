@@ -1,0 +1,112 @@
+import { type Command, Option } from "commander";
+import type { Run } from "../commands/context.ts";
+import { parseDuration, parseGroupWeight, parseInteger, parseOrNone, parseRate } from "../options/values.ts";
+
+const largestLimit = 2 ** 31 - 1;
+
+const addScope = (command: Command): Command =>
+  command.option("-q, --queue <queue>", "the queue").option("-t, --type <type>", "only jobs of this type");
+
+/** flow, flow set, flow enable, pause, resume, groups. */
+export const addFlowCommands = (program: Command, run: Run): void => {
+  const flow = program
+    .command("flow")
+    .description("show limits, rates and pauses, and how much of them is in use")
+    .option("-q, --queue <queue>", "only this queue")
+    .action((options) =>
+      run(async (context) => (await import("../commands/limits.ts")).showFlow(context, options)),
+    );
+
+  const limit = parseOrNone(parseInteger(1, largestLimit));
+  addScope(flow.command("set").description("change limits, for all workers at once; `none` removes one"))
+    .option("-c, --concurrency <number>", "jobs that run at once", limit)
+    .option("--rate <limit/time>", "starts in a time: 100/1m, or 100/1m/10 with a burst of 10", parseRate)
+    .option("--group-concurrency <number>", "jobs of each group that run at once", limit)
+    .option("--group-rate <limit/time>", "the same as --rate, for each group", parseRate)
+    .option("--weight <group=number>", "turns of a group for one of others", parseGroupWeight)
+    .option("--age <duration>", "waiting that is worth one step of priority", parseOrNone(parseDuration))
+    .action((options) =>
+      run(async (context) => (await import("../commands/limits.ts")).setFlow(context, options)),
+    );
+
+  flow
+    .command("enable")
+    .description("allow groups and limits in a store made by an older version")
+    .option("-y, --yes", "do not ask")
+    .action((options) =>
+      run(async (context) => (await import("../commands/limits.ts")).enableFlow(context, options)),
+    );
+
+  addScope(
+    program.command("pause").description("start no more jobs of a queue or type; what runs goes on"),
+  ).action((options) =>
+    run(async (context) => (await import("../commands/limits.ts")).pause(context, options)),
+  );
+
+  addScope(program.command("resume").description("end a pause"))
+    .option("-g, --group <group>", "let a group go on that stopped at a failed job")
+    .action((options) =>
+      run(async (context) => (await import("../commands/limits.ts")).resume(context, options)),
+    );
+
+  program
+    .command("groups <type>")
+    .description("list the groups of a type that have waiting or running jobs")
+    .option("-q, --queue <queue>", "the queue (default: that of the type)")
+    .option("--held", "only groups that something holds back", false)
+    .option("--running", "those with the most running jobs first, not those that waited longest", false)
+    .option("-n, --top <number>", "how many", parseInteger(1, 1_000), 20)
+    .action((type: string, options) =>
+      run(async (context) => (await import("../commands/limits.ts")).listGroups(context, type, options)),
+    );
+};
+
+/** recurring list, show, preview, pause, resume, trigger, delete. */
+export const addRecurringCommands = (program: Command, run: Run): void => {
+  const recurring = program
+    .command("recurring")
+    .description("jobs by cron expression and interval: list, show, preview, pause, resume, trigger, delete");
+  const load = () => import("../commands/recurring.ts");
+
+  recurring
+    .command("list")
+    .description("list recurring jobs, by id")
+    .option("--owner <name>", "only those that this program declared")
+    .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
+    .option("--cursor <cursor>", "go on where a list ended")
+    .action((options) => run(async (context) => (await load()).listRecurring(context, options)));
+
+  recurring
+    .command("show <id>")
+    .description("show a recurring job, and what became of its latest times")
+    .action((id) => run(async (context) => (await load()).showRecurring(context, id)));
+
+  recurring
+    .command("preview [id]")
+    .description("say when a recurring job comes, or would come")
+    .addOption(new Option("--cron <expression>", "instead of an id"))
+    .addOption(new Option("--time-zone <name>", "with --cron; an IANA name (default: UTC)"))
+    .option("-n, --count <number>", "how many times", parseInteger(1, 1_000), 10)
+    .action((id, options) => run(async (context) => (await load()).previewRecurring(context, id, options)));
+
+  recurring
+    .command("pause <id>")
+    .description("stop it from starting jobs")
+    .action((id) => run(async (context) => (await load()).pauseRecurring(context, id)));
+
+  recurring
+    .command("resume <id>")
+    .description("let it go on with its next time")
+    .action((id) => run(async (context) => (await load()).resumeRecurring(context, id)));
+
+  recurring
+    .command("trigger <id>")
+    .description("start a job of it now; its regular times stay")
+    .action((id) => run(async (context) => (await load()).triggerRecurring(context, id)));
+
+  recurring
+    .command("delete <id>")
+    .description("delete it; the jobs that it has started stay")
+    .option("-y, --yes", "do not ask")
+    .action((id, options) => run(async (context) => (await load()).deleteRecurring(context, id, options)));
+};

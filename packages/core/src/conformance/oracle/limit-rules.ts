@@ -1,0 +1,126 @@
+import type { FlowLimits, FlowRate, FlowRule } from "../../store/contract/limits.ts";
+import type { ModelJob, ModelStore } from "./store.ts";
+
+// Rules and buckets, the naive way. A counter is a set of jobs, asked for anew each time.
+
+/** A queue, a type in it, or a group of that type. */
+export interface Place {
+  readonly queue: string;
+  readonly typeName: string | null;
+  readonly group: string | null;
+}
+
+export const keyOf = ({ queue, typeName, group }: Place): string => [queue, typeName, group].join(" ");
+
+const noRule = (queue: string, typeName: string | null): FlowRule => ({
+  queue,
+  typeName,
+  paused: false,
+  concurrency: null,
+  rate: null,
+  perGroup: null,
+  weights: {},
+  agePriorityMs: null,
+  version: 0,
+});
+
+export const ruleOf = (store: ModelStore, queue: string, typeName: string | null): FlowRule =>
+  store.rules.get(keyOf({ queue, typeName, group: null })) ?? noRule(queue, typeName);
+
+export const isOrdered = ({ group, ordered }: ModelJob): boolean => group !== null && ordered !== null;
+
+/** The places whose limits a job has to keep to, the outermost first, each with its limits. */
+export const placesOver = (store: ModelStore, job: ModelJob): (Place & { readonly limits: FlowLimits })[] => {
+  const { queue, typeName, group } = job;
+  const [ofQueue, ofType] = [ruleOf(store, queue, null), ruleOf(store, queue, typeName)];
+  const places = [
+    { queue, typeName: null, group: null, limits: ofQueue },
+    { queue, typeName, group: null, limits: ofType },
+  ];
+  if (group === null) return places;
+  const perGroup = ofType.perGroup ?? ofQueue.perGroup ?? { concurrency: null, rate: null };
+  const limits = isOrdered(job) ? { ...perGroup, concurrency: 1 } : perGroup;
+  return [...places, { queue, typeName, group, limits }];
+};
+
+/** The jobs that are counted there. */
+export const countedAt = ({ jobs }: ModelStore, place: Place): ModelJob[] =>
+  [...jobs.values()].filter(
+    (job) =>
+      job.status === "running" &&
+      job.queue === place.queue &&
+      (place.typeName === null || job.typeName === place.typeName) &&
+      (place.group === null || job.group === place.group),
+  );
+
+const microseconds = 1_000;
+
+/** How long a bucket takes for a token, so that the burst and one for each such time make the limit. */
+const tokenTime = ({ limit, perMs, burst }: FlowRate): number =>
+  Math.ceil((perMs * microseconds) / (limit - burst + 1));
+
+/** A bucket is known by the moment at which it will be full. */
+const fullAt = (store: ModelStore, place: Place): number => store.buckets.get(keyOf(place)) ?? 0;
+
+export const tokensAt = (store: ModelStore, place: Place, rate: FlowRate, now: number): number => {
+  let missing = 0;
+  const toFill = fullAt(store, place) - now * microseconds;
+  while (missing * tokenTime(rate) < toFill) missing += 1;
+  return Math.max(0, rate.burst - missing);
+};
+
+/** The first millisecond with a token. */
+export const tokenFrom = (store: ModelStore, place: Place, rate: FlowRate): number =>
+  Math.ceil((fullAt(store, place) - (rate.burst - 1) * tokenTime(rate)) / microseconds);
+
+export const spend = (store: ModelStore, place: Place, rate: FlowRate, now: number): void => {
+  const from = Math.max(fullAt(store, place), now * microseconds);
+  store.buckets.set(keyOf(place), from + tokenTime(rate));
+};
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+const groupRate = (store: ModelStore, queue: string, typeName: string): FlowRate | null =>
+  (ruleOf(store, queue, typeName).perGroup ?? ruleOf(store, queue, null).perGroup)?.rate ?? null;
+
+/** A rate begins full. An edited one owes what it owed, but never more than to be empty. */
+const editBucket = (
+  store: ModelStore,
+  key: string,
+  before: FlowRate | null,
+  after: FlowRate | null,
+  now: number,
+): void => {
+  if (isSame(before, after)) return;
+  const empty = after === null ? 0 : now * microseconds + after.burst * tokenTime(after);
+  if (before === null || after === null) store.buckets.delete(key);
+  else store.buckets.set(key, Math.min(store.buckets.get(key) ?? 0, empty));
+};
+
+export const setRule = (
+  store: ModelStore,
+  rule: FlowRule,
+  typeNames: readonly string[],
+  now: number,
+): void => {
+  const { queue, typeName } = rule;
+  const key = keyOf({ queue, typeName, group: null });
+  const rateBefore = ruleOf(store, queue, typeName).rate;
+  const groupRates = typeNames.map((name) => groupRate(store, queue, name));
+  store.rules.set(key, rule);
+  editBucket(store, key, rateBefore, rule.rate, now);
+  for (const [index, name] of typeNames.entries()) {
+    const prefix = `${queue} ${name} `;
+    for (const line of store.buckets.keys())
+      if (line.startsWith(prefix) && line !== prefix)
+        editBucket(store, line, groupRates[index]!, groupRate(store, queue, name), now);
+  }
+  for (const job of store.jobs.values())
+    if (job.queue === queue && job.status === "running") noteLimited(store, job);
+};
+
+/** A running job says so when a limit counts it. Whether others say so is left open. */
+export const noteLimited = (store: ModelStore, job: ModelJob): void => {
+  const isCounted = placesOver(store, job).some(({ limits }) => limits.concurrency !== null);
+  job.limited = isCounted ? true : null;
+};

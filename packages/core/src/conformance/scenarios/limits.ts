@@ -1,0 +1,275 @@
+import assert from "node:assert/strict";
+import { InvalidOptionError } from "../../base/errors.ts";
+import { defineJobTypes, typeOnly } from "../../job-types/define.ts";
+import { FlowRuleChangedError, StorePartMissingError, UnknownJobTypeError } from "../../store/errors.ts";
+import { createGate } from "../gate.ts";
+import { until } from "../patience.ts";
+import type { Scenario } from "../scenario.ts";
+import type { Story } from "../story.ts";
+
+const jobTypes = defineJobTypes({
+  work: { input: typeOnly<{ n: number }>(), output: typeOnly<number>() },
+  sync: {
+    input: typeOnly<{ account: string; n: number }>(),
+    group: ({ account }) => account,
+    ordered: true,
+  },
+  import: {
+    input: typeOnly<{ account: string; n: number }>(),
+    group: ({ account }) => account,
+    ordered: { onFailure: "stop" },
+  },
+});
+
+type JobTypesOf<T> = T extends { readonly "~definitions"?: infer TDefs } ? TDefs : never;
+
+type FlowStory = Story<JobTypesOf<typeof jobTypes>>;
+
+// Longer than any test: what happens in one of these happens without polling.
+const never = 600_000;
+
+const startSteps = (leasehold: FlowStory["leasehold"], count: number) =>
+  leasehold.startJobSequences({
+    sequences: Array.from({ length: count }, (_, n) => ({ typeName: "work" as const, input: { n } })),
+  });
+
+/** How many are inside at once. Each waits until it is let out. */
+const createCounter = () => {
+  let inside = 0;
+  let most = 0;
+  return {
+    visit: async <T>(result: T): Promise<T> => {
+      inside += 1;
+      most = Math.max(most, inside);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      inside -= 1;
+      return result;
+    },
+    get most() {
+      return most;
+    },
+  };
+};
+
+export const describeFlow: Scenario = ({ test: register }) => {
+  /** A store without the part refuses; there is nothing else to tell about it. */
+  const test = (name: string, tell: (story: FlowStory) => Promise<void>): void =>
+    register(name, jobTypes, async (story) => {
+      if (story.stateAdapter.flow !== undefined) return tell(story);
+      await assert.rejects(story.leasehold.pause({ queue: story.queue }), StorePartMissingError);
+      await assert.rejects(
+        story.leasehold.start({ typeName: "work", input: { n: 1 }, group: "a" }),
+        StorePartMissingError,
+      );
+    });
+
+  test("a limit holds over all workers, and no job waits for a poll", async (story) => {
+    const { leasehold, work, openAnother, completion } = story;
+    const other = await openAnother();
+    await leasehold.setFlow({ typeName: "work", concurrency: 3 });
+    const counter = createCounter();
+    const started = await startSteps(leasehold, 40);
+    for (const app of [leasehold, other.leasehold]) {
+      const worker = app
+        .createWorker()
+        .implementJobType({ typeName: "work", process: ({ job }) => counter.visit(job.input.n) });
+      await work(worker, { concurrency: 10, pollIntervalMs: never });
+    }
+    await Promise.all(started.map(completion));
+    assert.equal(counter.most, 3);
+    const state = (await leasehold.getFlow({ queue: story.queue })).find(
+      ({ typeName }) => typeName === "work",
+    );
+    assert.equal(state?.running, 0);
+    assert.equal(state?.concurrency, 3);
+  });
+
+  test("a paused queue starts nothing until it is resumed", async (story) => {
+    const { leasehold, work, completion, events, queue } = story;
+    await leasehold.pause({ queue });
+    const started = await leasehold.start({ typeName: "work", input: { n: 7 } });
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "work", process: async ({ job }) => job.input.n }),
+    );
+    await until(() => events.all("claimBatch").length > 0, "the worker has looked");
+    const explanation = await leasehold.explainJob(started);
+    assert.ok(explanation.state === "held");
+    assert.equal(explanation.by, "paused");
+    assert.match(explanation.summary, /is paused; resume it/);
+    await leasehold.resume({ queue });
+    assert.equal((await completion(started)).output, 7);
+  });
+
+  test("a raised limit lets jobs start", async (story) => {
+    const { leasehold, work, completion, queue } = story;
+    await leasehold.setFlow({ queue, concurrency: 1 });
+    const gate = createGate();
+    let inside = 0;
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job }) => {
+          inside += 1;
+          await gate.opened;
+          return job.input.n;
+        },
+      }),
+    );
+    const started = await startSteps(leasehold, 3);
+    await until(() => inside === 1, "one runs");
+    const waiting = started.find(({ id }) => id !== started[0]!.id)!;
+    const explanation = await leasehold.explainJob(waiting);
+    assert.ok(explanation.state === "held");
+    assert.deepEqual(
+      [explanation.by, explanation.limit, explanation.inUse, explanation.scope],
+      ["concurrency", 1, 1, { queue, typeName: null, group: null }],
+    );
+    await leasehold.setFlow({ queue, concurrency: 3 });
+    await until(() => inside === 3, "all run");
+    gate.open();
+    await Promise.all(started.map(completion));
+  });
+
+  test("an ordered group runs one after the other, also through retries", async (story) => {
+    const { leasehold, work, completion } = story;
+    const order: string[] = [];
+    const failedOnce = new Set<number>();
+    const started = await leasehold.startJobSequences({
+      sequences: Array.from({ length: 12 }, (_, n) => ({
+        typeName: "sync" as const,
+        input: { account: n % 2 === 0 ? "even" : "odd", n },
+      })),
+    });
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "sync",
+        retry: { type: "fixed", delayMs: 5 },
+        process: async ({ job: { input, group } }) => {
+          assert.equal(group, input.account);
+          if (input.n % 3 === 0 && !failedOnce.has(input.n)) {
+            failedOnce.add(input.n);
+            throw new Error("not yet");
+          }
+          order.push(`${input.account} ${input.n}`);
+          return null;
+        },
+      }),
+      { concurrency: 8 },
+    );
+    await Promise.all(started.map(completion));
+    for (const account of ["even", "odd"]) {
+      const numbers = order
+        .filter((entry) => entry.startsWith(account))
+        .map((entry) => Number(entry.split(" ")[1]));
+      assert.deepEqual(
+        numbers,
+        [...numbers].sort((a, b) => a - b),
+      );
+      assert.equal(numbers.length, 6);
+    }
+  });
+
+  test("a group that stops at a failure goes on when it is resumed", async (story) => {
+    const { leasehold, work, completion, failure } = story;
+    const [first, second] = await leasehold.startJobSequences({
+      sequences: [1, 2].map((n) => ({
+        typeName: "import" as const,
+        input: { account: "a", n },
+        maxAttempts: 1,
+      })),
+    });
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "import",
+        process: async ({ job }) => {
+          if (job.input.n === 1) throw new Error("broken");
+          return null;
+        },
+      }),
+    );
+    await failure(first!);
+    // A claim that is under way at this moment may still be at the group.
+    await until(async () => {
+      const explanation = await leasehold.explainJob(second!);
+      return (
+        explanation.state === "held" && explanation.by === "stopped" && explanation.jobIds[0] === first!.id
+      );
+    }, "the group has stopped");
+    await until(async () => {
+      const [found] = await leasehold.listGroups({ typeName: "import", held: true });
+      return found?.group === "a" && found.heldBy === "stopped" && found.stoppedBy === first!.id;
+    }, "the group is listed as stopped");
+    await leasehold.resume({ typeName: "import", group: "a" });
+    await completion(second!);
+  });
+
+  test("a rate spreads jobs over time", async (story) => {
+    const { leasehold, work, completion, queue } = story;
+    await leasehold.setFlow({ queue, rate: { limit: 5, perMs: 200, burst: 1 } });
+    const started = await startSteps(leasehold, 6);
+    const from = Date.now();
+    await work(
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "work", process: async ({ job }) => job.input.n }),
+      { pollIntervalMs: never },
+    );
+    await Promise.all(started.map(completion));
+    // Five intervals of 40 ms lie between six starts.
+    assert.ok(Date.now() - from >= 190, `took ${Date.now() - from} ms`);
+  });
+
+  test("a rule is changed with the transaction, or not at all", async (story) => {
+    const { leasehold, queue } = story;
+    const stop = new Error("roll back");
+    const change = leasehold.runInTransaction(async (ctx) => {
+      await leasehold.setFlow({ queue, concurrency: 9, ...ctx });
+      throw stop;
+    });
+    await assert.rejects(change, stop);
+    assert.deepEqual(await leasehold.getFlow({ queue }), []);
+    const { version } = await leasehold.setFlow({ queue, concurrency: 9, expectedVersion: 0 });
+    assert.equal(version, 1);
+    await assert.rejects(
+      leasehold.setFlow({ queue, concurrency: 4, expectedVersion: 0 }),
+      (error: unknown) => error instanceof FlowRuleChangedError && error.version === 1,
+    );
+    const state = await leasehold.setFlow({ queue, concurrency: null, expectedVersion: 1 });
+    assert.deepEqual([state.concurrency, state.version], [null, 2]);
+  });
+
+  test("rules that make no sense are refused before anything is written", async (story) => {
+    const { leasehold, queue } = story;
+    const refused = async (option: string, rule: object): Promise<void> => {
+      await assert.rejects(
+        leasehold.setFlow({ queue, ...rule }),
+        (error: unknown) => error instanceof InvalidOptionError && error.option === option,
+        JSON.stringify(rule),
+      );
+    };
+    for (const wrong of [0, -1, Number.NaN, 1e18, 1.5, "3"]) {
+      await refused("concurrency", { concurrency: wrong });
+      await refused("rate.limit", { rate: { limit: wrong, perMs: 1_000 } });
+      await refused("perGroup.concurrency", { perGroup: { concurrency: wrong } });
+    }
+    await refused("rate.perMs", { rate: { limit: 1, perMs: 0 } });
+    await refused("rate.burst", { rate: { limit: 1, perMs: 10, burst: 2 } });
+    await refused("rate.limit", { rate: { limit: 1_000_001, perMs: 1_000 } });
+    await refused("agePriorityMs", { agePriorityMs: 999 });
+    await refused('weights["a"]', { weights: { a: 0 } });
+    await refused("paused", { paused: null });
+    await refused("options", {});
+    await assert.rejects(leasehold.setFlow({ queue, concurrency: 0 }), /use `pause`/);
+    await assert.rejects(leasehold.setFlow({ concurrency: 1 } as never), /`queue` or `typeName` is required/);
+    await assert.rejects(leasehold.pause({ typeName: "nothing" as never }), UnknownJobTypeError);
+    for (const group of ["", "x".repeat(10_000), "a\0b", 3 as never]) {
+      await assert.rejects(
+        leasehold.start({ typeName: "work", input: { n: 1 }, group }),
+        (error: unknown) => error instanceof InvalidOptionError && error.option === "group",
+      );
+    }
+    assert.deepEqual(await leasehold.getFlow({ queue }), []);
+  });
+};

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import type { StateJob } from "../../../store/contract/job.ts";
+import type { StateSuite } from "../../state-suite.ts";
+import { times, withFlow } from "./limits-scenario.ts";
+
+/** The largest share of one claim that a line gets before it is another's turn. */
+const portion = (limit: number, lines: number): number => Math.ceil(limit / Math.min(lines, 16));
+
+const countBy = (jobs: readonly StateJob[], keyOf: (job: StateJob) => string): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const job of jobs) counts[keyOf(job)] = (counts[keyOf(job)] ?? 0) + 1;
+  return counts;
+};
+
+const groupOf = ({ group }: StateJob): string => group ?? "none";
+
+export const describeFairness = ({ test }: StateSuite): void => {
+  test(
+    "a group with many jobs leaves the others their turns",
+    withFlow(async ({ startGroup, claim }) => {
+      await startGroup("many", 60);
+      await startGroup("few", 3);
+      const counts = countBy(await claim({ limit: 10 }), groupOf);
+      assert.equal(counts["few"], 3);
+    }),
+  );
+
+  for (const limit of [1, 4, 12]) {
+    test(
+      `groups that stay busy get the same, in claims of ${limit}`,
+      withFlow(async ({ startGroup, claim }) => {
+        const groups = ["a", "b", "c"];
+        for (const group of groups) await startGroup(group, 40);
+        const counts: Record<string, number> = { a: 0, b: 0, c: 0 };
+        for (let taken = 0; taken < 60;) {
+          const jobs = await claim({ limit });
+          assert.equal(jobs.length, limit);
+          taken += limit;
+          for (const job of jobs) counts[groupOf(job)]! += 1;
+          const shares = Object.values(counts);
+          const difference = Math.max(...shares) - Math.min(...shares);
+          assert.ok(difference <= portion(limit, 3), `${difference} jobs more than another`);
+        }
+      }),
+    );
+  }
+
+  test(
+    "priority orders the jobs of one group; between groups turns decide",
+    withFlow(async ({ startGroup, claim }) => {
+      await startGroup("loud", 8, { priority: 100 });
+      await startGroup("quiet", 8, { priority: -5 });
+      await startGroup("quiet", 1, { priority: 7 });
+      const jobs = await claim({ limit: 6 });
+      const quiet = jobs.filter(({ group }) => group === "quiet");
+      assert.equal(quiet.length, 3);
+      assert.equal(quiet[0]?.priority, 7);
+    }),
+  );
+
+  test(
+    "a weight is worth so many turns",
+    withFlow(async ({ setTypeRule, startGroup, claim }) => {
+      await setTypeRule({ weights: { gold: 3, bronze: 0.5 } });
+      for (const group of ["gold", "plain", "bronze"]) await startGroup(group, 70);
+      const jobs: StateJob[] = [];
+      for (let round = 0; round < 90; round += 1) jobs.push(...(await claim({ limit: 1 })));
+      const { gold = 0, plain = 0, bronze = 0 } = countBy(jobs, groupOf);
+      assert.equal(gold + plain + bronze, 90);
+      assert.ok(Math.abs(gold / 3 - plain) <= 2, `gold ${gold}, plain ${plain}`);
+      assert.ok(Math.abs(bronze / 0.5 - plain) <= 2, `bronze ${bronze}, plain ${plain}`);
+    }),
+  );
+
+  test(
+    "a group that comes back from idle gets its share, not the turns it missed",
+    withFlow(async ({ startGroup, claim }) => {
+      await startGroup("late", 1);
+      await startGroup("steady", 90);
+      await claim({ limit: 42 });
+      await startGroup("late", 40);
+      const counts = countBy(await claimOneByOne(claim, 20), groupOf);
+      assert.ok(Math.abs((counts["late"] ?? 0) - 10) <= 2, `${counts["late"]} of 20`);
+    }),
+  );
+
+  test(
+    "nor does one that starts while all others are full",
+    withFlow(async ({ setTypeRule, startGroup, claim, completeAll }) => {
+      await startGroup("steady", 90);
+      await completeAll(await claim({ limit: 40 }));
+      await setTypeRule({ perGroup: { concurrency: 10, rate: null } });
+      const running = await claim({ limit: 100 });
+      assert.equal(running.length, 10);
+      await startGroup("new", 40);
+      await setTypeRule({ perGroup: null });
+      const counts = countBy(await claimOneByOne(claim, 20), groupOf);
+      assert.ok(Math.abs((counts["new"] ?? 0) - 10) <= 2, `${counts["new"]} of 20`);
+    }),
+  );
+
+  test(
+    "jobs without a group are a line like the others",
+    withFlow(async ({ startGroup, startMany, claim }) => {
+      await startMany(times(30, () => ({})));
+      await startGroup("a", 30);
+      const counts = countBy(await claimOneByOne(claim, 20), groupOf);
+      assert.ok(Math.abs((counts["none"] ?? 0) - 10) <= 1, `${counts["none"]} of 20`);
+    }),
+  );
+
+  test(
+    "the types of a queue with a rule share its claims evenly",
+    withFlow(async ({ setQueueRule, startMany, claim, typeName }) => {
+      await setQueueRule({ concurrency: 1_000 });
+      const other = `${typeName}-other`;
+      await startMany([
+        ...times(40, () => ({ priority: 9 })),
+        ...times(40, () => ({ typeName: other, priority: -9 })),
+      ]);
+      const counts = countBy(await claimOneByOne(claim, 20), (job) => job.typeName);
+      assert.ok(Math.abs((counts[other] ?? 0) - 10) <= 1, `${counts[other]} of 20`);
+    }),
+  );
+};
+
+const claimOneByOne = async (
+  claim: (options: { readonly limit: number }) => Promise<StateJob[]>,
+  count: number,
+): Promise<StateJob[]> => {
+  const jobs: StateJob[] = [];
+  for (let left = count; left > 0; left -= 1) jobs.push(...(await claim({ limit: 1 })));
+  return jobs;
+};

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { baseTime } from "../../state-fixture.ts";
+import type { StateSuite } from "../../state-suite.ts";
+import { times, withFlow } from "./limits-scenario.ts";
+
+export const describeFlowReads = ({ test }: StateSuite): void => {
+  test(
+    "listFlow lists rules and types with groups, with how much is in use",
+    withFlow(async ({ setQueueRule, setTypeRule, startGroup, startMany, claim, flow, queue, typeName }) => {
+      const grouped = `${typeName}-grouped`;
+      await setQueueRule({ concurrency: 10, rate: { limit: 5, perMs: 1_000, burst: 5 } });
+      await setTypeRule({ concurrency: 1 });
+      await startMany(times(3, () => ({})));
+      await startGroup("a", 2, { typeName: grouped });
+      await startGroup("b", 1, { typeName: grouped });
+      assert.equal((await claim({ typeNames: [typeName] })).length, 1);
+      const uses = await flow.listFlow({ queue, now: baseTime });
+      assert.deepEqual(
+        uses.map(({ rule, running, tokens }) => [rule.typeName, rule.version, running, tokens]),
+        [
+          [null, 1, 1, 4],
+          [typeName, 1, 1, null],
+          [grouped, 0, 0, null],
+        ],
+      );
+      assert.deepEqual(
+        uses.map(({ openLines, heldLines }) => [openLines, heldLines]),
+        [
+          [2, 1],
+          [0, 1],
+          [2, 0],
+        ],
+      );
+      const everywhere = await flow.listFlow({ queue: null, now: baseTime });
+      assert.equal(everywhere.filter(({ rule }) => rule.queue === queue).length, 3);
+      assert.deepEqual(await flow.listFlow({ queue: `${queue}-other`, now: baseTime }), []);
+    }),
+  );
+
+  test(
+    "listGroups lists groups by who has waited longest or runs most",
+    withFlow(async ({ setTypeRule, startGroup, claim, flow, queue, typeName }) => {
+      await setTypeRule({ perGroup: { concurrency: 2, rate: null } });
+      await startGroup("one", 3);
+      assert.equal((await claim()).length, 2);
+      await startGroup("two", 1, {}, baseTime + 1);
+      await startGroup("three", 2, {}, baseTime + 2);
+      assert.equal((await claim({ now: baseTime + 2, limit: 1 })).length, 1);
+      const now = baseTime + 2;
+      const list = async (call: { held?: boolean; order?: "waiting" | "running"; limit?: number }) =>
+        (await flow.listGroups({ queue, typeName, order: "waiting", limit: 10, now, ...call })).map(
+          ({ group, running, waiting, waitingSince, heldBy }) => [
+            group,
+            running,
+            waiting,
+            waitingSince === null ? null : waitingSince - baseTime,
+            heldBy,
+          ],
+        );
+      const all = await list({});
+      assert.deepEqual(all[0], ["one", 2, 1, 0, "concurrency"]);
+      assert.equal(all.length, 3);
+      assert.deepEqual(await list({ held: true }), [all[0]]);
+      assert.deepEqual((await list({ held: false })).map(([group]) => String(group)).sort(), [
+        "three",
+        "two",
+      ]);
+      assert.deepEqual((await list({ order: "running", limit: 1 }))[0]?.[0], "one");
+      assert.deepEqual(
+        await flow.listGroups({ queue, typeName: "nobody's", order: "waiting", limit: 9, now }),
+        [],
+      );
+    }),
+  );
+
+  test(
+    "enableFlow may be called at any time",
+    withFlow(async ({ flow, startGroup, claim }) => {
+      await flow.enableFlow({});
+      await flow.enableFlow({});
+      await startGroup("a", 1);
+      assert.equal((await claim()).length, 1);
+    }),
+  );
+
+  test(
+    "checkFlow finds nothing to repair, and repairing leaves everything as it is",
+    withFlow(async ({ setQueueRule, startGroup, claim, flow, assertCounters }) => {
+      await setQueueRule({ concurrency: 2 });
+      await startGroup("a", 4);
+      await claim();
+      await assertCounters();
+      await flow.checkFlow({ repair: true, now: baseTime });
+      assert.deepEqual(await claim(), []);
+    }),
+  );
+};

@@ -1,0 +1,46 @@
+import type { Flow } from "../../../store/contract/flow.ts";
+import type {
+  DueRecurringJobs,
+  NewRecurringJob,
+  StateRecurringJob,
+} from "../../../store/contract/recurring.ts";
+import type { AnyStateAdapter } from "../../../store/contract/state-adapter.ts";
+import { requirePart } from "../../../store/parts.ts";
+import { baseTime } from "../../state-fixture.ts";
+
+export const newRecurring = (overrides: Partial<NewRecurringJob> = {}): NewRecurringJob => ({
+  id: "nightly",
+  definition: '{"cron":"30 2 * * *"}',
+  owner: null,
+  paused: false,
+  version: 1,
+  nextNominalAt: baseTime,
+  fireAt: baseTime,
+  lastSequenceId: null,
+  record: "{}",
+  zoneData: "",
+  ...overrides,
+});
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the suites pass contexts on without looking into them
+export const flowOf = (adapter: AnyStateAdapter): Flow<any> =>
+  requirePart(adapter, "flow", "The suite of recurring jobs");
+
+export const put = (
+  adapter: AnyStateAdapter,
+  overrides: Partial<NewRecurringJob> = {},
+  now: number = baseTime,
+): Promise<StateRecurringJob> =>
+  adapter.runInTransaction(async (ctx) => {
+    const job = newRecurring(overrides);
+    await flowOf(adapter).lockRecurring({ ctx, id: job.id, now });
+    return flowOf(adapter).putRecurring({ ctx, job, now });
+  });
+
+export const lockDue = (
+  adapter: AnyStateAdapter,
+  options: { readonly now?: number; readonly limit?: number; readonly zoneData?: string | null } = {},
+): Promise<DueRecurringJobs> =>
+  adapter.runInTransaction((ctx) =>
+    flowOf(adapter).lockDueRecurring({ ctx, limit: 100, zoneData: null, now: baseTime, ...options }),
+  );

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { StateNotInTransactionError } from "../../../store/errors.ts";
+import { createGate } from "../../gate.ts";
+import { baseTime } from "../../state-fixture.ts";
+import type { StateSuite } from "../../state-suite.ts";
+import { flowOf, newRecurring, put } from "./fixture.ts";
+
+const idsOf = (jobs: readonly { readonly id: string }[]): string[] => jobs.map(({ id }) => id);
+
+export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => {
+  test("stores exactly what it is given", async ({ adapter, start }) => {
+    const { id: lastSequenceId } = await start();
+    const full = {
+      id: "ä\"'\\ 日本 %_ {}",
+      definition: '{"text":"\\"ü\\" 🎉"}',
+      owner: "shop",
+      paused: true,
+      version: 2_000_000_000,
+      nextNominalAt: 8_640_000_000_000_000,
+      fireAt: baseTime + 1,
+      lastSequenceId,
+      record: "[]",
+      zoneData: "2025b",
+    };
+    const stored = await put(adapter, full);
+    assert.deepEqual(stored, { ...full, createdAt: baseTime, updatedAt: baseTime });
+    const empty = await put(adapter, { id: "b", nextNominalAt: null, fireAt: null });
+    assert.deepEqual(await flowOf(adapter).getRecurring({ ids: ["b", "none", full.id, "b"] }), [
+      empty,
+      undefined,
+      stored,
+      empty,
+    ]);
+  });
+
+  test("replaces what is there, and keeps when it was created", async ({ adapter }) => {
+    await put(adapter, { owner: "shop", lastSequenceId: null });
+    const changed = { definition: "new", owner: null, paused: true, version: 2, fireAt: null, record: "r" };
+    const replaced = await put(adapter, changed, baseTime + 500);
+    const expected = { ...newRecurring(changed), createdAt: baseTime, updatedAt: baseTime + 500 };
+    assert.deepEqual(replaced, expected);
+    assert.deepEqual(await flowOf(adapter).getRecurring({ ids: ["nightly"] }), [expected]);
+  });
+
+  test("lists in the order of ids, page by page, of one owner or of all", async ({ adapter }) => {
+    const ids = ["a", "Z", "ä", "B", "b-2", "b", "日本", "ａ"];
+    for (const [index, id] of ids.entries()) await put(adapter, { id, owner: index % 2 ? "shop" : null });
+    const { listRecurring } = flowOf(adapter);
+    const sorted = ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    assert.deepEqual(idsOf(await listRecurring({ limit: 100, after: null })), sorted);
+    assert.deepEqual(idsOf(await listRecurring({ limit: 3, after: null })), sorted.slice(0, 3));
+    assert.deepEqual(idsOf(await listRecurring({ limit: 3, after: sorted[2]! })), sorted.slice(3, 6));
+    const ofShop = await listRecurring({ limit: 100, after: null, owner: "shop" });
+    assert.deepEqual(
+      idsOf(ofShop),
+      sorted.filter((id) => ids.indexOf(id) % 2 === 1),
+    );
+  });
+
+  test("deletes, and says what was there", async ({ adapter }) => {
+    await put(adapter, { id: "a" });
+    await put(adapter, { id: "b" });
+    const { deleteRecurring, listRecurring } = flowOf(adapter);
+    assert.deepEqual(await deleteRecurring({ ids: ["b", "none"] }), ["b"]);
+    assert.deepEqual(await deleteRecurring({ ids: ["b"] }), []);
+    assert.deepEqual(await deleteRecurring({ ids: [] }), []);
+    assert.deepEqual(idsOf(await listRecurring({ limit: 10, after: null })), ["a"]);
+  });
+
+  test("forgets a put, an advance and a deletion that are rolled back", async ({ adapter }) => {
+    const before = await put(adapter);
+    const flow = flowOf(adapter);
+    const rollBack = new Error("roll back");
+    await assert.rejects(
+      adapter.runInTransaction(async (ctx) => {
+        await flow.lockRecurring({ ctx, id: "nightly" });
+        await flow.advanceRecurring({ ctx, jobs: [{ ...before, fireAt: baseTime + 1, record: "moved" }] });
+        await flow.putRecurring({ ctx, job: newRecurring({ id: "other" }) });
+        await flow.deleteRecurring({ ctx, ids: ["nightly"] });
+        assert.deepEqual(await flow.getRecurring({ ctx, ids: ["nightly"] }), [undefined]);
+        throw rollBack;
+      }),
+      rollBack,
+    );
+    assert.deepEqual(await flow.listRecurring({ limit: 10, after: null }), [before]);
+  });
+
+  test("lets one transaction at a time hold an id, whether or not there is a recurring job with it", async ({
+    adapter,
+  }) => {
+    const flow = flowOf(adapter);
+    const isLocked = createGate();
+    const mayEnd = createGate();
+    const first = adapter.runInTransaction(async (ctx) => {
+      assert.equal(await flow.lockRecurring({ ctx, id: "nightly" }), undefined);
+      isLocked.open();
+      await mayEnd.opened;
+      await flow.putRecurring({ ctx, job: newRecurring({ record: "first" }) });
+    });
+    await isLocked.opened;
+    const second = adapter.runInTransaction((ctx) => flow.lockRecurring({ ctx, id: "nightly" }));
+    mayEnd.open();
+    await first;
+    assert.equal((await second)?.record, "first");
+  });
+
+  test("refuses what needs a transaction without one", async ({ adapter }) => {
+    const flow = flowOf(adapter);
+    const ctx = {};
+    for (const call of [
+      () => flow.lockRecurring({ ctx, id: "a" }),
+      () => flow.lockDueRecurring({ ctx, limit: 1, zoneData: null }),
+      () => flow.putRecurring({ ctx, job: newRecurring() }),
+      () => flow.advanceRecurring({ ctx, jobs: [newRecurring()] }),
+    ])
+      await assert.rejects(call, StateNotInTransactionError);
+  });
+
+  test("keeps with a job what started it", async ({ adapter, start, run, reload }) => {
+    const recurrence = '{"id":"nightly","nominalAt":1,"missed":0}';
+    const job = await start({ recurrence });
+    assert.equal(job.recurrence, recurrence);
+    assert.equal((await reload(job)).recurrence, recurrence);
+    assert.equal((await run(job)).recurrence, recurrence);
+    assert.equal((await adapter.getJobs({ jobIds: [(await start()).id] }))[0]?.recurrence, null);
+  });
+};

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { createGate } from "../../gate.ts";
+import { baseTime } from "../../state-fixture.ts";
+import type { StateSuite } from "../../state-suite.ts";
+import { flowOf, lockDue, put } from "./fixture.ts";
+
+const idsOf = (jobs: readonly { readonly id: string }[]): string[] => jobs.map(({ id }) => id);
+
+export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void => {
+  test("says when the next one is due", async ({ adapter }) => {
+    const { nextRecurringIn } = flowOf(adapter);
+    assert.equal(await nextRecurringIn({ now: baseTime }), null);
+    await put(adapter, { id: "ended", fireAt: null });
+    await put(adapter, { id: "paused", paused: true });
+    assert.equal(await nextRecurringIn({ now: baseTime }), null);
+    await put(adapter, { id: "later", fireAt: baseTime + 5_000 });
+    await put(adapter, { id: "sooner", fireAt: baseTime + 1_000 });
+    assert.equal(await nextRecurringIn({ now: baseTime }), 1_000);
+    assert.equal(await nextRecurringIn({ now: baseTime + 999 }), 1);
+    assert.equal(await nextRecurringIn({ now: baseTime + 1_000 }), 0);
+    assert.equal(await nextRecurringIn({ now: baseTime + 9_000 }), 0);
+  });
+
+  test("finds those that are due, earliest first, up to the limit", async ({ adapter }) => {
+    await put(adapter, { id: "c", fireAt: baseTime - 1 });
+    await put(adapter, { id: "b", fireAt: baseTime });
+    await put(adapter, { id: "a", fireAt: baseTime - 1 });
+    await put(adapter, { id: "d", fireAt: baseTime + 1 });
+    await put(adapter, { id: "ended", fireAt: null });
+    await put(adapter, { id: "paused", fireAt: baseTime - 9, paused: true });
+    const { now, jobs } = await lockDue(adapter);
+    assert.equal(now, baseTime);
+    assert.deepEqual(idsOf(jobs), ["a", "c", "b"]);
+    assert.deepEqual(jobs, await flowOf(adapter).getRecurring({ ids: ["a", "c", "b"] }));
+    assert.deepEqual(idsOf((await lockDue(adapter, { limit: 2 })).jobs), ["a", "c"]);
+    assert.deepEqual((await lockDue(adapter, { now: 0 })).jobs, []);
+  });
+
+  test("finds those with older zone data when asked to", async ({ adapter }) => {
+    await put(adapter, { id: "none", fireAt: baseTime + 1, zoneData: "" });
+    await put(adapter, { id: "same", fireAt: baseTime + 1, zoneData: "2025b" });
+    await put(adapter, { id: "newer", fireAt: baseTime + 1, zoneData: "2025c" });
+    await put(adapter, { id: "older", fireAt: baseTime + 1, zoneData: "2024z" });
+    await put(adapter, { id: "older, paused", fireAt: baseTime + 1, zoneData: "2024z", paused: true });
+    await put(adapter, { id: "older, ended", fireAt: null, zoneData: "2024z" });
+    await put(adapter, { id: "due", fireAt: baseTime, zoneData: "2025b" });
+    assert.deepEqual(idsOf((await lockDue(adapter, { zoneData: "2025b" })).jobs), ["due", "older"]);
+    assert.deepEqual(idsOf((await lockDue(adapter)).jobs), ["due"]);
+  });
+
+  test("takes its time from the store's clock", async ({ adapter }) => {
+    const before = await adapter.getTime();
+    const { now } = await adapter.runInTransaction((ctx) =>
+      flowOf(adapter).lockDueRecurring({ ctx, limit: 1, zoneData: null }),
+    );
+    assert.ok(now >= before && now <= (await adapter.getTime()));
+  });
+
+  test("moves on what a tick has locked, and nothing else of it", async ({ adapter, start }) => {
+    const before = await put(adapter, { id: "a", zoneData: "1" });
+    const other = await put(adapter, { id: "b" });
+    const { id: lastSequenceId } = await start();
+    const progress = {
+      nextNominalAt: baseTime + 60_000,
+      fireAt: baseTime + 60_500,
+      lastSequenceId,
+      record: '{"started":1}',
+      zoneData: "2",
+    };
+    const ended = { nextNominalAt: null, fireAt: null, lastSequenceId: null, record: "end", zoneData: "" };
+    const flow = flowOf(adapter);
+    await adapter.runInTransaction(async (ctx) => {
+      const { jobs } = await flow.lockDueRecurring({ ctx, limit: 10, zoneData: null, now: baseTime + 5 });
+      assert.equal(jobs.length, 2);
+      await flow.advanceRecurring({ ctx, jobs: [], now: baseTime + 5 });
+      await flow.advanceRecurring({ ctx, jobs: [{ id: "a", ...progress }], now: baseTime + 5 });
+      const several = [
+        { id: "b", ...ended },
+        { id: "none", ...ended },
+      ];
+      await flow.advanceRecurring({ ctx, jobs: several, now: baseTime + 5 });
+    });
+    assert.deepEqual(await flow.getRecurring({ ids: ["a", "b", "none"] }), [
+      { ...before, ...progress },
+      { ...other, ...ended },
+      undefined,
+    ]);
+    assert.deepEqual((await lockDue(adapter)).jobs, []);
+  });
+
+  test("lets two ticks at once have none twice", async ({ adapter }) => {
+    for (let index = 0; index < 20; index += 1) await put(adapter, { id: `job-${index}` });
+    const flow = flowOf(adapter);
+    const taken: string[] = [];
+    const tick = (): Promise<number> =>
+      adapter.runInTransaction(async (ctx) => {
+        const { jobs } = await flow.lockDueRecurring({ ctx, limit: 3, zoneData: null, now: baseTime });
+        await flow.advanceRecurring({
+          ctx,
+          jobs: jobs.map((job) => ({ ...job, fireAt: baseTime + 60_000 })),
+          now: baseTime,
+        });
+        taken.push(...idsOf(jobs));
+        return jobs.length;
+      });
+    const tickUntilNothing = async (): Promise<void> => {
+      while ((await tick()) > 0);
+    };
+    await Promise.all([tickUntilNothing(), tickUntilNothing(), tickUntilNothing()]);
+    await tickUntilNothing();
+    assert.equal(taken.length, 20);
+    assert.equal(new Set(taken).size, 20);
+  });
+
+  test("has no say over one that is being changed, and sees the change afterwards", async ({ adapter }) => {
+    await put(adapter);
+    const flow = flowOf(adapter);
+    const isLocked = createGate();
+    const mayEnd = createGate();
+    const edit = adapter.runInTransaction(async (ctx) => {
+      const job = await flow.lockRecurring({ ctx, id: "nightly" });
+      isLocked.open();
+      await mayEnd.opened;
+      await flow.putRecurring({ ctx, job: { ...job!, paused: true } });
+    });
+    await isLocked.opened;
+    const ticking = lockDue(adapter);
+    mayEnd.open();
+    await edit;
+    assert.deepEqual((await ticking).jobs, []);
+  });
+};

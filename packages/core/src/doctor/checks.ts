@@ -1,0 +1,324 @@
+import { formatCount, formatDuration, onOneLine, plural } from "../base/format.ts";
+import type { StateStore } from "../engine/dispatch.ts";
+import type { ReportedWorker } from "../engine/engine.ts";
+import { listLiveWorkers, serves } from "../history/processes.ts";
+import type { Finding, RecentlyFinishedJob, TypeBacklog } from "../store/contract/diagnostics.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import type { FlowRepair, FlowScope, FlowUse } from "../store/contract/limits.ts";
+import type { PagePosition } from "../store/contract/reads.ts";
+import type { StateRecurringJob } from "../store/contract/recurring.ts";
+import { requirePart } from "../store/parts.ts";
+import { finding } from "../store/rules/diagnostics.ts";
+
+/** Numbers of the backlog are counted up to here. How many more there are hardly matters. */
+export const countCap = 10_000;
+
+const sampleSize = 5_000;
+
+/** What there is to judge. Each is read when it is first asked for, and once. */
+export interface Facts {
+  readonly store: StateStore;
+  now(): Promise<number>;
+  backlog(): Promise<readonly TypeBacklog[]>;
+  /** The workers of live processes; undefined where no process reports. */
+  workers(): Promise<readonly ReportedWorker[] | undefined>;
+  /** The rules of queues and types; none where the store has no rules. */
+  rules(): Promise<readonly FlowUse[]>;
+  /** A sample of what finished since a moment. */
+  finishedSince(from: number): Promise<readonly RecentlyFinishedJob[]>;
+}
+
+const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
+  let reading: Promise<T> | undefined;
+  return () => (reading ??= read());
+};
+
+export const readFacts = (store: StateStore): Facts => {
+  const now = once(() => store.getTime());
+  return {
+    store,
+    now,
+    backlog: once(() => requirePart(store, "statistics", "Counting jobs").measureBacklog({ cap: countCap })),
+    workers: once(async () => store.history && listLiveWorkers(store.history, await now())),
+    rules: once(async () => (await store.flow?.listFlow({ queue: null })) ?? []),
+    finishedSince: (from) =>
+      requirePart(store, "statistics", "Measuring rates").listRecentlyFinished({ from, limit: sampleSize }),
+  };
+};
+
+const recentMs = 3_600_000;
+
+const sampleSizeFailures = 500;
+
+/** Whether a failure is so fresh that somebody should look. Older ones have been seen, or can wait. */
+export const isRecentFailure = (failedAt: number, now: number): boolean => failedAt >= now - recentMs;
+
+export const checkFailures = async (facts: Facts): Promise<readonly Finding[]> => {
+  const now = await facts.now();
+  const backlog = await facts.backlog();
+  const isMore = backlog.some(({ failed }) => failed >= countCap);
+  const failed = `${formatCount(backlog.reduce((sum, type) => sum + type.failed, 0))}${isMore ? "+" : ""}`;
+  const { jobs } = await facts.store.listJobs({
+    filter: { statuses: ["failed"] },
+    order: "newest",
+    limit: sampleSizeFailures,
+    after: null,
+  });
+  const recent = jobs.filter(({ failedAt }) => failedAt !== null && isRecentFailure(failedAt, now)).length;
+  if (recent === 0) return [finding.ok("failures", `${failed} failed jobs, none of the last hour.`)];
+  const lately = `${formatCount(recent)}${recent === sampleSizeFailures ? "+" : ""}`;
+  return [
+    finding.warning(
+      "failures",
+      `${lately} ${lately === "1" ? "job" : "jobs"} failed in the last hour; ${failed} in all.`,
+      "See `leasehold failed list`, and `leasehold failed redrive` when the cause is gone.",
+    ),
+  ];
+};
+
+const nameOf = (names: readonly (string | null)[]): string =>
+  names
+    .filter((name) => name !== null)
+    .map((name) => onOneLine(name))
+    .join(" / ");
+
+export interface FlowCheckOptions {
+  /** Whether to compare counters with the running jobs, for which claims have to wait a moment. */
+  readonly counts: boolean;
+  /** Whether to set them right. */
+  readonly repair: boolean;
+}
+
+const judgeCounters = ({ counters }: FlowRepair, repair: boolean): Finding[] => {
+  const [first] = counters;
+  if (first === undefined) return [];
+  const name = nameOf([first.queue, first.typeName, first.group]);
+  const what = `${plural(counters.length, "counter")} of limits did not match the running jobs, such as ${name}: ${first.was} counted, ${first.is} running.`;
+  return [
+    repair
+      ? finding.ok("limits", `${what} Set right.`)
+      : finding.problem("limits", what, "Run `leasehold doctor --repair`, and report how it came about."),
+  ];
+};
+
+/** The queues and types that somebody has paused. */
+export const findPauses = async (facts: Facts): Promise<FlowScope[]> =>
+  (await facts.rules())
+    .filter(({ rule }) => rule.paused)
+    .map(({ rule }) => ({ queue: rule.queue, typeName: rule.typeName }));
+
+/** Whether limits count what runs, and what is paused. */
+export const checkFlow = async (
+  facts: Facts,
+  { counts, repair }: FlowCheckOptions,
+): Promise<readonly Finding[]> => {
+  const { flow } = facts.store;
+  if (flow === undefined) return [];
+  const findings = counts ? judgeCounters(await flow.checkFlow({ repair }), repair) : [];
+  if ((await facts.rules()).length === 0) return findings;
+  const paused = await findPauses(facts);
+  if (paused.length > 0) {
+    const names = paused.slice(0, 5).map(({ queue, typeName }) => nameOf([queue, typeName]));
+    findings.push(
+      finding.warning("limits", `Paused: ${names.join(", ")}.`, "If that is over, run `leasehold resume`."),
+    );
+  }
+  if (findings.length > 0) return findings;
+  const text = counts ? "Limits count what runs, and nothing is paused." : "Nothing is paused.";
+  return [finding.ok("limits", text)];
+};
+
+// Reapers look every few seconds; a lease that ended long before means that no worker is alive.
+const stuckAfterMs = 60_000;
+
+const pageSize = 500;
+
+/**
+ * Running jobs whose worker is gone, and that nobody has taken over. Most often one number tells that there are none. Looks at so
+ * many pages of 500 running jobs, the oldest first.
+ */
+export const findStuckJobs = async (facts: Facts, mostPages = 20): Promise<StateJob[]> => {
+  if ((await facts.backlog()).every(({ expired }) => expired === 0)) return [];
+  const now = await facts.now();
+  const stuck: StateJob[] = [];
+  let after: PagePosition | null = null;
+  for (let page = 0; page < mostPages; page += 1) {
+    const listing: Awaited<ReturnType<Facts["store"]["listJobs"]>> = await facts.store.listJobs({
+      filter: { statuses: ["running"] },
+      order: "oldest",
+      limit: pageSize,
+      after,
+    });
+    stuck.push(...listing.jobs.filter(({ leasedUntil }) => leasedUntil! < now - stuckAfterMs));
+    if (listing.next === null) break;
+    after = listing.next;
+  }
+  return stuck;
+};
+
+const jobs = (count: number, isMore = false): string =>
+  `${formatCount(count)}${isMore ? "+" : ""} running ${count === 1 ? "job" : "jobs"}`;
+
+export const checkLeases = async (facts: Facts): Promise<readonly Finding[]> => {
+  const stuck = await findStuckJobs(facts);
+  const [first] = stuck;
+  if (first === undefined) {
+    const backlog = await facts.backlog();
+    const running = backlog.reduce((sum, type) => sum + type.running, 0);
+    const isMore = backlog.some((type) => type.running >= countCap);
+    return [finding.ok("leases", `${jobs(running, isMore)}, none with a lease long gone.`)];
+  }
+  return [
+    finding.problem(
+      "leases",
+      `${jobs(stuck.length)} whose lease ran out more than ${formatDuration(stuckAfterMs)} ago, such as ${first.id} (${onOneLine(first.typeName)}).`,
+      "Their worker is gone and no other has taken over: start a worker that serves their queues and types.",
+    ),
+  ];
+};
+
+export interface QueueJudgementOptions {
+  /** A runnable job that has waited so long has waited too long. */
+  readonly stalledMs: number;
+  /** Types that are completed from outside: nobody is missing there, however long they wait. */
+  readonly workerless?: ReadonlySet<string> | undefined;
+}
+
+/** A type whose jobs wait too long in a queue. */
+export interface LateType {
+  readonly queue: string;
+  readonly typeName: string;
+  /** Its jobs that could run now, counted up to 10,000. */
+  readonly runnable: number;
+  /** Those, and the ones that are scheduled for later. */
+  readonly pending: number;
+  /** Since when the oldest of them could have been running. */
+  readonly since: number;
+  /** Whether anything suggests that somebody works on it: a live worker, jobs that run, or jobs that finished lately. */
+  readonly isServed: boolean;
+}
+
+const isSameType = (
+  a: { readonly queue: string; readonly typeName: string },
+  b: { readonly queue: string; readonly typeName: string },
+): boolean => a.queue === b.queue && a.typeName === b.typeName;
+
+/** The types whose jobs wait too long, those that wait longest first. What is paused waits because somebody wants it to. */
+export const findLateTypes = async (
+  facts: Facts,
+  { stalledMs, workerless }: QueueJudgementOptions,
+): Promise<LateType[]> => {
+  const now = await facts.now();
+  const paused = (await facts.rules()).filter(({ rule }) => rule.paused).map(({ rule }) => rule);
+  const isPaused = (type: TypeBacklog): boolean =>
+    paused.some(
+      ({ queue, typeName }) => queue === type.queue && (typeName === null || typeName === type.typeName),
+    );
+  const late = (await facts.backlog()).filter(
+    (type) =>
+      type.oldestRunnableAt !== null &&
+      now - type.oldestRunnableAt >= stalledMs &&
+      workerless?.has(type.typeName) !== true &&
+      !isPaused(type),
+  );
+  if (late.length === 0) return [];
+  const workers = (await facts.workers()) ?? [];
+  const isWorkedOn = (type: TypeBacklog): boolean =>
+    type.running > type.expired || workers.some((worker) => serves(worker, type.queue, type.typeName));
+  // Most often there is nobody to look for.
+  const finished = late.every(isWorkedOn) ? [] : await facts.finishedSince(now - stalledMs);
+  return late
+    .map((type) => ({
+      queue: type.queue,
+      typeName: type.typeName,
+      runnable: type.runnable,
+      pending: type.runnable + type.later,
+      since: type.oldestRunnableAt!,
+      isServed: isWorkedOn(type) || finished.some((job) => isSameType(job, type)),
+    }))
+    .sort((a, b) => a.since - b.since);
+};
+
+const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+export const checkQueues = async (
+  facts: Facts,
+  options: QueueJudgementOptions,
+): Promise<readonly Finding[]> => {
+  const now = await facts.now();
+  const late = await findLateTypes(facts, options);
+  if (late.length === 0) return [finding.ok("queues", "No queue has jobs that wait for long.")];
+  late.sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
+  return late.map(({ queue, typeName, pending, since, isServed }) => {
+    const count = `${formatCount(pending)}${pending >= countCap ? "+" : ""}`;
+    const what = `${count} ${pending === 1 ? "job" : "jobs"} of type ${onOneLine(typeName)} in queue ${onOneLine(queue)}`;
+    const age = formatDuration(now - since);
+    return isServed
+      ? finding.warning(
+          "queues",
+          `${what}, the oldest runnable for ${age}.`,
+          "Workers are behind: raise their concurrency, or start more of them.",
+        )
+      : finding.problem(
+          "queues",
+          `${what}, runnable for ${age}: nothing of it runs, nothing has finished lately.`,
+          "No worker serves this queue and type: start one. If its jobs are completed by a person or another program, set `workerless: true` on the type in the config module's jobTypes.",
+        );
+  });
+};
+
+// Workers sleep until the next time, and look every few seconds.
+const overdueAfterMs = 60_000;
+
+const pageSizeRecurring = 1_000;
+
+const mostPages = 20;
+
+/** Whether anybody starts the jobs of recurring jobs, and by which zone data. */
+export const checkRecurringJobs = async (
+  facts: Facts,
+  zoneData: string = process.versions["tz"] ?? "",
+): Promise<readonly Finding[]> => {
+  const { flow } = facts.store;
+  if (flow === undefined) return [];
+  const now = await facts.now();
+  let count = 0;
+  const overdue: StateRecurringJob[] = [];
+  let newest = "";
+  let after: string | null = null;
+  for (let page = 0; page < mostPages; page += 1) {
+    const rows: readonly StateRecurringJob[] = await flow.listRecurring({ limit: pageSizeRecurring, after });
+    count += rows.length;
+    for (const row of rows) {
+      if (!row.paused && row.fireAt !== null && row.fireAt < now - overdueAfterMs) overdue.push(row);
+      if (row.zoneData > newest) newest = row.zoneData;
+    }
+    if (rows.length < pageSizeRecurring) break;
+    after = rows.at(-1)!.id;
+  }
+  if (count === 0) return [];
+
+  const findings: Finding[] = [];
+  if (overdue.length > 0) {
+    const first = overdue.reduce((a, b) => (a.fireAt! < b.fireAt! ? a : b));
+    findings.push(
+      finding.problem(
+        "recurring jobs",
+        `${plural(overdue.length, "recurring job")} overdue, ${onOneLine(first.id)} for ${formatDuration(now - first.fireAt!)}.`,
+        "No worker is alive that could start their jobs: start one. Workers of a version without recurring jobs do not.",
+      ),
+    );
+  }
+  if (zoneData !== "" && newest > zoneData) {
+    findings.push(
+      finding.warning(
+        "recurring jobs",
+        `Their times were computed with time zone data ${newest}; here it is ${zoneData}.`,
+        "Run the same version of Node.js everywhere, so that all workers agree on daylight saving.",
+      ),
+    );
+  }
+  return findings.length > 0
+    ? findings
+    : [finding.ok("recurring jobs", `${plural(count, "recurring job")}, none overdue.`)];
+};

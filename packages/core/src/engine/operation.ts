@@ -1,0 +1,234 @@
+import { repeatWhenRolledBack } from "../base/backoff.ts";
+import { InvalidOptionError } from "../base/errors.ts";
+import {
+  closestName,
+  type OptionNames,
+  requireOneOf,
+  requireOptions,
+  unknownOption,
+} from "../base/options.ts";
+import { createNotificationBatch, type Notifier } from "../notify/notifier.ts";
+import type { LeaseholdEventName, LeaseholdEvents } from "../observability/events.ts";
+import { isObserved, type Observe } from "../observability/observe.ts";
+import { isolationLevels, type TransactionOptions } from "../store/contract/calls.ts";
+import { StateNotInTransactionError } from "../store/errors.ts";
+import { type AfterCommit, type Counted, type Engine, type Lane, runInScope, type Tally } from "./engine.ts";
+
+export const noTally: Tally = { isOn: false, add: () => {}, addAttempt: () => {} };
+
+interface BufferedEvent {
+  readonly name: LeaseholdEventName;
+  readonly data: () => LeaseholdEvents[LeaseholdEventName];
+}
+
+/** With `committed` there is nothing to wait for: events are reported at once, and only notifications are gathered. */
+export const createAfterCommit = (
+  {
+    notifier,
+    observe,
+    tally,
+  }: { readonly notifier: Notifier; readonly observe: Observe; readonly tally: Tally },
+  { committed = false }: { readonly committed?: boolean } = {},
+): AfterCommit => {
+  const notifications = createNotificationBatch();
+  let events: BufferedEvent[] = [];
+  let counts: { readonly lane: Lane; readonly counted: Counted }[] = [];
+
+  const reportTo = (report: Observe, count: AfterCommit["count"]): void => {
+    const due = events;
+    events = [];
+    for (const { name, data } of due) report(name, data as () => never);
+    const counted = counts;
+    counts = [];
+    for (const { lane, counted: what } of counted) count(lane, what);
+  };
+
+  return {
+    notify: notifications.add,
+    notifications,
+    observe:
+      committed || !isObserved(observe)
+        ? observe
+        : (name, data) => {
+            events.push({ name, data });
+          },
+    count:
+      committed || !tally.isOn
+        ? tally.add
+        : (lane, counted) => {
+            counts.push({ lane, counted });
+          },
+    moveTo: (outer) => {
+      outer.notifications.merge(notifications);
+      reportTo(outer.observe, outer.count);
+    },
+    publish: () => {
+      reportTo(observe, tally.add);
+      notifier.send(notifications);
+    },
+    publishEvents: () => reportTo(observe, tally.add),
+  };
+};
+
+/** None for a timer or promise that outlives its callback: that transaction has ended. */
+const findSurroundingTransaction = async (engine: Engine): Promise<object | undefined> => {
+  const transaction = engine.scope.getStore()?.transaction;
+  return transaction && (await engine.store.isInTransaction(transaction)) ? transaction : undefined;
+};
+
+/**
+ * Finds the transaction that a call belongs to: the context beside its options, or else the transaction in whose callback
+ * the call is made. Every property that is not an option counts as context, since only the provider knows what its context
+ * consists of. A misspelt option is recognised by its similar name, or because it is in no transaction.
+ */
+export const resolveTransaction = async (
+  engine: Engine,
+  operation: string,
+  passed: Record<string, unknown>,
+  known: OptionNames,
+): Promise<object | undefined> => {
+  engine.lifecycle.requireOpen(operation);
+  const keys = Object.keys(passed).filter((key) => !Object.hasOwn(known, key));
+  if (keys.length === 0) return findSurroundingTransaction(engine);
+  const isInTransaction = async (names: readonly string[]): Promise<boolean> =>
+    // A key that is undefined is a client that somebody forgot. If it were ignored, the call would commit on its own.
+    names.every((name) => passed[name] !== undefined) && engine.store.isInTransaction(pick(passed, names));
+
+  const usable = await isInTransaction(keys);
+  if (usable && keys.length === 1) return pick(passed, keys);
+  for (const key of keys) {
+    if (!isLikeAnOption(operation, key, known)) continue;
+    const others = keys.filter((other) => other !== key);
+    if (!usable || (await isInTransaction(others))) throw unknownOption(key, Object.keys(known), operation);
+  }
+  if (usable) return pick(passed, keys);
+  const undefinedKeys = keys.filter((key) => passed[key] === undefined);
+  throw new StateNotInTransactionError(operation, keys, undefinedKeys);
+};
+
+const pick = (passed: Record<string, unknown>, keys: readonly string[]): object =>
+  Object.fromEntries(keys.map((key) => [key, passed[key]]));
+
+// Calls come with the same few context keys again and again.
+const unlike = new Set<string>();
+
+const mostRemembered = 1_000;
+
+const isLikeAnOption = (operation: string, key: string, known: OptionNames): boolean => {
+  const remembered = `${operation} ${key}`;
+  if (unlike.has(remembered)) return false;
+  if (closestName(key, Object.keys(known)) !== undefined) return true;
+  if (unlike.size < mostRemembered) unlike.add(remembered);
+  return false;
+};
+
+/** Hands over to whoever can tell when the surrounding transaction commits. */
+const settleInOuterTransaction = (engine: Engine, operation: string, afterCommit: AfterCommit): void => {
+  const outer = engine.scope.getStore()?.afterCommit;
+  if (outer) {
+    afterCommit.moveTo(outer);
+    return;
+  }
+  afterCommit.publishEvents();
+  if (!afterCommit.notifications.isEmpty) engine.observe("notifyContextAbsence", () => ({ operation }));
+};
+
+/**
+ * Runs one store call, in the caller's transaction if there is one, and announces what it did once that is committed. The
+ * call is atomic, so it needs no transaction around it.
+ */
+export const announceAfter = async <T>(
+  engine: Engine,
+  operation: string,
+  ctx: object | undefined,
+  call: (afterCommit: AfterCommit) => Promise<T>,
+): Promise<T> => {
+  const afterCommit = createAfterCommit(engine);
+  const result = await call(afterCommit);
+  if (ctx) settleInOuterTransaction(engine, operation, afterCommit);
+  else afterCommit.publish();
+  return result;
+};
+
+/**
+ * Runs several store calls as one: in a transaction of their own, or nested in the caller's, so that a failure halfway
+ * leaves nothing behind even if the caller catches it. With savepoints the caller's transaction then goes on; without
+ * them it is lost as a whole.
+ */
+export const runAtomicallyOnce = async <T>(
+  engine: Engine,
+  operation: string,
+  ctx: object | undefined,
+  calls: (ctx: object, afterCommit: AfterCommit) => Promise<T>,
+  options?: TransactionOptions,
+): Promise<T> => {
+  const afterCommit = createAfterCommit(engine);
+  const result = await engine.store.runInTransaction(
+    (inner) => runInScope(engine, { afterCommit, transaction: inner }, () => calls(inner, afterCommit)),
+    ctx,
+    options,
+  );
+  if (ctx) settleInOuterTransaction(engine, operation, afterCommit);
+  else afterCommit.publish();
+  return result;
+};
+
+/** The same. A transaction of their own is run again when the store rolls it back in favour of others. */
+export const runAtomically: typeof runAtomicallyOnce = (engine, operation, ctx, calls, options) => {
+  const once = () => runAtomicallyOnce(engine, operation, ctx, calls, options);
+  return ctx ? once() : repeatWhenRolledBack(engine.runtime, engine.store.isRolledBackForOthers, once);
+};
+
+/** Options of a transaction that users open: `runInTransaction`, `prepare`, `complete`. */
+export const parseTransactionOptions = (
+  engine: Engine,
+  passed: unknown,
+  functionName: string,
+): TransactionOptions | undefined => {
+  if (passed === undefined) return undefined;
+  const { isolationLevel } = requireOptions(passed, functionName, { isolationLevel: true });
+  if (isolationLevel === undefined) return undefined;
+  const known = requireOneOf(isolationLevel, "isolationLevel", isolationLevels);
+  const { isolationLevels: offered } = engine.store.capabilities;
+  if (!offered.includes(known)) {
+    throw new InvalidOptionError(
+      "isolationLevel",
+      `must be one that this store has (${offered.join(", ") || "it has none to choose from"})`,
+      known,
+    );
+  }
+  return { isolationLevel: known };
+};
+
+/**
+ * A transaction for the user's own work. Core opens and ends it, so notifications can follow the commit. Inside another
+ * transaction it is a savepoint, like every call made there. Where the store rolls back whoever meets a conflict, at a strict
+ * isolation level or always, it is repeated here, with the callback.
+ */
+export const runUserTransaction = async <T>(
+  engine: Engine,
+  callback: (ctx: object) => Promise<T>,
+  options?: TransactionOptions,
+): Promise<T> => {
+  engine.lifecycle.requireOpen("runInTransaction");
+  const outer = engine.scope.getStore()?.transaction;
+  if (outer && options) {
+    throw new InvalidOptionError(
+      "isolationLevel",
+      "cannot be set inside a transaction",
+      options.isolationLevel,
+    );
+  }
+  const isStrict = options !== undefined && options.isolationLevel !== "read committed";
+  const isRepeated = isStrict || engine.store.capabilities.conflicts === "abort";
+  const run = isRepeated ? runAtomically : runAtomicallyOnce;
+  return run(engine, "runInTransaction", outer, callback, options);
+};
+
+/** `withNotify`: what is to be announced is published when the callback has succeeded, and dropped when it fails. */
+export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {
+  const afterCommit = createAfterCommit(engine);
+  const result = await runInScope(engine, { afterCommit }, callback);
+  afterCommit.publish();
+  return result;
+};

@@ -1,0 +1,78 @@
+import { requireId, requirePlainObject } from "../base/options.ts";
+import { parseStoredError } from "../base/stored-error.ts";
+import type { Engine } from "../engine/engine.ts";
+import { resolveTransaction } from "../engine/operation.ts";
+import { readJob } from "../jobs/query.ts";
+import { viewFields } from "../jobs/view.ts";
+import type { AttemptOutcome, StateAttempt } from "../store/contract/history.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import { JobNotFoundError } from "../store/errors.ts";
+import { requirePart } from "../store/parts.ts";
+import type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./api.ts";
+
+const outcomes: Readonly<Record<AttemptOutcome, JobAttemptOutcome>> = {
+  retry: "retried",
+  fail: "failed",
+  giveBack: "given_back",
+  expired: "expired",
+};
+
+/** Text that another version has written in another form is no reason to hide the rest of the attempt. */
+const parseLog = (text: string | null): JobLogLine[] => {
+  if (text === null) return [];
+  try {
+    const lines = JSON.parse(text) as readonly [at: number, text: string, data?: unknown][];
+    return lines.map(([at, line, ...data]) => ({
+      at: new Date(at),
+      text: line,
+      ...(data.length > 0 && { data: data[0] }),
+    }));
+  } catch {
+    return [];
+  }
+};
+
+const viewAttempt = (attempt: StateAttempt): JobAttempt => ({
+  attempt: attempt.attempt,
+  outcome: outcomes[attempt.outcome],
+  workerId: attempt.workerId,
+  deployment: attempt.deployment,
+  dueAt: new Date(attempt.dueAt),
+  startedAt: new Date(attempt.startedAt),
+  endedAt: new Date(attempt.endedAt),
+  error: parseStoredError(attempt.error),
+  fingerprint: attempt.fingerprint,
+  log: parseLog(attempt.log),
+});
+
+/** No store writes a row for the attempt that completes a job: the job itself says all about it. */
+const viewCompletion = (job: StateJob): JobAttempt[] => {
+  const { completedAt, completedBy, lastAttemptAt } = job;
+  // A job that was completed from outside has no such attempt.
+  if (job.status !== "completed" || completedBy === null || lastAttemptAt === null) return [];
+  return [
+    {
+      attempt: job.attempt,
+      outcome: "completed",
+      workerId: completedBy,
+      deployment: null,
+      dueAt: new Date(job.scheduledAt),
+      startedAt: new Date(lastAttemptAt),
+      endedAt: new Date(completedAt!),
+      error: null,
+      fingerprint: null,
+      log: [],
+    },
+  ];
+};
+
+export const listJobAttempts = async (engine: Engine, passed: unknown): Promise<readonly JobAttempt[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "listJobAttempts", options, viewFields);
+  const id = requireId(options["id"], "id");
+  const history = requirePart(engine.store, "history", "listJobAttempts");
+  const job = await readJob(engine, ctx, id);
+  if (!job) throw new JobNotFoundError(id);
+  const [attempts] = await history.listAttempts({ ctx, jobIds: [id] });
+  return [...viewCompletion(job), ...attempts!.map(viewAttempt)];
+};

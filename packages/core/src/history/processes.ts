@@ -1,0 +1,140 @@
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { requirePlainObject } from "../base/options.ts";
+import type { History } from "../store/contract/history-part.ts";
+import type { Engine, ReportedWorker } from "../engine/engine.ts";
+import { resolveTransaction } from "../engine/operation.ts";
+import type { StateReporter } from "../store/contract/history.ts";
+import { requirePart } from "../store/parts.ts";
+import type { LeaseholdProcess } from "./api.ts";
+import { reporterKeptMs } from "./counts.ts";
+
+/** What a process says of itself. */
+export interface About {
+  readonly host: string;
+  readonly pid: number;
+  readonly node: string;
+  /** The version of Leasehold; null where it cannot be found out, such as in a bundle. */
+  readonly leasehold: string | null;
+  readonly workers: readonly ReportedWorker[];
+  /** It has said goodbye. */
+  readonly ended: boolean;
+}
+
+const readVersion = (): string | null => {
+  try {
+    const path = join(dirname(fileURLToPath(import.meta.url)), "../../../package.json");
+    const { name, version } = JSON.parse(readFileSync(path, "utf8")) as { name?: string; version?: string };
+    return name === "leasehold" && version !== undefined ? version : null;
+  } catch {
+    return null;
+  }
+};
+
+let versionOnce: string | null | undefined;
+
+export const describeProcess = (workers: readonly ReportedWorker[], ended: boolean): string => {
+  versionOnce ??= readVersion();
+  const about: About = {
+    host: hostname(),
+    pid: process.pid,
+    node: process.version,
+    leasehold: versionOnce,
+    workers,
+    ended,
+  };
+  return JSON.stringify(about);
+};
+
+/** Of another release it may have more or less than ours. */
+export const parseAbout = (text: string): About => {
+  let about: Partial<About> = {};
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null) about = parsed;
+  } catch {
+    // Then nothing is known of it.
+  }
+  const workers = Array.isArray(about.workers) ? (about.workers as readonly Partial<ReportedWorker>[]) : [];
+  return {
+    host: about.host ?? "",
+    pid: about.pid ?? 0,
+    node: about.node ?? "",
+    leasehold: about.leasehold ?? null,
+    workers: workers.map(({ id = "", concurrency = 0, queues = [], typeNames = [], running = 0 }) => ({
+      id,
+      concurrency,
+      queues,
+      typeNames,
+      running,
+    })),
+    ended: about.ended ?? false,
+  };
+};
+
+const aliveMs = 60_000;
+
+const mostProcesses = 1_000;
+
+const viewProcess = (reporter: StateReporter, now: number): LeaseholdProcess => {
+  const { host, pid, node, leasehold, workers, ended } = parseAbout(reporter.about);
+  return {
+    id: reporter.id,
+    alive: !ended && now - reporter.seenAt <= aliveMs,
+    closed: ended,
+    deployment: reporter.deployment,
+    startedAt: new Date(reporter.startedAt),
+    seenAt: new Date(reporter.seenAt),
+    host,
+    pid,
+    nodeVersion: node,
+    leaseholdVersion: leasehold,
+    workers,
+  };
+};
+
+/** Those that have reported within the last day; the one that did last comes first. */
+export const listProcesses = async (engine: Engine, passed: unknown = {}): Promise<LeaseholdProcess[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "listProcesses", options, {});
+  const history = requirePart(engine.store, "history", "listProcesses");
+  const now = await engine.store.getTime({ ctx });
+  const seenFrom = now - reporterKeptMs;
+  const reporters = await history.listReporters({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
+  return reporters.map((reporter) => viewProcess(reporter, now));
+};
+
+/** The workers of live processes; undefined where no process reports. */
+export const listLiveWorkers = async (
+  history: History<object>,
+  now: number,
+  ctx?: object,
+): Promise<ReportedWorker[] | undefined> => {
+  const seenFrom = now - reporterKeptMs;
+  const reporters = await history.listReporters({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
+  if (reporters.length === 0) return undefined;
+  return reporters
+    .map((reporter) => viewProcess(reporter, now))
+    .filter(({ alive }) => alive)
+    .flatMap(({ workers }) => workers);
+};
+
+export const serves = (
+  { queues, typeNames }: Pick<ReportedWorker, "queues" | "typeNames">,
+  queue: string,
+  typeName: string,
+): boolean =>
+  queues.some(({ name, claimAllTypes }) => name === queue && (claimAllTypes || typeNames.includes(typeName)));
+
+/** How many workers of live processes serve a queue and type; null where no process reports. */
+export const countWorkers = async (
+  history: History<object>,
+  ctx: object | undefined,
+  { queue, typeName }: { readonly queue: string; readonly typeName: string },
+  now: number,
+): Promise<number | null> => {
+  const workers = await listLiveWorkers(history, now, ctx);
+  return workers?.filter((worker) => serves(worker, queue, typeName)).length ?? null;
+};

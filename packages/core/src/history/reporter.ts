@@ -1,0 +1,237 @@
+import { LeaseholdError } from "../base/errors.ts";
+import { type Runtime, sleep } from "../base/runtime.ts";
+import type { History } from "../store/contract/history-part.ts";
+import type { StateStore } from "../engine/dispatch.ts";
+import type { ReportedWorker, Reporter } from "../engine/engine.ts";
+import { noTally } from "../engine/operation.ts";
+import type { Observe } from "../observability/observe.ts";
+import type { NewCause, Rollup } from "../store/contract/history.ts";
+import { AdapterClosedError } from "../store/errors.ts";
+import {
+  addCounts,
+  bucketMs,
+  causeReportMs,
+  emptyCounts,
+  encodeCounts,
+  oldestReportMs,
+  type StoredCounts,
+} from "./counts.ts";
+import { describeProcess } from "./processes.ts";
+import { createTally } from "./tally.ts";
+
+const reportIntervalMs = 1_000;
+
+const heartbeatIntervalMs = 10_000;
+
+const longestBackoffMs = 30_000;
+
+const closeMs = 1_000;
+
+const mostRows = 500;
+
+const mostKnownCauses = 1_000;
+
+/** What one type did in the present ten seconds, all of it. */
+interface Row {
+  readonly from: number;
+  readonly queue: string;
+  readonly typeName: string;
+  readonly counts: StoredCounts;
+  /** Whether the store has not been told yet. */
+  isOpen: boolean;
+}
+
+export interface ReporterOptions {
+  readonly store: StateStore;
+  readonly runtime: Runtime;
+  readonly observe: Observe;
+  readonly deployment: string | null;
+  readonly statistics: boolean;
+}
+
+const noReporter: Reporter = {
+  isOn: false,
+  tally: noTally,
+  id: undefined,
+  firstWorkerId: undefined,
+  addCause: () => {},
+  addWorker: () => () => {},
+  flush: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
+/** Does nothing where the store keeps no history, or where it is not wanted. */
+export const createReporter = (options: ReporterOptions): Reporter => {
+  const { history } = options.store;
+  return options.statistics && history ? startReporter(options, history) : noReporter;
+};
+
+const startReporter = (
+  { store, runtime, observe, deployment }: ReporterOptions,
+  history: History<object>,
+): Reporter => {
+  const { clock } = runtime;
+  const createdAt = clock.monotonic();
+  let id: string | undefined;
+  /** The store's time minus ours, which never steps. */
+  let offset: number | undefined;
+  let rows = new Map<string, Row>();
+  const workers = new Set<() => ReportedWorker>();
+  /** When each was last reported. */
+  const knownCauses = new Map<string, number>();
+  let newCauses: NewCause[] = [];
+  let hasChanged = false;
+  let failures = 0;
+  let cancelTimer: (() => void) | undefined;
+  let underWay: Promise<void> | undefined;
+  let ended = false;
+
+  const tally = createTally(() => changed());
+
+  const schedule = (ms: number): void => {
+    cancelTimer?.();
+    cancelTimer = ended ? undefined : clock.setTimer(() => void report(true), ms, { background: true });
+  };
+
+  const changed = (): void => {
+    if (hasChanged) return;
+    hasChanged = true;
+    // While one is under way, the next is scheduled at its end.
+    if (!underWay) schedule(pause());
+  };
+
+  /** After errors the pauses grow: a store that has trouble must not have more of it because of statistics. */
+  const pause = (): number => Math.min(reportIntervalMs * 2 ** failures, longestBackoffMs);
+
+  const scheduleNext = (): void => {
+    if (hasChanged || failures > 0) schedule(pause());
+    else if (workers.size > 0) schedule(heartbeatIntervalMs);
+  };
+
+  const storeTime = async (): Promise<number> => {
+    offset ??= (await store.getTime()) - clock.monotonic();
+    return Math.floor(clock.monotonic() + offset);
+  };
+
+  /** What has been counted since the last report belongs to the present stretch: it is a second at most. */
+  const takeCounts = (now: number): void => {
+    const from = Math.floor(now / bucketMs) * bucketMs;
+    rows = new Map(
+      [...rows].filter(([, row]) => row.from === from || (row.isOpen && now - row.from < oldestReportMs)),
+    );
+    for (const { queue, typeName, counts } of tally.take()) {
+      const key = JSON.stringify([from, queue, typeName]);
+      const row = rows.get(key) ?? {
+        from,
+        queue,
+        typeName,
+        counts: emptyCounts(),
+        isOpen: true,
+      };
+      rows.set(key, row);
+      addCounts(row.counts, counts);
+      row.isOpen = true;
+    }
+  };
+
+  const toRollup = ({ from, queue, typeName, counts }: Row, reporterId: string): Rollup => ({
+    width: bucketMs,
+    from,
+    queue,
+    typeName,
+    deployment: deployment ?? "",
+    reporterId,
+    counts: encodeCounts(counts),
+  });
+
+  const send = async (): Promise<void> => {
+    hasChanged = false;
+    const now = await storeTime();
+    takeCounts(now);
+    const reporterId = (id ??= runtime.createId());
+    const startedAt = now - Math.round(clock.monotonic() - createdAt);
+    const about = describeProcess(
+      [...workers].map((describe) => describe()),
+      ended,
+    );
+    const reporter = { id: reporterId, deployment, startedAt, about };
+    const open = [...rows.values()].filter(({ isOpen }) => isOpen);
+    do {
+      const part = open.splice(0, mostRows);
+      const causes = newCauses.slice(0, mostRows);
+      const askedAt = clock.monotonic();
+      const time = await history.report({
+        reporter,
+        rollups: part.map((row) => toRollup(row, reporterId)),
+        causes,
+        maxAgeMs: oldestReportMs,
+      });
+      offset = time - (askedAt + clock.monotonic()) / 2;
+      for (const row of part) row.isOpen = false;
+      newCauses = newCauses.slice(causes.length);
+    } while (open.length > 0);
+  };
+
+  const sendSafely = async (): Promise<void> => {
+    try {
+      await send();
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      // Whoever closes the store has no use for statistics any more.
+      if (error instanceof AdapterClosedError) ended = true;
+      // Other errors have been reported where every store call passes.
+      else if (error instanceof LeaseholdError && !store.isTransientError(error))
+        observe("stateAdapterError", () => ({ operation: "report", error }));
+    }
+    underWay = undefined;
+    scheduleNext();
+  };
+
+  const report = async (isHeartbeat: boolean): Promise<void> => {
+    await underWay;
+    if (hasChanged || failures > 0 || (isHeartbeat && workers.size > 0)) await (underWay ??= sendSafely());
+  };
+
+  let closing: Promise<void> | undefined;
+
+  const closeNow = async (): Promise<void> => {
+    cancelTimer?.();
+    ended = true;
+    // A process that has reported says goodbye, so that nobody wonders where it has gone.
+    if (id !== undefined) hasChanged = true;
+    const done = new AbortController();
+    await Promise.race([report(false).then(() => done.abort()), sleep(clock, closeMs, done.signal)]);
+  };
+
+  return {
+    isOn: true,
+    tally,
+    get id() {
+      return id;
+    },
+    get firstWorkerId() {
+      const [first] = workers;
+      return first?.().id;
+    },
+    addCause: (kind) => {
+      const now = clock.monotonic();
+      const reportedAt = knownCauses.get(kind.fingerprint) ?? Number.NEGATIVE_INFINITY;
+      if (now - reportedAt < causeReportMs || newCauses.length >= mostKnownCauses) return;
+      if (knownCauses.size >= mostKnownCauses) knownCauses.clear();
+      knownCauses.set(kind.fingerprint, now);
+      newCauses.push({ ...kind, deployment });
+      changed();
+    },
+    addWorker: (describe) => {
+      workers.add(describe);
+      changed();
+      return () => {
+        workers.delete(describe);
+        changed();
+      };
+    },
+    flush: () => report(false),
+    close: () => (closing ??= closeNow()),
+  };
+};

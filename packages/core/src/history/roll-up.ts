@@ -1,0 +1,150 @@
+import type { History } from "../store/contract/history-part.ts";
+import type { FoldRollupsCall, Rollup } from "../store/contract/history.ts";
+import {
+  causeKeptMs,
+  encodeCounts,
+  foldReportersAfterMs,
+  mergeCounts,
+  reporterKeptMs,
+  widths,
+} from "./counts.ts";
+
+/** How many rows are folded at a time: few enough that nobody notices the transaction. */
+const pageSize = 1_000;
+
+const mostPresent = 10 * pageSize;
+
+const startOf = (moment: number, width: number): number => Math.floor(moment / width) * width;
+
+const keyOf = (width: number, { from, queue, typeName, deployment }: Rollup): string =>
+  JSON.stringify([startOf(from, width), queue, typeName, deployment]);
+
+/**
+ * Rows as rows of `width`, of no particular reporter. `present` are those of that width that may be there already: what is
+ * added to one of them replaces it. Undefined if nothing is to be done.
+ */
+export const planFold = (
+  rows: readonly Rollup[],
+  present: readonly Rollup[],
+  width: number,
+): FoldRollupsCall | undefined => {
+  const groups = new Map<string, Rollup[]>();
+  for (const row of rows) {
+    const key = keyOf(width, row);
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
+  // Rows of this width are among those to fold where only reporters are merged.
+  const isFolded = (row: Rollup): boolean => row.width === width && row.reporterId === "";
+  for (const row of present) {
+    const group = groups.get(keyOf(width, row));
+    if (group && isFolded(row) && !group.some(isFolded)) group.push(row);
+  }
+  const remove: Rollup[] = [];
+  const put: Rollup[] = [];
+  for (const group of groups.values()) {
+    if (group.every(isFolded)) continue;
+    const { from, queue, typeName, deployment } = group[0]!;
+    const counts = encodeCounts(mergeCounts(group.map((row) => row.counts)));
+    remove.push(...group);
+    put.push({ width, from: startOf(from, width), queue, typeName, deployment, reporterId: "", counts });
+  }
+  return remove.length === 0 ? undefined : { remove, put };
+};
+
+/** The rows of whole stretches. The last one of a full page may go on in the next page, unless it is the only one. */
+const wholeStretches = (page: readonly Rollup[], width: number): readonly Rollup[] => {
+  if (page.length < pageSize) return page;
+  const last = startOf(page.at(-1)!.from, width);
+  const whole = page.filter(({ from }) => startOf(from, width) < last);
+  return whole.length > 0 ? whole : page;
+};
+
+interface Step {
+  readonly width: number;
+  readonly into: number;
+  /** Only rows that begin before this moment. */
+  readonly before: number;
+}
+
+/** The steps of a pass, with the widest rows first, so that nothing is folded twice in one pass. */
+const stepsAt = (now: number): readonly Step[] => [
+  ...widths
+    .slice(0, -1)
+    .map(({ width, keptMs }, index) => {
+      const into = widths[index + 1]!.width;
+      return { width, into, before: startOf(now - keptMs, into) };
+    })
+    .reverse(),
+  { width: widths[0]!.width, into: widths[0]!.width, before: now - foldReportersAfterMs },
+];
+
+/** Brings rows of the past together, and forgets those that are too old. */
+export interface Folding {
+  /** Goes on until a page was full. Returns whether there is more to do. */
+  turn(now: number): Promise<boolean>;
+}
+
+export const createFolding = (history: History<object>): Folding => {
+  /** What is left of a pass that was not finished in one turn. */
+  let steps: readonly Step[] = [];
+  /** From where on the first of them has not been looked at. */
+  let from = 0;
+  /** Until when the rows of reporters have been merged. */
+  let mergedUntil = 0;
+
+  const foldPage = async ({ width, into, before }: Step): Promise<"more" | "done" | "lost"> => {
+    const page = await history.readRollups({ width, from, before, limit: pageSize });
+    const isFull = page.length === pageSize;
+    const rows = wholeStretches(page, into);
+    if (rows.length === 0) return "done";
+    const first = startOf(rows[0]!.from, into);
+    const end = startOf(rows.at(-1)!.from, into) + into;
+    const present =
+      into === width
+        ? []
+        : await history.readRollups({ width: into, from: first, before: end, limit: mostPresent });
+    const plan = planFold(rows, present, into);
+    if (plan && !(await history.foldRollups(plan))) return "lost";
+    // A stretch that does not fit on a page is read again while there is something in it to fold.
+    const isPart = isFull && rows.length === page.length;
+    from = plan && isPart ? first : end;
+    return isFull ? "more" : "done";
+  };
+
+  const forget = async (now: number): Promise<boolean> => {
+    const { width, keptMs } = widths.at(-1)!;
+    const forgotten = await history.forgetReports({
+      reportersBefore: now - reporterKeptMs,
+      causesBefore: now - causeKeptMs,
+      rollups: [{ width, before: now - keptMs }],
+      limit: pageSize,
+    });
+    return forgotten === pageSize;
+  };
+
+  const isMerging = (step: Step | undefined): boolean => step !== undefined && step.into === step.width;
+
+  return {
+    turn: async (now) => {
+      if (steps.length === 0) {
+        steps = stepsAt(now);
+        from = 0;
+      }
+      for (let step = steps[0]; step; step = steps[0]) {
+        const folded = await foldPage(step);
+        if (folded === "more") return true;
+        if (folded === "lost") {
+          // Somebody else is at it: the next pass takes another look.
+          steps = [];
+          return false;
+        }
+        if (isMerging(step)) mergedUntil = step.before;
+        steps = steps.slice(1);
+        from = isMerging(steps[0]) ? mergedUntil : 0;
+      }
+      return forget(now);
+    },
+  };
+};

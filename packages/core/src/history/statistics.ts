@@ -1,0 +1,205 @@
+import { InvalidOptionError } from "../base/errors.ts";
+import {
+  longestDurationMs,
+  requireBoolean,
+  requireDate,
+  requireInteger,
+  requireName,
+  requirePlainObject,
+} from "../base/options.ts";
+import type { History } from "../store/contract/history-part.ts";
+import type { Engine } from "../engine/engine.ts";
+import { resolveTransaction } from "../engine/operation.ts";
+import { type CountSum, createCountSum } from "./count-sum.ts";
+import { oneOrMany } from "../jobs/filter.ts";
+import type { ReadRollupsCall, Rollup } from "../store/contract/history.ts";
+import type { StateJob } from "../store/contract/job.ts";
+import { requirePart } from "../store/parts.ts";
+import type { EstimatedPercentiles, JobStatistics } from "./api.ts";
+import { bucketMs, countOf, estimatePercentiles, type Histogram, widths } from "./counts.ts";
+import { countWorkers } from "./processes.ts";
+
+const knownOptions = {
+  from: true,
+  before: true,
+  queue: true,
+  typeName: true,
+  everyMs: true,
+  byType: true,
+  byDeployment: true,
+} as const;
+
+const pageSize = 5_000;
+
+const mostStretches = 10_000;
+
+type RollupRange = Omit<ReadRollupsCall, "width" | "limit">;
+
+/** Page by page. A row is there in one width only, so all widths together are everything that was counted. */
+export async function* readCounted(
+  history: History<object>,
+  ctx: object | undefined,
+  { from, before, queues, typeNames }: RollupRange,
+): AsyncGenerator<readonly Rollup[]> {
+  for (const { width } of widths) {
+    let start = from;
+    for (;;) {
+      const limit = pageSize;
+      const page = await history.readRollups({
+        ctx,
+        mayLag: true,
+        width,
+        from: start,
+        before,
+        queues,
+        typeNames,
+        limit,
+      });
+      const last = page.at(-1)?.from;
+      if (last === undefined) break;
+      const isFull = page.length === limit;
+      // The last stretch of a full page may go on. If it is the only one, there is no way to ask for the rest.
+      const isOnly = page[0]!.from === last;
+      yield isFull && !isOnly ? page.filter(({ from: at }) => at < last) : page;
+      if (!isFull) break;
+      start = isOnly ? last + width : last;
+    }
+  }
+}
+
+interface Group extends Pick<Rollup, "queue" | "deployment"> {
+  readonly typeName: string | null;
+  readonly stretch: number;
+  readonly counts: CountSum;
+}
+
+/** The map under a key, which is made if there is none. */
+const mapIn = <TKey, TInnerKey, TValue>(
+  maps: Map<TKey, Map<TInnerKey, TValue>>,
+  key: TKey,
+): Map<TInnerKey, TValue> => {
+  let map = maps.get(key);
+  if (map === undefined) maps.set(key, (map = new Map()));
+  return map;
+};
+
+export const getStatistics = async (engine: Engine, passed: unknown): Promise<JobStatistics[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "getStatistics", options, knownOptions);
+  const history = requirePart(engine.store, "history", "getStatistics");
+  const from = requireDate(options["from"], "from").getTime();
+  const before =
+    options["before"] === undefined
+      ? await engine.store.getTime({ ctx })
+      : requireDate(options["before"], "before").getTime();
+  if (before <= from) throw new InvalidOptionError("from", "must be earlier than `before`", options["from"]);
+  const everyMs = parseEvery(options["everyMs"], before - from);
+  const { byType = true, byDeployment = false } = options;
+  const splitsTypes = requireBoolean(byType, "byType");
+  const splitsDeployments = requireBoolean(byDeployment, "byDeployment");
+  const range = {
+    from,
+    before,
+    queues: oneOrMany(options["queue"], "queue", requireName),
+    typeNames: oneOrMany(options["typeName"], "typeName", requireName),
+  };
+
+  const groups: Group[] = [];
+  // Maps in maps, because to make one key of it all for each of thousands of rows takes longer than to add its counts.
+  const byStretch = new Map<number, Map<string, Map<string | null, Map<string, Group>>>>();
+  for await (const page of readCounted(history, ctx, range))
+    for (const row of page) {
+      const stretch = Math.floor((row.from - from) / everyMs);
+      const { queue } = row;
+      const typeName = splitsTypes ? row.typeName : null;
+      const deployment = splitsDeployments ? row.deployment : "";
+      const byName = mapIn(mapIn(mapIn(byStretch, stretch), queue), typeName);
+      let group = byName.get(deployment);
+      if (!group) {
+        group = { stretch, queue, typeName, deployment, counts: createCountSum() };
+        byName.set(deployment, group);
+        groups.push(group);
+      }
+      group.counts.add(row.counts);
+    }
+  return groups
+    .sort((a, b) => a.stretch - b.stretch)
+    .map((group) => {
+      const start = from + group.stretch * everyMs;
+      return viewGroup(group, start, Math.min(start + everyMs, before));
+    });
+};
+
+const parseEvery = (value: unknown, rangeMs: number): number => {
+  if (value === undefined) return rangeMs;
+  const everyMs = requireInteger(value, "everyMs", { min: bucketMs, max: longestDurationMs });
+  if (rangeMs / everyMs > mostStretches)
+    throw new InvalidOptionError("everyMs", `must not make more than ${mostStretches} stretches`, value);
+  return everyMs;
+};
+
+const percentiles = (histogram: Histogram): EstimatedPercentiles | null => {
+  const [p50, p95, p99] = estimatePercentiles(histogram, [0.5, 0.95, 0.99]) ?? [];
+  return p50 === undefined ? null : { p50, p95: p95!, p99: p99! };
+};
+
+const viewGroup = (
+  { queue, typeName, deployment, counts: sum }: Group,
+  from: number,
+  before: number,
+): JobStatistics => {
+  const { failed: failedByReason, timeToStart, runTime, ...counts } = sum.read();
+  const failed = Object.values(failedByReason).reduce((sum, count) => sum + count, 0);
+  const seconds = (before - from) / 1_000;
+  return {
+    from: new Date(from),
+    before: new Date(before),
+    queue,
+    // Null only for those who passed `byType: false`; the façade's types say so.
+    typeName: typeName as string,
+    deployment: deployment === "" ? null : deployment,
+    ...counts,
+    failed,
+    failedByReason,
+    perSecond: {
+      created: counts.created / seconds,
+      completed: counts.completed / seconds,
+      failed: failed / seconds,
+    },
+    estimated: { timeToStartMs: percentiles(timeToStart), runTimeMs: percentiles(runTime) },
+  };
+};
+
+/** What can be said about when a runnable job starts. */
+export interface StartEstimate {
+  /** How many live workers serve its queue and type; null where nobody knows. */
+  readonly workers: number | null;
+  readonly estimatedStart: Date | null;
+}
+
+export interface JobsAhead {
+  readonly aheadInQueue: number;
+  /** There are more. */
+  readonly aheadCapped: boolean;
+}
+
+const paceMs = 5 * 60_000;
+
+/** The jobs ahead of it, at the pace at which its queue has come along in the last minutes. */
+export const estimateStart = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+  { aheadInQueue, aheadCapped }: JobsAhead,
+  now: number,
+): Promise<StartEstimate> => {
+  const { history } = engine.store;
+  if (!history) return { workers: null, estimatedStart: null };
+  const workers = await countWorkers(history, ctx, job, now);
+  if (!workers || aheadInQueue === 0 || aheadCapped) return { workers, estimatedStart: null };
+  const sum = createCountSum();
+  const range = { from: now - paceMs, before: now, queues: [job.queue] };
+  for await (const page of readCounted(history, ctx, range)) for (const { counts } of page) sum.add(counts);
+  const waitMs = (aheadInQueue / countOf(sum.read().runTime)) * paceMs;
+  return { workers, estimatedStart: Number.isFinite(waitMs) ? new Date(Math.ceil(now + waitMs)) : null };
+};

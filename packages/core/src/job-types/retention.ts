@@ -1,0 +1,27 @@
+import { requireInteger, requireNestedOptions } from "../base/options.ts";
+
+/**
+ * How long finished jobs are kept. Workers remove a tree of sequences in the background once everything in it has
+ * finished and is past its time, and nothing outside waits for it.
+ */
+export interface RetentionOptions {
+  /** After a sequence has completed. `null`: for ever. Default: the instance's value, else for ever. */
+  readonly completedMs?: number | null | undefined;
+  /** After a sequence has failed. `null`: for ever. Default: the instance's value, else for ever. */
+  readonly failedMs?: number | null | undefined;
+}
+
+const limits = { min: 0, max: Number.MAX_SAFE_INTEGER };
+
+export const parseRetention = (value: unknown, option: string): RetentionOptions => {
+  const { completedMs, failedMs } = requireNestedOptions<keyof RetentionOptions>(value, option, {
+    completedMs: true,
+    failedMs: true,
+  });
+  const read = (given: unknown, name: string): number | null | undefined =>
+    given === undefined || given === null ? given : requireInteger(given, `${option}.${name}`, limits);
+  return Object.freeze({
+    completedMs: read(completedMs, "completedMs"),
+    failedMs: read(failedMs, "failedMs"),
+  });
+};

@@ -1,0 +1,54 @@
+import type { FlowRule, FlowUse, GroupUse, HoldReason } from "../store/contract/limits.ts";
+import type { FlowRuleOptions } from "./rule.ts";
+
+/** A queue as a whole, or the jobs of one type. Without `queue` a type means the queue that its definition names. */
+export type FlowScopeOptions<TTypeName extends string> =
+  | { readonly queue: string; readonly typeName?: undefined }
+  | { readonly typeName: TTypeName; readonly queue?: string | undefined };
+
+/** The argument of `setFlow`. */
+export type SetFlowOptions<TTypeName extends string> = FlowScopeOptions<TTypeName> &
+  FlowRuleOptions & {
+    /** Fails with `FlowRuleChangedError` if the rule has another version; 0 if it must be the first. */
+    readonly expectedVersion?: number | undefined;
+  };
+
+/** The argument of `resume`. With `group` it lets a group go on that stopped at a failed job. */
+export type ResumeOptions<TTypeName extends string> =
+  | (FlowScopeOptions<TTypeName> & { readonly group?: undefined })
+  | { readonly typeName: TTypeName; readonly queue?: string | undefined; readonly group: string };
+
+/** A rule, and how much of it is in use at the moment. */
+export interface FlowState extends FlowRule, Omit<FlowUse, "rule"> {}
+
+/** The argument of `listGroups`. */
+export interface ListGroupsOptions<TTypeName extends string> {
+  readonly typeName: TTypeName;
+  /** Default: the queue that the definition of the type names. */
+  readonly queue?: string | undefined;
+  /** Only groups whose jobs are held back, or only the others. */
+  readonly held?: boolean | undefined;
+  /** Groups that have waited longest first, or those with the most running jobs. Default: `"waiting"`. */
+  readonly order?: "waiting" | "running" | undefined;
+  /** At most 1,000. Default: 50. */
+  readonly limit?: number | undefined;
+}
+
+/** A group that has waiting or running jobs. */
+export interface GroupState extends Omit<GroupUse, "waitingSince"> {
+  readonly waitingSince: Date | null;
+}
+
+/** What holds back a job whose time has come. */
+export interface JobHold<TJobId extends string = string> {
+  readonly by: HoldReason;
+  /** Whose rule it is: the queue's, the type's, or the group's. */
+  readonly scope: { readonly queue: string; readonly typeName: string | null; readonly group: string | null };
+  /** The limit that is reached; null for pauses, order and stopped groups. */
+  readonly limit: number | null;
+  readonly inUse: number | null;
+  /** When it ends by itself, if that is known. */
+  readonly opensAt: Date | null;
+  /** Up to five of the jobs that it waits for. */
+  readonly jobIds: readonly TJobId[];
+}

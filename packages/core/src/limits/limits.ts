@@ -1,0 +1,159 @@
+import { InvalidOptionError } from "../base/errors.ts";
+import {
+  largestInt32,
+  type OptionNames,
+  requireBoolean,
+  requireInteger,
+  requireName,
+  requireOneOf,
+  requireOptions,
+  requirePlainObject,
+} from "../base/options.ts";
+import type { Engine } from "../engine/engine.ts";
+import { announceAfter, resolveTransaction } from "../engine/operation.ts";
+import { defaultQueue } from "../job-types/settings.ts";
+import type { FlowRuleChange, FlowScope, FlowUse } from "../store/contract/limits.ts";
+import { FlowRuleChangedError } from "../store/errors.ts";
+import { requirePart } from "../store/parts.ts";
+import { emptyFlowRule } from "../store/rules/limits.ts";
+import type { FlowState, GroupState } from "./api.ts";
+import { type FlowRuleOptions, parseFlowRule } from "./rule.ts";
+
+type Options = Record<string, unknown>;
+
+const scopeOptions: OptionNames = { queue: true, typeName: true };
+
+const ruleOptions: OptionNames<keyof FlowRuleOptions> = {
+  paused: true,
+  concurrency: true,
+  rate: true,
+  perGroup: true,
+  weights: true,
+  agePriorityMs: true,
+};
+
+/** A type has to be named if `typeName` is required; otherwise a queue is enough. */
+const parseScope = (engine: Engine, { queue, typeName }: Options): FlowScope => {
+  if (typeName === undefined) {
+    if (queue === undefined) throw new InvalidOptionError("queue", "or `typeName` is required");
+    return { queue: requireName(queue, "queue"), typeName: null };
+  }
+  const name = requireName(typeName, "typeName");
+  const type = engine.jobTypes.get(name);
+  return {
+    queue: queue === undefined ? (type.queue ?? defaultQueue) : requireName(queue, "queue"),
+    typeName: name,
+  };
+};
+
+const parseTypeScope = (engine: Engine, options: Options): FlowScope & { readonly typeName: string } => {
+  const typeName = requireName(options["typeName"], "typeName");
+  return { ...parseScope(engine, options), typeName };
+};
+
+const viewFlow = ({ rule, ...use }: FlowUse): FlowState => ({ ...rule, ...use });
+
+const findFlow = async (
+  engine: Engine,
+  operation: string,
+  ctx: object | undefined,
+  scope: FlowScope,
+): Promise<FlowState> => {
+  const uses = await requirePart(engine.store, "flow", operation).listFlow({ ctx, queue: scope.queue });
+  const found = uses.find(({ rule }) => rule.typeName === scope.typeName);
+  // There is nothing to list where there is no rule, nor a job with a group.
+  if (found !== undefined) return viewFlow(found);
+  const rule = emptyFlowRule(scope.queue, scope.typeName);
+  return { ...rule, running: 0, tokens: null, openLines: 0, heldLines: 0 };
+};
+
+/** Whether jobs that were held back may run after such a change. */
+const mayOpen = (change: FlowRuleChange): boolean => change.paused !== true || Object.keys(change).length > 1;
+
+const changeRule = (
+  engine: Engine,
+  operation: string,
+  ctx: object | undefined,
+  scope: FlowScope,
+  change: FlowRuleChange,
+  expectedVersion?: number,
+): Promise<FlowState> => {
+  const flow = requirePart(engine.store, "flow", operation);
+  return announceAfter(engine, operation, ctx, async (afterCommit) => {
+    const { kind, rule } = await flow.setFlowRule({ ctx, ...scope, change, expectedVersion });
+    if (kind === "version_mismatch")
+      throw new FlowRuleChangedError(scope, expectedVersion ?? 0, rule.version);
+    if (kind === "set" && mayOpen(change)) afterCommit.notify("queueOpened", scope.queue);
+    return findFlow(engine, operation, ctx, scope);
+  });
+};
+
+export const setFlow = async (engine: Engine, passed: unknown): Promise<FlowState> => {
+  const options = requirePlainObject(passed, "options");
+  const known = { ...scopeOptions, ...ruleOptions, expectedVersion: true } as const;
+  const ctx = await resolveTransaction(engine, "setFlow", options, known);
+  const scope = parseScope(engine, options);
+  const change = parseFlowRule(options as Parameters<typeof parseFlowRule>[0]);
+  if (Object.keys(change).length === 0) {
+    const names = Object.keys(ruleOptions).map((name) => `\`${name}\``);
+    throw new InvalidOptionError("options", `must have at least one of ${names.join(", ")}`);
+  }
+  const expectedVersion =
+    options["expectedVersion"] === undefined
+      ? undefined
+      : requireInteger(options["expectedVersion"], "expectedVersion", { min: 0, max: largestInt32 });
+  return changeRule(engine, "setFlow", ctx, scope, change, expectedVersion);
+};
+
+export const pause = async (engine: Engine, passed: unknown): Promise<FlowState> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "pause", options, scopeOptions);
+  return changeRule(engine, "pause", ctx, parseScope(engine, options), { paused: true });
+};
+
+export const resume = async (engine: Engine, passed: unknown): Promise<FlowState> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "resume", options, { ...scopeOptions, group: true });
+  if (options["group"] === undefined)
+    return changeRule(engine, "resume", ctx, parseScope(engine, options), { paused: false });
+
+  const group = requireName(options["group"], "group");
+  const scope = parseTypeScope(engine, options);
+  return announceAfter(engine, "resume", ctx, async (afterCommit) => {
+    const flow = requirePart(engine.store, "flow", "resume");
+    if (await flow.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueOpened", scope.queue);
+    return findFlow(engine, "resume", ctx, scope);
+  });
+};
+
+export const getFlow = async (engine: Engine, passed: unknown = {}): Promise<FlowState[]> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, "getFlow", options, { queue: true });
+  const queue = options["queue"] === undefined ? null : requireName(options["queue"], "queue");
+  const uses = await requirePart(engine.store, "flow", "getFlow").listFlow({ ctx, queue });
+  return uses.map(viewFlow);
+};
+
+export const listGroups = async (engine: Engine, passed: unknown): Promise<GroupState[]> => {
+  const options = requirePlainObject(passed, "options");
+  const known = { ...scopeOptions, held: true, order: true, limit: true } as const;
+  const ctx = await resolveTransaction(engine, "listGroups", options, known);
+  const { held, order = "waiting", limit = 50 } = options;
+  const groups = await requirePart(engine.store, "flow", "listGroups").listGroups({
+    ctx,
+    ...parseTypeScope(engine, options),
+    held: held === undefined ? undefined : requireBoolean(held, "held"),
+    order: requireOneOf(order, "order", ["waiting", "running"]),
+    limit: requireInteger(limit, "limit", { min: 1, max: 1_000 }),
+  });
+  return groups.map(({ waitingSince, ...group }) => ({
+    ...group,
+    waitingSince: waitingSince === null ? null : new Date(waitingSince),
+  }));
+};
+
+export const enableFlow = async (engine: Engine, passed: unknown = {}): Promise<void> => {
+  requireOptions(passed, "enableFlow", {});
+  engine.lifecycle.requireOpen("enableFlow");
+  await requirePart(engine.store, "flow", "enableFlow").enableFlow({});
+};

@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { createNotificationBatch } from "./notifier.ts";
+
+it("counts each name of each kind, alone and merged", () => {
+  const batch = createNotificationBatch();
+  expect(batch.isEmpty).toBe(true);
+  batch.add("jobScheduled", "mail");
+  batch.add("jobScheduled", "mail", 2);
+  batch.add("sequenceFinished", "a");
+  const outer = createNotificationBatch();
+  outer.add("jobScheduled", "mail");
+  outer.add("ownershipLost", "mail");
+  outer.merge(batch);
+  outer.merge(createNotificationBatch());
+  expect(outer.isEmpty).toBe(false);
+  expect(outer.byKind).toEqual(
+    new Map([
+      ["jobScheduled", new Map([["mail", 4]])],
+      ["ownershipLost", new Map([["mail", 1]])],
+      ["sequenceFinished", new Map([["a", 1]])],
+    ]),
+  );
+  // A merge copies: what is added later to the one is not in the other.
+  outer.add("sequenceFinished", "b");
+  expect(batch.byKind.get("sequenceFinished")).toEqual(new Map([["a", 1]]));
+});

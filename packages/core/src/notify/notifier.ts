@@ -1,0 +1,179 @@
+import { type Clock, type Runtime, sleep, withDeadline } from "../base/runtime.ts";
+import type { Observe } from "../observability/observe.ts";
+import { NotifyCallTimeoutError } from "../store/errors.ts";
+import { type Dispose, type NotificationKind, notificationKinds, type NotifyAdapter } from "./contract.ts";
+
+/** Notifications that wait to be sent: of each kind its names, and how often each was added. */
+export interface NotificationBatch {
+  readonly isEmpty: boolean;
+  /** Only kinds that have names. */
+  readonly byKind: ReadonlyMap<NotificationKind, ReadonlyMap<string, number>>;
+  add(kind: NotificationKind, name: string, count?: number): void;
+  merge(other: NotificationBatch): void;
+}
+
+export const createNotificationBatch = (): NotificationBatch => {
+  const byKind = new Map<NotificationKind, Map<string, number>>();
+
+  const add = (kind: NotificationKind, name: string, count = 1): void => {
+    let names = byKind.get(kind);
+    if (!names) byKind.set(kind, (names = new Map()));
+    names.set(name, (names.get(name) ?? 0) + count);
+  };
+
+  return {
+    byKind,
+    get isEmpty() {
+      return byKind.size === 0;
+    },
+    add,
+    merge: (other) => {
+      for (const [kind, names] of other.byKind) for (const [name, count] of names) add(kind, name, count);
+    },
+  };
+};
+
+/** Sends notifications in the background. A caller never waits for an adapter and never fails because of one. */
+export interface Notifier {
+  send(notifications: NotificationBatch): void;
+  /** Resolves when everything has been sent, or has failed. */
+  settled(): Promise<void>;
+}
+
+/** An adapter that hangs must not keep those who wait for it waiting for ever. */
+export const notifyDeadlineMs = 5_000;
+
+// What comes within this time of the last send is merged. The first notification of a burst goes out at once.
+const mergeMs = 5;
+
+/** Each adapter at its own pace: none waits for another. */
+export const createNotifier = (
+  adapters: readonly NotifyAdapter[],
+  observe: Observe,
+  clock: Clock,
+): Notifier => {
+  const notifiers = adapters.map((adapter) => createAdapterNotifier(adapter, observe, clock));
+  return {
+    send: (notifications) => {
+      if (!notifications.isEmpty) for (const notifier of notifiers) notifier.send(notifications);
+    },
+    settled: async () => {
+      await Promise.all(notifiers.map((notifier) => notifier.settled()));
+    },
+  };
+};
+
+/**
+ * One send is under way at a time, and a short pause follows it. What arrives meanwhile is merged into the next send:
+ * a burst of starts costs a handful of messages, and a slow adapter cannot pile up work.
+ */
+const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
+  let waiting = createNotificationBatch();
+  let sending: Promise<void> | undefined;
+
+  const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
+    try {
+      const tooLate = () => new NotifyCallTimeoutError(operation, notifyDeadlineMs);
+      await withDeadline(send(), notifyDeadlineMs, tooLate, clock);
+    } catch (error) {
+      observe("notifyAdapterError", () => ({ operation, error }));
+    }
+  };
+
+  const sendWaiting = async (): Promise<void> => {
+    const batch = waiting;
+    waiting = createNotificationBatch();
+    const attempts: Promise<void>[] = [];
+    for (const [kind, names] of batch.byKind) {
+      const { notify, sends } = notificationKinds[kind];
+      for (const send of sends(adapter, names)) attempts.push(attempt(notify, send));
+    }
+    await Promise.all(attempts);
+  };
+
+  const sendAll = async (): Promise<void> => {
+    while (!waiting.isEmpty) {
+      await sendWaiting();
+      await sleep(clock, mergeMs);
+    }
+    sending = undefined;
+  };
+
+  return {
+    send: (notifications) => {
+      waiting.merge(notifications);
+      sending ??= sendAll();
+    },
+    settled: () => sending ?? Promise.resolve(),
+  };
+};
+
+/**
+ * Subscriptions to the notifications of every adapter. None rejects, and none takes for ever: a subscription that
+ * fails is reported and tried again in the background, and polling does the work meanwhile.
+ */
+export interface Listening {
+  /** Calls back with every name of this kind, or with those given; `wantsHint` as in the contract. */
+  listen(
+    kind: NotificationKind,
+    names: readonly string[] | null,
+    onName: (name: string) => void,
+    wantsHint?: () => boolean,
+  ): Promise<Dispose>;
+}
+
+const firstRetryMs = 1_000;
+
+const longestRetryMs = 30_000;
+
+export const createListening = (
+  adapters: readonly NotifyAdapter[],
+  observe: Observe,
+  { clock, random }: Runtime,
+): Listening => {
+  const attempt = async <T>(operation: string, call: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      const tooLate = () => new NotifyCallTimeoutError(operation, notifyDeadlineMs);
+      return await withDeadline(call(), notifyDeadlineMs, tooLate, clock);
+    } catch (error) {
+      observe("notifyAdapterError", () => ({ operation, error }));
+      return undefined;
+    }
+  };
+
+  const keepListening = async (operation: string, listen: () => Promise<Dispose>): Promise<Dispose> => {
+    let ended = false;
+    let end: Dispose | undefined;
+    let cancelRetry: (() => void) | undefined;
+
+    const begin = async (retryMs: number): Promise<void> => {
+      let subscribed: Promise<Dispose> | undefined;
+      const dispose = await attempt(operation, () => (subscribed = listen()));
+      if (dispose && !ended) end = dispose;
+      // Too late: nobody would hear it, or the next try is on its way.
+      else void subscribed?.then((late) => attempt("dispose", late)).catch(() => {});
+      if (end || ended) return;
+      const next = () => void begin(Math.min(retryMs * 2, longestRetryMs));
+      cancelRetry = clock.setTimer(next, retryMs * (0.5 + random() / 2));
+    };
+
+    await begin(firstRetryMs);
+    return async () => {
+      ended = true;
+      cancelRetry?.();
+      if (end) await attempt("dispose", end);
+    };
+  };
+
+  return {
+    listen: async (kind, names, onName, wantsHint) => {
+      const { listen, subscribe } = notificationKinds[kind];
+      const subscriptions = await Promise.all(
+        adapters.map((adapter) => keepListening(listen, () => subscribe(adapter, names, onName, wantsHint))),
+      );
+      return async () => {
+        await Promise.all(subscriptions.map((dispose) => dispose()));
+      };
+    },
+  };
+};

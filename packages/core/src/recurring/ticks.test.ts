@@ -1,0 +1,349 @@
+import { describe, expect, it } from "vitest";
+import { defineUnionJobTypes } from "../job-types/define.ts";
+import type { LeaseholdEvents } from "../observability/events.ts";
+import { type FaultPlan, onNthCall } from "../testing/fault-plans.ts";
+import { withFaults } from "../testing/faults.ts";
+import { createTestKit } from "../testing/test-kit.ts";
+import type { PutRecurringJobOptions } from "./api.ts";
+
+interface Types {
+  report: { input: null; output: null };
+}
+
+const jobTypes = defineUnionJobTypes<Types>();
+
+const minuteMs = 60_000;
+
+const hourMs = 60 * minuteMs;
+// The ticker sleeps until something is due, whatever these say.
+const calmly = { pollIntervalMs: 10 * minuteMs, reapIntervalMs: 10 * minuteMs };
+
+/** A worker whose handler takes `takesMs`, and what became of every time. */
+const createStory = async ({ takesMs = 0, startAt = "2030-01-01T00:00:00Z" } = {}) => {
+  const ticks: LeaseholdEvents["recurringJobTicked"][] = [];
+  const runs: string[] = [];
+  const missed: number[] = [];
+  const kit = await createTestKit({
+    jobTypes,
+    observabilityAdapter: { recurringJobTicked: (tick) => ticks.push(tick) },
+  });
+  kit.clock.stepWallClock(Date.parse(startAt) - kit.clock.now());
+  const { leasehold, clock } = kit;
+  const worker = leasehold.createWorker().implementJobType({
+    typeName: "report",
+    process: async ({ job, signal }) => {
+      runs.push(job.recurrence!.nominalAt.toISOString().slice(0, 16));
+      missed.push(job.recurrence!.missed);
+      if (takesMs > 0)
+        await new Promise<void>((resolve) => {
+          const cancel = clock.setTimer(resolve, takesMs);
+          signal.addEventListener("abort", () => {
+            cancel();
+            resolve();
+          });
+        });
+      return null;
+    },
+  });
+  const put = (options: Partial<PutRecurringJobOptions<Types, "report">> = {}) =>
+    leasehold.putRecurringJob({
+      id: "hourly",
+      job: { typeName: "report" },
+      ...("cron" in options ? {} : { everyMs: hourMs }),
+      ...options,
+    } as PutRecurringJobOptions<Types, "report">);
+  return {
+    ...kit,
+    runs,
+    missed,
+    ticks,
+    put,
+    results: () => ticks.map(({ result, count }) => (count === 1 ? result : `${result} ${count}`)),
+    /** Time passes with a worker. */
+    pass: (ms: number) => kit.advance(worker, ms, calmly),
+    /** Time passes with a worker that is stopped at the end, whatever it is at. */
+    passAndStop: async (ms: number) => {
+      const running = await clock.runUntil(worker.start(calmly));
+      await clock.advanceBy(ms);
+      await clock.runUntil(running.stop({ deadlineMs: 0 }));
+    },
+    /** Time passes without one. */
+    outage: (ms: number) => clock.advanceBy(ms),
+    read: async () => (await leasehold.getRecurringJob({ id: "hourly" }))!,
+  };
+};
+
+describe("a recurring job", () => {
+  it("starts a job at each of its times, without delay", async () => {
+    const story = await createStory();
+    await story.put();
+    await story.pass(3 * hourMs + 1);
+    expect(story.runs).toEqual(["2030-01-01T01:00", "2030-01-01T02:00", "2030-01-01T03:00"]);
+    expect(story.missed).toEqual([0, 0, 0]);
+    expect(story.ticks).toHaveLength(3);
+    expect(story.ticks[0]).toMatchObject({
+      recurringJobId: "hourly",
+      typeName: "report",
+      queue: "default",
+      result: "started",
+      latenessMs: 0,
+      count: 1,
+      triggered: false,
+    });
+    const { counts, recent, nextAt, lastSequenceId } = await story.read();
+    expect(counts).toEqual({ started: 3, caught_up: 0, skipped: 0, dropped: 0 });
+    expect(nextAt).toEqual(new Date("2030-01-01T04:00:00Z"));
+    expect(recent.map(({ nominalAt }) => nominalAt.getUTCHours())).toEqual([3, 2, 1]);
+    expect(recent[0]?.sequenceId).toBe(lastSequenceId);
+    const job = await story.leasehold.getJob({ id: lastSequenceId! });
+    expect(job).toMatchObject({ status: "completed", originId: null, rootSequenceId: lastSequenceId });
+  });
+
+  it("that is put while a worker sleeps wakes it", async () => {
+    const story = await createStory();
+    await story.put({ everyMs: 24 * hourMs });
+    const worker = story.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "report", process: async () => null });
+    const running = await story.clock.runUntil(worker.start());
+    await story.clock.advanceBy(5_000);
+    await story.put({ id: "soon", everyMs: 10_000 });
+    await story.clock.advanceBy(5_100);
+    expect(story.ticks).toMatchObject([{ recurringJobId: "soon", latenessMs: 0 }]);
+    await story.clock.runUntil(running.stop());
+  });
+
+  it("ends before `endAt`", async () => {
+    const story = await createStory();
+    await story.put({ startAt: new Date("2030-01-01T02:00:00Z"), endAt: new Date("2030-01-01T04:00:00Z") });
+    await story.pass(8 * hourMs);
+    expect(story.runs).toEqual(["2030-01-01T02:00", "2030-01-01T03:00"]);
+    expect((await story.read()).nextAt).toBeNull();
+  });
+
+  it("begins later by its jitter, and never as late as the next time", async () => {
+    const story = await createStory();
+    await story.put({ jitterMs: 24 * hourMs });
+    await story.pass(6 * hourMs);
+    expect(story.runs.slice(0, 5)).toEqual([1, 2, 3, 4, 5].map((hour) => `2030-01-01T0${hour}:00`));
+    expect(story.ticks.every(({ latenessMs }) => latenessMs === 0)).toBe(true);
+    const { jobs } = await story.leasehold.listJobs({ order: "oldest" });
+    const delays = jobs.map(
+      ({ createdAt, recurrence }) => createdAt.getTime() - recurrence!.nominalAt.getTime(),
+    );
+    expect(Math.max(...delays)).toBeGreaterThan(minuteMs);
+    expect(Math.max(...delays)).toBeLessThan(hourMs);
+  });
+
+  it("keeps to the clock on the wall through daylight saving", async () => {
+    const story = await createStory({ startAt: "2030-03-30T00:00:00Z" });
+    await story.put({ cron: "30 2 * * *", timeZone: "Europe/Berlin" });
+    await story.pass(3 * 24 * hourMs);
+    // 02:30 does not exist on the 31st: clocks go from 02:00 to 03:00, which is 01:00 UTC.
+    expect(story.runs).toEqual(["2030-03-30T01:30", "2030-03-31T01:00", "2030-04-01T00:30"]);
+    story.clock.stepWallClock(Date.parse("2030-10-26T00:00:00Z") - story.clock.now());
+    await story.leasehold.pauseRecurringJob({ id: "hourly" });
+    await story.leasehold.resumeRecurringJob({ id: "hourly" });
+    story.runs.length = 0;
+    await story.pass(3 * 24 * hourMs);
+    // 02:30 comes twice on the 27th, and the job once.
+    expect(story.runs).toEqual(["2030-10-26T00:30", "2030-10-27T00:30", "2030-10-28T01:30"]);
+  });
+});
+
+describe("a tick", () => {
+  const createFaulty = async (plan: FaultPlan) => {
+    const kit = await createTestKit({ jobTypes, wrapStateAdapter: (adapter) => withFaults(adapter, plan) });
+    const worker = kit.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "report", process: async () => null });
+    await kit.leasehold.putRecurringJob({ id: "hourly", everyMs: hourMs, job: { typeName: "report" } });
+    await kit.advance(worker, hourMs + minuteMs);
+    return kit.leasehold;
+  };
+
+  it.each(["lockDueRecurring", "createJobs", "advanceRecurring"])(
+    "whose %s fails has not happened, and comes again",
+    async (method) => {
+      const leasehold = await createFaulty(onNthCall(method, 1, { kind: "fail_before" }));
+      expect((await leasehold.listJobs()).jobs).toHaveLength(1);
+      expect((await leasehold.getRecurringJob({ id: "hourly" }))?.counts).toMatchObject({ started: 1 });
+    },
+  );
+});
+
+describe("while the last sequence has not finished", () => {
+  it("`skip` starts no other, and says so", async () => {
+    const story = await createStory({ takesMs: 2.5 * hourMs });
+    await story.put();
+    await story.passAndStop(4.5 * hourMs);
+    expect(story.runs).toEqual(["2030-01-01T01:00", "2030-01-01T04:00"]);
+    expect(story.results()).toEqual(["started", "skipped", "skipped", "started"]);
+    expect(story.ticks[1]?.sequenceId).toBe(story.ticks[0]?.sequenceId);
+    expect((await story.read()).counts).toMatchObject({ started: 2, skipped: 2 });
+  });
+
+  it("`queue_one` lets one wait", async () => {
+    const story = await createStory({ takesMs: 5 * minuteMs });
+    await story.put({ overlap: "queue_one", everyMs: 2 * minuteMs });
+    await story.passAndStop(9 * minuteMs);
+    // What is for 00:04 begins when the first has finished, at 00:07. Then 00:08 waits.
+    expect(story.runs).toEqual(["2030-01-01T00:02", "2030-01-01T00:04"]);
+    expect(story.results()).toEqual(["started", "skipped", "caught_up"]);
+    expect(story.ticks[2]!.latenessMs).toBeLessThan(3 * minuteMs + 2_000);
+    expect((await story.read()).waitingFor).toEqual(new Date("2030-01-01T00:08:00Z"));
+  });
+
+  it("`replace` cancels it", async () => {
+    const story = await createStory({ takesMs: 1.5 * hourMs });
+    await story.put({ overlap: "replace" });
+    await story.passAndStop(2.2 * hourMs);
+    expect(story.runs).toEqual(["2030-01-01T01:00", "2030-01-01T02:00"]);
+    const [first] = (await story.leasehold.listJobs({ order: "oldest" })).jobs;
+    expect(first).toMatchObject({ status: "failed", failure: { reason: "cancelled" } });
+  });
+
+  it("`allow` starts another", async () => {
+    const story = await createStory({ takesMs: 1.5 * hourMs });
+    await story.put({ overlap: "allow" });
+    await story.passAndStop(2.2 * hourMs);
+    expect(story.results()).toEqual(["started", "started"]);
+    expect(await story.leasehold.countJobs({ status: "failed" })).toEqual([]);
+  });
+});
+
+describe("after an outage", () => {
+  it("`last` makes up for the latest time, and tells how many were missed", async () => {
+    const story = await createStory();
+    await story.put();
+    await story.outage(5.5 * hourMs);
+    await story.pass(minuteMs);
+    expect(story.runs).toEqual(["2030-01-01T05:00"]);
+    expect(story.missed).toEqual([4]);
+    expect(story.results()).toEqual(["dropped 4", "caught_up"]);
+    expect(story.ticks[1]?.latenessMs).toBe(0.5 * hourMs);
+    expect((await story.read()).counts).toEqual({ started: 0, caught_up: 1, skipped: 0, dropped: 4 });
+  });
+
+  it("`last` leaves alone what is past the window", async () => {
+    const story = await createStory();
+    await story.put({ catchUpWindowMs: 10 * minuteMs });
+    await story.outage(5.5 * hourMs);
+    await story.pass(minuteMs);
+    expect(story.results()).toEqual(["dropped 5"]);
+    await story.pass(hourMs);
+    expect(story.runs).toEqual(["2030-01-01T06:00"]);
+  });
+
+  it("`none` makes up for nothing", async () => {
+    const story = await createStory();
+    await story.put({ catchUp: "none" });
+    await story.outage(2.5 * hourMs);
+    await story.pass(hourMs);
+    expect(story.runs).toEqual(["2030-01-01T03:00"]);
+    expect(story.results()).toEqual(["dropped 2", "started"]);
+  });
+
+  it("`all` makes up for every time within the window, oldest first", async () => {
+    const story = await createStory();
+    await story.put({ catchUp: "all", overlap: "allow", catchUpWindowMs: 3 * hourMs });
+    await story.outage(5.5 * hourMs);
+    await story.pass(minuteMs);
+    expect(story.runs).toEqual(["2030-01-01T03:00", "2030-01-01T04:00", "2030-01-01T05:00"]);
+    expect(story.results()).toEqual(["dropped 2", "caught_up", "caught_up", "caught_up"]);
+  });
+
+  it("of months, a job for every second takes no longer", async () => {
+    const story = await createStory();
+    await story.put({ cron: "* * * * * *" });
+    story.clock.stepWallClock(100 * 24 * hourMs);
+    await story.pass(10);
+    expect(story.results()).toEqual(["dropped 1000", "started"]);
+    expect(story.missed).toEqual([1_000]);
+  });
+
+  it("more times than fit into one tick are made up for in several", async () => {
+    const story = await createStory();
+    await story.put({ cron: "* * * * * *", catchUp: "all", overlap: "allow" });
+    await story.outage(2_500_000);
+    await story.pass(500);
+    const { counts } = await story.read();
+    expect(counts.started + counts.caught_up).toBeGreaterThanOrEqual(2_500);
+    const nominal = story.ticks.map(({ nominalAt }) => nominalAt);
+    expect(new Set(nominal).size).toBe(nominal.length);
+  });
+});
+
+describe("a recurring job that is paused", () => {
+  it("starts nothing, and makes up for nothing when it goes on", async () => {
+    const story = await createStory();
+    await story.put();
+    await story.leasehold.pauseRecurringJob({ id: "hourly" });
+    await story.pass(2.5 * hourMs);
+    expect(story.ticks).toEqual([]);
+    expect(await story.leasehold.resumeRecurringJob({ id: "hourly" })).toMatchObject({
+      paused: false,
+      nextAt: new Date("2030-01-01T03:00:00Z"),
+      version: 3,
+    });
+    await story.pass(hourMs);
+    expect(story.runs).toEqual(["2030-01-01T03:00"]);
+  });
+
+  it("drops the run that waits", async () => {
+    const story = await createStory({ takesMs: 10 * hourMs });
+    await story.put({ overlap: "queue_one" });
+    await story.passAndStop(2.1 * hourMs);
+    expect((await story.read()).waitingFor).toEqual(new Date("2030-01-01T02:00:00Z"));
+    const paused = await story.leasehold.pauseRecurringJob({ id: "hourly" });
+    expect(paused).toMatchObject({ waitingFor: null, counts: { dropped: 1 } });
+  });
+});
+
+describe("triggering a recurring job", () => {
+  it("starts a job at once and leaves its times alone", async () => {
+    const story = await createStory();
+    await story.put();
+    const { result, sequenceId } = await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    expect(result).toBe("started");
+    expect(await story.leasehold.getJob({ id: sequenceId! })).toMatchObject({
+      recurrence: { id: "hourly", nominalAt: new Date("2030-01-01T00:00:00Z"), missed: 0 },
+    });
+    expect(await story.read()).toMatchObject({
+      nextAt: new Date("2030-01-01T01:00:00Z"),
+      lastSequenceId: sequenceId,
+      recent: [{ result: "started", triggered: true }],
+    });
+  });
+
+  it("keeps to its overlap policy", async () => {
+    const story = await createStory();
+    await story.put();
+    const first = await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    const again = await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    expect(again).toEqual({ result: "skipped", sequenceId: first.sequenceId });
+    await story.put({ overlap: "queue_one" });
+    const waiting = await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    expect(waiting).toEqual({ result: "waiting", sequenceId: null });
+    await story.put({ overlap: "replace" });
+    expect(await story.leasehold.triggerRecurringJob({ id: "hourly" })).toMatchObject({ result: "started" });
+    expect(await story.leasehold.getJob({ id: first.sequenceId! })).toMatchObject({ status: "failed" });
+  });
+
+  it("starts what waits as soon as the last has finished", async () => {
+    const story = await createStory();
+    await story.put({ overlap: "queue_one" });
+    await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    await story.pass(5_000);
+    expect(story.runs).toHaveLength(2);
+  });
+
+  it("works while it is paused", async () => {
+    const story = await createStory();
+    await story.put({ paused: true, overlap: "queue_one" });
+    expect(await story.leasehold.triggerRecurringJob({ id: "hourly" })).toMatchObject({ result: "started" });
+    // Nothing can wait there: no tick would come.
+    expect(await story.leasehold.triggerRecurringJob({ id: "hourly" })).toMatchObject({ result: "skipped" });
+  });
+});

@@ -1,0 +1,209 @@
+import type { StateCall, StateRead } from "./calls.ts";
+import type { FailureReason } from "./job.ts";
+
+/** How an attempt ended that did not complete its job. `expired`: its worker was gone, and its lease ran out. */
+export const attemptOutcomes = ["retry", "fail", "giveBack", "expired"] as const;
+
+export type AttemptOutcome = (typeof attemptOutcomes)[number];
+
+/** What the store cannot know about an attempt that ends, for its history. */
+export interface AttemptNote {
+  readonly attempt: number;
+  /** The number of the claim under which it ran. With the job's id it identifies the attempt. */
+  readonly leaseVersion: number;
+  readonly workerId: string;
+  readonly deployment: string | null;
+  /** From when on the job could have run. */
+  readonly dueAt: number;
+  readonly startedAt: number;
+  /** What kind of error it was; see `Causes`. */
+  readonly fingerprint: string | null;
+  /** A short form of the error, as text that only core can read. */
+  readonly error: string | null;
+  /** What the handler logged, as text that only core can read. */
+  readonly log: string | null;
+}
+
+export interface StateAttempt extends AttemptNote {
+  readonly jobId: string;
+  readonly endedAt: number;
+  readonly outcome: AttemptOutcome;
+}
+
+export interface ListAttemptsCall {
+  readonly jobIds: readonly string[];
+}
+
+/** How many attempts of one job are kept. */
+export const mostAttempts = 20;
+
+/**
+ * The attempts that did not complete their job. `commitOutcomes` writes a row for each outcome with a `note`, and
+ * `reapExpiredLeases` for each lease that ran out, in the same atomic step. So does the claim that takes over a job from an
+ * expired lease, before anybody has reaped it; it knows of no error, so there is none. It may do so for every expired lease
+ * that it finds, whether or not it takes the job; if the reaper ends that attempt, or an outcome that came just in time, their
+ * row replaces this one. A job that completes at its first attempt has no rows. The latest 20 of a job are kept, and they go
+ * when the job goes.
+ *
+ * The row of a lease that ran out has what the job had: `attempt`, `leaseVersion`, `leasedBy`, `scheduledAt` as `dueAt`,
+ * `lastAttemptAt` as `startedAt`, the end of the lease as `endedAt`. Its deployment and its log are not known.
+ */
+export interface Attempts<TTxContext> {
+  /** For each job its attempts, those with the highest `leaseVersion` first. None for a job that does not exist. */
+  listAttempts(call: StateCall<TTxContext> & ListAttemptsCall): Promise<StateAttempt[][]>;
+}
+
+/** What the errors with one fingerprint have in common, and where it was first seen. */
+export interface NewCause {
+  /** Sixteen hexadecimal digits. */
+  readonly fingerprint: string;
+  readonly name: string;
+  readonly message: string;
+  /** The function and file that the error came from. */
+  readonly frame: string | null;
+  readonly deployment: string | null;
+}
+
+export interface ListCausesCall {
+  /** Looks at so many failed jobs that match the rest of the call, those with the greatest ids first. */
+  readonly cap: number;
+  readonly queues?: readonly string[] | undefined;
+  readonly typeNames?: readonly string[] | undefined;
+  /** Keeps those apart that failed in different stretches of so many milliseconds, counted from the epoch. */
+  readonly everyMs?: number | undefined;
+}
+
+/** The failed jobs with one fingerprint, of one type, queue and reason. */
+export interface FailedJobs {
+  /** Null for jobs that failed without an error of a handler, or before fingerprints were kept. */
+  readonly fingerprint: string | null;
+  readonly queue: string;
+  readonly typeName: string;
+  readonly reason: FailureReason;
+  readonly count: number;
+  readonly firstFailedAt: number;
+  readonly lastFailedAt: number;
+  /** The one that failed last, or one of them. */
+  readonly exampleId: string;
+}
+
+export interface StateCause extends NewCause {
+  readonly firstSeenAt: number;
+  /** When it was last reported. */
+  readonly lastSeenAt: number;
+}
+
+export interface CauseList {
+  /** In no particular order. */
+  readonly failed: readonly FailedJobs[];
+  /** Those of the fingerprints in `failed` that are known. */
+  readonly causes: readonly StateCause[];
+  /** Whether there are more that match than were looked at. */
+  readonly capped: boolean;
+}
+
+/** Failed jobs by what they failed from. `report` stores the causes; outcomes give jobs their fingerprints. */
+export interface Causes<TTxContext> {
+  listCauses(call: StateRead<TTxContext> & ListCausesCall): Promise<CauseList>;
+}
+
+/** A process that has created a Leasehold, as it describes itself. */
+export interface Reporter {
+  readonly id: string;
+  readonly deployment: string | null;
+  readonly startedAt: number;
+  /** Its host, versions, workers and what they serve, as text that only core can read. */
+  readonly about: string;
+}
+
+export interface StateReporter extends Reporter {
+  /** When it last reported. */
+  readonly seenAt: number;
+}
+
+/** What identifies a row of counts: one reporter, one type, one stretch of time. */
+export interface RollupKey {
+  /** The length of the stretch in milliseconds. */
+  readonly width: number;
+  /** Its beginning, a multiple of `width`. */
+  readonly from: number;
+  readonly queue: string;
+  readonly typeName: string;
+  /** Empty for none, since it is part of the key. */
+  readonly deployment: string;
+  /** Empty for rows into which those of several reporters have been folded. */
+  readonly reporterId: string;
+}
+
+export interface Rollup extends RollupKey {
+  /** Numbers and histograms, as text that only core can read. */
+  readonly counts: string;
+}
+
+export interface ReportCall {
+  readonly reporter: Reporter;
+  /** Absolute numbers, so that the same report again changes nothing. */
+  readonly rollups: readonly Rollup[];
+  readonly causes: readonly NewCause[];
+  /** Rollups that begin longer ago than this are dropped: they may have been folded already. */
+  readonly maxAgeMs: number;
+}
+
+export interface ListReportersCall {
+  /** Only those that have reported since. */
+  readonly seenFrom: number;
+  readonly limit: number;
+}
+
+export interface ReadRollupsCall {
+  readonly width: number;
+  /** Rows that begin at this moment or later. */
+  readonly from: number;
+  /** Rows that begin before this moment. */
+  readonly before: number;
+  readonly queues?: readonly string[] | undefined;
+  readonly typeNames?: readonly string[] | undefined;
+  readonly limit: number;
+}
+
+export interface FoldRollupsCall {
+  /** As they were read. */
+  readonly remove: readonly Rollup[];
+  readonly put: readonly Rollup[];
+}
+
+export interface ForgetReportsCall {
+  /** Reporters that have been silent since before this moment. */
+  readonly reportersBefore: number;
+  /** Causes that were last reported before this moment, and that no failed job has. */
+  readonly causesBefore: number;
+  /** Rows of a width that begin before a moment. */
+  readonly rollups: readonly { readonly width: number; readonly before: number }[];
+  /** At most so many rows in all. */
+  readonly limit: number;
+}
+
+/** What happened lately, counted by each process for itself. Nothing of it is needed to run jobs. */
+export interface Reports<TTxContext> {
+  /**
+   * Overwrites the reporter's own rows: the description, and the rollups given. Rows of others are not touched, and nobody is
+   * waited for. Of a cause that is known only `lastSeenAt` changes, and not even that while somebody else changes it. Returns the
+   * store's time.
+   */
+  report(call: StateCall<TTxContext> & ReportCall): Promise<number>;
+
+  /** The one that reported last comes first. */
+  listReporters(call: StateRead<TTxContext> & ListReportersCall): Promise<StateReporter[]>;
+
+  /** Ordered by `from`, then by the rest of the key as it is declared, texts by their bytes. */
+  readRollups(call: StateRead<TTxContext> & ReadRollupsCall): Promise<Rollup[]>;
+
+  /**
+   * Replaces rows by others, which may have the keys of rows removed. Does nothing and returns false if a row to remove is
+   * gone or has changed, or if a row to put exists. No key is named twice in `remove`, or twice in `put`.
+   */
+  foldRollups(call: StateCall<TTxContext> & FoldRollupsCall): Promise<boolean>;
+
+  /** Deletes what is too old to be shown. Returns how many rows that was. */
+  forgetReports(call: StateCall<TTxContext> & ForgetReportsCall): Promise<number>;
+}

@@ -1,0 +1,91 @@
+import type { Flow } from "./flow.ts";
+import type { History } from "./history-part.ts";
+import type { BaseStateAdapterContext, IsolationLevel, Transactions } from "./calls.ts";
+import type { Claims, Leases } from "./claims.ts";
+import type { Deletion, NewJobs } from "./creation.ts";
+import type { Diagnostics, Statistics } from "./diagnostics.ts";
+import type { Interventions, Outcomes } from "./outcomes.ts";
+import type { Reads } from "./reads.ts";
+
+/**
+ * The parts of the state adapter's contract that an adapter may leave out. A part is a property of the adapter: it is
+ * there with all its methods, or absent. Nobody asks for single methods.
+ *
+ * A new part is a contract file here, a line in each of these three declarations, and a folder of conformance tests.
+ */
+export interface OptionalParts<TTxContext> {
+  readonly statistics?: Statistics<TTxContext> | undefined;
+  readonly flow?: Flow<TTxContext> | undefined;
+  readonly history?: History<TTxContext> | undefined;
+  readonly diagnostics?: Diagnostics | undefined;
+}
+
+export type PartName = keyof OptionalParts<object>;
+
+/** What one store can do and another cannot, beside the optional parts. Core asks here instead of trying. */
+export interface StateAdapterCapabilities {
+  /**
+   * What happens to a transaction that wants to change what another one has changed: it waits until that one has ended, or
+   * is rolled back at once (`isRolledBackForOthers`). With `abort`, core also runs the transactions of users again.
+   */
+  readonly conflicts: "wait" | "abort";
+  /** The levels that `runInTransaction` can be asked for. A store may give more than was asked for, never less. */
+  readonly isolationLevels: readonly IsolationLevel[];
+  /** Whether a nested `runInTransaction` that fails is undone alone, or takes the outer one with it. */
+  readonly savepoints: boolean;
+  /** Whether reads that may lag are answered from a copy of the store. Default: they are not. */
+  readonly readsFromCopy?: boolean | undefined;
+}
+
+/**
+ * The seam between Leasehold and a database. Core owns meaning, the adapter owns atomicity: each method is one atomic
+ * transition or one read, returns facts, and never decides on a retry, sends a notification or traces.
+ *
+ * For every method:
+ * - it takes effect completely or not at all, and a rejection inside a transaction spoils that transaction;
+ * - time is `now` if given, else the store's own clock, the same for every worker;
+ * - a schedule in the past means now, because `scheduledAt` is also a place in line;
+ * - the results of batch methods are in the order of what was passed;
+ * - rows are locked in the order of their ids, so that overlapping batches never deadlock;
+ * - after `close` it throws `AdapterClosedError`.
+ *
+ * Every adapter has all of the jobs part (`jobs/`). It has each of the optional parts as a whole, or leaves it out.
+ */
+export interface StateAdapter<
+  TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
+  TContext extends BaseStateAdapterContext = BaseStateAdapterContext,
+  TJobId extends string = string,
+>
+  extends
+    Transactions<TTxContext, TContext>,
+    NewJobs<TTxContext>,
+    Claims<TTxContext>,
+    Leases<TTxContext>,
+    Outcomes<TTxContext>,
+    Interventions<TTxContext>,
+    Deletion<TTxContext>,
+    Reads<TTxContext>,
+    OptionalParts<TTxContext> {
+  readonly capabilities: StateAdapterCapabilities;
+
+  /** Never called: carries the id type for `GetStateAdapterJobId`. */
+  readonly jobIdType?: TJobId;
+
+  /** Makes the ids of new jobs, where the adapter was given a way to. `createLeasehold({ createId })` overrides it. */
+  readonly idGenerator?: (() => TJobId) | undefined;
+
+  /** Ends the use of the store. Idempotent. */
+  close(): Promise<void>;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- only `any` matches adapters of every context type
+export type AnyStateAdapter = StateAdapter<any, any, any>;
+
+export type GetStateAdapterTxContext<TStateAdapter> =
+  TStateAdapter extends StateAdapter<infer TTxContext, infer _TContext, infer _TJobId> ? TTxContext : never;
+
+export type GetStateAdapterContext<TStateAdapter> =
+  TStateAdapter extends StateAdapter<infer _TTxContext, infer TContext, infer _TJobId> ? TContext : never;
+
+export type GetStateAdapterJobId<TStateAdapter> =
+  TStateAdapter extends StateAdapter<infer _TTxContext, infer _TContext, infer TJobId> ? TJobId : never;

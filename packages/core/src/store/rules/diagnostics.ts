@@ -1,0 +1,70 @@
+import { formatCount, plural } from "../../base/format.ts";
+import type { Finding } from "../contract/diagnostics.ts";
+
+/** What a check may come to. */
+export const finding = {
+  ok: (check: string, summary: string): Finding => ({ check, status: "ok", summary }),
+  warning: (check: string, summary: string, advice: string): Finding => ({
+    check,
+    status: "warning",
+    summary,
+    advice,
+  }),
+  problem: (check: string, summary: string, advice: string): Finding => ({
+    check,
+    status: "problem",
+    summary,
+    advice,
+  }),
+} as const;
+
+/** A check that cannot be made, for want of rights or a setting, is no reason to give up the others. */
+export const tryCheck = async (
+  check: string,
+  run: () => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> => {
+  try {
+    return await run();
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    const advice = "Run doctor as a user with the rights to look.";
+    return [{ ...finding.warning(check, "This could not be checked.", advice), cause }];
+  }
+};
+
+/** Of a store with numbered migrations. */
+export const judgeMigrations = ({
+  applied,
+  pending,
+}: {
+  readonly applied: readonly unknown[];
+  readonly pending: readonly unknown[];
+}): Finding =>
+  pending.length === 0
+    ? finding.ok("migrations", `${plural(applied.length, "migration")} applied, none pending.`)
+    : finding.problem(
+        "migrations",
+        `${plural(pending.length, "migration")} pending.`,
+        "Run `leasehold migrate`.",
+      );
+
+/** The names of the indexes in the SQL that makes the tables: one list, in the migrations, and no copy of it here. */
+const expectedIndexes = (sql: string): string[] =>
+  [
+    ...sql.matchAll(
+      /CREATE\s+(?:UNIQUE\s+)?INDEX\s+(?:CONCURRENTLY\s+)?(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)"?/gi,
+    ),
+  ].map(([, name]) => name!);
+
+/** Of a store whose tables are made by SQL: `usable` are the indexes that there are and that the database uses. */
+export const judgeIndexes = (sql: string, usable: readonly string[]): Finding => {
+  const expected = expectedIndexes(sql);
+  const missing = expected.filter((name) => !usable.includes(name));
+  return missing.length === 0
+    ? finding.ok("indexes", `All ${formatCount(expected.length)} indexes are there.`)
+    : finding.problem(
+        "indexes",
+        `Missing or invalid: ${missing.join(", ")}. Claims and lists get slow with the number of jobs.`,
+        "Create them again: `leasehold migrate --dry-run` on an empty database prints the SQL.",
+      );
+};

@@ -1,0 +1,142 @@
+import type { JobTypeName } from "../job-types/markers.ts";
+import type { JobTypeNames } from "../job-types/navigation.ts";
+import type { RetryPolicy } from "../job-types/retry-policy.ts";
+import type {
+  BatchMiddleware,
+  HandlerOptionsOfType,
+  ImplementJobTypeBatchOptions,
+  JobHandler,
+  Middleware,
+} from "./handler-api.ts";
+
+/** The argument of `createWorker`. */
+export interface WorkerDefinitionOptions {
+  /** The retry policy for handlers and job types that have none. Default: exponential with full jitter. */
+  readonly retry?: RetryPolicy | undefined;
+}
+
+/** The argument of `implementJobType`. */
+export interface ImplementJobTypeOptions<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> extends HandlerOptionsOfType<TTypeName> {
+  /** The handler: runs one attempt of a job. */
+  readonly process: JobHandler<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
+}
+
+/** A worker that is being defined. It can be started any number of times. */
+export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
+  /** Wraps every handler of this worker that gets one job. The middleware added first is the outermost. */
+  use(middleware: Middleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Wraps every batch handler of this worker. Required beside `use`, so that nothing is left out unnoticed. */
+  useForBatches(middleware: BatchMiddleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Adds a handler. A worker only claims jobs of types it has a handler for. */
+  implementJobType<TTypeName extends JobTypeNames<TDefs>["all"]>(
+    options: ImplementJobTypeOptions<TDefs, TTxContext, TJobId, TTypeName>,
+  ): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Adds a handler that gets many jobs in one call. Each keeps its own lease, attempt and outcome. */
+  implementJobTypeBatch<TTypeName extends JobTypeNames<TDefs>["all"]>(
+    options: ImplementJobTypeBatchOptions<TDefs, TTxContext, TJobId, TTypeName>,
+  ): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Starts a worker: it claims and runs jobs until `stop`, or until `close` of the Leasehold. */
+  start(options?: WorkerStartOptions): Promise<RunningWorker>;
+}
+
+/** How a worker serves one queue. */
+export interface QueueOptions {
+  /** How many calls of handlers may run at once for this queue. Default: the worker's `concurrency`. */
+  readonly concurrency?: number | undefined;
+  /** Claims jobs of every type; those without a handler fail with `no_handler`. Default: false. */
+  readonly claimAllTypes?: boolean | undefined;
+}
+
+/** The argument of a worker's `start`. */
+export interface WorkerStartOptions {
+  /** The name of the worker in `leasedBy`, logs and metrics. Default: `worker-` and eight random characters. */
+  readonly workerId?: string | undefined;
+  /** How many calls of handlers may run at once, over all queues. A call is for one job, or for a batch. Default: 10. */
+  readonly concurrency?: number | undefined;
+  /** The queues to serve, each with its own limit. Default: `"default"` and the queues of the implemented types. */
+  readonly queues?: Readonly<Record<string, number | QueueOptions>> | undefined;
+  /** How many jobs may be claimed before there is a free slot. Default: at most 1,000, as many as run within 50 ms. */
+  readonly prefetch?: number | undefined;
+  /** The longest sleep when there is nothing to do and no notification arrives. Default: 1 second. */
+  readonly pollIntervalMs?: number | undefined;
+  /** How long the worker may be silent before its jobs go to others. Renewed every third of it. Default: 30 seconds. */
+  readonly leaseMs?: number | undefined;
+  /** Caps how often a job may run, whatever its start, handler or type say. Default: no cap. */
+  readonly maxAttempts?: number | undefined;
+  /** How often to look for jobs whose worker has gone silent. Default: 5 seconds. */
+  readonly reapIntervalMs?: number | undefined;
+  /** How often to remove finished jobs that are past their `retention`. Default: 1 minute. */
+  readonly pruneIntervalMs?: number | undefined;
+  /** How long a handler may ignore its aborted signal before another job gets its slot. Default: 5 seconds. */
+  readonly abortGraceMs?: number | undefined;
+  /** How long `stop` lets running jobs go on before it aborts them. Default: 30 seconds. */
+  readonly stopDeadlineMs?: number | undefined;
+  /** How many results are written in one call at most. Default: 500. */
+  readonly commitBatchSize?: number | undefined;
+  /** How long a result may wait for others to be written with it. Default: 0. */
+  readonly commitLingerMs?: number | undefined;
+}
+
+/** The argument of `stop`, and of `close`. */
+export interface StopOptions {
+  /**
+   * How long running jobs may go on, counted from the call. Overrides `stopDeadlineMs`. Handlers that still run then are
+   * aborted and have `abortGraceMs` to react. Open claims, results and subscriptions have until the deadline, and at least
+   * two seconds after the last handler ended. So `stop` takes at most `deadlineMs` + `abortGraceMs` + 2 s.
+   */
+  readonly deadlineMs?: number | undefined;
+}
+
+/** How a worker stopped. */
+export interface StopResult {
+  /** True if every running job ended before the deadline, every result was written and every claim was answered. */
+  readonly clean: boolean;
+  /** Jobs that were claimed but not begun. They were given back, and no attempt was counted. */
+  readonly releasedJobs: number;
+  /** Jobs that were aborted at the deadline and given back. */
+  readonly abortedJobs: number;
+  /** Handlers that did not react to their abort within the grace period. Their results are fenced off. */
+  readonly abandonedJobs: number;
+  /**
+   * Results, and jobs to give back, that could not be written because the store did not answer in time. Their leases
+   * expire, and other workers run these jobs again.
+   */
+  readonly unwrittenResults: number;
+}
+
+/** What a worker is doing, for readiness checks and metrics. */
+export interface WorkerHealth {
+  readonly workerId: string;
+  readonly state: "running" | "stopping" | "stopped";
+  /** False when a loop of the worker keeps failing, for instance because the store does not answer. */
+  readonly healthy: boolean;
+  /** What is wrong, for people to read. Empty when healthy. */
+  readonly problems: readonly string[];
+  readonly runningJobs: number;
+  readonly bufferedJobs: number;
+  readonly uncommittedResults: number;
+  readonly lastClaimAt: Date | null;
+  readonly lastRenewalAt: Date | null;
+}
+
+/** A worker that has been started. */
+export interface RunningWorker {
+  /** Its name in `leasedBy`, logs and metrics. */
+  readonly workerId: string;
+  /**
+   * Claims nothing more, lets running jobs finish until the deadline and writes all results. It never rejects and takes a
+   * bounded time; see `StopOptions`. Calling it again gives the same result.
+   */
+  stop(options?: StopOptions): Promise<StopResult>;
+  /** The state of the worker at this moment. */
+  health(): WorkerHealth;
+}

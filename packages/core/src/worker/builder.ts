@@ -1,0 +1,188 @@
+import { InvalidOptionError } from "../base/errors.ts";
+import {
+  largestInt32,
+  longestDurationMs,
+  optionalInteger,
+  type OptionNames,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireName,
+  requireOptions,
+  type UncheckedOptions,
+} from "../base/options.ts";
+import type { Engine } from "../engine/engine.ts";
+import { parseRetryPolicy } from "../job-types/retry-policy.ts";
+import { ProcessMisuseError } from "../store/errors.ts";
+import type { ImplementJobTypeOptions, RunningWorker, WorkerDefinitionOptions } from "./api.ts";
+import type { BatchSettings, Handler, HandlerFunction } from "./context.ts";
+import type { ImplementJobTypeBatchOptions } from "./handler-api.ts";
+import type { CrashIsolation } from "./held-jobs.ts";
+import { handled } from "./session-guard.ts";
+import { parseWorkerSettings } from "./settings.ts";
+import { startWorker } from "./worker.ts";
+
+const unfinishedNext =
+  "A middleware ended while `next` was still running. Write `return next()`, or `await next()`";
+
+export type MiddlewareFunction = (context: object, next: () => Promise<unknown>) => unknown;
+
+/**
+ * Puts middleware around a handler, the first one outermost. One that does not call `next` short-circuits:
+ * what it returns is the output. What any of them throws fails the attempt like an error of the handler.
+ */
+export const composeMiddleware = (
+  middleware: readonly MiddlewareFunction[],
+  process: HandlerFunction,
+): Handler["run"] =>
+  middleware.reduceRight<Handler["run"]>(
+    (inner, layer) => (options) => {
+      let called = false;
+      let open = false;
+      const close = (): void => {
+        open = false;
+      };
+      const runInner = async (): Promise<unknown> => {
+        if (called) throw new ProcessMisuseError("A middleware can call next only once");
+        called = true;
+        return inner(options);
+      };
+      const next = (): Promise<unknown> => {
+        const isFirst = !called;
+        const running = handled(runInner());
+        if (isFirst) {
+          open = true;
+          running.then(close, close);
+        }
+        return running;
+      };
+      return Promise.resolve(layer(options, next)).then((returned) => {
+        // The result of the handler would be lost, and nobody would see its error.
+        if (open) throw new ProcessMisuseError(unfinishedNext);
+        return returned;
+      });
+    },
+    process,
+  );
+
+export interface UntypedWorkerBuilder {
+  use(middleware: unknown): UntypedWorkerBuilder;
+  useForBatches(middleware: unknown): UntypedWorkerBuilder;
+  implementJobType(options: unknown): UntypedWorkerBuilder;
+  implementJobTypeBatch(options: unknown): UntypedWorkerBuilder;
+  start(options?: unknown): Promise<RunningWorker>;
+}
+
+const largestBatch = 10_000;
+
+interface Implementation extends Omit<Handler, "run"> {
+  readonly process: HandlerFunction;
+}
+
+/** Collects handlers and middleware. A builder can start any number of workers. */
+export const createWorkerBuilder = (
+  engine: Engine,
+  crashIsolation: CrashIsolation,
+  passed: unknown = {},
+): UntypedWorkerBuilder => {
+  const { retry } = requireOptions<keyof WorkerDefinitionOptions>(passed, "createWorker", { retry: true });
+  const workerRetry = retry === undefined ? undefined : parseRetryPolicy(retry, "retry");
+  const middleware: MiddlewareFunction[] = [];
+  const batchMiddleware: MiddlewareFunction[] = [];
+  const implementations = new Map<string, Implementation>();
+
+  const add = ([typeName, implementation]: [string, Implementation]): UntypedWorkerBuilder => {
+    if (implementations.has(typeName)) {
+      throw new InvalidOptionError("typeName", "must not be implemented twice in one worker", typeName);
+    }
+    implementations.set(typeName, implementation);
+    return builder;
+  };
+
+  const builder: UntypedWorkerBuilder = {
+    use: (layer) => {
+      middleware.push(requireFunction(layer, "middleware"));
+      return builder;
+    },
+    useForBatches: (layer) => {
+      batchMiddleware.push(requireFunction(layer, "middleware"));
+      return builder;
+    },
+    implementJobType: (options) =>
+      add(parseImplementation(engine, requireOptions(options, "implementJobType", implementationOptions))),
+    implementJobTypeBatch: (options) => {
+      const given = requireOptions(options, "implementJobTypeBatch", batchOptions);
+      return add(parseImplementation(engine, given, parseBatch(given)));
+    },
+    start: async (options = {}) => {
+      if (implementations.size === 0) {
+        throw new InvalidOptionError("implementJobType", "must be called at least once before start");
+      }
+      const settings = parseWorkerSettings(engine, options, [...implementations.keys()], workerRetry);
+      const handlers = new Map<string, Handler>();
+      for (const [typeName, { process, ...limits }] of implementations) {
+        const layers = limits.batch ? batchMiddleware : middleware;
+        if (layers.length === 0 && middleware.length > 0) throw middlewareLeftOut(typeName);
+        handlers.set(typeName, { ...limits, run: composeMiddleware(layers, process) });
+      }
+      return engine.lifecycle.startWorker(() => startWorker(engine, crashIsolation, settings, handlers));
+    },
+  };
+  return builder;
+};
+
+// To leave it out silently could skip a check that somebody relies on.
+const middlewareLeftOut = (typeName: string): InvalidOptionError =>
+  new InvalidOptionError(
+    "useForBatches",
+    `must be called, too: the middleware of \`use\` gets one job, and the batch handler for "${typeName}" would run without it`,
+  );
+
+const implementationOptions: OptionNames<keyof ImplementJobTypeOptions<unknown, unknown, string, never>> = {
+  typeName: true,
+  process: true,
+  retry: true,
+  maxAttempts: true,
+  timeoutMs: true,
+};
+
+const batchOptions: OptionNames<keyof ImplementJobTypeBatchOptions<unknown, unknown, string, never>> = {
+  ...implementationOptions,
+  maxSize: true,
+  maxWaitMs: true,
+  sameGroup: true,
+};
+
+const parseBatch = ({
+  maxSize,
+  maxWaitMs,
+  sameGroup = false,
+}: UncheckedOptions<keyof BatchSettings>): BatchSettings => ({
+  maxSize: requireInteger(maxSize, "maxSize", { min: 1, max: largestBatch }),
+  maxWaitMs: optionalInteger(maxWaitMs, "maxWaitMs", 0, { min: 0, max: longestDurationMs }),
+  sameGroup: requireBoolean(sameGroup, "sameGroup"),
+});
+
+const parseImplementation = (
+  engine: Engine,
+  options: UncheckedOptions<keyof typeof implementationOptions>,
+  batch?: BatchSettings,
+): [string, Implementation] => {
+  const { typeName, process, retry, maxAttempts, timeoutMs } = options;
+  const name = requireName(typeName, "typeName");
+  if (engine.jobTypes.get(name).workerless) {
+    throw new InvalidOptionError("typeName", "must not be of a type that is marked as workerless", name);
+  }
+  const integer = (value: unknown, option: string, max: number): number | undefined =>
+    value === undefined ? undefined : requireInteger(value, option, { min: 1, max });
+  return [
+    name,
+    {
+      process: requireFunction(process, "process"),
+      retry: retry === undefined ? undefined : parseRetryPolicy(retry, "retry"),
+      maxAttempts: integer(maxAttempts, "maxAttempts", largestInt32),
+      timeoutMs: integer(timeoutMs, "timeoutMs", longestDurationMs),
+      batch,
+    },
+  ];
+};

@@ -1,0 +1,60 @@
+import type { Engine } from "../engine/engine.ts";
+import type { RetryPolicy } from "../job-types/retry-policy.ts";
+import type { MaxAttempts } from "../store/contract/claims.ts";
+import type { CrashIsolation, HeldJobs, WakeUps } from "./held-jobs.ts";
+
+export type HandlerFunction = (options: object) => unknown;
+
+/** How the jobs of a type are put together. */
+export interface BatchSettings {
+  readonly maxSize: number;
+  readonly maxWaitMs: number;
+  readonly sameGroup: boolean;
+}
+
+/** One implemented job type, with the middleware already around its handler. */
+export interface Handler {
+  readonly run: HandlerFunction;
+  readonly retry: RetryPolicy | undefined;
+  readonly maxAttempts: number | undefined;
+  readonly timeoutMs: number | undefined;
+  /** Undefined for a handler that gets one job at a time. */
+  readonly batch: BatchSettings | undefined;
+}
+
+export interface QueueSettings {
+  readonly name: string;
+  readonly concurrency: number;
+  /** Claim jobs of every type, and fail those that have no handler here. */
+  readonly claimAllTypes: boolean;
+}
+
+export interface WorkerSettings {
+  readonly workerId: string;
+  readonly concurrency: number;
+  readonly queues: readonly QueueSettings[];
+  readonly prefetch: number;
+  readonly pollIntervalMs: number;
+  readonly leaseMs: number;
+  /** For types that have no policy of their own. */
+  readonly retry: RetryPolicy | undefined;
+  readonly maxAttempts: number | undefined;
+  readonly reapIntervalMs: number;
+  readonly pruneIntervalMs: number;
+  readonly abortGraceMs: number;
+  readonly stopDeadlineMs: number;
+  readonly commitBatchSize: number;
+  readonly commitLingerMs: number;
+}
+
+/** What the parts of one running worker share. */
+export interface WorkerContext {
+  readonly engine: Engine;
+  readonly settings: WorkerSettings;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly held: HeldJobs;
+  readonly wakeUps: WakeUps;
+  readonly crashIsolation: CrashIsolation;
+  /** Of the handlers that have a say in it, by type; undefined where none has. */
+  readonly maxAttempts: MaxAttempts | undefined;
+}

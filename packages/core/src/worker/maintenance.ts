@@ -1,0 +1,202 @@
+import { type StoredError, toStoredErrorText } from "../base/stored-error.ts";
+import { createAfterCommit } from "../engine/operation.ts";
+import { kindOfError } from "../history/fingerprint.ts";
+import { parseAbout } from "../history/processes.ts";
+import { createFolding } from "../history/roll-up.ts";
+import { announceCascade, announceFailure } from "../jobs/announce.ts";
+import { announcePruned } from "../jobs/delete.ts";
+import type { Dispose } from "../notify/contract.ts";
+import { jobEventData } from "../observability/observe.ts";
+import { recurringJobsChanged } from "../recurring/change.ts";
+import { zoneDataVersion } from "../recurring/definition.ts";
+import { tickBatchSize, tickRecurringJobs } from "../recurring/tick.ts";
+import { expiredError } from "../store/rules/checks.ts";
+import type { WorkerContext } from "./context.ts";
+import { type Loop, startLoop } from "./loop.ts";
+
+/** Fails jobs that have waited too long where no worker claims them. Returns whether there may be more. */
+export const expireWaitingJobs = async ({ engine }: WorkerContext, limit: number): Promise<boolean> => {
+  const { flow } = engine.store;
+  if (flow === undefined) return false;
+  const error = toStoredErrorText(expiredError());
+  const expired = await flow.expireWaitingJobs({ limit, error });
+  const afterCommit = createAfterCommit(engine);
+  for (const { job, cascaded } of expired) {
+    announceFailure(afterCommit, job, "expired", job.lastError);
+    announceCascade(afterCommit, job, cascaded);
+  }
+  afterCommit.publish();
+  return expired.length === limit;
+};
+
+const intervalMs = 30_000;
+
+const aliveMs = 30_000;
+
+/**
+ * Of how many others a process asks in turn, those that reported last. Most find one with a smaller id among the first few, so
+ * that in a large fleet nobody but a handful reads the whole list.
+ */
+const samples: readonly number[] = [10, 100, 1_000];
+
+/**
+ * Brings the counts of the past together, and forgets those that are too old. One process of all does: the one with the
+ * smallest id of those that run workers. If two think that it is them, the store lets only one of them replace a row.
+ */
+export const startFolder = (worker: WorkerContext): Loop | undefined => {
+  const { store, runtime, reporter } = worker.engine;
+  const { history } = store;
+  if (!reporter.isOn || !history) return undefined;
+  const folding = createFolding(history);
+  let isFirst = true;
+
+  // Jitter keeps the workers of a fleet from asking in step.
+  const rest = (): number => intervalMs * (0.75 + runtime.random() / 2);
+
+  const isMine = async (now: number): Promise<boolean> => {
+    if (reporter.id === undefined || reporter.firstWorkerId !== worker.settings.workerId) return false;
+    for (const limit of samples) {
+      const reporters = await history.listReporters({ seenFrom: now - aliveMs, limit });
+      const working = reporters.filter(({ about }) => parseAbout(about).workers.length > 0);
+      if (working.some(({ id }) => id < reporter.id!)) return false;
+      if (reporters.length < limit) break;
+    }
+    return true;
+  };
+
+  return startLoop(worker, "folder", async () => {
+    if (isFirst) {
+      isFirst = false;
+      return rest();
+    }
+    const now = await store.getTime();
+    if (!(await isMine(now))) return rest();
+    return (await folding.turn(now)) ? 0 : rest();
+  });
+};
+
+// Small enough that nobody notices the transaction.
+const batchSize = 500;
+
+/**
+ * Removes finished jobs that are past their retention, one bounded batch at a time. Between batches it leaves the store
+ * alone for as long as the last one took; between passes it rests. While another worker prunes, it leaves that to it.
+ */
+export const startPruner = (worker: WorkerContext): Loop | undefined => {
+  const { engine, settings } = worker;
+  const { store, runtime, retention } = engine;
+  const { clock, random } = runtime;
+  if (retention.isUnlimited) return undefined;
+  let rules = retention.rulesAt(0);
+  let after: string | null = null;
+  let isFirst = true;
+
+  // Jitter keeps the workers of a fleet from pruning in step; the first wait is a share of the time, whatever it is.
+  const rest = (): number => settings.pruneIntervalMs * (0.75 + random() / 2);
+
+  return startLoop(worker, "pruner", async () => {
+    if (isFirst) {
+      isFirst = false;
+      return settings.pruneIntervalMs * random();
+    }
+    // The same moment for a whole pass.
+    if (after === null) rules = retention.rulesAt(await store.getTime());
+    const startedAt = clock.monotonic();
+    const result = await store.pruneSequences({ rules, limit: batchSize, after, alone: true });
+    announcePruned(engine, result);
+    after = result?.next ?? null;
+    return after === null ? rest() : Math.max(1, clock.monotonic() - startedAt);
+  });
+};
+
+const batchSizeReaper = 100;
+
+// Without a stack: it would say where this worker was started, and nothing about the job.
+const leaseExpired: StoredError = {
+  name: "LeaseExpiredError",
+  message: "The lease ran out before the worker reported an outcome.",
+};
+
+const error = JSON.stringify(leaseExpired);
+
+const kind = kindOfError(leaseExpired);
+
+const { fingerprint } = kind;
+
+/**
+ * Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. Ends jobs that have
+ * waited too long, for the same reason.
+ */
+export const startReaper = (worker: WorkerContext): Loop => {
+  const { engine, settings, maxAttempts } = worker;
+  const { store, runtime } = engine;
+
+  const reapBatch = async (): Promise<number> => {
+    const reaped = await store.reapExpiredLeases({ limit: batchSizeReaper, error, fingerprint, maxAttempts });
+    if (reaped.length > 0) engine.reporter.addCause(kind);
+    const afterCommit = createAfterCommit(engine);
+    for (const { job, previouslyLeasedBy, cascaded } of reaped) {
+      afterCommit.count(job, "reaped");
+      afterCommit.observe("jobReaped", () => ({
+        previousWorkerId: previouslyLeasedBy,
+        ...jobEventData(job),
+      }));
+      afterCommit.notify("ownershipLost", job.id);
+      if (job.status === "pending") afterCommit.notify("jobScheduled", job.typeName);
+      if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
+      announceCascade(afterCommit, job, cascaded);
+    }
+    afterCommit.publish();
+    return reaped.length;
+  };
+
+  return startLoop(worker, "reaper", async () => {
+    const reaped = await reapBatch();
+    const mayBeMore = await expireWaitingJobs(worker, batchSizeReaper);
+    // Jitter keeps the workers of a fleet from reaping in step.
+    return reaped === batchSizeReaper || mayBeMore
+      ? 0
+      : settings.reapIntervalMs * (0.75 + runtime.random() / 2);
+  });
+};
+
+export interface Ticker extends Loop {
+  /** Looks at once when others say that a recurring job was put or changed. */
+  listen(): Promise<Dispose>;
+}
+
+// Where there are no recurring jobs, this is all that they cost: one look at an empty index every minute.
+const pauseWithoutAnyMs = 60_000;
+// A worker with older zone data may have computed a time after this one began.
+const zoneCheckIntervalMs = 3_600_000;
+// A tick costs about as much for one as for many: time for some more to fall due, or for others to move on what they have locked.
+const pauseAfterTickMs = 20;
+
+/** Starts the jobs of recurring jobs when they are due. Every worker does; the store's locks share the work out. */
+export const startTicker = (worker: WorkerContext): Ticker | undefined => {
+  const { engine, settings } = worker;
+  const { store, runtime, listening } = engine;
+  const { flow } = store;
+  if (flow === undefined) return undefined;
+  const { clock } = runtime;
+  let zonesCheckedAt = -Infinity;
+  const mustCheckZones = (): boolean =>
+    zoneDataVersion !== "" && clock.monotonic() - zonesCheckedAt >= zoneCheckIntervalMs;
+
+  const loop = startLoop(worker, "ticker", async () => {
+    const dueIn = await flow.nextRecurringIn({});
+    // Jitter keeps the workers of a fleet from looking in step.
+    const jitter = 0.75 + runtime.random() / 4;
+    if (dueIn === null) return pauseWithoutAnyMs * jitter;
+    const checksZones = mustCheckZones();
+    if (dueIn > 0 && !checksZones) return Math.min(dueIn, settings.reapIntervalMs * jitter);
+    const looked = await tickRecurringJobs(engine, checksZones ? zoneDataVersion : null);
+    if (checksZones && looked < tickBatchSize) zonesCheckedAt = clock.monotonic();
+    return looked === tickBatchSize ? 0 : pauseAfterTickMs;
+  });
+
+  return {
+    ...loop,
+    listen: () => listening.listen("jobScheduled", [recurringJobsChanged], loop.wake),
+  };
+};

@@ -1,0 +1,121 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { act, type ApiError } from "../state/api.ts";
+import { announce } from "../state/settings.ts";
+import { Problem } from "./card.tsx";
+import { Icon } from "./icon.tsx";
+
+/** A panel beside a list, about what is going to be done. Focus goes into it, and back to where it was. */
+export const SidePanel = ({
+  title,
+  label,
+  stage,
+  tag,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  readonly label: string;
+  /** Focus returns to its heading when this changes: there is something else to read. */
+  readonly stage?: string | undefined;
+  readonly tag?: string | undefined;
+  onClose(): void;
+  readonly children: ComponentChildren;
+}) => {
+  const panel = useRef<HTMLElement>(null);
+
+  useEffect(() => {
+    const before = document.activeElement;
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+
+  useEffect(() => panel.current?.querySelector<HTMLElement>("h2")?.focus(), [stage]);
+
+  return (
+    <aside
+      class="card plan"
+      aria-label={label}
+      ref={panel}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onClose();
+      }}
+    >
+      <header>
+        <h2 tabIndex={-1}>{title}</h2>
+        <span class="side row">
+          {tag !== undefined && <span class="tag">{tag}</span>}
+          <button type="button" class="button quiet square" aria-label="Close the plan" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        </span>
+      </header>
+      <div class="body stack">{children}</div>
+    </aside>
+  );
+};
+
+/** Something that is done at once, and to no single job. */
+export interface Deed {
+  /** On the button, and as the heading: "Pause queue mail". */
+  readonly title: string;
+  readonly path: string;
+  readonly body?: object;
+  /** Read out when it is done. */
+  readonly done: string;
+}
+
+/** Says what is going to happen, before it does. */
+export const ConfirmPanel = ({
+  deed,
+  isReady = true,
+  onClose,
+  onDone,
+  children,
+}: {
+  readonly deed: Deed;
+  readonly isReady?: boolean;
+  onClose(): void;
+  onDone(): void;
+  readonly children: ComponentChildren;
+}) => {
+  const [problem, setProblem] = useState<ApiError>();
+  const [isBusy, setIsBusy] = useState(false);
+  const run = async (): Promise<void> => {
+    setIsBusy(true);
+    setProblem(undefined);
+    try {
+      await act(deed.path, deed.body);
+      announce(deed.done);
+      onDone();
+      onClose();
+    } catch (error) {
+      setProblem(error as ApiError);
+      setIsBusy(false);
+    }
+  };
+  return (
+    <SidePanel title={deed.title} label={deed.title} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady && !isBusy) void run();
+        }}
+      >
+        {children}
+        {problem !== undefined && <Problem error={problem} />}
+        <div class="row">
+          <button type="submit" class="button primary" disabled={isBusy || !isReady}>
+            {deed.title}
+          </button>
+          <button type="button" class="button" onClick={onClose}>
+            Do nothing
+          </button>
+        </div>
+        <p class="small dim">It is written to the log of actions, with your name.</p>
+      </form>
+    </SidePanel>
+  );
+};

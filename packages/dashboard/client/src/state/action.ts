@@ -1,0 +1,163 @@
+import type { ActionKind, LoggedAction, Right, Status } from "../answers.ts";
+import { now } from "./settings.ts";
+
+export type Filter = Readonly<Record<string, string | readonly string[]>>;
+
+/** When jobs are to run. */
+export type Schedule = { readonly at: string } | { readonly afterMs: number };
+
+/** Which jobs a plan is about. */
+export type Choice = { readonly ids: readonly string[] } | { readonly filter: Filter };
+
+interface KindWords {
+  readonly needs: Right;
+  /** On the button. */
+  readonly name: string;
+  /** "1,275 of 1,284 jobs ..." */
+  readonly would: string;
+  readonly done: string;
+  /** The states whose jobs it changes. */
+  readonly of: readonly Status[];
+  readonly isDangerous: boolean;
+}
+
+export const kinds: Readonly<Record<ActionKind, KindWords>> = {
+  redrive: {
+    needs: "redrive",
+    name: "Redrive",
+    would: "would run again",
+    done: "run again",
+    of: ["failed"],
+    isDangerous: false,
+  },
+  run_now: {
+    needs: "update",
+    name: "Run now",
+    would: "would be due at once",
+    done: "are due now",
+    of: ["pending", "blocked"],
+    isDangerous: false,
+  },
+  reschedule: {
+    needs: "update",
+    name: "Reschedule",
+    would: "would run at another time",
+    done: "have a new time",
+    of: ["pending", "blocked"],
+    isDangerous: false,
+  },
+  cancel: {
+    needs: "cancel",
+    name: "Cancel",
+    would: "would be cancelled",
+    done: "were cancelled",
+    of: ["blocked", "pending", "running"],
+    isDangerous: true,
+  },
+  delete: {
+    needs: "delete",
+    name: "Delete",
+    would: "would be deleted, with everything in them",
+    done: "were deleted",
+    of: ["completed", "failed"],
+    isDangerous: true,
+  },
+};
+
+export const kindNames = Object.keys(kinds) as ActionKind[];
+
+/**
+ * A plan for a filter is about all states that its action can change, whatever states the list shows. So it is offered only
+ * where the list shows all of those: nobody is to change what they did not see.
+ */
+export const fitsFilter = (kind: ActionKind, shown: readonly string[]): boolean =>
+  shown.length === 0 || kinds[kind].of.every((status) => shown.includes(status));
+
+const skipped: Readonly<Record<string, string>> = {
+  not_found: "does not exist any more",
+  not_failed: "has not failed",
+  not_waiting: "is not waiting",
+  blocker_failed: "waits for one that has failed: redrive that one",
+  blocker_cycle: "would wait for itself",
+  duplicate_live: "a newer one with the same key is not finished",
+  tree_unfinished: "its tree is not finished",
+};
+
+export const formatSkip = (reason: string): string =>
+  skipped[reason] ?? (reason.startsWith("is_") ? `is ${reason.slice(3)}` : reason.replaceAll("_", " "));
+
+const stateWords = {
+  running: "under way",
+  stopping: "stopping",
+  interrupted: "interrupted",
+  done: "done",
+  stopped: "stopped",
+  failed: "failed",
+} as const;
+
+/** How an action stands, and what can be done about it. One whose process died is interrupted: it can be resumed. */
+export const standOf = ({ result, isUnderWay }: Pick<LoggedAction, "result" | "isUnderWay">) => {
+  const written = result?.state ?? "running";
+  const isOpen = written === "running" || written === "stopping";
+  const state = isOpen && !isUnderWay ? "interrupted" : written;
+  return {
+    state,
+    words: stateWords[state],
+    isOver: !isOpen || !isUnderWay,
+    canStop: state === "running",
+    canResume: state === "interrupted" || state === "stopped" || state === "failed",
+  };
+};
+
+export const ranges: readonly (readonly [string, string, number])[] = [
+  ["15m", "last 15 minutes", 15 * 60_000],
+  ["1h", "last hour", 3_600_000],
+  ["24h", "last 24 hours", 24 * 3_600_000],
+  ["7d", "last 7 days", 7 * 24 * 3_600_000],
+];
+
+const listed = [
+  "queue",
+  "typeName",
+  "sequenceTypeName",
+  "failureReason",
+  "deduplicationKey",
+  "fingerprint",
+  "leasedBy",
+] as const;
+
+const single = [
+  "rootSequenceId",
+  "createdFrom",
+  "createdBefore",
+  "scheduledFrom",
+  "scheduledBefore",
+  "finishedFrom",
+  "finishedBefore",
+] as const;
+
+/** The filter that an address stands for, as the server takes it. A range counts from when it is read. */
+export const filterOf = (query: URLSearchParams): Filter => {
+  const filter: Record<string, string | readonly string[]> = {};
+  for (const name of listed) {
+    const values = query.getAll(name).filter((value) => value !== "");
+    if (values.length > 0) filter[name] = values;
+  }
+  for (const name of single) {
+    const value = query.get(name);
+    if (value !== null && value !== "") filter[name] = value;
+  }
+  const range = ranges.find(([key]) => key === query.get("since"));
+  if (range !== undefined) filter["createdFrom"] = new Date(now.peek() - range[2]).toISOString();
+  return filter;
+};
+
+/** The same for a plan, which is about the jobs of one moment. */
+export const planFilterOf = (query: URLSearchParams): Filter => {
+  const moment = new Date(now.peek()).toISOString();
+  const scheduled: Readonly<Record<string, Filter>> = {
+    now: { scheduledBefore: moment },
+    later: { scheduledFrom: moment },
+  };
+  return { ...filterOf(query), ...scheduled[query.get("due") ?? ""] };
+};

@@ -1,0 +1,61 @@
+import { computed } from "@preact/signals";
+import type { Statistics, TimeToStart } from "../answers.ts";
+import { type Polled, usePolled } from "./api.ts";
+import { changeQuery, navigate, place, type Query, thisPathWith, withQuery } from "./router.ts";
+import { offers } from "./session.ts";
+import { now } from "./settings.ts";
+
+/** How much time a page with numbers is about. */
+export const ranges = [
+  ["15m", "15 m", 15, "the last 15 minutes"],
+  ["1h", "1 h", 60, "the last hour"],
+  ["6h", "6 h", 6 * 60, "the last 6 hours"],
+  ["24h", "24 h", 24 * 60, "the last 24 hours"],
+  ["7d", "7 d", 7 * 24 * 60, "the last 7 days"],
+] as const;
+
+export type RangeKey = (typeof ranges)[number][0];
+
+const usualRange = ranges[1];
+
+export const range = computed(
+  () => ranges.find(([key]) => key === place.value.query.get("range")) ?? usualRange,
+);
+
+export const chooseRange = (key: RangeKey): void =>
+  changeQuery({ range: key === usualRange[0] ? undefined : key });
+
+/** The moment in the past that is looked at: a stretch of time that ends then. Undefined for now. */
+export const moment = computed((): string | undefined => {
+  const time = Date.parse(place.value.query.get("at") ?? "");
+  return Number.isNaN(time) || time >= now.peek() ? undefined : new Date(time).toISOString();
+});
+
+/** Without the parts of seconds that an address need not have. */
+const shortIso = (time: number): string => new Date(time).toISOString().replace(/(:00)?\.000Z$/, "Z");
+
+/** This view as of a moment; without one, or with one that is to come, as of now. */
+export const pathAt = (time: number | undefined): string =>
+  thisPathWith({ at: time === undefined || time >= now.peek() ? undefined : shortIso(time) });
+
+export const lookAt = (time: number | undefined): void => navigate(pathAt(time));
+
+/** A path of another page about the same stretch of time. */
+export const withMoment = (path: string, query: Query = {}): string =>
+  withQuery(path, {
+    ...query,
+    range: place.value.query.get("range") ?? undefined,
+    at: place.value.query.get("at") ?? undefined,
+  });
+
+export const queuePath = (queue: string): string => withMoment("/queues", { name: queue });
+
+/** What is past does not change, so it is asked for once. */
+const useStretch = <T>(route: string, queue: string | undefined): Polled<T> => {
+  const path = withQuery(route, { minutes: String(range.value[2]), before: moment.value, queue });
+  return usePolled<T>(offers("history") ? path : null, moment.value === undefined ? 10_000 : null);
+};
+
+export const useStatistics = (queue?: string): Polled<Statistics> => useStretch("statistics", queue);
+
+export const useTimeToStart = (queue?: string): Polled<TimeToStart> => useStretch("time-to-start", queue);

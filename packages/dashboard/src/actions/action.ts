@@ -1,0 +1,217 @@
+import type { JobStatus } from "leasehold";
+import type { AnyLeasehold } from "../http/leasehold.ts";
+import type { Right } from "../http/rights.ts";
+import { type JobFilterQuery, momentFields } from "./job-filter.ts";
+
+/** Which jobs an action is about. Those that came to match after `before` are left alone. */
+export interface Choice {
+  readonly ids?: readonly string[] | undefined;
+  readonly filter?: JobFilterQuery | undefined;
+  readonly before: Date;
+  /** For an action that says when jobs are to run. */
+  readonly schedule?: Schedule | undefined;
+}
+
+/** When a job is to run: at a moment, or so long after the action. */
+export type Schedule = { readonly at: Date } | { readonly afterMs: number };
+
+/** What happened to some jobs, or would. */
+export interface Portion {
+  /** The jobs that are changed, with those that change because of them. */
+  readonly changed: readonly { readonly jobId: string; readonly revived: number }[];
+  readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
+  /** Where to go on; null at the end. */
+  readonly cursor: string | null;
+}
+
+export interface PortionCall {
+  readonly choice: Choice;
+  readonly limit: number;
+  readonly cursor: string | null;
+  readonly dryRun: boolean;
+  /** Written with jobs that are ended early. */
+  readonly reason: string;
+}
+
+/** Something that can be done to many jobs: foreseen first, then done in portions. */
+export interface PlannedAction {
+  readonly needs: Right;
+  /** Of what there are so many: jobs, or trees of jobs. */
+  readonly unit: "jobs" | "trees";
+  /** Cannot be undone, so the number has to be typed in. */
+  readonly isFinal: boolean;
+  /** It needs a schedule. */
+  readonly isTimed?: boolean;
+  /** The words of the command that does the same. */
+  readonly command: string;
+  portion(leasehold: AnyLeasehold, call: PortionCall): Promise<Portion>;
+}
+
+// As many as `listJobs` returns at a time.
+const mostListed = 1_000;
+
+const earlier = (a: Date | undefined, b: Date): Date => (a !== undefined && a < b ? a : b);
+
+/** With ids the cursor is how many have been done. */
+const sliceIds = (ids: readonly string[], { cursor, limit }: PortionCall) => {
+  const from = Number(cursor ?? 0);
+  const to = from + limit;
+  return { ids: ids.slice(from, to), cursor: to < ids.length ? String(to) : null };
+};
+
+type Choosing = { ids: readonly string[] } | { filter: object; limit: number; cursor: string | null };
+
+/** The same for `redriveJobs` and `updateWaitingJobs`, which take ids or a filter themselves. */
+const choose = (
+  call: PortionCall,
+  bound: "finishedBefore" | "createdBefore",
+): Choosing & { next: string | null } => {
+  const { ids, filter, before } = call.choice;
+  if (ids !== undefined) {
+    const slice = sliceIds(ids, call);
+    return { ids: slice.ids, next: slice.cursor };
+  }
+  const bounded = { ...filter, [bound]: earlier(filter?.[bound], before) };
+  return { filter: bounded, limit: call.limit, cursor: call.cursor, next: null };
+};
+
+const redrive: PlannedAction["portion"] = async (leasehold, call) => {
+  const { next, ...chosen } = choose(call, "finishedBefore");
+  const report = await leasehold.redriveJobs({ ...chosen, dryRun: call.dryRun });
+  return {
+    changed: report.redriven.map(({ jobId, revivedJobIds }) => ({ jobId, revived: revivedJobIds.length })),
+    skipped: report.skipped,
+    cursor: "ids" in chosen ? next : report.cursor,
+  };
+};
+
+const reschedule: PlannedAction["portion"] = async (leasehold, call) => {
+  const { next, ...chosen } = choose(call, "createdBefore");
+  const { schedule = { afterMs: 0 } } = call.choice;
+  const report = await leasehold.updateWaitingJobs({ ...chosen, schedule, dryRun: call.dryRun });
+  return {
+    changed: report.updated.map(({ jobId }) => ({ jobId, revived: 0 })),
+    skipped: report.skipped.map(({ jobId, reason }) => ({ jobId, reason })),
+    cursor: "ids" in chosen ? next : report.cursor,
+  };
+};
+
+type ListedJob = Awaited<ReturnType<AnyLeasehold["listJobs"]>>["jobs"][number];
+
+interface Found {
+  readonly jobs: readonly ListedJob[];
+  readonly skipped: Portion["skipped"];
+  readonly cursor: string | null;
+}
+
+/** The jobs of a portion in these statuses, for actions that take no filter themselves. */
+const find = async (
+  leasehold: AnyLeasehold,
+  call: PortionCall,
+  status: readonly JobStatus[],
+): Promise<Found> => {
+  const { ids, filter, before } = call.choice;
+  if (ids === undefined) {
+    const bounded = { ...filter, status, createdBefore: earlier(filter?.createdBefore, before) };
+    const limit = Math.min(call.limit, mostListed);
+    const { jobs, cursor } = await leasehold.listJobs({
+      ...bounded,
+      limit,
+      cursor: call.cursor,
+      order: "oldest",
+    });
+    return { jobs, skipped: [], cursor };
+  }
+  const slice = sliceIds(ids, call);
+  const { jobs } = await leasehold.listJobs({ id: slice.ids, limit: mostListed });
+  const statusOf = new Map(jobs.map((job) => [job.id, job.status]));
+  return {
+    jobs: jobs.filter((job) => status.includes(job.status)),
+    skipped: slice.ids.flatMap((jobId) => {
+      const found = statusOf.get(jobId);
+      if (found === undefined) return [{ jobId, reason: "not_found" }];
+      return status.includes(found) ? [] : [{ jobId, reason: `is_${found}` }];
+    }),
+    cursor: slice.cursor,
+  };
+};
+
+const unfinished = ["blocked", "pending", "running"] as const;
+
+const cancel: PlannedAction["portion"] = async (leasehold, call) => {
+  const { jobs, skipped, cursor } = await find(leasehold, call, unfinished);
+  if (call.dryRun) return { changed: jobs.map(({ id }) => ({ jobId: id, revived: 0 })), skipped, cursor };
+  const jobOf = new Map(jobs.map((job) => [job.sequenceId, job.id]));
+  const outcomes = await leasehold.cancelJobSequences({ ids: [...jobOf.keys()], reason: call.reason });
+  const changed: { jobId: string; revived: number }[] = [];
+  const refused: { jobId: string; reason: string }[] = [];
+  for (const { id, outcome } of outcomes) {
+    const jobId = jobOf.get(id)!;
+    if (outcome === "cancelled") changed.push({ jobId, revived: 0 });
+    else refused.push({ jobId, reason: outcome });
+  }
+  return { changed, skipped: [...skipped, ...refused], cursor };
+};
+
+/** A tree with a job that is not finished stays: somebody may be at work on it. */
+const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
+  const { jobs, skipped, cursor } = await find(leasehold, call, ["completed", "failed"]);
+  const finished: string[] = [];
+  const busy: string[] = [];
+  for (const rootSequenceId of new Set(jobs.map((job) => job.rootSequenceId))) {
+    const { jobs: open } = await leasehold.listJobs({ rootSequenceId, status: unfinished, limit: 1 });
+    (open.length === 0 ? finished : busy).push(rootSequenceId);
+  }
+  if (!call.dryRun && finished.length > 0) await leasehold.deleteJobSequences({ rootSequenceIds: finished });
+  return {
+    changed: finished.map((jobId) => ({ jobId, revived: 0 })),
+    skipped: [...skipped, ...busy.map((jobId) => ({ jobId, reason: "tree_unfinished" }))],
+    cursor,
+  };
+};
+
+export const actionKinds = ["redrive", "cancel", "run_now", "reschedule", "delete"] as const;
+
+export type ActionKind = (typeof actionKinds)[number];
+
+export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
+  redrive: { needs: "redrive", unit: "jobs", isFinal: false, command: "failed redrive", portion: redrive },
+  cancel: { needs: "cancel", unit: "jobs", isFinal: false, command: "cancel", portion: cancel },
+  run_now: { needs: "update", unit: "jobs", isFinal: false, command: "waiting run-now", portion: reschedule },
+  reschedule: {
+    needs: "update",
+    unit: "jobs",
+    isFinal: false,
+    isTimed: true,
+    command: "waiting update",
+    portion: reschedule,
+  },
+  delete: { needs: "delete", unit: "trees", isFinal: true, command: "delete", portion: deleteTrees },
+};
+
+/** What is written of a choice when an action begins, to go on with it later. */
+export interface StoredPlan {
+  readonly ids?: readonly string[];
+  readonly filter?: Readonly<Record<string, unknown>>;
+  readonly before: string;
+  readonly schedule?: { readonly at: string } | { readonly afterMs: number };
+  readonly pace: number | null;
+}
+
+/** Dates become text when it is written. */
+export const storePlan = (choice: Choice, pace: number | undefined): StoredPlan =>
+  ({ ...choice, pace: pace ?? null }) as unknown as StoredPlan;
+
+export const restoreChoice = ({ ids, filter, before, schedule }: StoredPlan): Choice => ({
+  ids,
+  filter:
+    filter &&
+    (Object.fromEntries(
+      Object.entries(filter).map(([name, value]) => [
+        name,
+        Object.hasOwn(momentFields, name) ? new Date(String(value)) : value,
+      ]),
+    ) as unknown as Choice["filter"]),
+  before: new Date(before),
+  schedule: schedule && ("at" in schedule ? { at: new Date(schedule.at) } : schedule),
+});

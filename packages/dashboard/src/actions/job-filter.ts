@@ -1,0 +1,79 @@
+import { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "leasehold";
+import { HttpError } from "../http/errors.ts";
+import { type Field, type Fields, listOf, moment, oneOf, optional, text } from "../http/fields.ts";
+import type { Viewer } from "../http/rights.ts";
+
+interface MomentFilters {
+  readonly createdFrom: Date | undefined;
+  readonly createdBefore: Date | undefined;
+  readonly scheduledFrom: Date | undefined;
+  readonly scheduledBefore: Date | undefined;
+  readonly finishedFrom: Date | undefined;
+  readonly finishedBefore: Date | undefined;
+}
+
+/** The filters of jobs, in addresses and in plans. */
+export interface JobFilterQuery extends MomentFilters {
+  readonly queue: readonly string[] | undefined;
+  readonly typeName: readonly string[] | undefined;
+  readonly sequenceTypeName: readonly string[] | undefined;
+  readonly failureReason: readonly FailureReason[] | undefined;
+  readonly deduplicationKey: readonly string[] | undefined;
+  readonly fingerprint: readonly string[] | undefined;
+  readonly leasedBy: readonly string[] | undefined;
+  readonly rootSequenceId: string | undefined;
+}
+
+const time = optional(moment);
+
+export const momentFields: Fields<MomentFilters> = {
+  createdFrom: time,
+  createdBefore: time,
+  scheduledFrom: time,
+  scheduledBefore: time,
+  finishedFrom: time,
+  finishedBefore: time,
+};
+
+const names = optional(listOf(text(), { max: 100 }));
+
+export const filterFields: Fields<JobFilterQuery> = {
+  queue: names,
+  typeName: names,
+  sequenceTypeName: names,
+  failureReason: optional(listOf(oneOf(failureReasons), { max: failureReasons.length })),
+  deduplicationKey: names,
+  fingerprint: names,
+  leasedBy: names,
+  rootSequenceId: optional(text()),
+  ...momentFields,
+};
+
+/** Whether jobs can run by now. A list that is read again and again goes by the time of each reading. */
+export const dueTimes = ["now", "later"] as const;
+
+export const scheduledWhen = (
+  due: (typeof dueTimes)[number],
+  now: number,
+): { readonly scheduledFrom: Date } | { readonly scheduledBefore: Date } => {
+  // A job that is due at this very moment can run.
+  const next = new Date(now + 1);
+  return due === "now" ? { scheduledBefore: next } : { scheduledFrom: next };
+};
+
+export const statusField: Field<readonly JobStatus[] | undefined> = optional(
+  listOf(oneOf(jobStatuses), { max: jobStatuses.length }),
+);
+
+/** Whoever may not see keys and inputs may not look for them either: how many jobs are found would say whether it is there. */
+export const requireFilterRights = (
+  viewer: Viewer,
+  filter: { readonly deduplicationKey?: unknown; readonly inputContains?: unknown } = {},
+): void => {
+  if (viewer.can.has("payloads")) return;
+  const { deduplicationKey, inputContains } = filter;
+  if (deduplicationKey !== undefined)
+    throw new HttpError(403, "forbidden", 'To filter by key needs the right "payloads".');
+  if (inputContains !== undefined)
+    throw new HttpError(403, "forbidden", 'To search in inputs needs the right "payloads".');
+};

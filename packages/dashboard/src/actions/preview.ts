@@ -1,0 +1,106 @@
+import type { Foreseen } from "../answers/jobs.ts";
+import type { AnyLeasehold } from "../http/leasehold.ts";
+import type { Choice, PlannedAction } from "./action.ts";
+
+/** For a shell: quoted where it has to be. */
+const quote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
+interface Flag {
+  readonly name: string;
+  /** A comma separates values. */
+  readonly isSplit?: boolean;
+}
+
+const flags: Readonly<Record<keyof NonNullable<Choice["filter"]>, Flag>> = {
+  queue: { name: "--queue", isSplit: true },
+  typeName: { name: "--type", isSplit: true },
+  sequenceTypeName: { name: "--sequence-type", isSplit: true },
+  deduplicationKey: { name: "--key" },
+  failureReason: { name: "--reason" },
+  fingerprint: { name: "--cause" },
+  leasedBy: { name: "--worker" },
+  rootSequenceId: { name: "--root" },
+  createdFrom: { name: "--created-after" },
+  createdBefore: { name: "--created-before" },
+  scheduledFrom: { name: "--scheduled-after" },
+  scheduledBefore: { name: "--scheduled-before" },
+  finishedFrom: { name: "--finished-after" },
+  finishedBefore: { name: "--finished-before" },
+};
+
+const mostIds = 20;
+
+const toText = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value));
+
+/** Undefined where the command line has no words for it. */
+const filterWords = (filter: NonNullable<Choice["filter"]>): string[] | undefined => {
+  const words: string[] = [];
+  for (const [key, value] of Object.entries(filter)) {
+    const { name, isSplit } = flags[key as keyof typeof flags];
+    for (const single of [value].flat()) {
+      const text = toText(single);
+      if (isSplit === true && text.includes(",")) return undefined;
+      words.push(name, quote(text));
+    }
+  }
+  return words.length === 0 ? ["--all"] : words;
+};
+
+const scheduleWords = (schedule: Choice["schedule"]): string[] => {
+  if (schedule === undefined) return [];
+  return ["--at", "at" in schedule ? schedule.at.toISOString() : `${schedule.afterMs}ms`];
+};
+
+/** What to type for the same, as a dry run; null where the command line has no words for it, or too many would be needed. */
+export const commandFor = (words: string, { ids, filter, schedule }: Choice): string | null => {
+  const start = ["leasehold", words, ...scheduleWords(schedule)].join(" ");
+  if (ids !== undefined) {
+    if (ids.length > mostIds) return null;
+    // An id may look like an option.
+    const end = ids.some((id) => id.startsWith("-")) ? ["--"] : [];
+    return [start, "--dry-run", ...end, ...ids.map(quote)].join(" ");
+  }
+  // No job that can be cancelled has failed, so there `--reason` means something else.
+  if (filter === undefined || (words === "cancel" && filter.failureReason !== undefined)) return null;
+  const chosen = filterWords(filter);
+  if (chosen === undefined) return null;
+  return [start, ...chosen, "--dry-run"].join(" ");
+};
+
+// A dry run holds its transaction open until it is rolled back, so it has to stay short.
+const mostLookedAt = 2_000;
+
+const portionSize = 500;
+
+const mostExamples = 100;
+
+export const foresee = async (
+  leasehold: AnyLeasehold,
+  { portion }: PlannedAction,
+  choice: Choice,
+): Promise<Foreseen> => {
+  const changed: string[] = [];
+  const skipped: { jobId: string; reason: string }[] = [];
+  let revived = 0;
+  let cursor: string | null = null;
+  do {
+    const part = await portion(leasehold, { choice, limit: portionSize, cursor, dryRun: true, reason: "" });
+    for (const one of part.changed) {
+      changed.push(one.jobId);
+      revived += one.revived;
+    }
+    skipped.push(...part.skipped);
+    cursor = part.cursor;
+  } while (cursor !== null && changed.length + skipped.length < mostLookedAt);
+  const reasons: Record<string, number> = {};
+  for (const { reason } of skipped) reasons[reason] = (reasons[reason] ?? 0) + 1;
+  return {
+    changed: changed.length,
+    revived,
+    skipped: skipped.length,
+    reasons,
+    examples: { changed: changed.slice(0, mostExamples), skipped: skipped.slice(0, mostExamples) },
+    isExact: cursor === null,
+  };
+};

@@ -1,0 +1,156 @@
+import { badRequest, HttpError } from "./errors.ts";
+
+/** On every answer. Scripts and styles come from the page's own files only, and no text can become markup. */
+export const securityHeaders: Readonly<Record<string, string>> = {
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; "),
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+/** A name that a stranger points at this address would otherwise make their page one of ours. */
+export const assertHost = (host: string | null, allowedHosts: readonly string[] | undefined): void => {
+  if (allowedHosts === undefined) return;
+  const name = host?.replace(/:\d+$/, "").toLowerCase();
+  if (name === undefined || !allowedHosts.includes(name))
+    throw new HttpError(403, "host_not_allowed", "This server is not reached under that name.", {
+      hint: "Add the name to allowedHosts.",
+    });
+};
+
+const originOf = (text: string): string | undefined => {
+  try {
+    return new URL(text).host;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Only the page's own scripts may act. A form of another site can send neither JSON nor the header without asking first, and
+ * browsers say where a request comes from. A client that says nothing about that is no browser.
+ */
+export const assertOwnRequest = (request: Request): void => {
+  const { headers } = request;
+  const refuse = (message: string): never => {
+    throw new HttpError(403, "cross_site", message, {
+      hint: "Use the page itself, or a client that is no browser.",
+    });
+  };
+  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/json")
+    throw new HttpError(415, "not_json", "The body must be JSON.", {
+      hint: "Send content-type: application/json.",
+    });
+  if (headers.get("x-leasehold") !== "1")
+    throw new HttpError(403, "header_missing", "The header x-leasehold is missing.", {
+      hint: "Send x-leasehold: 1.",
+    });
+  const site = headers.get("sec-fetch-site");
+  if (site !== null) {
+    if (site !== "same-origin") refuse("This request comes from another site.");
+    return;
+  }
+  const origin = headers.get("origin");
+  if (origin === null) return;
+  const host = headers.get("host");
+  if (host === null || originOf(origin) !== host) refuse("This request comes from another site.");
+};
+
+const mostBytes = 64 * 1_024;
+
+const tooLarge = (): HttpError =>
+  new HttpError(413, "too_large", "The body is larger than 64 kB.", {
+    hint: "Choose jobs by a filter instead.",
+  });
+
+/** The body as JSON, of a bounded size. */
+export const readBody = async (request: Request): Promise<unknown> => {
+  if (Number(request.headers.get("content-length") ?? 0) > mostBytes) throw tooLarge();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  if (request.body !== null) {
+    for await (const piece of request.body as unknown as AsyncIterable<Uint8Array>) {
+      size += piece.byteLength;
+      if (size > mostBytes) throw tooLarge();
+      pieces.push(piece);
+    }
+  }
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces))) as unknown;
+  } catch {
+    throw badRequest("The body is not valid JSON.");
+  }
+};
+
+export interface Quota {
+  /** Does the work as soon as the person has fewer requests under way, unless the signal is aborted before. */
+  run<T>(user: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+}
+
+interface Person {
+  running: number;
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Lets each person have a few expensive requests at a time. A page may ask for some at once, so some wait for their turn; the
+ * rest is refused.
+ */
+export const createQuota = ({ most, mostWaiting }: { most: number; mostWaiting: number }): Quota => {
+  const people = new Map<string, Person>();
+
+  const waitForTurn = ({ waiting }: Person, signal: AbortSignal): Promise<void> => {
+    if (waiting.size >= mostWaiting)
+      throw new HttpError(429, "too_many", "You have several long requests under way.", {
+        hint: "Wait for one of them to end.",
+        headers: { "retry-after": "1" },
+      });
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = (): void => {
+        waiting.delete(begin);
+        reject(new HttpError(503, "too_slow", "Your other requests took too long.", { hint: "Try again." }));
+      };
+      if (signal.aborted) return leave();
+      waiting.add(begin);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  };
+
+  return {
+    run: async (user, signal, work) => {
+      let person = people.get(user);
+      if (person === undefined) people.set(user, (person = { running: 0, waiting: new Set() }));
+      // Whoever ends hands the place over, so nobody who comes in between can take it.
+      if (person.running >= most) await waitForTurn(person, signal);
+      else person.running += 1;
+      try {
+        return await work();
+      } finally {
+        const [next] = person.waiting;
+        if (next === undefined) person.running -= 1;
+        else {
+          person.waiting.delete(next);
+          next();
+        }
+        if (person.running === 0) people.delete(user);
+      }
+    },
+  };
+};

@@ -1,0 +1,126 @@
+/**
+ * What a person may do:
+ *
+ * - `read`: see everything but payloads;
+ * - `payloads`: see inputs, outputs, progress and error messages;
+ * - `redrive`, `cancel`, `delete`: each for itself;
+ * - `update`: run waiting jobs now, reschedule them, change their priority;
+ * - `flow`: pause and resume, change limits, and look after recurring jobs.
+ */
+export const rights = ["read", "payloads", "redrive", "cancel", "delete", "update", "flow"] as const;
+
+export type Right = (typeof rights)[number];
+
+/** Who asks, and what they may do. */
+export interface Viewer {
+  readonly user: string;
+  readonly can: ReadonlySet<Right>;
+}
+
+/** What `authorize` returns: who it is and what they may do; `true` for somebody who may only read; a false value for nobody. */
+export type Authorization =
+  | { readonly user: string; readonly can: readonly Right[] }
+  | boolean
+  | null
+  | undefined;
+
+export type Authorize = (request: Request) => Authorization | Promise<Authorization>;
+
+const readingRights: ReadonlySet<Right> = new Set(["read", "payloads"]);
+
+/** Nobody for anything that is not clearly an authorization. */
+export const toViewer = (authorization: unknown, readOnly: boolean): Viewer | undefined => {
+  if (authorization === true) return { user: "anonymous", can: new Set(["read"]) };
+  if (typeof authorization !== "object" || authorization === null) return undefined;
+  const { user, can } = authorization as { user?: unknown; can?: unknown };
+  if (typeof user !== "string" || user === "" || !Array.isArray(can)) return undefined;
+  const granted = rights.filter((right) => can.includes(right) && (!readOnly || readingRights.has(right)));
+  return { user, can: new Set(granted) };
+};
+
+/** Where a value is, for one's own rule about what to hide. */
+export interface RedactionPlace {
+  readonly job: { readonly id: string; readonly typeName: string; readonly queue: string };
+  readonly field: "input" | "output" | "progress" | "error";
+  /** From the outside in. */
+  readonly path: readonly (string | number)[];
+  readonly value: unknown;
+}
+
+/** Returns true for a value that nobody is to see. */
+export type RedactRule = (place: RedactionPlace) => boolean;
+
+/** Stands in place of a value that is hidden: what it is, and how long. */
+export interface Hidden {
+  readonly $hidden: string;
+}
+
+export interface Redactor {
+  payload(
+    viewer: Viewer,
+    job: RedactionPlace["job"],
+    field: RedactionPlace["field"],
+    value: unknown,
+  ): unknown;
+}
+
+const secretName =
+  /pass(word|wd|phrase)?$|secret|token|api[-_]?key|private[-_]?key|access[-_]?key|credential|authori[sz]ation|cookie|^(pin|otp|cvc|cvv|ssn|iban)$|card[-_]?number|session[-_]?id|signature/i;
+
+const deepest = 32;
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return "null";
+  if (typeof value === "string") return `text of ${value.length} characters`;
+  if (Array.isArray(value)) return `list of ${value.length}`;
+  return typeof value === "object" ? `object with ${Object.keys(value).length} fields` : typeof value;
+};
+
+const hide = (value: unknown): Hidden => ({ $hidden: kindOf(value) });
+
+/** JSON cannot hold these, and the page must not fail because of them. */
+const plain = (value: unknown): unknown => {
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  return typeof value === "function" || typeof value === "symbol" ? kindOf(value) : value;
+};
+
+/**
+ * Hides values on their way out. Keys that look like those of secrets are hidden at any depth; a rule of one's own hides more.
+ * Whoever may not see payloads gets nothing of them.
+ */
+export const createRedactor = (rule: RedactRule | undefined): Redactor => {
+  const isHidden = (place: RedactionPlace): boolean => {
+    const name = place.path.at(-1);
+    if (typeof name === "string" && secretName.test(name)) return true;
+    if (rule === undefined) return false;
+    try {
+      return rule(place);
+    } catch {
+      // A rule that fails must not show what it was made to hide.
+      return true;
+    }
+  };
+
+  const walk = (place: RedactionPlace): unknown => {
+    const { value, path } = place;
+    if (value === undefined) return undefined;
+    if (isHidden(place)) return hide(value);
+    if (typeof value !== "object" || value === null) return plain(value);
+    if (path.length >= deepest) return hide(value);
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    const enter = (key: string | number, inner: unknown): unknown =>
+      walk({ ...place, path: [...path, key], value: inner });
+    if (Array.isArray(value)) return value.map((item, index) => enter(index, item) ?? null);
+    const entries = Object.entries(value).map(([key, inner]) => [key, enter(key, inner)] as const);
+    // `fromEntries` defines properties, so that a key named __proto__ is one like any other.
+    return Object.fromEntries(entries);
+  };
+
+  return {
+    payload: (viewer, job, field, value) => {
+      if (value === undefined || value === null) return value ?? null;
+      return viewer.can.has("payloads") ? walk({ job, field, path: [], value }) : hide(value);
+    },
+  };
+};

@@ -1,0 +1,134 @@
+import { findLateTypes, findPauses, findStuckJobs, type LateType, readStoreFacts } from "leasehold/doctor";
+import type { AnyLeasehold } from "../http/leasehold.ts";
+import type { Services } from "../routes/route.ts";
+import { cap, describeSituation, type FailedGroup, type Situation } from "./summary.ts";
+
+const minuteMs = 60_000;
+/** How far back it is worth looking. */
+const rangeMs = 6 * 60 * minuteMs;
+/** The answer changes little, and reading hours of statistics is work for the store. */
+const keptMs = minuteMs;
+
+/** A queue whose jobs wait too long. */
+export interface BehindQueue {
+  readonly queue: string;
+  /** Since when the job that has waited longest could have been running. */
+  readonly oldestAt: number;
+  /** From when on a job has waited too long. */
+  readonly lateMs: number;
+}
+
+export type FindBehindSince = (behind: BehindQueue, now: number) => Promise<number>;
+
+/**
+ * Since when jobs of a queue have been starting late. A queue that is always ten minutes behind has no job that waits longer, so
+ * its oldest job does not tell: the statistics of the last hours do, minute by minute, as far as they go without a gap.
+ */
+export const createBehindSince = (leasehold: AnyLeasehold): FindBehindSince => {
+  const known = new Map<string, { readonly at: number; readonly since: number }>();
+
+  const read = async ({ queue, oldestAt, lateMs }: BehindQueue, now: number): Promise<number> => {
+    const minutes = await leasehold.getStatistics({
+      from: new Date(now - rangeMs),
+      before: new Date(now),
+      queue,
+      everyMs: minuteMs,
+      byType: false,
+    });
+    let since = oldestAt + lateMs;
+    for (const { from, estimated } of minutes.toSorted((a, b) => b.from.getTime() - a.from.getTime())) {
+      // Nothing started in this minute.
+      if (estimated.timeToStartMs === null) continue;
+      if (estimated.timeToStartMs.p50 < lateMs) break;
+      since = Math.min(since, from.getTime());
+    }
+    return since;
+  };
+
+  return async (behind, now) => {
+    for (const [queue, { at }] of known) if (now - at > keptMs) known.delete(queue);
+    const found = known.get(behind.queue) ?? { at: now, since: await read(behind, now) };
+    known.set(behind.queue, found);
+    return found.since;
+  };
+};
+
+const sampleSize = 20;
+
+/** By cause, where the store knows causes. Otherwise a few of those created last have to tell whether any failed lately. */
+const readFailures = async (
+  { leasehold, stateAdapter }: Services,
+  failed: number,
+): Promise<FailedGroup[]> => {
+  if (failed === 0) return [];
+  if (stateAdapter.history !== undefined) {
+    const { causes } = await leasehold.listFailureCauses({ scanLimit: cap });
+    return causes.map(({ fingerprint, name, count, lastFailedAt, firstSeenAt, firstDeployment }) => ({
+      fingerprint,
+      name,
+      count,
+      lastFailedAt: lastFailedAt.getTime(),
+      firstSeenAt: firstSeenAt?.getTime() ?? null,
+      firstDeployment,
+    }));
+  }
+  const { jobs } = await leasehold.listJobs({ status: "failed", limit: sampleSize });
+  const times = jobs.map((job) => (job.status === "failed" ? job.failure.at.getTime() : 0));
+  const lastFailedAt = Math.max(0, ...times);
+  const unknown = { fingerprint: null, name: null, firstSeenAt: null, firstDeployment: null };
+  return [{ ...unknown, count: failed, lastFailedAt }];
+};
+
+/** The types that are late, together for each queue. */
+const byQueue = (types: readonly LateType[], now: number) => {
+  const queues = new Map<string, LateType[]>();
+  for (const type of types) queues.set(type.queue, [...(queues.get(type.queue) ?? []), type]);
+  return [...queues].map(([queue, own]) => ({
+    queue,
+    typeNames: own.map(({ typeName }) => typeName),
+    runnable: own.reduce((sum, { runnable }) => sum + runnable, 0),
+    oldestMs: now - Math.min(...own.map(({ since }) => since)),
+    since: null,
+  }));
+};
+
+/** Made from what the checks of doctor judge, so that the two cannot disagree. */
+export const readSituation = async (services: Services): Promise<Situation> => {
+  const { stateAdapter, doctor, findBehindSince } = services;
+  if (stateAdapter.statistics === undefined)
+    return {
+      level: "calm",
+      sentences: [{ text: "This store does not say how its queues are.", href: null, since: null }],
+    };
+  const facts = readStoreFacts(stateAdapter);
+  const [now, late, stuck, paused, backlog] = await Promise.all([
+    facts.now(),
+    findLateTypes(facts, doctor.lateness),
+    findStuckJobs(facts, 1),
+    findPauses(facts),
+    facts.backlog(),
+  ]);
+  const failed = backlog.reduce((sum, type) => sum + type.failed, 0);
+  const { stalledMs: lateMs } = doctor.lateness;
+  const behind = byQueue(
+    late.filter(({ isServed }) => isServed),
+    now,
+  ).map(async (queue) => ({
+    ...queue,
+    since: stateAdapter.history
+      ? await findBehindSince({ queue: queue.queue, oldestAt: now - queue.oldestMs, lateMs }, now)
+      : null,
+  }));
+  return describeSituation({
+    now,
+    unserved: byQueue(
+      late.filter(({ isServed }) => !isServed),
+      now,
+    ),
+    behind: await Promise.all(behind),
+    // One is enough to know that nobody takes over. How many there are is counted already.
+    stuck: stuck.length === 0 ? 0 : backlog.reduce((sum, type) => sum + type.expired, 0),
+    paused,
+    failed: await readFailures(services, failed),
+  });
+};

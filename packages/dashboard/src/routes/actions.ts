@@ -1,0 +1,240 @@
+import {
+  type ActionKind,
+  actionKinds,
+  type Choice,
+  type PlannedAction,
+  plannedActions,
+  type Schedule,
+} from "../actions/action.ts";
+import { filterFields, type JobFilterQuery, requireFilterRights } from "../actions/job-filter.ts";
+import { commandFor, foresee } from "../actions/preview.ts";
+import { type ActionEntry, isUnderWay } from "../actions/run.ts";
+import type { ActionProgress, LoggedAction, Plan } from "../answers/jobs.ts";
+import {
+  boolean,
+  count,
+  date,
+  listOfSchema,
+  nullable,
+  objectSchema,
+  opaque,
+  recordOf,
+  text as textSchema,
+  wordOf,
+} from "../answers/schemas.ts";
+import { badRequest, HttpError, notFound } from "../http/errors.ts";
+import {
+  type Field,
+  type Fields,
+  listOf,
+  moment,
+  objectOf,
+  optional,
+  text,
+  whole,
+  withDefault,
+} from "../http/fields.ts";
+import type { Viewer } from "../http/rights.ts";
+import { get, post, type Route } from "./route.ts";
+
+interface ScheduleBody {
+  readonly at: Date | undefined;
+  readonly afterMs: number | undefined;
+}
+
+interface ChoiceBody {
+  readonly ids: readonly string[] | undefined;
+  readonly filter: JobFilterQuery | undefined;
+  readonly schedule?: ScheduleBody;
+}
+
+interface ActionBody extends ChoiceBody {
+  readonly before: Date;
+  readonly pace: number | undefined;
+  readonly confirm: number | undefined;
+}
+
+const idsField: Field<readonly string[] | undefined> = optional(listOf(text(), { max: 1_000 }));
+
+const longestScheduleMs = 10 * 365 * 86_400_000;
+
+const scheduleFields: Fields<ScheduleBody> = {
+  at: optional(moment),
+  afterMs: optional(whole({ min: 0, max: longestScheduleMs })),
+};
+
+const choiceFields = ({ isTimed }: PlannedAction): Fields<ChoiceBody> => ({
+  ids: idsField,
+  filter: optional(objectOf(filterFields)),
+  ...(isTimed === true && { schedule: objectOf(scheduleFields) }),
+});
+
+const actionFields = (action: PlannedAction): Fields<ActionBody> => ({
+  ...choiceFields(action),
+  before: moment,
+  pace: optional(whole({ min: 1, max: 100_000 })),
+  confirm: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+});
+
+const scheduleFrom = ({ at, afterMs }: ScheduleBody): Schedule => {
+  if (at !== undefined && afterMs === undefined) return { at };
+  if (at === undefined && afterMs !== undefined) return { afterMs };
+  throw badRequest('Either "schedule.at" or "schedule.afterMs" is needed.');
+};
+
+const chooseFrom = ({ ids, filter, schedule }: ChoiceBody, before: Date): Choice => {
+  if ((ids === undefined) === (filter === undefined)) throw badRequest('Either "ids" or "filter" is needed.');
+  return { ids, filter, before, ...(schedule && { schedule: scheduleFrom(schedule) }) };
+};
+
+/** A plan is good for a while: what it says about jobs becomes wrong with time. */
+const longestPlanMs = 5 * 60_000;
+
+const foreseen = objectSchema<Plan["foreseen"]>({
+  changed: count,
+  revived: count,
+  skipped: count,
+  reasons: recordOf(count),
+  examples: objectSchema({
+    changed: listOfSchema(textSchema),
+    skipped: listOfSchema(objectSchema({ jobId: textSchema, reason: textSchema })),
+  }),
+  isExact: boolean,
+});
+
+const routesOf = (kind: ActionKind): Route[] => {
+  const action = plannedActions[kind];
+  const { needs } = action;
+  const started = objectSchema<{ readonly id: string }>({ id: textSchema });
+  return [
+    post({
+      path: `plans/${kind}`,
+      needs,
+      summary: `What "${kind}" would do, without doing it.`,
+      body: choiceFields(action),
+      isExpensive: true,
+      answer: objectSchema<Plan>({
+        before: date,
+        expiresAt: date,
+        unit: wordOf("jobs", "trees"),
+        needsConfirmation: boolean,
+        command: nullable(textSchema),
+        foreseen,
+      }),
+      handle: async (services, { body, viewer }) => {
+        requireFilterRights(viewer, body.filter);
+        const before = new Date(await services.now());
+        const choice = chooseFrom(body, before);
+        return {
+          before: before.toISOString(),
+          expiresAt: new Date(before.getTime() + longestPlanMs).toISOString(),
+          unit: action.unit,
+          needsConfirmation: action.isFinal,
+          command: commandFor(action.command, choice),
+          foreseen: await foresee(services.leasehold, action, choice),
+        };
+      },
+    }),
+    post({
+      path: `plans/${kind}/run`,
+      needs,
+      summary: `Does what a plan for "${kind}" says. Answers when it has begun.`,
+      body: actionFields(action),
+      answer: started,
+      handle: async (services, { body, viewer }) => {
+        requireFilterRights(viewer, body.filter);
+        const age = (await services.now()) - body.before.getTime();
+        if (age < 0 || age > longestPlanMs)
+          throw new HttpError(409, "plan_expired", "This plan is too old.", { hint: "Make a new one." });
+        const choice = chooseFrom(body, body.before);
+        if (action.isFinal) {
+          const { changed } = await foresee(services.leasehold, action, choice);
+          if (body.confirm !== changed)
+            throw new HttpError(409, "not_confirmed", `This is about ${changed} ${action.unit}.`, {
+              hint: "Confirm the number that the plan says.",
+            });
+        }
+        return { id: await services.runner.begin(viewer.user, kind, choice, body.pace) };
+      },
+    }),
+    post({
+      path: `plans/${kind}/stop/:id`,
+      needs,
+      summary: "Stops an action after the portion under way.",
+      body: {} as Fields<object>,
+      answer: objectSchema<{ readonly stopped: boolean }>({ stopped: boolean }),
+      handle: async ({ runner }, { params }) => ({ stopped: await runner.stop(kind, params["id"]!) }),
+    }),
+    post({
+      path: `plans/${kind}/resume/:id`,
+      needs,
+      summary: "Goes on with an action where it ended.",
+      body: {} as Fields<object>,
+      answer: started,
+      handle: async ({ runner }, { params, viewer }) => {
+        await runner.resume(viewer.user, kind, params["id"]!);
+        return { id: params["id"]! };
+      },
+    }),
+  ];
+};
+
+const loggedAction = objectSchema<LoggedAction>({
+  id: textSchema,
+  user: textSchema,
+  kind: textSchema,
+  plan: nullable(opaque<NonNullable<LoggedAction["plan"]>>()),
+  result: nullable(opaque<ActionProgress>()),
+  startedAt: date,
+  changedAt: nullable(date),
+  isUnderWay: boolean,
+});
+
+/** An action as a person may see it: keys are part of payloads, also where somebody chose jobs by them. */
+const viewAction = (action: ActionEntry, viewer: Viewer, now: number): LoggedAction => {
+  const plan = action.plan as { readonly filter?: Readonly<Record<string, unknown>> } | null;
+  const hasKeys = plan?.filter?.["deduplicationKey"] !== undefined;
+  const isHidden = hasKeys && !viewer.can.has("payloads");
+  return {
+    ...action,
+    // What is in the log was written by a dashboard, perhaps by an older one.
+    result: action.result as LoggedAction["result"],
+    plan: isHidden ? { ...plan, filter: { ...plan.filter, deduplicationKey: ["(hidden)"] } } : plan,
+    isUnderWay: isUnderWay(action, now),
+  };
+};
+
+const listActions = get({
+  path: "actions",
+  needs: "read",
+  summary: "What people did, the latest first.",
+  query: {
+    limit: withDefault(whole({ min: 1, max: 200 }), 50),
+    cursor: optional(text({ max: 200 })),
+  },
+  answer: objectSchema<{ readonly actions: readonly LoggedAction[]; readonly cursor: string | null }>({
+    actions: listOfSchema(loggedAction),
+    cursor: nullable(textSchema),
+  }),
+  handle: async (services, { query, viewer }) => {
+    const [{ actions, cursor }, now] = await Promise.all([
+      services.actions.list(query.limit, query.cursor),
+      services.now(),
+    ]);
+    return { actions: actions.map((action) => viewAction(action, viewer, now)), cursor };
+  },
+});
+
+const getAction = get({
+  path: "actions/:id",
+  needs: "read",
+  summary: "One action, and how far it has come.",
+  answer: loggedAction,
+  handle: async ({ actions, now }, { params, viewer }) => {
+    const action = await actions.get(params["id"]!);
+    if (action === undefined) throw notFound("such action");
+    return viewAction(action, viewer, await now());
+  },
+});
+
+export const planRoutes: readonly Route[] = [...actionKinds.flatMap(routesOf), listActions, getAction];

@@ -1,0 +1,101 @@
+import type { FlowRule } from "../answers/jobs.ts";
+import { listOfSchema, objectSchema, opaque } from "../answers/schemas.ts";
+import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../http/fields.ts";
+import { listRecurring, previewRecurring, recurringAction } from "./recurring.ts";
+import { get, logged, post, type Route, toJson } from "./route.ts";
+
+interface Scope {
+  readonly queue: string | undefined;
+  readonly typeName: string | undefined;
+}
+
+const scopeFields: Fields<Scope> = { queue: optional(text()), typeName: optional(text()) };
+
+const listFlow = get({
+  path: "flow",
+  needs: "read",
+  summary: "Limits, rates and pauses, with what is in use of them.",
+  query: { queue: optional(text()) },
+  answer: objectSchema<{ readonly rules: readonly FlowRule[] }>({ rules: listOfSchema(opaque<FlowRule>()) }),
+  handle: async ({ leasehold }, { query }) => ({ rules: toJson([...(await leasehold.getFlow(query))]) }),
+});
+
+const listGroups = get({
+  path: "groups",
+  needs: "read",
+  summary: "The groups of a type that wait or run.",
+  query: { typeName: text(), queue: optional(text()) },
+  answer: objectSchema<{ readonly groups: readonly object[] }>({ groups: listOfSchema(opaque()) }),
+  handle: async ({ leasehold }, { query }) => ({ groups: toJson([...(await leasehold.listGroups(query))]) }),
+});
+
+const pauseRoute = (kind: "pause" | "resume"): Route =>
+  post({
+    path: `flow/${kind}`,
+    needs: "flow",
+    summary: kind === "pause" ? "Starts no more jobs of a queue or type." : "Ends a pause.",
+    body: scopeFields,
+    answer: opaque(),
+    handle: (services, { body, viewer }) =>
+      logged(services, viewer.user, kind, body, () => services.leasehold[kind](body as never)),
+  });
+
+interface RateBody {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number | undefined;
+}
+
+interface LimitsBody {
+  readonly concurrency: number | null | undefined;
+  readonly rate: RateBody | null | undefined;
+}
+
+interface SetFlowBody extends Scope, LimitsBody {
+  readonly perGroup: LimitsBody | null | undefined;
+  readonly expectedVersion: number | undefined;
+}
+
+// Core knows the bounds of each. These keep numbers whole and exact.
+const limit: Field<number> = whole({ min: 1, max: 2 ** 31 - 1 });
+
+const rateFields: Fields<RateBody> = {
+  limit,
+  perMs: whole({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  burst: optional(limit),
+};
+
+const limitsFields: Fields<LimitsBody> = {
+  concurrency: optional(orNull(limit)),
+  rate: optional(orNull(objectOf(rateFields))),
+};
+
+const setFlowFields: Fields<SetFlowBody> = {
+  ...scopeFields,
+  ...limitsFields,
+  perGroup: optional(orNull(objectOf(limitsFields))),
+  expectedVersion: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+};
+
+const setFlow = post({
+  path: "flow/set",
+  needs: "flow",
+  summary: "Changes the limits of a queue or type: what is named changes, and null removes it.",
+  body: setFlowFields,
+  answer: opaque(),
+  handle: (services, { body, viewer }) =>
+    logged(services, viewer.user, "set_limits", body, () => services.leasehold.setFlow(body as never)),
+});
+
+export const flowRoutes: readonly Route[] = [
+  listFlow,
+  listGroups,
+  pauseRoute("pause"),
+  pauseRoute("resume"),
+  setFlow,
+  listRecurring,
+  previewRecurring,
+  recurringAction("pause", ({ leasehold }, id) => leasehold.pauseRecurringJob({ id })),
+  recurringAction("resume", ({ leasehold }, id) => leasehold.resumeRecurringJob({ id })),
+  recurringAction("trigger", ({ leasehold }, id) => leasehold.triggerRecurringJob({ id })),
+];

@@ -1,0 +1,54 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { expect, it } from "vitest";
+import { type Right, rights } from "../http/rights.ts";
+import { openShop } from "../testing/open-shop.ts";
+import { routes } from "./index.ts";
+
+const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
+
+it("describes every route, with what it needs", async () => {
+  const { ask } = await openShop(["read"]);
+  const { body } = await ask("api/openapi.json");
+  expect(body.openapi).toBe("3.1.0");
+  for (const { method, path, needs } of routes) {
+    const operation = body.paths[path.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()];
+    expect(operation, path).toMatchObject({ summary: expect.any(String) });
+    expect(operation.description).toContain(needs);
+  }
+});
+
+it.each([
+  ["everything", rights],
+  ["reading", ["read"]],
+] as [string, readonly Right[]][])(
+  "answers as it says, to somebody with the right for %s",
+  async (_name, can) => {
+    const { leasehold, read, startWorker } = await openShop(can);
+    const broken = await leasehold.start({ typeName: "order", input: { item: "broken" } });
+    await leasehold.start({ typeName: "mail", input: { to: "ada" }, schedule: { afterMs: 60_000 } });
+    await leasehold.start({ typeName: "order", input: { item: "tea" }, group: "a" });
+    await leasehold.setFlow({ queue: "default", concurrency: 5 });
+    await leasehold.putRecurringJob({
+      id: "nightly",
+      cron: "0 3 * * *",
+      timeZone: "UTC",
+      job: { typeName: "mail", input: { to: "ops" } },
+    });
+    const worker = await startWorker();
+    await expect.poll(() => leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+    await worker.stop();
+    const addresses: Readonly<Record<string, string>> = {
+      "jobs/:id": `jobs/${broken.id}`,
+      "trees/:id": `trees/${broken.id}`,
+      "recurring/:id/times": "recurring/nightly/times",
+      groups: "groups?typeName=order",
+    };
+    for (const { method, path, answer } of routes) {
+      if (method !== "GET" || path === "actions/:id") continue;
+      const { status, body } = await read(addresses[path] ?? path);
+      expect(status, path).toBe(200);
+      const validate = ajv.compile(answer);
+      expect(validate(body), `${path} ${JSON.stringify(validate.errors)}`).toBe(true);
+    }
+  },
+);

@@ -1,0 +1,61 @@
+import type { RecurringJob } from "../answers/jobs.ts";
+import {
+  date,
+  listOfSchema,
+  nullable,
+  objectSchema,
+  opaque,
+  text as textSchema,
+} from "../answers/schemas.ts";
+import { type Fields, optional, text } from "../http/fields.ts";
+import { get, logged, post, type Route, type Services, toJson } from "./route.ts";
+
+export const listRecurring: Route = get({
+  path: "recurring",
+  needs: "read",
+  summary: "Recurring jobs, in the order of their ids.",
+  query: { cursor: optional(text({ max: 2_000 })), owner: optional(text()) },
+  answer: objectSchema<{ readonly recurringJobs: readonly RecurringJob[]; readonly cursor: string | null }>({
+    recurringJobs: listOfSchema(opaque<RecurringJob>()),
+    cursor: nullable(textSchema),
+  }),
+  handle: async ({ leasehold, redact }, { query, viewer }) => {
+    const { recurringJobs, cursor } = await leasehold.listRecurringJobs({ ...query, limit: 100 });
+    return {
+      recurringJobs: recurringJobs.map((recurring) => {
+        const { job, ...rest } = recurring;
+        const place = { id: recurring.id, typeName: job.typeName, queue: "" };
+        return toJson({ ...rest, job: { ...job, input: redact.payload(viewer, place, "input", job.input) } });
+      }),
+      cursor,
+    };
+  },
+});
+
+export const previewRecurring: Route = get({
+  path: "recurring/:id/times",
+  needs: "read",
+  summary: "The next times of a recurring job.",
+  answer: objectSchema<{ readonly times: readonly { readonly at: string; readonly local: string }[] }>({
+    times: listOfSchema(objectSchema({ at: date, local: textSchema })),
+  }),
+  handle: async ({ leasehold }, { params }) => ({
+    times: toJson([...(await leasehold.previewRecurringJob({ id: params["id"]!, count: 10 }))]),
+  }),
+});
+
+export const recurringAction = (
+  kind: "pause" | "resume" | "trigger",
+  act: (services: Services, id: string) => Promise<object>,
+): Route =>
+  post({
+    path: `recurring/:id/${kind}`,
+    needs: "flow",
+    summary: `Lets somebody ${kind} a recurring job.`,
+    body: {} as Fields<object>,
+    answer: opaque(),
+    handle: (services, { params, viewer }) =>
+      logged(services, viewer.user, `recurring_${kind}`, { id: params["id"] }, () =>
+        act(services, params["id"]!),
+      ),
+  });

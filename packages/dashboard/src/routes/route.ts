@@ -1,0 +1,131 @@
+import type { AnyStateAdapter } from "leasehold/adapter";
+import type { ActionLog, ActionRunner } from "../actions/run.ts";
+import type { Answer, Fields, Schema } from "../http/fields.ts";
+import type { AnyLeasehold } from "../http/leasehold.ts";
+import type { Redactor, Right, Viewer } from "../http/rights.ts";
+import type { Doctor } from "../numbers/doctor.ts";
+import type { FindBehindSince } from "../numbers/read-summary.ts";
+
+/** What the routes work with. */
+export interface Services {
+  readonly leasehold: AnyLeasehold;
+  readonly stateAdapter: AnyStateAdapter;
+  readonly redact: Redactor;
+  readonly actions: ActionLog;
+  readonly runner: ActionRunner;
+  readonly doctor: Doctor;
+  readonly findBehindSince: FindBehindSince;
+  readonly environment: Environment | null;
+  readonly traceUrl: ((job: { readonly id: string }) => string | undefined) | undefined;
+  /** The store's clock, in milliseconds. */
+  now(): Promise<number>;
+}
+
+/** Which installation this is, so that nobody takes it for another. */
+export interface Environment {
+  readonly label: string;
+  readonly tone: "neutral" | "warning" | "danger";
+}
+
+export interface RouteRequest<TQuery, TBody> {
+  /** The parts of the path that the route names, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: TQuery;
+  readonly body: TBody;
+  readonly viewer: Viewer;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One thing that can be asked for. The same table routes, checks rights, validates, and describes itself as OpenAPI: a route
+ * that says nothing about rights does not compile.
+ */
+export interface Route {
+  readonly method: "GET" | "POST";
+  /** Below `api/v1/`; a part that begins with a colon is a parameter. */
+  readonly path: string;
+  readonly needs: Right;
+  readonly summary: string;
+  readonly query: Fields<Record<string, unknown>>;
+  readonly body: Fields<Record<string, unknown>> | undefined;
+  readonly answer: Schema;
+  /** Asks the store for much: few at a time for each person. */
+  isExpensive(query: never): boolean;
+  /** Its answer is the same for everybody who may read, and serves those who ask the same within seconds. */
+  readonly isShared: boolean;
+  /** Its answer is the same for everybody who may read, and the page can be told of it as it changes. */
+  readonly isTopic: boolean;
+  handle(services: Services, request: RouteRequest<never, never>): Promise<unknown>;
+}
+
+interface RouteDefinition<TQuery, TBody, TAnswer> {
+  readonly path: string;
+  readonly needs: Right;
+  readonly summary: string;
+  readonly query?: Fields<TQuery>;
+  readonly body?: Fields<TBody>;
+  readonly answer: Answer<TAnswer>;
+  readonly isExpensive?: boolean | ((query: TQuery) => boolean);
+  readonly isShared?: boolean;
+  readonly isTopic?: boolean;
+  handle(services: Services, request: RouteRequest<TQuery, TBody>): Promise<NoInfer<TAnswer>>;
+}
+
+const defineRoute = <TQuery, TBody, TAnswer>(
+  method: Route["method"],
+  definition: RouteDefinition<TQuery, TBody, TAnswer>,
+): Route => ({
+  isShared: false,
+  isTopic: false,
+  ...definition,
+  isExpensive: (query) => {
+    const { isExpensive = false } = definition;
+    return typeof isExpensive === "function" ? isExpensive(query) : isExpensive;
+  },
+  method,
+  query: definition.query ?? {},
+  body: definition.body,
+  handle: definition.handle,
+});
+
+/** A route that reads. */
+export const get = <TQuery = object, TAnswer = unknown>(
+  definition: RouteDefinition<TQuery, undefined, TAnswer>,
+): Route => defineRoute("GET", definition);
+
+/** A route that acts, or that reads what is too long for an address. */
+export const post = <TBody, TQuery = object, TAnswer = unknown>(
+  definition: RouteDefinition<TQuery, TBody, TAnswer> & { readonly body: Fields<TBody> },
+): Route => defineRoute("POST", definition);
+
+/** What JSON makes of a value: dates become text. */
+type Json<T> = T extends Date
+  ? string
+  : T extends readonly (infer TItem)[]
+    ? readonly Json<TItem>[]
+    : T extends object
+      ? { readonly [TKey in keyof T]: Json<T[TKey]> }
+      : T;
+
+/** The same with dates as text. */
+export const toJson = <T extends object>(value: T): Json<T> => JSON.parse(JSON.stringify(value)) as Json<T>;
+
+/** Logged like every action: before it happens, and with what came of it. */
+export const logged = async (
+  { actions }: Services,
+  user: string,
+  kind: string,
+  plan: object,
+  work: () => Promise<object>,
+): Promise<object> => {
+  const id = await actions.begin(user, kind, plan);
+  try {
+    const result = toJson(await work());
+    await actions.update(id, user, kind, { state: "done", result });
+    return result;
+  } catch (error) {
+    await actions.update(id, user, kind, { state: "failed" }).catch(() => undefined);
+    throw error;
+  }
+};

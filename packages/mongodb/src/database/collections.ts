@@ -1,0 +1,73 @@
+import { InvalidOptionError } from "leasehold/adapter";
+import type { ClientSession, Collection, Db, IndexDescription } from "mongodb";
+import type { JobDocument } from "./job-document.ts";
+
+export const checkCollectionPrefix = (prefix: unknown): string => {
+  if (typeof prefix === "string" && /^[A-Za-z0-9_.-]{0,60}$/.test(prefix)) return prefix;
+  throw new InvalidOptionError(
+    "collectionPrefix",
+    "must be up to 60 letters, digits, dots, dashes and underscores",
+    prefix,
+  );
+};
+
+/** One document per deduplication key, only there to be written to by whoever decides about the key. */
+export interface KeyDocument {
+  readonly _id: string;
+  readonly touched: number;
+}
+
+/** The right to prune, in the same collection: while it runs, others with `alone` do nothing. */
+export interface PruneTurn {
+  readonly _id: "prune";
+  readonly until: Date;
+}
+
+export interface Collections {
+  readonly jobs: Collection<JobDocument>;
+  readonly keys: Collection<KeyDocument>;
+}
+
+/** Whatever the client's defaults: reads from the primary, writes that survive its loss. */
+export const openCollections = (database: Db, prefix: string): Collections => {
+  const options = {
+    readPreference: "primary",
+    readConcern: { level: "local" },
+    writeConcern: { w: "majority" },
+  } as const;
+  return {
+    jobs: database.collection<JobDocument>(`${prefix}jobs`, options),
+    keys: database.collection<KeyDocument>(`${prefix}keys`, options),
+  };
+};
+
+export interface InSession {
+  readonly session?: ClientSession;
+}
+
+export const inSession = (session: ClientSession | undefined): InSession =>
+  session === undefined ? {} : { session };
+
+/** All indexes of the collection of jobs. */
+export const jobIndexes: readonly IndexDescription[] = [
+  {
+    name: "claim",
+    key: { queue: 1, typeName: 1, priority: -1, dueAt: 1, position: 1 },
+    partialFilterExpression: { live: true },
+  },
+  { name: "next", key: { queue: 1, typeName: 1, dueAt: 1 }, partialFilterExpression: { live: true } },
+  { name: "expired", key: { dueAt: 1 }, partialFilterExpression: { status: "running" } },
+  { name: "held", key: { leaseToken: 1 }, partialFilterExpression: { status: "running" } },
+  { name: "sequence", key: { sequenceId: 1, sequenceIndex: 1 }, unique: true },
+  { name: "tree", key: { rootSequenceId: 1, createdAt: 1, _id: 1 } },
+  { name: "created", key: { createdAt: 1, _id: 1 } },
+  { name: "status", key: { status: 1, createdAt: 1, _id: 1 } },
+  { name: "blockers", key: { blockerIds: 1 }, partialFilterExpression: { blockerCount: { $gt: 0 } } },
+  {
+    name: "key",
+    key: { sequenceTypeName: 1, deduplicationKey: 1, createdAt: -1, position: -1 },
+    partialFilterExpression: { deduplicationKey: { $type: "string" } },
+  },
+  { name: "roots", key: { _id: 1, isRoot: 1 }, partialFilterExpression: { isRoot: true } },
+  { name: "blocked", key: { queue: 1, typeName: 1 }, partialFilterExpression: { status: "blocked" } },
+];

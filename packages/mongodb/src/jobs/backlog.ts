@@ -1,0 +1,139 @@
+import type {
+  ListRecentlyFinishedCall,
+  MeasureBacklogCall,
+  RecentlyFinishedJob,
+  TypeBacklog,
+} from "leasehold/adapter";
+import type { Document } from "mongodb";
+import { inSession } from "../database/collections.ts";
+import type { Store, StoreCall } from "../database/database.ts";
+import type { JobDocument } from "../database/job-document.ts";
+
+/**
+ * No index has the time at which jobs finished: every job would pay for it. But jobs run more or less in the order in which they
+ * were created, so those that finished last are among the last created ones of those that have finished.
+ */
+export const listRecentlyFinished = async (
+  { collections: { jobs } }: Store,
+  { session, from, limit }: StoreCall & ListRecentlyFinishedCall,
+): Promise<RecentlyFinishedJob[]> => {
+  const newest = (status: RecentlyFinishedJob["status"]) =>
+    jobs
+      .find<Pick<JobDocument, "queue" | "typeName" | "createdAt" | "finishedAt">>(
+        { status },
+        {
+          ...inSession(session),
+          sort: { createdAt: -1, _id: -1 },
+          limit,
+          projection: { queue: 1, typeName: 1, createdAt: 1, finishedAt: 1 },
+        },
+      )
+      .map(({ queue, typeName, createdAt, finishedAt }) => ({
+        queue,
+        typeName,
+        status,
+        createdAt: createdAt.getTime(),
+        finishedAt: finishedAt?.getTime() ?? 0,
+      }))
+      .toArray();
+  const found = [...(await newest("completed")), ...(await newest("failed"))];
+  return found
+    .filter(({ finishedAt }) => finishedAt >= from)
+    .sort((a, b) => b.finishedAt - a.finishedAt)
+    .slice(0, limit);
+};
+
+export interface QueueType {
+  readonly queue: string;
+  readonly typeName: string;
+}
+
+/** The queues and types that have such jobs. The indexes that begin with both skip from one value to the next. */
+export const findQueueTypes = async (
+  { collections: { jobs } }: Store,
+  { session }: StoreCall,
+  filter: { readonly live: true } | { readonly status: "blocked" },
+): Promise<QueueType[]> => {
+  const options = inSession(session);
+  const found: QueueType[] = [];
+  for (const queue of await jobs.distinct("queue", filter, options)) {
+    const typeNames = await jobs.distinct("typeName", { ...filter, queue }, options);
+    found.push(...typeNames.map((typeName) => ({ queue, typeName })));
+  }
+  return found;
+};
+
+// Of running and failed jobs no index begins with queue and type. This many times the cap are looked at, of all types.
+const mostCaps = 10;
+
+type Kind = "runnable" | "later" | "running" | "expired" | "blocked" | "failed";
+
+type Counting = { -readonly [TField in keyof TypeBacklog]: TypeBacklog[TField] };
+
+/** Adds up counts by queue and type, each up to the cap. */
+const createCounts = (cap: number) => {
+  const counts = new Map<string, Counting>();
+  const of = ({ queue, typeName }: QueueType): Counting => {
+    const key = JSON.stringify([queue, typeName]);
+    const none = { runnable: 0, later: 0, running: 0, expired: 0, blocked: 0, failed: 0 };
+    const found = counts.get(key) ?? { queue, typeName, ...none, oldestRunnableAt: null };
+    counts.set(key, found);
+    return found;
+  };
+  return {
+    of,
+    add: (queueType: QueueType, kind: Kind, count: number): void => {
+      // Of a type that has only jobs of another kind nothing is said.
+      if (count > 0) of(queueType)[kind] = Math.min(cap, count);
+    },
+    all: (): TypeBacklog[] => [...counts.values()],
+  };
+};
+
+export const measureBacklog = async (
+  store: Store,
+  call: StoreCall & MeasureBacklogCall,
+): Promise<TypeBacklog[]> => {
+  const { jobs } = store.collections;
+  const options = inSession(call.session);
+  const { cap } = call;
+  const now = new Date(call.now ?? (await store.clock.ask()));
+  const counts = createCounts(cap);
+
+  const countPending = async (queueType: QueueType): Promise<void> => {
+    const pending = { ...queueType, live: true, status: "pending" } as const;
+    const due = { ...pending, dueAt: { $lte: now } };
+    const oldest = await jobs.findOne(due, { ...options, sort: { dueAt: 1 }, projection: { dueAt: 1 } });
+    if (oldest?.dueAt instanceof Date) {
+      counts.of(queueType).oldestRunnableAt = oldest.dueAt.getTime();
+      counts.add(queueType, "runnable", await jobs.countDocuments(due, { ...options, limit: cap }));
+    }
+    const later = { ...pending, dueAt: { $gt: now } };
+    counts.add(queueType, "later", await jobs.countDocuments(later, { ...options, limit: cap }));
+  };
+
+  const addSome = async (kind: Kind, filter: Document, sort: Document): Promise<void> => {
+    const found = await jobs
+      .aggregate<{ _id: QueueType; count: number }>(
+        [
+          { $match: filter },
+          { $sort: sort },
+          { $limit: cap * mostCaps },
+          { $group: { _id: { queue: "$queue", typeName: "$typeName" }, count: { $sum: 1 } } },
+        ],
+        options,
+      )
+      .toArray();
+    for (const { _id, count } of found) counts.add(_id, kind, count);
+  };
+
+  for (const queueType of await findQueueTypes(store, call, { live: true })) await countPending(queueType);
+  for (const queueType of await findQueueTypes(store, call, { status: "blocked" })) {
+    const count = await jobs.countDocuments({ ...queueType, status: "blocked" }, { ...options, limit: cap });
+    counts.add(queueType, "blocked", count);
+  }
+  await addSome("running", { status: "running" }, { dueAt: 1 });
+  await addSome("expired", { status: "running", dueAt: { $lte: now } }, { dueAt: 1 });
+  await addSome("failed", { status: "failed" }, { createdAt: -1, _id: -1 });
+  return counts.all();
+};

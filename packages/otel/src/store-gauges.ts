@@ -1,0 +1,153 @@
+import type { BatchObservableResult, Meter } from "@opentelemetry/api";
+import {
+  type AnyStateAdapter,
+  type FlowUse,
+  type JobCount,
+  requirePart,
+  type TypeBacklog,
+} from "leasehold/adapter";
+import type { ObserveStoreOptions, Resolved } from "./options.ts";
+import { createPairTable, createSeriesTable, type SeriesTable } from "./series.ts";
+
+/** What the store says of its jobs at one moment. */
+export interface StoreReading {
+  /** Jobs that have not completed. */
+  readonly jobs: readonly JobCount[];
+  /** How long the job that has waited longest could have been running, by queue. */
+  readonly oldestRunnableAgeMs: ReadonlyMap<string, number>;
+  /** Running jobs whose lease is over and that nobody has taken back yet, by queue. */
+  readonly expiredLeases: ReadonlyMap<string, number>;
+  /** The rules of queues and types, and how much of them is in use; empty where the store has none. */
+  readonly flow: readonly FlowUse[];
+}
+
+const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }: TypeBacklog): JobCount[] =>
+  Object.entries({ blocked, pending: runnable + later, running, failed })
+    .filter(([, count]) => count > 0)
+    .map(([status, count]) => ({ queue, typeName, status, count }) as JobCount);
+
+/** Completed jobs are not counted: they are most of the table, and no backlog. */
+export const readStore = async (store: AnyStateAdapter, scanLimit: number): Promise<StoreReading> => {
+  const now = await store.getTime();
+  const backlogs = await requirePart(store, "statistics", "observeStore").measureBacklog({ cap: scanLimit });
+  const oldestRunnableAgeMs = new Map<string, number>();
+  const expiredLeases = new Map<string, number>();
+  for (const { queue, oldestRunnableAt, expired } of backlogs) {
+    const age = oldestRunnableAt === null ? 0 : Math.max(0, now - oldestRunnableAt);
+    oldestRunnableAgeMs.set(queue, Math.max(age, oldestRunnableAgeMs.get(queue) ?? 0));
+    if (expired > 0) expiredLeases.set(queue, expired + (expiredLeases.get(queue) ?? 0));
+  }
+  const flow = (await store.flow?.listFlow({ queue: null })) ?? [];
+  return { jobs: backlogs.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases, flow };
+};
+
+export interface StoreGauges {
+  /** Begins to read a store when metrics are collected. Returns what ends it. */
+  observe(store: AnyStateAdapter, options: Resolved<ObserveStoreOptions>): () => void;
+}
+
+export const createStoreGauges = (
+  meter: Meter,
+  prefix: string,
+  onError: (error: unknown) => void,
+): StoreGauges => {
+  const gauge = (name: string, unit: string, description: string) =>
+    meter.createObservableGauge(`${prefix}.store.${name}`, { unit, description });
+  const jobs = gauge("jobs", "{job}", "Jobs that have not completed, by queue, type and status");
+  const oldestRunnableAge = gauge(
+    "oldest_runnable_age",
+    "ms",
+    "How long the longest-waiting runnable job waits",
+  );
+  const expiredLeases = gauge(
+    "expired_leases",
+    "{job}",
+    "Running jobs whose lease is over, not yet taken back",
+  );
+
+  const limitedRunning = gauge(
+    "limited_running",
+    "{job}",
+    "Running jobs that count against the limit of a queue or type",
+  );
+  const concurrencyLimit = gauge("concurrency_limit", "{job}", "How many may run at once, by queue and type");
+  const heldLines = gauge("held_lines", "{line}", "Groups with jobs that a limit, pause or order holds back");
+  const paused = gauge("paused", "{pause}", "1 while a queue or type is paused");
+
+  const observe: StoreGauges["observe"] = (store, { maxAgeMs, timeoutMs, scanLimit }) => {
+    // A series that was reported once goes on at 0, instead of seeming to stand where it last was.
+    const counts = createPairTable((queue, typeName) =>
+      createSeriesTable((status) => ({ queue, typeName, status })),
+    );
+    const leases = createSeriesTable((queue) => ({ queue }));
+    let reading: Promise<StoreReading> | undefined;
+    let readAt = -Infinity;
+
+    const read = (): Promise<StoreReading> => {
+      if (reading && performance.now() - readAt < maxAgeMs) return reading;
+      readAt = performance.now();
+      reading = withTimeout(readStore(store, scanLimit), timeoutMs);
+      reading.catch(() => {
+        reading = undefined;
+      });
+      return reading;
+    };
+
+    const report = (result: BatchObservableResult, current: StoreReading): void => {
+      for (const table of counts.all()) reset(table);
+      reset(leases);
+      for (const { queue, typeName, status, count } of current.jobs) {
+        counts.get(queue, typeName).get(status, "").value = count;
+        leases.get(queue, "");
+      }
+      for (const [queue, count] of current.expiredLeases) leases.get(queue, "").value = count;
+      for (const table of counts.all()) {
+        for (const { value, attributes } of table.all()) result.observe(jobs, value, attributes);
+      }
+      for (const { value, attributes } of leases.all()) result.observe(expiredLeases, value, attributes);
+      for (const [queue, age] of current.oldestRunnableAgeMs)
+        result.observe(oldestRunnableAge, age, { queue });
+      for (const { rule, running, heldLines: held } of current.flow) {
+        const attributes = { queue: rule.queue, typeName: rule.typeName ?? "" };
+        result.observe(heldLines, held, attributes);
+        result.observe(paused, rule.paused ? 1 : 0, attributes);
+        if (rule.concurrency === null) continue;
+        result.observe(limitedRunning, running, attributes);
+        result.observe(concurrencyLimit, rule.concurrency, attributes);
+      }
+    };
+
+    const callback = async (result: BatchObservableResult): Promise<void> => {
+      try {
+        report(result, await read());
+      } catch (error) {
+        onError(error);
+      }
+    };
+    const instruments = [
+      jobs,
+      oldestRunnableAge,
+      expiredLeases,
+      limitedRunning,
+      concurrencyLimit,
+      heldLines,
+      paused,
+    ];
+    meter.addBatchObservableCallback(callback, instruments);
+    return () => meter.removeBatchObservableCallback(callback, instruments);
+  };
+  return { observe };
+};
+
+const reset = (table: SeriesTable): void => {
+  for (const series of table.all()) series.value = 0;
+};
+
+const withTimeout = <T>(work: Promise<T>, ms: number): Promise<T> => {
+  let timer: NodeJS.Timeout;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`The store did not answer within ${ms} ms.`)), ms);
+    timer.unref();
+  });
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
+};

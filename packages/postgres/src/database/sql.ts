@@ -1,0 +1,173 @@
+import { InvalidOptionError, type JobStatus } from "leasehold/adapter";
+import type { SqlStatement } from "./provider.ts";
+
+// A list is passed as a PostgreSQL array literal in one text parameter. Every driver passes on a text as it is, and a parameter
+// per column costs the server far less than one per value.
+
+const needsQuotes = /["\\{},\s]|^$|^null$/i;
+
+const escaped = /["\\]/g;
+// oxlint-disable-next-line no-control-regex -- these are what JSON escapes and array literals do not
+const unlikeJson = /[\u0000-\u001f\ud800-\udfff]/;
+
+const element = (value: string | number | boolean | null): string => {
+  if (value === null) return "NULL";
+  if (typeof value !== "string") return String(value);
+  if (!needsQuotes.test(value)) return value;
+  // For a text without such characters JSON has the same quotes, and JSON.stringify is several times as fast.
+  return unlikeJson.test(value) ? `"${value.replace(escaped, "\\$&")}"` : JSON.stringify(value);
+};
+
+/** For values that never need quotes: numbers, booleans, UUIDs. */
+export const plainArrayLiteral = (values: readonly (string | number | boolean | null)[]): string =>
+  `{${values.map((value) => value ?? "NULL").join(",")}}`;
+
+export const arrayLiteral = (values: readonly (string | number | boolean | null)[]): string =>
+  `{${values.map(element).join(",")}}`;
+
+/**
+ * Rows from array parameters, `["$2::uuid[]", …]`. The planner knows the length of an array that is a parameter; for a long
+ * one, or a small table, it would read the whole table, in any order. Behind a subquery it does not see the array and expects
+ * few rows: it then goes by the index, row by row, in the order given.
+ */
+export const unnestParameters = (parameters: readonly string[]): string =>
+  `unnest(${parameters.map((parameter) => `(SELECT ${parameter})`).join(", ")})`;
+
+/** The present in milliseconds: that of the call, if this parameter is not null, or else the clock of the server. */
+export const nowSql = (parameter: string): string =>
+  `coalesce(${parameter}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;
+
+/** The first `WITH` query of a statement, so that all of it has the same present. */
+export const clockCte = (parameter: string): string =>
+  `clock AS MATERIALIZED (SELECT ${nowSql(parameter)} AS now)`;
+
+export const now = "(SELECT now FROM clock)";
+
+const identifierPattern = /^[a-z_][a-z0-9_]{0,30}$/;
+
+const idTypePattern = /^[a-z][a-z0-9_]{0,30}(\([0-9]{1,4}\))?$/;
+
+/** Quotes a name for use in SQL. Only short and plain names are allowed, so there is nothing to escape. */
+export const quoteIdentifier = (value: unknown, option: string): string => {
+  if (typeof value !== "string" || !identifierPattern.test(value)) {
+    throw new InvalidOptionError(
+      option,
+      "must be a lower-case name of letters, digits and underscores, at most 31 characters",
+      value,
+    );
+  }
+  return `"${value}"`;
+};
+
+/** An SQL type such as `uuid`, `text` or `varchar(64)`. */
+export const checkIdType = (value: unknown): string => {
+  if (typeof value !== "string" || !idTypePattern.test(value)) {
+    throw new InvalidOptionError(
+      "idType",
+      'must be the name of an SQL type, such as "uuid" or "text"',
+      value,
+    );
+  }
+  return value;
+};
+
+/** An SQL expression, used as it is: it comes from the program, never from its users. */
+export const checkIdDefault = (value: unknown): string => {
+  if (typeof value !== "string" || value.trim() === "" || value.includes(";") || value.includes("\0")) {
+    throw new InvalidOptionError(
+      "idDefault",
+      'must be an SQL expression, such as "gen_random_uuid()"',
+      value,
+    );
+  }
+  return value;
+};
+
+// Drivers return the same value in different forms: a 64-bit integer, for instance, as text, as number or as bigint.
+
+export const isNull = (value: unknown): value is null | undefined => value === null || value === undefined;
+
+export const text = (value: unknown): string => (typeof value === "string" ? value : String(value));
+
+export const textOrNull = (value: unknown): string | null => (isNull(value) ? null : text(value));
+
+export const numberOrNull = (value: unknown): number | null => (isNull(value) ? null : Number(value));
+
+/** The type of the column allows nothing else. */
+export const jobStatus = (value: unknown): JobStatus => value as JobStatus;
+
+/** A list that a statement returns as JSON: drivers do not agree on how to read an array. */
+export const textList = (value: unknown): string[] => JSON.parse(text(value)) as string[];
+
+type Value = SqlStatement["params"][number];
+
+/** A column of rows that travel to a statement as parameters. */
+export interface RowsColumn<TRow> {
+  readonly name: string;
+  readonly type: string;
+  readonly read: (row: TRow) => Value;
+  /** Never null. If all rows have the same value, it then travels once. */
+  readonly required?: boolean;
+}
+
+/**
+ * Rows as a table in a statement, with one parameter per column: a list for many rows, a plain value for a single row, which
+ * the server plans and reads faster. These are two statements, so they need two names.
+ */
+export interface RowsParameter<TRow> {
+  /** The table, under this alias. Its parameters begin with `$first`. */
+  readonly source: (alias: string, first: number, single: boolean) => string;
+  readonly params: (rows: readonly TRow[]) => Value[];
+  /** The names of the columns. */
+  readonly columns: readonly string[];
+}
+
+const plainTypes = new Set(["uuid", "bigint", "int", "boolean"]);
+
+// The lists are unnested together. A list that is shorter than the others is filled up with nulls.
+const listOf = <TRow>(rows: readonly TRow[], { read, type, required }: RowsColumn<TRow>): string => {
+  const literal = plainTypes.has(type) ? plainArrayLiteral : arrayLiteral;
+  const first = read(rows[0]!);
+  if ((first === null || required) && rows.every((row) => read(row) === first))
+    return first === null ? "{}" : literal([first]);
+  return literal(rows.map(read));
+};
+
+const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsParameter<TRow> => ({
+  source: (alias, first, single) => {
+    const place = (index: number): number => first + index;
+    if (single) {
+      const values = columns.map(({ name, type }, index) => `$${place(index)}::${type} AS ${name}`);
+      return `(SELECT ${values.join(", ")}) AS ${alias}`;
+    }
+    // The planner knows the length of a list that is a parameter. For a long list, or a table that was small when the plan
+    // was made, it would read the whole table of jobs, in any order. Behind a subquery it does not see the list and expects
+    // ten rows, and with a limit that it does not know, one: it then goes by the index, row by row, in the order given.
+    const lists = columns.map(({ type }, index) => `(SELECT $${place(index)}::${type}[])`);
+    const values = columns.map(({ name, required }, index) =>
+      required
+        ? `coalesce(t.${name}, ($${place(index)}::${columns[index]!.type}[])[1]) AS ${name}`
+        : `t.${name}`,
+    );
+    return `(SELECT ${values.join(", ")} FROM unnest(${lists.join(", ")}) AS t (${columns
+      .map(({ name }) => name)
+      .join(", ")}) LIMIT (SELECT 2147483647)) AS ${alias}`;
+  },
+  columns: columns.map(({ name }) => name),
+  params: (rows) =>
+    rows.length === 1
+      ? columns.map(({ read }) => read(rows[0]!))
+      : columns.map((column) => listOf(rows, column)),
+});
+
+/** Rows with ids in them, by the SQL type of those. */
+export const defineRows = <TRow>(
+  columnsFor: (idType: string) => readonly RowsColumn<TRow>[],
+): ((idType: string) => RowsParameter<TRow>) => {
+  const known = new Map<string, RowsParameter<TRow>>();
+  return (idType) => {
+    const rows = known.get(idType) ?? createRowsParameter(columnsFor(idType));
+    known.set(idType, rows);
+    return rows;
+  };
+};

@@ -1,0 +1,111 @@
+import {
+  type AttemptOutcome,
+  type ListAttemptsCall,
+  mostAttempts,
+  type StateAttempt,
+} from "leasehold/adapter";
+import type { Call, Database } from "../database/database.ts";
+import type { SqlRow } from "../database/provider.ts";
+import { arrayLiteral, text, textOrNull, unnestParameters } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+
+// The attempts that did not complete their job are written by the statement that ends them, as WITH queries of it: a row is
+// there exactly if the end is.
+
+const keys = ["job_id", "lease_version"];
+
+const values = [
+  "attempt",
+  "due_at",
+  "started_at",
+  "ended_at",
+  "outcome",
+  "worker_id",
+  "deployment",
+  "fingerprint",
+  "error",
+  "log",
+];
+
+const columns = [...keys, ...values].join(", ");
+
+/**
+ * Keeps the attempts that a query finds, with the names of the table for its columns, and of each of their jobs no more than
+ * the latest.
+ *
+ * The lease that ran out may be there already: a claim that puts the job in line writes it, and the reaper, who knows the
+ * error, may come before the job is taken. A job with few leases cannot have too many attempts, so most are not looked at.
+ */
+export const keepAttemptsSql = ({ jobAttempt }: Tables, ended: string): string => `
+ended AS MATERIALIZED (${ended}),
+kept AS (
+  INSERT INTO ${jobAttempt} (${columns}) SELECT ${columns} FROM ended
+  ON CONFLICT (${keys.join(", ")}) DO UPDATE SET ${values.map((name) => `${name} = excluded.${name}`).join(", ")}
+),
+trimmed AS (
+  DELETE FROM ${jobAttempt} AS a USING ended
+  WHERE ended.lease_version > ${mostAttempts} AND a.job_id = ended.job_id AND a.lease_version <= (
+    SELECT b.lease_version FROM ${jobAttempt} AS b
+    WHERE b.job_id = ended.job_id AND b.lease_version <> ended.lease_version
+    ORDER BY b.lease_version DESC LIMIT 1 OFFSET ${mostAttempts - 1}
+  )
+)`;
+
+/** What a statement has to know of jobs whose lease has expired, as they were before it. */
+export const leaseColumns = (table: string): string =>
+  ["attempt", "lease_version", "leased_by", "scheduled_at", "last_attempt_at", "due_at"]
+    .map((name) => `${table}.${name}`)
+    .join(", ");
+
+/** The attempts of jobs whose lease has expired: of a table with `id` and `leaseColumns`. */
+export const expiredAttemptsSql = (
+  expired: string,
+  { error, fingerprint }: { readonly error: string; readonly fingerprint: string },
+): string => `
+  SELECT id AS job_id, lease_version, attempt, scheduled_at AS due_at,
+    coalesce(last_attempt_at, scheduled_at) AS started_at, due_at AS ended_at, 'expired' AS outcome,
+    coalesce(leased_by, '') AS worker_id, NULL AS deployment, ${fingerprint}::text AS fingerprint,
+    ${error}::text AS error, NULL AS log
+  FROM ${expired}`;
+
+// Only of jobs that exist: a worker of an older version deletes a job and leaves its attempts.
+//
+// The planner expects ten ids. If the table was small when the plan was made, it would read all of it. With a limit that it
+// does not know, it expects one id, and goes by the index.
+const listSql = ({ job, jobAttempt, idType }: Tables): string => `
+SELECT a.* FROM (
+  SELECT id FROM ${unnestParameters([`$1::${idType}[]`])} AS id LIMIT (SELECT 2147483647)
+) AS asked JOIN ${job} AS j ON j.id = asked.id
+CROSS JOIN LATERAL (
+  SELECT * FROM ${jobAttempt} AS latest WHERE latest.job_id = j.id ORDER BY latest.lease_version DESC LIMIT ${mostAttempts}
+) AS a ORDER BY a.job_id, a.lease_version DESC`;
+
+const toAttempt = (row: SqlRow): StateAttempt => ({
+  jobId: text(row["job_id"]),
+  leaseVersion: Number(row["lease_version"]),
+  attempt: Number(row["attempt"]),
+  workerId: text(row["worker_id"]),
+  deployment: textOrNull(row["deployment"]),
+  dueAt: Number(row["due_at"]),
+  startedAt: Number(row["started_at"]),
+  endedAt: Number(row["ended_at"]),
+  outcome: row["outcome"] as AttemptOutcome,
+  fingerprint: textOrNull(row["fingerprint"]),
+  error: textOrNull(row["error"]),
+  log: textOrNull(row["log"]),
+});
+
+export const listAttempts = async (
+  { query, isId }: Database,
+  call: Call & ListAttemptsCall,
+): Promise<StateAttempt[][]> => {
+  const rows = await query(call.ctx, {
+    name: "list_attempts",
+    sql: listSql,
+    params: [arrayLiteral([...new Set(call.jobIds)].filter(isId))],
+  });
+  const byJob = new Map<string, StateAttempt[]>();
+  for (const attempt of rows.map(toAttempt))
+    byJob.set(attempt.jobId, [...(byJob.get(attempt.jobId) ?? []), attempt]);
+  return call.jobIds.map((jobId) => byJob.get(jobId) ?? []);
+};

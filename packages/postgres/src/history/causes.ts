@@ -1,0 +1,86 @@
+import type { CauseList, FailedJobs, FailureReason, ListCausesCall, StateCause } from "leasehold/adapter";
+import { byIndexOnly, type Call, type Context, type Database } from "../database/database.ts";
+import type { SqlRow } from "../database/provider.ts";
+import { arrayLiteral, text, textOrNull } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+
+// No index has failed jobs by queue and type. To find some of them, so many times the cap is looked at, or so many jobs.
+const mostCaps = 10;
+
+const fewestLookedAt = 10_000;
+
+/** The index of failed jobs has them in the order of creation, which is the order of the ids that Leasehold makes. */
+const failedSql = ({ job }: Tables): string => `
+WITH newest AS MATERIALIZED (
+  SELECT id, fingerprint, queue, type_name, failure_reason, finished_at FROM ${job}
+  WHERE status = 'failed' ORDER BY created_at DESC, id DESC LIMIT $2::int + 1
+),
+wanted AS MATERIALIZED (
+  SELECT * FROM newest
+  WHERE ($3::text[] IS NULL OR queue = ANY ($3::text[])) AND ($4::text[] IS NULL OR type_name = ANY ($4::text[]))
+  LIMIT $1::int + 1
+),
+counted AS (
+  SELECT fingerprint, queue, type_name, failure_reason, count(*) AS count, min(finished_at) AS first_failed_at,
+    max(finished_at) AS last_failed_at, (array_agg(id ORDER BY finished_at DESC))[1] AS example_id
+  FROM (SELECT * FROM wanted LIMIT $1::int) AS looked_at
+  GROUP BY fingerprint, queue, type_name, failure_reason, finished_at / $5::bigint
+)
+SELECT (SELECT count(*) FROM newest) > $2::int OR (SELECT count(*) FROM wanted) > $1::int AS capped, counted.*
+FROM (SELECT) AS always LEFT JOIN counted ON true`;
+
+const toFailedJobs = (row: SqlRow): FailedJobs => ({
+  fingerprint: textOrNull(row["fingerprint"]),
+  queue: text(row["queue"]),
+  typeName: text(row["type_name"]),
+  reason: row["failure_reason"] as FailureReason,
+  count: Number(row["count"]),
+  firstFailedAt: Number(row["first_failed_at"]),
+  lastFailedAt: Number(row["last_failed_at"]),
+  exampleId: text(row["example_id"]),
+});
+
+const readCauses = async (
+  { query, tables }: Database,
+  ctx: Context,
+  failed: readonly FailedJobs[],
+): Promise<StateCause[]> => {
+  const fingerprints = new Set(failed.flatMap(({ fingerprint }) => fingerprint ?? []));
+  if (fingerprints.size === 0) return [];
+  const rows = await query(ctx, {
+    sql: `SELECT * FROM ${tables.cause} WHERE fingerprint = ANY ($1::text[])`,
+    params: [arrayLiteral([...fingerprints])],
+  });
+  return rows.map((row) => ({
+    fingerprint: text(row["fingerprint"]),
+    name: text(row["name"]),
+    message: text(row["message"]),
+    frame: textOrNull(row["frame"]),
+    deployment: textOrNull(row["deployment"]),
+    firstSeenAt: Number(row["first_seen_at"]),
+    lastSeenAt: Number(row["last_seen_at"] ?? row["first_seen_at"]),
+  }));
+};
+
+export const listCauses = (database: Database, call: Call & ListCausesCall): Promise<CauseList> =>
+  byIndexOnly(database, call.ctx, async (ctx) => {
+    const { cap, queues, typeNames, everyMs } = call;
+    const isFiltered = queues !== undefined || typeNames !== undefined;
+    const rows = await database.query(ctx, {
+      sql: failedSql(database.tables),
+      params: [
+        cap,
+        isFiltered ? Math.max(cap * mostCaps, fewestLookedAt) : cap,
+        queues ? arrayLiteral(queues) : null,
+        typeNames ? arrayLiteral(typeNames) : null,
+        // Divided by null, all are in the same stretch.
+        everyMs ?? null,
+      ],
+    });
+    const failed = rows.filter((row) => row["example_id"] !== null).map(toFailedJobs);
+    return {
+      failed,
+      causes: await readCauses(database, ctx, failed),
+      capped: rows[0]?.["capped"] === true,
+    };
+  });

@@ -1,0 +1,197 @@
+import type {
+  ListRecentlyFinishedCall,
+  MeasureBacklogCall,
+  RecentlyFinishedJob,
+  TypeBacklog,
+} from "leasehold/adapter";
+import { byIndexOnly, type Call, type Database } from "../database/database.ts";
+import type { SqlRow } from "../database/provider.ts";
+import { clockCte, text } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import {
+  deferredInGroupsSql,
+  deferredSql,
+  firstLine,
+  inLineSql,
+  isBeforeLines,
+  isDeferred,
+  isDue,
+  isExpired,
+  leapSql,
+} from "../rows/runnable.ts";
+
+const columns = "queue, type_name, status, created_at, finished_at";
+
+/**
+ * An index has the first jobs of trees in the order in which they finished. Of other jobs, those that were created recently
+ * are looked at: the ids that Leasehold makes are in the order of creation.
+ */
+const recentSql = ({ job }: Tables): string => `
+SELECT ${columns} FROM (
+  (SELECT ${columns} FROM ${job} WHERE finished_at > 0 AND id = root_sequence_id AND finished_at >= $1::bigint
+    ORDER BY finished_at DESC LIMIT $2::int)
+  UNION ALL
+  SELECT ${columns} FROM (
+    SELECT ${columns}, id, root_sequence_id FROM ${job} ORDER BY id DESC LIMIT $2::int
+  ) AS newest WHERE id <> root_sequence_id AND finished_at >= greatest($1::bigint, 1)
+) AS found ORDER BY finished_at DESC LIMIT $2::int`;
+
+export const listRecentlyFinished = (
+  database: Database,
+  call: Call & ListRecentlyFinishedCall,
+): Promise<RecentlyFinishedJob[]> =>
+  byIndexOnly(database, call.ctx, async (ctx) => {
+    const rows = await database.query(ctx, {
+      sql: recentSql(database.tables),
+      params: [call.from, call.limit],
+    });
+    return rows.map((row) => ({
+      queue: text(row["queue"]),
+      typeName: text(row["type_name"]),
+      status: row["status"] as RecentlyFinishedJob["status"],
+      createdAt: Number(row["created_at"]),
+      finishedAt: Number(row["finished_at"]),
+    }));
+  });
+
+// No index has running and failed jobs by queue and type: so many times the cap is looked at, of all of them.
+const mostCaps = 10;
+// A queue and type with more priorities than this is not searched for its oldest job any further.
+const mostStretches = 1_000;
+
+/**
+ * The first job in line of each queue, type and priority. The jobs of one priority are a stretch of the index in the order
+ * of time, so the first of each stretch are enough to find the oldest; the query leaps from one to the next.
+ */
+const stretchesSql = ({ job }: Tables, where: string): string => {
+  const first = (rank: number, after: string, order: string): string =>
+    `(SELECT ${rank} AS rank, j.lane, j.queue, j.type_name, j.priority, j.due_at FROM ${job} AS j
+      WHERE j.ready ${where} ${after} ORDER BY ${order} LIMIT 1)`;
+  const wholeOrder = "j.lane, j.priority DESC, j.due_at, j.position";
+  return `stretch AS (
+    ${first(0, "", wholeOrder)}
+    UNION ALL
+    SELECT found.* FROM stretch CROSS JOIN LATERAL (
+      SELECT * FROM (
+        ${first(0, "AND j.lane = stretch.lane AND j.priority < stretch.priority", "j.priority DESC, j.due_at, j.position")}
+        UNION ALL ${first(1, "AND j.lane > stretch.lane", wholeOrder)}
+      ) AS either ORDER BY rank LIMIT 1
+    ) AS found
+  )`;
+};
+
+/**
+ * Jobs with a group wait in very many lines. No index has them by type unless they are for later, so that, as with running
+ * jobs, a number of them is looked at. In their place in the index are also types whose own number is among those of lines.
+ */
+const inGroupsSql = ({ flowRule }: Tables, { capped, some, first }: Parts): string => `
+UNION ALL
+SELECT 'runnable', queue, type_name, count(*), min(due_at)
+FROM ${some(`j.ready AND NOT (${isBeforeLines}) AND j.status = 'pending'`, "")} GROUP BY queue, type_name
+UNION ALL
+SELECT 'runnable', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.home")} AND ${isDue}`)},
+  ${first(`${deferredInGroupsSql("grouped.home")} AND ${isDue}`)}
+FROM grouped
+UNION ALL
+SELECT 'later', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.home")} AND NOT ${isDue}`)}, NULL FROM grouped
+UNION ALL
+SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("r.home")} AND ${isDue}`)}, ${first(`${deferredSql("r.home")} AND ${isDue}`)}
+FROM ${flowRule} AS r WHERE home >= ${firstLine}
+UNION ALL
+SELECT 'later', queue, type_name, ${capped(`${deferredSql("r.home")} AND NOT ${isDue}`)}, NULL
+FROM ${flowRule} AS r WHERE home >= ${firstLine}
+UNION ALL
+SELECT 'blocked', queue, type_name, count(*), NULL
+FROM ${some(`j.status = 'blocked' AND NOT (${isBeforeLines})`, "")} GROUP BY queue, type_name`;
+
+interface Parts {
+  capped(condition: string): string;
+  some(condition: string, order: string): string;
+  first(condition: string): string;
+}
+
+const backlogSql = (tables: Tables, hasGroups: boolean): string => {
+  const { job } = tables;
+  const where = hasGroups ? `AND ${isBeforeLines}` : "";
+  const capped = (condition: string): string =>
+    `(SELECT count(*) FROM (SELECT FROM ${job} AS j WHERE ${condition} LIMIT $2::int) AS counted)`;
+  const some = (condition: string, order: string): string =>
+    `(SELECT queue, type_name, due_at FROM ${job} AS j WHERE ${condition} ${order} LIMIT $2::int * ${mostCaps}) AS looked_at`;
+  const first = (condition: string): string =>
+    `(SELECT j.due_at FROM ${job} AS j WHERE ${condition} ORDER BY j.due_at LIMIT 1)`;
+  return `
+WITH RECURSIVE ${clockCte("$1")}, ${stretchesSql(tables, where)},
+${leapSql(tables, "deferred", `${isDeferred} ${where}`)},
+${leapSql(tables, "blocked", `j.status = 'blocked' ${where}`)},
+${hasGroups ? `${leapSql(tables, "grouped", `${isDeferred} AND j.home IS NOT NULL`, "home")},` : ""}
+in_line AS (
+  SELECT lane, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM stretch LIMIT ${mostStretches}) AS s
+  GROUP BY lane, queue, type_name
+)
+SELECT 'runnable' AS kind, queue, type_name, pending.count, CASE WHEN pending.count > 0 THEN oldest END AS oldest
+FROM in_line CROSS JOIN LATERAL (
+  SELECT count(*) FILTER (WHERE status = 'pending') AS count
+  FROM (SELECT j.status FROM ${job} AS j WHERE ${inLineSql("in_line.lane")} LIMIT $2::int) AS first
+) AS pending
+UNION ALL
+SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND ${isDue}`)},
+  ${first(`${deferredSql("deferred.lane")} AND ${isDue}`)}
+FROM deferred
+UNION ALL
+SELECT 'later', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND NOT ${isDue}`)}, NULL
+FROM deferred
+UNION ALL
+SELECT 'blocked', queue, type_name, ${capped("j.status = 'blocked' AND j.lane = blocked.lane")}, NULL
+FROM blocked
+UNION ALL
+SELECT 'running', queue, type_name, count(*), NULL FROM ${some("j.status = 'running'", "")} GROUP BY queue, type_name
+UNION ALL
+SELECT 'expired', queue, type_name, count(*), NULL
+FROM ${some(isExpired, "ORDER BY j.due_at")} GROUP BY queue, type_name
+UNION ALL
+SELECT 'failed', queue, type_name, count(*), NULL
+FROM ${some("j.status = 'failed'", "ORDER BY j.created_at DESC, j.id DESC")} GROUP BY queue, type_name
+${hasGroups ? inGroupsSql(tables, { capped, some, first }) : ""}`;
+};
+
+const nothing = {
+  runnable: 0,
+  later: 0,
+  running: 0,
+  expired: 0,
+  blocked: 0,
+  failed: 0,
+  oldestRunnableAt: null,
+};
+
+type Kind = Exclude<keyof typeof nothing, "oldestRunnableAt">;
+
+type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
+
+const mergeRows = (rows: readonly SqlRow[], cap: number): TypeBacklog[] => {
+  const backlogs = new Map<string, Counting>();
+  for (const row of rows) {
+    const kind = row["kind"] as Kind;
+    const [queue, typeName] = [text(row["queue"]), text(row["type_name"])];
+    const count = Number(row["count"]);
+    if (count === 0) continue;
+    const key = JSON.stringify([queue, typeName]);
+    const backlog = backlogs.get(key) ?? { queue, typeName, ...nothing };
+    backlogs.set(key, backlog);
+    backlog[kind] = Math.min(cap, backlog[kind] + count);
+    if (row["oldest"] !== null)
+      backlog.oldestRunnableAt = Math.min(backlog.oldestRunnableAt ?? Infinity, Number(row["oldest"]));
+  }
+  return [...backlogs.values()];
+};
+
+export const measureBacklog = (database: Database, call: Call & MeasureBacklogCall): Promise<TypeBacklog[]> =>
+  byIndexOnly(database, call.ctx, async (ctx) => {
+    // Who measures does not claim, and so would not notice the first group.
+    if (!database.flow.hasGroups) await database.flow.load(ctx);
+    const rows = await database.query(ctx, {
+      sql: backlogSql(database.tables, database.flow.hasGroups),
+      params: [call.now ?? null, call.cap],
+    });
+    return mergeRows(rows, call.cap);
+  });

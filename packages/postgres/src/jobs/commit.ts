@@ -1,0 +1,406 @@
+import {
+  type AttemptNote,
+  type CommitOutcomesCall,
+  completesSequence,
+  type JobOutcome,
+  judgeOutcome,
+  type OutcomeResult,
+} from "leasehold/adapter";
+import type { Call, CallInTransaction, Database } from "../database/database.ts";
+import {
+  clockCte,
+  defineRows,
+  now,
+  nowSql,
+  type RowsColumn,
+  type RowsParameter,
+  textList,
+} from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import { newPlaceSql } from "../flow/aged-priority.ts";
+import { keepAttemptsSql } from "../history/attempts.ts";
+import { freedSql, leaveNotes, noteColumns } from "../limits/deltas.ts";
+import { type LockedJob, lockJobs } from "../rows/locks.ts";
+import { type Consequences, settleDependants, type TimedTransaction } from "./dependants.ts";
+
+const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly afterMs?: number } =>
+  (outcome.kind === "retry" || outcome.kind === "giveBack" ? outcome.schedule : null) ?? {};
+
+const outcomeColumns = (idType: string): RowsColumn<JobOutcome>[] => [
+  { name: "id", type: idType, read: ({ jobId }) => jobId },
+  // An outcome without a token is alone in its call, so null is never one value among others.
+  { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
+  { name: "kind", type: "text", required: true, read: ({ kind }) => kind },
+  { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
+  {
+    name: "output",
+    type: "text",
+    read: (outcome) => (outcome.kind === "complete" ? outcome.output : null),
+  },
+  {
+    name: "continued_to_id",
+    type: idType,
+    read: (outcome) => (outcome.kind === "complete" ? outcome.continuedToId : null),
+  },
+  {
+    name: "completed_by",
+    type: "text",
+    read: (outcome) => (outcome.kind === "complete" ? outcome.completedBy : null),
+  },
+  { name: "error", type: "text", read: (outcome) => (outcome.kind === "complete" ? null : outcome.error) },
+  { name: "reason", type: "text", read: (outcome) => (outcome.kind === "fail" ? outcome.reason : null) },
+  { name: "run_at", type: "bigint", read: (outcome) => scheduleOf(outcome).at ?? null },
+  { name: "run_after", type: "bigint", read: (outcome) => scheduleOf(outcome).afterMs ?? null },
+];
+
+/** What an outcome says about its attempt. There is nothing to say about one that completes its job. */
+export const attemptNoteOf = ({ kind, note }: JobOutcome): AttemptNote | undefined =>
+  kind === "complete" ? undefined : note;
+
+const ofAttempt =
+  <TName extends keyof AttemptNote>(name: TName) =>
+  (outcome: JobOutcome): AttemptNote[TName] | null =>
+    attemptNoteOf(outcome)?.[name] ?? null;
+
+// A row without `lease_version` is an outcome that says nothing about its attempt.
+const attemptColumns: RowsColumn<JobOutcome>[] = [
+  { name: "lease_version", type: "int", read: ofAttempt("leaseVersion") },
+  { name: "attempt", type: "int", required: true, read: (outcome) => attemptNoteOf(outcome)?.attempt ?? 0 },
+  {
+    name: "worker_id",
+    type: "text",
+    required: true,
+    read: (outcome) => attemptNoteOf(outcome)?.workerId ?? "",
+  },
+  { name: "deployment", type: "text", read: ofAttempt("deployment") },
+  { name: "attempt_due_at", type: "bigint", read: ofAttempt("dueAt") },
+  { name: "started_at", type: "bigint", read: ofAttempt("startedAt") },
+  { name: "fingerprint", type: "text", read: ofAttempt("fingerprint") },
+  { name: "attempt_error", type: "text", read: ofAttempt("error") },
+  { name: "log", type: "text", read: ofAttempt("log") },
+];
+
+const plainRows = defineRows<JobOutcome>(outcomeColumns);
+
+const rowsWithAttempts = defineRows<JobOutcome>((idType) => [...outcomeColumns(idType), ...attemptColumns]);
+
+/** The rows of a batch; `attempts`: with what outcomes say about their attempts, which most batches do not have. */
+export const outcomeRows = (idType: string, attempts: boolean): RowsParameter<JobOutcome> =>
+  attempts ? rowsWithAttempts(idType) : plainRows(idType);
+
+/** The names of the columns about attempts. */
+export const attemptColumnNames: readonly string[] = attemptColumns.map(({ name }) => name);
+
+/**
+ * Who checks that an outcome may be applied: the statement itself, which then leaves alone what it may not apply, and also
+ * ends that change other rows; or the caller, who has locked the rows. A statement with notes does so for jobs with a
+ * group, or with slots, as well; a caller leaves the notes. These are notes for lines (flow/notes.ts). What an outcome says
+ * about its attempt is written by all of them.
+ */
+export type CheckedBy = "statement" | "statement with notes" | "caller";
+
+// The planner could start from the index of running jobs, since `status = 'running'` is its condition. It would then read
+// all running jobs for a few ids. It does not recognise the condition behind `IS TRUE`, and goes by the ids.
+const checkSql = (now: string): string => `
+  AND (j.status = 'running') IS TRUE AND j.lease_token = o.token AND (j.due_at > ${now} OR o.locked)
+  AND (NOT j.watched OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
+
+const needsNoNote = ({ onlyCompletions }: Shape): string =>
+  `AND j.slots IS NULL ${onlyCompletions ? "" : "AND ((j.home IS NULL AND j.base_priority IS NULL) OR o.kind IN ('complete', 'fail'))"}`;
+
+// For a batch of completions and nothing else, which is by far the most common one.
+const completionSql = (now: string): string => `
+  status = 'completed',
+  ready = false,
+  finished_at = ${now},
+  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN false ELSE j.key_open END,
+  output = o.output,
+  completed_by = o.completed_by,
+  continued_to_id = o.continued_to_id,
+  lease_token = o.token,
+  leased_by = NULL`;
+
+const anyOutcomeSql = (tables: Tables, now: string, { checkedBy, attempts }: Shape): string => {
+  const { schema } = tables;
+  const runAt = `CASE WHEN coalesce(o.run_at, o.run_after) IS NULL THEN j.scheduled_at
+    ELSE greatest(${now}, coalesce(o.run_at, least(${now} + o.run_after, 8640000000000000))) END`;
+  return `
+  status = (CASE WHEN o.kind = 'complete' THEN 'completed' WHEN o.kind = 'fail' THEN 'failed'
+    WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
+  ready = CASE WHEN o.kind IN ('complete', 'fail') OR j.open_blockers > 0 THEN false ELSE ${runAt} <= ${now} END,
+  due_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.due_at END,
+  scheduled_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.scheduled_at END,
+  finished_at = CASE WHEN o.kind IN ('complete', 'fail') THEN ${now} ELSE 0 END,
+  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL AND o.kind IN ('complete', 'fail') THEN false
+    ELSE j.key_open END,
+  output = CASE WHEN o.kind = 'complete' THEN o.output ELSE j.output END,
+  completed_by = CASE WHEN o.kind = 'complete' THEN o.completed_by ELSE j.completed_by END,
+  continued_to_id = o.continued_to_id,
+  failure_reason = o.reason,
+  last_error = CASE o.kind WHEN 'complete' THEN j.last_error WHEN 'giveBack' THEN coalesce(o.error, j.last_error)
+    ELSE o.error END,
+  fingerprint = ${attempts ? "CASE WHEN o.kind = 'fail' THEN o.fingerprint END" : "NULL"},
+  last_failed_at = CASE WHEN o.kind IN ('retry', 'fail') THEN ${now} ELSE j.last_failed_at END,
+  attempt = CASE WHEN o.kind = 'giveBack' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
+  expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,
+  ${checkedBy === "statement" ? "" : `priority = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${newPlaceSql(tables, runAt)} ELSE j.priority END,`}
+  lease_token = o.token,
+  leased_by = NULL`;
+};
+
+/** The statement depends on these. */
+interface Shape {
+  readonly checkedBy: CheckedBy;
+  readonly single: boolean;
+  readonly onlyCompletions: boolean;
+  /** Some of the outcomes say something about their attempts, which is written with them. */
+  readonly attempts: boolean;
+}
+
+const ofAttempts = ["kind", ...attemptColumnNames].map((name) => `o.${name}`).join(", ");
+
+/** WITH queries that write the attempts, after one with the name `applied`. */
+const attemptsSql = (tables: Tables): string =>
+  keepAttemptsSql(
+    tables,
+    `SELECT id AS job_id, lease_version, attempt, attempt_due_at AS due_at, started_at, ${now} AS ended_at, kind AS outcome,
+      worker_id, deployment, fingerprint, attempt_error AS error, log
+    FROM applied WHERE lease_version IS NOT NULL`,
+  );
+
+const updateSql = (
+  tables: Tables,
+  shape: Shape,
+  {
+    now,
+    source,
+    isSame = "j.id = o.id",
+  }: { readonly now: string; readonly source: string; readonly isSame?: string },
+): string => `
+  UPDATE ${tables.job} AS j SET ${shape.onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now, shape)}
+    ${shape.checkedBy === "statement" ? "" : ", slots = NULL"}
+  FROM ${source} WHERE ${isSame} ${shape.checkedBy === "caller" ? "" : checkSql(now)}
+  ${shape.checkedBy === "statement" ? needsNoNote(shape) : ""}`;
+
+// The frame of a batch would cost a single outcome more than the outcome itself.
+const applyOneSql = (tables: Tables, shape: Shape): string => {
+  const source = `${outcomeRows(tables.idType, false).source("o", 2, true)}, (SELECT ${nowSql("$1")} AS now) AS clock`;
+  return `${updateSql(tables, shape, { now: "clock.now", source })} RETURNING clock.now, NULL AS some`;
+};
+
+// What an update returns is what there is after it, and a note for a line needs the slots that there were. So each row is
+// read first, and updated in its place. If it has changed in between, it is left to the statements that lock it: its slots
+// could be others.
+const applyNotedSql = (tables: Tables, shape: Shape): string => {
+  const { job, lineNote, idType } = tables;
+  const source = `(
+    SELECT o.*, before.ctid AS place, before.slots
+    FROM ${outcomeRows(idType, shape.attempts).source("o", 3, shape.single)} JOIN ${job} AS before ON before.id = o.id
+    LIMIT (SELECT 2147483647)
+  ) AS o`;
+  return `
+WITH ${clockCte("$1")},
+applied AS (
+  ${updateSql(tables, shape, { now, source, isSame: "j.ctid = o.place AND j.slots IS NOT DISTINCT FROM o.slots" })}
+  RETURNING j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, o.slots, ${shape.attempts ? ofAttempts : "o.kind"}
+),${shape.attempts ? `${attemptsSql(tables)},` : ""}
+noted AS (
+  INSERT INTO ${lineNote} (${noteColumns}, stopped_by)
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL),
+    CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE 0 END, ${freedSql}, stopped_by
+  FROM (
+    SELECT *, CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by FROM applied
+    WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))
+  ) AS moved GROUP BY queue, home, lane, group_key, stopped_by
+)
+SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
+  THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
+};
+
+// The rows are locked in the order in which they are updated, so that is the order of their ids: two batches then cannot
+// deadlock. Ids are returned only if some are missing.
+const applyManySql = (tables: Tables, shape: Shape): string => {
+  const source = outcomeRows(tables.idType, shape.attempts).source("o", 3, shape.single);
+  const [returned, written] = shape.attempts ? [`, ${ofAttempts}`, `,${attemptsSql(tables)}`] : ["", ""];
+  return `
+WITH ${clockCte("$1")},
+applied AS (${updateSql(tables, shape, { now, source })} RETURNING j.id${returned})${written}
+SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
+  THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
+};
+
+const isInOrder = (outcomes: readonly JobOutcome[]): boolean =>
+  outcomes.every(({ jobId }, index) => index === 0 || outcomes[index - 1]!.jobId < jobId);
+
+const byId = (a: JobOutcome, b: JobOutcome): number => (a.jobId < b.jobId ? -1 : 1);
+
+export interface Application {
+  /** When it happened. */
+  readonly at: number;
+  /** To which jobs; null for all. */
+  readonly applied: ReadonlySet<string> | null;
+}
+
+/** Applies outcomes of different jobs. */
+export const applyOutcomes = async (
+  { query, tables: { idType } }: Database,
+  call: Call,
+  outcomes: readonly JobOutcome[],
+  checkedBy: CheckedBy,
+): Promise<Application> => {
+  const sorted = isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId);
+  const single = sorted.length === 1;
+  const onlyCompletions = sorted.every(({ kind }) => kind === "complete");
+  const attempts = !onlyCompletions && sorted.some((outcome) => attemptNoteOf(outcome) !== undefined);
+  const shape = { checkedBy, single, onlyCompletions, attempts };
+  const noted = checkedBy === "statement with notes";
+  const unframed = single && !noted && !attempts;
+  const kinds = onlyCompletions ? "completions" : `any${attempts ? "_with_attempts" : ""}`;
+  const [row] = await query(call.ctx, {
+    name: `apply_checked_by_${checkedBy}_${kinds}_${single ? "one" : "many"}`,
+    sql: (tables) => {
+      if (noted) return applyNotedSql(tables, shape);
+      return unframed ? applyOneSql(tables, shape) : applyManySql(tables, shape);
+    },
+    params: [
+      call.now ?? null,
+      ...(unframed ? [] : [sorted.length]),
+      ...outcomeRows(idType, attempts).params(sorted),
+    ],
+  });
+  if (row === undefined) return { at: Number.NaN, applied: new Set() };
+  const some = row["some"];
+  return { at: Number(row["now"]), applied: some === null ? null : new Set(textList(some)) };
+};
+
+const nothing: Consequences = { unblocked: [], cascaded: [] };
+
+const applied = (at: number, consequences: Consequences): OutcomeResult => ({
+  kind: "applied",
+  at,
+  ...consequences,
+});
+
+/** Applies outcomes that may be applied, to jobs that are locked, and does what follows from them. */
+const applyAccepted = async (
+  database: Database,
+  transaction: TimedTransaction,
+  outcomes: readonly JobOutcome[],
+  jobs: ReadonlyMap<string, LockedJob>,
+): Promise<Map<string, Consequences>> => {
+  if (outcomes.length === 0) return new Map();
+  await applyOutcomes(database, transaction, outcomes, "caller");
+  const notes = outcomes.flatMap((outcome) => {
+    const job = jobs.get(outcome.jobId);
+    if (job === undefined) return [];
+    return [{ job, stops: outcome.kind === "fail" && job.ordered === "stop" }];
+  });
+  await leaveNotes(database, transaction.ctx, notes);
+  const jobOf = ({ jobId }: JobOutcome): LockedJob[] => {
+    const job = jobs.get(jobId);
+    return job === undefined ? [] : [job];
+  };
+  return settleDependants(database, transaction, {
+    completed: outcomes.filter(completesSequence).flatMap(jobOf),
+    failed: outcomes
+      .filter((outcome) => outcome.kind === "fail")
+      .flatMap((outcome) => jobOf(outcome).map((job) => ({ ...job, lastError: outcome.error }))),
+  });
+};
+
+/** Locks every job, then says of each outcome why it is refused, or applies it. */
+const commitLocked = async (
+  database: Database,
+  call: CallInTransaction,
+  outcomes: readonly JobOutcome[],
+): Promise<OutcomeResult[]> => {
+  const jobIds = outcomes.map(({ jobId }) => jobId);
+  const { jobs, at } = await lockJobs(database, call, jobIds);
+  const rejections = outcomes.map((outcome) => judgeOutcome(jobs.get(outcome.jobId), outcome, at));
+  const accepted = outcomes.filter((_outcome, index) => rejections[index] === undefined);
+  const consequences = await applyAccepted(database, { ctx: call.ctx, now: at }, accepted, jobs);
+  return outcomes.map(({ jobId }, index) => {
+    const sequenceId = jobs.get(jobId)?.sequenceId ?? "";
+    return rejections[index] ?? applied(at, consequences.get(sequenceId) ?? nothing);
+  });
+};
+
+/**
+ * Splits outcomes into groups whose members do not affect each other. Two outcomes of one job do, and so may an outcome
+ * without a worker, which is therefore alone in its group.
+ */
+const inRounds = (outcomes: readonly JobOutcome[]): JobOutcome[][] => {
+  const rounds: JobOutcome[][] = [];
+  let round: JobOutcome[] = [];
+  let seen = new Set<string>();
+  let alone = true;
+  for (const outcome of outcomes) {
+    if (alone || outcome.leaseToken === null || seen.has(outcome.jobId)) {
+      round = [];
+      rounds.push(round);
+      seen = new Set();
+    }
+    round.push(outcome);
+    seen.add(outcome.jobId);
+    alone = outcome.leaseToken === null;
+  }
+  return rounds;
+};
+
+const commitCarefully = (
+  database: Database,
+  call: Call,
+  outcomes: readonly JobOutcome[],
+): Promise<OutcomeResult[]> =>
+  database.atomically(call.ctx, async (ctx) => {
+    const results: OutcomeResult[] = [];
+    for (const round of inRounds(outcomes))
+      results.push(...(await commitLocked(database, { ...call, ctx }, round)));
+    return results;
+  });
+
+const areOfDifferentJobs = (outcomes: readonly JobOutcome[]): boolean =>
+  outcomes.length === 1 || new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
+
+/** Commits what one statement can. Jobs that were claimed under a limit need one that leaves notes. */
+const commitAtOnce = async (
+  database: Database,
+  call: Call,
+  outcomes: readonly JobOutcome[],
+): Promise<Application> => {
+  const isCounted = ({ leaseToken }: JobOutcome): boolean => database.flow.countedBy(leaseToken!);
+  const counted = outcomes.filter(isCounted);
+  if (counted.length === 0) return applyOutcomes(database, call, outcomes, "statement");
+  if (counted.length === outcomes.length)
+    return applyOutcomes(database, call, outcomes, "statement with notes");
+  const others = outcomes.filter((outcome) => !isCounted(outcome));
+  const first = await applyOutcomes(database, call, others, "statement");
+  const second = await applyOutcomes(database, call, counted, "statement with notes");
+  const idsOf = ({ applied }: Application, all: readonly JobOutcome[]): Iterable<string> =>
+    applied ?? all.map(({ jobId }) => jobId);
+  if (first.applied === null && second.applied === null) return second;
+  return { at: second.at, applied: new Set([...idsOf(first, others), ...idsOf(second, counted)]) };
+};
+
+/**
+ * Nearly every outcome is of a job that still holds its lease and that nobody waits for. One statement commits all of
+ * those, and leaves the others alone. Those are then locked, and are refused with the reason, or applied together with what
+ * follows from them.
+ */
+export const commitOutcomes = async (
+  database: Database,
+  call: Call & CommitOutcomesCall,
+): Promise<OutcomeResult[]> => {
+  const { outcomes } = call;
+  if (outcomes.length === 0) return [];
+  const isPlain = outcomes.every(({ leaseToken, jobId }) => leaseToken !== null && database.isId(jobId));
+  if (!isPlain || !areOfDifferentJobs(outcomes)) return commitCarefully(database, call, outcomes);
+
+  const { at, applied: done } = await commitAtOnce(database, call, outcomes);
+  const plain = applied(at, nothing);
+  if (done === null) return outcomes.map(() => plain);
+  const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
+  const results = await commitCarefully(database, call, rest);
+  const resultOf = new Map(rest.map(({ jobId }, index) => [jobId, results[index]]));
+  return outcomes.map(({ jobId }) => resultOf.get(jobId) ?? plain);
+};

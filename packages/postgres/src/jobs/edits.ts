@@ -1,0 +1,187 @@
+import {
+  type ExpireCall,
+  type ExpiredJob,
+  judgeUpdate,
+  type StateJob,
+  updated,
+  type UpdateWaitingJobsCall,
+  type WaitingJobResult,
+} from "leasehold/adapter";
+import type { Call, Database } from "../database/database.ts";
+import { clockCte, defineRows, now, type RowsColumn } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import { leaveNotes, noteColumns, notesOfSql } from "../limits/deltas.ts";
+import { asStateJob, lockedColumns, type LockedJob, lockJobs, toLockedJob } from "../rows/locks.ts";
+import { settleDependants, type TimedTransaction } from "./dependants.ts";
+import { mayFind } from "./promote.ts";
+
+// The conditions are those of the index job_expiring, which has nothing but jobs that can expire.
+const canExpire = "j.expire_after_ms IS NOT NULL AND j.status = 'pending' AND j.attempt = 0";
+
+const expiresAt = "j.scheduled_at + j.expire_after_ms";
+
+const firstLateSql = ({ job }: Tables): string => `
+WITH ${clockCte("$1")}
+SELECT (SELECT ${expiresAt} FROM ${job} AS j WHERE ${canExpire} ORDER BY ${expiresAt} LIMIT 1) <= ${now} AS found`;
+
+const expireSql = ({ job }: Tables): string => `
+WITH ${clockCte("$1")},
+late AS MATERIALIZED (
+  SELECT j.id FROM ${job} AS j WHERE ${canExpire} AND ${expiresAt} <= ${now}
+  ORDER BY ${expiresAt} LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE ${job} AS j SET
+  status = 'failed',
+  ready = false,
+  finished_at = ${now},
+  failure_reason = 'expired',
+  last_error = $3,
+  fingerprint = NULL,
+  key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
+FROM late WHERE j.id = late.id
+RETURNING ${lockedColumns("j")}, ${now} AS now`;
+
+const expiryOf = ({ scheduledAt, expireAfterMs }: LockedJob): number => scheduledAt + expireAfterMs!;
+
+export const expireWaitingJobs = async (database: Database, call: Call & ExpireCall): Promise<ExpiredJob[]> =>
+  (await mayFind(database, call, "late", firstLateSql)) ? expire(database, call) : [];
+
+const expire = (database: Database, call: Call & ExpireCall): Promise<ExpiredJob[]> =>
+  database.atomically(call.ctx, async (ctx) => {
+    const rows = await database.query(ctx, {
+      name: "expire_waiting",
+      sql: expireSql,
+      params: [call.now ?? null, call.limit, call.error],
+    });
+    // Somebody else may have been quicker.
+    if (rows.length === 0) return [];
+    const failed = rows.map(toLockedJob).sort((a, b) => expiryOf(a) - expiryOf(b));
+    await leaveNotes(
+      database,
+      ctx,
+      failed.map((job) => ({ job })),
+    );
+    const transaction = { ctx, now: Number(rows[0]?.["now"]) };
+    const consequences = await settleDependants(database, transaction, { completed: [], failed });
+    return failed.map((job) => ({
+      job: asStateJob(job),
+      cascaded: consequences.get(job.sequenceId)?.cascaded ?? [],
+    }));
+  });
+
+interface ChangedJob extends StateJob {
+  /** Waiting counts for jobs of its type. */
+  readonly isAged: boolean;
+}
+
+const changedColumns = (idType: string): RowsColumn<ChangedJob>[] => [
+  { name: "id", type: idType, read: ({ id }) => id },
+  { name: "input", type: "text", read: ({ input }) => input },
+  { name: "replaced_by", type: idType, read: ({ replacedBy }) => replacedBy },
+  { name: "trace_context", type: "text", read: ({ traceContext }) => traceContext },
+  { name: "priority", type: "int", read: ({ priority }) => priority },
+  { name: "max_attempts", type: "int", read: ({ maxAttempts }) => maxAttempts },
+  // Null where it was asked for, as everywhere.
+  {
+    name: "max_attempts_given",
+    type: "boolean",
+    read: ({ maxAttemptsGiven }) => (maxAttemptsGiven ? null : false),
+  },
+  { name: "timeout_ms", type: "bigint", read: ({ timeoutMs }) => timeoutMs },
+  { name: "lease_ms", type: "bigint", read: ({ leaseMs }) => leaseMs },
+  { name: "expire_after_ms", type: "bigint", read: ({ expireAfterMs }) => expireAfterMs },
+  { name: "scheduled_at", type: "bigint", read: ({ scheduledAt }) => scheduledAt },
+  { name: "attempt", type: "int", read: ({ attempt }) => attempt },
+  { name: "expired_leases", type: "int", read: ({ expiredLeases }) => expiredLeases },
+  { name: "progress", type: "text", read: ({ progress }) => progress },
+];
+
+const plainRows = defineRows<ChangedJob>(changedColumns);
+// For jobs with a group, or of types for which waiting counts.
+const flowRows = defineRows<ChangedJob>((idType) => [
+  ...changedColumns(idType),
+  { name: "is_aged", type: "boolean", read: ({ isAged }) => isAged || null },
+]);
+
+const columns = plainRows("uuid").columns.filter((name) => name !== "id" && name !== "priority");
+
+const updateSql = (
+  { job }: Tables,
+  source: string,
+  priority: { readonly stored: string; readonly base: string },
+): string => `
+UPDATE ${job} AS j SET ${columns.map((name) => `${name} = n.${name}`).join(", ")},
+  priority = ${priority.stored},
+  base_priority = ${priority.base},
+  due_at = n.scheduled_at,
+  ready = j.status = 'pending' AND n.scheduled_at <= $1::bigint
+FROM ${source} WHERE j.id = n.id`;
+
+const saveSql = (tables: Tables, single: boolean): string =>
+  updateSql(tables, plainRows(tables.idType).source("n", 2, single), { stored: "n.priority", base: "NULL" });
+
+// In an ordered group such a job keeps its place before all others, whatever its priority.
+const hasBegun = "j.ordered IS NOT NULL AND j.lease_version > 0";
+
+/** Wherever in its line the job is now, or however much later it comes: the next claim looks at the line again. */
+const saveFlowSql = (tables: Tables, single: boolean): string => `
+WITH saved AS (
+  ${updateSql(tables, flowRows(tables.idType).source("n", 2, single), {
+    stored: `CASE WHEN ${hasBegun} THEN j.priority
+      WHEN n.is_aged THEN ${tables.schema}.flow_rank(j.queue, coalesce(j.home, j.lane), n.priority, n.scheduled_at)
+      ELSE n.priority END`,
+    base: `CASE WHEN ${hasBegun} OR n.is_aged THEN n.priority END`,
+  })}
+  RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
+)
+INSERT INTO ${tables.lineNote} (${noteColumns}) ${notesOfSql("saved")}`;
+
+/** Writes jobs that `replaced` or `updated` has made. The transaction has locked them, and they wait. */
+export const saveWaitingJobs = async (
+  { query, tables: { idType }, flow: { agePriorityMs } }: Database,
+  { ctx, now }: TimedTransaction,
+  jobs: readonly StateJob[],
+): Promise<void> => {
+  if (jobs.length === 0) return;
+  const single = jobs.length === 1;
+  const name = `save_waiting_${single ? "one" : "many"}`;
+  const changed = jobs.map((job) => ({ ...job, isAged: agePriorityMs(job.queue, job.typeName) !== null }));
+  const flow = changed.some((job) => job.group !== null || job.isAged);
+  await query(
+    ctx,
+    flow
+      ? {
+          name: `${name}_flow`,
+          sql: (tables) => saveFlowSql(tables, single),
+          params: [now, ...flowRows(idType).params(changed)],
+        }
+      : {
+          name,
+          sql: (tables) => saveSql(tables, single),
+          params: [now, ...plainRows(idType).params(changed)],
+        },
+  );
+};
+
+export const updateWaitingJobs = (
+  database: Database,
+  call: Call & UpdateWaitingJobsCall,
+): Promise<WaitingJobResult[]> =>
+  database.atomically(call.ctx, async (ctx) => {
+    const { jobIds, change } = call;
+    // What a claim has taken in the meantime shows here as running.
+    const { jobs, at: now } = await lockJobs(database, { ctx, now: call.now }, jobIds);
+    const changed = new Map<string, StateJob>();
+    const results = jobIds.map((jobId): WaitingJobResult => {
+      const locked = jobs.get(jobId);
+      const before = locked && asStateJob(locked);
+      const refusal = judgeUpdate(before, change);
+      if (before === undefined || refusal !== undefined)
+        return { jobId, kind: refusal!, job: before ?? null };
+      const job = changed.get(jobId) ?? updated(before, change, now);
+      changed.set(jobId, job);
+      return { jobId, kind: "changed", job };
+    });
+    await saveWaitingJobs(database, { ctx, now }, [...changed.values()]);
+    return results;
+  });

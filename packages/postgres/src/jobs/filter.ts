@@ -1,0 +1,58 @@
+import type { JobFilter } from "leasehold/adapter";
+import type { SqlStatement } from "../database/provider.ts";
+import { arrayLiteral } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+
+type Param = SqlStatement["params"][number];
+
+/** The conditions of a filter on the table `j`, with their parameters. There is always at least one. */
+export const filterConditions = (
+  { schema, idType }: Tables,
+  isId: (value: string) => boolean,
+  filter: JobFilter,
+): { readonly conditions: string[]; readonly params: Param[] } => {
+  const conditions: string[] = ["true"];
+  const params: Param[] = [];
+  const add = (value: Param | undefined, condition: (parameter: string) => string): void => {
+    if (value === undefined) return;
+    params.push(value);
+    conditions.push(condition(`$${params.length}`));
+  };
+  const oneOf = (values: readonly string[] | undefined, column: string, type = "text"): void =>
+    add(values && arrayLiteral(values), (list) => `j.${column} = ANY (${list}::${type}[])`);
+  const ofFamily = (id: string | undefined, column: string, further: string): void =>
+    add(
+      id === undefined || isId(id) ? id : null,
+      (head) =>
+        `((j.id = ${head}::${idType} AND j.${column} = j.id) OR (j.${column} = ${head}::${idType} AND ${further}))`,
+    );
+  const within = (from: number | undefined, before: number | undefined, column: string): void => {
+    add(from, (moment) => `j.${column} >= ${moment}::bigint`);
+    add(before, (moment) => `j.${column} < ${moment}::bigint`);
+  };
+
+  oneOf(filter.ids?.filter(isId), "id", idType);
+  oneOf(filter.statuses, "status", `${schema}.job_status`);
+  oneOf(filter.queues, "queue");
+  oneOf(filter.typeNames, "type_name");
+  oneOf(filter.sequenceTypeNames, "sequence_type_name");
+  oneOf(filter.deduplicationKeys, "deduplication_key");
+  oneOf(filter.failureReasons, "failure_reason");
+  oneOf(filter.fingerprints, "fingerprint");
+  oneOf(filter.leasedBy, "leased_by");
+  // As the indexes need it: no other jobs have these. A fingerprint is left in a job that an older version has redriven.
+  if (filter.fingerprints !== undefined) conditions.push("j.status = 'failed'", "j.fingerprint IS NOT NULL");
+  if (filter.leasedBy !== undefined) conditions.push("j.status = 'running'");
+  // As the indexes need it: the first job of a sequence, and the root of a tree, are found by their own ids.
+  ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");
+  ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");
+  if (filter.firstOf === "sequence") conditions.push("j.sequence_id = j.id");
+  if (filter.firstOf === "tree") conditions.push("j.root_sequence_id = j.id");
+  add(filter.inputContains, (text) => `strpos(j.input, ${text}::text) > 0`);
+  within(filter.createdFrom, filter.createdBefore, "created_at");
+  within(filter.scheduledFrom, filter.scheduledBefore, "scheduled_at");
+  within(filter.finishedFrom, filter.finishedBefore, "finished_at");
+  if (filter.finishedFrom !== undefined || filter.finishedBefore !== undefined)
+    conditions.push("j.finished_at > 0");
+  return { conditions, params };
+};

@@ -1,0 +1,232 @@
+import {
+  assertLeaseDuration,
+  findRefusal,
+  type HeldLease,
+  type LeaseState,
+  type LockHeldJobsCall,
+  type LockResult,
+  type ReapCall,
+  type ReapedJob,
+  refuse,
+  type RenewalResult,
+  type RenewLeasesCall,
+} from "leasehold/adapter";
+import type { Call, Context, Database } from "../database/database.ts";
+import type { SqlRow } from "../database/provider.ts";
+import {
+  arrayLiteral,
+  clockCte,
+  isNull,
+  now,
+  nowSql,
+  numberOrNull,
+  text,
+  textOrNull,
+  unnestParameters,
+} from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import { newPlaceSql } from "../flow/aged-priority.ts";
+import { rerankWaitingJobs } from "../flow/rerank.ts";
+import {
+  expiredAttemptsSql,
+  keepAttemptsSql,
+  leaseColumns as leaseColumnsImported,
+} from "../history/attempts.ts";
+import { leaveNotes } from "../limits/deltas.ts";
+import { pickColumns } from "../rows/job-table.ts";
+import { asStateJob, lockedColumns, toLockedJob } from "../rows/locks.ts";
+import { attemptsLeftSql, isExpired } from "../rows/runnable.ts";
+import { settleDependants } from "./dependants.ts";
+import { mayFind } from "./promote.ts";
+
+const columns = pickColumns("status", "leaseToken", "leasedUntil", "failureReason");
+
+/** The columns of a job that decide about its lease, as `toLeaseState` reads them. */
+export const leaseColumns = (table: string): string => columns.select(table);
+
+/** Undefined for a job that does not exist: an outer join has found nothing. */
+export const toLeaseState = (row: SqlRow): LeaseState | undefined =>
+  isNull(row["status"]) ? undefined : columns.read(row);
+
+type LockCall = Call & { readonly ctx: Context } & LockHeldJobsCall;
+
+/** Handlers without a batch lock one job at a time, and nearly every transaction begins with this: it has a statement of its own. */
+const lockOne = ({ query, tables }: Database, call: LockCall, jobId: string): Promise<readonly SqlRow[]> =>
+  query(call.ctx, {
+    name: "lock_held_job",
+    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseColumns("j")} FROM ${tables.job} AS j
+      WHERE j.id = $2 FOR NO KEY UPDATE`,
+    params: [call.now ?? null, jobId],
+  });
+
+const lockMany = (
+  { query, tables }: Database,
+  call: LockCall,
+  jobIds: readonly string[],
+): Promise<readonly SqlRow[]> =>
+  query(call.ctx, {
+    name: "lock_held_jobs",
+    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseColumns("j")} FROM ${tables.job} AS j
+      WHERE j.id = ANY ($2::${tables.idType}[]) ORDER BY j.id FOR NO KEY UPDATE`,
+    params: [call.now ?? null, arrayLiteral(jobIds)],
+  });
+
+const judge = ({ leaseToken }: HeldLease, row: SqlRow | undefined): LockResult => {
+  const state = row && toLeaseState(row);
+  if (row === undefined || state === undefined) return refuse("not_found", undefined);
+  return findRefusal(state, leaseToken, Number(row["now"])) ?? { kind: "locked" };
+};
+
+export const lockHeldJobs = async (database: Database, call: LockCall): Promise<LockResult[]> => {
+  const jobIds = call.leases.map(({ jobId }) => jobId).filter(database.isId);
+  if (jobIds.length === 0) return call.leases.map(() => refuse("not_found", undefined));
+  const rows = await (jobIds.length === 1
+    ? lockOne(database, call, jobIds[0]!)
+    : lockMany(database, call, jobIds));
+  const rowOf = new Map(rows.map((row) => [text(row["id"]), row]));
+  return call.leases.map((lease) => judge(lease, rowOf.get(lease.jobId)));
+};
+
+// The numbers of attempts that handlers have are two lists, of types and of numbers.
+const reapSql = (tables: Tables): string => {
+  const { schema, job } = tables;
+  return `
+WITH ${clockCte("$1")},
+expired AS MATERIALIZED (
+  SELECT j.id, ${leaseColumnsImported("j")}, j.slots,
+    ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
+  FROM ${job} AS j WHERE ${isExpired}
+  ORDER BY j.due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
+),
+${keepAttemptsSql(tables, expiredAttemptsSql("expired", { error: "$3", fingerprint: "$6" }))}
+UPDATE ${job} AS j SET
+  lease_token = NULL,
+  leased_by = NULL,
+  slots = NULL,
+  expired_leases = j.expired_leases + 1,
+  last_failed_at = j.due_at,
+  status = (CASE WHEN expired.may_retry THEN 'pending' ELSE 'failed' END)::${schema}.job_status,
+  ready = expired.may_retry,
+  priority = CASE WHEN expired.may_retry THEN ${newPlaceSql(tables, "j.due_at")} ELSE j.priority END,
+  scheduled_at = CASE WHEN expired.may_retry THEN j.due_at ELSE j.scheduled_at END,
+  finished_at = CASE WHEN expired.may_retry THEN 0 ELSE ${now} END,
+  failure_reason = CASE WHEN expired.may_retry THEN NULL ELSE 'attempts_exhausted' END,
+  last_error = CASE WHEN expired.may_retry THEN j.last_error ELSE $3 END,
+  fingerprint = CASE WHEN expired.may_retry THEN NULL ELSE $6::text END,
+  key_open = CASE WHEN j.key_open AND NOT expired.may_retry THEN false ELSE j.key_open END
+FROM expired WHERE j.id = expired.id
+RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.slots AS previous_slots, ${now} AS now`;
+};
+
+// For the first row of the index, as in promotion.ts.
+const firstExpiredSql = ({ job }: Tables): string => `
+WITH ${clockCte("$1")}
+SELECT (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= ${now} AS found`;
+
+/** Groups come and go. In a transaction of the caller the lock of the queue would be held until that ends. */
+const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> => {
+  if (!flow.hasGroups || call.ctx !== undefined) return;
+  await query(undefined, {
+    name: "sweep_lines",
+    sql: ({ schema }) => `SELECT ${schema}.flow_sweep($1::bigint)`,
+    params: [call.now ?? null],
+  });
+};
+
+export const reapExpiredLeases = async (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> => {
+  const reaped = (await mayFind(database, call, "expired", firstExpiredSql))
+    ? await reap(database, call)
+    : [];
+  await rerankWaitingJobs(database, call);
+  await sweepLines(database, call);
+  return reaped;
+};
+
+const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =>
+  database.atomically(call.ctx, async (ctx) => {
+    const rows = await database.query(ctx, {
+      name: "reap",
+      sql: reapSql,
+      params: [
+        call.now ?? null,
+        call.limit,
+        call.error,
+        arrayLiteral(Object.keys(call.maxAttempts ?? {})),
+        arrayLiteral(Object.values(call.maxAttempts ?? {})),
+        call.fingerprint ?? null,
+      ],
+    });
+    const reaped = rows.map((row) => ({
+      job: toLockedJob(row),
+      previouslyLeasedBy: textOrNull(row["previously_leased_by"]),
+      slots: numberOrNull(row["previous_slots"]),
+    }));
+    const notes = reaped.map(({ job, slots }) => ({
+      job: { ...job, flow: { ...job.flow, slots } },
+      stops: job.status === "failed" && job.ordered === "stop",
+    }));
+    await leaveNotes(database, ctx, notes);
+    const failed = reaped.map(({ job }) => job).filter(({ status }) => status === "failed");
+    const consequences = await settleDependants(
+      database,
+      { ctx, now: Number(rows[0]?.["now"]) },
+      { completed: [], failed },
+    );
+    return reaped.map(({ job, previouslyLeasedBy }) => ({
+      job: asStateJob(job),
+      previouslyLeasedBy,
+      cascaded: consequences.get(job.sequenceId)?.cascaded ?? [],
+    }));
+  });
+
+// A lease that is valid as the statement sees it, and was not renewed nevertheless, is of a job that somebody has locked.
+const renewSql = ({ job, idType }: Tables): string => `
+WITH ${clockCte("$1")},
+lease AS MATERIALIZED (
+  SELECT * FROM ${unnestParameters([`$2::${idType}[]`, "$3::text[]", "$4::bigint[]", "$5::text[]"])} WITH ORDINALITY
+    AS t (id, token, ms, progress, ordinal) LIMIT (SELECT 2147483647)
+),
+held AS MATERIALIZED (
+  SELECT j.id FROM ${job} AS j JOIN lease ON lease.id = j.id
+  WHERE (j.status = 'running') IS TRUE AND j.lease_token = lease.token AND j.due_at > ${now}
+  ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+),
+renewed AS (
+  UPDATE ${job} AS j SET due_at = ${now} + lease.ms, progress = coalesce(lease.progress, j.progress)
+  FROM held JOIN lease ON lease.id = held.id
+  WHERE j.id = held.id AND j.lease_token = lease.token
+  RETURNING j.id, j.due_at, lease.ordinal
+)
+SELECT ${now} AS now, renewed.due_at AS renewed_until, ${leaseColumns("j")}
+FROM lease LEFT JOIN renewed ON renewed.ordinal = lease.ordinal LEFT JOIN ${job} AS j ON j.id = lease.id
+ORDER BY lease.ordinal`;
+
+const toRenewal = (row: SqlRow | undefined, leaseToken: string): RenewalResult => {
+  if (row === undefined) return refuse("not_found", undefined);
+  if (row["renewed_until"] !== null) return { kind: "renewed", leasedUntil: Number(row["renewed_until"]) };
+  const state = toLeaseState(row);
+  if (state === undefined) return refuse("not_found", undefined);
+  return findRefusal(state, leaseToken, Number(row["now"])) ?? { kind: "busy" };
+};
+
+export const renewLeases = async (
+  { query, isId }: Database,
+  call: Call & RenewLeasesCall,
+): Promise<RenewalResult[]> => {
+  for (const { leaseMs } of call.leases) assertLeaseDuration(leaseMs);
+  const leases = call.leases.filter(({ jobId }) => isId(jobId));
+  if (leases.length === 0) return call.leases.map(() => refuse("not_found", undefined));
+  const rows = await query(call.ctx, {
+    name: "renew",
+    sql: renewSql,
+    params: [
+      call.now ?? null,
+      arrayLiteral(leases.map(({ jobId }) => jobId)),
+      arrayLiteral(leases.map(({ leaseToken }) => leaseToken)),
+      arrayLiteral(leases.map(({ leaseMs }) => leaseMs)),
+      arrayLiteral(leases.map(({ progress }) => progress ?? null)),
+    ],
+  });
+  const rowOf = new Map(leases.map((lease, index) => [lease, rows[index]]));
+  return call.leases.map((lease) => toRenewal(rowOf.get(lease), lease.leaseToken));
+};

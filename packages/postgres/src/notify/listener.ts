@@ -1,0 +1,136 @@
+import { BrokerTimeoutError, withDeadline } from "leasehold/adapter";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PgNotifyProvider, PgSubscription } from "./provider.ts";
+
+export interface ListenerOptions {
+  readonly provider: PgNotifyProvider;
+  readonly channels: readonly string[];
+  readonly heartbeatMs: number;
+  readonly onMessage: (channel: string, payload: string) => void;
+  /** The session listens again after a loss, or later than it should have: messages may have been missed. */
+  readonly onListening: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Listener {
+  /** Resolves when the first session listens, or after two seconds without one. */
+  readonly started: Promise<void>;
+  close(): Promise<void>;
+}
+
+const firstSessionMs = 2_000;
+
+const subscribeDeadlineMs = 10_000;
+
+const shortestPauseMs = 50;
+
+const longestPauseMs = 2_000;
+
+const closeDeadlineMs = 1_000;
+
+const timeout = (what: string, ms: number) => (): Error => new BrokerTimeoutError(what, ms);
+
+/**
+ * Keeps a session listening for as long as it is open:
+ *
+ *   connect ─▶ listen ─▶ ping, ping, … ─ lost or silent ─▶ pause ─▶ connect
+ *
+ * The heartbeat finds what the network does not report: a connection whose other end is gone.
+ */
+export const openListener = ({
+  provider,
+  channels,
+  heartbeatMs,
+  onMessage,
+  onListening,
+  onError,
+}: ListenerOptions): Listener => {
+  const closing = new AbortController();
+  let current: PgSubscription | undefined;
+  let mayHaveMissed = false;
+  let start = (): void => {};
+  const first = new Promise<void>((resolve) => {
+    start = resolve;
+  });
+
+  const pause = (ms: number): Promise<void> =>
+    sleep(ms, undefined, { signal: closing.signal, ref: false }).then(
+      () => {},
+      () => {},
+    );
+
+  /** Closing a connection whose other end is gone can take for ever. */
+  const end = (subscription: PgSubscription): Promise<void> =>
+    withDeadline(subscription.close(), closeDeadlineMs, timeout("Closing", closeDeadlineMs)).catch(() => {});
+
+  /** One session, from its beginning to its end. */
+  const listenOnce = async (): Promise<void> => {
+    let lose: (error: unknown) => void = () => {};
+    const lost = new Promise<never>((_resolve, reject) => {
+      lose = reject;
+    });
+    lost.catch(() => {});
+    const subscribing = provider.subscribe(channels, { onMessage, onLost: (error) => lose(error) });
+    let subscription: PgSubscription;
+    try {
+      subscription = await withDeadline(
+        subscribing,
+        subscribeDeadlineMs,
+        timeout("LISTEN", subscribeDeadlineMs),
+      );
+    } catch (error) {
+      // One that comes too late is not wanted any more.
+      subscribing.then((late) => late.close()).catch(() => {});
+      throw error;
+    }
+    current = subscription;
+    try {
+      start();
+      if (mayHaveMissed) onListening();
+      mayHaveMissed = true;
+      while (!closing.signal.aborted) {
+        await Promise.race([pause(heartbeatMs), lost]);
+        if (closing.signal.aborted) break;
+        await Promise.race([
+          withDeadline(subscription.ping(), heartbeatMs, timeout("The listening connection", heartbeatMs)),
+          lost,
+        ]);
+      }
+    } finally {
+      current = undefined;
+      await end(subscription);
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    let pauseMs = shortestPauseMs;
+    while (!closing.signal.aborted) {
+      const before = Date.now();
+      try {
+        await listenOnce();
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        onError(error);
+        // A session that lasted says that the server is well; one that keeps failing is not worth hurrying for.
+        pauseMs =
+          Date.now() - before > longestPauseMs ? shortestPauseMs : Math.min(pauseMs * 2, longestPauseMs);
+        await pause(pauseMs * (0.5 + Math.random() / 2));
+      }
+    }
+  };
+
+  const running = run();
+  return {
+    started: Promise.race([
+      first,
+      pause(firstSessionMs).then(() => {
+        mayHaveMissed = true;
+      }),
+    ]),
+    close: async () => {
+      closing.abort();
+      if (current) await end(current);
+      await running;
+    },
+  };
+};

@@ -1,0 +1,201 @@
+import type {
+  AdvancedRecurringJob,
+  DueRecurringJobs,
+  ListRecurringCall,
+  LockDueRecurringCall,
+  NewRecurringJob,
+  StateRecurringJob,
+} from "leasehold/adapter";
+import type { Call, CallInTransaction, Database } from "./database/database.ts";
+import type { SqlRow } from "./database/provider.ts";
+import { arrayLiteral, defineRows, nowSql, numberOrNull, text, textOrNull } from "./database/sql.ts";
+import type { Tables } from "./database/tables.ts";
+
+/** The select list of a recurring job, as `toStateRecurringJob` reads it. */
+export const recurringColumns = `id, owner, paused, version, next_nominal_at, fire_at, last_sequence_id, zone_data,
+  created_at, updated_at, record, definition`;
+
+export const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
+  id: text(row["id"]),
+  owner: textOrNull(row["owner"]),
+  paused: row["paused"] === true,
+  version: Number(row["version"]),
+  nextNominalAt: numberOrNull(row["next_nominal_at"]),
+  fireAt: numberOrNull(row["fire_at"]),
+  lastSequenceId: textOrNull(row["last_sequence_id"]),
+  zoneData: text(row["zone_data"]),
+  createdAt: Number(row["created_at"]),
+  updatedAt: Number(row["updated_at"]),
+  record: text(row["record"]),
+  definition: text(row["definition"]),
+});
+
+export const getRecurring = async (
+  { query }: Database,
+  { ctx, ids }: Call & { readonly ids: readonly string[] },
+): Promise<(StateRecurringJob | undefined)[]> => {
+  const rows = await query(ctx, {
+    name: "get_recurring",
+    sql: ({ recurring }) => `SELECT ${recurringColumns} FROM ${recurring} WHERE id = ANY ($1::text[])`,
+    params: [arrayLiteral(ids)],
+  });
+  const found = new Map(rows.map(toStateRecurringJob).map((job) => [job.id, job]));
+  return ids.map((id) => found.get(id));
+};
+
+export const listRecurring = async (
+  { query }: Database,
+  { ctx, limit, after, owner }: Call & ListRecurringCall,
+): Promise<StateRecurringJob[]> => {
+  const rows = await query(ctx, {
+    name: "list_recurring",
+    sql: ({ recurring }) => `SELECT ${recurringColumns} FROM ${recurring}
+WHERE id > coalesce($1::text, '') AND ($2::text IS NULL OR owner = $2) ORDER BY id LIMIT $3::int`,
+    params: [after, owner ?? null, limit],
+  });
+  return rows.map(toStateRecurringJob);
+};
+
+export const nextRecurringIn = async ({ query }: Database, { ctx, now }: Call): Promise<number | null> => {
+  const [row] = await query(ctx, {
+    name: "next_recurring_in",
+    sql: ({ recurring }) => `SELECT greatest(0, fire_at - ${nowSql("$1")}) AS due_in FROM ${recurring}
+WHERE NOT paused AND fire_at IS NOT NULL ORDER BY fire_at LIMIT 1`,
+    params: [now ?? null],
+  });
+  return numberOrNull(row?.["due_in"]);
+};
+
+/** The present is read first: a row that somebody else holds now and gives back later is then simply for the next tick. */
+const lockSql = ({ recurring }: Tables, condition: string, limit: string): string => `
+WITH clock AS MATERIALIZED (SELECT ${nowSql("$1")} AS now),
+due AS MATERIALIZED (
+  SELECT ${recurringColumns} FROM ${recurring}
+  WHERE NOT paused AND (${condition})
+  ORDER BY fire_at, id LIMIT ${limit}::int FOR UPDATE SKIP LOCKED
+)
+SELECT clock.now, due.* FROM clock LEFT JOIN due ON true ORDER BY due.fire_at, due.id`;
+
+const isDue = "fire_at <= (SELECT now FROM clock)";
+
+export const lockDueRecurring = async (
+  { query }: Database,
+  { ctx, now, limit, zoneData }: CallInTransaction & LockDueRecurringCall,
+): Promise<DueRecurringJobs> => {
+  const rows = await query(
+    ctx,
+    zoneData === null
+      ? {
+          name: "lock_due_recurring",
+          sql: (tables) => lockSql(tables, isDue, "$2"),
+          params: [now ?? null, limit],
+        }
+      : {
+          name: "lock_due_or_outdated_recurring",
+          sql: (tables) =>
+            lockSql(
+              tables,
+              `${isDue} OR fire_at IS NOT NULL AND zone_data <> '' AND zone_data < $3::text COLLATE "C"`,
+              "$2",
+            ),
+          params: [now ?? null, limit, zoneData],
+        },
+  );
+  return {
+    now: Number(rows[0]!["now"]),
+    jobs: rows.filter((row) => row["id"] !== null).map(toStateRecurringJob),
+  };
+};
+
+const advancedRows = defineRows<AdvancedRecurringJob>((idType) => [
+  { name: "id", type: "text", read: ({ id }) => id },
+  { name: "next_nominal_at", type: "bigint", read: ({ nextNominalAt }) => nextNominalAt },
+  { name: "fire_at", type: "bigint", read: ({ fireAt }) => fireAt },
+  { name: "last_sequence_id", type: idType, read: ({ lastSequenceId }) => lastSequenceId },
+  { name: "zone_data", type: "text", read: ({ zoneData }) => zoneData },
+  { name: "record", type: "text", read: ({ record }) => record },
+]);
+
+export const advanceRecurring = async (
+  { query, tables: { idType } }: Database,
+  { ctx, jobs }: CallInTransaction & { readonly jobs: readonly AdvancedRecurringJob[] },
+): Promise<void> => {
+  if (jobs.length === 0) return;
+  const single = jobs.length === 1;
+  await query(ctx, {
+    name: single ? "advance_one_recurring" : "advance_recurring",
+    sql: ({
+      recurring,
+    }) => `UPDATE ${recurring} AS r SET next_nominal_at = a.next_nominal_at, fire_at = a.fire_at,
+  last_sequence_id = a.last_sequence_id, zone_data = a.zone_data, record = a.record
+FROM ${advancedRows(idType).source("a", 1, single)} WHERE r.id = a.id`,
+    params: advancedRows(idType).params(jobs),
+  });
+};
+
+/** The lock on the id also keeps others from putting a row that is not there yet. Ticks go by row locks alone. */
+export const lockRecurring = async (
+  { query }: Database,
+  { ctx, id }: CallInTransaction & { readonly id: string },
+): Promise<StateRecurringJob | undefined> => {
+  await query(ctx, {
+    name: "lock_recurring_id",
+    sql: ({ recurring }) =>
+      `SELECT pg_advisory_xact_lock(hashtextextended('${recurring} ' || $1::text, 0))::text`,
+    params: [id],
+  });
+  const rows = await query(ctx, {
+    name: "lock_recurring",
+    sql: ({ recurring }) => `SELECT ${recurringColumns} FROM ${recurring} WHERE id = $1::text FOR UPDATE`,
+    params: [id],
+  });
+  return rows.map(toStateRecurringJob)[0];
+};
+
+export const putRecurring = async (
+  { query }: Database,
+  { ctx, now, job }: CallInTransaction & { readonly job: NewRecurringJob },
+): Promise<StateRecurringJob> => {
+  const [row] = await query(ctx, {
+    name: "put_recurring",
+    sql: ({ recurring, idType }) => `
+INSERT INTO ${recurring} AS r (${recurringColumns})
+SELECT $2, $3, $4, $5, $6, $7, $8::${idType}, $9, clock.now, clock.now, $10, $11 FROM (SELECT ${nowSql("$1")} AS now) AS clock
+ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, paused = excluded.paused, version = excluded.version,
+  next_nominal_at = excluded.next_nominal_at, fire_at = excluded.fire_at, last_sequence_id = excluded.last_sequence_id,
+  zone_data = excluded.zone_data, updated_at = excluded.updated_at, record = excluded.record,
+  definition = excluded.definition
+RETURNING ${recurringColumns}`,
+    params: [
+      now ?? null,
+      job.id,
+      job.owner,
+      job.paused,
+      job.version,
+      job.nextNominalAt,
+      job.fireAt,
+      job.lastSequenceId,
+      job.zoneData,
+      job.record,
+      job.definition,
+    ],
+  });
+  return toStateRecurringJob(row!);
+};
+
+export const deleteRecurring = async (
+  { query }: Database,
+  { ctx, ids }: Call & { readonly ids: readonly string[] },
+): Promise<string[]> => {
+  const rows = await query(ctx, {
+    name: "delete_recurring",
+    // In the order of the ids, so that two calls cannot lock each other out.
+    sql: ({ recurring }) => `WITH locked AS MATERIALIZED (
+  SELECT id FROM ${recurring} WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE
+)
+DELETE FROM ${recurring} AS r USING locked WHERE r.id = locked.id RETURNING r.id`,
+    params: [arrayLiteral(ids)],
+  });
+  const deleted = new Set(rows.map((row) => text(row["id"])));
+  return ids.filter((id) => deleted.has(id));
+};

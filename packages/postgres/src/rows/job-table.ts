@@ -1,0 +1,393 @@
+import type { JobReference, NewJob, OrderedGroup, StateJob } from "leasehold/adapter";
+import type { SqlRow } from "../database/provider.ts";
+import { isNull, jobStatus, type RowsColumn, text } from "../database/sql.ts";
+
+// Each property of a job once: its column, its type, its usual value, and where it comes from in a new job. The insert
+// statement and the select lists are made from this table, and so are the readers in job-rows.ts. A new property needs a
+// migration and an entry here.
+//
+// A value that is usual travels as null, in both directions: that costs the server and the driver next to nothing.
+
+export type ColumnType = "id" | "text" | "bigint" | "int" | "boolean";
+
+export interface JobColumn<TProperty extends keyof StateJob> {
+  readonly column: string;
+  readonly type: ColumnType;
+  /**
+   * What nearly every job has here: the value of another column, or a constant, together with what is stored for it.
+   * Without this it is null, except where every job has its own value.
+   */
+  readonly usually?:
+    | { readonly sameAs: string }
+    | { readonly value: StateJob[TProperty]; readonly stored: unknown };
+  /** For a column with several meanings: it has this one in jobs of this status, and is then selected under this name. */
+  readonly when?: { readonly status: StateJob["status"]; readonly as: string };
+  /** The value of a new job, null for the usual one. Columns without this begin with their default. */
+  readonly insert?: (job: NewJob) => string | number | boolean | null;
+  /** So few new jobs have a value that others are inserted by a statement without this column. */
+  readonly rarelyInserted?: true;
+  /** New jobs never have null here, and those of one call mostly have the same value, which then travels once. */
+  readonly insertedOnce?: true;
+  /** Null in jobs without a group that no rule concerns. */
+  readonly flow?: true;
+  /** A column that has the value where it is not null, as in some jobs with a group or under a rule. */
+  readonly overriddenBy?: string;
+  /** Reads what is stored, if it is not simply of the type of the column. */
+  readonly read?: (stored: unknown) => StateJob[TProperty];
+}
+
+const zero = { value: 0, stored: 0 } as const;
+
+const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } = {
+  // Every job has its own value of these. job-rows.ts reads them by name.
+  id: { column: "id", type: "id", insert: (job) => job.id },
+  input: { column: "input", type: "text", insert: (job) => job.input },
+  createdAt: { column: "created_at", type: "bigint" },
+  attempt: { column: "attempt", type: "int" },
+  maxAttempts: { column: "max_attempts", type: "int", insertedOnce: true, insert: (job) => job.maxAttempts },
+  status: { column: "status", type: "text", read: jobStatus },
+  queue: { column: "queue", type: "text", insertedOnce: true, insert: (job) => job.queue },
+  typeName: { column: "type_name", type: "text", insertedOnce: true, insert: (job) => job.typeName },
+
+  // These mostly repeat one of those. job-rows.ts knows that, too.
+  scheduledAt: { column: "scheduled_at", type: "bigint", usually: { sameAs: "created_at" } },
+  sequenceId: {
+    column: "sequence_id",
+    type: "id",
+    usually: { sameAs: "id" },
+    insert: (job) => (job.sequenceId === job.id ? null : job.sequenceId),
+  },
+  rootSequenceId: {
+    column: "root_sequence_id",
+    type: "id",
+    usually: { sameAs: "id" },
+    insert: (job) => (job.rootSequenceId === job.id ? null : job.rootSequenceId),
+  },
+  sequenceCreatedAt: {
+    column: "sequence_created_at",
+    type: "bigint",
+    usually: { sameAs: "created_at" },
+    insert: (job) => job.sequenceCreatedAt,
+  },
+  sequenceTypeName: {
+    column: "sequence_type_name",
+    type: "text",
+    usually: { sameAs: "type_name" },
+    insert: (job) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
+  },
+  leaseVersion: { column: "lease_version", type: "int", usually: { sameAs: "attempt" } },
+
+  // Everything else.
+  sequenceIndex: {
+    column: "sequence_index",
+    type: "int",
+    usually: zero,
+    insert: (job) => job.sequenceIndex || null,
+  },
+  // Where `base_priority` is not null, that is what was asked for, and `priority` only the place in line.
+  priority: {
+    column: "priority",
+    type: "int",
+    usually: zero,
+    overriddenBy: "base_priority",
+    insert: (job) => job.priority || null,
+  },
+  expiredLeases: { column: "expired_leases", type: "int", usually: zero },
+  blockerCount: { column: "blocker_count", type: "int", usually: zero },
+  openBlockers: { column: "open_blockers", type: "int", usually: zero },
+  onBlockerFailure: {
+    column: "waits_regardless",
+    type: "boolean",
+    usually: { value: "fail", stored: false },
+    insert: (job) => job.onBlockerFailure === "wait" || null,
+    read: (stored) => (stored === true ? "wait" : "fail"),
+  },
+  maxAttemptsGiven: {
+    column: "max_attempts_given",
+    type: "boolean",
+    usually: { value: true, stored: null },
+    insert: (job) => (job.maxAttemptsGiven === false ? false : null),
+  },
+  group: { column: "group_key", type: "text", flow: true, insert: (job) => job.group },
+  ordered: {
+    column: "ordered",
+    type: "text",
+    flow: true,
+    insert: (job) => job.ordered,
+    read: (stored) => stored as OrderedGroup,
+  },
+  limited: {
+    column: "slots",
+    type: "int",
+    flow: true,
+    usually: { value: false, stored: null },
+    read: (stored) => stored !== null && stored !== undefined,
+  },
+  lastAttemptAt: { column: "last_attempt_at", type: "bigint" },
+  timeoutMs: { column: "timeout_ms", type: "bigint", insert: (job) => job.timeoutMs },
+  leaseMs: { column: "lease_ms", type: "bigint", insert: (job) => job.leaseMs },
+  leasedUntil: { column: "due_at", type: "bigint", when: { status: "running", as: "leased_until" } },
+  completedAt: { column: "finished_at", type: "bigint", when: { status: "completed", as: "completed_at" } },
+  failedAt: { column: "finished_at", type: "bigint", when: { status: "failed", as: "failed_at" } },
+  originId: { column: "origin_id", type: "id", insert: (job) => job.originId },
+  continuedToId: { column: "continued_to_id", type: "id" },
+  failedBlockerId: { column: "failed_blocker_id", type: "id" },
+  leaseToken: { column: "lease_token", type: "text" },
+  leasedBy: { column: "leased_by", type: "text" },
+  completedBy: { column: "completed_by", type: "text" },
+  failureReason: { column: "failure_reason", type: "text" },
+  deduplicationKey: {
+    column: "deduplication_key",
+    type: "text",
+    insert: (job) => job.deduplication?.key ?? null,
+  },
+  traceContext: { column: "trace_context", type: "text", insert: (job) => job.traceContext },
+  output: { column: "output", type: "text" },
+  progress: { column: "progress", type: "text" },
+  lastError: { column: "last_error", type: "text" },
+  lastFailedAt: { column: "last_failed_at", type: "bigint" },
+  recurrence: {
+    column: "recurrence",
+    type: "text",
+    rarelyInserted: true,
+    insert: (job) => job.recurrence ?? null,
+  },
+  expireAfterMs: {
+    column: "expire_after_ms",
+    type: "bigint",
+    rarelyInserted: true,
+    insert: (job) => job.expireAfterMs ?? null,
+  },
+  replacedBy: { column: "replaced_by", type: "id" },
+};
+
+export type AnyColumn = JobColumn<keyof StateJob> & { readonly property: keyof StateJob };
+
+export const allColumns: readonly AnyColumn[] = (Object.keys(columns) as (keyof StateJob)[]).map(
+  (property) => ({
+    property,
+    ...columns[property],
+  }),
+);
+
+/** What is stored for a null that travels; undefined for null itself. */
+const usualSql = ({ usually }: AnyColumn): string | undefined => {
+  if (usually === undefined) return undefined;
+  if ("sameAs" in usually) return usually.sameAs;
+  return usually.stored === null ? undefined : text(usually.stored);
+};
+
+/** The column as it is stored. */
+export const plainSql = (table: string, { column, when }: AnyColumn): string =>
+  when === undefined
+    ? `${table}.${column}`
+    : `CASE WHEN ${table}.status = '${when.status}' THEN ${table}.${column} END AS ${when.as}`;
+
+const selectSql = (table: string, column: AnyColumn, flow: boolean): string => {
+  const own = plainSql(table, column);
+  const value =
+    flow && column.overriddenBy !== undefined ? `coalesce(${table}.${column.overriddenBy}, ${own})` : own;
+  const usual = usualSql(column);
+  if (usual === undefined) return value;
+  const sameAs = column.usually && "sameAs" in column.usually;
+  return `nullif(${value}, ${sameAs ? `${table}.${usual}` : usual}) AS ${column.column}`;
+};
+
+/**
+ * The select list of a job, of the table or alias given, as `toStateJob` reads it. Without `flow` for jobs that have no group
+ * and that no rule concerns.
+ */
+export const jobColumns = (
+  table: string,
+  {
+    without = [],
+    flow = true,
+  }: { readonly without?: readonly (keyof StateJob)[]; readonly flow?: boolean } = {},
+): string =>
+  allColumns
+    .filter((column) => !without.includes(column.property) && (flow || column.flow !== true))
+    .map((column) => selectSql(table, column, flow))
+    .join(", ");
+
+const inserted = (rare: boolean): readonly AnyColumn[] =>
+  allColumns.filter(
+    ({ insert, rarelyInserted, flow }) => insert !== undefined && (rare || !(rarelyInserted ?? flow)),
+  );
+
+/** Whether a job has a value in one of the columns that are rarely inserted. */
+export const hasRareValues = (job: NewJob): boolean =>
+  job.group !== null || (job.expireAfterMs ?? null) !== null || (job.recurrence ?? null) !== null;
+
+/** The columns for which a new job has a value, the id first; `rare`: those too that hardly any job has a value for. */
+export const insertedColumns = (idType: string, rare: boolean): RowsColumn<NewJob>[] =>
+  inserted(rare).flatMap(({ column, type, insert, insertedOnce }) =>
+    insert === undefined
+      ? []
+      : [
+          {
+            name: column,
+            type: type === "id" ? idType : type,
+            required: insertedOnce === true,
+            read: insert,
+          },
+        ],
+  );
+
+/** What to store in these columns, by column, in a statement in which they and `created_at` are visible. */
+export const insertedValues = (rare: boolean): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    inserted(rare).map((column) => {
+      const usual = usualSql(column);
+      return [column.column, usual === undefined ? column.column : `coalesce(${column.column}, ${usual})`];
+    }),
+  );
+
+type MutableJob = { -readonly [TProperty in keyof StateJob]: StateJob[TProperty] };
+
+/** A job with nothing but usual values. What every job has its own value of is still missing. */
+const usualJob = Object.fromEntries(
+  allColumns.map(({ property, usually }) => [
+    property,
+    usually !== undefined && "value" in usually ? usually.value : null,
+  ]),
+) as unknown as StateJob;
+
+const readersByType: Record<ColumnType, (stored: unknown) => string | number | boolean> = {
+  id: text,
+  text,
+  bigint: Number,
+  int: Number,
+  boolean: (stored) => stored === true,
+};
+
+/** How to read what is not null, by the name under which it is selected. */
+const readers = new Map(
+  allColumns.map(({ property, column, type, when, read }) => [
+    when?.as ?? column,
+    { property, read: read ?? readersByType[type] },
+  ]),
+);
+// These are read before the others.
+for (const name of ["id", "input", "created_at", "attempt", "max_attempts"]) readers.delete(name);
+
+/**
+ * This runs for every claimed job, so it is written for speed. Most columns are null. It copies an object as a whole, sets
+ * properties by name, and walks over the row once: each of these is fast, while reading every column by a name from the table
+ * is not.
+ */
+const readJob = (row: SqlRow, known: StateJob): MutableJob => {
+  const id = text(row["id"]);
+  const createdAt = Number(row["created_at"]);
+  const attempt = Number(row["attempt"]);
+  const job: MutableJob = {
+    ...known,
+    id,
+    createdAt,
+    attempt,
+    input: text(row["input"]),
+    maxAttempts: Number(row["max_attempts"]),
+    // As `sameAs` says in the table.
+    scheduledAt: createdAt,
+    sequenceId: id,
+    rootSequenceId: id,
+    sequenceCreatedAt: createdAt,
+    sequenceTypeName: known.typeName,
+    leaseVersion: attempt,
+  };
+  for (const name in row) {
+    const stored = row[name];
+    if (isNull(stored)) continue;
+    const reader = readers.get(name);
+    // The table holds only readers that return what their property is.
+    if (reader !== undefined) (job as Record<string, unknown>)[reader.property] = reader.read(stored);
+  }
+  return job;
+};
+
+export const toStateJob = (row: SqlRow): StateJob =>
+  readJob(row, {
+    ...usualJob,
+    typeName: text(row["type_name"]),
+    queue: text(row["queue"]),
+    status: jobStatus(row["status"]),
+  });
+
+/** The select list of a job that has just been claimed, without what the claimer knows and what no running job has. */
+export const claimedColumns = (table: string, flow: boolean): string =>
+  jobColumns(table, {
+    flow,
+    without: [
+      "status",
+      "queue",
+      "typeName",
+      "leaseToken",
+      "leasedBy",
+      "leasedUntil",
+      "continuedToId",
+      "failedBlockerId",
+      "completedAt",
+      "failedAt",
+      "completedBy",
+      "failureReason",
+      "output",
+    ],
+  });
+
+export interface ClaimTerms {
+  readonly workerId: string;
+  readonly leaseToken: string;
+  /** Of jobs that do not have their own. */
+  readonly leaseMs: number;
+}
+
+/** Reads jobs of one queue and type that have just been claimed. */
+export const createClaimedJobReader = (
+  { queue, typeName }: { readonly queue: string; readonly typeName: string },
+  { workerId, leaseToken, leaseMs }: ClaimTerms,
+): ((row: SqlRow) => StateJob) => {
+  const known: StateJob = {
+    ...usualJob,
+    queue,
+    typeName,
+    status: "running",
+    leaseToken,
+    leasedBy: workerId,
+  };
+  return (row) => {
+    const job = readJob(row, known);
+    job.leasedUntil = Number(job.lastAttemptAt) + (job.leaseMs ?? leaseMs);
+    return job;
+  };
+};
+
+/** Some properties of jobs: the select list for these, and its reader. */
+export interface JobPart<TProperty extends keyof StateJob> {
+  select(table: string): string;
+  read(row: SqlRow): Pick<StateJob, TProperty>;
+}
+
+export const pickColumns = <TProperty extends keyof StateJob>(
+  ...properties: readonly TProperty[]
+): JobPart<TProperty> => {
+  const picked = allColumns.filter(({ property }) => properties.some((wanted) => wanted === property));
+  return {
+    select: (table) => picked.map((column) => plainSql(table, column)).join(", "),
+    read: (row) =>
+      Object.fromEntries(
+        picked.map(({ property, column, type, when, read = readersByType[type] }) => {
+          const stored = row[when?.as ?? column];
+          return [property, isNull(stored) ? usualJob[property] : read(stored)];
+        }),
+      ) as Pick<StateJob, TProperty>,
+  };
+};
+
+/** The properties of a `JobReference`. */
+export const referenceColumns: JobPart<keyof JobReference> = pickColumns(
+  "id",
+  "typeName",
+  "queue",
+  "sequenceId",
+  "sequenceTypeName",
+  "rootSequenceId",
+);

@@ -1,0 +1,36 @@
+import type {
+  Claims,
+  Deletion,
+  Flow,
+  History,
+  Interventions,
+  Leases,
+  NewJobs,
+  Outcomes,
+  Reads,
+  Statistics,
+} from "leasehold/adapter";
+import type { SqliteConnection } from "./connection.ts";
+
+type Contract = NewJobs<object> &
+  Claims<object> &
+  Leases<object> &
+  Outcomes<object> &
+  Interventions<object> &
+  Deletion<object> &
+  Reads<object> &
+  Statistics<object> &
+  Flow<object> &
+  History<object>;
+
+/**
+ * What a method of the contract does, on a connection that is in a transaction or sees one state of the database. It must
+ * not wait for anything.
+ */
+export type Operation<TMethod extends keyof Contract> = (
+  db: SqliteConnection,
+  call: Omit<Parameters<Contract[TMethod]>[0], "ctx" | "now">,
+  now: number,
+) => Awaited<ReturnType<Contract[TMethod]>>;
+
+export type Operations = { readonly [TMethod in keyof Contract]: Operation<TMethod> };

@@ -1,0 +1,54 @@
+import type { FailedJobs, StateCause } from "leasehold/adapter";
+import type { Operation } from "../database/operation.ts";
+import { defineRow, isInOptionalList, optionalList } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+
+// So many digits that times as texts are in order.
+const digits = 16;
+
+const failedRow = defineRow((columns): FailedJobs => ({
+  fingerprint: columns.value("fingerprint", null),
+  queue: columns.value("queue"),
+  typeName: columns.value("type_name"),
+  reason: columns.value("failure_reason"),
+  count: columns.value("count(*)"),
+  firstFailedAt: columns.value("min(failed_at)"),
+  lastFailedAt: columns.value("max(failed_at)"),
+  exampleId: columns.value(`substr(max(printf('%0${digits}d', failed_at) || id), ${digits + 1})`),
+}));
+
+const causeRow = defineRow((columns): StateCause => ({
+  fingerprint: columns.value("fingerprint"),
+  name: columns.value("name"),
+  message: columns.value("message"),
+  frame: columns.value("frame", null),
+  deployment: columns.value("deployment", null),
+  firstSeenAt: columns.value("first_seen_at"),
+  lastSeenAt: columns.value("coalesce(last_seen_at, first_seen_at)"),
+}));
+
+export const prepareListCauses = ({ job, cause, causeIndex }: Tables): Operation<"listCauses"> => {
+  // In the index alone, which has all of these columns, and just the failed jobs.
+  const matching = `SELECT fingerprint, queue, type_name, failure_reason, failed_at, id FROM ${job} INDEXED BY ${causeIndex}
+    WHERE failed_at IS NOT NULL AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
+    ORDER BY id DESC`;
+  const countFailed = `SELECT ${failedRow.columns} FROM (${matching} LIMIT ?)
+    GROUP BY fingerprint, queue, type_name, failure_reason, failed_at / CAST(? AS INTEGER)`;
+  const hasMore = `SELECT 1 FROM (${matching} LIMIT 1 OFFSET ?)`;
+  const findCauses = `SELECT ${causeRow.columns} FROM ${cause} WHERE fingerprint IN (SELECT value FROM json_each(?))`;
+
+  return (db, { cap, queues, typeNames, everyMs }) => {
+    const filter = [...optionalList(queues), ...optionalList(typeNames)];
+    // Divided by null, all are in the same stretch.
+    const failed = failedRow.all(db, countFailed, [...filter, cap, everyMs ?? null]);
+    const lookedAt = failed.reduce((sum, { count }) => sum + count, 0);
+    const fingerprints = new Set(
+      failed.map(({ fingerprint }) => fingerprint).filter((each) => each !== null),
+    );
+    return {
+      failed,
+      causes: causeRow.all(db, findCauses, [JSON.stringify([...fingerprints])]),
+      capped: lookedAt === cap && db.first(hasMore, [...filter, cap]) !== undefined,
+    };
+  };
+};

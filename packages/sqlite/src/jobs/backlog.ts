@@ -1,0 +1,177 @@
+import type { RecentlyFinishedJob, TypeBacklog } from "leasehold/adapter";
+import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
+import type { Operation } from "../database/operation.ts";
+import { defineRow, firstNumber } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import type { Runnable } from "../rows/runnable.ts";
+
+/** A job type in a queue: the indexes of pending and of blocked jobs begin with the two. */
+export interface QueueType {
+  readonly queue: string;
+  readonly typeName: string;
+}
+
+const queueTypeRow = defineRow((columns): QueueType => ({
+  queue: columns.value("queue"),
+  typeName: columns.value("type_name"),
+}));
+
+/** All that have jobs of this status. Takes one step into the index for each, however many jobs there are. */
+export const findQueueTypes = (
+  db: SqliteConnection,
+  { job, pendingIndex, blockedIndex }: Tables,
+  status: "pending" | "blocked",
+): QueueType[] => {
+  const index = status === "pending" ? pendingIndex : blockedIndex;
+  const select = `SELECT ${queueTypeRow.columns} FROM ${job} INDEXED BY ${index} WHERE status = '${status}'`;
+  const order = "ORDER BY queue, type_name LIMIT 1";
+  const next = `${select} AND (queue, type_name) > (?, ?) ${order}`;
+  const found: QueueType[] = [];
+  let queueType = queueTypeRow.first(db, `${select} ${order}`, []);
+  while (queueType !== undefined) {
+    found.push(queueType);
+    queueType = queueTypeRow.first(db, next, [queueType.queue, queueType.typeName]);
+  }
+  return found;
+};
+
+const mostLooks = 20;
+
+const finishedRow = defineRow((columns) => ({
+  seq: columns.value<number>("seq"),
+  job: {
+    queue: columns.value("queue"),
+    typeName: columns.value("type_name"),
+    status: columns.value("status"),
+    createdAt: columns.value("created_at"),
+    finishedAt: columns.value("coalesce(completed_at, failed_at)"),
+  } satisfies RecentlyFinishedJob,
+}));
+
+/**
+ * No index has the time at which jobs finished. But jobs run more or less in the order in which they were created. So
+ * those that finished last were created just before the first job of their type that still waits, or last of all.
+ */
+export const prepareListRecentlyFinished = (tables: Tables): Operation<"listRecentlyFinished"> => {
+  const { job, pendingIndex } = tables;
+  const newest = (condition: string): string => `SELECT ${finishedRow.columns} FROM (
+      SELECT seq, queue, type_name, status, created_at, completed_at, failed_at FROM ${job} ${condition}
+      ORDER BY seq DESC LIMIT ?
+    ) WHERE coalesce(completed_at, failed_at) >= ?`;
+  const newestOfAll = newest("");
+  const newestBefore = newest("WHERE seq < ?");
+  const firstWaiting = `SELECT seq FROM ${job} INDEXED BY ${pendingIndex}
+    WHERE status = 'pending' AND queue = ? AND type_name = ? ORDER BY priority DESC, scheduled_at, seq LIMIT 1`;
+
+  return (db, { from, limit }) => {
+    const found = new Map<number, RecentlyFinishedJob>();
+    const collect = (sql: string, values: readonly SqliteValue[]): void => {
+      for (const { seq, job } of finishedRow.all(db, sql, [...values, limit, from])) found.set(seq, job);
+    };
+    collect(newestOfAll, []);
+    const heads = findQueueTypes(db, tables, "pending").map(
+      ({ queue, typeName }) => firstNumber(db, firstWaiting, [queue, typeName]) ?? 0,
+    );
+    // Types that run together have their first waiting jobs side by side: one look is enough for them.
+    let last = Infinity;
+    let looks = 0;
+    for (const head of heads.sort((a, b) => b - a)) {
+      if (head > last - limit / 2 || looks >= mostLooks) continue;
+      looks += 1;
+      last = head;
+      collect(newestBefore, [head]);
+    }
+    return [...found.values()].sort((a, b) => b.finishedAt - a.finishedAt).slice(0, limit);
+  };
+};
+
+type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
+
+type Kind = keyof Omit<TypeBacklog, "queue" | "typeName" | "oldestRunnableAt">;
+
+// Of running and failed jobs no index begins with queue and type. This many times the cap are looked at, of all types.
+const mostCaps = 10;
+// A type with more priorities than this is not searched any further.
+const mostPriorities = 1_000;
+
+/** Adds up counts by queue and type, each up to the cap. */
+const createCounts = (cap: number) => {
+  const counts = new Map<string, Counting>();
+  const of = ({ queue, typeName }: QueueType): Counting => {
+    const key = JSON.stringify([queue, typeName]);
+    const none = { runnable: 0, later: 0, running: 0, expired: 0, blocked: 0, failed: 0 };
+    const found = counts.get(key) ?? { queue, typeName, ...none, oldestRunnableAt: null };
+    counts.set(key, found);
+    return found;
+  };
+  return {
+    of,
+    all: () => [...counts.values()],
+    add: (queueType: QueueType, kind: Kind, count: number): void => {
+      const counting = of(queueType);
+      counting[kind] = Math.min(cap, counting[kind] + count);
+    },
+  };
+};
+
+const dueRow = defineRow((columns) => ({
+  count: columns.value<number>("count(*)"),
+  oldest: columns.value<number | null>("min(scheduled_at)", null),
+}));
+
+const typeRow = defineRow((columns) => ({
+  queue: columns.value<string>("queue"),
+  typeName: columns.value<string>("type_name"),
+  count: columns.value<number>("count(*)"),
+}));
+
+export const prepareMeasureBacklog = (tables: Tables, runnable: Runnable): Operation<"measureBacklog"> => {
+  const { job, pendingIndex, runningIndex, blockedIndex } = tables;
+  const scheduled = (comparison: string): string =>
+    `(SELECT scheduled_at FROM ${job} INDEXED BY ${pendingIndex}
+      WHERE status = 'pending' AND queue = ? AND type_name = ? AND priority = ? AND scheduled_at ${comparison} ?
+      ORDER BY scheduled_at LIMIT ?)`;
+  const countDue = `SELECT ${dueRow.columns} FROM ${scheduled("<=")}`;
+  const countLater = `SELECT count(*) FROM ${scheduled(">")}`;
+  const countBlocked = `SELECT count(*) FROM (SELECT 1 FROM ${job} INDEXED BY ${blockedIndex}
+    WHERE status = 'blocked' AND queue = ? AND type_name = ? LIMIT ?)`;
+  const byLease = `${job} INDEXED BY ${runningIndex}`;
+  const countSome = (source: string, condition: string, order: string): string =>
+    `SELECT ${typeRow.columns} FROM (SELECT queue, type_name FROM ${source}
+      WHERE ${condition} ORDER BY ${order} LIMIT ?) GROUP BY queue, type_name`;
+  const countRunning = countSome(byLease, "status = 'running'", "leased_until");
+  const countExpired = countSome(byLease, "status = 'running' AND leased_until <= ?", "leased_until");
+  // The index of failed jobs is found without being named. A statement that names it would be an error where it is missing.
+  const countFailed = countSome(job, "status = 'failed'", "created_at DESC");
+
+  return (db: SqliteConnection, { cap }, now) => {
+    const counts = createCounts(cap);
+    for (const queueType of findQueueTypes(db, tables, "pending")) {
+      const { queue, typeName } = queueType;
+      let visited = 0;
+      for (const priority of runnable.prioritiesOf(db, queue, typeName)) {
+        const values = [queue, typeName, priority, now, cap];
+        const { count, oldest } = dueRow.first(db, countDue, values)!;
+        counts.add(queueType, "runnable", count);
+        counts.add(queueType, "later", firstNumber(db, countLater, values) ?? 0);
+        const counting = counts.of(queueType);
+        if (oldest !== null)
+          counting.oldestRunnableAt = Math.min(counting.oldestRunnableAt ?? oldest, oldest);
+        visited += 1;
+        if (visited === mostPriorities) break;
+      }
+    }
+    for (const queueType of findQueueTypes(db, tables, "blocked")) {
+      const { queue, typeName } = queueType;
+      counts.add(queueType, "blocked", firstNumber(db, countBlocked, [queue, typeName, cap]) ?? 0);
+    }
+    const addAll = (kind: Kind, sql: string, values: readonly SqliteValue[]): void => {
+      for (const found of typeRow.all(db, sql, [...values, cap * mostCaps]))
+        counts.add(found, kind, found.count);
+    };
+    addAll("running", countRunning, []);
+    addAll("expired", countExpired, [now]);
+    addAll("failed", countFailed, []);
+    return counts.all();
+  };
+};

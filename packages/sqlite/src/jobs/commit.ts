@@ -1,0 +1,311 @@
+import {
+  attemptOf,
+  completesSequence,
+  isTerminal,
+  type JobOutcome,
+  type JobReference,
+  type JobStatus,
+  judgeOutcome,
+  type LeaseState,
+  type OrderedGroup,
+  type OutcomeResult,
+  resolveSchedule,
+} from "leasehold/adapter";
+import type { SqliteConnection } from "../database/connection.ts";
+import type { Operation } from "../database/operation.ts";
+import { type Columns, defineRow } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import type { Attempts } from "../history/attempts.ts";
+import type { CountedJob, Lines } from "../limits/group-queues.ts";
+import { countingLine } from "../rows/places.ts";
+import type { Deduplication } from "./deduplication.ts";
+import type { Dependants } from "./dependants.ts";
+import { describeLease } from "./leases.ts";
+
+export type Completion = Extract<JobOutcome, { readonly kind: "complete" }>;
+
+/**
+ * How most jobs end: they complete under a valid lease, nothing waits for them, and they have no deduplication key. One
+ * statement for each claim checks and writes all of them.
+ */
+export interface PlainCompletions {
+  isCandidate(outcome: JobOutcome): outcome is Completion;
+  /** Writes those that end in this way, each of a different job. Returns whether that was all of them. */
+  write(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
+  /** The same, but writes none unless it can write all. */
+  tryAll(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
+}
+
+// Where some jobs have keys or dependants, most batches contain one. Trying each batch would be wasted.
+const pauseAfterFailure = 16;
+
+// Needs no escaping in JSON.
+const plainId = /^[\w-]+$/;
+
+const countedRow = defineRow((columns): CountedJob => ({
+  queue: columns.value("j.queue"),
+  typeName: columns.value("j.type_name"),
+  line: columns.value(countingLine("j.slots"), null),
+  slots: columns.value("j.slots"),
+}));
+
+export const createPlainCompletions = ({ job, blocker }: Tables, lines: Lines): PlainCompletions => {
+  const isDone = (
+    slots: string,
+  ): string => `j.id = done.key AND j.status = 'running' AND j.lease_token = ? AND j.leased_until > ? AND j.slots ${slots}
+      AND NOT EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)
+      AND (j.sequence_index = 0 AND j.deduplication_key IS NULL OR j.sequence_index > 0 AND NOT EXISTS
+        (SELECT 1 FROM ${job} AS f WHERE f.id = j.sequence_id AND f.deduplication_live IS NOT NULL))`;
+  const complete = `UPDATE ${job} AS j
+    SET status = 'completed', output = done.value, completed_at = ?, completed_by = ?, leased_by = NULL, leased_until = NULL`;
+  const completeFree = `${complete} FROM json_each(?) AS done WHERE ${isDone("IS NULL")}`;
+  // Those that are counted give back their slots.
+  const findCounted = `SELECT ${countedRow.text} FROM json_each(?) AS done CROSS JOIN ${job} AS j
+    WHERE ${isDone("IS NOT NULL")}`;
+  const completeCounted = `${complete}, slots = NULL FROM json_each(?) AS done
+    WHERE ${isDone("IS NOT NULL")}`;
+  let pause = 0;
+  // What most jobs were like last time is tried first.
+  let areMostCounted = false;
+
+  const groupByClaim = (outcomes: readonly Completion[]): Completion[][] => {
+    const groups = new Map<string, Completion[]>();
+    for (const outcome of outcomes) {
+      const key = `${outcome.leaseToken} ${outcome.completedBy}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [outcome]);
+      else group.push(outcome);
+    }
+    return [...groups.values()];
+  };
+
+  const writeGroup = (db: SqliteConnection, group: readonly Completion[], now: number): boolean => {
+    const [{ leaseToken, completedBy }] = group as [Completion];
+    const outputs = group.map(({ jobId, output }) => `"${jobId}":${JSON.stringify(output)}`);
+    const text = `{${outputs.join(",")}}`;
+    const writeFree = (): number => db.run(completeFree, [now, completedBy, text, leaseToken, now]);
+    const writeCounted = (): number => {
+      const counted = countedRow.allOfText(db, findCounted, [text, leaseToken, now]);
+      if (counted.length === 0) return 0;
+      lines.giveBack(db, counted);
+      return db.run(completeCounted, [now, completedBy, text, leaseToken, now]);
+    };
+    let written = 0;
+    for (const isCounted of [areMostCounted, !areMostCounted]) {
+      const completed = isCounted ? writeCounted() : writeFree();
+      if (completed === group.length) areMostCounted = isCounted;
+      written += completed;
+      if (written === group.length) return true;
+    }
+    return false;
+  };
+
+  const write: PlainCompletions["write"] = (db, outcomes, now) => {
+    let isComplete = true;
+    for (const group of groupByClaim(outcomes)) if (!writeGroup(db, group, now)) isComplete = false;
+    return isComplete;
+  };
+
+  return {
+    write,
+    isCandidate: (outcome): outcome is Completion =>
+      outcome.kind === "complete" &&
+      outcome.leaseToken !== null &&
+      outcome.continuedToId === null &&
+      outcome.locked !== true &&
+      plainId.test(outcome.jobId),
+    tryAll: (db, outcomes, now) => {
+      if (outcomes.length === 0) return true;
+      if (pause > 0) {
+        pause -= 1;
+        return false;
+      }
+      db.run("SAVEPOINT leasehold_complete", []);
+      const isDone = write(db, outcomes, now);
+      if (!isDone) {
+        pause = pauseAfterFailure;
+        db.run("ROLLBACK TO leasehold_complete", []);
+      }
+      db.run("RELEASE leasehold_complete", []);
+      return isDone;
+    },
+  };
+};
+
+const nothing: readonly JobReference[] = [];
+
+const appliedAlone = (at: number): OutcomeResult => ({
+  kind: "applied",
+  at,
+  unblocked: nothing,
+  cascaded: nothing,
+});
+
+/** The part of a job that is needed to end its attempt. */
+interface JobState extends LeaseState {
+  readonly id: string;
+  readonly seq: number;
+  readonly sequenceId: string;
+  readonly openBlockers: number;
+  /** Whether its sequence may have a deduplication key, which has to be brought up to date when the job has ended. */
+  readonly mayBeKeyed: boolean;
+  /** Whether anything was ever blocked by its sequence. */
+  readonly hasDependants: boolean;
+  /** Whether it is in a line, is counted by a limit, or has a group. */
+  readonly isInFlow: boolean;
+}
+
+const describeState = (columns: Columns, blocker: string): JobState => ({
+  id: columns.value("j.id"),
+  seq: columns.value("j.seq"),
+  ...describeLease(columns),
+  sequenceId: columns.value("j.sequence_id"),
+  openBlockers: columns.value("j.open_blockers"),
+  mayBeKeyed: columns.holds("j.sequence_index > 0 OR j.deduplication_key IS NOT NULL"),
+  hasDependants: columns.holds(`EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)`),
+  isInFlow: columns.holds("(j.line IS NOT NULL OR j.slots IS NOT NULL OR j.group_key IS NOT NULL)"),
+});
+
+/** What a failure has to know of a job with a group. */
+const groupRow = defineRow((columns) => ({
+  id: columns.value<string>("id"),
+  queue: columns.value<string>("queue"),
+  typeName: columns.value<string>("type_name"),
+  group: columns.value<string | null>("group_key", null),
+  ordered: columns.value<OrderedGroup | null>("ordered", null),
+}));
+
+export const prepareCommitOutcomes = (
+  { job, blocker }: Tables,
+  dependants: Dependants,
+  deduplication: Deduplication,
+  plain: PlainCompletions,
+  lines: Lines,
+  attempts: Attempts,
+): Operation<"commitOutcomes"> => {
+  const stateRow = defineRow((columns) => describeState(columns, blocker));
+  const findStates = `SELECT ${stateRow.text} FROM json_each(?) AS given CROSS JOIN ${job} AS j ON j.id = given.value`;
+  const findGroup = `SELECT ${groupRow.columns} FROM ${job} WHERE seq = ?`;
+  const set = (changes: string): string =>
+    `UPDATE ${job} SET ${changes}, lease_token = ?, leased_by = NULL, leased_until = NULL WHERE seq = ?`;
+  const complete = set(
+    "status = 'completed', output = ?, completed_at = ?, completed_by = ?, continued_to_id = ?",
+  );
+  const retry = set("status = ?, scheduled_at = ?, expired_leases = 0, last_error = ?, last_failed_at = ?");
+  // Only a running job has an attempt to give back.
+  const giveBack = set(
+    "attempt = attempt - (status = 'running'), status = ?, scheduled_at = coalesce(?, scheduled_at), last_error = coalesce(?, last_error)",
+  );
+  const fail = set(
+    "status = 'failed', failed_at = ?, failure_reason = ?, expired_leases = 0, last_error = ?, last_failed_at = ?, fingerprint = ?",
+  );
+
+  const loadStates = (db: SqliteConnection, jobIds: readonly string[]): Map<string, JobState> =>
+    new Map(stateRow.allOfText(db, findStates, [JSON.stringify(jobIds)]).map((state) => [state.id, state]));
+
+  /** Writes the outcome and returns the job's new status. */
+  const write = (db: SqliteConnection, state: JobState, outcome: JobOutcome, now: number): JobStatus => {
+    const { leaseToken } = outcome;
+    const { seq } = state;
+    const waiting = state.openBlockers > 0 ? "blocked" : "pending";
+    switch (outcome.kind) {
+      case "complete":
+        db.run(complete, [outcome.output, now, outcome.completedBy, outcome.continuedToId, leaseToken, seq]);
+        return "completed";
+      case "retry":
+        db.run(retry, [waiting, resolveSchedule(outcome.schedule, now), outcome.error, now, leaseToken, seq]);
+        return waiting;
+      case "giveBack": {
+        const at = outcome.schedule === null ? null : resolveSchedule(outcome.schedule, now);
+        db.run(giveBack, [waiting, at, outcome.error, leaseToken, seq]);
+        return waiting;
+      }
+      case "fail":
+        db.run(fail, [
+          now,
+          outcome.reason,
+          outcome.error,
+          now,
+          outcome.note?.fingerprint ?? null,
+          leaseToken,
+          seq,
+        ]);
+        return "failed";
+    }
+  };
+
+  /** The same for a job that is concerned by groups or rules. */
+  const writeInFlow = (
+    db: SqliteConnection,
+    state: JobState,
+    outcome: JobOutcome,
+    now: number,
+  ): JobStatus => {
+    lines.leave(db, [state.id]);
+    const status = write(db, state, outcome, now);
+    if (status === "pending") lines.enter(db, [state.id], now);
+    if (outcome.kind === "fail") lines.stop(db, groupRow.first(db, findGroup, [state.seq])!);
+    return status;
+  };
+
+  /** One by one, since any of them may change other jobs, and two may be for the same job. */
+  const commitInOrder = (
+    db: SqliteConnection,
+    outcomes: readonly JobOutcome[],
+    now: number,
+  ): OutcomeResult[] => {
+    const jobIds = outcomes.map(({ jobId }) => jobId);
+    const states = loadStates(db, jobIds);
+    let plainOnes: Completion[] = [];
+    const writePlainOnes = (): void => {
+      plain.write(db, plainOnes, now);
+      plainOnes = [];
+    };
+
+    const apply = (outcome: JobOutcome, state: JobState): OutcomeResult => {
+      const { sequenceId, hasDependants } = state;
+      if (plain.isCandidate(outcome) && !state.mayBeKeyed && !hasDependants) {
+        plainOnes.push(outcome);
+        states.set(outcome.jobId, { ...state, status: "completed" });
+        return appliedAlone(now);
+      }
+      writePlainOnes();
+      const status = (state.isInFlow ? writeInFlow : write)(db, state, outcome, now);
+      const attempt = attemptOf(outcome, now);
+      if (attempt !== undefined) attempts.add(db, attempt);
+      if (isTerminal(status) && state.mayBeKeyed) deduplication.refresh(db, sequenceId);
+      states.delete(outcome.jobId);
+      if (!hasDependants) return appliedAlone(now);
+      const unblocked = completesSequence(outcome)
+        ? dependants.unblockDependants(db, sequenceId, now)
+        : nothing;
+      const cascaded = outcome.kind === "fail" ? dependants.failDependants(db, sequenceId, now) : nothing;
+      // Any of the jobs that this has changed may come later in the batch.
+      states.clear();
+      return { kind: "applied", at: now, unblocked, cascaded };
+    };
+
+    const results = outcomes.map((outcome): OutcomeResult => {
+      const { jobId } = outcome;
+      const state = states.get(jobId) ?? loadStates(db, [jobId]).get(jobId);
+      return judgeOutcome(state, outcome, now) ?? apply(outcome, state!);
+    });
+    writePlainOnes();
+    return results;
+  };
+
+  return (db, { outcomes }, now) => {
+    const candidates = outcomes.filter((outcome) => plain.isCandidate(outcome));
+    const areDifferentJobs = new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
+    if (!areDifferentJobs || !plain.tryAll(db, candidates, now)) return commitInOrder(db, outcomes, now);
+    if (candidates.length === outcomes.length) return outcomes.map(() => appliedAlone(now));
+    // The plain ones have no dependants and no key, so nothing that the others do can change them.
+    const others = commitInOrder(
+      db,
+      outcomes.filter((outcome) => !plain.isCandidate(outcome)),
+      now,
+    );
+    let next = 0;
+    return outcomes.map((outcome) => (plain.isCandidate(outcome) ? appliedAlone(now) : others[next++]!));
+  };
+};

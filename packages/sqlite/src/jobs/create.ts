@@ -1,0 +1,234 @@
+import {
+  createdStateJob,
+  type CreatedStateJob,
+  FlowNotEnabledError,
+  JobAlreadyExistsError,
+  JobNotFoundError,
+  type NewJob,
+  replaced,
+  type StateJob,
+} from "leasehold/adapter";
+import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
+import type { Operation } from "../database/operation.ts";
+import { allTexts } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import type { Lines, Places } from "../limits/group-queues.ts";
+import type { Lanes } from "../limits/rule-rows.ts";
+import { type InsertedColumn, insertedColumns, type JobLookup } from "../rows/job-table.ts";
+import { inLine } from "../rows/places.ts";
+import { type Deduplication, initiallyLive } from "./deduplication.ts";
+import type { WaitingJobs } from "./edits.ts";
+
+// Different for every job of a bulk start. All others are the same in most of them.
+const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
+// Different for every job of a bulk start with groups.
+const lineNames = ["group_key", "line"];
+
+const findColumn = (name: string): InsertedColumn => insertedColumns.find((column) => column.name === name)!;
+
+const ownColumns = ownNames.map(findColumn);
+
+const sharedColumns = insertedColumns.filter(({ name }) => ![...ownNames, ...lineNames].includes(name));
+
+const sharedProperties = sharedColumns.map(({ property }) => property);
+
+const read = (columns: readonly InsertedColumn[], job: StateJob): SqliteValue[] =>
+  columns.map((column) => column.valueOf(job));
+
+// What does not stand in the job itself. The rest is null.
+const derivedNames = ["deduplication_live", "priority", "given_priority", "rank"];
+
+// Few jobs have values in these columns, so the statement for all others does not have them.
+const rareNames = ["expire_after_ms", "recurrence"];
+
+const hasRareValues = ({ expireAfterMs, recurrence }: StateJob): boolean =>
+  expireAfterMs !== null || recurrence !== null;
+
+const readShared = (job: StateJob, places: Places | undefined): SqliteValue[] => [
+  ...read(sharedColumns, job),
+  initiallyLive(job),
+  places === undefined ? job.priority : inLine,
+  places === undefined ? null : job.priority,
+  places?.rank ?? null,
+  ...(hasRareValues(job) ? [job.expireAfterMs, job.recurrence] : []),
+];
+
+/** Whether the two differ in nothing but their own columns and their groups. */
+const areAlike = (a: StateJob, b: StateJob): boolean => {
+  for (const property of sharedProperties) if (a[property] !== b[property]) return false;
+  return (
+    a.priority === b.priority &&
+    (a.group === null) === (b.group === null) &&
+    a.expireAfterMs === b.expireAfterMs &&
+    a.recurrence === b.recurrence
+  );
+};
+
+/** Whether the job is alone in its sequence and tree, so that all three have one id; and the id needs no escaping in JSON. */
+const isOnItsOwn = ({ id, sequenceId, rootSequenceId }: StateJob): boolean =>
+  id === sequenceId && id === rootSequenceId && /^[\w-]+$/.test(id);
+
+// Enough to make the fixed cost of the statement small, in a text that is cheap to build.
+const mostShared = 200;
+
+const mostSharedCharacters = 1_000_000;
+
+/** Collects jobs and writes them in the order they were added, by `flush` at the latest. */
+export interface Inserts {
+  add(job: StateJob): void;
+  flush(): void;
+}
+
+/**
+ * A bulk start is mostly the same job again and again, with another id and input, and often another group. One statement
+ * writes such a run: it takes what the jobs share once, and the rest as one JSON text. That is three times as fast as one
+ * statement for each job.
+ */
+export const prepareInsertJobs = (
+  { job: table }: Tables,
+  lines: Lines,
+): ((db: SqliteConnection, now: number) => Inserts) => {
+  const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
+  const statementsFor = (more: readonly string[]) => {
+    const sharedNames = [...sharedColumns.map(({ name }) => name), ...derivedNames, ...more];
+    const names = [...ownNames, ...lineNames, ...sharedNames];
+    return {
+      one: `INSERT INTO ${table} (${names.join(", ")}) VALUES (${marks(names)})`,
+      run: `INSERT INTO ${table} (${[...ownNames, ...sharedNames].join(", ")})
+    SELECT given.key, given.key, given.key, given.value, ${marks(sharedNames)}
+    FROM json_each(?) AS given`,
+      lineRun: `INSERT INTO ${table} (${names.join(", ")})
+    SELECT given.key, given.key, given.key, given.value ->> 0, given.value ->> 1, given.value ->> 2, ${marks(sharedNames)}
+    FROM json_each(?) AS given`,
+    };
+  };
+  const plain = statementsFor([]);
+  const withRareValues = statementsFor(rareNames);
+
+  return (db, now) => {
+    let jobs: StateJob[] = [];
+    let characters = 0;
+
+    const insert = (first: StateJob): void => {
+      const places = lines.placeNew(db, jobs, now);
+      const shared = readShared(first, places);
+      const statements = hasRareValues(first) ? withRareValues : plain;
+      if (jobs.length === 1) {
+        db.run(statements.one, [
+          ...read(ownColumns, first),
+          first.group,
+          places?.lines[0] ?? null,
+          ...shared,
+        ]);
+        return;
+      }
+      const hasGroups = places !== undefined || first.group !== null;
+      // An object would put ids that look like numbers first. This text keeps the order.
+      const entries = jobs.map(({ id, input, group }, index) => {
+        const value = hasGroups ? [input, group, places?.lines[index] ?? null] : input;
+        return `"${id}":${JSON.stringify(value)}`;
+      });
+      db.run(hasGroups ? statements.lineRun : statements.run, [...shared, `{${entries.join(",")}}`]);
+    };
+
+    const flush = (): void => {
+      const [first] = jobs;
+      if (first !== undefined) insert(first);
+      jobs = [];
+      characters = 0;
+    };
+
+    const continuesRun = (job: StateJob): boolean => {
+      const [first] = jobs;
+      return (
+        first !== undefined &&
+        jobs.length < mostShared &&
+        characters + job.input.length < mostSharedCharacters &&
+        isOnItsOwn(job) &&
+        isOnItsOwn(first) &&
+        areAlike(job, first)
+      );
+    };
+
+    return {
+      add: (job) => {
+        if (!continuesRun(job)) flush();
+        jobs.push(job);
+        characters += job.input.length;
+      },
+      flush,
+    };
+  };
+};
+
+export const prepareCreateJobs = (
+  tables: Tables,
+  lookup: JobLookup,
+  deduplication: Deduplication,
+  waiting: WaitingJobs,
+  lanes: Lanes,
+  lines: Lines,
+): Operation<"createJobs"> => {
+  const insertJobs = prepareInsertJobs(tables, lines);
+  const findTaken = `SELECT j.id FROM json_each(?) AS given CROSS JOIN ${tables.job} AS j ON j.id = given.value`;
+
+  // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
+  const assertCreatable = (db: SqliteConnection, jobs: readonly NewJob[]): void => {
+    const ids = jobs.map(({ id }) => id);
+    const taken = new Set(allTexts(db, findTaken, [JSON.stringify(ids)]));
+    const given = new Set<string>();
+    const positions = new Set<string>();
+    for (const { id, sequenceId, sequenceIndex } of jobs) {
+      if (given.has(id)) taken.add(id);
+      given.add(id);
+      if (sequenceIndex === 0) continue;
+      // A job has one continuation: a second one at the same position counts as the same job again.
+      const position = `${sequenceIndex} ${sequenceId}`;
+      const latest = lookup.current(db, sequenceId);
+      if (positions.has(position) || (latest !== undefined && latest.sequenceIndex >= sequenceIndex))
+        taken.add(id);
+      positions.add(position);
+    }
+    if (taken.size > 0) throw new JobAlreadyExistsError([...taken]);
+
+    for (const { sequenceId, sequenceIndex } of jobs) {
+      if (sequenceIndex === 0 || given.has(sequenceId)) continue;
+      if (lookup.current(db, sequenceId) === undefined)
+        throw new JobNotFoundError(sequenceId, "job sequence");
+    }
+  };
+
+  const meetDuplicate = (
+    db: SqliteConnection,
+    duplicate: StateJob,
+    wanted: NewJob,
+    now: number,
+  ): CreatedStateJob => {
+    const replacement = replaced(duplicate, wanted, now);
+    if (replacement === undefined) return { job: duplicate, deduplicated: true };
+    waiting.save(db, replacement, now);
+    return { job: replacement, deduplicated: true, replaced: true };
+  };
+
+  return (db, { jobs }, now) => {
+    assertCreatable(db, jobs);
+    if (jobs.some(({ group }) => group !== null) && !lanes.read(db).isEnabled)
+      throw new FlowNotEnabledError();
+    const inserts = insertJobs(db, now);
+    const results = jobs.map((wanted): CreatedStateJob => {
+      // Earlier jobs of the same call count as duplicates too, so they have to be stored first.
+      if (wanted.deduplication !== null) inserts.flush();
+      const earlier = wanted.deduplication?.onDuplicate && waiting.findReplacedBy(db, wanted.id);
+      if (earlier !== undefined) return { job: earlier, deduplicated: true, replaced: true };
+      const duplicate = deduplication.findEarlier(db, wanted, now);
+      if (duplicate !== undefined) return meetDuplicate(db, duplicate, wanted, now);
+      const job = createdStateJob(wanted, now);
+      inserts.add(job);
+      return { job, deduplicated: false };
+    });
+    inserts.flush();
+    for (const { sequenceId, sequenceIndex } of jobs)
+      if (sequenceIndex > 0) deduplication.refresh(db, sequenceId);
+    return results;
+  };
+};

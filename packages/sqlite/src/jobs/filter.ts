@@ -1,0 +1,105 @@
+import { type JobFilter, type JobStatus, jobStatuses } from "leasehold/adapter";
+import type { SqliteValue } from "../database/connection.ts";
+import type { Tables } from "../database/tables.ts";
+
+export interface Condition {
+  /** For after `WHERE`, with jobs under the alias `j`. */
+  readonly sql: string;
+  readonly values: readonly SqliteValue[];
+}
+
+const isOneOf = (column: string): string => `${column} IN (SELECT value FROM json_each(?))`;
+
+// The index of sequences leaves out their first jobs, and the index of trees leaves out the first job of the root: these
+// are found by their own id.
+const ofSequence = "(j.id = ? AND j.sequence_id = j.id OR j.sequence_id = ? AND j.sequence_index > 0)";
+
+const ofTree =
+  "(j.id = ? AND j.root_sequence_id = j.id OR j.root_sequence_id = ? AND j.id <> j.root_sequence_id)";
+
+const isStatus = (value: string): value is JobStatus => jobStatuses.some((status) => status === value);
+
+export const toCondition = (filter: JobFilter): Condition => {
+  const parts: string[] = ["1"];
+  const values: SqliteValue[] = [];
+  const add = (sql: string, ...more: SqliteValue[]): void => {
+    parts.push(sql);
+    values.push(...more);
+  };
+  const addList = (column: string, wanted: readonly string[] | undefined): void => {
+    if (wanted !== undefined) add(isOneOf(column), JSON.stringify(wanted));
+  };
+  const addBound = (sql: string, bound: number | undefined): void => {
+    if (bound !== undefined) add(sql, bound);
+  };
+
+  addList("j.id", filter.ids);
+  // A status in the text of the statement lets SQLite use the index of just that status; a parameter would not. Only a
+  // known one may be put there.
+  const [status, ...otherStatuses] = filter.statuses ?? [];
+  if (status !== undefined && otherStatuses.length === 0 && isStatus(status)) add(`j.status = '${status}'`);
+  else addList("j.status", filter.statuses);
+  addList("j.queue", filter.queues);
+  addList("j.type_name", filter.typeNames);
+  addList("j.sequence_type_name", filter.sequenceTypeNames);
+  addList("j.deduplication_key", filter.deduplicationKeys);
+  // True for every job with a key. SQLite uses the index only when its condition is in the statement.
+  if (filter.deduplicationKeys !== undefined) add("j.deduplication_live IS NOT NULL");
+  addList("j.failure_reason", filter.failureReasons);
+  if (filter.fingerprints !== undefined) {
+    add("j.status = 'failed'");
+    // SQLite does not know how long a list is that is one value. It would then go through all fingerprints rather than look
+    // for some. With a mark for each it knows, and finds the jobs of a single one in the order of a listing.
+    const marks = filter.fingerprints.map(() => "?").join(", ");
+    add(`j.fingerprint IN (${marks})`, ...filter.fingerprints);
+  }
+  if (filter.leasedBy !== undefined) {
+    add("j.status = 'running'");
+    addList("j.leased_by", filter.leasedBy);
+  }
+  if (filter.sequenceId !== undefined) add(ofSequence, filter.sequenceId, filter.sequenceId);
+  if (filter.rootSequenceId !== undefined) add(ofTree, filter.rootSequenceId, filter.rootSequenceId);
+  if (filter.firstOf === "sequence") add("j.sequence_id = j.id");
+  if (filter.firstOf === "tree") add("j.root_sequence_id = j.id");
+  if (filter.inputContains !== undefined) add("instr(j.input, ?) > 0", filter.inputContains);
+  addBound("j.created_at >= ?", filter.createdFrom);
+  addBound("j.created_at < ?", filter.createdBefore);
+  addBound("j.scheduled_at >= ?", filter.scheduledFrom);
+  addBound("j.scheduled_at < ?", filter.scheduledBefore);
+  addBound("coalesce(j.completed_at, j.failed_at) >= ?", filter.finishedFrom);
+  addBound("coalesce(j.completed_at, j.failed_at) < ?", filter.finishedBefore);
+  return { sql: parts.join(" AND "), values };
+};
+
+const namesJobs = ({ ids, sequenceId, rootSequenceId }: JobFilter): boolean =>
+  ids !== undefined || sequenceId !== undefined || rootSequenceId !== undefined;
+
+/** Whether an index leads to the jobs of the filter, so that there are not many to go through. */
+export const isNarrow = (filter: JobFilter): boolean =>
+  namesJobs(filter) ||
+  filter.fingerprints !== undefined ||
+  filter.leasedBy !== undefined ||
+  // All jobs that have failed may be too many to search their inputs at once.
+  (filter.inputContains === undefined &&
+    filter.statuses?.length === 1 &&
+    ["failed", "running"].includes(filter.statuses[0]!));
+
+/**
+ * The index to name in a statement with this filter, if any.
+ *
+ * - Where the statistics show few deduplication keys, SQLite would go through all jobs to find those with a given key. That is
+ *   slow however few match, so the index is named.
+ * - For several fingerprints, SQLite would go through all failed jobs, since these are in the order of the listing. That is
+ *   slow where most have failed from something else, so the index is named.
+ * - For the jobs of some workers, SQLite would go through all jobs for the same reason. Only those that run can be among them, so
+ *   the index of these is named.
+ */
+export const indexFor = (filter: JobFilter, { keyIndex, fingerprintIndex, runningIndex }: Tables): string => {
+  // With an empty list in its text, a statement can find nothing, and SQLite does not let it name an index.
+  if (namesJobs(filter) || filter.fingerprints?.length === 0) return "";
+  if (filter.fingerprints !== undefined) return `INDEXED BY ${fingerprintIndex}`;
+  if (filter.leasedBy !== undefined) return `INDEXED BY ${runningIndex}`;
+  const isByKey =
+    filter.deduplicationKeys !== undefined && filter.sequenceTypeNames !== undefined && !isNarrow(filter);
+  return isByKey ? `INDEXED BY ${keyIndex}` : "";
+};

@@ -1,0 +1,189 @@
+import {
+  agePriorityMsOf,
+  type FlowLimits,
+  type FlowRule,
+  nextTokenAt,
+  type RulesOver,
+  tokensLeft,
+} from "leasehold/adapter";
+import type { SqliteConnection } from "../database/connection.ts";
+import { defineRow, firstNumber } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import { begunRank, type Ranked, rankInLine, rankOf, slotOf } from "../rows/places.ts";
+import type { LeasedJob, Runnable, RunnableScope } from "../rows/runnable.ts";
+import { emptyLane, laneStateRow, limitsOf, lineRow, type LineState } from "./group-rows.ts";
+import { type Lanes, type QueueLanes, rulesOver } from "./rule-rows.ts";
+
+/** A pending job in a line. */
+export interface PlaceInLine extends Ranked {
+  readonly queue: string;
+  readonly typeName: string;
+  readonly line: number;
+  readonly seq: number;
+}
+
+/** How many jobs of its line go before this one, at the moment when it falls due; `cap` for as many or more. */
+export type CountInLine = (db: SqliteConnection, place: PlaceInLine, cap: number, now: number) => number;
+
+const expiredRow = defineRow((columns) => ({
+  seq: columns.value<number>("seq"),
+  priority: columns.value<number>("coalesce(given_priority, priority)"),
+  scheduledAt: columns.value<number>("leased_until"),
+  leaseVersion: columns.value<number>("lease_version"),
+  ordered: columns.value<string | null>("ordered", null),
+}));
+
+export const prepareCountInLine = ({ job, lineIndex, runningIndex }: Tables, lanes: Lanes): CountInLine => {
+  const rank = `coalesce(rank, ${rankInLine})`;
+  const countPending = `SELECT count(*) FROM (
+    SELECT 1 FROM (SELECT ${rank} AS place, scheduled_at, seq FROM ${job} INDEXED BY ${lineIndex}
+      WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?))
+    WHERE (-place, scheduled_at, seq) < (-?, ?, ?) LIMIT ?)`;
+  const listExpired = `SELECT ${expiredRow.columns} FROM ${job} INDEXED BY ${runningIndex} WHERE status = 'running'
+    AND leased_until <= ? AND attempt < max_attempts AND queue = ? AND type_name = ? AND group_key IS ?`;
+
+  return (db, place, cap, now) => {
+    const { queue, typeName, group, line, seq, scheduledAt } = place;
+    const age = agePriorityMsOf(rulesOver(lanes.read(db).get(queue), typeName));
+    const moment = Math.max(now, scheduledAt);
+    const own = rankOf(place, age, moment)!;
+    const pending = firstNumber(db, countPending, [age, age, line, moment, own, scheduledAt, seq, cap]) ?? 0;
+    const expired = expiredRow.all(db, listExpired, [now, queue, typeName, group]).filter((other) => {
+      const rank = rankOf({ ...other, group }, age, moment)!;
+      const isSooner =
+        other.scheduledAt < scheduledAt || (other.scheduledAt === scheduledAt && other.seq < seq);
+      return rank > own || (rank === own && isSooner);
+    });
+    return Math.min(cap, pending + expired.length);
+  };
+};
+
+const never = Number.POSITIVE_INFINITY;
+
+const pageSize = 100;
+
+interface Use {
+  readonly running: number;
+  readonly tat: number;
+}
+
+/** When these leases end, and their jobs and slots come free. */
+const endsOf = (leased: readonly LeasedJob[], slot: number): number[] =>
+  leased.filter(({ slots }) => (slots & slot) > 0).map(({ leasedUntil }) => leasedUntil);
+
+/** From when on limits let one more job in, if nothing happens but that leases end. */
+const limitsOpenAt = (
+  { concurrency, rate }: FlowLimits,
+  { running, tat }: Use,
+  ends: readonly number[],
+  now: number,
+): number => {
+  const toEnd = concurrency === null ? 0 : running - concurrency + 1;
+  const roomAt = toEnd <= 0 ? now : (ends[toEnd - 1] ?? never);
+  const tokenAt = rate === null || tokensLeft(rate, tat, now) > 0 ? now : nextTokenAt(rate, tat, now);
+  return Math.max(roomAt, tokenAt);
+};
+
+const ruleOpensAt = (rule: FlowRule | undefined, use: Use, ends: readonly number[], now: number): number => {
+  if (rule === undefined) return now;
+  return rule.paused ? never : limitsOpenAt(rule, use, ends, now);
+};
+
+/** The first moment from `now` on at which a claim finds a job in a queue with rules or groups; infinity for none in sight. */
+export type NextInLineAt = (
+  db: SqliteConnection,
+  scope: RunnableScope,
+  lanes: QueueLanes,
+  now: number,
+) => number;
+
+export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInLineAt => {
+  const { lane, line, openLineIndex, timedLineIndex } = tables;
+  const readStates = `SELECT ${laneStateRow.columns} FROM ${lane} WHERE queue = ?`;
+  const listOpen = `SELECT ${lineRow.columns} FROM ${line} INDEXED BY ${openLineIndex}
+    WHERE lane = ? AND open = 1 AND (turn, number) > (?, ?) ORDER BY turn, number LIMIT ${pageSize}`;
+  const listTimed = `SELECT ${lineRow.columns} FROM ${line} INDEXED BY ${timedLineIndex}
+    WHERE lane = ? AND wake_at IS NOT NULL AND (wake_at, number) > (?, ?) ORDER BY wake_at, number LIMIT ${pageSize}`;
+  const findLine = `SELECT ${lineRow.columns} FROM ${line} WHERE lane = ? AND group_key = ?`;
+
+  const lineOpensAt = (
+    db: SqliteConnection,
+    state: LineState,
+    over: RulesOver,
+    leased: readonly LeasedJob[],
+    now: number,
+  ): number => {
+    if (state.stoppedBy !== null) return never;
+    const ofLine = leased.filter(({ group }) => (group ?? "") === state.group);
+    const dueAt = Math.min(
+      runnable.dueInLine(db, state.number, now) ?? never,
+      ofLine[0]?.leasedUntil ?? never,
+    );
+    return Math.max(dueAt, limitsOpenAt(limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now));
+  };
+
+  /** The first moment at which a line of a type is open. */
+  const linesOpenAt = (
+    db: SqliteConnection,
+    number: number,
+    over: RulesOver,
+    leased: readonly LeasedJob[],
+    now: number,
+  ): number => {
+    const opensAt = (state: LineState): number => lineOpensAt(db, state, over, leased, now);
+    let first = never;
+    // The groups of jobs that run. Where none is counted, there need be no line: then its job is all that it has.
+    for (const group of new Set(leased.map((each) => each.group))) {
+      if (group === null) continue;
+      const state = lineRow.first(db, findLine, [number, group]);
+      const end = leased.find((each) => each.group === group)!.leasedUntil;
+      first = Math.min(first, state === undefined ? end : opensAt(state));
+    }
+    let last: LineState | undefined;
+    do {
+      const page = lineRow.all(db, listOpen, [number, last?.turn ?? -1, last?.number ?? -1]);
+      for (const state of page) {
+        first = Math.min(first, opensAt(state));
+        if (first <= now) return now;
+      }
+      last = page.length < pageSize ? undefined : page.at(-1);
+    } while (last !== undefined);
+    // No line opens before the moment that it waits for, so the search ends at the first that is later than what was found.
+    do {
+      const page = lineRow.all(db, listTimed, [number, last?.wakeAt ?? -1, last?.number ?? -1]);
+      for (const state of page) {
+        if (state.wakeAt! >= first) return first;
+        first = Math.min(first, opensAt(state));
+        if (first <= now) return now;
+      }
+      last = page.length < pageSize ? undefined : page.at(-1);
+    } while (last !== undefined);
+    return first;
+  };
+
+  return (db, scope, lanes, now) => {
+    const { queue, typeNames } = scope;
+    const states = new Map(laneStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
+    const stateOf = (number: number | undefined): Use =>
+      (number === undefined ? undefined : states.get(number)) ?? emptyLane;
+    const leased = runnable.leased(db, scope);
+    const { own } = lanes;
+    const queueOpensAt = ruleOpensAt(own.rule, stateOf(own.number), endsOf(leased, slotOf.queue), now);
+    if (queueOpensAt === never) return never;
+
+    const typeOpensAt = (typeName: string): number => {
+      const lane = lanes.types.get(typeName);
+      const ofType = leased.filter((each) => each.typeName === typeName);
+      const byRule = ruleOpensAt(lane?.rule, stateOf(lane?.number), endsOf(ofType, slotOf.type), now);
+      if (byRule === never) return never;
+      const outside = ofType.find(({ group }) => group === null)?.leasedUntil ?? never;
+      const first = Math.min(outside, runnable.nextAtOutside(db, queue, typeName) ?? never);
+      if (first <= now || lane === undefined) return Math.max(first, byRule);
+      const over = rulesOver(lanes, typeName);
+      return Math.max(Math.min(first, linesOpenAt(db, lane.number, over, ofType, now)), byRule);
+    };
+    const types = typeNames ?? [...runnable.typesOf(db, queue), ...leased.map(({ typeName }) => typeName)];
+    const opensAt = [...new Set(types)].map(typeOpensAt);
+    return Math.max(queueOpensAt, Math.min(never, ...opensAt));
+  };
+};

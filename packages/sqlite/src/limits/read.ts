@@ -1,0 +1,150 @@
+import { emptyFlowRule, type FlowUse, type GroupUse, tokensLeft } from "leasehold/adapter";
+import type { SqliteConnection } from "../database/connection.ts";
+import type { Operation } from "../database/operation.ts";
+import { defineRow } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+import type { Runnable } from "../rows/runnable.ts";
+import type { FindHold, PrepareHolds } from "./explain.ts";
+import { describeLine, laneStateRow } from "./group-rows.ts";
+import type { Lane, Lanes, QueueLanes } from "./rule-rows.ts";
+
+type LineCounts = Pick<FlowUse, "openLines" | "heldLines">;
+
+const mostLines = 10_000;
+
+const compare = (a: string | null, b: string | null): number =>
+  a === b ? 0 : a === null || (b !== null && a < b) ? -1 : 1;
+
+export const prepareListFlow = (
+  { job, lane: table, line, lineIndex, runningIndex }: Tables,
+  runnable: Runnable,
+  lanes: Lanes,
+  holds: PrepareHolds,
+): Operation<"listFlow"> => {
+  const dueRow = defineRow(describeLine);
+  const pending = `FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.line = line.number`;
+  // Only lines that a claim has looked at since are neither open nor waiting for a moment, and yet have jobs.
+  const listDue = `SELECT ${dueRow.columns} FROM ${line} AS line WHERE lane = ? AND (
+      EXISTS (SELECT 1 ${pending} AND j.rank IS NOT NULL AND j.scheduled_at <= ?)
+      OR EXISTS (SELECT 1 ${pending} AND j.rank IS NULL AND j.scheduled_at <= ?)) LIMIT ${2 * mostLines}`;
+  const readState = `SELECT ${laneStateRow.columns} FROM ${table} WHERE number = ?`;
+  const hasGroups = `SELECT 1 WHERE EXISTS (SELECT 1 FROM ${line} AS line WHERE lane = ? AND group_key <> ''
+      AND (stopped_by IS NOT NULL OR EXISTS (SELECT 1 ${pending})))
+    OR EXISTS (SELECT 1 FROM ${job} INDEXED BY ${runningIndex}
+      WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key IS NOT NULL)`;
+
+  const countLines = (
+    db: SqliteConnection,
+    queue: string,
+    typeName: string,
+    lane: Lane | undefined,
+    findHold: FindHold,
+    now: number,
+  ): LineCounts => {
+    let [openLines, heldLines] = [0, 0];
+    const add = (hold: unknown): void => {
+      if (hold === null) openLines += 1;
+      else heldLines += 1;
+    };
+    if (runnable.firstOutside(db, queue, typeName, 1, now).length > 0)
+      add(findHold({ seq: null, typeName, line: null }));
+    if (lane !== undefined)
+      for (const state of dueRow.all(db, listDue, [lane.number, now, now]))
+        add(findHold({ seq: null, typeName, line: state }));
+    return { openLines, heldLines };
+  };
+
+  const countAll = (
+    db: SqliteConnection,
+    { own: { queue }, types }: QueueLanes,
+    typeNames: readonly string[],
+    findHold: FindHold,
+    now: number,
+  ): LineCounts => {
+    const counts = typeNames.map((name) => countLines(db, queue, name, types.get(name), findHold, now));
+    const sum = (of: keyof LineCounts): number =>
+      Math.min(
+        mostLines,
+        counts.reduce((total, each) => total + each[of], 0),
+      );
+    return { openLines: sum("openLines"), heldLines: sum("heldLines") };
+  };
+
+  return (db, { queue: wanted }, now) => {
+    const all = lanes.read(db);
+    const listed = [...all.all()].filter(
+      ({ number, queue, typeName, rule }) =>
+        (wanted === null || queue === wanted) &&
+        (rule !== undefined ||
+          (typeName !== null && db.first(hasGroups, [number, queue, typeName]) !== undefined)),
+    );
+    return listed
+      .sort((a, b) => compare(a.queue, b.queue) || compare(a.typeName, b.typeName))
+      .map(({ number, queue, typeName, rule = emptyFlowRule(queue, typeName) }): FlowUse => {
+        const queueLanes = all.get(queue)!;
+        const { running, tat } = laneStateRow.first(db, readState, [number])!;
+        const types = typeName === null ? runnable.typesOf(db, queue) : [typeName];
+        return {
+          rule,
+          running,
+          tokens: rule.rate === null ? null : tokensLeft(rule.rate, tat, now),
+          ...countAll(db, queueLanes, types, holds(db, queue, queueLanes, now), now),
+        };
+      });
+  };
+};
+
+const mostLinesListGroups = 10_000;
+
+const mostCounted = 1_000;
+
+const runningRow = defineRow((columns) => ({
+  group: columns.value<string>("group_key"),
+  running: columns.value<number>("count(*)"),
+}));
+
+const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX_SAFE_INTEGER;
+
+export const prepareListGroups = (
+  { job, line, lineIndex, runningIndex }: Tables,
+  lanes: Lanes,
+  holds: PrepareHolds,
+): Operation<"listGroups"> => {
+  const due = `SELECT j.scheduled_at FROM ${job} AS j INDEXED BY ${lineIndex}
+    WHERE j.line = line.number AND j.scheduled_at <= ?`;
+  const waitingRow = defineRow((columns) => ({
+    state: describeLine(columns),
+    waiting: columns.value<number>(`(SELECT count(*) FROM (${due} LIMIT ${mostCounted}))`),
+    waitingSince: columns.value<number | null>(`(SELECT min(scheduled_at) FROM (${due}))`, null),
+  }));
+  const listWaiting = `SELECT ${waitingRow.columns} FROM ${line} AS line
+    WHERE lane = ? AND group_key <> '' LIMIT ${mostLinesListGroups}`;
+  // No more than the workers hold at once.
+  const countRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
+    WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key IS NOT NULL GROUP BY group_key`;
+
+  return (db, { queue, typeName, held, order, limit }, now) => {
+    const queueLanes = lanes.read(db).get(queue);
+    const lane = queueLanes?.types.get(typeName);
+    if (queueLanes === undefined || lane === undefined) return [];
+    const findHold = holds(db, queue, queueLanes, now);
+    const groups = new Map<string, GroupUse>();
+    for (const { state, waiting, waitingSince } of waitingRow.all(db, listWaiting, [now, now, lane.number])) {
+      const { group, stoppedBy } = state;
+      const heldBy = waiting === 0 ? null : (findHold({ seq: null, typeName, line: state })?.by ?? null);
+      groups.set(group, { group, running: 0, waiting, waitingSince, heldBy, stoppedBy });
+    }
+    for (const { group, running } of runningRow.all(db, countRunning, [queue, typeName])) {
+      const idle = { group, waiting: 0, waitingSince: null, heldBy: null, stoppedBy: null };
+      groups.set(group, { ...(groups.get(group) ?? idle), running });
+    }
+    return [...groups.values()]
+      .filter(({ heldBy }) => held === undefined || held === (heldBy !== null))
+      .filter(({ waiting, running }) => waiting + running > 0)
+      .sort(
+        (a, b) =>
+          (order === "waiting" ? since(a) - since(b) : b.running - a.running) || (a.group < b.group ? -1 : 1),
+      )
+      .slice(0, limit);
+  };
+};

@@ -1,0 +1,106 @@
+import { FlowNotEnabledError } from "leasehold/adapter";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { claimAll, completion, newJob } from "../testing/jobs.ts";
+import { createTestStore, openRaw, type TestStore } from "../testing/store.ts";
+
+const scope = { queue: "queue", typeName: null } as const;
+
+let store: TestStore;
+
+let other: TestStore;
+
+beforeEach(async () => {
+  store = await createTestStore();
+  other = await createTestStore({ file: store.file });
+});
+
+afterEach(async () => {
+  await other.destroy();
+  await store.destroy();
+});
+
+const exec = async (sql: string): Promise<void> => {
+  const raw = await openRaw(store.file);
+  raw.exec(sql);
+  raw.close();
+};
+
+describe("rules that another process has set", () => {
+  it("hold for the next claim, and no longer than they are there", async () => {
+    const [mine, theirs] = [store.adapter, other.adapter];
+    await mine.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
+    expect(await claimAll(mine, 1)).toHaveLength(1);
+    await theirs.flow.setFlowRule({ ...scope, change: { paused: true } });
+    expect(await claimAll(mine)).toEqual([]);
+    expect(await mine.nextRunnableIn({ requests: [{ queue: "queue", typeNames: null }] })).toBeNull();
+    await theirs.flow.setFlowRule({ ...scope, change: { paused: false, concurrency: 3 } });
+    expect(await claimAll(mine)).toHaveLength(2);
+  });
+
+  it("are not mistaken for those of a transaction that was rolled back", async () => {
+    const [mine, theirs] = [store.adapter, other.adapter];
+    await mine.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
+    const undo = new Error("undo");
+    const run = mine.runInTransaction(async (ctx) => {
+      await mine.flow.setFlowRule({ ...scope, change: { concurrency: 5 }, ctx });
+      // From here on, this process knows the rule.
+      expect(await mine.nextRunnableIn({ requests: [{ queue: "queue", typeNames: null }], ctx })).toBe(0);
+      throw undo;
+    });
+    await expect(run).rejects.toBe(undo);
+    await theirs.flow.setFlowRule({ ...scope, change: { concurrency: 2 } });
+    expect(await claimAll(mine)).toHaveLength(2);
+    expect((await mine.flow.checkFlow({ repair: false })).counters).toEqual([]);
+  });
+
+  it("count the jobs that this process is running", async () => {
+    const [mine, theirs] = [store.adapter, other.adapter];
+    await mine.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
+    const running = await claimAll(mine, 3);
+    await theirs.flow.setFlowRule({ ...scope, change: { concurrency: 3 } });
+    expect(await claimAll(theirs)).toEqual([]);
+    await mine.commitOutcomes({ outcomes: running.slice(0, 2).map((job) => completion(job)) });
+    expect(await claimAll(theirs)).toHaveLength(2);
+  });
+});
+
+describe("a file that an older version has made", () => {
+  it("refuses groups and rules until they are enabled, and writes nothing", async () => {
+    const { adapter } = store;
+    await adapter.createJobs({ jobs: [newJob()] });
+    // As the migration leaves a file that has jobs.
+    await exec("UPDATE leasehold_flow SET enabled = 0");
+    await expect(adapter.flow.setFlowRule({ ...scope, change: { paused: true } })).rejects.toThrow(
+      FlowNotEnabledError,
+    );
+    await expect(adapter.createJobs({ jobs: [newJob(), newJob({ group: "a" })] })).rejects.toThrow(
+      FlowNotEnabledError,
+    );
+    expect(await claimAll(adapter)).toHaveLength(1);
+    await other.adapter.flow.enableFlow({});
+    await adapter.createJobs({ jobs: [newJob({ group: "a" })] });
+    await adapter.flow.setFlowRule({ ...scope, change: { paused: true } });
+    expect(await claimAll(adapter)).toEqual([]);
+  });
+});
+
+describe("counters that are wrong", () => {
+  it("are found, and set right on request", async () => {
+    const { adapter } = store;
+    const perGroup = { concurrency: 2, rate: null };
+    await adapter.flow.setFlowRule({ ...scope, change: { concurrency: 3, perGroup } });
+    await adapter.createJobs({ jobs: Array.from({ length: 6 }, () => newJob({ group: "a" })) });
+    expect(await claimAll(adapter)).toHaveLength(2);
+    await exec(
+      "UPDATE leasehold_lane SET running = 9 WHERE type_name = ''; UPDATE leasehold_line SET running = 0",
+    );
+    const differences = [
+      { queue: "queue", typeName: null, group: null, was: 9, is: 2 },
+      { queue: "queue", typeName: "type", group: "a", was: 0, is: 2 },
+    ];
+    expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: differences });
+    expect(await adapter.flow.checkFlow({ repair: true })).toEqual({ counters: differences });
+    expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+    expect(await claimAll(adapter)).toEqual([]);
+  });
+});

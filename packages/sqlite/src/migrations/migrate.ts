@@ -1,0 +1,110 @@
+import type { BusyRetry } from "../database/busy-retry.ts";
+import { rollBackAfter, type SqliteConnection } from "../database/connection.ts";
+import type { Tables } from "../database/tables.ts";
+import {
+  addAttemptColumns,
+  addCauseLastSeen,
+  addFlow,
+  addHistory,
+  addRecurringJobs,
+  addWaitingColumns,
+  createJobTables,
+  indexBlockedJobs,
+} from "./0001-initial.ts";
+
+export interface AppliedMigration {
+  readonly version: number;
+  readonly name: string;
+}
+
+export interface PendingMigration extends AppliedMigration {
+  readonly sql: string;
+}
+
+export interface MigrationStatus {
+  readonly applied: readonly AppliedMigration[];
+  readonly pending: readonly PendingMigration[];
+}
+
+interface Migration extends AppliedMigration {
+  readonly statements: (tables: Tables, idType: string) => readonly string[];
+}
+
+// Append only. An older version of this package must work with the result: during a deployment both run.
+const migrations: readonly Migration[] = [
+  { version: 1, name: "jobs", statements: createJobTables },
+  { version: 2, name: "attempts", statements: addAttemptColumns },
+  { version: 3, name: "blocked-jobs", statements: indexBlockedJobs },
+  { version: 4, name: "recurring-jobs", statements: addRecurringJobs },
+  { version: 5, name: "waiting-jobs", statements: addWaitingColumns },
+  { version: 6, name: "flow", statements: addFlow },
+  { version: 7, name: "history", statements: addHistory },
+  { version: 8, name: "cause-last-seen", statements: addCauseLastSeen },
+];
+
+export interface Migrations {
+  /** All of them: what makes the tables from nothing. */
+  readonly sql: string;
+  /** Which migrations are applied and which are pending. Changes nothing. */
+  status(db: SqliteConnection): MigrationStatus;
+  /** Applies the pending ones. Several processes may do so at once: the first does it, the others wait and find it done. */
+  migrate(): Promise<MigrationStatus>;
+}
+
+export interface MigrationsOptions {
+  readonly db: SqliteConnection;
+  readonly retryBusy: BusyRetry;
+  readonly tables: Tables;
+  readonly idType: string;
+  readonly now: () => number;
+}
+
+export const createMigrations = ({ db, retryBusy, tables, idType, now }: MigrationsOptions): Migrations => {
+  const { migration: table } = tables;
+  const exists = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?";
+  const create = `CREATE TABLE ${table} (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)`;
+  const list = `SELECT version, name FROM ${table} ORDER BY version`;
+  const record = `INSERT INTO ${table} (version, name, applied_at) VALUES (?, ?, ?)`;
+
+  const hasTable = (db: SqliteConnection): boolean => db.query(exists, [table.slice(1, -1)]).length > 0;
+
+  const sqlOf = ({ statements }: Migration): string => `${statements(tables, idType).join(";\n")};\n`;
+
+  const status = (db: SqliteConnection): MigrationStatus => {
+    const applied = hasTable(db)
+      ? db.query(list, []).map(([version, name]) => ({ version, name }) as AppliedMigration)
+      : [];
+    const done = new Set(applied.map(({ version }) => version));
+    const pending = migrations
+      .filter(({ version }) => !done.has(version))
+      .map((migration) => ({ version: migration.version, name: migration.name, sql: sqlOf(migration) }));
+    return { applied, pending };
+  };
+
+  const applyPending = (): void => {
+    if (!hasTable(db)) db.exec(create);
+    for (const { version, name, sql } of status(db).pending) {
+      db.exec(sql);
+      db.run(record, [version, name, now()]);
+    }
+  };
+
+  return {
+    sql: migrations.map(sqlOf).join(""),
+    status,
+    migrate: async () => {
+      const before = await retryBusy(() => status(db));
+      if (before.pending.length === 0) return before;
+      // Migrations need no lock of their own: whoever has waited for the write lock finds the work done.
+      await retryBusy(() => db.exec("BEGIN IMMEDIATE"));
+      try {
+        applyPending();
+        db.exec("COMMIT");
+      } catch (error) {
+        rollBackAfter(db);
+        throw error;
+      }
+      return retryBusy(() => status(db));
+    },
+  };
+};

@@ -1,0 +1,90 @@
+import type { RecurringJobs, StateRecurringJob } from "leasehold/adapter";
+import type { SqliteConnection, SqliteValue } from "./database/connection.ts";
+import type { Operation } from "./database/operation.ts";
+import { allTexts, defineRow, firstNumber } from "./database/sql.ts";
+import type { Tables } from "./database/tables.ts";
+
+type RecurringOperations = { readonly [TMethod in keyof RecurringJobs<object>]: Operation<TMethod> };
+
+const recurringRow = defineRow<StateRecurringJob>((columns) => ({
+  id: columns.value("id"),
+  owner: columns.value("owner", null),
+  paused: columns.holds("paused"),
+  version: columns.value("version"),
+  nextNominalAt: columns.value("next_nominal_at", null),
+  fireAt: columns.value("fire_at", null),
+  lastSequenceId: columns.value("last_sequence_id", null),
+  zoneData: columns.value("zone_data"),
+  createdAt: columns.value("created_at"),
+  updatedAt: columns.value("updated_at"),
+  record: columns.value("record"),
+  definition: columns.value("definition"),
+}));
+
+export const prepareRecurringJobs = ({ recurring, recurringDueIndex }: Tables): RecurringOperations => {
+  const select = `SELECT ${recurringRow.columns} FROM ${recurring}`;
+  const byId = `${select} WHERE id = ?`;
+  const page = `${select} WHERE id > coalesce(?, '') AND coalesce(owner = ?, ? IS NULL) ORDER BY id LIMIT ?`;
+  const earliest = `SELECT min(fire_at) FROM ${recurring} INDEXED BY ${recurringDueIndex} WHERE paused = 0`;
+  const due = `${select} INDEXED BY ${recurringDueIndex}
+    WHERE paused = 0 AND fire_at <= ? ORDER BY fire_at, id LIMIT ?`;
+  const dueOrOutdated = `${select} WHERE paused = 0
+    AND (fire_at <= ? OR fire_at IS NOT NULL AND zone_data <> '' AND zone_data < ?)
+    ORDER BY fire_at, id LIMIT ?`;
+  const put = `INSERT INTO ${recurring} (${recurringRow.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, paused = excluded.paused, version = excluded.version,
+      next_nominal_at = excluded.next_nominal_at, fire_at = excluded.fire_at,
+      last_sequence_id = excluded.last_sequence_id, zone_data = excluded.zone_data,
+      updated_at = excluded.updated_at, record = excluded.record, definition = excluded.definition`;
+  const advance = `UPDATE ${recurring} SET next_nominal_at = ?, fire_at = ?, last_sequence_id = ?, zone_data = ?,
+    record = ? WHERE id = ?`;
+  const remove = `DELETE FROM ${recurring} WHERE id IN (SELECT value FROM json_each(?)) RETURNING id`;
+
+  const find = (db: SqliteConnection, id: string): StateRecurringJob | undefined =>
+    recurringRow.first(db, byId, [id]);
+
+  return {
+    getRecurring: (db, { ids }) => ids.map((id) => find(db, id)),
+    listRecurring: (db, { limit, after, owner = null }) =>
+      recurringRow.all(db, page, [after, owner, owner, limit]),
+    nextRecurringIn: (db, _call, now) => {
+      const fireAt = firstNumber(db, earliest, []);
+      return fireAt == null ? null : Math.max(0, fireAt - now);
+    },
+    // The open transaction is the only writer, so everything is locked already.
+    lockRecurring: (db, { id }) => find(db, id),
+    lockDueRecurring: (db, { limit, zoneData }, now) => ({
+      now,
+      jobs:
+        zoneData === null
+          ? recurringRow.all(db, due, [now, limit])
+          : recurringRow.all(db, dueOrOutdated, [now, zoneData, limit]),
+    }),
+    putRecurring: (db, { job }, now) => {
+      const values: SqliteValue[] = [
+        job.id,
+        job.owner,
+        Number(job.paused),
+        job.version,
+        job.nextNominalAt,
+        job.fireAt,
+        job.lastSequenceId,
+        job.zoneData,
+        now,
+        now,
+        job.record,
+        job.definition,
+      ];
+      db.run(put, values);
+      return find(db, job.id)!;
+    },
+    advanceRecurring: (db, { jobs }) => {
+      for (const { id, nextNominalAt, fireAt, lastSequenceId, zoneData, record } of jobs)
+        db.run(advance, [nextNominalAt, fireAt, lastSequenceId, zoneData, record, id]);
+    },
+    deleteRecurring: (db, { ids }) => {
+      const deleted = new Set(allTexts(db, remove, [JSON.stringify(ids)]));
+      return ids.filter((id) => deleted.has(id));
+    },
+  };
+};

@@ -1,0 +1,231 @@
+import type { JobReference, OrderedGroup, StateJob, StateSequence } from "leasehold/adapter";
+import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
+import { type Columns, listColumns, type ListedColumn, parseRows, readFrom } from "../database/sql.ts";
+import type { Tables } from "../database/tables.ts";
+
+/** What the claimer knows of the jobs it has just claimed, and need not read. */
+export interface ClaimTerms {
+  readonly queue: string;
+  readonly workerId: string;
+  readonly leaseToken: string;
+  /** Of jobs that do not have their own. */
+  readonly leaseMs: number;
+  readonly now: number;
+}
+
+/**
+ * The columns of a job, in one place. All statements and readers come from here: a new column needs a migration and a
+ * line in this function.
+ *
+ * - The columns of `value` and `flag` are written when a job is created, those of `later` are not.
+ * - The second argument is the usual value: a constant, or the value of another column. A claim reads null in its place,
+ *   and nothing at all of these columns when all of them are as usual; or only the first few, which are about groups and
+ *   rules, when the others are. Less text is faster to make and to parse.
+ * - With `claim`, what the claimer knows is not read at all.
+ */
+const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
+  // First those that have no usual value: of most claimed jobs, nothing else is read.
+  const id = columns.value<string>("id");
+  const typeName = columns.value<string>("type_name");
+  const input = columns.value<string>("input");
+  const createdAt = columns.value<number>("created_at");
+  const maxAttempts = columns.value<number>("max_attempts");
+  const attempt = columns.later<number>("attempt");
+  const priority = columns.later<number>("priority", 0);
+  // Of a job that is or was in a line. Its `priority` says no more than that.
+  const givenPriority = columns.later<number | null>("given_priority", null);
+  const group = columns.value<string | null>("group_key", null);
+  const ordered = columns.value<OrderedGroup | null>("ordered", null);
+  const limited = columns.laterFlag("slots", false);
+  const leaseMs = columns.value<number | null>("lease_ms", null);
+  return {
+    id,
+    typeName,
+    input,
+    createdAt,
+    maxAttempts,
+    attempt,
+    leaseMs,
+    group,
+    ordered,
+    limited,
+    // Then those that often differ from what is usual: that ends the comparison early.
+    priority: givenPriority ?? priority,
+    scheduledAt: columns.value("scheduled_at", createdAt),
+    originId: columns.value("origin_id", null),
+    traceContext: columns.value("trace_context", null),
+    maxAttemptsGiven: columns.flag("max_attempts_given", true),
+    timeoutMs: columns.value("timeout_ms", null),
+    deduplicationKey: columns.value("deduplication_key", null),
+    leaseVersion: columns.later("lease_version", attempt),
+    lastError: columns.later("last_error", null),
+    lastFailedAt: columns.later("last_failed_at", null),
+    expiredLeases: columns.later("expired_leases", 0),
+    progress: columns.later("progress", null),
+    sequenceId: columns.value("sequence_id", id),
+    sequenceTypeName: columns.value("sequence_type_name", typeName),
+    sequenceIndex: columns.value("sequence_index", 0),
+    sequenceCreatedAt: columns.value("sequence_created_at", createdAt),
+    rootSequenceId: columns.value("root_sequence_id", id),
+    onBlockerFailure: columns.value("on_blocker_failure", "fail"),
+    // These two are written when the job is created, by a statement of its own: see insert-jobs.ts.
+    expireAfterMs: columns.later("expire_after_ms", null),
+    recurrence: columns.later("recurrence", null),
+    replacedBy: columns.later("replaced_by", null),
+    blockerCount: columns.later("blocker_count", 0),
+    openBlockers: columns.later("open_blockers", 0),
+    queue: claim === null ? columns.value("queue") : claim.queue,
+    status: claim === null ? columns.value("status") : "running",
+    leaseToken: claim === null ? columns.later("lease_token", null) : claim.leaseToken,
+    leasedBy: claim === null ? columns.later("leased_by", null) : claim.workerId,
+    leasedUntil:
+      claim === null ? columns.later("leased_until", null) : claim.now + (leaseMs ?? claim.leaseMs),
+    lastAttemptAt: claim === null ? columns.later("last_attempt_at", null) : claim.now,
+    output: claim === null ? columns.later("output", null) : null,
+    completedAt: claim === null ? columns.later("completed_at", null) : null,
+    completedBy: claim === null ? columns.later("completed_by", null) : null,
+    continuedToId: claim === null ? columns.later("continued_to_id", null) : null,
+    failedAt: claim === null ? columns.later("failed_at", null) : null,
+    failureReason: claim === null ? columns.later("failure_reason", null) : null,
+    failedBlockerId: claim === null ? columns.later("failed_blocker_id", null) : null,
+  };
+};
+
+const { listed: allColumns, described: columnByProperty } = listColumns((columns) =>
+  describeJob(columns, null),
+);
+
+// From `priority` to `slots`.
+const flowColumns = 5;
+
+const anyTerms: ClaimTerms = { queue: "", workerId: "", leaseToken: "", leaseMs: 0, now: 0 };
+
+const { listed: claimedColumns } = listColumns((columns) => describeJob(columns, anyTerms));
+
+/** A column that is written when a job is created. */
+export interface InsertedColumn {
+  readonly name: string;
+  readonly property: keyof StateJob;
+  valueOf(job: StateJob): SqliteValue;
+}
+
+const toInserted = ([property, column]: [keyof StateJob, ListedColumn]): InsertedColumn => ({
+  name: column.sql,
+  property,
+  valueOf: (job) => {
+    const value = job[property];
+    if (typeof value !== "boolean") return value;
+    return value === column.usually ? null : Number(value);
+  },
+});
+
+// While columns are listed, each is in the place of its value. That tells which property is which column.
+const columnEntries = Object.entries(columnByProperty) as unknown as [keyof StateJob, ListedColumn][];
+
+export const insertedColumns: readonly InsertedColumn[] = columnEntries
+  .filter(([, { isLater }]) => !isLater)
+  .map(toInserted);
+
+/** What to select for `parseJob`, `queryJobs` and `findJob`, from a table of jobs under this alias. */
+export const jobColumns = (alias: string): string =>
+  `json_array(${allColumns.map(({ sql }) => `${alias}.${sql}`).join(", ")})`;
+
+export const parseJob = (text: unknown): StateJob =>
+  describeJob(readFrom(JSON.parse(text as string) as unknown[]), null);
+
+/** For statements that select `jobColumns` and nothing else. */
+export const queryJobs = (db: SqliteConnection, sql: string, values: readonly SqliteValue[]): StateJob[] =>
+  db.query(sql, values).map(([text]) => parseJob(text));
+
+export const findJob = (
+  db: SqliteConnection,
+  sql: string,
+  values: readonly SqliteValue[],
+): StateJob | undefined => {
+  const row = db.first(sql, values);
+  return row === undefined ? undefined : parseJob(row[0]);
+};
+
+/** What to select for `parseClaimedJobs`, from a table of jobs under this alias. */
+export const claimedJobsColumn = (alias: string): string => {
+  const toSql = (usually: ListedColumn["usually"]): string => {
+    if (typeof usually === "object" && usually !== null) return `${alias}.${usually.sql}`;
+    if (typeof usually === "string") return `'${usually}'`;
+    // For the usual value of a flag, the column is null.
+    return typeof usually === "number" ? String(usually) : "NULL";
+  };
+  const always: string[] = [];
+  const unlessUsual: string[] = [];
+  const isUsual: string[] = [];
+  for (const { sql, usually } of claimedColumns) {
+    const column = `${alias}.${sql}`;
+    if (usually === undefined) always.push(column);
+    else {
+      unlessUsual.push(`nullif(${column}, ${toSql(usually)})`);
+      isUsual.push(`${column} IS ${toSql(usually)}`);
+    }
+  }
+  const all = (conditions: readonly string[]): string => conditions.join(" AND ");
+  const array = (columns: readonly string[]): string => `json_array(${columns.join(", ")})`;
+  return `json_group_array(CASE WHEN ${all(isUsual)} THEN ${array(always)}
+    WHEN ${all(isUsual.slice(flowColumns))} THEN ${array([...always, ...unlessUsual.slice(0, flowColumns)])}
+    ELSE ${array([...always, ...unlessUsual])} END)`;
+};
+
+export const parseClaimedJobs = (text: unknown, terms: ClaimTerms): StateJob[] =>
+  parseRows(text).map((row) => describeJob(readFrom(row), terms));
+
+/** A reference to the job under the alias `j`. */
+export const describeReference = (columns: Columns): JobReference => ({
+  id: columns.value("j.id"),
+  typeName: columns.value("j.type_name"),
+  queue: columns.value("j.queue"),
+  sequenceId: columns.value("j.sequence_id"),
+  sequenceTypeName: columns.value("j.sequence_type_name"),
+  rootSequenceId: columns.value("j.root_sequence_id"),
+});
+
+/** Looks jobs up by their own id or by their place in a sequence. */
+export interface JobLookup {
+  find(db: SqliteConnection, jobId: string): StateJob | undefined;
+  getJobs(db: SqliteConnection, jobIds: readonly string[]): (StateJob | undefined)[];
+  /** The latest job of a sequence. */
+  current(db: SqliteConnection, sequenceId: string): StateJob | undefined;
+  getSequences(db: SqliteConnection, sequenceIds: readonly string[]): (StateSequence | undefined)[];
+}
+
+/** Columns of the last job of a sequence, under the alias `c`; null while it has only its first job. */
+export const latestContinuation = (job: string, columns: string, sequenceId: string): string =>
+  `(SELECT ${columns} FROM ${job} AS c WHERE c.sequence_id = ${sequenceId} AND c.sequence_index > 0
+    ORDER BY c.sequence_index DESC LIMIT 1)`;
+
+export const createJobLookup = ({ job }: Tables): JobLookup => {
+  const findJobs = `SELECT wanted.key, ${jobColumns("j")} FROM json_each(?) AS wanted
+    CROSS JOIN ${job} AS j ON j.id = wanted.value`;
+  const findOne = `SELECT ${jobColumns("j")} FROM ${job} AS j WHERE j.id = ?`;
+  const latest = latestContinuation(job, jobColumns("c"), "f.id");
+  // A sequence has the id of its first job; the id of a continuation names no sequence.
+  const currentJob = `SELECT coalesce(${latest}, ${jobColumns("f")})
+    FROM ${job} AS f WHERE f.id = ? AND f.sequence_id = f.id`;
+  const findSequences = `SELECT wanted.key, ${jobColumns("f")}, ${latest}
+    FROM json_each(?) AS wanted CROSS JOIN ${job} AS f ON f.id = wanted.value AND f.sequence_id = f.id`;
+
+  return {
+    find: (db, jobId) => findJob(db, findOne, [jobId]),
+    getJobs: (db, jobIds) => {
+      const found = Array.from<StateJob | undefined>({ length: jobIds.length });
+      for (const [key, text] of db.query(findJobs, [JSON.stringify(jobIds)]))
+        found[Number(key)] = parseJob(text);
+      return found;
+    },
+    current: (db, sequenceId) => findJob(db, currentJob, [sequenceId]),
+    getSequences: (db, sequenceIds) => {
+      const found = Array.from<StateSequence | undefined>({ length: sequenceIds.length });
+      for (const [key, firstText, currentText] of db.query(findSequences, [JSON.stringify(sequenceIds)])) {
+        const first = parseJob(firstText);
+        found[Number(key)] = { first, current: currentText === null ? first : parseJob(currentText) };
+      }
+      return found;
+    },
+  };
+};
