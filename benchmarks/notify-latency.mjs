@@ -12,8 +12,8 @@ import { createLeasehold, defineUnionJobTypes } from "../packages/core/dist/inde
 import { createNatsNotifyAdapter } from "../packages/nats/dist/index.js";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
 } from "../packages/postgres/dist/index.js";
 import { createIoredisNotifyProvider, createRedisNotifyAdapter } from "../packages/redis/dist/index.js";
@@ -31,7 +31,7 @@ const openNats = async (url, counted) => {
 
 const transports = {
   none: () => undefined,
-  postgres: ({ pool }) => createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) }),
+  postgres: ({ pool }) => createPgNotifyAdapter({ notifyProvider: createPgPoolNotifyProvider({ pool }) }),
   redis: ({ redisUrl }) =>
     createRedisNotifyAdapter({ notifyProvider: createIoredisNotifyProvider(new Redis(redisUrl)) }),
   nats: ({ natsUrl }) => openNats(natsUrl, false),
@@ -40,7 +40,7 @@ const transports = {
 
 const open = async (transport, urls) => {
   const pool = new pg.Pool({ connectionString: urls.postgresUrl });
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
   const notifyAdapter = await transports[transport]({ pool, ...urls });
   return createLeasehold({
     stateAdapter,

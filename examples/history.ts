@@ -6,7 +6,7 @@ import {
   defineUnionJobTypes,
   UnrecoverableJobError,
 } from "leasehold";
-import { examineStore } from "leasehold/doctor";
+import { checkStore } from "leasehold/doctor";
 
 const jobTypes = defineUnionJobTypes<{
   "charge-card": { input: { order: number; cents: number }; output: string };
@@ -82,7 +82,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
 
   // #region doctor
-  const findings = await examineStore(stateAdapter, { stalledMs: 60_000 });
+  const findings = await checkStore(stateAdapter, { stalledMs: 60_000 });
   for (const { check, summary, advice } of findings.filter(({ status }) => status !== "ok"))
     print(`${check}: ${summary} ${advice}`);
   // #endregion

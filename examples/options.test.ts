@@ -1,30 +1,34 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createDashboard } from "@leasehold/dashboard";
-import { createMongoNotifyAdapter, createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import {
+  createMongoNotifyAdapter,
+  createMongoStateProvider,
+  createMongoStateAdapter,
+} from "@leasehold/mongodb";
 import { createNatsNotifyAdapter } from "@leasehold/nats";
 import { createOtelObservabilityAdapter } from "@leasehold/otel";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
   createPostgresJsNotifyProvider,
-  createPostgresJsProvider,
+  createPostgresJsStateProvider,
 } from "@leasehold/postgres";
-import { createDrizzleProvider } from "@leasehold/postgres/drizzle";
-import { createKnexProvider } from "@leasehold/postgres/knex";
-import { createKyselyProvider } from "@leasehold/postgres/kysely";
-import { createPGliteProvider } from "@leasehold/postgres/pglite";
-import { createPrismaProvider } from "@leasehold/postgres/prisma";
+import { createDrizzleStateProvider } from "@leasehold/postgres/drizzle";
+import { createKnexStateProvider } from "@leasehold/postgres/knex";
+import { createKyselyStateProvider } from "@leasehold/postgres/kysely";
+import { createPGliteStateProvider } from "@leasehold/postgres/pglite";
+import { createPrismaStateProvider } from "@leasehold/postgres/prisma";
 import { createRedisNotifyAdapter } from "@leasehold/redis";
 import {
   createBetterSqlite3StateProvider,
   createNodeSqliteStateProvider,
   createSqliteStateAdapter,
 } from "@leasehold/sqlite";
-import { createDrizzleStateProvider } from "@leasehold/sqlite/drizzle";
-import { createKyselyStateProvider } from "@leasehold/sqlite/kysely";
+import { createDrizzleStateProvider as createDrizzleSqliteStateProvider } from "@leasehold/sqlite/drizzle";
+import { createKyselyStateProvider as createKyselySqliteStateProvider } from "@leasehold/sqlite/kysely";
 import {
   createConsoleLog,
   createInProcessStateAdapter,
@@ -35,7 +39,7 @@ import {
   rescheduleJob,
   stopOnSignals,
 } from "leasehold";
-import { examineStore } from "leasehold/doctor";
+import { checkStore } from "leasehold/doctor";
 import { createDeterministicRuntime, createManualClock, createTestKit, withFaults } from "leasehold/testing";
 import { describe, expect, it } from "vitest";
 
@@ -480,9 +484,9 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) => api["previewRecurringJob"]!({ cron: "@daily", ...options }),
   },
 
-  examineStore: {
+  checkStore: {
     names: ["stalledMs", "transactionAgeMs", "depth", "repair", "workerless", "storeDeadlineMs"],
-    pass: (options) => examineStore(stateAdapter, options as never),
+    pass: (options) => checkStore(stateAdapter, options as never),
   },
 
   createPgStateAdapter: {
@@ -504,33 +508,33 @@ const objects: Record<string, OptionsObject> = {
     pass: (connectionRetryConfig) =>
       untyped(createPgStateAdapter as AnyFunction)({ ...pgState, migrate: false, connectionRetryConfig }),
   },
-  createPgPoolProvider: {
+  createPgPoolStateProvider: {
     names: ["pool", "prepareStatements"],
-    pass: (options) => untyped(createPgPoolProvider as AnyFunction)({ pool, ...options }),
+    pass: (options) => untyped(createPgPoolStateProvider as AnyFunction)({ pool, ...options }),
   },
-  createPostgresJsProvider: {
+  createPostgresJsStateProvider: {
     names: ["sql", "prepareStatements"],
-    pass: (options) => untyped(createPostgresJsProvider as AnyFunction)({ sql, ...options }),
+    pass: (options) => untyped(createPostgresJsStateProvider as AnyFunction)({ sql, ...options }),
   },
-  createKyselyProvider: {
+  createKyselyStateProvider: {
     names: ["db"],
-    pass: (options) => untyped(createKyselyProvider as AnyFunction)({ db: {}, ...options }),
+    pass: (options) => untyped(createKyselyStateProvider as AnyFunction)({ db: {}, ...options }),
   },
-  createDrizzleProvider: {
+  createDrizzleStateProvider: {
     names: ["db", "prepareStatements"],
-    pass: (options) => untyped(createDrizzleProvider as AnyFunction)({ db: {}, ...options }),
+    pass: (options) => untyped(createDrizzleStateProvider as AnyFunction)({ db: {}, ...options }),
   },
-  createPrismaProvider: {
+  createPrismaStateProvider: {
     names: ["prisma", "maxWaitMs", "timeoutMs"],
-    pass: (options) => untyped(createPrismaProvider as AnyFunction)({ prisma: {}, ...options }),
+    pass: (options) => untyped(createPrismaStateProvider as AnyFunction)({ prisma: {}, ...options }),
   },
-  createKnexProvider: {
+  createKnexStateProvider: {
     names: ["knex", "prepareStatements"],
-    pass: (options) => untyped(createKnexProvider as AnyFunction)({ knex: {}, ...options }),
+    pass: (options) => untyped(createKnexStateProvider as AnyFunction)({ knex: {}, ...options }),
   },
-  createPGliteProvider: {
+  createPGliteStateProvider: {
     names: ["db"],
-    pass: (options) => untyped(createPGliteProvider as AnyFunction)({ db: {}, ...options }),
+    pass: (options) => untyped(createPGliteStateProvider as AnyFunction)({ db: {}, ...options }),
   },
   createPgNotifyAdapter: {
     names: ["notifyProvider", "channelPrefix", "heartbeatMs", "onError"],
@@ -538,9 +542,9 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) =>
       untyped(createPgNotifyAdapter)({ notifyProvider: subscriber, heartbeatMs: 0, ...options }),
   },
-  createPgNotifyProvider: {
+  createPgPoolNotifyProvider: {
     names: ["pool", "createClient", "prepareStatements"],
-    pass: (options) => untyped(createPgNotifyProvider)({ pool, ...options }),
+    pass: (options) => untyped(createPgPoolNotifyProvider)({ pool, ...options }),
   },
   createPostgresJsNotifyProvider: {
     names: ["sql"],
@@ -581,13 +585,13 @@ const objects: Record<string, OptionsObject> = {
         ...options,
       }),
   },
-  createKyselyStateProvider: {
+  "createKyselyStateProvider of SQLite": {
     names: ["db", "database", "reader", "file", "settings"],
-    pass: (options) => untyped(createKyselyStateProvider as AnyFunction)({ db: {}, ...options }),
+    pass: (options) => untyped(createKyselySqliteStateProvider as AnyFunction)({ db: {}, ...options }),
   },
-  createDrizzleStateProvider: {
+  "createDrizzleStateProvider of SQLite": {
     names: ["db", "database", "reader", "file", "settings"],
-    pass: (options) => untyped(createDrizzleStateProvider as AnyFunction)({ db: {}, ...options }),
+    pass: (options) => untyped(createDrizzleSqliteStateProvider as AnyFunction)({ db: {}, ...options }),
   },
   createNodeSqliteStateProvider: {
     names: ["database", "reader", "context", "file", "settings"],
@@ -609,7 +613,7 @@ const objects: Record<string, OptionsObject> = {
     ],
     pass: untyped(createMongoStateAdapter as AnyFunction),
   },
-  createMongoProvider: { names: ["client", "database"], pass: untyped(createMongoProvider) },
+  createMongoStateProvider: { names: ["client", "database"], pass: untyped(createMongoStateProvider) },
   createMongoNotifyAdapter: {
     names: ["client", "database", "collectionPrefix", "heartbeatMs", "onError"],
     pass: untyped(createMongoNotifyAdapter),

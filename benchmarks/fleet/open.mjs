@@ -7,8 +7,8 @@ import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/i
 import { createNatsNotifyAdapter } from "../../packages/nats/dist/index.js";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
 } from "../../packages/postgres/dist/index.js";
 import { createIoredisNotifyProvider, createRedisNotifyAdapter } from "../../packages/redis/dist/index.js";
@@ -22,7 +22,7 @@ const notifyAdapters = {
   postgres: async ({ postgresUrl, schema }, pool) => {
     const createClient = () =>
       new pg.Client({ connectionString: postgresUrl, application_name: listenerName });
-    const notifyProvider = createPgNotifyProvider({ pool, createClient });
+    const notifyProvider = createPgPoolNotifyProvider({ pool, createClient });
     return { adapter: await createPgNotifyAdapter({ notifyProvider, channelPrefix: schema }) };
   },
   redis: async ({ redisUrl, schema }) => {
@@ -80,7 +80,7 @@ export const openProcess = async (options) => {
   };
   const pool = new pg.Pool({ connectionString: bouncerUrl, max: poolSize });
   const stateAdapter = await createPgStateAdapter({
-    stateProvider: createPgPoolProvider({ pool, prepareStatements: false }),
+    stateProvider: createPgPoolStateProvider({ pool, prepareStatements: false }),
     schema,
     migrate,
   });

@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { createPgPoolProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
 import { startPostgres } from "../../packages/test-servers/dist/index.js";
 import { readServerCpu } from "../process-cpu.mjs";
 import { postgresSettings } from "../settings.mjs";
@@ -22,7 +22,7 @@ const batch = 200;
 const openStore = async ({ url, pid }) => {
   const schema = `flow_${randomUUID().slice(0, 8)}`;
   const pool = new pg.Pool({ connectionString: url, max: 4 });
-  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }), schema });
   return {
     adapter,
     schema,
@@ -105,7 +105,7 @@ const race = async ({ adapter, pool, schema, rule }, { url }) => {
     left = rows[0].left;
   }
   for (const child of children) child.kill();
-  const { counters } = await adapter.flow.checkFlow({ repair: false });
+  const { counters } = await adapter.flow.repairCounters({ repair: false });
   return { most, looks, wrongCounters: counters.length };
 };
 

@@ -5,7 +5,7 @@
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
-import { createPgPoolProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
 import { startPostgres } from "../../packages/test-servers/dist/index.js";
 import { readServerCpu } from "../process-cpu.mjs";
 import { bulkChunk, postgresSettings } from "../settings.mjs";
@@ -40,7 +40,7 @@ const measure = async (what, count, work) => {
 };
 
 const pool = new pg.Pool({ connectionString: server.url, max: 14 });
-const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
 const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes() });
 await observer.query("CREATE TABLE user_row (n int)");
 

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
-import { createPgPoolProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
 import { startPostgres } from "../../packages/test-servers/dist/index.js";
 import { median } from "../medians.mjs";
 import { readServerCpu } from "../process-cpu.mjs";
@@ -116,7 +116,7 @@ const open = async ({ rewrite, ...layout }, count) => {
   const url = new URL(server.url);
   url.pathname = `/${name}`;
   const pool = new pg.Pool({ connectionString: url.href, max: 10 });
-  const provider = createPgPoolProvider({ pool });
+  const provider = createPgPoolStateProvider({ pool });
   const known = new Map();
   const stateProvider = {
     ...provider,

@@ -4,7 +4,7 @@
 //   npm run bench -- --only rows [--rows 10000000] [--repetitions 3]
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
-import { createPgPoolProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../../packages/postgres/dist/index.js";
 import { median } from "../medians.mjs";
 import { phases } from "../phases.mjs";
 import { startServers } from "../servers.mjs";
@@ -24,7 +24,7 @@ const gigabytes = (bytes) => `${number(bytes / 1e9, 1)} GB`;
 
 const openStore = async (url) => {
   const pool = new pg.Pool({ connectionString: url, max: 10 });
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
   const leasehold = await createLeasehold({
     stateAdapter,
     jobTypes: defineUnionJobTypes(),

@@ -17,13 +17,13 @@ const require = createRequire(new URL("../../packages/sqlite/package.json", impo
 
 const openPostgres = async () => {
   const { default: pg } = await import("pg");
-  const { createPgPoolProvider, createPgStateAdapter } =
+  const { createPgPoolStateProvider, createPgStateAdapter } =
     await import("../../packages/postgres/dist/index.js");
   const { startPostgres } = await import("../../packages/test-servers/dist/index.js");
   const { postgresSettings } = await import("../settings.mjs");
   const server = await startPostgres({ durable: true, settings: postgresSettings });
   const pool = new pg.Pool({ connectionString: server.url, max: 5 });
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
   const size = async () =>
     Number((await pool.query("SELECT pg_total_relation_size('leasehold.job') AS bytes")).rows[0].bytes);
   return {

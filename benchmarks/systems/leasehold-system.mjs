@@ -3,8 +3,8 @@ import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
 } from "../../packages/postgres/dist/index.js";
 import { cloneRow } from "./clone-row.mjs";
@@ -17,8 +17,10 @@ const ownConnections = 3;
 export const leaseholdSystem = (settings) => {
   const open = async (postgresUrl, max = 10) => {
     const pool = new pg.Pool({ connectionString: postgresUrl, max });
-    const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
-    const notifyAdapter = await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) });
+    const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
+    const notifyAdapter = await createPgNotifyAdapter({
+      notifyProvider: createPgPoolNotifyProvider({ pool }),
+    });
     const leasehold = await createLeasehold({
       stateAdapter,
       notifyAdapter,

@@ -1,11 +1,15 @@
 // What your web server would do: writes of its own and a job, in one transaction.
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
-import { createMongoNotifyAdapter, createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import {
+  createMongoNotifyAdapter,
+  createMongoStateProvider,
+  createMongoStateAdapter,
+} from "@leasehold/mongodb";
 import { MongoClient } from "mongodb";
 
 const client = new MongoClient(process.env.DATABASE_URL);
 const stateAdapter = await createMongoStateAdapter({
-  stateProvider: createMongoProvider({ client }),
+  stateProvider: createMongoStateProvider({ client }),
   migrate: false,
 });
 const notifyAdapter = await createMongoNotifyAdapter({ client });

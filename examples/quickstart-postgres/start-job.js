@@ -2,18 +2,18 @@
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
 } from "@leasehold/postgres";
 import pg from "pg";
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
 const stateAdapter = await createPgStateAdapter({
-  stateProvider: createPgPoolProvider({ pool }),
+  stateProvider: createPgPoolStateProvider({ pool }),
   migrate: false,
 });
-const notifyAdapter = await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) });
+const notifyAdapter = await createPgNotifyAdapter({ notifyProvider: createPgPoolNotifyProvider({ pool }) });
 const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes: defineUnionJobTypes() });
 
 const started = await leasehold.runInTransaction(async (ctx) => {

@@ -1,5 +1,5 @@
 // What a user would write. It has no `await` at the top, so that it can be an ES module and a CommonJS module.
-import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
+import { createPgPoolStateProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 
@@ -35,7 +35,8 @@ const main = async (driver: "libsql" | "node:sqlite" | "better-sqlite3"): Promis
 };
 
 // Without a server there is nothing to connect to; that the functions are there is what counts.
-if (typeof createPgStateAdapter !== "function" || typeof createPgPoolProvider !== "function") process.exit(2);
+if (typeof createPgStateAdapter !== "function" || typeof createPgPoolStateProvider !== "function")
+  process.exit(2);
 
 main((process.argv[2] ?? "libsql") as "libsql").catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : error);

@@ -315,8 +315,8 @@ plant("attempt shutdown counted as a failure", [
 
 plant("a job of a batch gets the output of its neighbour", [
   "worker/batches/call.js",
-  "endingOfPlace(member, places[index])",
-  "endingOfPlace(member, places[(index + 1) % places.length])",
+  "endingOfResult(member, places[index])",
+  "endingOfResult(member, places[(index + 1) % places.length])",
 ]);
 plant("an error that says never again fails every job of a batch for good", [
   "worker/outcome.js",

@@ -55,7 +55,7 @@ plant("closed line is not opened when its last running job ends", [
 ]);
 plant("line that waits for its time is not opened again", [
   "memory/open-lines.js",
-  "if (opensAt === Number.POSITIVE_INFINITY)",
+  "if (claimableAt === Number.POSITIVE_INFINITY)",
   "if (true)",
 ]);
 plant("raised limit is not noticed by lines that are closed", [

@@ -131,7 +131,7 @@ plant("jobs/claim.ts", [
     "a claim ignores its limit",
     ["return someOf(ids.slice(0, lookedAt), limit);", "return someOf(ids, limit + 100);"],
   ],
-  ["jobs held here are candidates", ["      ...notHeld(store, call),\n", ""]],
+  ["jobs held here are candidates", ["      ...skipLocked(store, call),\n", ""]],
 ]);
 
 plant("jobs/leases.ts", [

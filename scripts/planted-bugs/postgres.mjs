@@ -100,7 +100,7 @@ plant("migrations/functions/claim-limited.ts", [
   [
     "a job that falls due leaves no note",
     [
-      'noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})',
+      'noted AS (INSERT INTO ${lineNote} (${deltaColumns}) ${notesOfSql("moved")})',
       "noted AS (SELECT)",
       "migrations/functions/next-runnable.ts",
     ],
@@ -278,7 +278,7 @@ plant("jobs/commit.ts", [
 ]);
 
 plant("jobs/leases.ts", [
-  ["reaping leaves no note", ["await leaveNotes(database, ctx, notes);", ""]],
+  ["reaping leaves no note", ["await insertDeltas(database, ctx, notes);", ""]],
   ["reaping keeps the slot", ["  slots = NULL,\n", ""]],
 ]);
 
@@ -675,7 +675,7 @@ plant("jobs/edits.ts", [
 plant("jobs/edits.ts", [
   [
     "an update does not look at the status",
-    ["judgeUpdate(before, change)", "(before ? undefined : 'not_found')"],
+    ["checkUpdate(before, change)", "(before ? undefined : 'not_found')"],
   ],
 ]);
 

@@ -280,7 +280,7 @@ plant("jobs/create.ts", [
 plant("jobs/edits.ts", [
   [
     "an update does not look at the status",
-    ["judgeUpdate(before, change)", "(before ? undefined : 'not_found')"],
+    ["checkUpdate(before, change)", "(before ? undefined : 'not_found')"],
   ],
 ]);
 

@@ -14,12 +14,12 @@ const { createLeasehold, defineUnionJobTypes } = await load("core");
 
 const openers = {
   postgres: async () => {
-    const { createPgPoolProvider, createPgStateAdapter } = await load("postgres");
+    const { createPgPoolStateProvider, createPgStateAdapter } = await load("postgres");
     const pg = createRequire(join(root, "package.json"))("pg");
     const pool = new pg.Pool({ connectionString: address, application_name: name });
     const migrate = role === "migrate";
     const stateAdapter = await createPgStateAdapter({
-      stateProvider: createPgPoolProvider({ pool }),
+      stateProvider: createPgPoolStateProvider({ pool }),
       migrate,
     });
     const deliver = ({ client }, id) => client.query("INSERT INTO delivery (job_id) VALUES ($1)", [id]);

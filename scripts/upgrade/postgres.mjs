@@ -7,9 +7,9 @@ const load = (root, name) => import(join(root, "packages", name, "dist/index.js"
 
 /** Tables of the earlier version, with a job of each kind copied until there are enough for a migration to take a while. */
 const fill = async (pool, root, kept) => {
-  const { createPgPoolProvider, createPgStateAdapter } = await load(root, "postgres");
+  const { createPgPoolStateProvider, createPgStateAdapter } = await load(root, "postgres");
   const { createLeasehold, defineUnionJobTypes } = await load(root, "core");
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
   const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes() });
   const { id } = await leasehold.startJobSequence({ typeName: "kept", input: 0, schedule: { afterMs: 1 } });
   await leasehold.completeJobSequence({

@@ -34,9 +34,9 @@ export type {
 } from "./observability/adapter.ts";
 
 export type {
-  FindingStatus,
-  Finding,
-  ExaminationDepth,
+  CheckStatus,
+  CheckResult,
+  CheckDepth,
   ExamineCall,
   Diagnostics,
   TypeBacklog,
@@ -53,20 +53,20 @@ export type {
   LockDueRecurringCall,
   DueRecurringJobs,
   AdvancedRecurringJob,
-  RecurringJobs,
+  Recurring,
 } from "./store/contract/recurring.ts";
 export type {
-  FlowScope,
-  SetFlowRuleCall,
-  SetFlowRuleResult,
-  FlowUse,
+  LimitScope,
+  SetRuleCall,
+  SetRuleResult,
+  LimitUse,
   GroupUse,
   ListGroupsCall,
-  holdReasons,
-  HoldReason,
+  throttleReasons,
+  ThrottleReason,
   Hold,
-  FlowRepair,
-  FlowRules,
+  CounterRepair,
+  Limits,
 } from "./store/contract/limits.ts";
 export type {
   WaitingJobChange,
@@ -74,7 +74,7 @@ export type {
   WaitingJobResult,
   ExpireCall,
   ExpiredJob,
-  WaitingJobs,
+  Edits,
 } from "./store/contract/edits.ts";
 export type { Flow } from "./store/contract/flow.ts";
 export type {
@@ -97,14 +97,14 @@ export type {
   CauseList,
   Causes,
   Reporter,
-  StateReporter,
-  RollupKey,
-  Rollup,
+  StateProcess,
+  BucketKey,
+  StatisticsBucket,
   ReportCall,
-  ListReportersCall,
-  ReadRollupsCall,
-  FoldRollupsCall,
-  ForgetReportsCall,
+  ListProcessesCall,
+  ReadBucketsCall,
+  RollUpBucketsCall,
+  DeleteOldReportsCall,
   Reports,
 } from "./store/contract/history.ts";
 export type { History } from "./store/contract/history-part.ts";
@@ -148,7 +148,7 @@ export type {
   RedriveResult,
   CancelCall,
   RedriveCall,
-  Interventions,
+  CancelAndRedrive,
   JobOutcome,
   OutcomeResult,
   CommitOutcomesCall,
@@ -188,7 +188,7 @@ export { requirePart } from "./store/parts.ts";
 
 export { hasAttemptsLeft } from "./store/rules/checks.ts";
 
-export { judgeCancellation } from "./store/rules/checks.ts";
+export { checkCancellation } from "./store/rules/checks.ts";
 
 export { remainingLimits } from "./store/rules/checks.ts";
 
@@ -211,7 +211,7 @@ export {
 
 export { findHoldOfRule, findReachedLimit, type LimitsInUse } from "./store/rules/limits.ts";
 
-export { changedFlowRule, emptyFlowRule } from "./store/rules/limits.ts";
+export { changedLimitRule, emptyLimitRule } from "./store/rules/limits.ts";
 
 export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./store/rules/limits.ts";
 
@@ -225,7 +225,7 @@ export { type Awaitable, runAsync, runSync, type Walk } from "./store/rules/walk
 
 export { attemptOf, expiredAttempt } from "./store/rules/transitions.ts";
 
-export { completesSequence, judgeOutcome, type OutcomeRejection } from "./store/rules/checks.ts";
+export { completesSequence, checkOutcome, type OutcomeRejection } from "./store/rules/checks.ts";
 
 export {
   createOpenTransactions,
@@ -250,7 +250,7 @@ export {
   withFewerBlockers,
 } from "./store/rules/transitions.ts";
 
-export { expiresAt, isWaiting, judgeUpdate, replaced, updated } from "./store/rules/edits.ts";
+export { expiresAt, isWaiting, checkUpdate, replaced, updated } from "./store/rules/edits.ts";
 
 export { assertLeaseDuration, findRefusal, type LeaseState, refuse } from "./store/rules/checks.ts";
 
@@ -291,7 +291,7 @@ export { blockerErrorText } from "./store/rules/dependants.ts";
 
 export type { PagePosition } from "./store/contract/reads.ts";
 
-export type { FlowLimits, FlowRate, FlowRule, FlowRuleChange } from "./store/contract/limits.ts";
+export type { LimitValues, RateLimit, LimitRule, FlowRuleChange } from "./store/contract/limits.ts";
 export type { OrderedGroup } from "./store/contract/job.ts";
 
 export {

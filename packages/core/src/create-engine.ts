@@ -22,7 +22,7 @@ import type { ExternalJobTypeName } from "./job-types/navigation.ts";
 import { createJobTypeRegistry, createRetention } from "./job-types/registry.ts";
 import { type LeaseholdDefaults, parseDefaults } from "./job-types/settings.ts";
 import type { NotifyAdapter } from "./notify/contract.ts";
-import { withOwnProcess } from "./notify/in-process.ts";
+import { withInProcess } from "./notify/in-process.ts";
 import { createListening, createNotifier } from "./notify/notifier.ts";
 import type { ObservabilityAdapter } from "./observability/adapter.ts";
 import type { Log } from "./observability/log.ts";
@@ -115,7 +115,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   if (options.notifyAdapter !== undefined) {
     requireMethods(options.notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
   }
-  const notifyAdapters = withOwnProcess(options.stateAdapter, options.notifyAdapter);
+  const notifyAdapters = withInProcess(options.stateAdapter, options.notifyAdapter);
   const codec = options.codec ?? jsonCodec;
   requireMethods(codec, "codec", ["encode", "decode"]);
   if (options.log !== undefined) requireFunction(options.log, "log");

@@ -19,13 +19,13 @@ export type {
 export type { CompleteJobSequenceOptions } from "./jobs/api/complete.ts";
 
 export type {
-  FlowScopeOptions,
-  FlowState,
+  LimitScopeOptions,
+  LimitState,
   GroupState,
-  JobHold,
+  JobThrottle,
   ListGroupsOptions,
   ResumeOptions,
-  SetFlowOptions,
+  SetLimitsOptions,
 } from "./limits/api.ts";
 
 export type {
@@ -231,12 +231,12 @@ export type {
   TypedAbortSignal,
 } from "./job-types/entities.ts";
 
-export type { FlowLimits, FlowRate, FlowRule } from "./store/contract/limits.ts";
+export type { LimitValues, RateLimit, LimitRule } from "./store/contract/limits.ts";
 export type { OrderedGroup } from "./store/contract/job.ts";
 
-export type { FlowRateOptions, FlowRuleOptions, GroupLimitOptions } from "./limits/rule.ts";
+export type { RateLimitOptions, LimitRuleOptions, GroupLimitOptions } from "./limits/rule.ts";
 
-export { type HoldReason, holdReasons } from "./store/contract/limits.ts";
+export { type ThrottleReason, throttleReasons } from "./store/contract/limits.ts";
 
 export type { IsolationLevel } from "./store/contract/calls.ts";
 

@@ -47,12 +47,12 @@ import type {
   TransactionOption,
 } from "./jobs/api/start.ts";
 import type {
-  FlowScopeOptions,
-  FlowState,
+  LimitScopeOptions,
+  LimitState,
   GroupState,
   ListGroupsOptions,
   ResumeOptions,
-  SetFlowOptions,
+  SetLimitsOptions,
 } from "./limits/api.ts";
 import type {
   ListRecurringJobsOptions,
@@ -263,18 +263,18 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
    * for each group, turns, pauses. Changes what is named and leaves the rest; null removes. Takes effect at once and
    * interrupts nothing.
    */
-  setFlow(options: SetFlowOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<FlowState>;
+  setFlow(options: SetLimitsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
 
   /** Starts no more jobs of a queue or type, in any process. What runs goes on, and jobs can still be added. */
-  pause(options: FlowScopeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<FlowState>;
+  pause(options: LimitScopeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
 
   /** Ends a pause; with `group`, lets an ordered group go on that stopped at a failed job. */
-  resume(options: ResumeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<FlowState>;
+  resume(options: ResumeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
 
   /** Reads the rules, of all queues or of one, and how much of them is in use. */
   getFlow(
     options?: { readonly queue?: string | undefined } & TransactionOption<TTxContext>,
-  ): Promise<readonly FlowState[]>;
+  ): Promise<readonly LimitState[]>;
 
   /** Reads the groups of a type that have waiting or running jobs. */
   listGroups(

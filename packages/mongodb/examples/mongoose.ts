@@ -1,5 +1,5 @@
 // The same through Mongoose: its models and Leasehold share one client, and one session.
-import { createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import { createMongoStateProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import mongoose, { Schema } from "mongoose";
 
@@ -14,7 +14,7 @@ export const main = async (uri: string, print: (line: string) => void): Promise<
   await Order.createCollection();
 
   const stateAdapter = await createMongoStateAdapter({
-    stateProvider: createMongoProvider({ client: connection.getClient(), database: connection.name }),
+    stateProvider: createMongoStateProvider({ client: connection.getClient(), database: connection.name }),
   });
   const leasehold = await createLeasehold({ stateAdapter, jobTypes });
 

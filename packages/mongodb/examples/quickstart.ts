@@ -1,6 +1,10 @@
 // An order and its job are committed together, and so are the payment and the completion of the job.
 // #region readme
-import { createMongoNotifyAdapter, createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import {
+  createMongoNotifyAdapter,
+  createMongoStateProvider,
+  createMongoStateAdapter,
+} from "@leasehold/mongodb";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { MongoClient } from "mongodb";
 
@@ -13,7 +17,7 @@ export const main = async (uri: string, print: (line: string) => void): Promise<
   }>();
 
   const client = new MongoClient(uri); // such as "mongodb://localhost/shop?replicaSet=rs0"
-  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoStateProvider({ client }) });
   const notifyAdapter = await createMongoNotifyAdapter({ client });
   const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
   const orders = client.db().collection<{ _id: string; status: string }>("orders");

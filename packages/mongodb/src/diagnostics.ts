@@ -1,8 +1,8 @@
-import { finding, type Finding, formatDuration, plural, tryCheck } from "leasehold/adapter";
+import { finding, type CheckResult, formatDuration, plural, tryCheck } from "leasehold/adapter";
 import type { Db } from "mongodb";
 import type { MongoMigrationStatus } from "./migrate.ts";
 
-export interface Examined {
+export interface DiagnosticsContext {
   readonly database: Db;
   migrationStatus(): Promise<MongoMigrationStatus>;
 }
@@ -14,7 +14,7 @@ const isOld = (version: string): boolean => {
   return major < oldestVersion[0] || (major === oldestVersion[0] && minor < oldestVersion[1]);
 };
 
-const checkServer = async ({ database }: Examined): Promise<readonly Finding[]> => {
+const checkServer = async ({ database }: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const hello = await database.command({ hello: 1 });
   const version = String((await database.command({ buildInfo: 1 }))["version"]);
   if (hello["msg"] === "isdbgrid") {
@@ -57,7 +57,9 @@ const checkServer = async ({ database }: Examined): Promise<readonly Finding[]> 
 const usualLifetimeMs = 60_000;
 
 /** A process that dies within a transaction holds its jobs until the server gives the transaction up. */
-const checkTransactionLifetime = async ({ database }: Examined): Promise<readonly Finding[]> => {
+const checkTransactionLifetime = async ({
+  database,
+}: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const name = "transactionLifetimeLimitSeconds";
   const lifetimeMs = Number((await database.admin().command({ getParameter: 1, [name]: 1 }))[name]) * 1_000;
   const text = `A transaction may stay open for ${formatDuration(lifetimeMs)}.`;
@@ -73,7 +75,7 @@ const checkTransactionLifetime = async ({ database }: Examined): Promise<readonl
 };
 
 /** There is nothing to migrate but indexes. Without any there are no collections yet. */
-const judgeIndexes = ({ applied, pending }: MongoMigrationStatus): Finding[] => {
+const judgeIndexes = ({ applied, pending }: MongoMigrationStatus): CheckResult[] => {
   if (applied.length === 0)
     return [
       finding.problem(
@@ -94,7 +96,7 @@ const judgeIndexes = ({ applied, pending }: MongoMigrationStatus): Finding[] => 
   ];
 };
 
-export const examine = async (examined: Examined): Promise<readonly Finding[]> => {
+export const examine = async (examined: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const schema = await tryCheck("migrations", async () => judgeIndexes(await examined.migrationStatus()));
   return [
     ...schema.filter(({ check }) => check === "migrations"),

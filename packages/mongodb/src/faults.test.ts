@@ -2,7 +2,7 @@ import { type Fault, startMongoTestServer } from "@leasehold/mongodb-test-server
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import { MongoClient } from "mongodb";
 import { expect, test } from "vitest";
-import { createMongoProvider } from "./database/provider.ts";
+import { createMongoStateProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{ count: { input: { n: number }; output: number } }>();
@@ -32,7 +32,9 @@ test(
     const server = await startMongoTestServer({ transactionLifetimeMs: 2_000 });
     const client = new MongoClient(server.uri);
     try {
-      const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+      const stateAdapter = await createMongoStateAdapter({
+        stateProvider: createMongoStateProvider({ client }),
+      });
       const leasehold = await createLeasehold({ stateAdapter, jobTypes });
       const results = client.db().collection<{ _id: number; times: number }>("results");
       await results.insertMany(Array.from({ length: jobs }, (_, _id) => ({ _id, times: 0 })));

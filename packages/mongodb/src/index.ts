@@ -5,7 +5,7 @@ export { DocumentTooLargeError, StandaloneServerError } from "./database/errors.
 export type { MongoMigrationStatus } from "./migrate.ts";
 
 export {
-  createMongoProvider,
+  createMongoStateProvider,
   type MongoProviderOptions,
   type MongoStateProvider,
   type MongoTransactionContext,

@@ -2,7 +2,7 @@ import { type MongoTestServer, startMongoTestServer } from "@leasehold/mongodb-t
 import { createLeasehold, type DefineBlocker, defineUnionJobTypes } from "leasehold";
 import { MongoClient } from "mongodb";
 import { afterEach, expect, it } from "vitest";
-import { createMongoProvider } from "./database/provider.ts";
+import { createMongoStateProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 import { forkWorker, type WorkerProcess } from "./testing/worker-process.ts";
 
@@ -40,7 +40,7 @@ it(
     client = new MongoClient(server.uri);
     const database = "killed";
     const stateAdapter = await createMongoStateAdapter({
-      stateProvider: createMongoProvider({ client, database }),
+      stateProvider: createMongoStateProvider({ client, database }),
     });
     const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes<Defs>() });
     const results = client.db(database).collection<{ _id: string; times: number }>("results");

@@ -3,7 +3,7 @@ import { createLeasehold, defineUnionJobTypes, InvalidOptionError } from "leaseh
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DocumentTooLargeError } from "./database/errors.ts";
-import { createMongoProvider } from "./database/provider.ts";
+import { createMongoStateProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 import { claimSome, completion, newJob, renewal } from "./testing/jobs.ts";
 
@@ -12,7 +12,7 @@ const unreachable = new MongoClient("mongodb://127.0.0.1:1/?replicaSet=none", {
   serverSelectionTimeoutMS: 20,
 });
 
-const stateProvider = createMongoProvider({ client: unreachable });
+const stateProvider = createMongoStateProvider({ client: unreachable });
 
 const bad: [string, object][] = [
   ["options", null as never],
@@ -75,7 +75,7 @@ describe("on a server", () => {
   });
   let databases = 0;
   const open = (options: object = {}) => {
-    const provider = createMongoProvider({ client, database: `options_${++databases}` });
+    const provider = createMongoStateProvider({ client, database: `options_${++databases}` });
     return createMongoStateAdapter({ stateProvider: provider, ...options });
   };
 
@@ -104,8 +104,8 @@ describe("on a server", () => {
     expect(adapter.isTransientError(serverError(91))).toBe(true);
     expect(adapter.isTransientError(new Error("wrapped", { cause: serverError(112) }))).toBe(true);
     expect(adapter.isTransientError(serverError(11_000))).toBe(false);
-    expect(adapter.isRolledBackForOthers(new Error("wrapped", { cause: serverError(112) }))).toBe(true);
-    expect(adapter.isRolledBackForOthers(serverError(91))).toBe(false);
+    expect(adapter.isConflictRollback(new Error("wrapped", { cause: serverError(112) }))).toBe(true);
+    expect(adapter.isConflictRollback(serverError(91))).toBe(false);
   });
 
   it("can be migrated again, by many at once, while jobs are worked on", async () => {
@@ -168,7 +168,7 @@ describe("on a server", () => {
 
   it("lets exactly one of the concurrent starts of several processes with the same key create a job", async () => {
     const database = `options_${++databases}`;
-    const provider = createMongoProvider({ client, database });
+    const provider = createMongoStateProvider({ client, database });
     const adapters = await Promise.all(
       Array.from({ length: 4 }, () => createMongoStateAdapter({ stateProvider: provider })),
     );

@@ -102,7 +102,7 @@ const checkProvider = (provider: unknown): void => {
   if (providerMethods.every((name) => typeof methods[name] === "function")) return;
   throw new InvalidOptionError(
     "stateProvider",
-    "must be a provider, such as createMongoProvider({ client }) returns",
+    "must be a provider, such as createMongoStateProvider({ client }) returns",
     typeof provider,
   );
 };

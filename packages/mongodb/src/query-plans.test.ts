@@ -2,7 +2,7 @@ import { startMongoTestServer } from "@leasehold/mongodb-test-server";
 import type { NewJob } from "leasehold/adapter";
 import { MongoClient } from "mongodb";
 import { expect, test } from "vitest";
-import { createMongoProvider } from "./database/provider.ts";
+import { createMongoStateProvider } from "./database/provider.ts";
 import { createMongoStateAdapter } from "./state-adapter.ts";
 
 const newJob = (i: number): NewJob => ({
@@ -46,7 +46,7 @@ test("every call finds its jobs by an index, in few commands however many jobs t
     return { result, sent: commands.filter((name) => name !== "endSessions" && name !== "hello") };
   };
   try {
-    const adapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+    const adapter = await createMongoStateAdapter({ stateProvider: createMongoStateProvider({ client }) });
     for (let i = 0; i < 1500; i += 250) {
       await adapter.createJobs({ jobs: Array.from({ length: 250 }, (_, n) => newJob(i + n)) });
     }

@@ -10,7 +10,7 @@ import {
 import { openCollections } from "./database/collections.ts";
 import { createSessions, createStore, type Store, type StoreCall } from "./database/database.ts";
 import { isConflict, isTransientMongoError } from "./database/errors.ts";
-import { examine, type Examined } from "./diagnostics.ts";
+import { examine, type DiagnosticsContext } from "./diagnostics.ts";
 import { listRecentlyFinished, measureBacklog } from "./jobs/backlog.ts";
 import { cancelSequences } from "./jobs/cancel.ts";
 import { claimJobs } from "./jobs/claim.ts";
@@ -51,7 +51,7 @@ export const createMongoStateAdapter = async <
 ): Promise<MongoStateAdapter<TTxContext, TContext, TJobId>> => {
   const { provider, isTransientToo, ...options } = readOptions(passed);
   const collections = openCollections(provider.getDatabase(), options.collectionPrefix);
-  const examined: Examined = {
+  const examined: DiagnosticsContext = {
     database: provider.getDatabase(),
     migrationStatus: () => migrationStatus(collections),
   };
@@ -146,7 +146,7 @@ export const createMongoStateAdapter = async <
     },
     isInTransaction: async (ctx) => provider.isInTransaction(ctx),
     isTransientError,
-    isRolledBackForOthers: (error) => isConflict(error),
+    isConflictRollback: (error) => isConflict(error),
     getTime: (given = {}) => getTime(given),
 
     createJobs: call("createJobs", createJobs),

@@ -1,7 +1,7 @@
 import { InvalidOptionError } from "leasehold/adapter";
 import { createTestKit, type TestKit, type TestKitOptions } from "leasehold/testing";
 import type { MongoClient } from "mongodb";
-import { createMongoProvider, type MongoTransactionContext } from "./database/provider.ts";
+import { createMongoStateProvider, type MongoTransactionContext } from "./database/provider.ts";
 import { createMongoStateAdapter, type MongoStateAdapter } from "./state-adapter.ts";
 
 type TestedAdapter = MongoStateAdapter<MongoTransactionContext>;
@@ -43,7 +43,7 @@ export const createMongoTestKit = async <TDefs>({
   quietMs = 5,
   ...options
 }: MongoTestKitOptions<TDefs>): Promise<MongoTestKit<TDefs>> => {
-  const stateProvider = createMongoProvider({ client, database });
+  const stateProvider = createMongoStateProvider({ client, database });
   await checkEmpty(client, database);
   const stateAdapter = await createMongoStateAdapter({ stateProvider });
   const kit = await createTestKit<TDefs, TestedAdapter>({

@@ -40,10 +40,13 @@ const openStore = async (url) => {
   const { createInProcessStateAdapter } = await import("leasehold");
   if (url === "in-process") return { stateAdapter: createInProcessStateAdapter(), close: async () => {} };
   const { default: pg } = await import("pg");
-  const { createPgPoolProvider, createPgStateAdapter } = await import("@leasehold/postgres");
+  const { createPgPoolStateProvider, createPgStateAdapter } = await import("@leasehold/postgres");
   const pool = new pg.Pool({ connectionString: url });
   const schema = `bench_${process.pid}_${Math.round(performance.now())}`;
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  const stateAdapter = await createPgStateAdapter({
+    stateProvider: createPgPoolStateProvider({ pool }),
+    schema,
+  });
   const close = async () => {
     await stateAdapter.close();
     await pool.query(`DROP SCHEMA ${schema} CASCADE`);

@@ -41,7 +41,7 @@ const jobCounters = {
     "Attempts given up on: their handler ignored its signal",
   ],
   jobAttemptLateResult: ["job.attempt.late_result", "{attempt}", "Results dropped: the attempt was over"],
-  jobAttemptGivenBack: [
+  jobAttemptReleased: [
     "job.attempt.given_back",
     "{attempt}",
     "Attempts that the store rolled back and that do not count",

@@ -1,6 +1,6 @@
-import { createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import { createMongoStateProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { startMongoTestServer } from "@leasehold/mongodb-test-server";
-import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
+import { createPgPoolStateProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { startPostgres } from "@leasehold/test-servers";
 import { context, SpanKind, trace } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
@@ -51,7 +51,7 @@ const openInProcess = async (): Promise<Store> => {
 const openPostgres = async (): Promise<Store> => {
   const server = await startPostgres();
   const pool = new pg.Pool({ connectionString: server.url });
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
   const destroy = async (): Promise<void> => {
     await stateAdapter.close();
     await pool.end();
@@ -63,7 +63,7 @@ const openPostgres = async (): Promise<Store> => {
 const openMongodb = async (): Promise<Store> => {
   const server = await startMongoTestServer();
   const client = new MongoClient(server.uri);
-  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoStateProvider({ client }) });
   const destroy = async (): Promise<void> => {
     await stateAdapter.close();
     await client.close();

@@ -1,7 +1,7 @@
 import type { BatchObservableResult, Meter } from "@opentelemetry/api";
 import {
   type AnyStateAdapter,
-  type FlowUse,
+  type LimitUse,
   type JobCount,
   requirePart,
   type TypeBacklog,
@@ -18,7 +18,7 @@ export interface StoreReading {
   /** Running jobs whose lease is over and that nobody has taken back yet, by queue. */
   readonly expiredLeases: ReadonlyMap<string, number>;
   /** The rules of queues and types, and how much of them is in use; empty where the store has none. */
-  readonly flow: readonly FlowUse[];
+  readonly flow: readonly LimitUse[];
 }
 
 const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }: TypeBacklog): JobCount[] =>
@@ -37,7 +37,7 @@ export const readStore = async (store: AnyStateAdapter, scanLimit: number): Prom
     oldestRunnableAgeMs.set(queue, Math.max(age, oldestRunnableAgeMs.get(queue) ?? 0));
     if (expired > 0) expiredLeases.set(queue, expired + (expiredLeases.get(queue) ?? 0));
   }
-  const flow = (await store.flow?.listFlow({ queue: null })) ?? [];
+  const flow = (await store.flow?.listRules({ queue: null })) ?? [];
   return { jobs: backlogs.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases, flow };
 };
 
@@ -71,7 +71,11 @@ export const createStoreGauges = (
     "Running jobs that count against the limit of a queue or type",
   );
   const concurrencyLimit = gauge("concurrency_limit", "{job}", "How many may run at once, by queue and type");
-  const heldLines = gauge("held_lines", "{line}", "Groups with jobs that a limit, pause or order holds back");
+  const throttledGroups = gauge(
+    "held_lines",
+    "{line}",
+    "Groups with jobs that a limit, pause or order holds back",
+  );
   const paused = gauge("paused", "{pause}", "1 while a queue or type is paused");
 
   const observe: StoreGauges["observe"] = (store, { maxAgeMs, timeoutMs, scanLimit }) => {
@@ -107,9 +111,9 @@ export const createStoreGauges = (
       for (const { value, attributes } of leases.all()) result.observe(expiredLeases, value, attributes);
       for (const [queue, age] of current.oldestRunnableAgeMs)
         result.observe(oldestRunnableAge, age, { queue });
-      for (const { rule, running, heldLines: held } of current.flow) {
+      for (const { rule, running, throttledGroups: held } of current.flow) {
         const attributes = { queue: rule.queue, typeName: rule.typeName ?? "" };
-        result.observe(heldLines, held, attributes);
+        result.observe(throttledGroups, held, attributes);
         result.observe(paused, rule.paused ? 1 : 0, attributes);
         if (rule.concurrency === null) continue;
         result.observe(limitedRunning, running, attributes);
@@ -130,7 +134,7 @@ export const createStoreGauges = (
       expiredLeases,
       limitedRunning,
       concurrencyLimit,
-      heldLines,
+      throttledGroups,
       paused,
     ];
     meter.addBatchObservableCallback(callback, instruments);

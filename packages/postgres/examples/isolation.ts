@@ -1,6 +1,6 @@
 // A transfer that must not overlap with another one, and a job that checks the sum of all accounts.
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
-import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
+import { createPgPoolStateProvider, createPgStateAdapter } from "@leasehold/postgres";
 import type pg from "pg";
 
 const jobTypes = defineUnionJobTypes<{ audit: { input: null; output: { sum: number } } }>();
@@ -12,7 +12,7 @@ const sumOf = async (client: pg.PoolClient): Promise<number> => {
 
 export const main = async (pool: pg.Pool, schema: string, print: (line: string) => void): Promise<void> => {
   const stateAdapter = await createPgStateAdapter({
-    stateProvider: createPgPoolProvider({ pool }),
+    stateProvider: createPgPoolStateProvider({ pool }),
     schema,
   });
   const leasehold = await createLeasehold({ stateAdapter, jobTypes });

@@ -2,8 +2,8 @@
 import { createLeasehold, defineUnionJobTypes, type RunningWorker } from "leasehold";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
 } from "@leasehold/postgres";
 import pg from "pg";
@@ -13,8 +13,8 @@ const jobTypes = defineUnionJobTypes<{ "send-report": { input: { tenant: string 
 // #region open
 const openServer = async (connectionString: string) => {
   const pool = new pg.Pool({ connectionString });
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
-  const notifyAdapter = await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
+  const notifyAdapter = await createPgNotifyAdapter({ notifyProvider: createPgPoolNotifyProvider({ pool }) });
   const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
   const close = async (): Promise<void> => {
     await leasehold.close();

@@ -1,7 +1,7 @@
 import { PrismaPg } from "@prisma/adapter-pg";
 import { expectTypeOf, inject } from "vitest";
 import { type CompleteContext, describeExample } from "../src/testing/example-suite.ts";
-import { createPrismaProvider } from "../src/providers/prisma.ts";
+import { createPrismaStateProvider } from "../src/providers/prisma.ts";
 import { type Context, createShippingWorker, placeOrder } from "./prisma.ts";
 import { type Prisma, PrismaClient } from "./prisma/client/client.ts";
 
@@ -14,7 +14,7 @@ describeExample({
     const connection = { connectionString: url, options: `-c search_path=${schema}` };
     const db = new PrismaClient({ adapter: new PrismaPg(connection, { schema }) });
     return {
-      provider: createPrismaProvider({ prisma: db }),
+      provider: createPrismaStateProvider({ prisma: db }),
       transaction: (callback) => db.$transaction((tx) => callback({ tx })),
       placeOrder: (leasehold, order) => placeOrder(db, leasehold, order),
       createShippingWorker,

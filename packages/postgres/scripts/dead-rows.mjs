@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import pg from "pg";
-import { createPgPoolProvider, createPgStateAdapter } from "../dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../dist/index.js";
 
 const { values: options } = parseArgs({
   options: {
@@ -32,7 +32,10 @@ const server = options.url === undefined ? await startServer() : undefined;
 const url = options.url ?? server.url;
 const schema = `pinned_${process.pid}_${Date.now().toString(36)}`;
 const pool = new pg.Pool({ connectionString: url });
-const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+const stateAdapter = await createPgStateAdapter({
+  stateProvider: createPgPoolStateProvider({ pool }),
+  schema,
+});
 
 let claims = [];
 let completed = 0;

@@ -5,8 +5,8 @@ import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import pg from "pg";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
 } from "../dist/index.js";
 
@@ -16,9 +16,12 @@ const { role, name, url, schema } = settings;
 const pool = new pg.Pool({ connectionString: url, application_name: name });
 // The ledger has its own connections, so that faults of the connections under test do not affect it.
 const ledger = new pg.Pool({ connectionString: url, application_name: "ledger", max: 4 });
-const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+const stateAdapter = await createPgStateAdapter({
+  stateProvider: createPgPoolStateProvider({ pool }),
+  schema,
+});
 const notifyAdapter = await createPgNotifyAdapter({
-  notifyProvider: createPgNotifyProvider({ pool }),
+  notifyProvider: createPgPoolNotifyProvider({ pool }),
   channelPrefix: schema,
 });
 const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes: defineUnionJobTypes() });

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { inspect, parseArgs } from "node:util";
 import pg from "pg";
-import { createPgPoolProvider, createPgStateAdapter } from "../dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../dist/index.js";
 
 const { values: options } = parseArgs({
   options: {
@@ -44,7 +44,7 @@ const pool = new pg.Pool({ connectionString: url, application_name: "judge", max
 const ask = async (sql, params = []) => (await pool.query(sql.replaceAll("$schema", schema), params)).rows;
 
 const setUp = async () => {
-  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }), schema });
   await adapter.close();
   await ask(`CREATE TABLE $schema.acknowledged (job_id uuid PRIMARY KEY)`);
   await ask(`CREATE TABLE $schema.ledger (

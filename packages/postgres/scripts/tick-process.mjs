@@ -1,12 +1,12 @@
 // One worker process of tick-workers.mjs: ticks, and runs jobs that do nothing, until it is killed or told to stop.
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
-import { createPgPoolProvider, createPgStateAdapter } from "../dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../dist/index.js";
 
 const { url, schema } = JSON.parse(process.argv[2]);
 const pool = new pg.Pool({ connectionString: url, max: 5 });
 const stateAdapter = await createPgStateAdapter({
-  stateProvider: createPgPoolProvider({ pool }),
+  stateProvider: createPgPoolStateProvider({ pool }),
   schema,
   migrate: false,
 });

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
-import { createPgPoolProvider, createPgStateAdapter } from "../dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../dist/index.js";
 
 const { values: options } = parseArgs({
   options: {
@@ -45,7 +45,10 @@ let expected = 0;
 
 /** All of them have the same number of times, spread over the interval, from a moment on when everybody is ready. */
 const putAll = async () => {
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  const stateAdapter = await createPgStateAdapter({
+    stateProvider: createPgPoolStateProvider({ pool }),
+    schema,
+  });
   const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes() });
   const soon = (await leasehold.getTime()).getTime() + 3_000 + recurring * 10;
   const put = async (index) => {

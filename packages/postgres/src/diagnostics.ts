@@ -1,7 +1,7 @@
 import {
   type ExamineCall,
   finding,
-  type Finding,
+  type CheckResult,
   formatBytes,
   formatCount,
   formatDuration,
@@ -15,7 +15,7 @@ import type { ReadLag } from "./database/read-replica.ts";
 import { migrations } from "./migrations/index.ts";
 import type { MigrationStatus } from "./migrations/migrate.ts";
 
-export interface Examined {
+export interface DiagnosticsContext {
   readonly database: Database;
   /** The name of the schema, without quotes. */
   readonly schema: string;
@@ -25,7 +25,7 @@ export interface Examined {
 }
 
 const query = (
-  { database }: Examined,
+  { database }: DiagnosticsContext,
   sql: string,
   params: readonly string[] = [],
 ): Promise<readonly SqlRow[]> => database.query(undefined, { sql, params });
@@ -40,9 +40,9 @@ const serverSql = `
     current_setting('autovacuum') AS autovacuum, current_setting('max_connections')::int AS most_connections,
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections`;
 
-const checkServer = async (examined: Examined): Promise<readonly Finding[]> => {
+const checkServer = async (examined: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const [row] = await query(examined, serverSql);
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   if (row?.["replica"] === true) {
     findings.push(
       finding.problem(
@@ -81,7 +81,7 @@ const checkServer = async (examined: Examined): Promise<readonly Finding[]> => {
 // People who look at a list expect to see what they did a moment ago.
 const longReadLagMs = 10_000;
 
-const checkReadLag = async ({ measureReadLag }: Examined): Promise<readonly Finding[]> => {
+const checkReadLag = async ({ measureReadLag }: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const lag = await measureReadLag();
   if (lag === null) return [];
   if (lag.bytes === 0) return [finding.ok("read replica", "It has replayed everything.")];
@@ -108,9 +108,9 @@ const transactionsSql = `
   ORDER BY xact_start LIMIT 1`;
 
 const checkTransactions = async (
-  examined: Examined,
+  examined: DiagnosticsContext,
   { transactionAgeMs }: ExamineCall,
-): Promise<readonly Finding[]> => {
+): Promise<readonly CheckResult[]> => {
   const [row] = await query(examined, transactionsSql);
   const age = number(row, "age_ms");
   if (row === undefined || age < transactionAgeMs) {
@@ -137,11 +137,11 @@ const frozenAgeLimit = 1_000_000_000;
 
 const deadRowsToMention = 50_000;
 
-const checkTable = async (examined: Examined): Promise<readonly Finding[]> => {
+const checkTable = async (examined: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const [row] = await query(examined, tableSql, [examined.schema]);
   const live = number(row, "live");
   const dead = number(row, "dead");
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   if (dead > deadRowsToMention && dead > live) {
     findings.push(
       finding.problem(
@@ -185,7 +185,7 @@ const indexSql = `
     JOIN pg_namespace ON pg_namespace.oid = pg_class.relnamespace
   WHERE pg_namespace.nspname = $1`;
 
-const checkIndexes = async (examined: Examined): Promise<readonly Finding[]> => {
+const checkIndexes = async (examined: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const rows = await query(examined, indexSql, [examined.schema]);
   const usable = rows.filter((row) => row["valid"] === true).map((row) => String(row["name"]));
   const { tables } = examined.database;
@@ -194,7 +194,7 @@ const checkIndexes = async (examined: Examined): Promise<readonly Finding[]> => 
 
 const notificationsLimit = 0.1;
 
-const checkNotifications = async (examined: Examined): Promise<readonly Finding[]> => {
+const checkNotifications = async (examined: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const [row] = await query(examined, "SELECT pg_notification_queue_usage() AS used");
   const used = number(row, "used");
   const share = `${(used * 100).toFixed(1)} %`;
@@ -210,12 +210,15 @@ const checkNotifications = async (examined: Examined): Promise<readonly Finding[
 };
 
 /** About how many rows the table of jobs has. Autovacuum keeps the number: counting would take as long as there are many. */
-export const estimateJobs = async (examined: Examined): Promise<number> => {
+export const estimateJobs = async (examined: DiagnosticsContext): Promise<number> => {
   const [row] = await query(examined, tableSql, [examined.schema]);
   return number(row, "live");
 };
 
-export const examine = async (examined: Examined, call: ExamineCall): Promise<readonly Finding[]> => {
+export const examine = async (
+  examined: DiagnosticsContext,
+  call: ExamineCall,
+): Promise<readonly CheckResult[]> => {
   examined.database.assertOpen();
   const checks = [
     ["migrations", async () => [judgeMigrations(await examined.migrationStatus())]],
@@ -226,7 +229,7 @@ export const examine = async (examined: Examined, call: ExamineCall): Promise<re
     ["indexes", checkIndexes],
     ["notifications", checkNotifications],
   ] as const;
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   for (const [name, check] of checks) findings.push(...(await tryCheck(name, () => check(examined, call))));
   return findings;
 };

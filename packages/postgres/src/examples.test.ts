@@ -10,11 +10,11 @@ import * as knexExample from "../examples/knex.ts";
 import * as kyselyExample from "../examples/kysely.ts";
 import * as pgliteExample from "../examples/pglite.ts";
 import { isTransientPgError } from "./database/errors.ts";
-import { createDrizzleProvider, type DrizzleTransactionOf } from "./providers/drizzle.ts";
-import { createKnexProvider } from "./providers/knex.ts";
-import { createKyselyProvider } from "./providers/kysely.ts";
+import { createDrizzleStateProvider, type DrizzleTransactionOf } from "./providers/drizzle.ts";
+import { createKnexStateProvider } from "./providers/knex.ts";
+import { createKyselyStateProvider } from "./providers/kysely.ts";
 import { ignorePoolErrors } from "./providers/pg-pool.ts";
-import { createPGliteProvider } from "./providers/pglite.ts";
+import { createPGliteStateProvider } from "./providers/pglite.ts";
 import { type CompleteContext, describeExample } from "./testing/example-suite.ts";
 import { partsTestedThroughDriver } from "./testing/fixtures.ts";
 
@@ -33,7 +33,7 @@ describeExample({
     const pool = new pg.Pool(connectionTo(url, schema));
     const db: drizzleExample.Database = drizzle(pool, { schema: { orders: drizzleExample.orders } });
     return {
-      provider: createDrizzleProvider({ db }),
+      provider: createDrizzleStateProvider({ db }),
       transaction: (callback) => db.transaction((tx) => callback({ tx })),
       placeOrder: (leasehold, order) => drizzleExample.placeOrder(db, leasehold, order),
       createShippingWorker: drizzleExample.createShippingWorker,
@@ -53,7 +53,7 @@ describeExample({
     ignorePoolErrors(pool);
     const db = new Kysely<kyselyExample.Database>({ dialect: new PostgresDialect({ pool }) });
     return {
-      provider: createKyselyProvider({ db }),
+      provider: createKyselyStateProvider({ db }),
       transaction: (callback) => db.transaction().execute((trx) => callback({ trx })),
       placeOrder: (leasehold, order) => kyselyExample.placeOrder(db, leasehold, order),
       createShippingWorker: kyselyExample.createShippingWorker,
@@ -76,7 +76,7 @@ describeExample({
       log: { warn: () => {} },
     });
     return {
-      provider: createKnexProvider({ knex }),
+      provider: createKnexStateProvider({ knex }),
       transaction: (callback) => knex.transaction((trx) => callback({ trx })),
       placeOrder: (leasehold, order) => knexExample.placeOrder(knex, leasehold, order),
       createShippingWorker: knexExample.createShippingWorker,
@@ -93,7 +93,7 @@ describe("Knex", () => {
       pool: { min: 0, max: 1, acquireTimeoutMillis: 20 },
       log: { warn: () => {} },
     });
-    const provider = createKnexProvider({ knex });
+    const provider = createKnexStateProvider({ knex });
     const waiting = provider.runInTransaction(() =>
       provider.executeSql(undefined, { sql: "SELECT 1", params: [] }),
     );
@@ -120,7 +120,7 @@ describeExample({
     const db = pglite;
     await db.exec(`SET search_path = ${schema}`);
     return {
-      provider: createPGliteProvider({ db }),
+      provider: createPGliteStateProvider({ db }),
       transaction: (callback) => db.transaction((tx) => callback({ tx })),
       placeOrder: (leasehold, order) => pgliteExample.placeOrder(db, leasehold, order),
       createShippingWorker: pgliteExample.createShippingWorker,

@@ -2,8 +2,8 @@ import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
 import { createPgNotifyAdapter } from "./notify/notify-adapter.ts";
-import { createPgNotifyProvider } from "./providers/pg-notify.ts";
-import { createPgPoolProvider } from "./providers/pg-pool.ts";
+import { createPgPoolNotifyProvider } from "./providers/pg-notify.ts";
+import { createPgPoolStateProvider } from "./providers/pg-pool.ts";
 import { createPgStateAdapter } from "./state-adapter.ts";
 import { dropSchema, newSchemaName } from "./testing/fixtures.ts";
 
@@ -18,11 +18,11 @@ describe("a job started as in the first example reaches its handler without wait
     const pool = new pg.Pool({ connectionString: url });
     const jobTypes = defineUnionJobTypes<{ "ship-order": { input: { sentAt: number }; output: number } }>();
     const stateAdapter = await createPgStateAdapter({
-      stateProvider: createPgPoolProvider({ pool }),
+      stateProvider: createPgPoolStateProvider({ pool }),
       schema,
     });
     const notifyAdapter = withNotifyAdapter
-      ? await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) })
+      ? await createPgNotifyAdapter({ notifyProvider: createPgPoolNotifyProvider({ pool }) })
       : undefined;
     const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
     const worker = await leasehold

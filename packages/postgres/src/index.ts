@@ -7,7 +7,7 @@ export type { ReadLag } from "./database/read-replica.ts";
 export type { PgStateProvider, SqlRow, SqlStatement } from "./database/provider.ts";
 
 export {
-  createPgPoolProvider,
+  createPgPoolStateProvider,
   type PgClientLike,
   type PgClientOf,
   type PgContext,
@@ -19,7 +19,7 @@ export {
 export { ignorePoolErrors, type PgPoolEvents } from "./providers/pg-pool.ts";
 
 export {
-  createPostgresJsProvider,
+  createPostgresJsStateProvider,
   type PostgresJsContext,
   type PostgresJsLike,
   type PostgresJsProviderOptions,
@@ -35,7 +35,7 @@ export { createPgNotifyAdapter, type PgNotifyAdapterOptions } from "./notify/not
 export type { PgNotifyProvider, PgSubscription, PgSubscriptionHandlers } from "./notify/provider.ts";
 
 export {
-  createPgNotifyProvider,
+  createPgPoolNotifyProvider,
   type PgDedicatedClientLike,
   type PgListeningClientLike,
   type PgNotifyPoolLike,

@@ -19,15 +19,15 @@ import {
   createSavepoints,
   type Database,
 } from "./database/database.ts";
-import { isRolledBackForOthers, isTransientPgError, StaleSnapshotError } from "./database/errors.ts";
+import { isConflictRollback, isTransientPgError, StaleSnapshotError } from "./database/errors.ts";
 import { readKnownOptions } from "./database/provider.ts";
-import { createReadCopy, mayUseCopy, type ReadLag } from "./database/read-replica.ts";
+import { createReadCopy, mayUseReplica, type ReadLag } from "./database/read-replica.ts";
 import { checkIdDefault, checkIdType, nowSql, quoteIdentifier } from "./database/sql.ts";
 import { nameTables } from "./database/tables.ts";
-import { estimateJobs, examine, type Examined } from "./diagnostics.ts";
+import { estimateJobs, examine, type DiagnosticsContext } from "./diagnostics.ts";
 import { listAttempts } from "./history/attempts.ts";
 import { listCauses } from "./history/causes.ts";
-import { foldRollups, forgetReports, listReporters, readRollups, report } from "./history/reports.ts";
+import { rollUpBuckets, deleteOldReports, listProcesses, readBuckets, report } from "./history/reports.ts";
 import { listRecentlyFinished, measureBacklog } from "./jobs/backlog.ts";
 import { addJobBlockers, getBlockers } from "./jobs/blockers.ts";
 import { cancelSequences } from "./jobs/cancel.ts";
@@ -41,8 +41,8 @@ import { listJobs } from "./jobs/list.ts";
 import { countAhead, nextRunnableIn } from "./jobs/next-runnable.ts";
 import { countJobs, getJobs, getSequences, listBlockedJobs, lockSequence } from "./jobs/reads.ts";
 import { redriveJobs } from "./jobs/redrive.ts";
-import { checkFlow, explainHold } from "./limits/explain.ts";
-import { listFlow, listGroups } from "./limits/read.ts";
+import { repairCounters, explainThrottle } from "./limits/explain.ts";
+import { listRules, listGroups } from "./limits/read.ts";
 import { resumeGroup, setFlowRule } from "./limits/set-rule.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrate, migrationStatus, type MigrationStatus } from "./migrations/migrate.ts";
@@ -82,7 +82,7 @@ const checkProvider = (provider: unknown, option: string): void => {
   if (typeof executeSql !== "function" || typeof runInTransaction !== "function") {
     throw new InvalidOptionError(
       option,
-      "must be a provider, such as createPgPoolProvider({ pool }) returns",
+      "must be a provider, such as createPgPoolStateProvider({ pool }) returns",
       typeof provider,
     );
   }
@@ -144,7 +144,7 @@ export const createPgStateAdapter = async <
   const isTransientError = (error: unknown): boolean =>
     isTransientPgError(error) || error instanceof StaleSnapshotError || (isAlsoTransient?.(error) ?? false);
   const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
-  const examined: Examined = {
+  const examined: DiagnosticsContext = {
     database,
     schema,
     migrationStatus: () => migrationStatus(provider, tables, migrations),
@@ -180,7 +180,7 @@ export const createPgStateAdapter = async <
     perform: (from: Database, call: TCall) => Promise<T>,
   ) =>
     checked(operation, (call: TCall) =>
-      copy !== undefined && mayUseCopy(call)
+      copy !== undefined && mayUseReplica(call)
         ? copy.read((from) => perform(from, call))
         : perform(database, call),
     );
@@ -205,7 +205,7 @@ export const createPgStateAdapter = async <
       conflicts: "wait",
       savepoints: true,
       isolationLevels,
-      readsFromCopy: copy !== undefined,
+      readsFromReplica: copy !== undefined,
     },
     migrate: migrateNow,
     migrationStatus: examined.migrationStatus,
@@ -224,7 +224,7 @@ export const createPgStateAdapter = async <
     },
     isInTransaction: (ctx) => provider.isInTransaction(ctx),
     isTransientError,
-    isRolledBackForOthers: (error) => isRolledBackForOthers(error) || error instanceof StaleSnapshotError,
+    isConflictRollback: (error) => isConflictRollback(error) || error instanceof StaleSnapshotError,
     getTime: (call = {}) => getTime(call),
 
     createJobs: checked("createJobs", (call) => createJobs(database, call)),
@@ -268,21 +268,21 @@ export const createPgStateAdapter = async <
       expireWaitingJobs: checked("expireWaitingJobs", (call) => expireWaitingJobs(database, call)),
       enableFlow: checked("enableFlow", (call) => enableFlow(database, call)),
       setFlowRule: checked("setFlowRule", (call) => setFlowRule(database, call)),
-      listFlow: checked("listFlow", (call) => listFlow(database, call)),
+      listRules: checked("listRules", (call) => listRules(database, call)),
       listGroups: checked("listGroups", (call) => listGroups(database, call)),
       resumeGroup: checked("resumeGroup", (call) => resumeGroup(database, call)),
-      explainHold: checked("explainHold", (call) => explainHold(database, call)),
-      checkFlow: checked("checkFlow", (call) => checkFlow(database, call)),
+      explainThrottle: checked("explainThrottle", (call) => explainThrottle(database, call)),
+      repairCounters: checked("repairCounters", (call) => repairCounters(database, call)),
     },
 
     history: {
       listAttempts: checked("listAttempts", (call) => listAttempts(database, call)),
       listCauses: lagging("listCauses", (from, call) => listCauses(from, call)),
       report: checked("report", (call) => report(database, call)),
-      listReporters: lagging("listReporters", (from, call) => listReporters(from, call)),
-      readRollups: lagging("readRollups", (from, call) => readRollups(from, call)),
-      foldRollups: checked("foldRollups", (call) => foldRollups(database, call)),
-      forgetReports: checked("forgetReports", (call) => forgetReports(database, call)),
+      listProcesses: lagging("listProcesses", (from, call) => listProcesses(from, call)),
+      readBuckets: lagging("readBuckets", (from, call) => readBuckets(from, call)),
+      rollUpBuckets: checked("rollUpBuckets", (call) => rollUpBuckets(database, call)),
+      deleteOldReports: checked("deleteOldReports", (call) => deleteOldReports(database, call)),
       recordAction: checked("recordAction", (call) => recordAction(database, call)),
       replaceActionResult: checked("replaceActionResult", (call) => replaceActionResult(database, call)),
       getActions: checked("getActions", (call) => getActions(database, call)),

@@ -3,8 +3,8 @@ import { defineUnionJobTypes } from "leasehold";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
 import type { PgStateProvider } from "./database/provider.ts";
-import { createPgPoolProvider, type PgContext } from "./providers/pg-pool.ts";
-import { createPGliteProvider, type PGliteContext } from "./providers/pglite.ts";
+import { createPgPoolStateProvider, type PgContext } from "./providers/pg-pool.ts";
+import { createPGliteStateProvider, type PGliteContext } from "./providers/pglite.ts";
 import { createPgTestKit } from "./testing.ts";
 
 const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
@@ -44,7 +44,7 @@ const payAnHourLater = async (
 describe("createPgTestKit", () => {
   it("runs handlers on PGlite, in the kit's time", async () => {
     const db = await PGlite.create();
-    const provider = createPGliteProvider({ db }) as unknown as PgStateProvider<object, object>;
+    const provider = createPGliteStateProvider({ db }) as unknown as PgStateProvider<object, object>;
     await payAnHourLater(provider, (ctx) => {
       const { tx } = ctx as PGliteContext<Transaction>;
       return (sql, values) => tx.query(sql, values);
@@ -54,7 +54,7 @@ describe("createPgTestKit", () => {
 
   it("runs handlers on a server, in the kit's time", async () => {
     const pool = new pg.Pool({ connectionString: inject("postgres18Url") });
-    const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
+    const provider = createPgPoolStateProvider({ pool }) as unknown as PgStateProvider<object, object>;
     await payAnHourLater(
       provider,
       (ctx) => {

@@ -1,16 +1,16 @@
-import type { ExaminationDepth } from "leasehold/adapter";
+import type { CheckDepth } from "leasehold/adapter";
 import { open } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
 import { newJob } from "./testing/jobs.ts";
 import { createTestStore, openRaw, testDriver } from "./testing/store.ts";
 
-const examine = async ({ diagnostics }: SqliteStateAdapter, depth: ExaminationDepth = "usual") =>
+const examine = async ({ diagnostics }: SqliteStateAdapter, depth: CheckDepth = "usual") =>
   (await diagnostics.examine({ depth, transactionAgeMs: 60_000 })).map(
     ({ check, status, summary }) => [check, status, summary] as const,
   );
 
-const checksOf = async (adapter: SqliteStateAdapter, depth?: ExaminationDepth): Promise<string[]> =>
+const checksOf = async (adapter: SqliteStateAdapter, depth?: CheckDepth): Promise<string[]> =>
   (await examine(adapter, depth)).map(([check]) => check);
 
 it("reads the file only as far as it may", async () => {

@@ -1,8 +1,8 @@
 import {
-  type ExaminationDepth,
+  type CheckDepth,
   type ExamineCall,
   finding,
-  type Finding,
+  type CheckResult,
   formatBytes,
   judgeIndexes,
   judgeMigrations,
@@ -15,7 +15,7 @@ import { firstNumber } from "./database/sql.ts";
 import type { Tables } from "./database/tables.ts";
 import type { Migrations } from "./migrations/migrate.ts";
 
-export interface Examined {
+export interface DiagnosticsContext {
   readonly migrations: Migrations;
   readonly tables: Tables;
   /** The database's file; null where it is not known, or the database is in memory. */
@@ -38,7 +38,7 @@ const sizeOf = (db: SqliteConnection): number =>
   Number(pragma(db, "page_count")) * Number(pragma(db, "page_size"));
 
 /** What a check of the file says. Where it is so damaged that it cannot be checked, that is the answer. */
-const findDamage = async ({ read }: Examined, check: string): Promise<string[]> => {
+const findDamage = async ({ read }: DiagnosticsContext, check: string): Promise<string[]> => {
   try {
     return (await read((db) => db.query(`PRAGMA ${check}(5)`, []))).map(([text]) => String(text));
   } catch (error) {
@@ -47,7 +47,10 @@ const findDamage = async ({ read }: Examined, check: string): Promise<string[]> 
   }
 };
 
-const checkIntegrity = async (examined: Examined, depth: ExaminationDepth): Promise<readonly Finding[]> => {
+const checkIntegrity = async (
+  examined: DiagnosticsContext,
+  depth: CheckDepth,
+): Promise<readonly CheckResult[]> => {
   if (depth === "light") return [];
   const bytes = await examined.read(sizeOf);
   if (depth !== "full" && bytes > fileReadAtOnce) {
@@ -67,7 +70,7 @@ const checkIntegrity = async (examined: Examined, depth: ExaminationDepth): Prom
   ];
 };
 
-const checkLog = (file: string, bytes: number): Finding => {
+const checkLog = (file: string, bytes: number): CheckResult => {
   const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   return walBytes > largeWalBytes
     ? finding.warning(
@@ -78,14 +81,14 @@ const checkLog = (file: string, bytes: number): Finding => {
     : finding.ok("write-ahead log", `${formatBytes(walBytes)}, beside a database of ${formatBytes(bytes)}.`);
 };
 
-const checkFile = async ({ read, file }: Examined): Promise<readonly Finding[]> => {
+const checkFile = async ({ read, file }: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const { mode, bytes, pages, free } = await read((db) => ({
     mode: String(pragma(db, "journal_mode")),
     bytes: sizeOf(db),
     pages: Number(pragma(db, "page_count")),
     free: Number(pragma(db, "freelist_count")),
   }));
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   if (mode === "wal") findings.push(finding.ok("journal", "The journal mode is WAL."));
   // A database in memory has no journal to choose.
   else if (mode !== "memory")
@@ -106,7 +109,7 @@ const checkFile = async ({ read, file }: Examined): Promise<readonly Finding[]> 
   return findings;
 };
 
-const checkIndexes = async ({ read, migrations }: Examined): Promise<readonly Finding[]> => {
+const checkIndexes = async ({ read, migrations }: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const rows = await read((db) => db.query("SELECT name FROM sqlite_master WHERE type = 'index'", []));
   return [
     judgeIndexes(
@@ -116,10 +119,13 @@ const checkIndexes = async ({ read, migrations }: Examined): Promise<readonly Fi
   ];
 };
 
-export const estimateJobs = ({ read, tables }: Examined, limit: number): Promise<number> =>
+export const estimateJobs = ({ read, tables }: DiagnosticsContext, limit: number): Promise<number> =>
   read((db) => firstNumber(db, `SELECT count(*) FROM (SELECT 1 FROM ${tables.job} LIMIT ?)`, [limit]) ?? 0);
 
-export const examine = async (examined: Examined, { depth }: ExamineCall): Promise<readonly Finding[]> => [
+export const examine = async (
+  examined: DiagnosticsContext,
+  { depth }: ExamineCall,
+): Promise<readonly CheckResult[]> => [
   ...(await tryCheck("migrations", async () => [
     judgeMigrations(await examined.read(examined.migrations.status)),
   ])),

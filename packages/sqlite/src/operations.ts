@@ -45,9 +45,9 @@ export const createOperations = (tables: Tables): Operations => {
   const lines = createLines(tables, lanes);
   const attempts = createAttempts(tables);
   const requeueExpired = prepareRequeueExpired(tables);
-  const takeInTurn = prepareTakeInTurn(tables, runnable, lanes, lines, requeueExpired, lookup, attempts);
+  const claimFairly = prepareTakeInTurn(tables, runnable, lanes, lines, requeueExpired, lookup, attempts);
   const holds = prepareHolds(tables);
-  const tidyLines = prepareTidyLines(tables, lanes, lines);
+  const deleteIdleGroups = prepareTidyLines(tables, lanes, lines);
   const plainCompletions = createPlainCompletions(tables, lines);
   const dependants = createDependants(tables, lookup, deduplication, lines);
   const waiting = createWaitingJobs(tables, lines);
@@ -55,7 +55,7 @@ export const createOperations = (tables: Tables): Operations => {
     createJobs: prepareCreateJobs(tables, lookup, deduplication, waiting, lanes, lines),
     addJobBlockers: prepareAddJobBlockers(tables, lookup, blockers, dependants, lines),
 
-    claimJobs: prepareClaimJobs(tables, runnable, lanes, takeInTurn, attempts),
+    claimJobs: prepareClaimJobs(tables, runnable, lanes, claimFairly, attempts),
     nextRunnableIn: prepareNextRunnableIn(runnable, lanes, prepareNextInLineAt(tables, runnable)),
     countAhead: prepareCountAhead(tables, runnable, prepareCountInLine(tables, lanes)),
 
@@ -79,7 +79,7 @@ export const createOperations = (tables: Tables): Operations => {
       deduplication,
       lines,
       requeueExpired,
-      tidyLines,
+      deleteIdleGroups,
       attempts,
     ),
 
@@ -103,11 +103,11 @@ export const createOperations = (tables: Tables): Operations => {
 
     enableFlow: (db) => lanes.enable(db),
     setFlowRule: prepareSetFlowRule(tables, runnable, lanes),
-    listFlow: prepareListFlow(tables, runnable, lanes, holds),
+    listRules: prepareListFlow(tables, runnable, lanes, holds),
     listGroups: prepareListGroups(tables, lanes, holds),
     resumeGroup: prepareResumeGroup(lines),
-    explainHold: prepareExplainHold(tables, lanes, holds),
-    checkFlow: prepareCheckFlow(tables),
+    explainThrottle: prepareExplainHold(tables, lanes, holds),
+    repairCounters: prepareCheckFlow(tables),
 
     listAttempts: (db, { jobIds }) => attempts.list(db, jobIds),
     listCauses: prepareListCauses(tables),

@@ -169,9 +169,9 @@ it("nor does a call under rules, and jobs that are held back are not looked at",
   await adapter.cancelSequences({ sequenceIds: [held[9]!.id], error: "stopped" });
   await adapter.deleteSequences({ rootSequenceIds: [held[8]!.id] });
   await adapter.flow.resumeGroup({ ...scope, group: "c" });
-  await adapter.flow.explainHold({ jobId: held[99]!.id });
+  await adapter.flow.explainThrottle({ jobId: held[99]!.id });
   await adapter.countAhead({ jobId: held[99]!.id, cap: 1_000 });
-  await adapter.flow.listFlow({ queue: "queue" });
+  await adapter.flow.listRules({ queue: "queue" });
   await adapter.flow.listGroups({ ...scope, order: "waiting", limit: 10 });
   expect(findScans()).toEqual([]);
 
@@ -229,12 +229,12 @@ it("what is kept of the past is found by key or in order, and reports do not loo
   expect(recording.statements.filter((sql) => !/^(BEGIN|COMMIT|SAVEPOINT|RELEASE)/.test(sql))).toHaveLength(
     3,
   );
-  await history.listReporters({ seenFrom: 0, limit: 10 });
+  await history.listProcesses({ seenFrom: 0, limit: 10 });
   const scope = { queues: ["queue"], typeNames: ["type"] };
-  await history.readRollups({ width: 10, from: 0, before: 100, limit: 10 });
-  await history.readRollups({ width: 10, from: 0, before: 100, limit: 10, ...scope });
-  await history.foldRollups({ remove: rollups, put: [{ ...rollup, reporterId: "" }] });
-  await history.forgetReports({
+  await history.readBuckets({ width: 10, from: 0, before: 100, limit: 10 });
+  await history.readBuckets({ width: 10, from: 0, before: 100, limit: 10, ...scope });
+  await history.rollUpBuckets({ remove: rollups, put: [{ ...rollup, reporterId: "" }] });
+  await history.deleteOldReports({
     reportersBefore: 100,
     causesBefore: 100,
     rollups: [{ width: 10, before: 100 }],

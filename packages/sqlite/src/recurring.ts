@@ -1,10 +1,10 @@
-import type { RecurringJobs, StateRecurringJob } from "leasehold/adapter";
+import type { Recurring, StateRecurringJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "./database/connection.ts";
 import type { Operation } from "./database/operation.ts";
 import { allTexts, defineRow, firstNumber } from "./database/sql.ts";
 import type { Tables } from "./database/tables.ts";
 
-type RecurringOperations = { readonly [TMethod in keyof RecurringJobs<object>]: Operation<TMethod> };
+type RecurringOperations = { readonly [TMethod in keyof Recurring<object>]: Operation<TMethod> };
 
 const recurringRow = defineRow<StateRecurringJob>((columns) => ({
   id: columns.value("id"),

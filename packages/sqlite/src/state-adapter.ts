@@ -16,7 +16,7 @@ import type { SqliteStateProvider } from "./database/provider.ts";
 import { createConnectionRunner } from "./database/runner.ts";
 import { nameTables } from "./database/tables.ts";
 import { createTransactions, type SqliteTransactionContext } from "./database/transactions.ts";
-import { estimateJobs, examine, type Examined } from "./diagnostics.ts";
+import { estimateJobs, examine, type DiagnosticsContext } from "./diagnostics.ts";
 import { createMigrations, type MigrationStatus } from "./migrations/migrate.ts";
 import { createOperations } from "./operations.ts";
 import {
@@ -118,7 +118,7 @@ export async function createSqliteStateAdapter(
     now,
   });
   const operations = createOperations(tables);
-  const examined: Examined = {
+  const examined: DiagnosticsContext = {
     migrations,
     tables,
     file,
@@ -157,7 +157,7 @@ export async function createSqliteStateAdapter(
     isInTransaction: async (ctx) => transactions.has(ctx),
     isTransientError: (error) => isTransient(error) || isTransientToo?.(error) === true,
     // Every transaction has the write lock from its beginning, so none has to give way to another.
-    isRolledBackForOthers: () => false,
+    isConflictRollback: () => false,
     getTime: async (call = {}) => {
       assertUsable();
       if (call.ctx !== undefined) return writeInTransaction("getTime", call, (_db, _call, at) => at);
@@ -208,20 +208,20 @@ export async function createSqliteStateAdapter(
       enableFlow: (call) => write("enableFlow", call, operations.enableFlow),
       setFlowRule: (call) => write("setFlowRule", call, operations.setFlowRule),
       resumeGroup: (call) => write("resumeGroup", call, operations.resumeGroup),
-      listFlow: (call) => read("listFlow", call, operations.listFlow),
+      listRules: (call) => read("listRules", call, operations.listRules),
       listGroups: (call) => read("listGroups", call, operations.listGroups),
-      explainHold: (call) => read("explainHold", call, operations.explainHold),
-      checkFlow: (call) => write("checkFlow", call, operations.checkFlow),
+      explainThrottle: (call) => read("explainThrottle", call, operations.explainThrottle),
+      repairCounters: (call) => write("repairCounters", call, operations.repairCounters),
     },
 
     history: {
       listAttempts: (call) => read("listAttempts", call, operations.listAttempts),
       listCauses: (call) => read("listCauses", call, operations.listCauses),
       report: (call) => write("report", call, operations.report),
-      listReporters: (call) => read("listReporters", call, operations.listReporters),
-      readRollups: (call) => read("readRollups", call, operations.readRollups),
-      foldRollups: (call) => write("foldRollups", call, operations.foldRollups),
-      forgetReports: (call) => write("forgetReports", call, operations.forgetReports),
+      listProcesses: (call) => read("listProcesses", call, operations.listProcesses),
+      readBuckets: (call) => read("readBuckets", call, operations.readBuckets),
+      rollUpBuckets: (call) => write("rollUpBuckets", call, operations.rollUpBuckets),
+      deleteOldReports: (call) => write("deleteOldReports", call, operations.deleteOldReports),
       recordAction: (call) => write("recordAction", call, operations.recordAction),
       replaceActionResult: (call) => write("replaceActionResult", call, operations.replaceActionResult),
       getActions: (call) => read("getActions", call, operations.getActions),

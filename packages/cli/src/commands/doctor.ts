@@ -1,4 +1,4 @@
-import { examineStore, type Finding, type FindingStatus } from "leasehold/doctor";
+import { checkStore, type CheckResult, type CheckStatus } from "leasehold/doctor";
 import { type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import type { Output } from "../output/output.ts";
 import { hangingIndent, printable, wrap } from "../output/text.ts";
@@ -14,7 +14,7 @@ export interface DoctorOptions {
 }
 
 /** The message of the driver says why a check could not be made. It may contain the address of the store. */
-const withCause = (output: Output, { cause, ...finding }: Finding): Finding => ({
+const withCause = (output: Output, { cause, ...finding }: CheckResult): CheckResult => ({
   ...finding,
   summary: output.redact(cause === undefined ? finding.summary : `${finding.summary.slice(0, -1)}: ${cause}`),
 });
@@ -23,9 +23,9 @@ const nameWidth = 16;
 
 const narrowest = 70;
 
-const show = (output: Output, findings: readonly Finding[]): void => {
+const show = (output: Output, findings: readonly CheckResult[]): void => {
   const { colours } = output;
-  const marks: Record<FindingStatus, string> = {
+  const marks: Record<CheckStatus, string> = {
     ok: colours.green("✓"),
     warning: colours.yellow("!"),
     problem: colours.red("✗"),
@@ -48,7 +48,7 @@ const show = (output: Output, findings: readonly Finding[]): void => {
 export const doctor = async (context: CommandContext, options: DoctorOptions): Promise<ExitCode> =>
   context.withStore({ migrated: false }, async (store, config) => {
     const { output } = context;
-    const found = await examineStore(store.stateAdapter, {
+    const found = await checkStore(store.stateAdapter, {
       stalledMs: options.stalledAfter,
       transactionAgeMs: options.transactionAge,
       depth: options.full ? "full" : "usual",
@@ -57,7 +57,7 @@ export const doctor = async (context: CommandContext, options: DoctorOptions): P
       workerless: workerlessTypeNames(config?.config.jobTypes),
     });
     const findings = found.map((finding) => withCause(output, finding));
-    const has = (status: FindingStatus): boolean => findings.some((finding) => finding.status === status);
+    const has = (status: CheckStatus): boolean => findings.some((finding) => finding.status === status);
     if (output.json) output.printJson({ store: store.label, findings });
     else show(output, findings);
     return has("problem") || (options.strict && has("warning")) ? exitCodes.finding : exitCodes.done;

@@ -1,4 +1,4 @@
-import type { FlowRateOptions, FlowRuleOptions, FlowState } from "leasehold";
+import type { RateLimitOptions, LimitRuleOptions, LimitState } from "leasehold";
 import { formatCount, formatDuration } from "leasehold/adapter";
 import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import type { Output } from "../output/output.ts";
@@ -6,16 +6,16 @@ import { type Column, renderTable, type Row } from "../output/table.ts";
 import { formatMoment, oneLine, shorten } from "../output/text.ts";
 import { type CommandContext, confirm } from "./context.ts";
 
-export interface FlowScopeOptions {
+export interface LimitScopeOptions {
   readonly queue?: string;
   readonly type?: string;
 }
 
-export interface SetFlowOptions extends FlowScopeOptions {
+export interface SetLimitsOptions extends LimitScopeOptions {
   readonly concurrency?: number | "none";
-  readonly rate?: FlowRateOptions | "none";
+  readonly rate?: RateLimitOptions | "none";
   readonly groupConcurrency?: number | "none";
-  readonly groupRate?: FlowRateOptions | "none";
+  readonly groupRate?: RateLimitOptions | "none";
   readonly weight?: Readonly<Record<string, number>>;
   readonly age?: number | "none";
 }
@@ -32,18 +32,18 @@ const columns: readonly Column[] = [
   { title: "LINES", align: "right", dispensable: 1 },
 ];
 
-const formatRate = (rate: FlowRateOptions | null): string =>
+const formatRate = (rate: RateLimitOptions | null): string =>
   rate === null ? "" : `${formatCount(rate.limit)}/${formatDuration(rate.perMs).replace(/(\.0)? /, "")}`;
 
 const formatLimit = (concurrency: number | null): string =>
   concurrency === null ? "" : formatCount(concurrency);
 
-const formatPerGroup = ({ perGroup }: FlowState): string =>
+const formatPerGroup = ({ perGroup }: LimitState): string =>
   perGroup === null
     ? ""
     : [formatLimit(perGroup.concurrency), formatRate(perGroup.rate)].filter((text) => text !== "").join(" ");
 
-const toRow = ({ colours }: Output, state: FlowState): Row => {
+const toRow = ({ colours }: Output, state: LimitState): Row => {
   const isFull = state.concurrency !== null && state.running >= state.concurrency;
   return [
     shorten(oneLine(state.queue), longestName),
@@ -58,11 +58,13 @@ const toRow = ({ colours }: Output, state: FlowState): Row => {
     `${formatCount(state.running)}${state.concurrency === null ? "" : `/${formatLimit(state.concurrency)}`}`,
     formatRate(state.rate),
     formatPerGroup(state),
-    state.heldLines === 0 ? formatCount(state.openLines) : `${state.openLines}, ${state.heldLines} held`,
+    state.throttledGroups === 0
+      ? formatCount(state.claimableGroups)
+      : `${state.claimableGroups}, ${state.throttledGroups} held`,
   ];
 };
 
-const show = (output: Output, states: readonly FlowState[]): void =>
+const show = (output: Output, states: readonly LimitState[]): void =>
   output.print(
     renderTable(
       output,
@@ -71,7 +73,7 @@ const show = (output: Output, states: readonly FlowState[]): void =>
     ),
   );
 
-export const showFlow = (context: CommandContext, { queue }: FlowScopeOptions): Promise<ExitCode> =>
+export const showFlow = (context: CommandContext, { queue }: LimitScopeOptions): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold, label }) => {
     const { output } = context;
     const states = await leasehold.getFlow({ queue });
@@ -83,7 +85,7 @@ export const showFlow = (context: CommandContext, { queue }: FlowScopeOptions): 
 
 type Scope = { readonly queue: string } | { readonly typeName: string; readonly queue?: string };
 
-const readScope = ({ queue, type }: FlowScopeOptions): Scope => {
+const readScope = ({ queue, type }: LimitScopeOptions): Scope => {
   if (type !== undefined) return { typeName: type, ...(queue === undefined ? {} : { queue }) };
   if (queue !== undefined) return { queue };
   throw new CliError("Usage", "Which queue or type is meant?", {
@@ -94,10 +96,10 @@ const readScope = ({ queue, type }: FlowScopeOptions): Scope => {
 
 const orNull = <T>(value: T | "none"): T | null => (value === "none" ? null : value);
 
-const readRule = (options: SetFlowOptions): FlowRuleOptions => {
+const readRule = (options: SetLimitsOptions): LimitRuleOptions => {
   const { concurrency, rate, groupConcurrency, groupRate, weight, age } = options;
   const hasGroupLimits = groupConcurrency !== undefined || groupRate !== undefined;
-  const rule: FlowRuleOptions = {
+  const rule: LimitRuleOptions = {
     concurrency: orNull(concurrency),
     rate: orNull(rate),
     perGroup: hasGroupLimits ? { concurrency: orNull(groupConcurrency), rate: orNull(groupRate) } : undefined,
@@ -113,7 +115,7 @@ const readRule = (options: SetFlowOptions): FlowRuleOptions => {
 
 type Change = (
   leasehold: Parameters<Parameters<CommandContext["withStore"]>[1]>[0]["leasehold"],
-) => Promise<FlowState>;
+) => Promise<LimitState>;
 
 const change = (context: CommandContext, apply: Change): Promise<ExitCode> =>
   context.withStore({ notifies: true }, async ({ leasehold }) => {
@@ -124,20 +126,20 @@ const change = (context: CommandContext, apply: Change): Promise<ExitCode> =>
     return exitCodes.done;
   });
 
-export const setFlow = (context: CommandContext, options: SetFlowOptions): Promise<ExitCode> => {
+export const setFlow = (context: CommandContext, options: SetLimitsOptions): Promise<ExitCode> => {
   const scope = readScope(options);
   const rule = readRule(options);
   return change(context, (leasehold) => leasehold.setFlow({ ...scope, ...rule }));
 };
 
-export const pause = (context: CommandContext, options: FlowScopeOptions): Promise<ExitCode> => {
+export const pause = (context: CommandContext, options: LimitScopeOptions): Promise<ExitCode> => {
   const scope = readScope(options);
   return change(context, (leasehold) => leasehold.pause(scope));
 };
 
 export const resume = (
   context: CommandContext,
-  { group, ...options }: FlowScopeOptions & { readonly group?: string },
+  { group, ...options }: LimitScopeOptions & { readonly group?: string },
 ): Promise<ExitCode> => {
   const scope = readScope(options);
   if (group === undefined) return change(context, (leasehold) => leasehold.resume(scope));
@@ -204,14 +206,17 @@ export const listGroups = (
       return exitCodes.done;
     }
     const now = (await leasehold.getTime()).getTime();
-    const rows = groups.map(({ group, waiting, waitingSince, running: runs, heldBy, stoppedBy }) => [
+    const rows = groups.map(({ group, waiting, waitingSince, running: runs, throttledBy, stoppedBy }) => [
       shorten(oneLine(group), longestNameGroups),
       `${formatCount(waiting)}${waiting >= mostCounted ? "+" : ""}`,
       waitingSince === null ? "" : formatMoment(waitingSince, now),
       formatCount(runs),
-      heldBy === null
+      throttledBy === null
         ? ""
-        : { text: stoppedBy === null ? heldBy : `${heldBy} by ${stoppedBy}`, paint: output.colours.yellow },
+        : {
+            text: stoppedBy === null ? throttledBy : `${throttledBy} by ${stoppedBy}`,
+            paint: output.colours.yellow,
+          },
     ]);
     output.print(renderTable(output, columnsGroups, rows));
     return exitCodes.done;

@@ -1,4 +1,4 @@
-import type { AnyStateAdapter, FlowUse, RecentlyFinishedJob } from "leasehold/adapter";
+import type { AnyStateAdapter, LimitUse, RecentlyFinishedJob } from "leasehold/adapter";
 import {
   countByQueue,
   type CountedWork,
@@ -64,15 +64,15 @@ const longestHistory = 40;
 
 type Held = LiveRow["held"];
 
-const holdOf = ({ rule, running, tokens }: FlowUse): Held => {
+const holdOf = ({ rule, running, tokens }: LimitUse): Held => {
   if (rule.paused) return "paused";
   if (rule.concurrency !== null && running >= rule.concurrency) return "full";
   return tokens === 0 ? "rate" : undefined;
 };
 
 /** By the rule of the queue, else by that of the type. */
-const heldBy = (flow: readonly FlowUse[], { queue, typeName }: QueueNumbers): Held => {
-  const find = (name: string | null): FlowUse | undefined =>
+const throttledBy = (flow: readonly LimitUse[], { queue, typeName }: QueueNumbers): Held => {
+  const find = (name: string | null): LimitUse | undefined =>
     flow.find(({ rule }) => rule.queue === queue && rule.typeName === name);
   const [ofQueue, ofType] = [find(null), find(typeName)];
   return (ofQueue && holdOf(ofQueue)) ?? (ofType && holdOf(ofType));
@@ -163,11 +163,11 @@ export const createSampler = ({
     const pace = counted
       ? countedPace(counted, at)
       : sampledPace(await readRecent(stateAdapter, { from, queue }), at, previousAt);
-    const flow = (await stateAdapter.flow?.listFlow({ queue: null })) ?? [];
+    const flow = (await stateAdapter.flow?.listRules({ queue: null })) ?? [];
     const rows = countByQueue(backlog, pace.types).map((row) => ({
       ...row,
       ...pace.of(row),
-      held: heldBy(flow, row),
+      held: throttledBy(flow, row),
     }));
     history.push(pace.perSecondNow);
     if (history.length > longestHistory) history.shift();

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import type { FlowRateOptions } from "leasehold";
+import type { RateLimitOptions } from "leasehold";
 import { readFileSync } from "node:fs";
 
 const unitsMs: Readonly<Record<string, number>> = {
@@ -91,7 +91,7 @@ export const parseOrNone =
   (text: string): T | "none" =>
     text.trim() === "none" ? "none" : parse(text);
 
-export const parseRate: (text: string) => FlowRateOptions | "none" = parseOrNone((text) => {
+export const parseRate: (text: string) => RateLimitOptions | "none" = parseOrNone((text) => {
   const match = /^(\d+)\/([^/]+)(?:\/(\d+))?$/.exec(text.trim());
   if (!match) throw new InvalidArgumentError(wrongRate);
   const [, limit, time, burst] = match;

@@ -34,7 +34,7 @@ export const openMongodb = async ({
   connections,
 }: MongodbStoreOptions): Promise<StoreConnection> => {
   const Client = await loadDriver();
-  const { createMongoNotifyAdapter, createMongoProvider, createMongoStateAdapter } =
+  const { createMongoNotifyAdapter, createMongoStateProvider, createMongoStateAdapter } =
     await import("@leasehold/mongodb");
   const client = new Client(url, {
     appName: "leasehold",
@@ -45,7 +45,7 @@ export const openMongodb = async ({
     // Asked at once, so that a wrong address is the first thing to be reported.
     await client.connect();
     const stateAdapter = await createMongoStateAdapter({
-      stateProvider: createMongoProvider({ client }),
+      stateProvider: createMongoStateProvider({ client }),
       collectionPrefix,
       migrate: false,
     });

@@ -34,21 +34,25 @@ export const openPostgres = async ({
   connections,
 }: PostgresStoreOptions): Promise<StoreConnection> => {
   const { Pool } = await loadPg();
-  const { createPgNotifyAdapter, createPgNotifyProvider, createPgPoolProvider, createPgStateAdapter } =
-    await import("@leasehold/postgres");
+  const {
+    createPgNotifyAdapter,
+    createPgPoolNotifyProvider,
+    createPgPoolStateProvider,
+    createPgStateAdapter,
+  } = await import("@leasehold/postgres");
   const pool = new Pool({
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: "leasehold",
     ...(connections === undefined ? {} : { max: connections }),
   });
-  const stateProvider = createPgPoolProvider({ pool });
+  const stateProvider = createPgPoolStateProvider({ pool });
   try {
     // Asked at once, so that a wrong address is the first thing to be reported.
     await pool.query("SELECT 1");
     const stateAdapter = await createPgStateAdapter({ stateProvider, schema, migrate: false });
     const notifyAdapter = notifies
-      ? await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }), channelPrefix })
+      ? await createPgNotifyAdapter({ notifyProvider: createPgPoolNotifyProvider({ pool }), channelPrefix })
       : undefined;
     return {
       label: `${labelOf(url)} (schema ${schema})`,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import { createMongoStateProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { startMongoTestServer } from "@leasehold/mongodb-test-server";
-import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
+import { createPgPoolStateProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
 import { startPostgres } from "@leasehold/test-servers";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
@@ -77,7 +77,10 @@ const openSqlite = async (folder: Folder): Promise<OpenedAdapter> => {
 
 const openPostgres = async (schema: string): Promise<OpenedAdapter> => {
   const pool = new pg.Pool({ connectionString: await postgresUrl(), options: `-c search_path=${schema}` });
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  const stateAdapter = await createPgStateAdapter({
+    stateProvider: createPgPoolStateProvider({ pool }),
+    schema,
+  });
   return {
     stateAdapter,
     dropIndex: async () => {
@@ -89,7 +92,7 @@ const openPostgres = async (schema: string): Promise<OpenedAdapter> => {
 
 const openMongodb = async (url: string): Promise<OpenedAdapter> => {
   const client = new MongoClient(url);
-  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+  const stateAdapter = await createMongoStateAdapter({ stateProvider: createMongoStateProvider({ client }) });
   return {
     stateAdapter,
     dropIndex: async () => {

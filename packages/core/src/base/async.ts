@@ -53,7 +53,7 @@ export interface Mutex {
   release(): void;
 }
 
-export const createMutex = (): Mutex => {
+export const createAsyncLock = (): Mutex => {
   let held = false;
   let waiting: (() => void)[] = [];
   let served = 0;

@@ -48,15 +48,15 @@ const mostDoublings = 30;
  * doubles with each claim that finds nothing while a job is due within `longestMs`.
  */
 export const createGrowingPause = (longestMs: number): GrowingPause => {
-  let inVain = 0;
+  let emptyClaims = 0;
   return {
     next: (dueIn) => {
-      const pauseMs = shortestMs * 2 ** Math.min(inVain, mostDoublings);
-      inVain = dueIn > longestMs ? 0 : inVain + 1;
+      const pauseMs = shortestMs * 2 ** Math.min(emptyClaims, mostDoublings);
+      emptyClaims = dueIn > longestMs ? 0 : emptyClaims + 1;
       return Math.min(pauseMs, longestMs);
     },
     reset: () => {
-      inVain = 0;
+      emptyClaims = 0;
     },
   };
 };

@@ -39,7 +39,7 @@ export const defineTransportTests = (
   name: string,
   define: (test: TransportTest) => void,
 ): void => {
-  const { jobScheduled, sequenceFinished, ownershipLost } = notificationKinds;
+  const { jobScheduled, sequenceFinished, jobOwnershipLost } = notificationKinds;
 
   const run = async (test: (scenario: TransportScenario) => Promise<void>): Promise<void> => {
     const made = await fixture.create();
@@ -48,7 +48,7 @@ export const defineTransportTests = (
     const open = new Set([transport, peer]);
     const scheduled = transport.channelFor(jobScheduled.channel);
     const completed = transport.channelFor(sequenceFinished.channel);
-    const lost = transport.channelFor(ownershipLost.channel);
+    const lost = transport.channelFor(jobOwnershipLost.channel);
     const close = async (which: NotifyTransport): Promise<void> => {
       if (open.delete(which)) await which.close();
     };

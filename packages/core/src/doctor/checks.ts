@@ -2,9 +2,9 @@ import { formatCount, formatDuration, onOneLine, plural } from "../base/format.t
 import type { StateStore } from "../engine/dispatch.ts";
 import type { ReportedWorker } from "../engine/engine.ts";
 import { listLiveWorkers, serves } from "../history/processes.ts";
-import type { Finding, RecentlyFinishedJob, TypeBacklog } from "../store/contract/diagnostics.ts";
+import type { CheckResult, RecentlyFinishedJob, TypeBacklog } from "../store/contract/diagnostics.ts";
 import type { StateJob } from "../store/contract/job.ts";
-import type { FlowRepair, FlowScope, FlowUse } from "../store/contract/limits.ts";
+import type { CounterRepair, LimitScope, LimitUse } from "../store/contract/limits.ts";
 import type { PagePosition } from "../store/contract/reads.ts";
 import type { StateRecurringJob } from "../store/contract/recurring.ts";
 import { requirePart } from "../store/parts.ts";
@@ -16,14 +16,14 @@ export const countCap = 10_000;
 const sampleSize = 5_000;
 
 /** What there is to judge. Each is read when it is first asked for, and once. */
-export interface Facts {
+export interface StoreFacts {
   readonly store: StateStore;
   now(): Promise<number>;
   backlog(): Promise<readonly TypeBacklog[]>;
   /** The workers of live processes; undefined where no process reports. */
   workers(): Promise<readonly ReportedWorker[] | undefined>;
   /** The rules of queues and types; none where the store has no rules. */
-  rules(): Promise<readonly FlowUse[]>;
+  rules(): Promise<readonly LimitUse[]>;
   /** A sample of what finished since a moment. */
   finishedSince(from: number): Promise<readonly RecentlyFinishedJob[]>;
 }
@@ -33,14 +33,14 @@ const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
   return () => (reading ??= read());
 };
 
-export const readFacts = (store: StateStore): Facts => {
+export const readFacts = (store: StateStore): StoreFacts => {
   const now = once(() => store.getTime());
   return {
     store,
     now,
     backlog: once(() => requirePart(store, "statistics", "Counting jobs").measureBacklog({ cap: countCap })),
     workers: once(async () => store.history && listLiveWorkers(store.history, await now())),
-    rules: once(async () => (await store.flow?.listFlow({ queue: null })) ?? []),
+    rules: once(async () => (await store.flow?.listRules({ queue: null })) ?? []),
     finishedSince: (from) =>
       requirePart(store, "statistics", "Measuring rates").listRecentlyFinished({ from, limit: sampleSize }),
   };
@@ -53,7 +53,7 @@ const sampleSizeFailures = 500;
 /** Whether a failure is so fresh that somebody should look. Older ones have been seen, or can wait. */
 export const isRecentFailure = (failedAt: number, now: number): boolean => failedAt >= now - recentMs;
 
-export const checkFailures = async (facts: Facts): Promise<readonly Finding[]> => {
+export const checkFailures = async (facts: StoreFacts): Promise<readonly CheckResult[]> => {
   const now = await facts.now();
   const backlog = await facts.backlog();
   const isMore = backlog.some(({ failed }) => failed >= countCap);
@@ -89,7 +89,7 @@ export interface FlowCheckOptions {
   readonly repair: boolean;
 }
 
-const judgeCounters = ({ counters }: FlowRepair, repair: boolean): Finding[] => {
+const judgeCounters = ({ counters }: CounterRepair, repair: boolean): CheckResult[] => {
   const [first] = counters;
   if (first === undefined) return [];
   const name = nameOf([first.queue, first.typeName, first.group]);
@@ -102,19 +102,19 @@ const judgeCounters = ({ counters }: FlowRepair, repair: boolean): Finding[] => 
 };
 
 /** The queues and types that somebody has paused. */
-export const findPauses = async (facts: Facts): Promise<FlowScope[]> =>
+export const findPauses = async (facts: StoreFacts): Promise<LimitScope[]> =>
   (await facts.rules())
     .filter(({ rule }) => rule.paused)
     .map(({ rule }) => ({ queue: rule.queue, typeName: rule.typeName }));
 
 /** Whether limits count what runs, and what is paused. */
-export const checkFlow = async (
-  facts: Facts,
+export const repairCounters = async (
+  facts: StoreFacts,
   { counts, repair }: FlowCheckOptions,
-): Promise<readonly Finding[]> => {
+): Promise<readonly CheckResult[]> => {
   const { flow } = facts.store;
   if (flow === undefined) return [];
-  const findings = counts ? judgeCounters(await flow.checkFlow({ repair }), repair) : [];
+  const findings = counts ? judgeCounters(await flow.repairCounters({ repair }), repair) : [];
   if ((await facts.rules()).length === 0) return findings;
   const paused = await findPauses(facts);
   if (paused.length > 0) {
@@ -137,13 +137,13 @@ const pageSize = 500;
  * Running jobs whose worker is gone, and that nobody has taken over. Most often one number tells that there are none. Looks at so
  * many pages of 500 running jobs, the oldest first.
  */
-export const findStuckJobs = async (facts: Facts, mostPages = 20): Promise<StateJob[]> => {
+export const findStuckJobs = async (facts: StoreFacts, mostPages = 20): Promise<StateJob[]> => {
   if ((await facts.backlog()).every(({ expired }) => expired === 0)) return [];
   const now = await facts.now();
   const stuck: StateJob[] = [];
   let after: PagePosition | null = null;
   for (let page = 0; page < mostPages; page += 1) {
-    const listing: Awaited<ReturnType<Facts["store"]["listJobs"]>> = await facts.store.listJobs({
+    const listing: Awaited<ReturnType<StoreFacts["store"]["listJobs"]>> = await facts.store.listJobs({
       filter: { statuses: ["running"] },
       order: "oldest",
       limit: pageSize,
@@ -159,7 +159,7 @@ export const findStuckJobs = async (facts: Facts, mostPages = 20): Promise<State
 const jobs = (count: number, isMore = false): string =>
   `${formatCount(count)}${isMore ? "+" : ""} running ${count === 1 ? "job" : "jobs"}`;
 
-export const checkLeases = async (facts: Facts): Promise<readonly Finding[]> => {
+export const checkLeases = async (facts: StoreFacts): Promise<readonly CheckResult[]> => {
   const stuck = await findStuckJobs(facts);
   const [first] = stuck;
   if (first === undefined) {
@@ -177,7 +177,7 @@ export const checkLeases = async (facts: Facts): Promise<readonly Finding[]> => 
   ];
 };
 
-export interface QueueJudgementOptions {
+export interface QueueCheckOptions {
   /** A runnable job that has waited so long has waited too long. */
   readonly stalledMs: number;
   /** Types that are completed from outside: nobody is missing there, however long they wait. */
@@ -205,8 +205,8 @@ const isSameType = (
 
 /** The types whose jobs wait too long, those that wait longest first. What is paused waits because somebody wants it to. */
 export const findLateTypes = async (
-  facts: Facts,
-  { stalledMs, workerless }: QueueJudgementOptions,
+  facts: StoreFacts,
+  { stalledMs, workerless }: QueueCheckOptions,
 ): Promise<LateType[]> => {
   const now = await facts.now();
   const paused = (await facts.rules()).filter(({ rule }) => rule.paused).map(({ rule }) => rule);
@@ -242,9 +242,9 @@ export const findLateTypes = async (
 const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export const checkQueues = async (
-  facts: Facts,
-  options: QueueJudgementOptions,
-): Promise<readonly Finding[]> => {
+  facts: StoreFacts,
+  options: QueueCheckOptions,
+): Promise<readonly CheckResult[]> => {
   const now = await facts.now();
   const late = await findLateTypes(facts, options);
   if (late.length === 0) return [finding.ok("queues", "No queue has jobs that wait for long.")];
@@ -276,9 +276,9 @@ const mostPages = 20;
 
 /** Whether anybody starts the jobs of recurring jobs, and by which zone data. */
 export const checkRecurringJobs = async (
-  facts: Facts,
+  facts: StoreFacts,
   zoneData: string = process.versions["tz"] ?? "",
-): Promise<readonly Finding[]> => {
+): Promise<readonly CheckResult[]> => {
   const { flow } = facts.store;
   if (flow === undefined) return [];
   const now = await facts.now();
@@ -298,7 +298,7 @@ export const checkRecurringJobs = async (
   }
   if (count === 0) return [];
 
-  const findings: Finding[] = [];
+  const findings: CheckResult[] = [];
   if (overdue.length > 0) {
     const first = overdue.reduce((a, b) => (a.fireAt! < b.fireAt! ? a : b));
     findings.push(

@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import type { Finding } from "../store/contract/diagnostics.ts";
+import type { CheckResult } from "../store/contract/diagnostics.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { findLateTypes } from "./checks.ts";
-import { checkClock, examineStore, type ExamineStoreOptions, readStoreFacts } from "./examine.ts";
+import { checkClock, checkStore, type ExamineStoreOptions, readStoreFacts } from "./examine.ts";
 
 const jobTypes = defineUnionJobTypes<{
   mail: { input: null; output: null };
@@ -26,8 +26,8 @@ const examine = async (
   stateAdapter: AnyStateAdapter,
   check: string,
   options?: ExamineStoreOptions,
-): Promise<Finding[]> =>
-  (await examineStore(stateAdapter, options)).filter((finding) => finding.check === check);
+): Promise<CheckResult[]> =>
+  (await checkStore(stateAdapter, options)).filter((finding) => finding.check === check);
 
 /** A process with a worker, as it would report itself. */
 const reportWorker = (stateAdapter: AnyStateAdapter, queue: string, typeName: string): Promise<number> =>
@@ -49,7 +49,7 @@ describe("a store that is well", () => {
   it("has only findings that are ok, one for each check", async () => {
     const { stateAdapter, leasehold } = await openStore();
     await leasehold.startJobSequence({ typeName: "mail", input: null });
-    const findings = await examineStore(stateAdapter);
+    const findings = await checkStore(stateAdapter);
     expect(findings.map(({ check, status }) => [check, status])).toEqual(
       ["clock", "leases", "queues", "failures", "retention"].map((check) => [check, "ok"]),
     );
@@ -156,7 +156,7 @@ describe("failures", () => {
 });
 
 describe("what the store says of itself", () => {
-  const withDiagnostics = async (examineIt: () => Promise<readonly Finding[]>) => {
+  const withDiagnostics = async (examineIt: () => Promise<readonly CheckResult[]>) => {
     const { stateAdapter } = await openStore();
     return { ...stateAdapter, diagnostics: { examine: examineIt, estimateJobs: async () => 2_000_000 } };
   };
@@ -168,13 +168,13 @@ describe("what the store says of itself", () => {
       summary: "3 pending.",
       advice: "Migrate.",
     } as const;
-    const findings = await examineStore(await withDiagnostics(async () => [finding]));
+    const findings = await checkStore(await withDiagnostics(async () => [finding]));
     expect(findings.map(({ check }) => check)).toEqual(["clock", "migrations"]);
   });
 
   it("is a warning if it cannot be had, with the reason apart", async () => {
     const failing = await withDiagnostics(() => Promise.reject(new Error("no route to 10.0.0.1")));
-    const findings = await examineStore(failing);
+    const findings = await checkStore(failing);
     expect(findings.find(({ check }) => check === "database")).toMatchObject({
       status: "warning",
       summary: "This could not be checked.",
@@ -208,8 +208,8 @@ describe("options", () => {
   it("are checked", async () => {
     const { stateAdapter } = await openStore();
     const wrong = { depth: "deep" } as unknown as ExamineStoreOptions;
-    await expect(examineStore(stateAdapter, wrong)).rejects.toMatchObject({ code: "InvalidOption" });
+    await expect(checkStore(stateAdapter, wrong)).rejects.toMatchObject({ code: "InvalidOption" });
     const unknown = { stalled: 1 } as unknown as ExamineStoreOptions;
-    await expect(examineStore(stateAdapter, unknown)).rejects.toMatchObject({ code: "InvalidOption" });
+    await expect(checkStore(stateAdapter, unknown)).rejects.toMatchObject({ code: "InvalidOption" });
   });
 });

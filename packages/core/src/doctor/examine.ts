@@ -9,16 +9,16 @@ import {
 } from "../base/options.ts";
 import { type Clock, createSystemRuntime, systemClock } from "../base/runtime.ts";
 import { createDispatch, type StateStore } from "../engine/dispatch.ts";
-import type { ExaminationDepth, Finding } from "../store/contract/diagnostics.ts";
+import type { CheckDepth, CheckResult } from "../store/contract/diagnostics.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { finding, tryCheck } from "../store/rules/diagnostics.ts";
 import {
   checkFailures,
-  checkFlow,
+  repairCounters,
   checkLeases,
   checkQueues,
   checkRecurringJobs,
-  type Facts,
+  type StoreFacts,
   readFacts,
 } from "./checks.ts";
 
@@ -28,7 +28,7 @@ const tolerableMs = 2_000;
 export const checkClock = async (
   store: Pick<StateStore, "getTime">,
   clock: Pick<Clock, "now"> = systemClock,
-): Promise<readonly Finding[]> => {
+): Promise<readonly CheckResult[]> => {
   const before = clock.now();
   const storeTime = await store.getTime();
   const after = clock.now();
@@ -54,7 +54,7 @@ export const checkClock = async (
 const manyJobs = 1_000_000;
 
 /** Whether somebody has forgotten to say how long finished jobs are kept. */
-export const checkRetention = async ({ store }: Facts): Promise<readonly Finding[]> => {
+export const checkRetention = async ({ store }: StoreFacts): Promise<readonly CheckResult[]> => {
   if (store.diagnostics === undefined) return [];
   const kept = await store.diagnostics.estimateJobs({ limit: manyJobs + 1 });
   const count = kept > manyJobs ? `More than ${formatCount(manyJobs)}` : `About ${formatCount(kept)}`;
@@ -73,14 +73,14 @@ export const checkRetention = async ({ store }: Facts): Promise<readonly Finding
   ];
 };
 
-/** The second argument of `examineStore`. */
+/** The second argument of `checkStore`. */
 export interface ExamineStoreOptions {
   /** When a runnable job has waited too long. Default: 5 minutes. */
   readonly stalledMs?: number | undefined;
   /** When an open transaction is too old, in stores that can tell. Default: a minute. */
   readonly transactionAgeMs?: number | undefined;
   /** How much the store may do for the answer. Default: `usual`. */
-  readonly depth?: ExaminationDepth | undefined;
+  readonly depth?: CheckDepth | undefined;
   /** Whether to set counters of limits right that do not match the running jobs. Default: false, which changes nothing. */
   readonly repair?: boolean | undefined;
   /** Types that are completed from outside, so that no worker is missing. Default: none. */
@@ -111,21 +111,21 @@ const withDeadlines = (adapter: AnyStateAdapter, deadlineMs: number): StateStore
     retry: { maxAttempts: 2, initialDelayMs: 50, maxDelayMs: 50 },
   });
 
-/** What `findLateTypes`, `findStuckJobs` and `findPauses` judge, and the checks of `examineStore` with them. */
+/** What `findLateTypes`, `findStuckJobs` and `findPauses` judge, and the checks of `checkStore` with them. */
 export const readStoreFacts = (
   stateAdapter: AnyStateAdapter,
   { storeDeadlineMs = 10_000 }: Pick<ExamineStoreOptions, "storeDeadlineMs"> = {},
-): Facts => readFacts(withDeadlines(stateAdapter, storeDeadlineMs));
+): StoreFacts => readFacts(withDeadlines(stateAdapter, storeDeadlineMs));
 
 /**
  * Looks for what slows or stops jobs: in the database, at leases, queues, failures, limits and recurring jobs. Never rejects
  * because of the store; a check that cannot be made is a finding.
  */
-export const examineStore = async (
+export const checkStore = async (
   stateAdapter: AnyStateAdapter,
   passed: ExamineStoreOptions = {},
-): Promise<Finding[]> => {
-  const options = requireOptions(passed, "examineStore", knownOptions);
+): Promise<CheckResult[]> => {
+  const options = requireOptions(passed, "checkStore", knownOptions);
   const stalledMs = optionalInteger(options.stalledMs, "stalledMs", 300_000, range);
   const transactionAgeMs = optionalInteger(options.transactionAgeMs, "transactionAgeMs", 60_000, range);
   const depth = requireOneOf(options.depth ?? "usual", "depth", ["light", "usual", "full"]);
@@ -142,11 +142,11 @@ export const examineStore = async (
   }
   // Without tables there are no jobs to look at.
   if (findings.some(({ check, status }) => check === "migrations" && status === "problem")) return findings;
-  const checks: readonly (readonly [string, () => Promise<readonly Finding[]>])[] = [
+  const checks: readonly (readonly [string, () => Promise<readonly CheckResult[]>])[] = [
     ["leases", () => checkLeases(facts)],
     ["queues", () => checkQueues(facts, { stalledMs, workerless })],
     ["failures", () => checkFailures(facts)],
-    ["limits", () => checkFlow(facts, { counts: depth !== "light", repair })],
+    ["limits", () => repairCounters(facts, { counts: depth !== "light", repair })],
     ["recurring jobs", () => checkRecurringJobs(facts)],
     ["retention", () => checkRetention(facts)],
   ];

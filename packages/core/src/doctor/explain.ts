@@ -7,9 +7,9 @@ import { estimateStart, type JobsAhead, type StartEstimate } from "../history/st
 import type { AnyJobSequence, JobFailure, JobSequenceStatus } from "../job-types/entities.ts";
 import { readJob } from "../jobs/query.ts";
 import { viewFailure, viewFields } from "../jobs/view.ts";
-import type { JobHold } from "../limits/api.ts";
+import type { JobThrottle } from "../limits/api.ts";
 import type { StateJob } from "../store/contract/job.ts";
-import type { Hold, HoldReason } from "../store/contract/limits.ts";
+import type { Hold, ThrottleReason } from "../store/contract/limits.ts";
 import { JobNotFoundError } from "../store/errors.ts";
 import { expiresAt } from "../store/rules/edits.ts";
 
@@ -36,7 +36,7 @@ export type JobExplanation<TJobId extends string = string> = {
   | ({
       /** Its time has come, but a limit, a pause, or the order of its group holds it back. */
       readonly state: "held";
-    } & JobHold<TJobId>)
+    } & JobThrottle<TJobId>)
   | {
       readonly state: "scheduled";
       readonly until: Date;
@@ -175,8 +175,8 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
         summary,
       };
     }
-    const hold = await engine.store.flow?.explainHold({ ctx, jobId: job.id });
-    if (hold) return explainHold(hold);
+    const hold = await engine.store.flow?.explainThrottle({ ctx, jobId: job.id });
+    if (hold) return explainThrottle(hold);
     const counted = (await engine.store.countAhead({ ctx, jobId: job.id, cap: mostAhead + 1 })) ?? 0;
     const ahead = { aheadInQueue: Math.min(counted, mostAhead), aheadCapped: counted > mostAhead };
     const prospect = await estimateStart(engine, ctx, job, ahead, now);
@@ -219,17 +219,17 @@ const explainRunnable = (
     : `It is first in ${queue}. If it stays there, the workers that serve it (${workers}) are busy.`;
 };
 
-const explainHold = ({ by, queue, typeName, group, limit, inUse, opensAt, jobIds }: Hold): Answer => {
+const explainThrottle = ({ by, queue, typeName, group, limit, inUse, claimableAt, jobIds }: Hold): Answer => {
   const scope =
     group !== null
       ? `Group "${group}" of type "${typeName}"`
       : typeName === null
         ? `Queue "${queue}"`
         : `Type "${typeName}" in queue "${queue}"`;
-  const summaries: Record<HoldReason, string> = {
+  const summaries: Record<ThrottleReason, string> = {
     paused: `${scope} is paused; resume it to go on.`,
     concurrency: `${scope} may have ${limit} running at once, and ${inUse} are running.`,
-    rate: `${scope} has had all the starts that its rate of ${limit} allows; the next is possible at ${when(opensAt)}.`,
+    rate: `${scope} has had all the starts that its rate of ${limit} allows; the next is possible at ${when(claimableAt)}.`,
     stopped: `${scope} stopped when job ${jobIds[0]} failed. Redrive, cancel or delete that job, or resume the group.`,
     order: `${scope} runs one job at a time, in order, and job ${jobIds[0]} comes first.`,
   };
@@ -239,7 +239,7 @@ const explainHold = ({ by, queue, typeName, group, limit, inUse, opensAt, jobIds
     scope: { queue, typeName, group },
     limit,
     inUse,
-    opensAt: opensAt === null ? null : new Date(opensAt),
+    claimableAt: claimableAt === null ? null : new Date(claimableAt),
     jobIds,
     summary: `It is held back. ${summaries[by]}`,
   };

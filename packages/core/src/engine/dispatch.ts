@@ -118,8 +118,8 @@ export const createDispatch = ({
   const isWorthRepeating = (error: unknown): boolean =>
     error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
-  const isRolledBackForOthers = (error: unknown): boolean =>
-    answerSafely(() => adapter.isRolledBackForOthers(error));
+  const isConflictRollback = (error: unknown): boolean =>
+    answerSafely(() => adapter.isConflictRollback(error));
 
   const backOff = (attempt: number): Promise<void> => {
     const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
@@ -138,7 +138,7 @@ export const createDispatch = ({
     args: CallArguments | undefined,
     made: Try,
   ): Promise<unknown> =>
-    repeatWhenRolledBack(runtime, isRolledBackForOthers, () =>
+    repeatWhenRolledBack(runtime, isConflictRollback, () =>
       adapter.runInTransaction(async (ctx) => {
         made.answer = undefined;
         // The deadline is for the call, too: a transaction that stays open holds up others.
@@ -249,7 +249,7 @@ export const createDispatch = ({
     runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
     isTransientError: (error) => answerSafely(() => isWorthRepeating(error)),
-    isRolledBackForOthers,
+    isConflictRollback,
     close: () => adapter.close(),
   };
 };

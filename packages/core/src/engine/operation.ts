@@ -176,7 +176,7 @@ export const runAtomicallyOnce = async <T>(
 /** The same. A transaction of their own is run again when the store rolls it back in favour of others. */
 export const runAtomically: typeof runAtomicallyOnce = (engine, operation, ctx, calls, options) => {
   const once = () => runAtomicallyOnce(engine, operation, ctx, calls, options);
-  return ctx ? once() : repeatWhenRolledBack(engine.runtime, engine.store.isRolledBackForOthers, once);
+  return ctx ? once() : repeatWhenRolledBack(engine.runtime, engine.store.isConflictRollback, once);
 };
 
 /** Options of a transaction that users open: `runInTransaction`, `prepare`, `complete`. */

@@ -134,7 +134,7 @@ describe("the frame an error came from", () => {
       expect(kindOfError(parseStoredError(toStoredErrorText(error))!)).toMatchObject({
         name: "TypeError",
         message: "Order #",
-        frame: "throwIt (src/model/fingerprint.test.ts)",
+        frame: "throwIt (src/history/fingerprint.test.ts)",
       });
     }
   });

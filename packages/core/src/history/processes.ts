@@ -6,13 +6,13 @@ import { requirePlainObject } from "../base/options.ts";
 import type { History } from "../store/contract/history-part.ts";
 import type { Engine, ReportedWorker } from "../engine/engine.ts";
 import { resolveTransaction } from "../engine/operation.ts";
-import type { StateReporter } from "../store/contract/history.ts";
+import type { StateProcess } from "../store/contract/history.ts";
 import { requirePart } from "../store/parts.ts";
 import type { LeaseholdProcess } from "./api.ts";
 import { reporterKeptMs } from "./counts.ts";
 
 /** What a process says of itself. */
-export interface About {
+export interface ProcessInfo {
   readonly host: string;
   readonly pid: number;
   readonly node: string;
@@ -25,7 +25,7 @@ export interface About {
 
 const readVersion = (): string | null => {
   try {
-    const path = join(dirname(fileURLToPath(import.meta.url)), "../../../package.json");
+    const path = join(dirname(fileURLToPath(import.meta.url)), "../../package.json");
     const { name, version } = JSON.parse(readFileSync(path, "utf8")) as { name?: string; version?: string };
     return name === "leasehold" && version !== undefined ? version : null;
   } catch {
@@ -35,9 +35,9 @@ const readVersion = (): string | null => {
 
 let versionOnce: string | null | undefined;
 
-export const describeProcess = (workers: readonly ReportedWorker[], ended: boolean): string => {
+export const readProcessInfo = (workers: readonly ReportedWorker[], ended: boolean): string => {
   versionOnce ??= readVersion();
-  const about: About = {
+  const about: ProcessInfo = {
     host: hostname(),
     pid: process.pid,
     node: process.version,
@@ -49,8 +49,8 @@ export const describeProcess = (workers: readonly ReportedWorker[], ended: boole
 };
 
 /** Of another release it may have more or less than ours. */
-export const parseAbout = (text: string): About => {
-  let about: Partial<About> = {};
+export const parseAbout = (text: string): ProcessInfo => {
+  let about: Partial<ProcessInfo> = {};
   try {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed === "object" && parsed !== null) about = parsed;
@@ -78,7 +78,7 @@ const aliveMs = 60_000;
 
 const mostProcesses = 1_000;
 
-const viewProcess = (reporter: StateReporter, now: number): LeaseholdProcess => {
+const viewProcess = (reporter: StateProcess, now: number): LeaseholdProcess => {
   const { host, pid, node, leasehold, workers, ended } = parseAbout(reporter.about);
   return {
     id: reporter.id,
@@ -102,7 +102,7 @@ export const listProcesses = async (engine: Engine, passed: unknown = {}): Promi
   const history = requirePart(engine.store, "history", "listProcesses");
   const now = await engine.store.getTime({ ctx });
   const seenFrom = now - reporterKeptMs;
-  const reporters = await history.listReporters({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
+  const reporters = await history.listProcesses({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
   return reporters.map((reporter) => viewProcess(reporter, now));
 };
 
@@ -113,7 +113,7 @@ export const listLiveWorkers = async (
   ctx?: object,
 ): Promise<ReportedWorker[] | undefined> => {
   const seenFrom = now - reporterKeptMs;
-  const reporters = await history.listReporters({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
+  const reporters = await history.listProcesses({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
   if (reporters.length === 0) return undefined;
   return reporters
     .map((reporter) => viewProcess(reporter, now))

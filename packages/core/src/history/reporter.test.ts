@@ -3,7 +3,7 @@ import type { History } from "../store/contract/history-part.ts";
 import type { LeaseholdOptions } from "../create-engine.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import type { InProcessStateAdapter } from "../memory/state-adapter.ts";
-import type { ReportCall, Rollup } from "../store/contract/history.ts";
+import type { ReportCall, StatisticsBucket } from "../store/contract/history.ts";
 import { UnrecoverableJobError } from "../store/errors.ts";
 import type { FaultPlan } from "../testing/fault-plans.ts";
 import { withFaults } from "../testing/faults.ts";
@@ -37,8 +37,8 @@ const createKit = async ({ plan, ...options }: Options = {}) => {
   });
   const { history } = kit.stateAdapter as { readonly history?: unknown } as { history: History<object> };
   const reports = (): ReportCall[] => recorded!.callsOf("report").map(({ args }) => args[0] as ReportCall);
-  const rollups = (): Promise<Rollup[]> =>
-    history.readRollups({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
+  const rollups = (): Promise<StatisticsBucket[]> =>
+    history.readBuckets({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
   const counts = async (): Promise<unknown> =>
     JSON.parse(JSON.stringify(mergeCounts((await rollups()).map((row) => row.counts)))) as unknown;
   const workers = kit.leasehold.createWorker().implementJobType({
@@ -121,7 +121,7 @@ describe("the reporter", () => {
     const running = await kit.clock.runUntil(kit.worker.start({ workerId: "w", concurrency: 3 }));
     const startedAt = kit.clock.now();
     await kit.clock.advanceBy(35_000);
-    const [reporter] = await kit.history.listReporters({ seenFrom: 0, limit: 10 });
+    const [reporter] = await kit.history.listProcesses({ seenFrom: 0, limit: 10 });
     expect(kit.clock.now() - reporter!.seenAt).toBeLessThanOrEqual(10_000);
     expect(reporter!.startedAt).toBeLessThanOrEqual(startedAt);
     expect(kit.reports().length).toBeLessThanOrEqual(5);
@@ -141,10 +141,10 @@ describe("the reporter", () => {
       ],
     });
     await kit.clock.runUntil(running.stop());
-    const [stopped] = await kit.history.listReporters({ seenFrom: 0, limit: 10 });
+    const [stopped] = await kit.history.listProcesses({ seenFrom: 0, limit: 10 });
     expect(parseAbout(stopped!.about)).toMatchObject({ workers: [], ended: false });
     await kit.clock.runUntil(kit.leasehold.close());
-    const [closed] = await kit.history.listReporters({ seenFrom: 0, limit: 10 });
+    const [closed] = await kit.history.listProcesses({ seenFrom: 0, limit: 10 });
     expect(parseAbout(closed!.about).ended).toBe(true);
   });
 

@@ -5,7 +5,7 @@ import type { StateStore } from "../engine/dispatch.ts";
 import type { ReportedWorker, Reporter } from "../engine/engine.ts";
 import { noTally } from "../engine/operation.ts";
 import type { Observe } from "../observability/observe.ts";
-import type { NewCause, Rollup } from "../store/contract/history.ts";
+import type { NewCause, StatisticsBucket } from "../store/contract/history.ts";
 import { AdapterClosedError } from "../store/errors.ts";
 import {
   addCounts,
@@ -16,7 +16,7 @@ import {
   oldestReportMs,
   type StoredCounts,
 } from "./counts.ts";
-import { describeProcess } from "./processes.ts";
+import { readProcessInfo } from "./processes.ts";
 import { createTally } from "./tally.ts";
 
 const reportIntervalMs = 1_000;
@@ -134,7 +134,7 @@ const startReporter = (
     }
   };
 
-  const toRollup = ({ from, queue, typeName, counts }: Row, reporterId: string): Rollup => ({
+  const toRollup = ({ from, queue, typeName, counts }: Row, reporterId: string): StatisticsBucket => ({
     width: bucketMs,
     from,
     queue,
@@ -150,7 +150,7 @@ const startReporter = (
     takeCounts(now);
     const reporterId = (id ??= runtime.createId());
     const startedAt = now - Math.round(clock.monotonic() - createdAt);
-    const about = describeProcess(
+    const about = readProcessInfo(
       [...workers].map((describe) => describe()),
       ended,
     );

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { History } from "../store/contract/history-part.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import type { Rollup } from "../store/contract/history.ts";
+import type { StatisticsBucket } from "../store/contract/history.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { bucketMs, encodeCounts, parseCounts, widths } from "./counts.ts";
-import { createFolding, planFold } from "./roll-up.ts";
+import { createFolding, planRollUp } from "./roll-up.ts";
 
 const minute = 60_000;
 
@@ -18,14 +18,14 @@ const createStore = (): { history: History<object>; clock: ReturnType<typeof cre
   return { history: createInProcessStateAdapter({ clock }).history as History<object>, clock };
 };
 
-const readAll = async (history: History<object>): Promise<Rollup[]> => {
-  const all: Rollup[] = [];
+const readAll = async (history: History<object>): Promise<StatisticsBucket[]> => {
+  const all: StatisticsBucket[] = [];
   for (const { width } of widths)
-    all.push(...(await history.readRollups({ width, from: 0, before: Infinity, limit: 1_000_000 })));
+    all.push(...(await history.readBuckets({ width, from: 0, before: Infinity, limit: 1_000_000 })));
   return all;
 };
 
-const sums = (rows: readonly Rollup[]): Record<string, number> => {
+const sums = (rows: readonly StatisticsBucket[]): Record<string, number> => {
   const result: Record<string, number> = {};
   for (const { queue, typeName, deployment, counts } of rows) {
     const key = [queue, typeName, deployment].join("/");
@@ -54,7 +54,7 @@ const report: fc.Arbitrary<Report> = fc.record({
   created: fc.integer({ min: 1, max: 1_000 }),
 });
 
-const rowOf = ({ ageMs, reporter, queue, deployment, created }: Report, now: number): Rollup => ({
+const rowOf = ({ ageMs, reporter, queue, deployment, created }: Report, now: number): StatisticsBucket => ({
   width: bucketMs,
   from: Math.floor((now - ageMs) / bucketMs) * bucketMs,
   queue,
@@ -64,7 +64,7 @@ const rowOf = ({ ageMs, reporter, queue, deployment, created }: Report, now: num
   counts: encodeCounts({ created }),
 });
 
-const send = async (history: History<object>, rollups: readonly Rollup[]): Promise<void> => {
+const send = async (history: History<object>, rollups: readonly StatisticsBucket[]): Promise<void> => {
   const reporter = { id: "a", deployment: null, startedAt: 0, about: "" };
   await history.report({ reporter, rollups, causes: [], maxAgeMs: Number.MAX_SAFE_INTEGER });
 };
@@ -143,7 +143,7 @@ describe("folding", () => {
       width: minute,
     };
     const late = rowOf({ ageMs: 0, reporter: "a", queue: "q", deployment: "", created: 2 }, 20_000);
-    expect(planFold([late], [present], minute)).toEqual({
+    expect(planRollUp([late], [present], minute)).toEqual({
       remove: [late, present],
       put: [{ ...present, counts: '{"created":7}' }],
     });
@@ -161,7 +161,7 @@ describe("folding", () => {
     let isLost = true;
     const folding = createFolding({
       ...history,
-      foldRollups: async (call) => !isLost && history.foldRollups(call),
+      rollUpBuckets: async (call) => !isLost && history.rollUpBuckets(call),
     });
     expect(await folding.turn(now)).toBe(false);
     expect((await readAll(history)).length).toBe(2);
@@ -178,10 +178,10 @@ describe("folding", () => {
     ]);
     await foldAll(history, now);
     expect((await readAll(history)).length).toBe(1);
-    expect((await history.listReporters({ seenFrom: 0, limit: 10 })).length).toBe(1);
+    expect((await history.listProcesses({ seenFrom: 0, limit: 10 })).length).toBe(1);
     await foldAll(history, now + 2 * day);
     expect(await readAll(history)).toEqual([]);
-    expect(await history.listReporters({ seenFrom: 0, limit: 10 })).toEqual([]);
+    expect(await history.listProcesses({ seenFrom: 0, limit: 10 })).toEqual([]);
   });
 
   it("forgets causes that have not come up for ninety days", async () => {
@@ -191,7 +191,7 @@ describe("folding", () => {
     const reporter = { id: "a", deployment: null, startedAt: now, about: "{}" };
     const learn = () => history.report({ reporter, rollups: [], causes: [cause], maxAgeMs: minute });
     const forgetAll = () =>
-      history.forgetReports({ reportersBefore: 0, causesBefore: now + 1, rollups: [], limit: 10 });
+      history.deleteOldReports({ reportersBefore: 0, causesBefore: now + 1, rollups: [], limit: 10 });
     await learn();
     await foldAll(history, now + 90 * day);
     expect(await forgetAll()).toBe(1);

@@ -1,5 +1,5 @@
 import type { History } from "../store/contract/history-part.ts";
-import type { FoldRollupsCall, Rollup } from "../store/contract/history.ts";
+import type { RollUpBucketsCall, StatisticsBucket } from "../store/contract/history.ts";
 import {
   causeKeptMs,
   encodeCounts,
@@ -16,19 +16,19 @@ const mostPresent = 10 * pageSize;
 
 const startOf = (moment: number, width: number): number => Math.floor(moment / width) * width;
 
-const keyOf = (width: number, { from, queue, typeName, deployment }: Rollup): string =>
+const keyOf = (width: number, { from, queue, typeName, deployment }: StatisticsBucket): string =>
   JSON.stringify([startOf(from, width), queue, typeName, deployment]);
 
 /**
  * Rows as rows of `width`, of no particular reporter. `present` are those of that width that may be there already: what is
  * added to one of them replaces it. Undefined if nothing is to be done.
  */
-export const planFold = (
-  rows: readonly Rollup[],
-  present: readonly Rollup[],
+export const planRollUp = (
+  rows: readonly StatisticsBucket[],
+  present: readonly StatisticsBucket[],
   width: number,
-): FoldRollupsCall | undefined => {
-  const groups = new Map<string, Rollup[]>();
+): RollUpBucketsCall | undefined => {
+  const groups = new Map<string, StatisticsBucket[]>();
   for (const row of rows) {
     const key = keyOf(width, row);
     const group = groups.get(key);
@@ -36,13 +36,13 @@ export const planFold = (
     else groups.set(key, [row]);
   }
   // Rows of this width are among those to fold where only reporters are merged.
-  const isFolded = (row: Rollup): boolean => row.width === width && row.reporterId === "";
+  const isFolded = (row: StatisticsBucket): boolean => row.width === width && row.reporterId === "";
   for (const row of present) {
     const group = groups.get(keyOf(width, row));
     if (group && isFolded(row) && !group.some(isFolded)) group.push(row);
   }
-  const remove: Rollup[] = [];
-  const put: Rollup[] = [];
+  const remove: StatisticsBucket[] = [];
+  const put: StatisticsBucket[] = [];
   for (const group of groups.values()) {
     if (group.every(isFolded)) continue;
     const { from, queue, typeName, deployment } = group[0]!;
@@ -54,7 +54,7 @@ export const planFold = (
 };
 
 /** The rows of whole stretches. The last one of a full page may go on in the next page, unless it is the only one. */
-const wholeStretches = (page: readonly Rollup[], width: number): readonly Rollup[] => {
+const wholeStretches = (page: readonly StatisticsBucket[], width: number): readonly StatisticsBucket[] => {
   if (page.length < pageSize) return page;
   const last = startOf(page.at(-1)!.from, width);
   const whole = page.filter(({ from }) => startOf(from, width) < last);
@@ -81,12 +81,12 @@ const stepsAt = (now: number): readonly Step[] => [
 ];
 
 /** Brings rows of the past together, and forgets those that are too old. */
-export interface Folding {
+export interface RollUp {
   /** Goes on until a page was full. Returns whether there is more to do. */
   turn(now: number): Promise<boolean>;
 }
 
-export const createFolding = (history: History<object>): Folding => {
+export const createFolding = (history: History<object>): RollUp => {
   /** What is left of a pass that was not finished in one turn. */
   let steps: readonly Step[] = [];
   /** From where on the first of them has not been looked at. */
@@ -95,7 +95,7 @@ export const createFolding = (history: History<object>): Folding => {
   let mergedUntil = 0;
 
   const foldPage = async ({ width, into, before }: Step): Promise<"more" | "done" | "lost"> => {
-    const page = await history.readRollups({ width, from, before, limit: pageSize });
+    const page = await history.readBuckets({ width, from, before, limit: pageSize });
     const isFull = page.length === pageSize;
     const rows = wholeStretches(page, into);
     if (rows.length === 0) return "done";
@@ -104,9 +104,9 @@ export const createFolding = (history: History<object>): Folding => {
     const present =
       into === width
         ? []
-        : await history.readRollups({ width: into, from: first, before: end, limit: mostPresent });
-    const plan = planFold(rows, present, into);
-    if (plan && !(await history.foldRollups(plan))) return "lost";
+        : await history.readBuckets({ width: into, from: first, before: end, limit: mostPresent });
+    const plan = planRollUp(rows, present, into);
+    if (plan && !(await history.rollUpBuckets(plan))) return "lost";
     // A stretch that does not fit on a page is read again while there is something in it to fold.
     const isPart = isFull && rows.length === page.length;
     from = plan && isPart ? first : end;
@@ -115,7 +115,7 @@ export const createFolding = (history: History<object>): Folding => {
 
   const forget = async (now: number): Promise<boolean> => {
     const { width, keptMs } = widths.at(-1)!;
-    const forgotten = await history.forgetReports({
+    const forgotten = await history.deleteOldReports({
       reportersBefore: now - reporterKeptMs,
       causesBefore: now - causeKeptMs,
       rollups: [{ width, before: now - keptMs }],

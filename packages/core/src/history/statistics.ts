@@ -12,7 +12,7 @@ import type { Engine } from "../engine/engine.ts";
 import { resolveTransaction } from "../engine/operation.ts";
 import { type CountSum, createCountSum } from "./count-sum.ts";
 import { oneOrMany } from "../jobs/filter.ts";
-import type { ReadRollupsCall, Rollup } from "../store/contract/history.ts";
+import type { ReadBucketsCall, StatisticsBucket } from "../store/contract/history.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import { requirePart } from "../store/parts.ts";
 import type { EstimatedPercentiles, JobStatistics } from "./api.ts";
@@ -33,19 +33,19 @@ const pageSize = 5_000;
 
 const mostStretches = 10_000;
 
-type RollupRange = Omit<ReadRollupsCall, "width" | "limit">;
+type RollupRange = Omit<ReadBucketsCall, "width" | "limit">;
 
 /** Page by page. A row is there in one width only, so all widths together are everything that was counted. */
 export async function* readCounted(
   history: History<object>,
   ctx: object | undefined,
   { from, before, queues, typeNames }: RollupRange,
-): AsyncGenerator<readonly Rollup[]> {
+): AsyncGenerator<readonly StatisticsBucket[]> {
   for (const { width } of widths) {
     let start = from;
     for (;;) {
       const limit = pageSize;
-      const page = await history.readRollups({
+      const page = await history.readBuckets({
         ctx,
         mayLag: true,
         width,
@@ -67,7 +67,7 @@ export async function* readCounted(
   }
 }
 
-interface Group extends Pick<Rollup, "queue" | "deployment"> {
+interface Group extends Pick<StatisticsBucket, "queue" | "deployment"> {
   readonly typeName: string | null;
   readonly stretch: number;
   readonly counts: CountSum;

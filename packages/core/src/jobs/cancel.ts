@@ -42,7 +42,7 @@ export const cancelInTransaction = async (
   const results = await engine.store.cancelSequences({ ctx, sequenceIds, error });
   for (const { job, changed, wasRunning, cascaded } of results) {
     if (!changed || !job) continue;
-    if (wasRunning) afterCommit.notify("ownershipLost", job.id);
+    if (wasRunning) afterCommit.notify("jobOwnershipLost", job.id);
     afterCommit.observe("jobCancelled", () => jobEventData(job));
     announceFailure(afterCommit, job, "cancelled", error);
     announceCascade(afterCommit, job, cascaded);

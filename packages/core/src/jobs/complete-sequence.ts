@@ -49,7 +49,7 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
         callback: completion as CompletionCallback,
       });
       // If a handler runs it somewhere, its result no longer counts.
-      if (job.status === "running") afterCommit.notify("ownershipLost", job.id);
+      if (job.status === "running") afterCommit.notify("jobOwnershipLost", job.id);
       current = continuation;
       const [after] = await engine.store.getJobs({ ctx: inner, jobIds: [continuation?.id ?? job.id] });
       const [view] = await viewJobs(engine, inner, [after!]);

@@ -19,7 +19,7 @@ import type { JobView } from "./view.ts";
  */
 
 /** The job of this place has failed. */
-export class FailedPlace {
+export class FailedResult {
   readonly error: unknown;
   constructor(error: unknown) {
     this.error = error;
@@ -27,20 +27,20 @@ export class FailedPlace {
 }
 
 /** The sequence of the job in this place goes on with another job. */
-export class ContinuedPlace {
+export class ContinuedResult {
   readonly request: JobRequest;
   constructor(request: JobRequest) {
     this.request = request;
   }
 }
 
-export const isFailedPlace = (place: unknown): place is FailedPlace => isInstance(place, FailedPlace);
+export const isFailedPlace = (place: unknown): place is FailedResult => isInstance(place, FailedResult);
 
-export const isContinuedPlace = (place: unknown): place is ContinuedPlace =>
-  isInstance(place, ContinuedPlace);
+export const isContinuedPlace = (place: unknown): place is ContinuedResult =>
+  isInstance(place, ContinuedResult);
 
 /** What was returned, place by place. Nothing at all stands for nothing in every place. */
-export const readPlaces = (returned: unknown, jobs: number): readonly unknown[] => {
+export const readBatchResults = (returned: unknown, jobs: number): readonly unknown[] => {
   if (returned === undefined) return Array.from({ length: jobs });
   const length = isArray(returned) ? returned.length : undefined;
   if (length === jobs) return Array.from({ length }, (_place, index) => (returned as unknown[])[index]);
@@ -215,14 +215,14 @@ export const completeBatchInTransaction = async (
   { locked, workerId, callback, checkStillWanted }: BatchCompletionRequest,
 ): Promise<BatchCompletion> => {
   const { typeName } = locked[0]!.job;
-  const continueWith = (passed: unknown): ContinuedPlace =>
-    new ContinuedPlace(readContinuation(engine, typeName, passed));
+  const continueWith = (passed: unknown): ContinuedResult =>
+    new ContinuedResult(readContinuation(engine, typeName, passed));
   const jobs = locked.map(({ view }) => view);
   const returned = await runInScope(engine, { afterCommit }, async () =>
     callback({ ...ctx, jobs, continueWith }),
   );
 
-  const places = readPlaces(returned, locked.length);
+  const places = readBatchResults(returned, locked.length);
   const filled = locked.map((job, index): FilledPlace => ({ ...job, place: places[index] }));
   const failures = new Map<string, unknown>();
   for (const { job, place } of filled) if (isFailedPlace(place)) failures.set(job.id, place.error);

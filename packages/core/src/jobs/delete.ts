@@ -29,7 +29,7 @@ export const deleteJobSequences = async (
       throw new JobSequenceHasDependantsError(result.dependantRootSequenceIds);
     }
     for (const { status, ...job } of result.deleted) {
-      if (status === "running") afterCommit.notify("ownershipLost", job.id);
+      if (status === "running") afterCommit.notify("jobOwnershipLost", job.id);
       afterCommit.observe("jobDeleted", () => ({ status, ...jobEventData(job) }));
     }
     return { deletedJobs: result.deleted.length };

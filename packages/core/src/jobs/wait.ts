@@ -99,7 +99,7 @@ export const waitForJobSequenceCompletion = async (
 
 /** A copy may show an end from before a redrive, or not have the sequence yet: all that it can say is "not yet". */
 const isUnfinishedInCopy = async ({ store }: Engine, id: string): Promise<boolean> => {
-  if (store.capabilities.readsFromCopy !== true) return false;
+  if (store.capabilities.readsFromReplica !== true) return false;
   const [sequence] = await store.getSequences({ sequenceIds: [id], mayLag: true });
   return sequence !== undefined && !isTerminal(sequence.current.status);
 };

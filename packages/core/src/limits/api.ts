@@ -1,25 +1,25 @@
-import type { FlowRule, FlowUse, GroupUse, HoldReason } from "../store/contract/limits.ts";
-import type { FlowRuleOptions } from "./rule.ts";
+import type { LimitRule, LimitUse, GroupUse, ThrottleReason } from "../store/contract/limits.ts";
+import type { LimitRuleOptions } from "./rule.ts";
 
 /** A queue as a whole, or the jobs of one type. Without `queue` a type means the queue that its definition names. */
-export type FlowScopeOptions<TTypeName extends string> =
+export type LimitScopeOptions<TTypeName extends string> =
   | { readonly queue: string; readonly typeName?: undefined }
   | { readonly typeName: TTypeName; readonly queue?: string | undefined };
 
 /** The argument of `setFlow`. */
-export type SetFlowOptions<TTypeName extends string> = FlowScopeOptions<TTypeName> &
-  FlowRuleOptions & {
+export type SetLimitsOptions<TTypeName extends string> = LimitScopeOptions<TTypeName> &
+  LimitRuleOptions & {
     /** Fails with `FlowRuleChangedError` if the rule has another version; 0 if it must be the first. */
     readonly expectedVersion?: number | undefined;
   };
 
 /** The argument of `resume`. With `group` it lets a group go on that stopped at a failed job. */
 export type ResumeOptions<TTypeName extends string> =
-  | (FlowScopeOptions<TTypeName> & { readonly group?: undefined })
+  | (LimitScopeOptions<TTypeName> & { readonly group?: undefined })
   | { readonly typeName: TTypeName; readonly queue?: string | undefined; readonly group: string };
 
 /** A rule, and how much of it is in use at the moment. */
-export interface FlowState extends FlowRule, Omit<FlowUse, "rule"> {}
+export interface LimitState extends LimitRule, Omit<LimitUse, "rule"> {}
 
 /** The argument of `listGroups`. */
 export interface ListGroupsOptions<TTypeName extends string> {
@@ -40,15 +40,15 @@ export interface GroupState extends Omit<GroupUse, "waitingSince"> {
 }
 
 /** What holds back a job whose time has come. */
-export interface JobHold<TJobId extends string = string> {
-  readonly by: HoldReason;
+export interface JobThrottle<TJobId extends string = string> {
+  readonly by: ThrottleReason;
   /** Whose rule it is: the queue's, the type's, or the group's. */
   readonly scope: { readonly queue: string; readonly typeName: string | null; readonly group: string | null };
   /** The limit that is reached; null for pauses, order and stopped groups. */
   readonly limit: number | null;
   readonly inUse: number | null;
   /** When it ends by itself, if that is known. */
-  readonly opensAt: Date | null;
+  readonly claimableAt: Date | null;
   /** Up to five of the jobs that it waits for. */
   readonly jobIds: readonly TJobId[];
 }

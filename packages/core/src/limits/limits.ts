@@ -12,18 +12,18 @@ import {
 import type { Engine } from "../engine/engine.ts";
 import { announceAfter, resolveTransaction } from "../engine/operation.ts";
 import { defaultQueue } from "../job-types/settings.ts";
-import type { FlowRuleChange, FlowScope, FlowUse } from "../store/contract/limits.ts";
+import type { FlowRuleChange, LimitScope, LimitUse } from "../store/contract/limits.ts";
 import { FlowRuleChangedError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
-import { emptyFlowRule } from "../store/rules/limits.ts";
-import type { FlowState, GroupState } from "./api.ts";
-import { type FlowRuleOptions, parseFlowRule } from "./rule.ts";
+import { emptyLimitRule } from "../store/rules/limits.ts";
+import type { LimitState, GroupState } from "./api.ts";
+import { type LimitRuleOptions, parseFlowRule } from "./rule.ts";
 
 type Options = Record<string, unknown>;
 
 const scopeOptions: OptionNames = { queue: true, typeName: true };
 
-const ruleOptions: OptionNames<keyof FlowRuleOptions> = {
+const ruleOptions: OptionNames<keyof LimitRuleOptions> = {
   paused: true,
   concurrency: true,
   rate: true,
@@ -33,7 +33,7 @@ const ruleOptions: OptionNames<keyof FlowRuleOptions> = {
 };
 
 /** A type has to be named if `typeName` is required; otherwise a queue is enough. */
-const parseScope = (engine: Engine, { queue, typeName }: Options): FlowScope => {
+const parseScope = (engine: Engine, { queue, typeName }: Options): LimitScope => {
   if (typeName === undefined) {
     if (queue === undefined) throw new InvalidOptionError("queue", "or `typeName` is required");
     return { queue: requireName(queue, "queue"), typeName: null };
@@ -46,25 +46,25 @@ const parseScope = (engine: Engine, { queue, typeName }: Options): FlowScope => 
   };
 };
 
-const parseTypeScope = (engine: Engine, options: Options): FlowScope & { readonly typeName: string } => {
+const parseTypeScope = (engine: Engine, options: Options): LimitScope & { readonly typeName: string } => {
   const typeName = requireName(options["typeName"], "typeName");
   return { ...parseScope(engine, options), typeName };
 };
 
-const viewFlow = ({ rule, ...use }: FlowUse): FlowState => ({ ...rule, ...use });
+const viewFlow = ({ rule, ...use }: LimitUse): LimitState => ({ ...rule, ...use });
 
 const findFlow = async (
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  scope: FlowScope,
-): Promise<FlowState> => {
-  const uses = await requirePart(engine.store, "flow", operation).listFlow({ ctx, queue: scope.queue });
+  scope: LimitScope,
+): Promise<LimitState> => {
+  const uses = await requirePart(engine.store, "flow", operation).listRules({ ctx, queue: scope.queue });
   const found = uses.find(({ rule }) => rule.typeName === scope.typeName);
   // There is nothing to list where there is no rule, nor a job with a group.
   if (found !== undefined) return viewFlow(found);
-  const rule = emptyFlowRule(scope.queue, scope.typeName);
-  return { ...rule, running: 0, tokens: null, openLines: 0, heldLines: 0 };
+  const rule = emptyLimitRule(scope.queue, scope.typeName);
+  return { ...rule, running: 0, tokens: null, claimableGroups: 0, throttledGroups: 0 };
 };
 
 /** Whether jobs that were held back may run after such a change. */
@@ -74,10 +74,10 @@ const changeRule = (
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  scope: FlowScope,
+  scope: LimitScope,
   change: FlowRuleChange,
   expectedVersion?: number,
-): Promise<FlowState> => {
+): Promise<LimitState> => {
   const flow = requirePart(engine.store, "flow", operation);
   return announceAfter(engine, operation, ctx, async (afterCommit) => {
     const { kind, rule } = await flow.setFlowRule({ ctx, ...scope, change, expectedVersion });
@@ -88,7 +88,7 @@ const changeRule = (
   });
 };
 
-export const setFlow = async (engine: Engine, passed: unknown): Promise<FlowState> => {
+export const setFlow = async (engine: Engine, passed: unknown): Promise<LimitState> => {
   const options = requirePlainObject(passed, "options");
   const known = { ...scopeOptions, ...ruleOptions, expectedVersion: true } as const;
   const ctx = await resolveTransaction(engine, "setFlow", options, known);
@@ -105,13 +105,13 @@ export const setFlow = async (engine: Engine, passed: unknown): Promise<FlowStat
   return changeRule(engine, "setFlow", ctx, scope, change, expectedVersion);
 };
 
-export const pause = async (engine: Engine, passed: unknown): Promise<FlowState> => {
+export const pause = async (engine: Engine, passed: unknown): Promise<LimitState> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "pause", options, scopeOptions);
   return changeRule(engine, "pause", ctx, parseScope(engine, options), { paused: true });
 };
 
-export const resume = async (engine: Engine, passed: unknown): Promise<FlowState> => {
+export const resume = async (engine: Engine, passed: unknown): Promise<LimitState> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "resume", options, { ...scopeOptions, group: true });
   if (options["group"] === undefined)
@@ -126,11 +126,11 @@ export const resume = async (engine: Engine, passed: unknown): Promise<FlowState
   });
 };
 
-export const getFlow = async (engine: Engine, passed: unknown = {}): Promise<FlowState[]> => {
+export const getFlow = async (engine: Engine, passed: unknown = {}): Promise<LimitState[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "getFlow", options, { queue: true });
   const queue = options["queue"] === undefined ? null : requireName(options["queue"], "queue");
-  const uses = await requirePart(engine.store, "flow", "getFlow").listFlow({ ctx, queue });
+  const uses = await requirePart(engine.store, "flow", "getFlow").listRules({ ctx, queue });
   return uses.map(viewFlow);
 };
 

@@ -10,27 +10,27 @@ import {
   requirePlainObject,
   type UncheckedOptions,
 } from "../base/options.ts";
-import type { FlowLimits, FlowRate, FlowRuleChange } from "../store/contract/limits.ts";
+import type { LimitValues, RateLimit, FlowRuleChange } from "../store/contract/limits.ts";
 
 /** A rate as it is given: without `burst`, as many as would come in 50 ms may come at once. */
-export interface FlowRateOptions extends Omit<FlowRate, "burst"> {
+export interface RateLimitOptions extends Omit<RateLimit, "burst"> {
   readonly burst?: number | undefined;
 }
 
 /** The limits of each group. What is not named has no limit. */
 export interface GroupLimitOptions {
   readonly concurrency?: number | null | undefined;
-  readonly rate?: FlowRateOptions | null | undefined;
+  readonly rate?: RateLimitOptions | null | undefined;
 }
 
 /** The parts of a rule. What is not named stays as it is; null removes it. */
-export interface FlowRuleOptions {
+export interface LimitRuleOptions {
   /** Whether nothing is started any more. What runs goes on. */
   readonly paused?: boolean | undefined;
   /** How many jobs may run at once, over all workers. */
   readonly concurrency?: number | null | undefined;
   /** Never more than `limit` jobs are started in any time of `perMs`, over all workers. */
-  readonly rate?: FlowRateOptions | null | undefined;
+  readonly rate?: RateLimitOptions | null | undefined;
   /** Limits for each group. For a queue: for each group of each of its types. */
   readonly perGroup?: GroupLimitOptions | null | undefined;
   /** How many turns a group gets for each turn of another, from 0.001 to 1,000. Groups that are not named have 1. */
@@ -54,8 +54,8 @@ const parseConcurrency = (value: unknown, option: string): number => {
   return requireInteger(value, option, { min: 1, max: largestInt32 });
 };
 
-const parseRate = (value: unknown, option: string): FlowRate => {
-  const given = requireNestedOptions<keyof FlowRateOptions>(value, option, {
+const parseRate = (value: unknown, option: string): RateLimit => {
+  const given = requireNestedOptions<keyof RateLimitOptions>(value, option, {
     limit: true,
     perMs: true,
     burst: true,
@@ -73,7 +73,7 @@ const parseRate = (value: unknown, option: string): FlowRate => {
   return { limit, perMs, burst };
 };
 
-const parseGroupLimits = (value: unknown, option: string): FlowLimits => {
+const parseGroupLimits = (value: unknown, option: string): LimitValues => {
   const { concurrency = null, rate = null } = requireNestedOptions<keyof GroupLimitOptions>(value, option, {
     concurrency: true,
     rate: true,
@@ -103,7 +103,7 @@ const parseWeights = (value: unknown, option: string): Record<string, number> =>
 type Parts = { -readonly [K in keyof FlowRuleChange]: FlowRuleChange[K] };
 
 /** Reads the parts of a rule that are named. */
-export const parseFlowRule = (given: UncheckedOptions<keyof FlowRuleOptions>): FlowRuleChange => {
+export const parseFlowRule = (given: UncheckedOptions<keyof LimitRuleOptions>): FlowRuleChange => {
   const { paused, concurrency, rate, perGroup, weights, agePriorityMs } = given;
   const change: Parts = {};
   if (paused !== undefined) change.paused = requireBoolean(paused, "paused");

@@ -1,9 +1,9 @@
-import type { FlowRule } from "../store/contract/limits.ts";
+import type { LimitRule } from "../store/contract/limits.ts";
 import type { RulesOver } from "../store/rules/limits.ts";
 
 /** What is kept for a queue or for a type in it, beside its jobs. Never changed, only replaced. */
 export interface ScopeState {
-  readonly rule: FlowRule | undefined;
+  readonly rule: LimitRule | undefined;
   /** The bucket of its rate. */
   readonly tat: number;
   /** Of a type: its turn among the types of the queue. */

@@ -1,5 +1,5 @@
-import type { Hold, HoldReason } from "../store/contract/limits.ts";
-import type { FlowLimits, FlowRule } from "../store/contract/limits.ts";
+import type { Hold, ThrottleReason } from "../store/contract/limits.ts";
+import type { LimitValues, LimitRule } from "../store/contract/limits.ts";
 import { findReachedLimit, type LimitsInUse } from "../store/rules/limits.ts";
 import type { RulesOver } from "../store/rules/limits.ts";
 import { nextTokenAt } from "../store/rules/limits.ts";
@@ -45,12 +45,12 @@ interface Scope {
   readonly use: LimitsInUse;
 }
 
-const hold = (by: HoldReason, { name }: Scope, details: Partial<Hold> = {}): Hold => ({
+const hold = (by: ThrottleReason, { name }: Scope, details: Partial<Hold> = {}): Hold => ({
   by,
   ...name,
   limit: null,
   inUse: null,
-  opensAt: null,
+  claimableAt: null,
   jobIds: [],
   ...details,
 });
@@ -67,7 +67,7 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     return byPlace.get(place) ?? [];
   };
 
-  const byLimits = (limits: FlowLimits, scope: Scope): Hold | null => {
+  const byLimits = (limits: LimitValues, scope: Scope): Hold | null => {
     if (findReachedLimit({ ...limits, rate: null }, scope.use, now) !== null) {
       // Slots whose leases have expired come free with the next claim.
       const holders = runningIn(scope.place).filter((each) => !isFree(each, now));
@@ -81,10 +81,10 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     }
     const { rate } = limits;
     if (rate === null || findReachedLimit({ concurrency: null, rate }, scope.use, now) === null) return null;
-    return hold("rate", scope, { limit: rate.limit, opensAt: nextTokenAt(rate, scope.use.tat, now) });
+    return hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, scope.use.tat, now) });
   };
 
-  const byRule = (rule: FlowRule | undefined, scope: Scope): Hold | null => {
+  const byRule = (rule: LimitRule | undefined, scope: Scope): Hold | null => {
     if (rule === undefined) return null;
     return rule.paused ? hold("paused", scope) : byLimits(rule, scope);
   };
@@ -114,8 +114,8 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     const [first] = ahead;
     if (first === undefined) return byLimits(limitsOf(over, record.line), scope);
     const { status, scheduledAt } = first.row;
-    const opensAt = status === "pending" && scheduledAt > now ? scheduledAt : null;
-    return hold("order", scope, { opensAt, jobIds: idsOf(ahead) });
+    const claimableAt = status === "pending" && scheduledAt > now ? scheduledAt : null;
+    return hold("order", scope, { claimableAt, jobIds: idsOf(ahead) });
   };
 
   return (record) => {

@@ -1,7 +1,7 @@
 import type { JobStatus, StateJob } from "../store/contract/job.ts";
 import type { JobHistory } from "./job-history.ts";
 import type { Line } from "./line.ts";
-import type { OpenLines } from "./open-lines.ts";
+import type { ClaimableGroups } from "./open-lines.ts";
 import type { TimedEntry, TimedQueue } from "./timed-queue.ts";
 
 /** A stored job as readers see it: the row with what the store keeps beside it. */
@@ -41,7 +41,7 @@ export interface QueueType {
   readonly ungrouped: Line;
   /** The lines of groups that have pending or running jobs. */
   readonly groups: Map<string, Line>;
-  readonly openLines: OpenLines;
+  readonly claimableGroups: ClaimableGroups;
   /** Running jobs that may have an attempt left and so be claimed again when their lease expires. */
   readonly leased: TimedQueue<RunnableEntry>;
   readonly counts: Record<JobStatus, number>;

@@ -61,7 +61,7 @@ describe("groups and rules in process", () => {
     expect(claim(store, 1)).toHaveLength(0);
     const [queueType] = store.runnable.queueTypes("queue", null);
     let looks = 0;
-    queueType!.openLines.first(
+    queueType!.claimableGroups.first(
       baseTime,
       () => (looks += 1),
       () => 0,

@@ -1,13 +1,13 @@
 import { findReachedLimit } from "../store/rules/limits.ts";
 import { limitsOfLine, type RulesOver } from "../store/rules/limits.ts";
 import { nextTokenAt } from "../store/rules/limits.ts";
-import type { FlowLimits } from "../store/contract/limits.ts";
+import type { LimitValues } from "../store/contract/limits.ts";
 import type { LineState } from "./flow-cells.ts";
 import { dueAtOf, type Line } from "./line.ts";
 
 const never = Number.POSITIVE_INFINITY;
 
-export const limitsOf = (over: RulesOver, { group, orderedJobs }: Line): FlowLimits =>
+export const limitsOf = (over: RulesOver, { group, orderedJobs }: Line): LimitValues =>
   limitsOfLine(over, { group, ordered: orderedJobs > 0 ? true : null });
 
 /**

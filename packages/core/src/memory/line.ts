@@ -29,7 +29,7 @@ export interface OpenLine {
 
 export interface TimedLine {
   readonly line: Line;
-  readonly opensAt: number;
+  readonly claimableAt: number;
 }
 
 const beganBefore = (a: RunnableEntry, b: RunnableEntry): boolean =>

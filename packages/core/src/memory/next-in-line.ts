@@ -1,5 +1,5 @@
 import type { ClaimScope, MaxAttempts } from "../store/contract/claims.ts";
-import type { FlowLimits, FlowRule } from "../store/contract/limits.ts";
+import type { LimitValues, LimitRule } from "../store/contract/limits.ts";
 import { nextTokenAt, tokensLeft } from "../store/rules/limits.ts";
 import { runnableFrom } from "../store/rules/checks.ts";
 import type { QueueType, RunnableEntry } from "./job-record.ts";
@@ -19,7 +19,7 @@ const leaseEnds = (entries: Iterable<RunnableEntry>, maxAttempts: MaxAttempts | 
 
 /** From when on limits let one more job in, if nothing happens but that leases end. */
 const limitsOpenAt = (
-  { concurrency, rate }: FlowLimits,
+  { concurrency, rate }: LimitValues,
   { running, tat }: { readonly running: number; readonly tat: number },
   ends: () => readonly number[],
   now: number,
@@ -31,7 +31,7 @@ const limitsOpenAt = (
 };
 
 const ruleOpensAt = (
-  rule: FlowRule | undefined,
+  rule: LimitRule | undefined,
   use: { readonly running: number; readonly tat: number },
   ends: () => readonly number[],
   now: number,
@@ -41,7 +41,7 @@ const ruleOpensAt = (
 };
 
 /** The same as `nextRunnableAt`, for one queue with groups or rules. */
-export const nextInLineAt = (
+export const nextClaimableAt = (
   { flow, runnable }: JobStore,
   { queue, typeNames }: ClaimScope,
   maxAttempts: MaxAttempts | undefined,
@@ -69,8 +69,13 @@ export const nextInLineAt = (
       if (stoppedBy !== null) return never;
       const lineEnds = leaseEnds(leasedByLine.get(line) ?? [], maxAttempts);
       const dueAt = Math.min(dueAtOf(line, now), lineEnds[0] ?? never);
-      const opensAt = limitsOpenAt(limitsOf(over, line), { running: line.running, tat }, () => lineEnds, now);
-      return Math.max(dueAt, opensAt);
+      const claimableAt = limitsOpenAt(
+        limitsOf(over, line),
+        { running: line.running, tat },
+        () => lineEnds,
+        now,
+      );
+      return Math.max(dueAt, claimableAt);
     };
     const use = { running: queueType.counts.running, tat: cell?.state.tat ?? 0 };
     const typeEnds = (): number[] => leaseEnds(queueType.leased.entries(), maxAttempts);

@@ -52,7 +52,7 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
         typeName,
         ungrouped: createLine(null),
         groups,
-        openLines: createOpenLines(() => groups.size),
+        claimableGroups: createOpenLines(() => groups.size),
         leased: createTimedQueue(),
         counts: { blocked: 0, pending: 0, running: 0, completed: 0, failed: 0 },
         agePriorityMs: ageOf(name, typeName),
@@ -86,7 +86,7 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
 
   /** A job of this group has come, gone or changed: the line may be open now, or empty. */
   const settleGroup = (queueType: QueueType, line: Line): void => {
-    queueType.openLines.reopen(line, () => turnOf(queueType, line));
+    queueType.claimableGroups.reopen(line, () => turnOf(queueType, line));
     const isEmpty = line.pendingJobs + line.running === 0;
     if (line.group === null || !isEmpty || queueType.groups.get(line.group) !== line) return;
     queueType.groups.delete(line.group);
@@ -154,7 +154,7 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
       const reordered = isReordered ? Array.from(pendingOf(each), ({ record }) => record) : [];
       for (const record of reordered) addPending(record, now);
       if (each.group === null) continue;
-      queueType.openLines.close(each);
+      queueType.claimableGroups.close(each);
       settleGroup(queueType, each);
     }
   };
@@ -208,8 +208,8 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
     },
     size: () => {
       let entries = leases.size();
-      for (const { ungrouped, groups, openLines, leased } of allQueueTypes()) {
-        entries += leased.size() + openLines.size();
+      for (const { ungrouped, groups, claimableGroups, leased } of allQueueTypes()) {
+        entries += leased.size() + claimableGroups.size();
         for (const line of [ungrouped, ...groups.values()])
           entries += line.pending.size() + line.begun.size();
       }

@@ -3,7 +3,7 @@ import { runnableFrom } from "../store/rules/checks.ts";
 import { createHeap } from "./heap.ts";
 import type { JobRecord, QueueType, RunnableEntry } from "./job-record.ts";
 import type { JobStore } from "./job-store.ts";
-import { nextInLineAt } from "./next-in-line.ts";
+import { nextClaimableAt } from "./next-in-line.ts";
 import { runsBefore } from "./timed-queue.ts";
 
 // Everything that asks which jobs can run, and in which order, asks here.
@@ -100,7 +100,7 @@ export const nextRunnableAt = (
   for (const scope of scopes) {
     const { queue, typeNames } = scope;
     if (store.runnable.usesFlow(queue)) {
-      next = Math.min(next, nextInLineAt(store, scope, maxAttempts, now));
+      next = Math.min(next, nextClaimableAt(store, scope, maxAttempts, now));
       continue;
     }
     for (const queueType of store.runnable.queueTypes(queue, typeNames)) {

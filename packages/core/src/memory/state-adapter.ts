@@ -25,9 +25,9 @@ import { createJobStore } from "./job-store.ts";
 import { lockHeldJobs } from "./operations/lock-held-jobs.ts";
 import { renewLeases } from "./operations/renew-leases.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
-import { checkFlow } from "./operations/check-flow.ts";
-import { explainHold } from "./operations/explain-hold.ts";
-import { listFlow } from "./operations/list-flow.ts";
+import { repairCounters } from "./operations/check-flow.ts";
+import { explainThrottle } from "./operations/explain-hold.ts";
+import { listRules } from "./operations/list-flow.ts";
 import { listGroups } from "./operations/list-groups.ts";
 import { resumeGroup } from "./operations/resume-group.ts";
 import { setFlowRule } from "./operations/set-flow-rule.ts";
@@ -145,7 +145,7 @@ export const createInProcessStateAdapter = (
     },
     isInTransaction: async (ctx) => transactions.has(ctx),
     isTransientError: () => false,
-    isRolledBackForOthers: () => false,
+    isConflictRollback: () => false,
     getTime: (call = {}) => read("getTime", call, (_view, now) => now),
 
     createJobs: (call) => write("createJobs", call, (now) => createJobs(store, call.jobs, now)),
@@ -192,10 +192,11 @@ export const createInProcessStateAdapter = (
       setFlowRule: (call) => write("setFlowRule", call, (now) => setFlowRule(store, call, now)),
       resumeGroup: (call) => write("resumeGroup", call, (now) => resumeGroup(store, call, now)),
       // As with nextRunnableIn, changes of an open transaction count: claims wait for its end.
-      listFlow: (call) => read("listFlow", call, (_view, now) => listFlow(store, call.queue, now)),
+      listRules: (call) => read("listRules", call, (_view, now) => listRules(store, call.queue, now)),
       listGroups: (call) => read("listGroups", call, (_view, now) => listGroups(store, call, now)),
-      explainHold: (call) => read("explainHold", call, (_view, now) => explainHold(store, call.jobId, now)),
-      checkFlow: (call) => write("checkFlow", call, () => checkFlow(store, call.repair)),
+      explainThrottle: (call) =>
+        read("explainThrottle", call, (_view, now) => explainThrottle(store, call.jobId, now)),
+      repairCounters: (call) => write("repairCounters", call, () => repairCounters(store, call.repair)),
       getRecurring: (call) =>
         readRows("getRecurring", call, ({ recurring }) => call.ids.map((id) => recurring.get(id))),
       listRecurring: (call) =>
@@ -231,13 +232,13 @@ export const createInProcessStateAdapter = (
       listCauses: (call) =>
         readRows("listCauses", call, ({ causes }, view) => listCauses(view, causes, call)),
       report: (call) => write("report", call, (now) => reports.report(tables, call, now)),
-      listReporters: (call) =>
-        readRows("listReporters", call, ({ reporters }) => reports.listReporters(reporters, call)),
-      readRollups: (call) =>
-        readRows("readRollups", call, ({ rollups }) => reports.readRollups(rollups, call)),
-      foldRollups: (call) => write("foldRollups", call, () => reports.foldRollups(tables, call)),
-      forgetReports: (call) =>
-        write("forgetReports", call, () => reports.forgetReports(tables, liveView, call)),
+      listProcesses: (call) =>
+        readRows("listProcesses", call, ({ reporters }) => reports.listProcesses(reporters, call)),
+      readBuckets: (call) =>
+        readRows("readBuckets", call, ({ rollups }) => reports.readBuckets(rollups, call)),
+      rollUpBuckets: (call) => write("rollUpBuckets", call, () => reports.rollUpBuckets(tables, call)),
+      deleteOldReports: (call) =>
+        write("deleteOldReports", call, () => reports.deleteOldReports(tables, liveView, call)),
       recordAction: (call) =>
         write("recordAction", call, (now) => actions.recordAction(tables, call.action, now)),
       replaceActionResult: (call) =>

@@ -1,11 +1,11 @@
 import type { StateAction } from "../store/contract/actions.ts";
-import type { Rollup, StateCause, StateReporter } from "../store/contract/history.ts";
+import type { StatisticsBucket, StateCause, StateProcess } from "../store/contract/history.ts";
 import type { StateRecurringJob } from "../store/contract/recurring.ts";
 
 interface Rows {
   readonly recurring: StateRecurringJob;
-  readonly reporters: StateReporter;
-  readonly rollups: Rollup;
+  readonly reporters: StateProcess;
+  readonly rollups: StatisticsBucket;
   readonly causes: StateCause;
   readonly actions: StateAction;
 }

@@ -1,5 +1,5 @@
 import type { ClaimScope } from "../store/contract/claims.ts";
-import type { FlowLimits } from "../store/contract/limits.ts";
+import type { LimitValues } from "../store/contract/limits.ts";
 import { findHoldOfRule } from "../store/rules/limits.ts";
 import { type RulesOver, weightOfGroup } from "../store/rules/limits.ts";
 import { spendTokens } from "../store/rules/limits.ts";
@@ -46,11 +46,11 @@ const nextLine = (
   { queueType, cell, over }: TypeInTurn,
   now: number,
 ): Pick<NextJob, "line" | "lineTurn"> | undefined => {
-  const opensAt = (line: Line): number => lineOpensAt(line, over, flow.line(cell, line.group), now);
+  const claimableAt = (line: Line): number => lineOpensAt(line, over, flow.line(cell, line.group), now);
   const turn = (line: Line): number => runnable.turnOf(queueType, line);
-  const grouped = queueType.openLines.first(now, opensAt, turn);
+  const grouped = queueType.claimableGroups.first(now, claimableAt, turn);
   const { ungrouped } = queueType;
-  if (opensAt(ungrouped) > now) return grouped && { line: grouped.line, lineTurn: grouped.turn };
+  if (claimableAt(ungrouped) > now) return grouped && { line: grouped.line, lineTurn: grouped.turn };
   const lineTurn = turn(ungrouped);
   return grouped !== undefined && grouped.turn < lineTurn
     ? { line: grouped.line, lineTurn: grouped.turn }
@@ -76,7 +76,7 @@ const nextJob = (
   return next;
 };
 
-const spendOne = (limits: FlowLimits | undefined, tat: number, now: number): number =>
+const spendOne = (limits: LimitValues | undefined, tat: number, now: number): number =>
   limits === undefined || limits.rate === null ? tat : spendTokens(limits.rate, tat, now, 1);
 
 /** Spends the tokens and moves the turns on for the first job of the line. Says whether a limit counts it. */
@@ -94,7 +94,7 @@ const serve = ({ flow }: JobStore, next: NextJob, queueCell: FlowCell, now: numb
     turn: lineTurn + 1 / weightOfGroup(over, line.group),
     tat: spendOne(limits, tat, now),
   });
-  queueType.openLines.close(line);
+  queueType.claimableGroups.close(line);
   return [over.queue, over.type, limits].some((each) => (each?.concurrency ?? null) !== null);
 };
 
@@ -110,7 +110,7 @@ const endRound = (store: JobStore, type: TypeInTurn, lastTurn: number, now: numb
 };
 
 /** Gives `use` up to `limit` jobs that no rule holds back, and says whether a limit counts them. It must make them run. */
-export const takeInTurn = (
+export const claimFairly = (
   store: JobStore,
   { queue, typeNames }: ClaimScope,
   limit: number,

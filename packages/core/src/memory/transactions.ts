@@ -2,7 +2,7 @@ import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../sto
 import type { JobStore } from "./job-store.ts";
 import { createJournal, type Journal, mergeJournal } from "./journal.ts";
 import type { TableRows, Tables } from "./tables.ts";
-import { createMutex } from "../base/async.ts";
+import { createAsyncLock } from "../base/async.ts";
 import { createOpenTransactions, type TransactionFrame } from "../store/open-transactions.ts";
 
 /** Stands for a transaction, or for none; what it is in is known only to the adapter that made it. */
@@ -44,7 +44,7 @@ interface Before {
 type Frame = TransactionFrame<Before>;
 
 export const createTransactions = (store: JobStore, tables: Tables): Transactions => {
-  const turns = createMutex();
+  const turns = createAsyncLock();
   // Every write is undone with the innermost frame.
   const transactions = createOpenTransactions<Before>("client");
   const { open } = transactions;

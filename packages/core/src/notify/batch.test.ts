@@ -9,14 +9,14 @@ it("counts each name of each kind, alone and merged", () => {
   batch.add("sequenceFinished", "a");
   const outer = createNotificationBatch();
   outer.add("jobScheduled", "mail");
-  outer.add("ownershipLost", "mail");
+  outer.add("jobOwnershipLost", "mail");
   outer.merge(batch);
   outer.merge(createNotificationBatch());
   expect(outer.isEmpty).toBe(false);
   expect(outer.byKind).toEqual(
     new Map([
       ["jobScheduled", new Map([["mail", 4]])],
-      ["ownershipLost", new Map([["mail", 1]])],
+      ["jobOwnershipLost", new Map([["mail", 1]])],
       ["sequenceFinished", new Map([["a", 1]])],
     ]),
   );

@@ -53,8 +53,8 @@ const hanging: NotifyAdapter = {
   listenJobSequenceCompleted: hang,
   notifyJobOwnershipLost: hang,
   listenJobOwnershipLost: hang,
-  notifyQueueOpened: hang,
-  listenQueueOpened: hang,
+  notifyQueueResumed: hang,
+  listenQueueResumed: hang,
   close: async () => {},
 };
 
@@ -168,7 +168,7 @@ describe("a subscription that fails when the worker starts", () => {
         return async () => void (listeners -= 1);
       },
       listenJobOwnershipLost: async () => async () => {},
-      listenQueueOpened: async () => async () => {},
+      listenQueueResumed: async () => async () => {},
     };
     const { clock, worker, log, stateAdapter, leasehold, msUntilBegun } = await createKit(flaky);
     await clock.advanceBy(60_000);

@@ -15,7 +15,7 @@ export interface NotifyAdapter {
    * True if the adapter also decides who is notified within this process. Otherwise core notifies the workers of this
    * process itself, at once. Default: false.
    */
-  readonly coversOwnProcess?: boolean;
+  readonly coversInProcess?: boolean;
 
   /** `count` jobs of a type became runnable: about that many idle workers should look. */
   notifyJobScheduled(typeName: string, count: number): Promise<void>;
@@ -47,10 +47,10 @@ export interface NotifyAdapter {
   listenJobOwnershipLost(onLost: (jobId: string) => void): Promise<Dispose>;
 
   /** Jobs of these queues that were held back may run now: a pause has ended, or a limit was raised. */
-  notifyQueueOpened(queues: readonly string[]): Promise<void>;
+  notifyQueueResumed(queues: readonly string[]): Promise<void>;
 
   /** Every listener of the queue is called. */
-  listenQueueOpened(queues: readonly string[], onOpened: (queue: string) => void): Promise<Dispose>;
+  listenQueueResumed(queues: readonly string[], onOpened: (queue: string) => void): Promise<Dispose>;
 
   /** Ends every subscription. Idempotent. */
   close(): Promise<void>;
@@ -125,7 +125,7 @@ export interface NotifyTransport {
   readonly counting?: HintCounting | undefined;
 }
 
-export type NotificationKind = "jobScheduled" | "sequenceFinished" | "ownershipLost" | "queueOpened";
+export type NotificationKind = "jobScheduled" | "sequenceFinished" | "jobOwnershipLost" | "queueOpened";
 
 interface NotificationRules {
   /** Released names never change: processes of two versions hear each other. */
@@ -180,7 +180,7 @@ export const notificationKinds: Readonly<Record<NotificationKind, NotificationRu
     subscribe: (adapter, ids, onFinished) => adapter.listenJobSequenceCompleted(ids ?? [], onFinished),
   },
   /** Names jobs that their holders have lost. */
-  ownershipLost: {
+  jobOwnershipLost: {
     channel: { short: "owls", long: "lost" },
     isCounted: false,
     // The next heartbeat finds out.
@@ -196,10 +196,10 @@ export const notificationKinds: Readonly<Record<NotificationKind, NotificationRu
     isCounted: false,
     // Whoever looks for jobs after a gap looks for these, too.
     afterGap: "nothing",
-    notify: "notifyQueueOpened",
-    listen: "listenQueueOpened",
-    sends: (adapter, queues) => [() => adapter.notifyQueueOpened([...queues.keys()])],
-    subscribe: (adapter, queues, onOpened) => adapter.listenQueueOpened(queues ?? [], onOpened),
+    notify: "notifyQueueResumed",
+    listen: "listenQueueResumed",
+    sends: (adapter, queues) => [() => adapter.notifyQueueResumed([...queues.keys()])],
+    subscribe: (adapter, queues, onOpened) => adapter.listenQueueResumed(queues ?? [], onOpened),
   },
 };
 

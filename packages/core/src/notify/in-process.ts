@@ -13,15 +13,15 @@ const listen = (): Promise<Dispose> => Promise.resolve(done);
 
 /** Sends nothing and hears nothing, not even within this process: workers find jobs by polling. */
 export const createNoopNotifyAdapter = (): NotifyAdapter => ({
-  coversOwnProcess: true,
+  coversInProcess: true,
   notifyJobScheduled: done,
   listenJobScheduled: listen,
   notifyJobSequenceCompleted: done,
   listenJobSequenceCompleted: listen,
   notifyJobOwnershipLost: done,
   listenJobOwnershipLost: listen,
-  notifyQueueOpened: done,
-  listenQueueOpened: listen,
+  notifyQueueResumed: done,
+  listenQueueResumed: listen,
   close: done,
 });
 
@@ -196,10 +196,10 @@ export const createAdapterMethods = ({
     notifyJobSequenceCompleted: (sequenceIds) => notify("sequenceFinished", sequenceIds),
     listenJobSequenceCompleted: (sequenceIds, onCompleted) =>
       listen("sequenceFinished", sequenceIds, onCompleted),
-    notifyJobOwnershipLost: (jobIds) => notify("ownershipLost", jobIds),
-    listenJobOwnershipLost: (onLost) => listen("ownershipLost", null, onLost),
-    notifyQueueOpened: (queues) => notify("queueOpened", queues),
-    listenQueueOpened: (queues, onOpened) => listen("queueOpened", queues, onOpened),
+    notifyJobOwnershipLost: (jobIds) => notify("jobOwnershipLost", jobIds),
+    listenJobOwnershipLost: (onLost) => listen("jobOwnershipLost", null, onLost),
+    notifyQueueResumed: (queues) => notify("queueOpened", queues),
+    listenQueueResumed: (queues, onOpened) => listen("queueOpened", queues, onOpened),
     close: () => {
       listeners.clear();
       closing ??= close?.() ?? Promise.resolve();
@@ -223,7 +223,7 @@ export const createInProcessNotifyAdapter = (): NotifyAdapter => {
   const listeners = createNotificationListeners((error) => failures.push(error));
 
   return {
-    coversOwnProcess: true,
+    coversInProcess: true,
     ...createAdapterMethods({
       name: "in-process notify adapter",
       listeners,
@@ -249,11 +249,11 @@ const ownProcess = new WeakMap<object, NotifyAdapter>();
  * The adapters that notifications go through. Within this process they always go at once, whatever becomes of those
  * that travel: a slow broker must not delay jobs that were started in the same process.
  */
-export const withOwnProcess = (
+export const withInProcess = (
   stateAdapter: object,
   notifyAdapter: NotifyAdapter | undefined,
 ): readonly NotifyAdapter[] => {
-  if (notifyAdapter?.coversOwnProcess) return [notifyAdapter];
+  if (notifyAdapter?.coversInProcess) return [notifyAdapter];
   const local = ownProcess.get(stateAdapter) ?? createInProcessNotifyAdapter();
   ownProcess.set(stateAdapter, local);
   return notifyAdapter ? [local, notifyAdapter] : [local];

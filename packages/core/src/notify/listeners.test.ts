@@ -58,11 +58,11 @@ describe("notification listeners", () => {
     for (const listener of [failing, heard]) {
       listeners.add("jobScheduled", null, listener);
       listeners.add("sequenceFinished", ["id"], listener);
-      listeners.add("ownershipLost", null, listener);
+      listeners.add("jobOwnershipLost", null, listener);
     }
     listeners.tell("jobScheduled", "type", 2);
     listeners.tell("sequenceFinished", "id");
-    listeners.tell("ownershipLost", "id");
+    listeners.tell("jobOwnershipLost", "id");
     expect(heard).toHaveBeenCalledTimes(3);
     expect(errors).toHaveLength(3);
   });
@@ -73,15 +73,15 @@ describe("notification listeners", () => {
     const removeAll = (): void => removals.forEach((remove) => remove());
     listeners.add("jobScheduled", null, removeAll);
     listeners.add("sequenceFinished", ["id"], removeAll);
-    listeners.add("ownershipLost", null, removeAll);
+    listeners.add("jobOwnershipLost", null, removeAll);
     removals.push(
       listeners.add("jobScheduled", null, heard),
       listeners.add("sequenceFinished", ["id"], heard),
-      listeners.add("ownershipLost", null, heard),
+      listeners.add("jobOwnershipLost", null, heard),
     );
     listeners.tell("jobScheduled", "type", 2);
     listeners.tell("sequenceFinished", "id");
-    listeners.tell("ownershipLost", "id");
+    listeners.tell("jobOwnershipLost", "id");
     expect(heard).not.toHaveBeenCalled();
   });
 
@@ -133,7 +133,7 @@ describe("notification listeners", () => {
       () => false,
     );
     listeners.add("sequenceFinished", ["a", "b"], (id) => heard.push(id));
-    listeners.add("ownershipLost", null, (id) => heard.push(id));
+    listeners.add("jobOwnershipLost", null, (id) => heard.push(id));
     listeners.tellEveryone();
     expect(heard).toEqual(["one", "any", "a", "b"]);
   });
@@ -143,10 +143,10 @@ describe("notification listeners", () => {
     listeners.add("sequenceFinished", ["id"], () => listeners.clear());
     listeners.add("sequenceFinished", ["id"], heard);
     listeners.add("jobScheduled", null, heard);
-    listeners.add("ownershipLost", null, heard);
+    listeners.add("jobOwnershipLost", null, heard);
     listeners.tell("sequenceFinished", "id");
     listeners.tell("jobScheduled", "type", 1);
-    listeners.tell("ownershipLost", "id");
+    listeners.tell("jobOwnershipLost", "id");
     listeners.tellEveryone();
     expect(heard).not.toHaveBeenCalled();
   });

@@ -234,7 +234,7 @@ describe("events", () => {
       jobAttemptLateResult: 1,
       jobAttemptErrorAfterCompletion: 1,
       jobAttemptTransactionRepeated: 1,
-      jobAttemptGivenBack: 1,
+      jobAttemptReleased: 1,
       recurringJobTicked: 1,
       jobDuration: 1,
       jobSequenceDuration: 1,

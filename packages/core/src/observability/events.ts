@@ -85,7 +85,7 @@ export interface LeaseholdEvents {
     readonly error: unknown;
   };
   /** As above, but it could not be run again: the job goes back to its queue, and the attempt does not count. */
-  jobAttemptGivenBack: AttemptEventData & { readonly error: unknown; readonly retryInMs: number };
+  jobAttemptReleased: AttemptEventData & { readonly error: unknown; readonly retryInMs: number };
   /** A handler failed after its `complete` had committed: the job stays completed. */
   jobAttemptErrorAfterCompletion: AttemptEventData & { readonly error: unknown };
 

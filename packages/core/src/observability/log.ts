@@ -51,7 +51,7 @@ export const loggedEvents: {
   jobAttemptStuck: ["error", "Handler ignores its signal"],
   jobAttemptLateResult: ["warn", "Late result dropped"],
   jobAttemptTransactionRepeated: ["info", "Transaction rolled back by the store and run again"],
-  jobAttemptGivenBack: ["warn", "Transaction rolled back by the store, job given back"],
+  jobAttemptReleased: ["warn", "Transaction rolled back by the store, job given back"],
   jobAttemptErrorAfterCompletion: ["error", "Handler failed after its job was completed"],
   recurringJobTicked: ["debug", "Recurring job ticked"],
   notifyContextAbsence: [

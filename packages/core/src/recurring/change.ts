@@ -3,7 +3,7 @@ import { runAtomically } from "../engine/operation.ts";
 import type { NewRecurringJob, StateRecurringJob } from "../store/contract/recurring.ts";
 import { RecurringJobNotFoundError, RecurringJobVersionError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
-import { addToRecord, fireTimeOf, readRecord, writeRecord } from "./decide-tick.ts";
+import { addToRecord, runTimeOf, readRecord, writeRecord } from "./decide-tick.ts";
 import { type RecurringDefinition, timetableOf, zoneDataOf } from "./definition.ts";
 
 /**
@@ -73,7 +73,7 @@ export const timesFrom = (
   const fireAt =
     nextNominalAt === null
       ? null
-      : fireTimeOf({ id, timetable, policies: definition.policies }, nextNominalAt);
+      : runTimeOf({ id, timetable, policies: definition.policies }, nextNominalAt);
   return { nextNominalAt, fireAt, zoneData: zoneDataOf(definition) };
 };
 

@@ -22,14 +22,14 @@ export interface WaitingRun {
   readonly triggered: boolean;
 }
 
-export interface TickRecord {
+export interface TickHistory {
   readonly counts: Readonly<Record<TickResult, number>>;
   /** The latest ones, the newest first. */
   readonly recent: readonly RecordedTick[];
   readonly waiting: WaitingRun | null;
 }
 
-export const emptyRecord: TickRecord = {
+export const emptyRecord: TickHistory = {
   counts: { started: 0, caught_up: 0, skipped: 0, dropped: 0 },
   recent: [],
   waiting: null,
@@ -37,17 +37,17 @@ export const emptyRecord: TickRecord = {
 
 const mostRecent = 20;
 
-export const addToRecord = (record: TickRecord, ticks: readonly RecordedTick[]): TickRecord => {
+export const addToRecord = (record: TickHistory, ticks: readonly RecordedTick[]): TickHistory => {
   const counts = { ...record.counts };
   for (const { result, count } of ticks) counts[result] += count;
   return { ...record, counts, recent: [...ticks.toReversed(), ...record.recent].slice(0, mostRecent) };
 };
 
-export const writeRecord = (record: TickRecord): string => JSON.stringify(record);
+export const writeRecord = (record: TickHistory): string => JSON.stringify(record);
 
-export const readRecord = (text: string): TickRecord => ({
+export const readRecord = (text: string): TickHistory => ({
   ...emptyRecord,
-  ...(JSON.parse(text) as Partial<TickRecord>),
+  ...(JSON.parse(text) as Partial<TickHistory>),
 });
 
 /** How many times are made up for, or counted as missed, in one tick. */
@@ -61,7 +61,7 @@ export interface Run {
   readonly triggered: boolean;
 }
 
-export interface TickQuestion {
+export interface TickInput {
   readonly id: string;
   readonly policies: RecurrencePolicies;
   readonly timetable: Timetable;
@@ -92,8 +92,8 @@ interface DueTimes {
   readonly nextNominalAt: number | null;
 }
 
-export const fireTimeOf = (
-  { id, timetable, policies }: Pick<TickQuestion, "id" | "timetable" | "policies">,
+export const runTimeOf = (
+  { id, timetable, policies }: Pick<TickInput, "id" | "timetable" | "policies">,
   nominalAt: number,
 ): number =>
   policies.jitterMs === 0
@@ -101,15 +101,15 @@ export const fireTimeOf = (
     : jitteredTime(id, nominalAt, policies.jitterMs, timetable.next(nominalAt));
 
 /** The last time that is due, with its jitter. */
-const findLatestDue = (question: TickQuestion, from: number): number | null => {
+const findLatestDue = (question: TickInput, from: number): number | null => {
   const { timetable, now } = question;
   const latest = timetable.latest(from - 1, now);
-  if (latest === null || fireTimeOf(question, latest) <= now) return latest;
+  if (latest === null || runTimeOf(question, latest) <= now) return latest;
   // Jitter ends before the next time, so the one before has certainly come.
   return timetable.latest(from - 1, latest - 1);
 };
 
-const findDueTimes = (question: TickQuestion): DueTimes => {
+const findDueTimes = (question: TickInput): DueTimes => {
   const { timetable, policies, nextNominalAt: first, now } = question;
   const latest = first === null ? null : findLatestDue(question, first);
   if (first === null || latest === null) return { wanted: [], dropped: [], nextNominalAt: first };
@@ -132,7 +132,7 @@ const findDueTimes = (question: TickQuestion): DueTimes => {
   }
 
   const acceptableMs = policies.catchUp === "none" ? onTimeMs : policies.catchUpWindowMs;
-  const isWanted = now - fireTimeOf(question, latest) <= acceptableMs;
+  const isWanted = now - runTimeOf(question, latest) <= acceptableMs;
   const dropped = drop(first, isWanted ? latest - 1 : latest);
   const missed = dropped[0]?.count ?? 0;
   return {
@@ -143,7 +143,7 @@ const findDueTimes = (question: TickQuestion): DueTimes => {
 };
 
 /** What a tick does with one recurring job. Everybody who asks at the same time gets the same answer. */
-export const decideTick = (question: TickQuestion): TickDecision => {
+export const decideTick = (question: TickInput): TickDecision => {
   const { now } = question;
   const due = findDueTimes(question);
   const decision = decideRuns(question, due.wanted);
@@ -154,7 +154,7 @@ export const decideTick = (question: TickQuestion): TickDecision => {
     sequenceId: null,
     triggered: false,
   }));
-  const regular = due.nextNominalAt === null ? null : fireTimeOf(question, due.nextNominalAt);
+  const regular = due.nextNominalAt === null ? null : runTimeOf(question, due.nextNominalAt);
   const recheck = decision.waiting === null ? null : now + recheckMs;
   return {
     ...decision,
@@ -166,7 +166,7 @@ export const decideTick = (question: TickQuestion): TickDecision => {
 
 /** Holds the runs that are wanted against the `overlap` policy, one after the other. */
 export const decideRuns = (
-  question: TickQuestion,
+  question: TickInput,
   wanted: readonly Run[],
 ): Pick<TickDecision, "runs" | "withoutJob" | "cancelsLast" | "waiting"> => {
   const { policies, now, unfinishedSequenceId } = question;
@@ -177,7 +177,7 @@ export const decideRuns = (
   let waiting = question.waiting;
 
   const start = (run: Run): void => {
-    const isLate = !run.triggered && now - fireTimeOf(question, run.nominalAt) > onTimeMs;
+    const isLate = !run.triggered && now - runTimeOf(question, run.nominalAt) > onTimeMs;
     runs.push({ ...run, result: isLate ? "caught_up" : "started" });
     isBusy = true;
   };

@@ -14,7 +14,7 @@ import type { Engine } from "../engine/engine.ts";
 import { resolveTransaction } from "../engine/operation.ts";
 import { jobSettingNames } from "../job-types/settings.ts";
 import { buildNewJob, type JobRequest } from "../jobs/new-job.ts";
-import type { NewRecurringJob, RecurringJobs, StateRecurringJob } from "../store/contract/recurring.ts";
+import type { NewRecurringJob, Recurring, StateRecurringJob } from "../store/contract/recurring.ts";
 import { RecurringJobOwnedByOtherError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
 import { changeRecurringJob, requireFound, requireVersion, timesFrom, withoutWaiting } from "./change.ts";
@@ -232,7 +232,7 @@ const parseDeclarations = async (engine: Engine, jobs: unknown): Promise<Recurri
 };
 
 const deleteOthers = async (
-  flow: RecurringJobs<object>,
+  flow: Recurring<object>,
   owner: string,
   declared: ReadonlySet<string>,
 ): Promise<void> => {

@@ -15,12 +15,12 @@ import {
   addToRecord,
   decideRuns,
   decideTick,
-  fireTimeOf,
+  runTimeOf,
   readRecord,
   type RecordedTick,
   type TickDecision,
-  type TickQuestion,
-  type TickRecord,
+  type TickInput,
+  type TickHistory,
   writeRecord,
 } from "./decide-tick.ts";
 import {
@@ -38,7 +38,7 @@ export interface LockedRecurringJob {
   readonly row: StateRecurringJob;
   readonly definition: RecurringDefinition;
   readonly timetable: Timetable;
-  readonly record: TickRecord;
+  readonly record: TickHistory;
 }
 
 /** The last sequences of these, as far as they have not finished. Reads only what an `overlap` policy asks for. */
@@ -79,7 +79,7 @@ const createJob = (template: JobTemplate, id: string, recurrence: string): NewJo
  * Carries out what was decided, in the transaction that holds the locks: cancels what is replaced, creates the jobs, and moves
  * the recurring jobs on. Returns what became of each time, for each of them.
  */
-export const carryOut = async (
+export const startRuns = async (
   engine: Engine,
   ctx: object,
   afterCommit: AfterCommit,
@@ -147,7 +147,7 @@ const announceTicks = (
         count,
         sequenceId,
         triggered,
-        latenessMs: triggered ? 0 : at - fireTimeOf({ id: row.id, timetable, policies }, nominalAt),
+        latenessMs: triggered ? 0 : at - runTimeOf({ id: row.id, timetable, policies }, nominalAt),
       }));
   }
 };
@@ -201,7 +201,7 @@ export const tickRecurringJobs = async (engine: Engine, zoneData: string | null)
       });
       return { ...recurring, decision };
     });
-    await carryOut(engine, ctx, afterCommit, now, decided);
+    await startRuns(engine, ctx, afterCommit, now, decided);
     return jobs.length;
   });
 
@@ -242,7 +242,7 @@ export const triggerRecurringJob = async (
     const unfinished = await findUnfinished(engine, inner, [recurring]);
     const unfinishedSequenceId =
       row.lastSequenceId !== null && unfinished.has(row.lastSequenceId) ? row.lastSequenceId : null;
-    const question: TickQuestion = {
+    const question: TickInput = {
       id,
       policies: policiesOf(row, definition),
       timetable: recurring.timetable,
@@ -258,7 +258,7 @@ export const triggerRecurringJob = async (
       nextNominalAt: row.nextNominalAt,
       fireAt: isNewlyWaiting ? Math.min(row.fireAt ?? Infinity, now) : row.fireAt,
     };
-    const [ticks] = await carryOut(engine, inner, afterCommit, now, [{ ...recurring, decision }]);
+    const [ticks] = await startRuns(engine, inner, afterCommit, now, [{ ...recurring, decision }]);
     const own = ticks!.findLast((tick) => tick.triggered && tick.nominalAt === now);
     if (isNewlyWaiting) {
       wakeTickers(afterCommit);

@@ -22,7 +22,7 @@ const measureFleet = async (workers: number) => {
       (...args) => {
         calls.set(method, (calls.get(method) ?? 0) + 1);
         const result = original(...args);
-        if (method === "listReporters")
+        if (method === "listProcesses")
           void (result as Promise<unknown[]>).then(({ length }) => (reportersRead += length));
         return result;
       },
@@ -53,7 +53,7 @@ const measureFleet = async (workers: number) => {
     await work();
     const all = [...calls.values()].reduce((sum, count) => sum + count, 0);
     // Processes look at each other whether there are jobs or not, one to three times in half a minute.
-    return { all, ofJobs: all - (calls.get("listReporters") ?? 0) };
+    return { all, ofJobs: all - (calls.get("listProcesses") ?? 0) };
   };
   const idle = await countDuring(() => clock.advanceBy(idleSeconds * 1_000));
   const idleCalls = Object.fromEntries(calls);

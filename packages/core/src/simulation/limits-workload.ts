@@ -1,4 +1,4 @@
-import type { FlowRate, FlowRuleChange } from "../store/contract/limits.ts";
+import type { RateLimit, FlowRuleChange } from "../store/contract/limits.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { requirePart } from "../store/parts.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
@@ -47,7 +47,7 @@ const startInTransaction: Operation = async (leasehold, context) => {
   });
 };
 
-const drawRate = (random: SeededRandom, leaseMs: number): FlowRate => {
+const drawRate = (random: SeededRandom, leaseMs: number): RateLimit => {
   const limit = random.integer(3, 8);
   return { limit, perMs: leaseMs, burst: random.integer(1, limit) };
 };

@@ -22,7 +22,7 @@ export const createProcessNotify = (options: ProcessNotifyOptions): NotifyAdapte
   const forge = async (): Promise<void> => {
     const ids = someJobIds();
     await adapter.notifyJobScheduled("no-such-type", 3);
-    await adapter.notifyQueueOpened(["no-such-queue"]);
+    await adapter.notifyQueueResumed(["no-such-queue"]);
     if (ids.length === 0) return;
     await adapter.notifyJobOwnershipLost([random.pick(ids)]);
     await adapter.notifyJobSequenceCompleted([random.pick(ids)]);
@@ -53,7 +53,7 @@ export const createProcessNotify = (options: ProcessNotifyOptions): NotifyAdapte
     notifyJobScheduled: (typeName, count) => send(() => adapter.notifyJobScheduled(typeName, count)),
     notifyJobSequenceCompleted: (ids) => send(() => adapter.notifyJobSequenceCompleted(ids)),
     notifyJobOwnershipLost: (ids) => send(() => adapter.notifyJobOwnershipLost(ids)),
-    notifyQueueOpened: (queues) => send(() => adapter.notifyQueueOpened(queues)),
+    notifyQueueResumed: (queues) => send(() => adapter.notifyQueueResumed(queues)),
     listenJobScheduled: (typeNames, onScheduled, wantsHint = () => true) =>
       adapter.listenJobScheduled(
         typeNames,
@@ -64,8 +64,8 @@ export const createProcessNotify = (options: ProcessNotifyOptions): NotifyAdapte
     listenJobSequenceCompleted: (ids, onCompleted) =>
       adapter.listenJobSequenceCompleted(ids, (id) => process.run(() => onCompleted(id))),
     listenJobOwnershipLost: (onLost) => adapter.listenJobOwnershipLost((id) => process.run(() => onLost(id))),
-    listenQueueOpened: (queues, onOpened) =>
-      adapter.listenQueueOpened(queues, (queue) => process.run(() => onOpened(queue))),
+    listenQueueResumed: (queues, onOpened) =>
+      adapter.listenQueueResumed(queues, (queue) => process.run(() => onOpened(queue))),
     close: () => Promise.resolve(),
   };
 };

@@ -21,7 +21,7 @@ export interface ProcessStoreOptions {
 const answeredLocally: ReadonlySet<string> = new Set([
   "isInTransaction",
   "isTransientError",
-  "isRolledBackForOthers",
+  "isConflictRollback",
 ]);
 
 /**

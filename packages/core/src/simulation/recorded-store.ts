@@ -1,6 +1,6 @@
 import type { Clock } from "../base/runtime.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
-import { createMutex } from "../base/async.ts";
+import { createAsyncLock } from "../base/async.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import { type AnyMethod, wrapAdapter } from "../testing/wrap-adapter.ts";
 import type { History, RowChange, StoreStep } from "./history.ts";
@@ -68,7 +68,7 @@ export const createRecordedStore = ({
   history,
   onWait,
 }: RecordedStoreOptions): RecordedStore => {
-  const turns = createMutex();
+  const turns = createAsyncLock();
   const knownIds = new Set<string>();
   const rows: Rows = new Map();
   /** The calls of the transaction that is open; there is at most one. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createMutex, type Mutex } from "../base/async.ts";
+import { createAsyncLock, type Mutex } from "../base/async.ts";
 import { StateNotInTransactionError } from "./errors.ts";
 
 /** A transaction, or a savepoint inside one. `own` is what the store keeps for it. */
@@ -68,7 +68,7 @@ export const createOpenTransactions = <TOwn>(property: string): OpenTransactions
     createFrame: (parent, own) => ({
       root: parent === null ? null : (parent.root ?? parent),
       parent,
-      savepoints: createMutex(),
+      savepoints: createAsyncLock(),
       own,
     }),
     enter: (frame, handle, callback) => {

@@ -27,7 +27,7 @@ export interface FaultOptions {
 }
 
 // The contract has these never fail.
-const neverFaulty = new Set(["idGenerator", "isInTransaction", "isTransientError", "isRolledBackForOthers"]);
+const neverFaulty = new Set(["idGenerator", "isInTransaction", "isTransientError", "isConflictRollback"]);
 
 const never = (): Promise<never> => new Promise(() => undefined);
 

@@ -49,7 +49,7 @@ export const createCallWatch = (quietMs: number): CallWatch => {
   };
 };
 
-const notStoreCalls = new Set(["isTransientError", "isRolledBackForOthers", "provideContext", "close"]);
+const notStoreCalls = new Set(["isTransientError", "isConflictRollback", "provideContext", "close"]);
 
 /** The same store, for which the clock's time is the present, and whose answers the clock waits for. */
 export const onClock = <TStateAdapter extends AnyStateAdapter>(

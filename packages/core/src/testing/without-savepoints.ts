@@ -3,7 +3,7 @@ import { StateNotInTransactionError } from "../store/errors.ts";
 import { createSpoiledTransactions } from "./spoiled-transactions.ts";
 import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
 
-const notCalls = new Set(["isInTransaction", "isTransientError", "isRolledBackForOthers"]);
+const notCalls = new Set(["isInTransaction", "isTransientError", "isConflictRollback"]);
 
 /** The same store without savepoints: a nested transaction that fails takes the outer one with it. */
 export const withoutSavepoints = <TAdapter extends AnyStateAdapter>(adapter: TAdapter): TAdapter => {

@@ -21,7 +21,7 @@ import {
   BlockersUnread,
   type EndedAttempt,
   type Ending,
-  judgeEnding,
+  decideOutcomeOf,
   StoredInputRefused,
   type Verdict,
 } from "./outcome.ts";
@@ -143,7 +143,7 @@ export class Attempt implements RunningAttempt {
       this.worker.engine.observe("jobAttemptLateResult", this.eventData);
       return;
     }
-    const verdict = judgeEnding(this.getEnded(), ending);
+    const verdict = decideOutcomeOf(this.getEnded(), ending);
     this.close();
     this.onOver(this.held, verdict, ending.kind === "abandoned");
   }

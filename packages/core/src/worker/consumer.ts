@@ -11,7 +11,7 @@ import type { WorkerContext } from "./context.ts";
 import { createSuspects } from "./crash-isolation.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import { attemptLimit, failOutcome, giveBackOutcome, type Verdict } from "./outcome.ts";
-import { type BatchSlots, createSlots, type QueueSlots, type Room } from "./slots.ts";
+import { type BatchSlots, createSlots, type QueueSlots, type Capacity } from "./slots.ts";
 
 /** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
 export interface Consumer {
@@ -36,7 +36,7 @@ export interface Consumer {
 
 const nothingToClaim = { requests: [], limit: 0 };
 
-const noRoom: Room = { calls: 0, jobs: 0, backlog: Infinity };
+const noRoom: Capacity = { calls: 0, jobs: 0, backlog: Infinity };
 
 export const createConsumer = (worker: WorkerContext, committer: Committer): Consumer => {
   const { engine, settings, handlers, crashIsolation, wakeUps } = worker;
@@ -186,7 +186,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
   // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
   const hasEnough = (): boolean => countBuffered() > ahead / 2 && calls >= settings.concurrency;
 
-  const room = (): Room => {
+  const room = (): Capacity => {
     if (stopping || !crashIsolation.mayClaim(worker)) return noRoom;
     // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
     const backlog = Math.max(0, committer.pending - settings.commitBatchSize);
@@ -212,11 +212,11 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     queuesWithRoom: () => {
       // Asked after every job: while there is enough by the last estimate, a new one is not worth its cost.
       if (hasEnough() && !slots.hasBatches) return 0;
-      ahead = slots.estimateAhead();
+      ahead = slots.updatePrefetchTarget();
       return slots.countWithRoom(room());
     },
     claimRequests: () => {
-      ahead = slots.estimateAhead();
+      ahead = slots.updatePrefetchTarget();
       const free = room();
       const requests = slots.claimRequests(free);
       if (requests.length === 0) return nothingToClaim;

@@ -27,14 +27,14 @@ const createFleet = async () => {
     return {
       leasehold,
       worker,
-      folds: () => recorded.callsOf("foldRollups").length,
-      reads: () => recorded.callsOf("readRollups").length,
+      folds: () => recorded.callsOf("rollUpBuckets").length,
+      reads: () => recorded.callsOf("readBuckets").length,
     };
   };
   const processes = [await connect(1), await connect(2)];
   const history = stateAdapter.history as History<object>;
   const rows = () =>
-    history.readRollups({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
+    history.readBuckets({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
   return { clock, processes, rows };
 };
 

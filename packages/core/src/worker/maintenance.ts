@@ -56,7 +56,7 @@ export const startFolder = (worker: WorkerContext): Loop | undefined => {
   const isMine = async (now: number): Promise<boolean> => {
     if (reporter.id === undefined || reporter.firstWorkerId !== worker.settings.workerId) return false;
     for (const limit of samples) {
-      const reporters = await history.listReporters({ seenFrom: now - aliveMs, limit });
+      const reporters = await history.listProcesses({ seenFrom: now - aliveMs, limit });
       const working = reporters.filter(({ about }) => parseAbout(about).workers.length > 0);
       if (working.some(({ id }) => id < reporter.id!)) return false;
       if (reporters.length < limit) break;
@@ -141,7 +141,7 @@ export const startReaper = (worker: WorkerContext): Loop => {
         previousWorkerId: previouslyLeasedBy,
         ...jobEventData(job),
       }));
-      afterCommit.notify("ownershipLost", job.id);
+      afterCommit.notify("jobOwnershipLost", job.id);
       if (job.status === "pending") afterCommit.notify("jobScheduled", job.typeName);
       if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
       announceCascade(afterCommit, job, cascaded);

@@ -3,7 +3,7 @@ import { restoreError, toStoredErrorText } from "../base/stored-error.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
 import { retryDelayMs, type RetryPolicy } from "../job-types/retry-policy.ts";
 import { parseSchedule } from "../job-types/settings.ts";
-import { FailedPlace } from "../jobs/complete.ts";
+import { FailedResult } from "../jobs/complete.ts";
 import type { ScheduleOptions, StateJob } from "../store/contract/job.ts";
 import type { JobOutcome } from "../store/contract/outcomes.ts";
 import {
@@ -71,7 +71,7 @@ export class BlockersUnread extends Error {
 }
 
 /** Errors that decide about the job: the handler threw them for that, or broke a rule. They are never taken for transient. */
-export const isVerdict = (error: unknown): boolean =>
+export const isOutcomeError = (error: unknown): boolean =>
   isInstance(error, RescheduleJobError) ||
   isInstance(error, UnrecoverableJobError) ||
   isInstance(error, ProcessMisuseError);
@@ -156,7 +156,7 @@ const rescheduleOutcome = (held: HeldJob, error: RescheduleJobError): JobOutcome
  * In the place of an output that a batch handler returns: fails this job, and no other. It is retried by its policy, as if
  * a handler of its own had thrown `error`.
  */
-export const failJob = (error: unknown): FailedOutput => new FailedPlace(error) as unknown as FailedOutput;
+export const failJob = (error: unknown): FailedOutput => new FailedResult(error) as unknown as FailedOutput;
 
 /** How a handler ended: it returned, it threw, or it ignored its signal until it was given up on. */
 export type Ending =
@@ -195,7 +195,7 @@ const lostForCertain: ReadonlySet<JobAbortReason> = new Set([
   "cancelled",
 ]);
 
-export const judgeEnding = (attempt: EndedAttempt, ending: Ending): Verdict => {
+export const decideOutcomeOf = (attempt: EndedAttempt, ending: Ending): Verdict => {
   const { session, abortReason } = attempt;
   if (session?.completed) {
     reportErrorAfterCompletion(attempt, ending, session);
@@ -228,10 +228,10 @@ const blameStore = (
   const isUnread = isInstance(ending.error, BlockersUnread);
   if (!isUnread && !session?.transientFailure) return undefined;
   const error = isUnread ? ending.error.cause : ending.error;
-  if (abortReason === "timeout" || abortReason === "shutdown" || isVerdict(error)) return undefined;
+  if (abortReason === "timeout" || abortReason === "shutdown" || isOutcomeError(error)) return undefined;
   const outcome = transientErrorOutcome(worker, held, error);
   if (!outcome) return undefined;
-  worker.engine.observe("jobAttemptGivenBack", () => ({
+  worker.engine.observe("jobAttemptReleased", () => ({
     error: restoreError(outcome.error),
     retryInMs: outcome.schedule.afterMs,
     ...attemptEventData(worker, held),

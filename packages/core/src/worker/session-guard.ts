@@ -14,7 +14,7 @@ export const handled = <T>(promise: Promise<T>): Promise<T> => {
 };
 
 /** Follows the calls of one attempt to `prepare` and `complete`: a handler may forget their promises, the attempt does not. */
-export interface HandedOutCalls {
+export interface PendingCalls {
   follow<T>(name: HandedOutCall, call: Promise<T>): Promise<T>;
   /** The first call that has not settled. */
   readonly open: HandedOutCall | undefined;
@@ -24,7 +24,7 @@ export interface HandedOutCalls {
   readonly failure: { readonly error: unknown } | undefined;
 }
 
-export const createHandedOutCalls = (): HandedOutCalls => {
+export const createHandedOutCalls = (): PendingCalls => {
   const open = new Map<Promise<unknown>, HandedOutCall>();
   let failure: { readonly error: unknown } | undefined;
   return {
@@ -56,7 +56,7 @@ export interface AttemptGuard {
   /** Throws when the attempt has been aborted or is over. */
   checkStillRunning(): void;
   /** Throws when the handler has settled before its calls: their transactions must not commit. */
-  checkNotForsaken(): void;
+  assertHandlerRunning(): void;
   /** Rejects when the attempt ends, so that a callback that never settles does not keep its transaction open. */
   whileOpen<T>(work: T | Promise<T>): Promise<T>;
 }
@@ -71,7 +71,7 @@ const whatToWrite: Record<HandedOutCall, string> = {
  * attempt with a transaction has one, and closures would be made anew for each.
  */
 export class SessionGuard implements AttemptGuard {
-  readonly calls: HandedOutCalls = createHandedOutCalls();
+  readonly calls: PendingCalls = createHandedOutCalls();
   readonly worker: WorkerContext;
   /** For error messages. */
   readonly jobId: string;
@@ -92,12 +92,12 @@ export class SessionGuard implements AttemptGuard {
     this.getAbortReason = getAbortReason;
   }
 
-  checkNotForsaken(): void {
+  assertHandlerRunning(): void {
     if (this.forsaken) throw this.forsaken;
   }
 
   checkStillRunning(): void {
-    this.checkNotForsaken();
+    this.assertHandlerRunning();
     const reason = this.getAbortReason();
     // A worker that shuts down still wants what its handlers get done in time.
     if (this.isClosed || (reason !== undefined && reason !== "shutdown")) {

@@ -86,7 +86,7 @@ export interface BatchSlots {
 }
 
 /** What there is room for. */
-export interface Room {
+export interface Capacity {
   /** Slots that are free, over all queues. */
   readonly calls: number;
   /** How many jobs that run one at a time could be taken on; 0 while asking for them is not worth a round trip. */
@@ -111,31 +111,31 @@ export interface Slots {
   /** Takes all jobs out of the buffers. */
   drain(): HeldJob[];
   /** Reckons anew how many jobs to hold in advance of free slots. Returns how many that are of those that run one at a time. */
-  estimateAhead(): number;
+  updatePrefetchTarget(): number;
   /** How many queues, and batch types of queues, could take more jobs. */
-  countWithRoom(room: Room): number;
+  countWithRoom(room: Capacity): number;
   /** What to claim; empty when nothing has room. */
-  claimRequests(room: Room): readonly ClaimRequest[];
+  claimRequests(room: Capacity): readonly ClaimRequest[];
   readonly hasBatches: boolean;
   /** Jobs that run one at a time. */
   readonly buffered: number;
   readonly bufferedInBatches: number;
 }
 
-const roomOf = ({ queue, running, buffer, ahead }: QueueSlots): number =>
+const freeSlots = ({ queue, running, buffer, ahead }: QueueSlots): number =>
   queue.concurrency - running + ahead - buffer.size;
 
 /** How many calls of handlers could begin. */
-const callsOf = ({ queue, running }: QueueSlots, { calls }: Room): number =>
+const callsOf = ({ queue, running }: QueueSlots, { calls }: Capacity): number =>
   Math.max(0, Math.min(calls, queue.concurrency - running));
 
 /** How many jobs to claim for so many calls of a batch type. Half a buffer is worth a round trip. */
-const batchRoomOf = ({ buffer, settings, ahead }: BatchSlots, calls: number, { backlog }: Room): number =>
+const batchRoomOf = ({ buffer, settings, ahead }: BatchSlots, calls: number, { backlog }: Capacity): number =>
   calls === 0 && buffer.size > ahead / 2 ? 0 : calls * settings.maxSize + ahead - buffer.size - backlog;
 
 /** Whether jobs that run one at a time are worth a claim: there is a slot for one, or half a buffer of them. */
-const wantsSingles = (slots: QueueSlots, room: Room): boolean =>
-  roomOf(slots) > 0 && (slots.buffer.size <= slots.ahead / 2 || callsOf(slots, room) > slots.buffer.size);
+const wantsSingles = (slots: QueueSlots, room: Capacity): boolean =>
+  freeSlots(slots) > 0 && (slots.buffer.size <= slots.ahead / 2 || callsOf(slots, room) > slots.buffer.size);
 
 /** `onBatchReady` is called when a batch has waited long enough for more jobs. */
 export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Slots => {
@@ -192,13 +192,13 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
   const hasWork = ({ buffer, batches }: QueueSlots): boolean =>
     buffer.size > 0 || batches.some((batch) => batch.buffer.isReady());
 
-  const hasRoomForSingles = (slots: QueueSlots, room: Room): boolean =>
+  const hasRoomForSingles = (slots: QueueSlots, room: Capacity): boolean =>
     room.jobs > 0 && slots.typeNames?.length !== 0 && wantsSingles(slots, room);
 
-  const hasRoomForBatch = (slots: QueueSlots, batch: BatchSlots, room: Room): boolean =>
+  const hasRoomForBatch = (slots: QueueSlots, batch: BatchSlots, room: Capacity): boolean =>
     batchRoomOf(batch, callsOf(slots, room), room) > 0;
 
-  const estimateAhead = (): number => {
+  const updatePrefetchTarget = (): number => {
     for (const batch of allBatches) batch.ahead = batch.prefetch.current();
     let ahead = 0;
     for (const slots of queues) ahead += slots.ahead = slots.prefetch.current();
@@ -206,7 +206,10 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
   };
 
   /** Calls `found` for each queue, without a batch, and for each batch type that has room. */
-  const findRoom = (room: Room, found: (slots: QueueSlots, batch: BatchSlots | undefined) => void): void => {
+  const findRoom = (
+    room: Capacity,
+    found: (slots: QueueSlots, batch: BatchSlots | undefined) => void,
+  ): void => {
     for (const slots of queues) {
       const { batches, typeNames } = slots;
       if (typeNames === null) {
@@ -257,7 +260,7 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
         ...batches.flatMap((batch) => batch.buffer.drain()),
       ]);
     },
-    estimateAhead,
+    updatePrefetchTarget,
     countWithRoom: (room) => {
       let count = 0;
       findRoom(room, () => (count += 1));
@@ -276,7 +279,7 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
       return [...wanting.slice(first), ...wanting.slice(0, first)].map(({ slots, batch }) => {
         const queue = slots.queue.name;
         if (batch) return { queue, typeNames: [batch.typeName], limit: forBatch(slots, batch) };
-        let limit = Math.min(roomOf(slots), share);
+        let limit = Math.min(freeSlots(slots), share);
         if (slots.typeNames === null) for (const each of slots.batches) limit += forBatch(slots, each);
         return { queue, typeNames: slots.typeNames, limit: Math.max(1, limit) };
       });

@@ -19,7 +19,7 @@ import { loseLeaseTo, loseOutcomeTo, reportRepeated } from "./attempt-events.ts"
 import type { BatchMember } from "./batches/member.ts";
 import type { WorkerContext } from "./context.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
-import { isVerdict } from "./outcome.ts";
+import { isOutcomeError } from "./outcome.ts";
 import type { AttemptGuard, HandedOutCall } from "./session-guard.ts";
 
 /** How often a transaction of a handler is run within one attempt, the first time included. */
@@ -57,7 +57,7 @@ export const createTransactionRetry = (
   // Full jitter, so that two transactions that deadlocked do not meet again.
   const pauseMs = (run: number): number => random() * Math.min(firstPauseMs * 2 ** run, longestPauseMs);
 
-  const isTransient = (error: unknown): boolean => !isVerdict(error) && store.isTransientError(error);
+  const isTransient = (error: unknown): boolean => !isOutcomeError(error) && store.isTransientError(error);
 
   const runAgain = async <T>(
     operation: HandedOutCall,
@@ -111,7 +111,7 @@ const pause = async (clock: Clock, ms: number, guard: AttemptGuard): Promise<voi
 };
 
 /** A completion that was asked to commit; until that is answered, nobody knows whether it has. */
-interface Doubt {
+interface UnknownCommit {
   readonly completion: Completion;
   readonly afterCommit: AfterCommit;
 }
@@ -150,7 +150,7 @@ export const createAttemptTransactions = (
    * Whether the completion took effect although its commit was not answered. The lock waits for the transaction if it
    * is still about to end; a job that can be locked has not been completed, and never will be by that transaction.
    */
-  const tookEffect = async ({ completion, afterCommit }: Doubt): Promise<boolean> => {
+  const wasCommitted = async ({ completion, afterCommit }: UnknownCommit): Promise<boolean> => {
     const [result] = await engine.store.runInTransaction((ctx) => engine.store.lockHeldJobs({ ctx, leases }));
     if (result!.kind === "locked") return false;
     // A completed job stays as it is, so writing the outcome again only tells whose completion it was.
@@ -170,30 +170,30 @@ export const createAttemptTransactions = (
   });
 
   const complete: AttemptTransactions["complete"] = (callback, options) => {
-    let doubt: Doubt | undefined;
+    let doubt: UnknownCommit | undefined;
     const transaction = async (ctx: object, afterCommit: AfterCommit): Promise<void> => {
       await lock(ctx, loseOutcomeTo);
-      guard.checkNotForsaken();
+      guard.assertHandlerRunning();
       const completion = await completeInTransaction(engine, ctx, afterCommit, completionRequest(callback));
       doubt = { completion, afterCommit };
     };
     const run = (): Promise<void> => runAtomicallyOnce(engine, "complete", undefined, transaction, options);
-    const settleDoubt = async (open: Doubt): Promise<void> => {
-      if (await tookEffect(open)) return;
+    const resolveUnknownCommit = async (open: UnknownCommit): Promise<void> => {
+      if (await wasCommitted(open)) return;
       doubt = undefined;
       await run();
     };
-    return retry.run("complete", () => (doubt ? settleDoubt(doubt) : run()));
+    return retry.run("complete", () => (doubt ? resolveUnknownCommit(doubt) : run()));
   };
 
   const runPrepare = async (ctx: object, callback: unknown): Promise<unknown> => {
     await lock(ctx, loseLeaseTo);
-    guard.checkNotForsaken();
+    guard.assertHandlerRunning();
     if (callback === undefined) return undefined;
     const run = requireFunction<(ctx: object) => unknown>(callback, "prepare callback");
     const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
     const result = await guard.whileOpen(runInScope(engine, { origin }, async () => run({ ...ctx })));
-    guard.checkNotForsaken();
+    guard.assertHandlerRunning();
     return result;
   };
 
@@ -209,7 +209,7 @@ export const createAttemptTransactions = (
     return retry.run(
       "prepare",
       () => runAtomicallyOnce(engine, "prepare", undefined, transaction, options),
-      (error) => !mayHaveCommitted || engine.store.isRolledBackForOthers(error),
+      (error) => !mayHaveCommitted || engine.store.isConflictRollback(error),
     );
   };
 
@@ -218,7 +218,7 @@ export const createAttemptTransactions = (
     const prepared = createDeferred<unknown>();
     const ending = createDeferred<CompletionCallback>();
     let handedOut = false;
-    let doubt: Doubt | undefined;
+    let doubt: UnknownCommit | undefined;
     const transaction = async (ctx: object, afterCommit: AfterCommit): Promise<void> => {
       const result = await runPrepare(ctx, callback);
       handedOut = true;
@@ -240,7 +240,7 @@ export const createAttemptTransactions = (
           await done;
         } catch (error) {
           const lost = retry.transientFailure && doubt;
-          if (!lost || !(await retry.run("complete", () => tookEffect(lost)))) throw error;
+          if (!lost || !(await retry.run("complete", () => wasCommitted(lost)))) throw error;
         }
       },
       rollBack: (reason) => {
@@ -255,7 +255,7 @@ export const createAttemptTransactions = (
 };
 
 /** Completions that were asked to commit; until that is answered, nobody knows whether they have. */
-interface DoubtBatchTransaction {
+interface UnknownBatchCommit {
   readonly locked: readonly BatchMember[];
   readonly completion: BatchCompletion;
   readonly afterCommit: AfterCommit;
@@ -294,7 +294,7 @@ export const completeBatch = (
 ): Promise<CompletedBatch> => {
   const { engine, settings } = worker;
   const { store } = engine;
-  let doubt: DoubtBatchTransaction | undefined;
+  let doubt: UnknownBatchCommit | undefined;
 
   const lockWanted = async (ctx: object): Promise<BatchMember[]> => {
     const wanted = members.filter(({ isWanted }) => isWanted);
@@ -313,7 +313,7 @@ export const completeBatch = (
 
   const transaction = async (ctx: object, afterCommit: AfterCommit): Promise<void> => {
     const locked = await lockWanted(ctx);
-    guard.checkNotForsaken();
+    guard.assertHandlerRunning();
     const completion = await completeBatchInTransaction(engine, ctx, afterCommit, {
       locked: locked.map(({ held, view }) => ({ job: held.job, leaseToken: held.leaseToken, view: view! })),
       workerId: settings.workerId,
@@ -340,7 +340,7 @@ export const completeBatch = (
    * Whether the completions took effect although their commit was not answered: all of them or none, since they were one
    * transaction. The locks wait for it if it is still about to end.
    */
-  const tookEffect = async ({ locked, completion, afterCommit }: DoubtBatchTransaction): Promise<boolean> => {
+  const wasCommitted = async ({ locked, completion, afterCommit }: UnknownBatchCommit): Promise<boolean> => {
     const completed = locked.filter(({ held }) => !completion.failures.has(held.job.id));
     if (completed.length === 0) return true;
     const leases = completed.map(leaseOn);
@@ -365,13 +365,13 @@ export const completeBatch = (
     throw refused!;
   };
 
-  const settleDoubt = async (open: DoubtBatchTransaction): Promise<void> => {
-    if (await tookEffect(open)) return;
+  const resolveUnknownCommit = async (open: UnknownBatchCommit): Promise<void> => {
+    if (await wasCommitted(open)) return;
     doubt = undefined;
     await runWithoutLost();
   };
 
   return retry
-    .run("complete", () => (doubt ? settleDoubt(doubt) : runWithoutLost()))
+    .run("complete", () => (doubt ? resolveUnknownCommit(doubt) : runWithoutLost()))
     .then(() => ({ locked: doubt!.locked, failures: doubt!.completion.failures }));
 };

@@ -106,7 +106,7 @@ describe("a worker whose store fails", () => {
     await clock.advanceBy(1_000);
     await drain(worker);
     expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 1, output: 2 });
-    expect(events.map(({ event }) => event)).toContain("jobAttemptGivenBack");
+    expect(events.map(({ event }) => event)).toContain("jobAttemptReleased");
   });
 
   it("recovers the jobs of a claim whose reply was lost, without waiting for the lease", async () => {

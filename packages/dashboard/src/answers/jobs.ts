@@ -59,7 +59,7 @@ export interface Explanation {
   readonly expiresAt?: string | null;
   readonly attempt?: number;
   readonly maxAttempts?: number;
-  readonly opensAt?: string | null;
+  readonly claimableAt?: string | null;
   readonly leasedBy?: string;
   readonly leasedUntil?: string;
   readonly since?: string;
@@ -137,21 +137,21 @@ export interface LoggedAction {
   readonly isUnderWay: boolean;
 }
 
-export interface FlowLimits {
+export interface LimitValues {
   readonly concurrency: number | null;
   readonly rate: { readonly limit: number; readonly perMs: number; readonly burst: number } | null;
 }
 
-export interface FlowRule extends FlowLimits {
+export interface LimitRule extends LimitValues {
   readonly queue: string;
   readonly typeName: string | null;
   readonly paused: boolean;
   readonly version: number;
-  readonly perGroup: FlowLimits | null;
+  readonly perGroup: LimitValues | null;
   readonly running: number;
   readonly tokens: number | null;
-  readonly openLines: number;
-  readonly heldLines: number;
+  readonly claimableGroups: number;
+  readonly throttledGroups: number;
 }
 
 export interface RecurringJob {

@@ -21,12 +21,12 @@ it("keeps no failure, and no more answers than it may", async () => {
 
 it("reads statistics once for all viewers of the same time", async () => {
   const { stateAdapter, read } = await openShop(["read"]);
-  const readRollups = vi.spyOn(stateAdapter.history!, "readRollups");
+  const readBuckets = vi.spyOn(stateAdapter.history!, "readBuckets");
   await read("statistics?minutes=15");
-  const reads = readRollups.mock.calls.length;
+  const reads = readBuckets.mock.calls.length;
   expect(reads).toBeGreaterThan(0);
   await Promise.all([read("statistics?minutes=15"), read("statistics?minutes=15")]);
-  expect(readRollups.mock.calls.length).toBe(reads);
+  expect(readBuckets.mock.calls.length).toBe(reads);
   await read("statistics?minutes=60");
-  expect(readRollups.mock.calls.length).toBe(2 * reads);
+  expect(readBuckets.mock.calls.length).toBe(2 * reads);
 });

@@ -1,10 +1,15 @@
 import { createInProcessStateAdapter } from "leasehold";
-import type { AnyStateAdapter, ExamineCall, Finding } from "leasehold/adapter";
+import type { AnyStateAdapter, ExamineCall, CheckResult } from "leasehold/adapter";
 import { expect, it } from "vitest";
 import { openShop } from "../testing/open-shop.ts";
 import { createDoctor } from "./doctor.ts";
 
-const broken: Finding = { check: "indexes", status: "problem", summary: "Missing: a.", advice: "Create it." };
+const broken: CheckResult = {
+  check: "indexes",
+  status: "problem",
+  summary: "Missing: a.",
+  advice: "Create it.",
+};
 
 /** A store whose examination goes on until the test ends it. */
 const openExamined = () => {

@@ -1,21 +1,16 @@
 import type { AnyStateAdapter } from "leasehold/adapter";
-import {
-  type ExaminationDepth,
-  examineStore,
-  type Finding,
-  type QueueJudgementOptions,
-} from "leasehold/doctor";
+import { type CheckDepth, checkStore, type CheckResult, type QueueCheckOptions } from "leasehold/doctor";
 
 export interface Examination {
-  readonly depth: ExaminationDepth;
+  readonly depth: CheckDepth;
   /** By the store's clock. */
   readonly lookedAt: number;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly CheckResult[];
 }
 
 export interface Doctor {
   /** What counts as waiting too long, here and in the situation. */
-  readonly lateness: QueueJudgementOptions;
+  readonly lateness: QueueCheckOptions;
   /** The last examination; a new one, which costs the store little, if that is too old. */
   latest(): Promise<Examination>;
   /** A new examination, as a person asks for it. */
@@ -41,15 +36,15 @@ export const createDoctor = ({
   maxAgeMs = 5 * 60_000,
 }: DoctorOptions): Doctor => {
   let last: Examination | undefined;
-  let underWay: { readonly depth: ExaminationDepth; readonly done: Promise<Examination> } | undefined;
+  let underWay: { readonly depth: CheckDepth; readonly done: Promise<Examination> } | undefined;
 
-  const examine = async (depth: ExaminationDepth): Promise<Examination> => {
-    const findings = await examineStore(stateAdapter, { depth, stalledMs, workerless });
+  const examine = async (depth: CheckDepth): Promise<Examination> => {
+    const findings = await checkStore(stateAdapter, { depth, stalledMs, workerless });
     last = { depth, findings, lookedAt: await now() };
     return last;
   };
 
-  const begin = async (depth: ExaminationDepth): Promise<Examination> => {
+  const begin = async (depth: CheckDepth): Promise<Examination> => {
     const done = examine(depth);
     underWay = { depth, done };
     try {

@@ -1,4 +1,4 @@
-import type { FlowRule } from "../answers/jobs.ts";
+import type { LimitRule } from "../answers/jobs.ts";
 import { listOfSchema, objectSchema, opaque } from "../answers/schemas.ts";
 import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../http/fields.ts";
 import { listRecurring, previewRecurring, recurringAction } from "./recurring.ts";
@@ -11,12 +11,14 @@ interface Scope {
 
 const scopeFields: Fields<Scope> = { queue: optional(text()), typeName: optional(text()) };
 
-const listFlow = get({
+const listRules = get({
   path: "flow",
   needs: "read",
   summary: "Limits, rates and pauses, with what is in use of them.",
   query: { queue: optional(text()) },
-  answer: objectSchema<{ readonly rules: readonly FlowRule[] }>({ rules: listOfSchema(opaque<FlowRule>()) }),
+  answer: objectSchema<{ readonly rules: readonly LimitRule[] }>({
+    rules: listOfSchema(opaque<LimitRule>()),
+  }),
   handle: async ({ leasehold }, { query }) => ({ rules: toJson([...(await leasehold.getFlow(query))]) }),
 });
 
@@ -88,7 +90,7 @@ const setFlow = post({
 });
 
 export const flowRoutes: readonly Route[] = [
-  listFlow,
+  listRules,
   listGroups,
   pauseRoute("pause"),
   pauseRoute("resume"),

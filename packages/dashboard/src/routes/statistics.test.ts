@@ -101,7 +101,7 @@ describe("the time to start", () => {
     const { leasehold, stateAdapter, read } = await openShop(["read"]);
     const from = Math.floor(Date.now() / 10_000) * 10_000;
     // Counts as a process reports them.
-    const [known] = await shop.stateAdapter.history!.readRollups({
+    const [known] = await shop.stateAdapter.history!.readBuckets({
       width: 10_000,
       from: 0,
       before: shop.now,

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
+import { createPgPoolStateProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
 import { startPostgres } from "@leasehold/test-servers";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
@@ -79,7 +79,7 @@ export const openManyInPostgres = async (jobs: number): Promise<ManyJobs> => {
     },
   });
   const pool = new pg.Pool({ connectionString: server.url, max: 10 });
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
   const shop = await open(stateAdapter);
   const { fillPostgres } = await loadFiller();
   await fillPostgres(pool, shop.leasehold, jobs);

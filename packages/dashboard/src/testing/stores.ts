@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPgPoolProvider, createPgStateAdapter } from "@leasehold/postgres";
+import { createPgPoolStateProvider, createPgStateAdapter } from "@leasehold/postgres";
 import { createSqliteStateAdapter } from "@leasehold/sqlite";
 import { type PostgresServer, startPostgres } from "@leasehold/test-servers";
 import { createInProcessStateAdapter } from "leasehold";
@@ -47,7 +47,10 @@ export const sqlite = (): TestStore => ({
 export const openPostgres = async (url: string) => {
   const pool = new pg.Pool({ connectionString: url, max: 10 });
   const schema = `test_${randomBytes(8).toString("hex")}`;
-  const stateAdapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  const stateAdapter = await createPgStateAdapter({
+    stateProvider: createPgPoolStateProvider({ pool }),
+    schema,
+  });
   return {
     stateAdapter,
     pool,

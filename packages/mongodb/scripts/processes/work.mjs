@@ -3,7 +3,7 @@
 //
 //   fork("work.mjs", [JSON.stringify({ uri, database, leaseMs })])
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
-import { createMongoProvider, createMongoStateAdapter } from "@leasehold/mongodb";
+import { createMongoStateProvider, createMongoStateAdapter } from "@leasehold/mongodb";
 import { MongoClient } from "mongodb";
 
 const { uri, database, leaseMs } = JSON.parse(process.argv[2]);
@@ -12,7 +12,7 @@ process.on("disconnect", () => process.exit());
 
 const client = new MongoClient(uri);
 const stateAdapter = await createMongoStateAdapter({
-  stateProvider: createMongoProvider({ client, database }),
+  stateProvider: createMongoStateProvider({ client, database }),
 });
 const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes() });
 const results = client.db(database).collection("results");

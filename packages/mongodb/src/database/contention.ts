@@ -4,7 +4,7 @@ import { isConflict } from "./errors.ts";
  * Workers that look for jobs of a queue at the same time find the same ones, and each takes but a few of those it named. Whoever
  * notices that looks at more jobs than it wants and takes some from the middle. A worker that is alone keeps the exact order.
  */
-export interface Crowd {
+export interface Contention {
   /** How many times as many jobs to look at as are wanted. */
   size(queue: string): number;
   /** How many jobs of the queue were named, and how many of them others did not take first. */
@@ -15,7 +15,7 @@ const largest = 16;
 
 const calmAfterMs = 1_000;
 
-export const createCrowd = (now: () => number = () => performance.now()): Crowd => {
+export const createCrowd = (now: () => number = () => performance.now()): Contention => {
   const crowds = new Map<string, { readonly size: number; readonly until: number }>();
   const size = (queue: string): number => {
     const found = crowds.get(queue);
@@ -59,7 +59,7 @@ export const divide = async <TItem, TResult>(
 };
 
 /** Jobs that somebody else's open transaction was seen to hold, and that are left alone for a while. */
-export interface SetAside {
+export interface LockedElsewhere {
   add(id: string): void;
   ids(): readonly string[];
 }
@@ -68,7 +68,7 @@ const setAsideMs = 1_000;
 
 const mostSetAside = 1_000;
 
-export const createSetAside = (): SetAside => {
+export const createSetAside = (): LockedElsewhere => {
   const until = new Map<string, number>();
   const dropPast = (): void => {
     const now = performance.now();

@@ -1,7 +1,7 @@
 import type { ClientSession } from "mongodb";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Collections } from "./collections.ts";
-import { createCrowd, createSetAside, type Crowd, type SetAside } from "./contention.ts";
+import { createCrowd, createSetAside, type Contention, type LockedElsewhere } from "./contention.ts";
 import { isConflict } from "./errors.ts";
 import { commit } from "./provider.ts";
 import { createWork, type Work } from "./transactions.ts";
@@ -101,7 +101,7 @@ export const createSessions = (): Sessions => {
 /** Lets calls about the same keys run one after the other within this process: only processes meet in conflicts. */
 export type InTurn = <T>(keys: Iterable<string>, run: () => Promise<T>) => Promise<T>;
 
-export const createTurns = (): InTurn => {
+export const createKeyedLock = (): InTurn => {
   const last = new Map<string, Promise<void>>();
   return async (keys, run) => {
     const own = new Set(keys);
@@ -134,8 +134,8 @@ export interface Store {
   readonly clock: ServerClock;
   readonly sessions: Sessions;
   /** Jobs held by transactions of others. */
-  readonly setAside: SetAside;
-  readonly crowd: Crowd;
+  readonly setAside: LockedElsewhere;
+  readonly crowd: Contention;
   readonly inTurn: InTurn;
   /** A place in line behind all that this process has created before. */
   nextPosition(): number;
@@ -216,7 +216,7 @@ export const createStore = (collections: Collections, sessions: Sessions): Store
     sessions,
     setAside: createSetAside(),
     crowd: createCrowd(),
-    inTurn: createTurns(),
+    inTurn: createKeyedLock(),
     nextPosition: () => {
       lastPosition = Math.max(lastPosition + 1, Date.now() * 1024);
       return lastPosition;

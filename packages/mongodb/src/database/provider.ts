@@ -63,10 +63,10 @@ const isOpenSession = (client: MongoClient, ctx: unknown): boolean => {
 };
 
 /** A provider over your own client. It is never closed by Leasehold. */
-export const createMongoProvider = (passed: MongoProviderOptions): MongoStateProvider => {
+export const createMongoStateProvider = (passed: MongoProviderOptions): MongoStateProvider => {
   const { client, database } = requireOptions(
     passed,
-    "createMongoProvider",
+    "createMongoStateProvider",
     knownOptions,
   ) as MongoProviderOptions;
   if (typeof client?.startSession !== "function") {

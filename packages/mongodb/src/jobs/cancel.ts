@@ -1,11 +1,11 @@
-import { type CancelCall, cancelled, type CancelResult, judgeCancellation } from "leasehold/adapter";
+import { type CancelCall, cancelled, type CancelResult, checkCancellation } from "leasehold/adapter";
 import type { Store, StoreCall } from "../database/database.ts";
 import type { Work } from "../database/transactions.ts";
 import { failDependants } from "./dependants.ts";
 
 const cancelSequence = async (work: Work, sequenceId: string, error: string): Promise<CancelResult> => {
   const stored = (await work.currents([sequenceId])).get(sequenceId);
-  const unchanged = judgeCancellation(sequenceId, stored?.row);
+  const unchanged = checkCancellation(sequenceId, stored?.row);
   if (stored === undefined || unchanged !== undefined) return unchanged!;
   const wasRunning = stored.row.status === "running";
   const { row } = work.save(stored, cancelled(stored.row, error, work.now));

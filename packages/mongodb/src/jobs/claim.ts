@@ -14,7 +14,7 @@ import { fromDocument, type JobDocument } from "../database/job-document.ts";
 import { canBeClaimed, claimOrder, nowExpression, scopeFilter } from "./runnable.ts";
 
 /** Leaves out the jobs that a write is known to have to wait for, or to fail at. */
-export const notHeld = ({ sessions, setAside }: Store, { session }: StoreCall): Document => {
+export const skipLocked = ({ sessions, setAside }: Store, { session }: StoreCall): Document => {
   // A transaction meets its own locks without waiting.
   if (session !== undefined) return {};
   const ids = [...sessions.lockedIds(), ...setAside.ids()];
@@ -64,7 +64,7 @@ export const findCandidates = async (
       ...scopeFilter({ queue: request.queue, typeNames: names }),
       dueAt: { $lte: new Date(time) },
       $expr: { $and: [{ $lte: ["$dueAt", now] }, canBeClaimed(call.maxAttempts)] },
-      ...notHeld(store, call),
+      ...skipLocked(store, call),
     };
     const projection = { priority: 1, dueAt: 1, position: 1 };
     return jobs.find<Place>(filter, { ...options, projection, sort: claimOrder, limit: lookedAt }).toArray();
@@ -108,7 +108,7 @@ const readHeld = async ({ collections }: Store, call: StoreCall, filter: Documen
   return found.map((document) => fromDocument(document).row);
 };
 
-const heldBy = ({ leaseToken }: ClaimCall): Document => ({
+const throttledBy = ({ leaseToken }: ClaimCall): Document => ({
   leaseToken: { $eq: leaseToken },
   status: "running",
 });
@@ -138,7 +138,7 @@ const take = async (store: Store, call: StoreCall & ClaimCall, ids: readonly str
   } catch (error) {
     if (!isMaxTimeExpired(error)) throw error;
     // The server is slow, or a transaction holds one of them. Transactions of our own do not wait for it.
-    const taken = new Set((await readHeld(store, call, heldBy(call))).map(({ id }) => id));
+    const taken = new Set((await readHeld(store, call, throttledBy(call))).map(({ id }) => id));
     const held = await divide(
       ids.filter((id) => !taken.has(id)),
       async (some) => {
@@ -163,7 +163,7 @@ const claimRequest = async (
     const ids = await findCandidates(store, call, request, limit - claimed.length);
     if (ids.length === 0) break;
     const setAside = await take(store, call, ids);
-    const held = await readHeld(store, call, { _id: { $in: ids }, ...heldBy(call) });
+    const held = await readHeld(store, call, { _id: { $in: ids }, ...throttledBy(call) });
     const byId = new Map(held.map((job) => [job.id, job]));
     claimed.push(...ids.flatMap((id) => byId.get(id) ?? []));
     store.crowd.note(request.queue, ids.length - setAside, held.length);
@@ -177,7 +177,7 @@ export const claimJobs = async (store: Store, call: StoreCall & ClaimCall): Prom
   const time = call.now ?? (call.isRepeat === true ? await store.clock.estimate() : 0);
   const jobs =
     call.isRepeat === true
-      ? await readHeld(store, call, { ...heldBy(call), leasedUntil: { $gt: new Date(time) } })
+      ? await readHeld(store, call, { ...throttledBy(call), leasedUntil: { $gt: new Date(time) } })
       : [];
   const limits = remainingLimits(call.requests, jobs);
   for (const [index, request] of call.requests.entries()) {

@@ -2,7 +2,7 @@ import { type MongoTestServer, startMongoTestServer } from "@leasehold/mongodb-t
 import type { JobOutcome, StateJob } from "leasehold/adapter";
 import { MongoClient } from "mongodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createMongoProvider, type MongoTransactionContext } from "../database/provider.ts";
+import { createMongoStateProvider, type MongoTransactionContext } from "../database/provider.ts";
 import { createMongoStateAdapter, type MongoStateAdapter } from "../state-adapter.ts";
 import { claimSome, completion, createSome, newJob, renewal } from "../testing/jobs.ts";
 
@@ -18,7 +18,7 @@ let adapter: Adapter;
 
 const open = (options: object = {}): Promise<Adapter> => {
   client = new MongoClient(server.uri, options);
-  return createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+  return createMongoStateAdapter({ stateProvider: createMongoStateProvider({ client }) });
 };
 
 beforeEach(async () => {

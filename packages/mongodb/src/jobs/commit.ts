@@ -6,7 +6,7 @@ import {
   givenBack,
   type HeldLease,
   type JobOutcome,
-  judgeOutcome,
+  checkOutcome,
   type OutcomeResult,
   retried,
   type StateJob,
@@ -93,7 +93,7 @@ const commitOutcome = async (
   blockers: ReadonlySet<string>,
 ): Promise<OutcomeResult> => {
   const stored = await work.find(outcome.jobId);
-  const rejection = judgeOutcome(stored?.row, outcome, work.now);
+  const rejection = checkOutcome(stored?.row, outcome, work.now);
   if (stored === undefined || rejection !== undefined) return rejection!;
   const { row } = work.save(stored, after(stored.row, outcome, work.now));
   return {

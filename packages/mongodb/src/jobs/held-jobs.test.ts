@@ -3,7 +3,7 @@ import type { NewJob } from "leasehold/adapter";
 import { type ClientSession, type Collection, MongoClient } from "mongodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { JobDocument } from "../database/job-document.ts";
-import { createMongoProvider, type MongoTransactionContext } from "../database/provider.ts";
+import { createMongoStateProvider, type MongoTransactionContext } from "../database/provider.ts";
 import { createMongoStateAdapter, type MongoStateAdapter } from "../state-adapter.ts";
 import { claimSome, completion, createSome, newJob, renewal } from "../testing/jobs.ts";
 
@@ -24,7 +24,7 @@ let failed: string[];
 beforeEach(async () => {
   server = await startMongoTestServer();
   client = new MongoClient(server.uri, { monitorCommands: true });
-  adapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client }) });
+  adapter = await createMongoStateAdapter({ stateProvider: createMongoStateProvider({ client }) });
   jobs = client.db().collection("leasehold_jobs");
   others = client.startSession();
   sent = [];
@@ -177,7 +177,7 @@ it("two transactions cannot close a cycle of blockers together, though neither s
     await adapter.runInTransaction((other) => goOn(other, b, waitsForA));
   });
 
-  await expect(both).rejects.toSatisfy((error) => adapter.isRolledBackForOthers(error));
+  await expect(both).rejects.toSatisfy((error) => adapter.isConflictRollback(error));
 });
 
 describe("a server that is slow while nobody holds anything", () => {
@@ -220,7 +220,7 @@ describe("many who claim from one queue", () => {
     const ids = await createSome(adapter, 120);
     const adapters = await Promise.all(
       Array.from({ length: 5 }, () =>
-        createMongoStateAdapter({ stateProvider: createMongoProvider({ client }), migrate: false }),
+        createMongoStateAdapter({ stateProvider: createMongoStateProvider({ client }), migrate: false }),
       ),
     );
     const taken = await Promise.all(

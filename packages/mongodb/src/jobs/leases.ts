@@ -15,7 +15,7 @@ import type { Document } from "mongodb";
 import { divide } from "../database/contention.ts";
 import type { Store, StoreCall } from "../database/database.ts";
 import type { Work } from "../database/transactions.ts";
-import { notHeld } from "./claim.ts";
+import { skipLocked } from "./claim.ts";
 import { failDependants } from "./dependants.ts";
 import { type FencedWrite, writeFenced } from "./fenced-writes.ts";
 import { nowExpression } from "./runnable.ts";
@@ -45,7 +45,7 @@ const reap = async (work: Work, id: string, call: ReapCall): Promise<ReapedJob |
 const expiredIds = async (store: Store, call: StoreCall & ReapCall, now: number): Promise<string[]> => {
   const { jobs } = store.collections;
   const options = call.session === undefined ? {} : { session: call.session };
-  const filter = { status: "running", dueAt: { $lte: new Date(now) }, ...notHeld(store, call) } as const;
+  const filter = { status: "running", dueAt: { $lte: new Date(now) }, ...skipLocked(store, call) } as const;
   const found = await jobs
     .find(filter, { ...options, projection: { _id: 1 }, sort: { dueAt: 1 }, limit: call.limit })
     .toArray();

@@ -1,6 +1,6 @@
 import { startMongoTestServer, type MongoTestServer } from "@leasehold/mongodb-test-server";
 import { MongoClient } from "mongodb";
-import { createMongoProvider, type MongoTransactionContext } from "../database/provider.ts";
+import { createMongoStateProvider, type MongoTransactionContext } from "../database/provider.ts";
 import { createMongoStateAdapter, type MongoStateAdapter } from "../state-adapter.ts";
 
 let server: Promise<MongoTestServer> | undefined;
@@ -18,7 +18,9 @@ export const createTestStore = async (
   const uri = process.env["LEASEHOLD_MONGODB_URI"] ?? (await (server ??= startMongoTestServer())).uri;
   const client = connect(uri);
   const database = `leasehold_${process.pid}_${++databases}`;
-  const adapter = await createMongoStateAdapter({ stateProvider: createMongoProvider({ client, database }) });
+  const adapter = await createMongoStateAdapter({
+    stateProvider: createMongoStateProvider({ client, database }),
+  });
   return {
     adapter,
     destroy: async () => {

@@ -4,11 +4,11 @@ import pg from "pg";
 import postgres from "postgres";
 import {
   createPgNotifyAdapter,
-  createPgNotifyProvider,
-  createPgPoolProvider,
+  createPgPoolNotifyProvider,
+  createPgPoolStateProvider,
   createPgStateAdapter,
   createPostgresJsNotifyProvider,
-  createPostgresJsProvider,
+  createPostgresJsStateProvider,
 } from "../../dist/index.js";
 
 const host = "127.0.0.1";
@@ -46,8 +46,8 @@ const connectPg = async ({ name, route, ports, user, connections }) => {
   const pool = await open[route]();
   const pooled = route === "pgbouncer";
   return {
-    stateProvider: createPgPoolProvider({ pool, prepareStatements: !pooled }),
-    notifyProvider: createPgNotifyProvider({
+    stateProvider: createPgPoolStateProvider({ pool, prepareStatements: !pooled }),
+    notifyProvider: createPgPoolNotifyProvider({
       pool,
       // LISTEN needs a session.
       ...(pooled ? { createClient: () => new pg.Client({ ...config, ...primary }) } : {}),
@@ -84,7 +84,7 @@ const connectPostgresJs = async ({ name, route, ports, user, connections }) => {
   };
   const sql = open[route]();
   return {
-    stateProvider: createPostgresJsProvider({ sql, prepareStatements: !pooled }),
+    stateProvider: createPostgresJsStateProvider({ sql, prepareStatements: !pooled }),
     notifyProvider: createPostgresJsNotifyProvider({ sql: pooled ? primary : sql }),
     write: (ctx, text, params) => ctx.sql.unsafe(text, params),
     end: () => Promise.all([sql, primary].map((each) => each.end({ timeout: 1 }))),

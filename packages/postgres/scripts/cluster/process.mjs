@@ -18,7 +18,7 @@ const told = {
   jobAttemptCompleted: "completed",
   jobAttemptFailed: "failed",
   jobAttemptFenced: "fenced",
-  jobAttemptGivenBack: "givenBack",
+  jobAttemptReleased: "givenBack",
   jobAttemptLeaseExpired: "leaseExpired",
   jobAttemptTransactionRepeated: "repeated",
 };

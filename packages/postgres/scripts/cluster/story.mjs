@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startPatroniCluster, startPgBouncer } from "@leasehold/test-servers";
 import pg from "pg";
-import { createPgPoolProvider, createPgStateAdapter } from "../../dist/index.js";
+import { createPgPoolStateProvider, createPgStateAdapter } from "../../dist/index.js";
 import { describeLoss, keepDiary } from "./diary.mjs";
 import { chooseFaults, createRandom, faults } from "./faults.mjs";
 import { createFleet } from "./fleet.mjs";
@@ -21,7 +21,7 @@ const longestLagMs = 1_000;
 const longestLatencyMs = 5_000;
 
 const setUp = async (pool) => {
-  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }) });
+  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }) });
   await adapter.close();
   await pool.query("CREATE TABLE effect (job_id uuid NOT NULL, attempt int NOT NULL)");
   await pool.query("CREATE TABLE orders (job_id uuid NOT NULL)");

@@ -9,8 +9,8 @@ import {
 } from "leasehold/adapter";
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createFlowCache, type FlowCache } from "../limits/rules.ts";
-import { hasSqlState, isRolledBackForOthers } from "./errors.ts";
+import { createLimitsCache, type LimitsCache } from "../limits/rules.ts";
+import { hasSqlState, isConflictRollback } from "./errors.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
 import type { Tables } from "./tables.ts";
 
@@ -144,7 +144,7 @@ export type Statement =
 /** What the operations work with. */
 export interface Database {
   readonly tables: Tables;
-  readonly flow: FlowCache;
+  readonly flow: LimitsCache;
   /** There is only one connection, so that nothing else can happen while a transaction is open. */
   readonly hasSingleConnection: boolean;
   /** Whether a text can be an id at all. One that cannot is not found. */
@@ -190,7 +190,7 @@ const retryWhenRolledBack = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
-      if (tries >= mostTries || !isRolledBackForOthers(error)) throw error;
+      if (tries >= mostTries || !isConflictRollback(error)) throw error;
       await sleep(Math.random() * Math.min(longestPauseMs, 2 ** tries));
     }
   }
@@ -225,7 +225,7 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
 
   return {
     tables,
-    flow: createFlowCache(tables, query),
+    flow: createLimitsCache(tables, query),
     hasSingleConnection: provider.hasSingleConnection === true,
     isId: idChecks[tables.idType] ?? ((value) => !value.includes("\0")),
     query,

@@ -113,7 +113,7 @@ export const isTransientPgError = (error: unknown): boolean =>
   });
 
 /** Whether PostgreSQL rolled the statement back so that another could go on. */
-export const isRolledBackForOthers = (error: unknown): boolean =>
+export const isConflictRollback = (error: unknown): boolean =>
   some(error, (link) => rolledBackSqlState.test(codeOf(link) ?? ""));
 
 export const hasSqlState = (error: unknown, sqlState: string): boolean =>

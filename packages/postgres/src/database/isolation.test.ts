@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { main as transferMoney } from "../../examples/isolation.ts";
-import { createPgPoolProvider, type PgContext } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider, type PgContext } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { newSchemaName } from "../testing/fixtures.ts";
 import { createGate, type Gate } from "../testing/gate.ts";
@@ -24,7 +24,7 @@ const open = async (
 ) => {
   const pool = new pg.Pool({ connectionString: url, max });
   const stateAdapter = await createPgStateAdapter({
-    stateProvider: wrap(createPgPoolProvider({ pool })),
+    stateProvider: wrap(createPgPoolStateProvider({ pool })),
     schema,
   });
   const leasehold = await createLeasehold({ stateAdapter, jobTypes });

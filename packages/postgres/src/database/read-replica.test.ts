@@ -2,7 +2,7 @@ import { type PostgresServer, startPostgres } from "@leasehold/test-servers";
 import { createLeasehold, defineUnionJobTypes } from "leasehold";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { until } from "../testing/until.ts";
@@ -26,7 +26,7 @@ const open = async (readOptions: pg.PoolConfig = {}) => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: primary.url });
   const readPool = new pg.Pool({ connectionString: replica.url, ...readOptions });
-  const readProvider = createPgPoolProvider({ pool: readPool });
+  const readProvider = createPgPoolStateProvider({ pool: readPool });
   let reads = 0;
   const counting: typeof readProvider = {
     ...readProvider,
@@ -36,7 +36,7 @@ const open = async (readOptions: pg.PoolConfig = {}) => {
     },
   };
   const adapter = await createPgStateAdapter({
-    stateProvider: createPgPoolProvider({ pool }),
+    stateProvider: createPgPoolStateProvider({ pool }),
     readProvider: counting,
     schema,
   });

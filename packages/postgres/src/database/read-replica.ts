@@ -13,7 +13,7 @@ export interface ReadLag {
 }
 
 /** A replica that answers reads for which an answer of a few moments ago will do. */
-export interface ReadCopy {
+export interface ReadReplica {
   /** Asks the replica, or the primary where the replica cannot answer. */
   read<T>(perform: (database: Database) => Promise<T>): Promise<T>;
   measureLag(): Promise<ReadLag>;
@@ -38,7 +38,7 @@ export const createReadCopy = <
   readonly primary: Database;
   readonly tables: Tables;
   readonly isClosed: () => boolean;
-}): ReadCopy => {
+}): ReadReplica => {
   const copy = createDatabase({ provider: createIsolatedProvider(provider), tables, isClosed });
   let restsUntil = 0;
 
@@ -78,5 +78,5 @@ export const createReadCopy = <
 };
 
 /** Whether a call may be answered by a replica. What is in a transaction belongs to that transaction. */
-export const mayUseCopy = ({ ctx, mayLag }: Call & { readonly mayLag?: boolean | undefined }): boolean =>
+export const mayUseReplica = ({ ctx, mayLag }: Call & { readonly mayLag?: boolean | undefined }): boolean =>
   ctx === undefined && mayLag === true;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasSqlState, isFromReadOnlyServer, isRolledBackForOthers, isTransientPgError } from "./errors.ts";
+import { hasSqlState, isFromReadOnlyServer, isConflictRollback, isTransientPgError } from "./errors.ts";
 
 const withCode = (code: string): Error => Object.assign(new Error("from the server"), { code });
 
@@ -93,11 +93,11 @@ describe("isFromReadOnlyServer", () => {
   });
 });
 
-describe("isRolledBackForOthers", () => {
+describe("isConflictRollback", () => {
   it("is true of what PostgreSQL certainly rolled back, and false if the outcome is unknown", () => {
-    for (const code of ["40001", "40P01", "55P03"]) expect(isRolledBackForOthers(withCode(code))).toBe(true);
+    for (const code of ["40001", "40P01", "55P03"]) expect(isConflictRollback(withCode(code))).toBe(true);
     for (const code of ["57P01", "08006", "ECONNRESET", "23505"])
-      expect(isRolledBackForOthers(withCode(code))).toBe(false);
+      expect(isConflictRollback(withCode(code))).toBe(false);
   });
 });
 

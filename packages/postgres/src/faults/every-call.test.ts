@@ -2,7 +2,7 @@ import { createLeasehold, defineUnionJobTypes, type RunningWorker } from "leaseh
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { PgStateProvider } from "../database/provider.ts";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import type { JobTypes } from "../testing/kit.ts";
 import { createFaultyProvider } from "../testing/faulty-provider.ts";
@@ -12,7 +12,7 @@ import { until } from "../testing/until.ts";
 const url = inject("postgres15Url");
 const schema = newSchemaName();
 const pool = new pg.Pool({ connectionString: url, max: 50 });
-const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
+const provider = createPgPoolStateProvider({ pool }) as unknown as PgStateProvider<object, object>;
 const jobTypes = defineUnionJobTypes<JobTypes>();
 
 beforeAll(async () => {

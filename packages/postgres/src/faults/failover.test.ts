@@ -5,9 +5,9 @@ import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createPrimaryPool } from "../../examples/several-hosts.ts";
 import { createPgNotifyAdapter } from "../notify/notify-adapter.ts";
-import { createPgNotifyProvider } from "../providers/pg-notify.ts";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
-import { createPostgresJsProvider } from "../providers/postgres-js.ts";
+import { createPgPoolNotifyProvider } from "../providers/pg-notify.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
+import { createPostgresJsStateProvider } from "../providers/postgres-js.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { until } from "../testing/until.ts";
 import { isFromReadOnlyServer, isTransientPgError } from "../database/errors.ts";
@@ -58,7 +58,7 @@ describe("a connection to a standby", () => {
   afterEach(() => pool.end());
 
   it("is closed, not kept in the pool until the standby becomes the primary", async () => {
-    const { provideContext, runInTransaction, executeSql } = createPgPoolProvider({ pool });
+    const { provideContext, runInTransaction, executeSql } = createPgPoolStateProvider({ pool });
     const write = { sql: "CREATE TABLE written (x int)", params: [] };
     const ways = [
       () => executeSql(undefined, write),
@@ -84,7 +84,7 @@ describe("a connection to a standby", () => {
       backoff: () => 0,
       target_session_attrs: "primary",
     });
-    const { runInTransaction, executeSql } = createPostgresJsProvider({ sql });
+    const { runInTransaction, executeSql } = createPostgresJsStateProvider({ sql });
     const write = { sql: "CREATE TABLE written (x int)", params: [] };
     const ways = [
       () => executeSql(undefined, write),
@@ -107,7 +107,7 @@ describe("a connection to a standby", () => {
 
   it("fails no job: the attempt does not count", async () => {
     target = primary;
-    const stateProvider = createPgPoolProvider({ pool });
+    const stateProvider = createPgPoolStateProvider({ pool });
     const stateAdapter = await createPgStateAdapter({ stateProvider });
     const jobTypes = defineUnionJobTypes<{ work: { input: null; output: number } }>();
     const seen = new Set<string>();
@@ -129,7 +129,7 @@ describe("a connection to a standby", () => {
         },
       })
       .start({ pollIntervalMs: 50, leaseMs: 60_000 });
-    await until(() => seen.has("jobAttemptGivenBack"), "repeating the transaction has not helped");
+    await until(() => seen.has("jobAttemptReleased"), "repeating the transaction has not helped");
     target = primary;
     const { output } = await leasehold.waitForJobSequenceCompletion(started);
     expect(output).toBe(1);
@@ -152,11 +152,13 @@ describe("a worker with several hosts", () => {
       database: "postgres",
     });
     const stateAdapter = await createPgStateAdapter({
-      stateProvider: createPgPoolProvider({ pool }),
+      stateProvider: createPgPoolStateProvider({ pool }),
       schema,
     });
     await ask(primary, `CREATE TABLE ${schema}.ledger (job_id text NOT NULL)`);
-    const notifyAdapter = await createPgNotifyAdapter({ notifyProvider: createPgNotifyProvider({ pool }) });
+    const notifyAdapter = await createPgNotifyAdapter({
+      notifyProvider: createPgPoolNotifyProvider({ pool }),
+    });
     const jobTypes = defineUnionJobTypes<{ work: { input: { n: number }; output: number } }>();
     const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
     let done = 0;

@@ -1,6 +1,9 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { createPostgresJsProvider, type PostgresJsTransactionContext } from "../providers/postgres-js.ts";
+import {
+  createPostgresJsStateProvider,
+  type PostgresJsTransactionContext,
+} from "../providers/postgres-js.ts";
 import { startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
 import { isTransientPgError } from "../database/errors.ts";
 
@@ -26,7 +29,7 @@ const openPool = () => {
     connect_timeout: 2,
     onnotice: () => {},
   });
-  return { sql, provider: createPostgresJsProvider({ sql }) };
+  return { sql, provider: createPostgresJsStateProvider({ sql }) };
 };
 type Provider = ReturnType<typeof openPool>["provider"];
 
@@ -206,7 +209,7 @@ it("takes no answer for the first statement of a connection to one of several ho
   const { host } = new URL(proxy.url);
   const url = proxy.url.replace(host, `${host},${host}`);
   const sql = postgres(url, { max: 1, fetch_types: false, backoff: () => 0 });
-  const provider = createPostgresJsProvider({ sql });
+  const provider = createPostgresJsStateProvider({ sql });
   const lost = proxy.loseReply(has("SELECT 7"));
   const first = provider.executeSql(undefined, select(7)).catch((error: unknown) => error);
   await lost;

@@ -1,8 +1,8 @@
-import type { NewCause, ReportCall, Rollup } from "leasehold/adapter";
+import type { NewCause, ReportCall, StatisticsBucket } from "leasehold/adapter";
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
 import { createGate } from "../testing/gate.ts";
@@ -12,7 +12,7 @@ const url = inject("postgres18Url");
 
 const width = 10_000;
 
-const rollup = (from: number, reporterId: string, counts: string): Rollup => ({
+const rollup = (from: number, reporterId: string, counts: string): StatisticsBucket => ({
   width,
   from: from * width,
   queue: "default",
@@ -22,7 +22,11 @@ const rollup = (from: number, reporterId: string, counts: string): Rollup => ({
   counts,
 });
 
-const reportOf = (id: string, rollups: readonly Rollup[], causes: readonly NewCause[] = []): ReportCall => ({
+const reportOf = (
+  id: string,
+  rollups: readonly StatisticsBucket[],
+  causes: readonly NewCause[] = [],
+): ReportCall => ({
   reporter: { id, deployment: null, startedAt: 1, about: "{}" },
   rollups,
   causes,
@@ -38,7 +42,7 @@ describe("two processes", () => {
     fixture = await createPgFixture(url);
     pool = new pg.Pool({ connectionString: url, max: 4, application_name: fixture.schema });
     direct = new pg.Pool({ connectionString: url, max: 1 });
-    const stateProvider = createPgPoolProvider({ pool });
+    const stateProvider = createPgPoolStateProvider({ pool });
     other = await createPgStateAdapter({ stateProvider, schema: fixture.schema });
   });
   afterAll(async () => {
@@ -48,8 +52,8 @@ describe("two processes", () => {
     await fixture.destroy();
   });
 
-  const read = async (): Promise<Rollup[]> =>
-    fixture.adapter.history.readRollups({ width, from: 0, before: 1e15, limit: 1_000 });
+  const read = async (): Promise<StatisticsBucket[]> =>
+    fixture.adapter.history.readBuckets({ width, from: 0, before: 1e15, limit: 1_000 });
 
   const clear = (): Promise<unknown> => direct.query(`DELETE FROM ${fixture.schema}.rollup`);
 
@@ -90,8 +94,8 @@ describe("two processes", () => {
       const remove = await read();
       // In the opposite order, which would be a deadlock if the order given were that of the locks.
       const folds = [
-        fixture.adapter.history.foldRollups({ remove, put: [rollup(0, "", "20")] }),
-        other.history.foldRollups({ remove: remove.toReversed(), put: [rollup(0, "", "20")] }),
+        fixture.adapter.history.rollUpBuckets({ remove, put: [rollup(0, "", "20")] }),
+        other.history.rollUpBuckets({ remove: remove.toReversed(), put: [rollup(0, "", "20")] }),
       ];
       const folded = await Promise.all(folds);
       expect(folded.filter(Boolean)).toHaveLength(1);
@@ -105,7 +109,7 @@ describe("two processes", () => {
     await fixture.adapter.history.report(reportOf("a", [early]));
     const folded = await whileUncommitted(
       (ctx) => fixture.adapter.history.report({ ...reportOf("a", [late]), ctx }),
-      () => other.history.foldRollups({ remove: [early], put: [rollup(1, "", "1")] }),
+      () => other.history.rollUpBuckets({ remove: [early], put: [rollup(1, "", "1")] }),
       isOtherWaiting,
     );
     expect(folded).toBe(false);
@@ -117,8 +121,8 @@ describe("two processes", () => {
     const [one, two] = [rollup(1, "a", "1"), rollup(2, "a", "2")];
     await fixture.adapter.history.report(reportOf("a", [one, two]));
     const folded = await whileUncommitted(
-      (ctx) => fixture.adapter.history.foldRollups({ remove: [one], put: [rollup(5, "", "1")], ctx }),
-      () => other.history.foldRollups({ remove: [two], put: [rollup(4, "", "0"), rollup(5, "", "2")] }),
+      (ctx) => fixture.adapter.history.rollUpBuckets({ remove: [one], put: [rollup(5, "", "1")], ctx }),
+      () => other.history.rollUpBuckets({ remove: [two], put: [rollup(4, "", "0"), rollup(5, "", "2")] }),
       isOtherWaiting,
     );
     expect(folded).toBe(false);

@@ -1,13 +1,13 @@
 import type {
-  FoldRollupsCall,
-  ForgetReportsCall,
-  ListReportersCall,
+  RollUpBucketsCall,
+  DeleteOldReportsCall,
+  ListProcessesCall,
   NewCause,
-  ReadRollupsCall,
+  ReadBucketsCall,
   ReportCall,
-  Rollup,
-  RollupKey,
-  StateReporter,
+  StatisticsBucket,
+  BucketKey,
+  StateProcess,
 } from "leasehold/adapter";
 import type { Call, Context, Database } from "../database/database.ts";
 import type { SqlRow } from "../database/provider.ts";
@@ -20,7 +20,7 @@ interface RollupColumn<TRow> {
   readonly read: (rollup: TRow) => string | number;
 }
 
-const keyColumns: readonly RollupColumn<RollupKey>[] = [
+const keyColumns: readonly RollupColumn<BucketKey>[] = [
   { name: "width", type: "bigint", read: ({ width }) => width },
   { name: "begins_at", type: "bigint", read: ({ from }) => from },
   { name: "queue", type: "text", read: ({ queue }) => queue },
@@ -29,7 +29,7 @@ const keyColumns: readonly RollupColumn<RollupKey>[] = [
   { name: "reporter_id", type: "text", read: ({ reporterId }) => reporterId },
 ];
 
-const columns: readonly RollupColumn<Rollup>[] = [
+const columns: readonly RollupColumn<StatisticsBucket>[] = [
   ...keyColumns,
   { name: "counts", type: "text", read: ({ counts }) => counts },
 ];
@@ -41,7 +41,7 @@ export const rollupKey = (table?: string): string =>
 export const rollupColumns: string = columns.map(({ name }) => name).join(", ");
 
 /** The key as one text. */
-export const rollupKeyOf = (rollup: RollupKey): string =>
+export const rollupKeyOf = (rollup: BucketKey): string =>
   JSON.stringify(keyColumns.map(({ read }) => read(rollup)));
 
 /** Whether the rows of two tables have the same key. */
@@ -52,10 +52,10 @@ export const sameRollupSql = (one: string, other: string): string =>
 export const rollupSource = (alias: string, first: number): string =>
   `${unnestParameters(columns.map(({ type }, index) => `$${first + index}::${type}[]`))} AS ${alias} (${rollupColumns})`;
 
-export const rollupParams = (rollups: readonly Rollup[]): string[] =>
+export const rollupParams = (rollups: readonly StatisticsBucket[]): string[] =>
   columns.map(({ read }) => arrayLiteral(rollups.map(read)));
 
-export const toRollup = (row: SqlRow): Rollup => ({
+export const toRollup = (row: SqlRow): StatisticsBucket => ({
   width: Number(row["width"]),
   from: Number(row["begins_at"]),
   queue: text(row["queue"]),
@@ -88,14 +88,22 @@ WITH overwritten AS (
 ${deleteSql(tables, 8)}`;
 
 /** Whether all of them are as given. They stay locked. */
-const lock = async ({ query }: Database, ctx: Context, rollups: readonly Rollup[]): Promise<boolean> => {
+const lock = async (
+  { query }: Database,
+  ctx: Context,
+  rollups: readonly StatisticsBucket[],
+): Promise<boolean> => {
   if (rollups.length === 0) return true;
   const rows = await query(ctx, { name: "lock_rollups", sql: lockSql, params: rollupParams(rollups) });
   return rows.length === rollups.length;
 };
 
 /** Adds all of them or, if one of them exists, none. */
-const add = async ({ query }: Database, ctx: Context, rollups: readonly Rollup[]): Promise<boolean> => {
+const add = async (
+  { query }: Database,
+  ctx: Context,
+  rollups: readonly StatisticsBucket[],
+): Promise<boolean> => {
   if (rollups.length === 0) return true;
   const rows = await query(ctx, { name: "add_rollups", sql: addSql, params: rollupParams(rollups) });
   if (rows.length === rollups.length) return true;
@@ -108,11 +116,11 @@ const add = async ({ query }: Database, ctx: Context, rollups: readonly Rollup[]
   return false;
 };
 
-const keysOf = (rollups: readonly RollupKey[]): Set<string> => new Set(rollups.map(rollupKeyOf));
+const keysOf = (rollups: readonly BucketKey[]): Set<string> => new Set(rollups.map(rollupKeyOf));
 
-export const foldRollups = (
+export const rollUpBuckets = (
   database: Database,
-  { ctx: given, remove, put }: Call & FoldRollupsCall,
+  { ctx: given, remove, put }: Call & RollUpBucketsCall,
 ): Promise<boolean> =>
   database.atomically(given, async (ctx) => {
     const [removed, wanted] = [keysOf(remove), keysOf(put)];
@@ -148,7 +156,10 @@ left_causes AS (DELETE FROM ${cause} WHERE ctid = ANY (ARRAY(SELECT ctid FROM un
 SELECT (SELECT count(*) FROM left_reporters) + (SELECT count(*) FROM left_rollups)
   + (SELECT count(*) FROM left_causes) AS count`;
 
-export const forgetReports = async ({ query }: Database, call: Call & ForgetReportsCall): Promise<number> => {
+export const deleteOldReports = async (
+  { query }: Database,
+  call: Call & DeleteOldReportsCall,
+): Promise<number> => {
   const [row] = await query(call.ctx, {
     name: "forget_reports",
     sql: forgetSql,
@@ -164,10 +175,10 @@ export const forgetReports = async ({ query }: Database, call: Call & ForgetRepo
 };
 
 /** There are as many rows as processes. An index by time would have to be written at every report. */
-export const listReporters = async (
+export const listProcesses = async (
   { query, tables }: Database,
-  call: Call & ListReportersCall,
-): Promise<StateReporter[]> => {
+  call: Call & ListProcessesCall,
+): Promise<StateProcess[]> => {
   const rows = await query(call.ctx, {
     sql: `SELECT * FROM ${tables.reporter} WHERE seen_at >= $1::bigint ORDER BY seen_at DESC, id LIMIT $2::int`,
     params: [call.seenFrom, call.limit],
@@ -181,10 +192,10 @@ export const listReporters = async (
   }));
 };
 
-export const readRollups = async (
+export const readBuckets = async (
   { query, tables }: Database,
-  call: Call & ReadRollupsCall,
-): Promise<Rollup[]> => {
+  call: Call & ReadBucketsCall,
+): Promise<StatisticsBucket[]> => {
   const { width, from, before, queues, typeNames, limit } = call;
   const rows = await query(call.ctx, {
     sql: `SELECT ${rollupColumns} FROM ${tables.rollup}

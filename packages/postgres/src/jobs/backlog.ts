@@ -17,7 +17,7 @@ import {
   isDeferred,
   isDue,
   isExpired,
-  leapSql,
+  looseIndexScanSql,
 } from "../rows/runnable.ts";
 
 const columns = "queue, type_name, status, created_at, finished_at";
@@ -121,9 +121,9 @@ const backlogSql = (tables: Tables, hasGroups: boolean): string => {
     `(SELECT j.due_at FROM ${job} AS j WHERE ${condition} ORDER BY j.due_at LIMIT 1)`;
   return `
 WITH RECURSIVE ${clockCte("$1")}, ${stretchesSql(tables, where)},
-${leapSql(tables, "deferred", `${isDeferred} ${where}`)},
-${leapSql(tables, "blocked", `j.status = 'blocked' ${where}`)},
-${hasGroups ? `${leapSql(tables, "grouped", `${isDeferred} AND j.home IS NOT NULL`, "home")},` : ""}
+${looseIndexScanSql(tables, "deferred", `${isDeferred} ${where}`)},
+${looseIndexScanSql(tables, "blocked", `j.status = 'blocked' ${where}`)},
+${hasGroups ? `${looseIndexScanSql(tables, "grouped", `${isDeferred} AND j.home IS NOT NULL`, "home")},` : ""}
 in_line AS (
   SELECT lane, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM stretch LIMIT ${mostStretches}) AS s
   GROUP BY lane, queue, type_name

@@ -9,7 +9,7 @@ import {
 import type { Call, CallInTransaction, Database } from "../database/database.ts";
 import { arrayLiteral, clockCte, now, text } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { leaveNotes } from "../limits/deltas.ts";
+import { insertDeltas } from "../limits/deltas.ts";
 import { lockCurrentJobs, lockJobs } from "../rows/locks.ts";
 import { failByBlocker, failDependants, findCycle } from "./dependants.ts";
 import { getJobs, getSequences } from "./reads.ts";
@@ -64,7 +64,7 @@ export const addJobBlockers = async (
       open.length,
     ],
   });
-  if (open.length === 0) await leaveNotes(database, ctx, [{ job }]);
+  if (open.length === 0) await insertDeltas(database, ctx, [{ job }]);
   const failedBlocker = blockers.find(({ status }) => status === "failed");
   if (failedBlocker !== undefined && job.onBlockerFailure === "fail") {
     const transaction = { ctx, now: Number(row?.["now"]) };

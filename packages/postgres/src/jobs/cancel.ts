@@ -1,8 +1,8 @@
-import { type CancelCall, type CancelResult, isTerminal, judgeCancellation } from "leasehold/adapter";
+import { type CancelCall, type CancelResult, isTerminal, checkCancellation } from "leasehold/adapter";
 import type { Call, Database } from "../database/database.ts";
 import { arrayLiteral, clockCte, now } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { leaveNotes } from "../limits/deltas.ts";
+import { insertDeltas } from "../limits/deltas.ts";
 import { jobColumns, toStateJob } from "../rows/job-table.ts";
 import { asStateJob, lockCurrentJobs } from "../rows/locks.ts";
 import { settleDependants } from "./dependants.ts";
@@ -32,7 +32,7 @@ export const cancelSequences = (database: Database, call: Call & CancelCall): Pr
     const params = [call.now ?? null, arrayLiteral(open.map(({ id }) => id)), call.error];
     const rows =
       open.length === 0 ? [] : await database.query(ctx, { name: "cancel", sql: cancelSql, params });
-    await leaveNotes(
+    await insertDeltas(
       database,
       ctx,
       open.map((job) => ({ job })),
@@ -44,7 +44,7 @@ export const cancelSequences = (database: Database, call: Call & CancelCall): Pr
     const seen = new Set<string>();
     return call.sequenceIds.map((sequenceId) => {
       const before = current.get(sequenceId);
-      const unchanged = judgeCancellation(sequenceId, before && asStateJob(before));
+      const unchanged = checkCancellation(sequenceId, before && asStateJob(before));
       if (unchanged !== undefined) return unchanged;
       const isRepeat = seen.has(sequenceId);
       seen.add(sequenceId);

@@ -3,7 +3,7 @@ import {
   type CommitOutcomesCall,
   completesSequence,
   type JobOutcome,
-  judgeOutcome,
+  checkOutcome,
   type OutcomeResult,
 } from "leasehold/adapter";
 import type { Call, CallInTransaction, Database } from "../database/database.ts";
@@ -19,7 +19,7 @@ import {
 import type { Tables } from "../database/tables.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
 import { keepAttemptsSql } from "../history/attempts.ts";
-import { freedSql, leaveNotes, noteColumns } from "../limits/deltas.ts";
+import { freedCountsSql, insertDeltas, deltaColumns } from "../limits/deltas.ts";
 import { type LockedJob, lockJobs } from "../rows/locks.ts";
 import { type Consequences, settleDependants, type TimedTransaction } from "./dependants.ts";
 
@@ -205,9 +205,9 @@ applied AS (
   RETURNING j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, o.slots, ${shape.attempts ? ofAttempts : "o.kind"}
 ),${shape.attempts ? `${attemptsSql(tables)},` : ""}
 noted AS (
-  INSERT INTO ${lineNote} (${noteColumns}, stopped_by)
+  INSERT INTO ${lineNote} (${deltaColumns}, stopped_by)
   SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL),
-    CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE 0 END, ${freedSql}, stopped_by
+    CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE 0 END, ${freedCountsSql}, stopped_by
   FROM (
     SELECT *, CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by FROM applied
     WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))
@@ -295,7 +295,7 @@ const applyAccepted = async (
     if (job === undefined) return [];
     return [{ job, stops: outcome.kind === "fail" && job.ordered === "stop" }];
   });
-  await leaveNotes(database, transaction.ctx, notes);
+  await insertDeltas(database, transaction.ctx, notes);
   const jobOf = ({ jobId }: JobOutcome): LockedJob[] => {
     const job = jobs.get(jobId);
     return job === undefined ? [] : [job];
@@ -316,7 +316,7 @@ const commitLocked = async (
 ): Promise<OutcomeResult[]> => {
   const jobIds = outcomes.map(({ jobId }) => jobId);
   const { jobs, at } = await lockJobs(database, call, jobIds);
-  const rejections = outcomes.map((outcome) => judgeOutcome(jobs.get(outcome.jobId), outcome, at));
+  const rejections = outcomes.map((outcome) => checkOutcome(jobs.get(outcome.jobId), outcome, at));
   const accepted = outcomes.filter((_outcome, index) => rejections[index] === undefined);
   const consequences = await applyAccepted(database, { ctx: call.ctx, now: at }, accepted, jobs);
   return outcomes.map(({ jobId }, index) => {

@@ -15,7 +15,7 @@ import { byIndexOnly, type Call, type Context, type Database } from "../database
 import type { SqlRow } from "../database/provider.ts";
 import { arrayLiteral, jobStatus, text } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { leaveNotes } from "../limits/deltas.ts";
+import { insertDeltas } from "../limits/deltas.ts";
 import { referenceColumns } from "../rows/job-table.ts";
 import { assertSeesAll, lockedColumns, toLockedJob } from "../rows/locks.ts";
 
@@ -77,7 +77,7 @@ export const deleteSequences = (
       ctx,
       jobs.map(({ id }) => id),
     );
-    await leaveNotes(
+    await insertDeltas(
       database,
       ctx,
       jobs.map((job) => ({ job, resumes: job.ordered === "stop" && job.status === "failed" })),

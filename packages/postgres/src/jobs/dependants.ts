@@ -11,7 +11,7 @@ import type { Context, Database } from "../database/database.ts";
 import { arrayLiteral, text, textList } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
-import { leaveNotes } from "../limits/deltas.ts";
+import { insertDeltas } from "../limits/deltas.ts";
 import { assertSeesAll, lockedColumns, type LockedJob, toLockedJob } from "../rows/locks.ts";
 import { setDeduplicationLive } from "./deduplication.ts";
 
@@ -139,7 +139,7 @@ const unblockDependants = async (
   const freed = dependants.filter(
     ({ job, blockerIds }) => job.status === "blocked" && job.openBlockers <= blockerIds.length,
   );
-  await leaveNotes(database, ctx, freed);
+  await insertDeltas(database, ctx, freed);
   for (const { job, blockerIds } of freed) {
     const lastId = sequenceIds.findLast((id) => blockerIds.includes(id));
     if (lastId !== undefined) unblocked.set(lastId, [...(unblocked.get(lastId) ?? []), referenceTo(job)]);

@@ -1,7 +1,7 @@
 import {
   type ExpireCall,
   type ExpiredJob,
-  judgeUpdate,
+  checkUpdate,
   type StateJob,
   updated,
   type UpdateWaitingJobsCall,
@@ -10,10 +10,10 @@ import {
 import type { Call, Database } from "../database/database.ts";
 import { clockCte, defineRows, now, type RowsColumn } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { leaveNotes, noteColumns, notesOfSql } from "../limits/deltas.ts";
+import { insertDeltas, deltaColumns, notesOfSql } from "../limits/deltas.ts";
 import { asStateJob, lockedColumns, type LockedJob, lockJobs, toLockedJob } from "../rows/locks.ts";
 import { settleDependants, type TimedTransaction } from "./dependants.ts";
-import { mayFind } from "./promote.ts";
+import { hasCandidates } from "./promote.ts";
 
 // The conditions are those of the index job_expiring, which has nothing but jobs that can expire.
 const canExpire = "j.expire_after_ms IS NOT NULL AND j.status = 'pending' AND j.attempt = 0";
@@ -44,7 +44,7 @@ RETURNING ${lockedColumns("j")}, ${now} AS now`;
 const expiryOf = ({ scheduledAt, expireAfterMs }: LockedJob): number => scheduledAt + expireAfterMs!;
 
 export const expireWaitingJobs = async (database: Database, call: Call & ExpireCall): Promise<ExpiredJob[]> =>
-  (await mayFind(database, call, "late", firstLateSql)) ? expire(database, call) : [];
+  (await hasCandidates(database, call, "late", firstLateSql)) ? expire(database, call) : [];
 
 const expire = (database: Database, call: Call & ExpireCall): Promise<ExpiredJob[]> =>
   database.atomically(call.ctx, async (ctx) => {
@@ -56,7 +56,7 @@ const expire = (database: Database, call: Call & ExpireCall): Promise<ExpiredJob
     // Somebody else may have been quicker.
     if (rows.length === 0) return [];
     const failed = rows.map(toLockedJob).sort((a, b) => expiryOf(a) - expiryOf(b));
-    await leaveNotes(
+    await insertDeltas(
       database,
       ctx,
       failed.map((job) => ({ job })),
@@ -134,7 +134,7 @@ WITH saved AS (
   })}
   RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
 )
-INSERT INTO ${tables.lineNote} (${noteColumns}) ${notesOfSql("saved")}`;
+INSERT INTO ${tables.lineNote} (${deltaColumns}) ${notesOfSql("saved")}`;
 
 /** Writes jobs that `replaced` or `updated` has made. The transaction has locked them, and they wait. */
 export const saveWaitingJobs = async (
@@ -175,7 +175,7 @@ export const updateWaitingJobs = (
     const results = jobIds.map((jobId): WaitingJobResult => {
       const locked = jobs.get(jobId);
       const before = locked && asStateJob(locked);
-      const refusal = judgeUpdate(before, change);
+      const refusal = checkUpdate(before, change);
       if (before === undefined || refusal !== undefined)
         return { jobId, kind: refusal!, job: before ?? null };
       const job = changed.get(jobId) ?? updated(before, change, now);

@@ -32,12 +32,12 @@ import {
   keepAttemptsSql,
   leaseColumns as leaseColumnsImported,
 } from "../history/attempts.ts";
-import { leaveNotes } from "../limits/deltas.ts";
+import { insertDeltas } from "../limits/deltas.ts";
 import { pickColumns } from "../rows/job-table.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../rows/locks.ts";
 import { attemptsLeftSql, isExpired } from "../rows/runnable.ts";
 import { settleDependants } from "./dependants.ts";
-import { mayFind } from "./promote.ts";
+import { hasCandidates } from "./promote.ts";
 
 const columns = pickColumns("status", "leaseToken", "leasedUntil", "failureReason");
 
@@ -134,7 +134,7 @@ const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> 
 };
 
 export const reapExpiredLeases = async (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> => {
-  const reaped = (await mayFind(database, call, "expired", firstExpiredSql))
+  const reaped = (await hasCandidates(database, call, "expired", firstExpiredSql))
     ? await reap(database, call)
     : [];
   await rerankWaitingJobs(database, call);
@@ -165,7 +165,7 @@ const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =
       job: { ...job, flow: { ...job.flow, slots } },
       stops: job.status === "failed" && job.ordered === "stop",
     }));
-    await leaveNotes(database, ctx, notes);
+    await insertDeltas(database, ctx, notes);
     const failed = reaped.map(({ job }) => job).filter(({ status }) => status === "failed");
     const consequences = await settleDependants(
       database,

@@ -9,7 +9,7 @@ import { type AttemptOverrides, deferredSql, isDue, leasedSql } from "../rows/ru
  * Whether it is worth while to begin a transaction. What every worker does every few seconds finds nothing most of the time:
  * one statement is enough to see that, instead of three. In a transaction of the caller's there is nothing to save.
  */
-export const mayFind = async (
+export const hasCandidates = async (
   { query }: Database,
   { ctx, now }: Call,
   name: string,

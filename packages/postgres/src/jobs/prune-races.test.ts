@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, inject, it } from "vitest";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture } from "../testing/fixtures.ts";
 import { claim, newJob } from "../testing/test-jobs.ts";
@@ -8,7 +8,7 @@ import { claim, newJob } from "../testing/test-jobs.ts";
 it("keeps a failed job that is redriven while pruning is about to lock it", async () => {
   const { adapter, schema, destroy } = await createPgFixture(inject("postgres18Url"));
   const pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 2 });
-  const provider = createPgPoolProvider({ pool });
+  const provider = createPgPoolStateProvider({ pool });
   const redriven: string[] = [];
   const pruning = await createPgStateAdapter({
     schema,

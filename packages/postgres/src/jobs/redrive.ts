@@ -3,7 +3,7 @@ import type { Call, CallInTransaction, Context, Database } from "../database/dat
 import { arrayLiteral, nowSql, text } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
-import { leaveNotes } from "../limits/deltas.ts";
+import { insertDeltas } from "../limits/deltas.ts";
 import { currentJobIdSql, type LockedJob, lockJobs } from "../rows/locks.ts";
 import { lockKeys, setDeduplicationLive } from "./deduplication.ts";
 import { findCycle, lockDependants } from "./dependants.ts";
@@ -45,7 +45,7 @@ const revive = async (database: Database, call: InTransaction, jobs: readonly Lo
     ],
   });
   await setDeduplicationLive(database, call.ctx, jobs, true);
-  await leaveNotes(
+  await insertDeltas(
     database,
     call.ctx,
     jobs.map((job) => ({ job, resumes: job.ordered === "stop" })),

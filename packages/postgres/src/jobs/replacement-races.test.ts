@@ -2,7 +2,7 @@ import type { CreatedStateJob, NewJob, NewJobDeduplication, StateJob } from "lea
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { newJob } from "../testing/test-jobs.ts";
 
@@ -14,7 +14,7 @@ let pools: pg.Pool[];
 let adapters: Awaited<ReturnType<typeof openAdapter>>[];
 
 const openAdapter = (pool: pg.Pool) =>
-  createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }), schema });
 
 beforeAll(async () => {
   pools = Array.from({ length: 4 }, () => new pg.Pool({ connectionString: inject("postgres18Url"), max: 8 }));

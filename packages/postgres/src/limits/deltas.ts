@@ -13,10 +13,10 @@ import type { LockedJob } from "../rows/locks.ts";
 // A note says how many jobs got in line (`arrived`), or null if that is not certain: a claim then looks. With that a line knows
 // how many jobs it has at most, and hardly ever has to be looked into.
 
-export const noteColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
+export const deltaColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
 
 /** How many slots have come free, by where they were counted. */
-export const freedSql: string = ["1", "2", "4"]
+export const freedCountsSql: string = ["1", "2", "4"]
   .map((slot) => `count(*) FILTER (WHERE slots & ${slot} <> 0)`)
   .join(", ");
 
@@ -24,7 +24,7 @@ export const freedSql: string = ["1", "2", "4"]
  * The notes about jobs that have moved: of a table with queue, home, lane, group_key, ordered, and slots as they were before.
  */
 export const notesOfSql = (moved: string): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), NULL::int, ${freedSql}
+  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), NULL::int, ${freedCountsSql}
   FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
 
 /** What a note says about one job, beside where it is. */
@@ -48,12 +48,12 @@ const noteRows = defineRows<Note>((idType) => [
 ]);
 
 const leaveSql = ({ lineNote, idType }: Tables, single: boolean): string => `
-INSERT INTO ${lineNote} (${noteColumns}, stopped_by, resumed_by)
-SELECT queue, home, line, group_key, coalesce(bool_or(ordered), false), NULL, ${freedSql}, stopped_by, resumed_by
+INSERT INTO ${lineNote} (${deltaColumns}, stopped_by, resumed_by)
+SELECT queue, home, line, group_key, coalesce(bool_or(ordered), false), NULL, ${freedCountsSql}, stopped_by, resumed_by
 FROM ${noteRows(idType).source("n", 1, single)} GROUP BY queue, home, line, group_key, stopped_by, resumed_by`;
 
 /** Leaves notes about jobs that have moved, given as they were when they were locked. */
-export const leaveNotes = async (
+export const insertDeltas = async (
   { query, tables: { idType } }: Database,
   ctx: Context,
   notes: readonly Note[],
@@ -89,7 +89,7 @@ counted AS (
   UPDATE ${job} AS j SET slots = coalesce(j.slots, 0) | u.slots FROM uncounted AS u WHERE j.id = u.id AND j.status = 'running'
   RETURNING u.*
 )
-INSERT INTO ${lineNote} (${noteColumns})
+INSERT INTO ${lineNote} (${deltaColumns})
 SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), 0,
   ${[1, 2, 4].map((slot) => `-count(*) FILTER (WHERE slots & ${slot} <> 0)`).join(", ")}
 FROM counted GROUP BY queue, home, lane, group_key`;

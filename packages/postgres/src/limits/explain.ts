@@ -1,10 +1,10 @@
 import {
   findReachedLimit,
-  type FlowLimits,
-  type FlowRepair,
-  type FlowRule,
+  type LimitValues,
+  type CounterRepair,
+  type LimitRule,
   type Hold,
-  type HoldReason,
+  type ThrottleReason,
   limitsOfLine,
   nextTokenAt,
 } from "leasehold/adapter";
@@ -54,10 +54,10 @@ SELECT c.queue, c.slot, r.type_name, c.group_key, c.was, c.is_now
 FROM compared AS c LEFT JOIN ${flowRule} AS r ON r.queue = c.queue AND r.home = c.home
 ORDER BY c.queue, c.slot DESC, c.line`;
 
-export const checkFlow = async (
+export const repairCounters = async (
   { query, tables }: Database,
   call: Call & { readonly repair: boolean },
-): Promise<FlowRepair> => {
+): Promise<CounterRepair> => {
   const rows = await query(call.ctx, { sql: checkSql(tables, call.repair), params: [] });
   return {
     counters: rows.map((row) => ({
@@ -153,7 +153,7 @@ interface Counted {
   readonly value: string | null;
 }
 
-export const explainHold = async (database: Database, call: ExplainCall): Promise<Hold | null> => {
+export const explainThrottle = async (database: Database, call: ExplainCall): Promise<Hold | null> => {
   const { query, tables } = database;
   if (!database.isId(call.jobId)) return null;
   const [row] = await query(call.ctx, { sql: jobSql(tables), params: [call.now ?? null, call.jobId] });
@@ -164,21 +164,21 @@ export const explainHold = async (database: Database, call: ExplainCall): Promis
   const group = textOrNull(row["group_key"]);
   const isOrdered = !isNull(row["ordered"]) || row["line_ordered"] === true;
 
-  const hold = (by: HoldReason, scope: Scope, details: Partial<Hold> = {}): Hold => ({
+  const hold = (by: ThrottleReason, scope: Scope, details: Partial<Hold> = {}): Hold => ({
     by,
     queue,
     typeName: null,
     group: null,
     limit: null,
     inUse: null,
-    opensAt: null,
+    claimableAt: null,
     jobIds: [],
     ...scope,
     ...details,
   });
 
   const byLimits = async (
-    { concurrency, rate }: FlowLimits,
+    { concurrency, rate }: LimitValues,
     tat: () => Promise<number>,
     scope: Scope,
     { slot, condition, value }: Counted,
@@ -194,12 +194,12 @@ export const explainHold = async (database: Database, call: ExplainCall): Promis
     const spent = await tat();
     const isReached = findReachedLimit({ concurrency: null, rate }, { running: 0, tat: spent }, now) !== null;
     return isReached
-      ? hold("rate", scope, { limit: rate.limit, opensAt: nextTokenAt(rate, spent, now) })
+      ? hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, spent, now) })
       : null;
   };
 
   const byRule = async (
-    rule: FlowRule | undefined,
+    rule: LimitRule | undefined,
     scope: Scope,
     useHome: string,
     counted: Counted,
@@ -213,7 +213,7 @@ export const explainHold = async (database: Database, call: ExplainCall): Promis
     const ahead = await query(call.ctx, { sql: aheadSql(tables), params: [call.now ?? null, call.jobId] });
     if (ahead.length === 0) return null;
     const jobIds = ahead.map((each) => text(each["id"]));
-    return hold("order", scope, { opensAt: numberOrNull(ahead[0]?.["opens_at"]), jobIds });
+    return hold("order", scope, { claimableAt: numberOrNull(ahead[0]?.["opens_at"]), jobIds });
   };
 
   const ofRules =

@@ -1,7 +1,7 @@
 import type { StateJob } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture, type Fixture } from "../testing/fixtures.ts";
 import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
@@ -25,7 +25,7 @@ describe("claims that race under limits, on connections that are ended at random
     const pool = new pg.Pool({ connectionString: url, max: 1, application_name: fixture.schema });
     pool.on("error", () => {});
     const adapter = (await createPgStateAdapter({
-      stateProvider: createPgPoolProvider({ pool }),
+      stateProvider: createPgPoolStateProvider({ pool }),
       schema: fixture.schema,
     })) as unknown as PgStateAdapter;
     const survive = async <T>(call: () => Promise<T>): Promise<T | undefined> => {
@@ -122,7 +122,7 @@ describe("claims that race under limits, on connections that are ended at random
     }
     expect(looks).toBeGreaterThan(20);
     expect(killed).toBeGreaterThan(5);
-    expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+    expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
   }, 120_000);
 });
 
@@ -149,7 +149,7 @@ describe("an arrival that commits while a claim closes its line", () => {
       expect(await claim(adapter, { limit: 10 })).toHaveLength(0);
       await pool.query("COMMIT");
       expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
-      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
     } finally {
       await pool.end();
       await destroy();
@@ -172,10 +172,10 @@ describe("counters that are wrong", () => {
         { queue: "default", typeName: "work", group: null, was: 7, is: 1 },
         { queue: "default", typeName: "work", group: "a", was: 2, is: 1 },
       ];
-      expect((await adapter.flow.checkFlow({ repair: false })).counters).toEqual(expected);
+      expect((await adapter.flow.repairCounters({ repair: false })).counters).toEqual(expected);
       expect(await claim(adapter, { limit: 4 })).toHaveLength(0);
-      expect((await adapter.flow.checkFlow({ repair: true })).counters).toEqual(expected);
-      expect((await adapter.flow.checkFlow({ repair: false })).counters).toEqual([]);
+      expect((await adapter.flow.repairCounters({ repair: true })).counters).toEqual(expected);
+      expect((await adapter.flow.repairCounters({ repair: false })).counters).toEqual([]);
       expect(await claim(adapter, { limit: 4 })).toHaveLength(1);
     } finally {
       await pool.end();
@@ -186,9 +186,9 @@ describe("counters that are wrong", () => {
 
 describe("a type whose own number is among those of lines", () => {
   it("is found by a claim of all types", async () => {
-    const { queueTypeNumber, isAmongLines } = await import("../rows/runnable.ts");
+    const { queueTypeNumber, isGroupKey } = await import("../rows/runnable.ts");
     const names = Array.from({ length: 5_000 }, (_, index) => `type-${index}`);
-    const typeName = names.find((name) => isAmongLines(queueTypeNumber("default", name)))!;
+    const typeName = names.find((name) => isGroupKey(queueTypeNumber("default", name)))!;
     const { adapter, destroy } = await createPgFixture(url);
     const all = [{ queue: "default", typeNames: null, limit: 10 }];
     try {
@@ -209,7 +209,7 @@ describe("what another process has changed", () => {
   it("holds for the next claim: rules, pauses, and the first group of a type", async () => {
     const { adapter, schema, destroy } = await createPgFixture(url);
     const pool = new pg.Pool({ connectionString: url, max: 2 });
-    const other = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+    const other = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }), schema });
     const requests = [{ queue: "default", typeNames: ["work"] }];
     try {
       await adapter.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
@@ -227,7 +227,7 @@ describe("what another process has changed", () => {
       await other.createJobs({ jobs: [newJob({ group: "a", queue: "second" })] });
       const second = [{ queue: "second", typeNames: ["work"], limit: 5 }];
       expect(await claim(adapter, { limit: 5, requests: second })).toHaveLength(1);
-      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
     } finally {
       await other.close();
       await pool.end();
@@ -238,7 +238,7 @@ describe("what another process has changed", () => {
   it("holds for a claim that has not read any rules yet", async () => {
     const { adapter, schema, destroy } = await createPgFixture(url);
     const pool = new pg.Pool({ connectionString: url, max: 2 });
-    const other = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+    const other = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }), schema });
     try {
       await other.createJobs({ jobs: [newJob(), newJob()] });
       await other.flow.setFlowRule({ queue: "default", typeName: "work", change: { concurrency: 1 } });
@@ -290,7 +290,7 @@ describe("the lines of groups that are no longer used", () => {
         return (await groups()).length === 2;
       }, "only what is in use is left");
       expect(await groups()).toEqual(["busy", "stopped"]);
-      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
       await adapter.createJobs({ jobs: [newJob({ group: "once-1" })] });
       expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
     } finally {

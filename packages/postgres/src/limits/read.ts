@@ -1,11 +1,11 @@
 import {
-  emptyFlowRule,
+  emptyLimitRule,
   findHoldOfRule,
   findReachedLimit,
-  type FlowRule,
-  type FlowUse,
+  type LimitRule,
+  type LimitUse,
   type GroupUse,
-  type HoldReason,
+  type ThrottleReason,
   type LimitsInUse,
   limitsOfLine,
   type ListGroupsCall,
@@ -18,7 +18,7 @@ import { arrayLiteral, clockCte, nowSql, numberOrNull, text, textOrNull } from "
 import type { Tables } from "../database/tables.ts";
 import { attemptsLeftSql, findQueueTypes, isDue, type QueueType, runOrder } from "../rows/runnable.ts";
 import { settleQueue } from "./claim.ts";
-import { homeOf, ruleSelect, toFlowRule } from "./rules.ts";
+import { queueTypeOf, ruleSelect, toFlowRule } from "./rules.ts";
 
 /** The rules as they are stored now, and the tokens that their buckets have given. */
 export interface StoredRules {
@@ -29,7 +29,7 @@ export interface StoredRules {
 }
 
 export interface StoredRule {
-  readonly rule: FlowRule;
+  readonly rule: LimitRule;
   readonly hasGroups: boolean;
 }
 
@@ -47,7 +47,7 @@ export const readRules = async (
   const rules = rows
     .filter((row) => row["queue"] !== null)
     .map((row) => ({ rule: toFlowRule(row), hasGroups: row["has_groups"] === true }));
-  const find = (name: string, typeName: string | null): FlowRule | undefined =>
+  const find = (name: string, typeName: string | null): LimitRule | undefined =>
     rules.find(({ rule }) => rule.queue === name && rule.typeName === typeName)?.rule;
   return {
     now: Number(rows[0]?.["now"]),
@@ -108,7 +108,7 @@ export const findHoldOfType = (
   use: ReadonlyMap<string, LimitsInUse>,
   home: string,
   now: number,
-): HoldReason | null =>
+): ThrottleReason | null =>
   findHoldOfRule(queue, use.get("0") ?? nothing, now) ?? findHoldOfRule(type, use.get(home) ?? nothing, now);
 
 const mostLinesListFlow = 10_000;
@@ -118,17 +118,17 @@ const countLines = (
   types: readonly QueueType[],
   { over, now }: StoredRules,
   use: ReadonlyMap<string, TypeUse>,
-): Pick<FlowUse, "openLines" | "heldLines"> => {
-  let [openLines, heldLines] = [0, 0];
+): Pick<LimitUse, "claimableGroups" | "throttledGroups"> => {
+  let [claimableGroups, throttledGroups] = [0, 0];
   for (const { queue, typeName, number } of types) {
     const { open, held } = use.get(number) ?? { open: 0, held: 0 };
     const isHeld = findHoldOfType(over(queue, typeName), use, number, now) !== null;
-    openLines += isHeld ? 0 : open;
-    heldLines += isHeld ? open + held : held;
+    claimableGroups += isHeld ? 0 : open;
+    throttledGroups += isHeld ? open + held : held;
   }
   return {
-    openLines: Math.min(openLines, mostLinesListFlow),
-    heldLines: Math.min(heldLines, mostLinesListFlow),
+    claimableGroups: Math.min(claimableGroups, mostLinesListFlow),
+    throttledGroups: Math.min(throttledGroups, mostLinesListFlow),
   };
 };
 
@@ -137,13 +137,13 @@ const listOne = async (
   call: Call,
   stored: StoredRules,
   queue: string,
-): Promise<FlowUse[]> => {
+): Promise<LimitUse[]> => {
   const rules = stored.rules.filter(({ rule }) => rule.queue === queue);
   const types = await findQueueTypes(database, call, [{ queue, typeNames: null }]);
   await settleQueue(database, call, types);
   const homes = [
     ...types.map(({ number }) => number),
-    ...rules.map(({ rule }) => homeOf(queue, rule.typeName)),
+    ...rules.map(({ rule }) => queueTypeOf(queue, rule.typeName)),
   ];
   const use = await readUse(database, call, queue, homes);
   // Others are types whose number has to be known, and nothing else.
@@ -151,10 +151,10 @@ const listOne = async (
     .filter(({ rule, hasGroups }) => rule.version > 0 || hasGroups)
     .map(({ rule }) => {
       const { typeName } = rule;
-      const home = homeOf(queue, typeName);
+      const home = queueTypeOf(queue, typeName);
       const { running = 0, tat = 0 } = use.get(home) ?? {};
       return {
-        rule: rule.version === 0 ? emptyFlowRule(queue, typeName) : rule,
+        rule: rule.version === 0 ? emptyLimitRule(queue, typeName) : rule,
         running,
         tokens: rule.rate === null ? null : tokensLeft(rule.rate, tat, stored.now),
         ...countLines(typeName === null ? types : types.filter(({ number }) => number === home), stored, use),
@@ -162,12 +162,12 @@ const listOne = async (
     });
 };
 
-export const listFlow = async (
+export const listRules = async (
   database: Database,
   call: Call & { readonly queue: string | null },
-): Promise<FlowUse[]> => {
+): Promise<LimitUse[]> => {
   const stored = await readRules(database, call, call.queue);
-  const uses: FlowUse[] = [];
+  const uses: LimitUse[] = [];
   for (const queue of new Set(stored.rules.map(({ rule }) => rule.queue)))
     uses.push(...(await listOne(database, call, stored, queue)));
   return uses;
@@ -210,14 +210,14 @@ CROSS JOIN LATERAL (
 
 const toGroupUse = (
   row: SqlRow,
-  { over, heldByType, now }: { over: RulesOver; heldByType: HoldReason | null; now: number },
+  { over, heldByType, now }: { over: RulesOver; heldByType: ThrottleReason | null; now: number },
 ): GroupUse => {
   const group = text(row["group_key"]);
   const isOrdered = row["ordered"] === true;
   const busy = Number(row["busy"]);
   const stoppedBy = textOrNull(row["stopped_by"]);
   const waiting = Number(row["waiting"]);
-  const findHold = (): HoldReason | null => {
+  const findHold = (): ThrottleReason | null => {
     if (waiting === 0) return null;
     if (heldByType !== null) return heldByType;
     if (stoppedBy !== null) return "stopped";
@@ -231,7 +231,7 @@ const toGroupUse = (
     running: Number(row["running"]),
     waiting,
     waitingSince: numberOrNull(row["since"]),
-    heldBy: findHold(),
+    throttledBy: findHold(),
     stoppedBy,
   };
 };
@@ -253,7 +253,7 @@ export const listGroups = async (database: Database, call: Call & ListGroupsCall
   });
   return rows
     .map((row) => toGroupUse(row, { over: rules, heldByType, now }))
-    .filter(({ heldBy }) => held === undefined || held === (heldBy !== null))
+    .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
     .filter(({ waiting, running }) => waiting + running > 0)
     .sort(
       (a, b) =>

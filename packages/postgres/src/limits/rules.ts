@@ -1,9 +1,9 @@
 import {
   agePriorityMsOf,
-  type FlowLimits,
+  type LimitValues,
   FlowNotEnabledError,
-  type FlowRate,
-  type FlowRule,
+  type RateLimit,
+  type LimitRule,
   type NewJob,
   tokenInterval,
 } from "leasehold/adapter";
@@ -12,24 +12,24 @@ import type { Context, Database } from "../database/database.ts";
 import type { SqlRow, SqlStatement } from "../database/provider.ts";
 import { arrayLiteral, numberOrNull, text, textOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { isAmongLines, queueTypeNumber } from "../rows/runnable.ts";
+import { isGroupKey, queueTypeNumber } from "../rows/runnable.ts";
 
 /** The number that the rule and the counters of a queue or a type have: the lane of the type, 0 for the queue as a whole. */
-export const homeOf = (queue: string, typeName: string | null): string =>
+export const queueTypeOf = (queue: string, typeName: string | null): string =>
   typeName === null ? "0" : queueTypeNumber(queue, typeName);
 
-const readRate = (row: SqlRow, prefix: string): FlowRate | null => {
+const readRate = (row: SqlRow, prefix: string): RateLimit | null => {
   const limit = numberOrNull(row[`${prefix}rate_limit`]);
   if (limit === null) return null;
   return { limit, perMs: Number(row[`${prefix}rate_per_ms`]), burst: Number(row[`${prefix}rate_burst`]) };
 };
 
-const readLimits = (row: SqlRow, prefix: string): FlowLimits => ({
+const readLimits = (row: SqlRow, prefix: string): LimitValues => ({
   concurrency: numberOrNull(row[`${prefix}concurrency`]),
   rate: readRate(row, prefix),
 });
 
-export const toFlowRule = (row: SqlRow): FlowRule => ({
+export const toFlowRule = (row: SqlRow): LimitRule => ({
   queue: text(row["queue"]),
   typeName: textOrNull(row["type_name"]),
   paused: row["paused"] === true,
@@ -55,7 +55,7 @@ export const ruleSelect = (
 
 type Param = SqlStatement["params"][number];
 
-const limitValues = (limits: FlowLimits | null, prefix: string): [string, string, Param][] => {
+const limitValues = (limits: LimitValues | null, prefix: string): [string, string, Param][] => {
   const rate = limits?.rate ?? null;
   return [
     [`${prefix}concurrency`, "bigint", limits?.concurrency ?? null],
@@ -67,9 +67,9 @@ const limitValues = (limits: FlowLimits | null, prefix: string): [string, string
 };
 
 /** What is stored for a rule: columns, their types and values. */
-export const ruleValues = (rule: FlowRule): [column: string, type: string, value: Param][] => [
+export const ruleValues = (rule: LimitRule): [column: string, type: string, value: Param][] => [
   ["queue", "text", rule.queue],
-  ["home", "bigint", homeOf(rule.queue, rule.typeName)],
+  ["home", "bigint", queueTypeOf(rule.queue, rule.typeName)],
   ["type_name", "text", rule.typeName],
   ["paused", "boolean", rule.paused],
   ...limitValues(rule, ""),
@@ -82,7 +82,7 @@ export const ruleValues = (rule: FlowRule): [column: string, type: string, value
 ];
 
 /** Whether the rule makes a difference to any job. */
-export const isEffective = (rule: FlowRule): boolean =>
+export const isEffective = (rule: LimitRule): boolean =>
   rule.paused ||
   rule.concurrency !== null ||
   rule.rate !== null ||
@@ -93,8 +93,8 @@ export const isEffective = (rule: FlowRule): boolean =>
 interface QueueFlow {
   /** Rules or groups concern jobs of this queue, so that claims have to go by lines. */
   readonly isRuled: boolean;
-  readonly rule: FlowRule | undefined;
-  readonly types: ReadonlyMap<string, { readonly rule: FlowRule; readonly hasGroups: boolean }>;
+  readonly rule: LimitRule | undefined;
+  readonly types: ReadonlyMap<string, { readonly rule: LimitRule; readonly hasGroups: boolean }>;
 }
 
 /**
@@ -102,7 +102,7 @@ interface QueueFlow {
  * depend on it compare. A store begins with epoch 0 and without rules, and so does a process: it asks only when that turns
  * out wrong.
  */
-export interface FlowCache {
+export interface LimitsCache {
   readonly epoch: number;
   /** Some type of the store has groups. */
   readonly hasGroups: boolean;
@@ -137,7 +137,7 @@ const readQueues = (rows: readonly SqlRow[]): Map<string, QueueFlow> => {
 
 const mostTokens = 10_000;
 
-export const createFlowCache = (tables: Tables, query: Database["query"]): FlowCache => {
+export const createLimitsCache = (tables: Tables, query: Database["query"]): LimitsCache => {
   let epoch = 0;
   let queues: ReadonlyMap<string, QueueFlow> = new Map();
   let hasGroups = false;
@@ -198,7 +198,7 @@ const findNewTypes = ({ flow }: Database, jobs: readonly NewJob[]): NewType[] =>
       continue;
     last = job;
     // A search for types stops before the numbers of lines. A type whose own number happens to be there has to be known.
-    if (!hasGroups && !isAmongLines(queueTypeNumber(queue, typeName))) continue;
+    if (!hasGroups && !isGroupKey(queueTypeNumber(queue, typeName))) continue;
     const known = flow.queue(queue)?.types.get(typeName);
     if (known !== undefined && (known.hasGroups || !hasGroups)) continue;
     const key = JSON.stringify([queue, typeName]);

@@ -1,11 +1,11 @@
 import {
-  changedFlowRule,
-  emptyFlowRule,
-  type FlowRate,
-  type FlowRule,
+  changedLimitRule,
+  emptyLimitRule,
+  type RateLimit,
+  type LimitRule,
   keepSpent,
-  type SetFlowRuleCall,
-  type SetFlowRuleResult,
+  type SetRuleCall,
+  type SetRuleResult,
 } from "leasehold/adapter";
 import type { Call, Context, Database } from "../database/database.ts";
 import { arrayLiteral, nowSql } from "../database/sql.ts";
@@ -14,7 +14,7 @@ import { beginRerankingSql } from "../flow/rerank.ts";
 import { groupLineNumber, queueTypeNumber } from "../rows/runnable.ts";
 import { lockQueue } from "./claim.ts";
 import { countRunningJobs } from "./deltas.ts";
-import { assertEnabled, homeOf, ruleSelect, ruleValues, toFlowRule } from "./rules.ts";
+import { assertEnabled, queueTypeOf, ruleSelect, ruleValues, toFlowRule } from "./rules.ts";
 
 interface ResumeCall extends Call {
   readonly queue: string;
@@ -45,14 +45,14 @@ export const resumeGroup = (database: Database, call: ResumeCall): Promise<boole
     return rows.length > 0;
   });
 
-type SetCall = Call & SetFlowRuleCall;
+type SetCall = Call & SetRuleCall;
 
 type InTransaction = SetCall & { readonly ctx: Context };
 
 /** The rules of one queue: its own, and those of its types. */
 interface QueueRules {
-  readonly queue: FlowRule | undefined;
-  readonly types: readonly FlowRule[];
+  readonly queue: LimitRule | undefined;
+  readonly types: readonly LimitRule[];
   readonly now: number;
 }
 
@@ -75,7 +75,7 @@ const readRules = async (
 };
 
 /** Every change raises the epoch, in the same statement: it is how others notice. */
-const writeSql = ({ flow, flowRule }: Tables, rule: FlowRule): string => {
+const writeSql = ({ flow, flowRule }: Tables, rule: LimitRule): string => {
   const values = ruleValues(rule);
   const columns = values.map(([column]) => column);
   return `
@@ -87,13 +87,13 @@ WITH written AS (
 UPDATE ${flow} SET epoch = epoch + 1`;
 };
 
-const writeRule = async ({ query, tables }: Database, ctx: Context, rule: FlowRule): Promise<void> => {
+const writeRule = async ({ query, tables }: Database, ctx: Context, rule: LimitRule): Promise<void> => {
   const params = ruleValues(rule).map(([, , value]) => value);
   await query(ctx, { sql: writeSql(tables, rule), params });
 };
 
 /** The highest `tat` that buckets may have after a change of their rate: 0 for full ones. Undefined if it did not change. */
-const boundAfter = (before: FlowRate | null, after: FlowRate | null, now: number): number | undefined => {
+const boundAfter = (before: RateLimit | null, after: RateLimit | null, now: number): number | undefined => {
   if (JSON.stringify(before) === JSON.stringify(after)) return undefined;
   return before === null || after === null ? 0 : keepSpent(after, Number.MAX_SAFE_INTEGER, now);
 };
@@ -106,7 +106,7 @@ const editBucket = async (
   if (bound === undefined) return;
   await query(ctx, {
     sql: `UPDATE ${tables.flowUse} SET tat = $3::bigint WHERE queue = $1::text AND home = $2::bigint AND tat > $3::bigint`,
-    params: [queue, homeOf(queue, typeName), bound],
+    params: [queue, queueTypeOf(queue, typeName), bound],
   });
 };
 
@@ -117,7 +117,7 @@ const linesOf = (typeName: string | null): string =>
 /** The rule of a queue is for the groups of all its types but those that have their own. */
 const lanesOf = ({ queue, typeName }: SetCall, rules: QueueRules): string => {
   const types = typeName === null ? rules.types.filter(({ perGroup }) => perGroup !== null) : [{ typeName }];
-  return arrayLiteral(types.map((type) => homeOf(queue, type.typeName)));
+  return arrayLiteral(types.map((type) => queueTypeOf(queue, type.typeName)));
 };
 
 /** The limits of groups have changed: their buckets are adjusted, and closed lines are looked at by the next claim. */
@@ -125,7 +125,7 @@ const editLines = async (
   { query, tables: { line, lineNote } }: Database,
   call: InTransaction,
   rules: QueueRules,
-  change: { readonly before: FlowRule; readonly after: FlowRule },
+  change: { readonly before: LimitRule; readonly after: LimitRule },
 ): Promise<void> => {
   const inherited = call.typeName === null ? undefined : rules.queue?.perGroup;
   const [before, after] = [change.before, change.after].map(({ perGroup }) => perGroup ?? inherited ?? null);
@@ -145,15 +145,15 @@ const editLines = async (
   });
 };
 
-const change = async (database: Database, call: InTransaction): Promise<SetFlowRuleResult> => {
+const change = async (database: Database, call: InTransaction): Promise<SetRuleResult> => {
   const { queue, typeName, expectedVersion } = call;
   await lockQueue(database, call.ctx, queue);
   const rules = await readRules(database, call);
   const known = typeName === null ? rules.queue : rules.types.find((rule) => rule.typeName === typeName);
-  const before = known ?? emptyFlowRule(queue, typeName);
+  const before = known ?? emptyLimitRule(queue, typeName);
   if (expectedVersion !== undefined && expectedVersion !== before.version)
     return { kind: "version_mismatch", rule: before };
-  const after = changedFlowRule(before, call.change);
+  const after = changedLimitRule(before, call.change);
   if (after === before) return { kind: "unchanged", rule: before };
   await writeRule(database, call.ctx, after);
   if (before.agePriorityMs !== after.agePriorityMs)
@@ -164,7 +164,7 @@ const change = async (database: Database, call: InTransaction): Promise<SetFlowR
   return { kind: "set", rule: after };
 };
 
-export const setFlowRule = async (database: Database, call: SetCall): Promise<SetFlowRuleResult> => {
+export const setFlowRule = async (database: Database, call: SetCall): Promise<SetRuleResult> => {
   const result = await database.atomically(call.ctx, (ctx) => change(database, { ...call, ctx }));
   if (result.kind !== "set") return result;
   // Claims that did not know of the rule may have taken jobs until a moment ago, and others may have been locked.

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, inject, it } from "vitest";
 import type { PgStateProvider } from "../database/provider.ts";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { multiplyJobs } from "../testing/multiply-jobs.ts";
@@ -14,7 +14,7 @@ const url = inject("postgres15Url");
 it("claims stay cheap while an old transaction keeps dead rows from being removed", async () => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: url, max: 1 });
-  const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
+  const provider = createPgPoolStateProvider({ pool }) as unknown as PgStateProvider<object, object>;
   const counter = createPageCounter(provider, pool);
   const adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
   const pinning = new pg.Client({ connectionString: url });
@@ -58,7 +58,7 @@ it("claims stay cheap while an old transaction keeps dead rows from being remove
 it("a vacuum among many kept jobs removes the index entries of few dead rows, too", async () => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: url, max: 1 });
-  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolProvider({ pool }), schema });
+  const adapter = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }), schema });
   const drain = async (): Promise<void> => {
     await adapter.createJobs({ jobs: Array.from({ length: 100 }, () => newJob()) });
     const jobs = await claim(adapter, { limit: 100 });

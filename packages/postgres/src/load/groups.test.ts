@@ -1,7 +1,7 @@
 import type { ClaimRequest, StateJob } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPageCounter, type PageCounter } from "../testing/page-counter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
@@ -34,7 +34,7 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
     };
 
     beforeAll(async () => {
-      counter = createPageCounter(createPgPoolProvider({ pool }) as never, pool);
+      counter = createPageCounter(createPgPoolStateProvider({ pool }) as never, pool);
       adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
       for (const table of ["job", "line", "line_note"])
         await pool.query(`ALTER TABLE ${schema}.${table} SET (autovacuum_enabled = off)`);
@@ -96,13 +96,13 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
     });
 
     it("the numbers are right", async () => {
-      expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
       const call = { queue: "default", typeName: "work", held: true, order: "waiting", limit: 5 } as const;
       expect(await adapter.flow.listGroups(call)).toMatchObject([
-        { group: "hot", running: 1, waiting: 1_000, heldBy: "concurrency" },
+        { group: "hot", running: 1, waiting: 1_000, throttledBy: "concurrency" },
       ]);
-      const [use] = await adapter.flow.listFlow({ queue: "default" });
-      expect(use).toMatchObject({ openLines: 10_000, heldLines: 1 });
+      const [use] = await adapter.flow.listRules({ queue: "default" });
+      expect(use).toMatchObject({ claimableGroups: 10_000, throttledGroups: 1 });
       const backlog = await adapter.statistics.measureBacklog({ cap: 500 });
       expect(backlog.find(({ typeName }) => typeName === "work")).toMatchObject({ runnable: 500 });
     });

@@ -2,7 +2,7 @@ import type { PruneRule } from "leasehold/adapter";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
 import type { PgStateProvider } from "../database/provider.ts";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { multiplyJobs } from "../testing/multiply-jobs.ts";
@@ -39,7 +39,7 @@ describe("pruning a page of a large table", () => {
       const pool = new pg.Pool({ connectionString: url.href, max: 1 });
       try {
         const adapter = await createPgStateAdapter({
-          stateProvider: createPgPoolProvider({ pool }),
+          stateProvider: createPgPoolStateProvider({ pool }),
           schema,
         });
         await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);
@@ -83,7 +83,7 @@ it("a tree that a job begins to wait for while it is being pruned is kept", asyn
   try {
     const [blockerId] = await finish(fixture.adapter, 1, 1_000);
     const waiting = newJob({ typeName: "waits", awaitsBlockers: true });
-    const provider = createPgPoolProvider({ pool }) as unknown as PgStateProvider<object, object>;
+    const provider = createPgPoolStateProvider({ pool }) as unknown as PgStateProvider<object, object>;
     let added = false;
     const stateProvider: PgStateProvider<object, object> = {
       ...provider,

@@ -1,7 +1,7 @@
 import type { ClaimRequest, NewJob, StateJob } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { createPageCounter, type PageCounter, type StatementPages } from "../testing/page-counter.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";
@@ -119,7 +119,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
   };
 
   beforeAll(async () => {
-    const provider = createPgPoolProvider({ pool });
+    const provider = createPgPoolStateProvider({ pool });
     counter = createPageCounter(provider as never, pool);
     adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
     // Autovacuum must not run at a random moment.
@@ -193,7 +193,7 @@ describe("a table through which many jobs have gone since it was last vacuumed",
   });
 
   it("their dead entries in the indexes are read once, not at every claim", async () => {
-    const counter = createPageCounter(createPgPoolProvider({ pool }) as never, pool);
+    const counter = createPageCounter(createPgPoolStateProvider({ pool }) as never, pool);
     const adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
     await pool.query(`ALTER TABLE ${schema}.job SET (autovacuum_enabled = off)`);
     for (let round = 0; round < 20; round += 1) {

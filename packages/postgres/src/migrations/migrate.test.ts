@@ -8,8 +8,8 @@ import postgres from "postgres";
 import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
 import type { PgStateProvider } from "../database/provider.ts";
 import { nameTables, type Tables } from "../database/tables.ts";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
-import { createPostgresJsProvider } from "../providers/postgres-js.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
+import { createPostgresJsStateProvider } from "../providers/postgres-js.ts";
 import { queueTypeNumber } from "../rows/runnable.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { createPgFixture, dropSchema, newSchemaName } from "../testing/fixtures.ts";
@@ -22,7 +22,7 @@ const url = inject("postgres18Url");
 
 const pool = new pg.Pool({ connectionString: url, max: 20 });
 
-const provider = createPgPoolProvider({ pool });
+const provider = createPgPoolStateProvider({ pool });
 
 let schema: string;
 
@@ -65,7 +65,7 @@ const runs = async (): Promise<number[]> => {
 const withOwnPool = async <T>(use: (own: PgStateProvider<never, never>) => Promise<T>): Promise<T> => {
   const own = new pg.Pool({ connectionString: url, max: 2 });
   try {
-    return await use(createPgPoolProvider({ pool: own }) as never);
+    return await use(createPgPoolStateProvider({ pool: own }) as never);
   } finally {
     await own.end();
   }
@@ -122,10 +122,10 @@ describe("migrate", () => {
     expect(existsSync(fileURLToPath(built)), "the package is built: npm run build").toBe(true);
     const program = `
       import pg from "pg";
-      import { createPgPoolProvider, createPgStateAdapter } from ${JSON.stringify(built.href)};
+      import { createPgPoolStateProvider, createPgStateAdapter } from ${JSON.stringify(built.href)};
       const pool = new pg.Pool({ connectionString: ${JSON.stringify(url)} });
       const adapter = await createPgStateAdapter({
-        stateProvider: createPgPoolProvider({ pool }), schema: ${JSON.stringify(schema)} });
+        stateProvider: createPgPoolStateProvider({ pool }), schema: ${JSON.stringify(schema)} });
       console.log(JSON.stringify((await adapter.migrationStatus()).pending));
       await pool.end();`;
     const start = (): Promise<{ stdout: string }> =>
@@ -169,7 +169,7 @@ describe("migrate", () => {
 
   it("does steps outside a transaction that cannot be done in one, from eight at once", async () => {
     const sql = postgres(url, { max: 2, onnotice: () => {} });
-    const throughAnother = createPostgresJsProvider({ sql });
+    const throughAnother = createPostgresJsStateProvider({ sql });
     await migrate(provider, tables, migrations);
     await storeJob();
     const version = migrations.length + 1;
@@ -198,7 +198,7 @@ describe("migrate", () => {
 
   it("manages with a single connection where there are no jobs yet, and says what it needs where there are", async () => {
     const single = new pg.Pool({ connectionString: url, max: 1 });
-    const throughOne = createPgPoolProvider({ pool: single });
+    const throughOne = createPgPoolStateProvider({ pool: single });
     await migrate(throughOne, tables, migrations);
     expect((await migrationStatus(provider, tables, migrations)).pending).toEqual([]);
     await storeJob();
@@ -257,7 +257,7 @@ describe("migrate", () => {
       const own = new pg.Pool({ connectionString: asUser.href });
       try {
         const adapter = await createPgStateAdapter({
-          stateProvider: createPgPoolProvider({ pool: own }),
+          stateProvider: createPgPoolStateProvider({ pool: own }),
           schema,
         });
         await adapter.createJobs({ jobs: [newJob(), newJob()] });
@@ -272,7 +272,7 @@ describe("migrate", () => {
         // It may not create a schema of its own, and the error says so.
         await expect(
           createPgStateAdapter({
-            stateProvider: createPgPoolProvider({ pool: own }),
+            stateProvider: createPgPoolStateProvider({ pool: own }),
             schema: newSchemaName(),
           }),
         ).rejects.toMatchObject({ code: "42501" });
@@ -293,7 +293,7 @@ describe("migrate", () => {
     ["maxDelayMs", Number.POSITIVE_INFINITY],
   ])("refuses a connectionRetryConfig with %s %s before it connects", async (option, value) => {
     let calls = 0;
-    const untouched = createPgPoolProvider({ pool });
+    const untouched = createPgPoolStateProvider({ pool });
     const stateProvider = {
       ...untouched,
       executeSql: (...args: Parameters<typeof untouched.executeSql>) => {
@@ -311,7 +311,7 @@ describe("migrate", () => {
     const nowhere = new pg.Pool({ connectionString: "postgres://leasehold@127.0.0.1:1/postgres" });
     const tries: number[] = [];
     const counting = {
-      ...createPgPoolProvider({ pool: nowhere }),
+      ...createPgPoolStateProvider({ pool: nowhere }),
       executeSql: async (): Promise<never> => {
         tries.push(performance.now());
         throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { createPgNotifyProvider } from "../providers/pg-notify.ts";
+import { createPgPoolNotifyProvider } from "../providers/pg-notify.ts";
 import { newSchemaName } from "../testing/fixtures.ts";
 import { openKit } from "../testing/kit.ts";
 import { startTcpProxy, type TcpProxy } from "../testing/tcp-proxy.ts";
@@ -20,7 +20,7 @@ describe("notifications", () => {
     await idle.query(`LISTEN ${channelPrefix}_scheduled`);
     await idle.query("BEGIN");
     const adapter = await createPgNotifyAdapter({
-      notifyProvider: createPgNotifyProvider({ pool }),
+      notifyProvider: createPgPoolNotifyProvider({ pool }),
       channelPrefix,
     });
     const kit = await openKit({ url, leasehold: { notifyAdapter: adapter } });
@@ -92,7 +92,7 @@ describe("a listening connection", () => {
     const heard: number[] = [];
     const lost: number[] = [];
     const adapter = await createPgNotifyAdapter({
-      notifyProvider: createPgNotifyProvider({
+      notifyProvider: createPgPoolNotifyProvider({
         pool,
         createClient: () => new pg.Client({ connectionString: proxy.url }),
       }),
@@ -126,7 +126,7 @@ describe("a listening connection", () => {
     // Nobody finds out while the test runs.
     const { adapter } = await open({ channelPrefix, heartbeatMs: 3_600_000 });
     const peer = await createPgNotifyAdapter({
-      notifyProvider: createPgNotifyProvider({ pool }),
+      notifyProvider: createPgPoolNotifyProvider({ pool }),
       channelPrefix,
     });
     let heard = 0;

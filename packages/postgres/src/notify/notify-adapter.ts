@@ -88,7 +88,7 @@ export const createPgNotifyAdapter = async (options: PgNotifyAdapterOptions): Pr
   if (typeof notifyProvider?.subscribe !== "function") {
     throw new InvalidOptionError(
       "notifyProvider",
-      "must be a provider, such as createPgNotifyProvider({ pool }) returns",
+      "must be a provider, such as createPgPoolNotifyProvider({ pool }) returns",
       typeof notifyProvider,
     );
   }

@@ -2,7 +2,7 @@ import { notifyTransportConformance, type NotifyTransportFixture } from "leaseho
 import pg from "pg";
 import postgres from "postgres";
 import { afterAll, describe, inject, it } from "vitest";
-import { createPgNotifyProvider } from "../providers/pg-notify.ts";
+import { createPgPoolNotifyProvider } from "../providers/pg-notify.ts";
 import { createPostgresJsNotifyProvider } from "../providers/postgres-js-notify.ts";
 import { newSchemaName } from "../testing/fixtures.ts";
 import { createPgTransport } from "./notify-adapter.ts";
@@ -34,7 +34,7 @@ describe("through pg", () => {
     runner,
     fixture(true, () => {
       const pool = new pg.Pool({ connectionString: inject("postgres18Url") });
-      return { createProvider: () => createPgNotifyProvider({ pool }), end: () => pool.end() };
+      return { createProvider: () => createPgPoolNotifyProvider({ pool }), end: () => pool.end() };
     }),
   );
 });

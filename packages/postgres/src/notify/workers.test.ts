@@ -2,7 +2,7 @@ import { type PostgresServer, startPostgres } from "@leasehold/test-servers";
 import { brokerConformance } from "leasehold/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createPgNotifyProvider } from "../providers/pg-notify.ts";
+import { createPgPoolNotifyProvider } from "../providers/pg-notify.ts";
 import { newSchemaName } from "../testing/fixtures.ts";
 import { until } from "../testing/until.ts";
 import { createPgNotifyAdapter } from "./notify-adapter.ts";
@@ -25,7 +25,7 @@ const openAdapters = (pool: pg.Pool, channelPrefix: string, count: number, clien
         return client;
       };
       return createPgNotifyAdapter({
-        notifyProvider: createPgNotifyProvider({ pool, createClient }),
+        notifyProvider: createPgPoolNotifyProvider({ pool, createClient }),
         channelPrefix,
       });
     }),
@@ -75,7 +75,7 @@ describe("the locks that count notifications", () => {
       return Object.assign(client, { query: counted });
     };
     const adapter = await createPgNotifyAdapter({
-      notifyProvider: createPgNotifyProvider({ pool, createClient }),
+      notifyProvider: createPgPoolNotifyProvider({ pool, createClient }),
       channelPrefix: newSchemaName(),
     });
     let heard = 0;
@@ -91,7 +91,7 @@ describe("the locks that count notifications", () => {
     const pool = openPool();
     const channelPrefix = newSchemaName();
     const adapter = await createPgNotifyAdapter({
-      notifyProvider: createPgNotifyProvider({ pool }),
+      notifyProvider: createPgPoolNotifyProvider({ pool }),
       channelPrefix,
       heartbeatMs: 200,
     });
@@ -129,7 +129,7 @@ describe("the locks that count notifications", () => {
       };
       return Object.assign(client, { query: counted });
     };
-    const notifyProvider = createPgNotifyProvider({ pool, createClient });
+    const notifyProvider = createPgPoolNotifyProvider({ pool, createClient });
     const first = await createPgNotifyAdapter({ notifyProvider, channelPrefix });
     let heard = 0;
     await first.listenJobScheduled(["work"], () => (heard += 1));

@@ -23,7 +23,7 @@ export interface DrizzleContext<TTransaction> {
 export interface DrizzleProviderOptions<TDb extends DrizzleLike> {
   /** Yours, made by `drizzle(…)`. */
   readonly db: TDb;
-  /** As for `createPgPoolProvider`. Default: true. */
+  /** As for `createPgPoolStateProvider`. Default: true. */
   readonly prepareStatements?: boolean | undefined;
 }
 
@@ -57,10 +57,10 @@ const isPool = (client: unknown): client is PgPoolEvents => {
 };
 
 /** A provider over Drizzle. Its context is `{ tx }`, with what `db.transaction` passes to its callback. */
-export const createDrizzleProvider = <TDb extends DrizzleLike>(
+export const createDrizzleStateProvider = <TDb extends DrizzleLike>(
   options: DrizzleProviderOptions<TDb>,
 ): PgStateProvider<DrizzleContext<DrizzleTransactionOf<TDb>>, DrizzleContext<TDb>> => {
-  const { db, prepareStatements = true } = readKnownOptions(options, "createDrizzleProvider", {
+  const { db, prepareStatements = true } = readKnownOptions(options, "createDrizzleStateProvider", {
     db: true,
     prepareStatements: true,
   });

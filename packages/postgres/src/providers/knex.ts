@@ -22,7 +22,7 @@ export interface KnexContext<TTransaction> {
 export interface KnexProviderOptions<TKnex extends KnexLike> {
   /** Yours: the provider never destroys it. */
   readonly knex: TKnex;
-  /** As for `createPgPoolProvider`. Default: true. */
+  /** As for `createPgPoolStateProvider`. Default: true. */
   readonly prepareStatements?: boolean | undefined;
 }
 
@@ -48,10 +48,10 @@ interface Transaction {
 }
 
 /** A provider over Knex. Its context is `{ trx }`, with a `Knex.Transaction`. */
-export const createKnexProvider = <TKnex extends KnexLike>(
+export const createKnexStateProvider = <TKnex extends KnexLike>(
   options: KnexProviderOptions<TKnex>,
 ): PgStateProvider<KnexContext<KnexTransactionOf<TKnex>>, KnexContext<TKnex>> => {
-  const { knex, prepareStatements = true } = readKnownOptions(options, "createKnexProvider", {
+  const { knex, prepareStatements = true } = readKnownOptions(options, "createKnexStateProvider", {
     knex: true,
     prepareStatements: true,
   });

@@ -43,10 +43,10 @@ interface Builder<TTrx> {
 }
 
 /** A provider over Kysely. Its context is `{ trx }`, with a `Transaction`, in which all of Kysely can be used. */
-export const createKyselyProvider = <TDb extends KyselyLike>(
+export const createKyselyStateProvider = <TDb extends KyselyLike>(
   options: KyselyProviderOptions<TDb>,
 ): PgStateProvider<KyselyContext<KyselyTransactionOf<TDb>>, KyselyContext<TDb>> => {
-  const { db } = readKnownOptions(options, "createKyselyProvider", {
+  const { db } = readKnownOptions(options, "createKyselyStateProvider", {
     db: true,
   });
   type TTrx = KyselyTransactionOf<TDb>;

@@ -8,21 +8,21 @@ import { describe, expect, inject, it } from "vitest";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName, partsTestedThroughDriver } from "../testing/fixtures.ts";
 import { sampled } from "../testing/sampled.ts";
-import { createDrizzleProvider } from "./drizzle.ts";
-import { createKnexProvider } from "./knex.ts";
-import { createKyselyProvider } from "./kysely.ts";
+import { createDrizzleStateProvider } from "./drizzle.ts";
+import { createKnexStateProvider } from "./knex.ts";
+import { createKyselyStateProvider } from "./kysely.ts";
 import { ignorePoolErrors } from "./pg-pool.ts";
-import { createPGliteProvider } from "./pglite.ts";
-import { createPrismaProvider } from "./prisma.ts";
+import { createPGliteStateProvider } from "./pglite.ts";
+import { createPrismaStateProvider } from "./prisma.ts";
 
 const url = (): string => inject("postgres18Url");
 
 describe.each<[string, string, (options: never) => unknown]>([
-  ["Kysely", "db", createKyselyProvider],
-  ["Drizzle", "db", createDrizzleProvider],
-  ["PGlite", "db", createPGliteProvider],
-  ["Knex", "knex", createKnexProvider],
-  ["Prisma", "prisma", createPrismaProvider],
+  ["Kysely", "db", createKyselyStateProvider],
+  ["Drizzle", "db", createDrizzleStateProvider],
+  ["PGlite", "db", createPGliteStateProvider],
+  ["Knex", "knex", createKnexStateProvider],
+  ["Prisma", "prisma", createPrismaStateProvider],
 ])("the provider for %s", (_name, option, create) => {
   it.each([undefined, null, {}, "db", new pg.Pool()])("refuses what it is not: %s", (wrong) => {
     const options = { [option]: wrong } as never;
@@ -36,7 +36,7 @@ it("is not confused by plugins of Kysely that rename columns", async () => {
     dialect: new PostgresDialect({ pool }),
     plugins: [new CamelCasePlugin()],
   });
-  const provider = createKyselyProvider({ db });
+  const provider = createKyselyStateProvider({ db });
   const statement = { sql: "SELECT 1 AS some_column", params: [] };
   const row = [{ some_column: 1 }];
   expect(await provider.executeSql(undefined, statement)).toEqual(row);
@@ -55,7 +55,7 @@ describe("Drizzle over postgres.js", () => {
     create: async () => {
       const schema = newSchemaName();
       const client = postgres(url(), { onnotice: () => {} });
-      const stateProvider = createDrizzleProvider({ db: drizzleOverPostgresJs(client) });
+      const stateProvider = createDrizzleStateProvider({ db: drizzleOverPostgresJs(client) });
       const adapter = await createPgStateAdapter({ stateProvider, schema });
       const destroy = async (): Promise<void> => {
         await adapter.close();
@@ -69,7 +69,7 @@ describe("Drizzle over postgres.js", () => {
 
 describe.each([
   ["ignorePoolErrors", (pool: pg.Pool) => ignorePoolErrors(pool)],
-  ["the provider for Drizzle", (pool: pg.Pool) => void createDrizzleProvider({ db: drizzle(pool) })],
+  ["the provider for Drizzle", (pool: pg.Pool) => void createDrizzleStateProvider({ db: drizzle(pool) })],
 ])("%s", (_name, protect) => {
   it("keeps the process alive when a connection in use is lost", async () => {
     const pool = new pg.Pool({ connectionString: url() });

@@ -78,12 +78,12 @@ const longestAnswerMs = 250;
 const noAnswer = (): Error => new BrokerTimeoutError("NOTIFY", longestAnswerMs);
 
 /** A notify provider over `pg`. */
-export const createPgNotifyProvider = (options: PgNotifyProviderOptions): PgNotifyProvider => {
+export const createPgPoolNotifyProvider = (options: PgNotifyProviderOptions): PgNotifyProvider => {
   const {
     pool,
     createClient,
     prepareStatements = createClient === undefined,
-  } = requireOptions<keyof PgNotifyProviderOptions>(options, "createPgNotifyProvider", {
+  } = requireOptions<keyof PgNotifyProviderOptions>(options, "createPgPoolNotifyProvider", {
     pool: true,
     createClient: true,
     prepareStatements: true,

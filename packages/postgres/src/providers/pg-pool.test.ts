@@ -1,7 +1,7 @@
 import { JobAttemptEndedError } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, describe, expect, inject, it } from "vitest";
-import { createPgPoolProvider, type PgContext } from "./pg-pool.ts";
+import { createPgPoolStateProvider, type PgContext } from "./pg-pool.ts";
 
 const pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 3 });
 
@@ -9,11 +9,11 @@ afterAll(() => pool.end());
 
 const select = (sql: string) => ({ sql, params: [] });
 
-describe("createPgPoolProvider", () => {
-  const provider = createPgPoolProvider({ pool });
+describe("createPgPoolStateProvider", () => {
+  const provider = createPgPoolStateProvider({ pool });
 
   it.each([undefined, null, {}, "pool", () => pool])("refuses what is no pool: %s", (wrong) => {
-    expect(() => createPgPoolProvider({ pool: wrong as unknown as pg.Pool })).toThrow(
+    expect(() => createPgPoolStateProvider({ pool: wrong as unknown as pg.Pool })).toThrow(
       expect.objectContaining({ code: "InvalidOption", option: "pool" }),
     );
   });
@@ -98,7 +98,7 @@ describe("createPgPoolProvider", () => {
 
   it("leaves no listeners on the clients that it returns", async () => {
     const own = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
-    const using = createPgPoolProvider({ pool: own });
+    const using = createPgPoolStateProvider({ pool: own });
     const listeners = async (): Promise<number> => {
       const client = await own.connect();
       const count = client.listenerCount("error");
@@ -118,7 +118,7 @@ describe("createPgPoolProvider", () => {
     const statement = { sql: "SELECT $1::int AS n", params: [7], name: "leasehold_provider_test" };
     const prepared = async (prepareStatements: boolean): Promise<number> => {
       const own = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
-      const using = createPgPoolProvider({ pool: own, prepareStatements });
+      const using = createPgPoolStateProvider({ pool: own, prepareStatements });
       expect(await using.executeSql(undefined, statement)).toEqual([{ n: 7 }]);
       expect(await using.executeSql(undefined, statement)).toEqual([{ n: 7 }]);
       const { rowCount } = await own.query("SELECT FROM pg_prepared_statements WHERE name = $1", [

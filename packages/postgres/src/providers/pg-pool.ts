@@ -25,7 +25,7 @@ const done = new WeakSet<PgPoolEvents>();
  * that, and a pool listens to its clients only while they are idle. Nothing is lost by ignoring the event: the query that
  * runs is rejected as well, and the pool replaces the client.
  *
- * `createPgPoolProvider` and the provider for Drizzle do this themselves. Call it for a pool that you use with Kysely.
+ * `createPgPoolStateProvider` and the provider for Drizzle do this themselves. Call it for a pool that you use with Kysely.
  */
 export const ignorePoolErrors = (pool: PgPoolEvents): void => {
   if (done.has(pool)) return;
@@ -88,10 +88,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
 /** A provider over a `Pool` of `pg`. Its context is `{ client }`, with a client in an open transaction. */
-export const createPgPoolProvider = <TPool extends PgPoolLike>(
+export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
   options: PgPoolProviderOptions<TPool>,
 ): PgStateProvider<PgContext<PgClientOf<TPool>>, PgContext<PgClientOf<TPool>>> => {
-  const { pool, prepareStatements = true } = readKnownOptions(options, "createPgPoolProvider", {
+  const { pool, prepareStatements = true } = readKnownOptions(options, "createPgPoolStateProvider", {
     pool: true,
     prepareStatements: true,
   });

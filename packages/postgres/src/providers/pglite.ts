@@ -28,10 +28,10 @@ export interface PGliteProviderOptions<TDb extends PGliteLike> {
  * A provider over PGlite, PostgreSQL inside your process. Its context is `{ tx }`. There is one connection: while a
  * transaction is open, everything else waits for its end.
  */
-export const createPGliteProvider = <TDb extends PGliteLike>(
+export const createPGliteStateProvider = <TDb extends PGliteLike>(
   options: PGliteProviderOptions<TDb>,
 ): PgStateProvider<PGliteContext<PGliteTransactionOf<TDb>>, PGliteContext<TDb>> => {
-  const { db } = readKnownOptions(options, "createPGliteProvider", {
+  const { db } = readKnownOptions(options, "createPGliteStateProvider", {
     db: true,
   });
   if (typeof db?.transaction !== "function" || typeof db.query !== "function") {

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { isTransientPgError } from "../database/errors.ts";
 import { newSchemaName } from "../testing/fixtures.ts";
-import { createPostgresJsProvider, type PostgresJsTransactionContext } from "./postgres-js.ts";
+import { createPostgresJsStateProvider, type PostgresJsTransactionContext } from "./postgres-js.ts";
 
 type Context = PostgresJsTransactionContext<postgres.TransactionSql>;
 
@@ -14,7 +14,7 @@ const admin = postgres(inject("postgres18Url"), { ...options, max: 1 });
 
 const table = newSchemaName();
 
-const provider = createPostgresJsProvider({ sql });
+const provider = createPostgresJsStateProvider({ sql });
 
 beforeAll(() => admin.unsafe(`CREATE TABLE ${table} (x int)`));
 

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, describe, expect, inject, it } from "vitest";
-import { createPostgresJsProvider } from "./postgres-js.ts";
+import { createPostgresJsStateProvider } from "./postgres-js.ts";
 
 const sql = postgres(inject("postgres18Url"), { max: 3, fetch_types: false, onnotice: () => {} });
 
@@ -8,11 +8,11 @@ afterAll(() => sql.end());
 
 const select = (text: string) => ({ sql: text, params: [] });
 
-describe("createPostgresJsProvider", () => {
-  const provider = createPostgresJsProvider({ sql });
+describe("createPostgresJsStateProvider", () => {
+  const provider = createPostgresJsStateProvider({ sql });
 
   it.each([undefined, null, {}, "sql", () => sql])("refuses what postgres() has not made: %s", (wrong) => {
-    expect(() => createPostgresJsProvider({ sql: wrong as unknown as postgres.Sql })).toThrow(
+    expect(() => createPostgresJsStateProvider({ sql: wrong as unknown as postgres.Sql })).toThrow(
       expect.objectContaining({ code: "InvalidOption", option: "sql" }),
     );
   });

@@ -48,10 +48,10 @@ export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransa
  * keep a connection that never answers again (porsager/postgres issues 1066, 1154 and 1208). The provider keeps that from
  * happening in its own transactions; in those that you begin yourself it cannot. `pg` has no such problems.
  */
-export const createPostgresJsProvider = <TTransaction extends PostgresJsTransactionLike>(
+export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTransactionLike>(
   options: PostgresJsProviderOptions<TTransaction>,
 ): PgStateProvider<PostgresJsTransactionContext<TTransaction>, PostgresJsContext> => {
-  const { sql, prepareStatements = true } = readKnownOptions(options, "createPostgresJsProvider", {
+  const { sql, prepareStatements = true } = readKnownOptions(options, "createPostgresJsStateProvider", {
     sql: true,
     prepareStatements: true,
   });

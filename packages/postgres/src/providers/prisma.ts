@@ -32,14 +32,14 @@ export interface PrismaProviderOptions<TClient extends PrismaLike> {
 type Raw = Pick<PrismaLike, "$queryRawUnsafe">;
 
 /** A provider over Prisma. Its context is `{ tx }`, with what `$transaction` passes to its callback. */
-export const createPrismaProvider = <TClient extends PrismaLike>(
+export const createPrismaStateProvider = <TClient extends PrismaLike>(
   options: PrismaProviderOptions<TClient>,
 ): PgStateProvider<PrismaContext<PrismaTransactionOf<TClient>>, PrismaContext<TClient>> => {
   const {
     prisma,
     maxWaitMs = 10_000,
     timeoutMs = 30_000,
-  } = readKnownOptions(options, "createPrismaProvider", {
+  } = readKnownOptions(options, "createPrismaStateProvider", {
     prisma: true,
     maxWaitMs: true,
     timeoutMs: true,

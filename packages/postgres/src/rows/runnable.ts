@@ -135,7 +135,7 @@ const firstByteOfLines = 0x7f;
 export const firstLine: string = (BigInt(firstByteOfLines) << 56n).toString();
 
 /** Whether a number is among those of lines. As texts, because this is asked about every job that is started. */
-export const isAmongLines = (number: string): boolean =>
+export const isGroupKey = (number: string): boolean =>
   number.length === firstLine.length && number >= firstLine;
 
 const lineNumber = remembered((names) => {
@@ -152,7 +152,7 @@ export const groupLineNumber = (queue: string, typeName: string, group: string):
  * A recursive query of the queues and types that have jobs `j` with this condition. It leaps from one to the next in an
  * index that begins with `lane`, or `home`, however many jobs each of them has.
  */
-export const leapSql = (
+export const looseIndexScanSql = (
   { job }: Tables,
   name: string,
   condition: string,
@@ -175,7 +175,7 @@ export const isBeforeLines: string = `j.lane < ${firstLine}`;
 const typesInQueuesSql = (tables: Tables, hasGroups: boolean): string => {
   const condition = (place: string): string => (hasGroups ? `${place} AND ${isBeforeLines}` : place);
   return `
-WITH RECURSIVE ${leapSql(tables, "in_line", condition("j.ready"))}, ${leapSql(tables, "deferred", condition(isDeferred))}
+WITH RECURSIVE ${looseIndexScanSql(tables, "in_line", condition("j.ready"))}, ${looseIndexScanSql(tables, "deferred", condition(isDeferred))}
 SELECT DISTINCT queue, type_name FROM (
   SELECT queue, type_name FROM in_line
   UNION ALL SELECT queue, type_name FROM deferred

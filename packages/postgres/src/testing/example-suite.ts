@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type OrderJobs, orderJobs, type OrderLeasehold } from "../../examples/order-jobs.ts";
 import type { PgStateProvider, SqlRow } from "../database/provider.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
-import { hasSqlState, isRolledBackForOthers, isTransientPgError } from "../database/errors.ts";
+import { hasSqlState, isConflictRollback, isTransientPgError } from "../database/errors.ts";
 import { newSchemaName } from "./fixtures.ts";
 import { reuseStores } from "./reuse-stores.ts";
 import { sampled } from "./sampled.ts";
@@ -255,7 +255,7 @@ export const describeExample = <
           provider.executeSql(ctx, { sql: raise(sqlState), params: [] });
         for (const error of [await caught(run(raise(sqlState))), await caught(transaction(raiseIn))]) {
           expect(isTransientPgError(error)).toBe(true);
-          expect(isRolledBackForOthers(error)).toBe(true);
+          expect(isConflictRollback(error)).toBe(true);
           expect(hasSqlState(error, sqlState)).toBe(true);
         }
       });

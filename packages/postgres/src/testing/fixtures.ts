@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import postgres from "postgres";
-import { createPgPoolProvider } from "../providers/pg-pool.ts";
-import { createPostgresJsProvider } from "../providers/postgres-js.ts";
+import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
+import { createPostgresJsStateProvider } from "../providers/postgres-js.ts";
 import type { PgStateProvider } from "../database/provider.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 
@@ -36,7 +36,7 @@ export const dropSchema = async (url: string, schema: string): Promise<void> => 
 export const createPgFixture = async (url: string, prepareStatements = true): Promise<Fixture> => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: url, max: 10 });
-  const provider = createPgPoolProvider({ pool, prepareStatements });
+  const provider = createPgPoolStateProvider({ pool, prepareStatements });
   const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
   return {
     adapter,
@@ -58,7 +58,7 @@ export const createPostgresJsFixture = async (
 ): Promise<Fixture & { readonly sql: postgres.Sql }> => {
   const schema = newSchemaName();
   const sql = postgres(url, { max: 10, prepare: prepareStatements, onnotice: () => {} });
-  const provider = createPostgresJsProvider({ sql, prepareStatements });
+  const provider = createPostgresJsStateProvider({ sql, prepareStatements });
   const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
   return {
     adapter,

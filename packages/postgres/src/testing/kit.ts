@@ -8,8 +8,8 @@ import {
 import pg from "pg";
 import postgres from "postgres";
 import type { PgStateProvider } from "../database/provider.ts";
-import { createPgPoolProvider, type PgContext } from "../providers/pg-pool.ts";
-import { createPostgresJsProvider } from "../providers/postgres-js.ts";
+import { createPgPoolStateProvider, type PgContext } from "../providers/pg-pool.ts";
+import { createPostgresJsStateProvider } from "../providers/postgres-js.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "../state-adapter.ts";
 import { newSchemaName } from "./fixtures.ts";
 import { until } from "./until.ts";
@@ -82,7 +82,7 @@ const openDriver = ({
       application_name: "kit",
       ...(queryTimeoutMs === undefined ? {} : { query_timeout: queryTimeoutMs }),
     });
-    const provider = createPgPoolProvider({ pool, prepareStatements }) as unknown as PgStateProvider<
+    const provider = createPgPoolStateProvider({ pool, prepareStatements }) as unknown as PgStateProvider<
       object,
       object
     >;
@@ -100,7 +100,7 @@ const openDriver = ({
     fetch_types: false,
     backoff: () => 0.2,
   });
-  const provider = createPostgresJsProvider({ sql, prepareStatements }) as unknown as PgStateProvider<
+  const provider = createPostgresJsStateProvider({ sql, prepareStatements }) as unknown as PgStateProvider<
     object,
     object
   >;

@@ -13,13 +13,13 @@ process.send?.({ ready: true });
 await begun;
 let [folded, refused] = [0, 0];
 const foldSome = async () => {
-  const rollups = await adapter.history.readRollups({ width: 10, from: 0, before: 1e9, limit: 10_000 });
+  const rollups = await adapter.history.readBuckets({ width: 10, from: 0, before: 1e9, limit: 10_000 });
   const pairs = rollups.slice(1).map((rollup, index) => [rollups[index], rollup]);
   const together = pairs.filter(([one, other]) => one.from === other.from);
   for (const [one, other] of together) {
     const counts = String(Number(one.counts) + Number(other.counts));
     const put = [{ ...one, reporterId: "", counts }];
-    if (await adapter.history.foldRollups({ remove: [one, other], put })) folded += 1;
+    if (await adapter.history.rollUpBuckets({ remove: [one, other], put })) folded += 1;
     else refused += 1;
   }
   return together.length > 0;

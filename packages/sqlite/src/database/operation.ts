@@ -3,7 +3,7 @@ import type {
   Deletion,
   Flow,
   History,
-  Interventions,
+  CancelAndRedrive,
   Leases,
   NewJobs,
   Outcomes,
@@ -16,7 +16,7 @@ type Contract = NewJobs<object> &
   Claims<object> &
   Leases<object> &
   Outcomes<object> &
-  Interventions<object> &
+  CancelAndRedrive<object> &
   Deletion<object> &
   Reads<object> &
   Statistics<object> &

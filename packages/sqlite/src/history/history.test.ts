@@ -184,7 +184,7 @@ it(
     await Promise.all(children.map(({ ready }) => ready));
     for (const child of children) child.begin();
     await Promise.all(children.map(({ exited }) => exited));
-    const left = await adapter.history.readRollups({ width: 10, from: 0, before: 1_000, limit: 1_000 });
+    const left = await adapter.history.readBuckets({ width: 10, from: 0, before: 1_000, limit: 1_000 });
     const sum = (reporters * (reporters + 1)) / 2;
     expect(left.map(({ from, counts }) => [from, Number(counts)])).toEqual(
       Array.from({ length: stretches }, (_, index) => [index * 10, sum]),

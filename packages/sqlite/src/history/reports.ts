@@ -1,4 +1,4 @@
-import type { Reports, Rollup, StateReporter } from "leasehold/adapter";
+import type { Reports, StatisticsBucket, StateProcess } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow, firstNumber, isInOptionalList, optionalList } from "../database/sql.ts";
@@ -6,7 +6,7 @@ import type { Tables } from "../database/tables.ts";
 
 type ReportOperations = { readonly [TMethod in keyof Reports<object>]: Operation<TMethod> };
 
-const reporterRow = defineRow((columns): StateReporter => ({
+const reporterRow = defineRow((columns): StateProcess => ({
   id: columns.value("id"),
   deployment: columns.value("deployment", null),
   startedAt: columns.value("started_at"),
@@ -14,7 +14,7 @@ const reporterRow = defineRow((columns): StateReporter => ({
   about: columns.value("about"),
 }));
 
-const rollupRow = defineRow((columns): Rollup => ({
+const rollupRow = defineRow((columns): StatisticsBucket => ({
   width: columns.value("width"),
   from: columns.value("starts_at"),
   queue: columns.value("queue"),
@@ -26,7 +26,7 @@ const rollupRow = defineRow((columns): Rollup => ({
 
 const keyColumns = ["width", "starts_at", "queue", "type_name", "deployment", "reporter_id"] as const;
 
-const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: Rollup): SqliteValue[] => [
+const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: StatisticsBucket): SqliteValue[] => [
   width,
   from,
   queue,
@@ -36,7 +36,7 @@ const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: Rollup)
 ];
 
 /** Rollups as one value of a statement, each an array in the order of the columns. */
-const toText = (rollups: readonly Rollup[]): string =>
+const toText = (rollups: readonly StatisticsBucket[]): string =>
   JSON.stringify(rollups.map((each) => [...keyOf(each), each.counts]));
 
 const fields = [...keyColumns, "counts"].map((_column, index) => `given.value ->> ${index}`);
@@ -51,9 +51,9 @@ export const prepareReports = ({ job, reporter, rollup, cause }: Tables): Report
     ON CONFLICT (${keyColumns.join(", ")}) DO UPDATE SET counts = excluded.counts`;
   const putCause = `INSERT INTO ${cause} (fingerprint, name, message, frame, deployment, first_seen_at, last_seen_at)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET last_seen_at = excluded.last_seen_at`;
-  const listReporters = `SELECT ${reporterRow.columns} FROM ${reporter}
+  const listProcesses = `SELECT ${reporterRow.columns} FROM ${reporter}
     WHERE seen_at >= ? ORDER BY seen_at DESC, id LIMIT ?`;
-  const readRollups = `SELECT ${rollupRow.columns} FROM ${rollup}
+  const readBuckets = `SELECT ${rollupRow.columns} FROM ${rollup}
     WHERE width = ? AND starts_at >= ? AND starts_at < ? AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
     ORDER BY starts_at, queue, type_name, deployment, reporter_id LIMIT ?`;
 
@@ -72,7 +72,11 @@ export const prepareReports = ({ job, reporter, rollup, cause }: Tables): Report
   const findOld = `SELECT ${rollupRow.columns} FROM ${rollup} WHERE width = ? AND starts_at < ? ORDER BY starts_at LIMIT ?`;
 
   /** Whether all rows to remove are as they were read, and no other row is in the place of one to put. */
-  const canFold = (db: SqliteConnection, remove: readonly Rollup[], put: readonly Rollup[]): boolean => {
+  const canFold = (
+    db: SqliteConnection,
+    remove: readonly StatisticsBucket[],
+    put: readonly StatisticsBucket[],
+  ): boolean => {
     if (firstNumber(db, countAsGiven, [toText(remove)]) !== remove.length) return false;
     const removed = new Set(remove.map((each) => JSON.stringify(keyOf(each))));
     const added = put.filter((each) => !removed.has(JSON.stringify(keyOf(each))));
@@ -88,9 +92,9 @@ export const prepareReports = ({ job, reporter, rollup, cause }: Tables): Report
         db.run(putCause, [fingerprint, name, message, frame, deployment, now, now]);
       return now;
     },
-    listReporters: (db, { seenFrom, limit }) => reporterRow.all(db, listReporters, [seenFrom, limit]),
-    readRollups: (db, { width, from, before, queues, typeNames, limit }) =>
-      rollupRow.all(db, readRollups, [
+    listProcesses: (db, { seenFrom, limit }) => reporterRow.all(db, listProcesses, [seenFrom, limit]),
+    readBuckets: (db, { width, from, before, queues, typeNames, limit }) =>
+      rollupRow.all(db, readBuckets, [
         width,
         from,
         before,
@@ -98,14 +102,14 @@ export const prepareReports = ({ job, reporter, rollup, cause }: Tables): Report
         ...optionalList(typeNames),
         limit,
       ]),
-    foldRollups: (db, { remove, put }) => {
+    rollUpBuckets: (db, { remove, put }) => {
       // Everything is checked before anything is written: there may be more in this transaction, which has to stay.
       if (!canFold(db, remove, put)) return false;
       for (const each of remove) db.run(removeRollup, keyOf(each));
       db.run(insertRollups, [toText(put)]);
       return true;
     },
-    forgetReports: (db, { reportersBefore, causesBefore, rollups, limit }) => {
+    deleteOldReports: (db, { reportersBefore, causesBefore, rollups, limit }) => {
       let forgotten = db.run(forgetReporters, [reportersBefore, limit]);
       for (const { width, before } of rollups) {
         const old = rollupRow.all(db, findOld, [width, before, limit - forgotten]);

@@ -1,4 +1,4 @@
-import { type CancelResult, judgeCancellation } from "leasehold/adapter";
+import { type CancelResult, checkCancellation } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import type { Tables } from "../database/tables.ts";
@@ -21,7 +21,7 @@ export const prepareCancelSequences = (
 
   const cancel = (db: SqliteConnection, sequenceId: string, error: string, now: number): CancelResult => {
     const current = lookup.current(db, sequenceId);
-    const unchanged = judgeCancellation(sequenceId, current);
+    const unchanged = checkCancellation(sequenceId, current);
     if (current === undefined || unchanged !== undefined) return unchanged!;
     const { id, status } = current;
     if (lines.areUsed(db)) lines.leave(db, [id]);

@@ -24,7 +24,7 @@ export const prepareClaimJobs = (
   { job, runningIndex }: Tables,
   runnable: Runnable,
   lanes: Lanes,
-  takeInTurn: TakeInTurn,
+  claimFairly: TakeInTurn,
   attempts: Attempts,
 ): Operation<"claimJobs"> => {
   const findClaimedByToken = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
@@ -92,7 +92,7 @@ export const prepareClaimJobs = (
       const claimed =
         lanes.read(db).get(queue) === undefined
           ? takeAll(db, runnable.first(db, scope, limit, now), terms)
-          : takeTurns(db, takeInTurn(db, scope, limit, now), terms);
+          : takeTurns(db, claimFairly(db, scope, limit, now), terms);
       jobs.push(...claimed);
     }
     return jobs;
@@ -128,14 +128,14 @@ export const prepareCountAhead = (
 };
 
 export const prepareNextRunnableIn =
-  (runnable: Runnable, lanes: Lanes, nextInLineAt: NextInLineAt): Operation<"nextRunnableIn"> =>
+  (runnable: Runnable, lanes: Lanes, nextClaimableAt: NextInLineAt): Operation<"nextRunnableIn"> =>
   (db, { requests, maxAttempts }, now) => {
     let next = Number.POSITIVE_INFINITY;
     for (const { queue, typeNames } of requests) {
       const scope = { queue, typeNames, maxAttempts };
       const queueLanes = lanes.read(db).get(queue);
       const at =
-        queueLanes === undefined ? runnable.nextAt(db, scope) : nextInLineAt(db, scope, queueLanes, now);
+        queueLanes === undefined ? runnable.nextAt(db, scope) : nextClaimableAt(db, scope, queueLanes, now);
       next = Math.min(next, at ?? next);
     }
     return next === Number.POSITIVE_INFINITY ? null : Math.max(0, next - now);

@@ -5,7 +5,7 @@ import {
   type JobOutcome,
   type JobReference,
   type JobStatus,
-  judgeOutcome,
+  checkOutcome,
   type LeaseState,
   type OrderedGroup,
   type OutcomeResult,
@@ -288,7 +288,7 @@ export const prepareCommitOutcomes = (
     const results = outcomes.map((outcome): OutcomeResult => {
       const { jobId } = outcome;
       const state = states.get(jobId) ?? loadStates(db, [jobId]).get(jobId);
-      return judgeOutcome(state, outcome, now) ?? apply(outcome, state!);
+      return checkOutcome(state, outcome, now) ?? apply(outcome, state!);
     });
     writePlainOnes();
     return results;

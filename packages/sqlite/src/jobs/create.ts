@@ -17,7 +17,7 @@ import type { Lanes } from "../limits/rule-rows.ts";
 import { type InsertedColumn, insertedColumns, type JobLookup } from "../rows/job-table.ts";
 import { inLine } from "../rows/places.ts";
 import { type Deduplication, initiallyLive } from "./deduplication.ts";
-import type { WaitingJobs } from "./edits.ts";
+import type { Edits } from "./edits.ts";
 
 // Different for every job of a bulk start. All others are the same in most of them.
 const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
@@ -165,7 +165,7 @@ export const prepareCreateJobs = (
   tables: Tables,
   lookup: JobLookup,
   deduplication: Deduplication,
-  waiting: WaitingJobs,
+  waiting: Edits,
   lanes: Lanes,
   lines: Lines,
 ): Operation<"createJobs"> => {

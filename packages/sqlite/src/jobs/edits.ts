@@ -1,4 +1,4 @@
-import { expired, judgeUpdate, type StateJob, updated, type WaitingJobResult } from "leasehold/adapter";
+import { expired, checkUpdate, type StateJob, updated, type WaitingJobResult } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import type { Tables } from "../database/tables.ts";
@@ -31,14 +31,14 @@ export const prepareExpireWaitingJobs = (
 };
 
 /** Changes of jobs that wait. */
-export interface WaitingJobs {
+export interface Edits {
   /** Writes a job that `replaced` or `updated` has made from the one stored. */
   save(db: SqliteConnection, job: StateJob, now: number): void;
   /** The job whose place the start with this id has taken. */
   findReplacedBy(db: SqliteConnection, startId: string): StateJob | undefined;
 }
 
-export const createWaitingJobs = ({ job, replacedIndex }: Tables, lines: Lines): WaitingJobs => {
+export const createWaitingJobs = ({ job, replacedIndex }: Tables, lines: Lines): Edits => {
   const save = `UPDATE ${job} SET input = ?, replaced_by = ?, trace_context = ?, priority = ?, given_priority = NULL, rank = NULL, max_attempts = ?,
       max_attempts_given = ?, timeout_ms = ?, lease_ms = ?, expire_after_ms = ?, scheduled_at = ?, attempt = ?,
       expired_leases = ?, progress = ?
@@ -72,13 +72,13 @@ export const createWaitingJobs = ({ job, replacedIndex }: Tables, lines: Lines):
 };
 
 export const prepareUpdateWaitingJobs =
-  (lookup: JobLookup, waiting: WaitingJobs): Operation<"updateWaitingJobs"> =>
+  (lookup: JobLookup, waiting: Edits): Operation<"updateWaitingJobs"> =>
   (db, { jobIds, change }, now) => {
     const changed = new Map<string, StateJob>();
     const stored = lookup.getJobs(db, jobIds);
     return jobIds.map((jobId, index): WaitingJobResult => {
       const before = stored[index];
-      const refusal = judgeUpdate(before, change);
+      const refusal = checkUpdate(before, change);
       if (before === undefined || refusal !== undefined)
         return { jobId, kind: refusal!, job: before ?? null };
       const job = changed.get(jobId) ?? updated(before, change, now);

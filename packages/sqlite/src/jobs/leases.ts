@@ -66,7 +66,7 @@ export const prepareReapExpiredLeases = (
   deduplication: Deduplication,
   lines: Lines,
   requeueExpired: RequeueExpired,
-  tidyLines: TidyLines,
+  deleteIdleGroups: TidyLines,
   attempts: Attempts,
 ): Operation<"reapExpiredLeases"> => {
   const fail = `UPDATE ${job}
@@ -94,7 +94,7 @@ export const prepareReapExpiredLeases = (
 
   return (db, call, now) => {
     const reaped = runnable.expired(db, call.limit, now).map((expired) => reap(db, expired, call, now));
-    if (lines.areUsed(db)) tidyLines(db, now);
+    if (lines.areUsed(db)) deleteIdleGroups(db, now);
     return reaped;
   };
 };

@@ -2,8 +2,8 @@ import {
   agePriorityMsOf,
   expiredAttempt,
   findHoldOfRule,
-  type FlowLimits,
-  type FlowRule,
+  type LimitValues,
+  type LimitRule,
   type RulesOver,
   spendTokens,
 } from "leasehold/adapter";
@@ -16,8 +16,8 @@ import { rankInLine, slotOf } from "../rows/places.ts";
 import type { RequeueExpired, Runnable, RunnableScope } from "../rows/runnable.ts";
 import { type Lines, reopened } from "./group-queues.ts";
 import { emptyLane, type LaneState, laneStateRow } from "./group-rows.ts";
-import { type OpenLines, prepareOpenLines } from "./open-groups.ts";
-import { type Lanes, type QueueLanes, rulesOver } from "./rule-rows.ts";
+import { type ClaimableGroups, prepareOpenLines } from "./open-groups.ts";
+import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
 /** Gives jobs that have fallen due their place in line, and opens their lines and those that waited for a moment. */
 export type WakeLines = (
@@ -72,7 +72,7 @@ export type TakeInTurn = (db: SqliteConnection, scope: RunnableScope, limit: num
 
 /** A queue or a type during a claim. */
 interface Counting {
-  readonly rule: FlowRule | undefined;
+  readonly rule: LimitRule | undefined;
   running: number;
   added: number;
   tat: number;
@@ -85,7 +85,7 @@ interface Counting {
 interface TypeInTurn extends Counting {
   readonly typeName: string;
   readonly over: RulesOver;
-  readonly lines: OpenLines | undefined;
+  readonly lines: ClaimableGroups | undefined;
   /** The jobs that are in no line, from the last to the first. Undefined until somebody looks. */
   outside: number[] | undefined;
   /** Whether there may be others after these. */
@@ -98,13 +98,13 @@ interface Next {
   readonly typeTurn: number;
   readonly lineTurn: number;
   /** Undefined for the jobs that are in no line. */
-  readonly lines: OpenLines | undefined;
-  readonly limits: FlowLimits | undefined;
+  readonly lines: ClaimableGroups | undefined;
+  readonly limits: LimitValues | undefined;
 }
 
 const nothing: Turns = { taken: [], settle: () => undefined };
 
-const count = (rule: FlowRule | undefined, state: LaneState): Counting => {
+const count = (rule: LimitRule | undefined, state: LaneState): Counting => {
   const { running, tat, turn, served, ungroupedTurn, isUngroupedOpen } = state;
   return { rule, running, added: 0, tat, turn, served, ungroupedTurn, isUngroupedOpen };
 };
@@ -133,8 +133,8 @@ export const prepareTakeInTurn = (
   const readStates = `SELECT ${laneStateRow.columns} FROM ${lane} WHERE queue = ?`;
   const writeState = `UPDATE ${lane} SET running = running + ?, tat = ?, turn = ?, served = ?, ungrouped_turn = ?,
     ungrouped_open = ? WHERE number = ?`;
-  const openLines = prepareOpenLines(tables, runnable);
-  const wakeLines = prepareWakeLines(tables);
+  const claimableGroups = prepareOpenLines(tables, runnable);
+  const openDueGroups = prepareWakeLines(tables);
 
   /** Frees the jobs and slots of expired leases together, so that whoever goes first by the rules gets the slot. */
   const putBackExpired = (db: SqliteConnection, scope: RunnableScope, now: number): void => {
@@ -149,7 +149,7 @@ export const prepareTakeInTurn = (
   const takeFrom = (
     db: SqliteConnection,
     scope: RunnableScope,
-    queueLanes: QueueLanes,
+    queueLanes: QueueRules,
     limit: number,
     now: number,
   ): Turns => {
@@ -160,12 +160,12 @@ export const prepareTakeInTurn = (
     const types = names.map((typeName): TypeInTurn => {
       const own = queueLanes.types.get(typeName);
       const over = rulesOver(queueLanes, typeName);
-      if (own !== undefined) wakeLines(db, own.number, agePriorityMsOf(over), now);
+      if (own !== undefined) openDueGroups(db, own.number, agePriorityMsOf(over), now);
       return {
         ...count(own?.rule, (own === undefined ? undefined : states.get(own.number)) ?? emptyLane),
         typeName,
         over,
-        lines: own === undefined ? undefined : openLines(db, { lane: own.number, over, limit, now }),
+        lines: own === undefined ? undefined : claimableGroups(db, { lane: own.number, over, limit, now }),
         outside: undefined,
         mayHaveMore: false,
       };

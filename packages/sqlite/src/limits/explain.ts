@@ -1,11 +1,11 @@
 import {
   agePriorityMsOf,
   findReachedLimit,
-  type FlowLimits,
-  type FlowRepair,
-  type FlowRule,
+  type LimitValues,
+  type CounterRepair,
+  type LimitRule,
   type Hold,
-  type HoldReason,
+  type ThrottleReason,
   type LimitsInUse,
   nextTokenAt,
 } from "leasehold/adapter";
@@ -15,7 +15,7 @@ import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { begunRank, countingLine, rankInLine, slotOf } from "../rows/places.ts";
 import { emptyLane, laneStateRow, limitsOf, lineRow, type LineState } from "./group-rows.ts";
-import { type Lanes, type QueueLanes, rulesOver } from "./rule-rows.ts";
+import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
 const mostIds = 5;
 
@@ -54,7 +54,7 @@ const waitingRow = defineRow((columns) => ({
   isBegun: columns.holds(`coalesce(rank = ${begunRank}, 0)`),
 }));
 
-export type PrepareHolds = (db: SqliteConnection, queue: string, lanes: QueueLanes, now: number) => FindHold;
+export type PrepareHolds = (db: SqliteConnection, queue: string, lanes: QueueRules, now: number) => FindHold;
 
 export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): PrepareHolds => {
   const readStates = `SELECT ${laneStateRow.columns} FROM ${lane} WHERE queue = ?`;
@@ -72,14 +72,14 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
     /** Whether a claim would put it back, because its lease has expired. */
     const isFree = ({ leasedUntil, isLast }: RunningJob): boolean => leasedUntil <= now && !isLast;
 
-    const hold = (by: HoldReason, scope: Partial<Hold>, details: Partial<Hold> = {}): Hold => ({
+    const hold = (by: ThrottleReason, scope: Partial<Hold>, details: Partial<Hold> = {}): Hold => ({
       by,
       queue,
       typeName: null,
       group: null,
       limit: null,
       inUse: null,
-      opensAt: null,
+      claimableAt: null,
       jobIds: [],
       ...scope,
       ...details,
@@ -88,7 +88,7 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
       jobs.slice(0, mostIds).map(({ id }) => id);
 
     const byLimits = (
-      limits: FlowLimits,
+      limits: LimitValues,
       use: LimitsInUse,
       scope: Partial<Hold>,
       isIn: (each: RunningJob) => boolean,
@@ -102,11 +102,11 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
       // Slots whose leases have expired come free with the next claim; that leaves the rate.
       const { rate } = limits;
       if (rate === null || findReachedLimit({ concurrency: null, rate }, use, now) === null) return null;
-      return hold("rate", scope, { limit: rate.limit, opensAt: nextTokenAt(rate, use.tat, now) });
+      return hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, use.tat, now) });
     };
 
     const byRule = (
-      rule: FlowRule | undefined,
+      rule: LimitRule | undefined,
       number: number | undefined,
       scope: Partial<Hold>,
       isIn: (each: RunningJob) => boolean,
@@ -133,8 +133,8 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
       const before = place < 0 ? waiting : waiting.slice(0, place);
       if (ahead.length + before.length === 0) return null;
       const [first] = before;
-      const opensAt = ahead.length === 0 && first !== undefined && first.at > now ? first.at : null;
-      return hold("order", scope, { opensAt, jobIds: idsOf([...ahead, ...before]) });
+      const claimableAt = ahead.length === 0 && first !== undefined && first.at > now ? first.at : null;
+      return hold("order", scope, { claimableAt, jobIds: idsOf([...ahead, ...before]) });
     };
 
     return (held) => {
@@ -157,7 +157,7 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
   };
 };
 
-type Counter = FlowRepair["counters"][number];
+type Counter = CounterRepair["counters"][number];
 
 /** A counter that differs from the running jobs that say that they are counted there. */
 interface Difference {
@@ -179,7 +179,7 @@ const differenceOf = (group: string) =>
     is: columns.value("counted"),
   }));
 
-export const prepareCheckFlow = ({ job, lane, line, runningIndex }: Tables): Operation<"checkFlow"> => {
+export const prepareCheckFlow = ({ job, lane, line, runningIndex }: Tables): Operation<"repairCounters"> => {
   const running = `FROM ${job} AS j INDEXED BY ${runningIndex} WHERE j.status = 'running'`;
   const laneRow = differenceOf("NULL");
   const lineRow = differenceOf("group_key");
@@ -229,7 +229,7 @@ export const prepareExplainHold = (
   { job, line }: Tables,
   lanes: Lanes,
   holds: PrepareHolds,
-): Operation<"explainHold"> => {
+): Operation<"explainThrottle"> => {
   const findDue = `SELECT ${dueRow.columns} FROM ${job} WHERE id = ? AND status = 'pending' AND scheduled_at <= ?`;
   const findLine = `SELECT ${lineRow.columns} FROM ${line} WHERE number = ?`;
   return (db, { jobId }, now) => {

@@ -86,7 +86,7 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
   // Jobs that have nothing to do with lines any more.
   const putBack = `UPDATE ${job} SET priority = given_priority, given_priority = NULL, rank = NULL
     WHERE seq = ? AND given_priority IS NOT NULL`;
-  const openLines = `INSERT INTO ${line} AS line (lane, group_key, ordered, open, wake_at, turn)
+  const claimableGroups = `INSERT INTO ${line} AS line (lane, group_key, ordered, open, wake_at, turn)
     SELECT ?, given.value, ?, ? IS NULL, ?, (SELECT served FROM ${lane} WHERE number = ?)
     FROM json_each(?) AS given WHERE true
     ON CONFLICT (lane, group_key) DO UPDATE SET
@@ -131,7 +131,14 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
     const isOrdered = example.ordered !== null;
     if (isOrdered) makeOrdered(db, example, text);
     const wakeAt = example.scheduledAt > now ? example.scheduledAt : null;
-    const found = numberRow.all(db, openLines, [number, Number(isOrdered), wakeAt, wakeAt, number, text]);
+    const found = numberRow.all(db, claimableGroups, [
+      number,
+      Number(isOrdered),
+      wakeAt,
+      wakeAt,
+      number,
+      text,
+    ]);
     return new Map(found.map((row) => [row.group, row.number]));
   };
 
@@ -199,7 +206,7 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
       if (ordered !== "stop" || group === null) return;
       const { number } = lanes.open(db, queue, typeName);
       // It may be the first of its group that is heard of.
-      db.query(openLines, [number, 1, null, null, number, JSON.stringify([group])]);
+      db.query(claimableGroups, [number, 1, null, null, number, JSON.stringify([group])]);
       db.run(stop, [id, number, group]);
     },
     resume: (db, { queue, typeName, group }, jobId) => {

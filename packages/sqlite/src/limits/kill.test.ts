@@ -70,7 +70,7 @@ it(
       const counts = await adapter.countJobs({ filter: { statuses: ["running"] } });
       const running = counts.reduce((sum, { count }) => sum + count, 0);
       most = Math.max(most, running);
-      const { counters } = await adapter.flow.checkFlow({ repair: false });
+      const { counters } = await adapter.flow.repairCounters({ repair: false });
       expect(counters).toEqual([]);
       return running;
     };
@@ -105,8 +105,8 @@ it(
     expect(errors).toEqual([]);
     expect(await look()).toBe(0);
     expect(most).toBe(limit);
-    const uses = await adapter.flow.listFlow({ queue: "default" });
-    expect(uses.map(({ running, heldLines }) => [running, heldLines])).toEqual([
+    const uses = await adapter.flow.listRules({ queue: "default" });
+    expect(uses.map(({ running, throttledGroups }) => [running, throttledGroups])).toEqual([
       [0, 0],
       [0, 0],
     ]);

@@ -1,7 +1,7 @@
 import {
   agePriorityMsOf,
-  type FlowLimits,
-  type FlowRule,
+  type LimitValues,
+  type LimitRule,
   nextTokenAt,
   type RulesOver,
   tokensLeft,
@@ -12,7 +12,7 @@ import type { Tables } from "../database/tables.ts";
 import { begunRank, type Ranked, rankInLine, rankOf, slotOf } from "../rows/places.ts";
 import type { LeasedJob, Runnable, RunnableScope } from "../rows/runnable.ts";
 import { emptyLane, laneStateRow, limitsOf, lineRow, type LineState } from "./group-rows.ts";
-import { type Lanes, type QueueLanes, rulesOver } from "./rule-rows.ts";
+import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
 /** A pending job in a line. */
 export interface PlaceInLine extends Ranked {
@@ -73,7 +73,7 @@ const endsOf = (leased: readonly LeasedJob[], slot: number): number[] =>
 
 /** From when on limits let one more job in, if nothing happens but that leases end. */
 const limitsOpenAt = (
-  { concurrency, rate }: FlowLimits,
+  { concurrency, rate }: LimitValues,
   { running, tat }: Use,
   ends: readonly number[],
   now: number,
@@ -84,7 +84,7 @@ const limitsOpenAt = (
   return Math.max(roomAt, tokenAt);
 };
 
-const ruleOpensAt = (rule: FlowRule | undefined, use: Use, ends: readonly number[], now: number): number => {
+const ruleOpensAt = (rule: LimitRule | undefined, use: Use, ends: readonly number[], now: number): number => {
   if (rule === undefined) return now;
   return rule.paused ? never : limitsOpenAt(rule, use, ends, now);
 };
@@ -93,7 +93,7 @@ const ruleOpensAt = (rule: FlowRule | undefined, use: Use, ends: readonly number
 export type NextInLineAt = (
   db: SqliteConnection,
   scope: RunnableScope,
-  lanes: QueueLanes,
+  lanes: QueueRules,
   now: number,
 ) => number;
 
@@ -130,20 +130,20 @@ export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInL
     leased: readonly LeasedJob[],
     now: number,
   ): number => {
-    const opensAt = (state: LineState): number => lineOpensAt(db, state, over, leased, now);
+    const claimableAt = (state: LineState): number => lineOpensAt(db, state, over, leased, now);
     let first = never;
     // The groups of jobs that run. Where none is counted, there need be no line: then its job is all that it has.
     for (const group of new Set(leased.map((each) => each.group))) {
       if (group === null) continue;
       const state = lineRow.first(db, findLine, [number, group]);
       const end = leased.find((each) => each.group === group)!.leasedUntil;
-      first = Math.min(first, state === undefined ? end : opensAt(state));
+      first = Math.min(first, state === undefined ? end : claimableAt(state));
     }
     let last: LineState | undefined;
     do {
       const page = lineRow.all(db, listOpen, [number, last?.turn ?? -1, last?.number ?? -1]);
       for (const state of page) {
-        first = Math.min(first, opensAt(state));
+        first = Math.min(first, claimableAt(state));
         if (first <= now) return now;
       }
       last = page.length < pageSize ? undefined : page.at(-1);
@@ -153,7 +153,7 @@ export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInL
       const page = lineRow.all(db, listTimed, [number, last?.wakeAt ?? -1, last?.number ?? -1]);
       for (const state of page) {
         if (state.wakeAt! >= first) return first;
-        first = Math.min(first, opensAt(state));
+        first = Math.min(first, claimableAt(state));
         if (first <= now) return now;
       }
       last = page.length < pageSize ? undefined : page.at(-1);
@@ -183,7 +183,7 @@ export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInL
       return Math.max(Math.min(first, linesOpenAt(db, lane.number, over, ofType, now)), byRule);
     };
     const types = typeNames ?? [...runnable.typesOf(db, queue), ...leased.map(({ typeName }) => typeName)];
-    const opensAt = [...new Set(types)].map(typeOpensAt);
-    return Math.max(queueOpensAt, Math.min(never, ...opensAt));
+    const claimableAt = [...new Set(types)].map(typeOpensAt);
+    return Math.max(queueOpensAt, Math.min(never, ...claimableAt));
   };
 };

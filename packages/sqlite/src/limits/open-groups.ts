@@ -1,6 +1,6 @@
 import {
   findReachedLimit,
-  type FlowLimits,
+  type LimitValues,
   limitsOfLine,
   nextTokenAt,
   type RulesOver,
@@ -16,7 +16,7 @@ import { describeLine, earlier, limitsOf, type LineState } from "./group-rows.ts
 
 /** A line with jobs that a claim may take. */
 export interface OpenLine {
-  readonly limits: FlowLimits;
+  readonly limits: LimitValues;
   /** At which its portion began. */
   readonly startTurn: number;
   /** Of its first job. */
@@ -24,7 +24,7 @@ export interface OpenLine {
 }
 
 /** The open lines of a type during one claim, by turn. Nothing is written until `settle`. */
-export interface OpenLines {
+export interface ClaimableGroups {
   /** The line whose turn it is. */
   first(): OpenLine | undefined;
   /** Takes the first job of that line. */
@@ -70,7 +70,7 @@ const largestPage = 500;
 const byTurn = (a: Visited, b: Visited): number =>
   a.startTurn - b.startTurn || a.state.number - b.state.number;
 
-export type PrepareOpenLines = (db: SqliteConnection, options: OpenLinesOptions) => OpenLines;
+export type PrepareOpenLines = (db: SqliteConnection, options: OpenLinesOptions) => ClaimableGroups;
 
 export const prepareOpenLines = (tables: Tables, runnable: Runnable): PrepareOpenLines => {
   const { job, line, lineIndex, openLineIndex } = tables;

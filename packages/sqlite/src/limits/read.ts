@@ -1,4 +1,4 @@
-import { emptyFlowRule, type FlowUse, type GroupUse, tokensLeft } from "leasehold/adapter";
+import { emptyLimitRule, type LimitUse, type GroupUse, tokensLeft } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
@@ -6,9 +6,9 @@ import type { Tables } from "../database/tables.ts";
 import type { Runnable } from "../rows/runnable.ts";
 import type { FindHold, PrepareHolds } from "./explain.ts";
 import { describeLine, laneStateRow } from "./group-rows.ts";
-import type { Lane, Lanes, QueueLanes } from "./rule-rows.ts";
+import type { Lane, Lanes, QueueRules } from "./rule-rows.ts";
 
-type LineCounts = Pick<FlowUse, "openLines" | "heldLines">;
+type LineCounts = Pick<LimitUse, "claimableGroups" | "throttledGroups">;
 
 const mostLines = 10_000;
 
@@ -20,7 +20,7 @@ export const prepareListFlow = (
   runnable: Runnable,
   lanes: Lanes,
   holds: PrepareHolds,
-): Operation<"listFlow"> => {
+): Operation<"listRules"> => {
   const dueRow = defineRow(describeLine);
   const pending = `FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.line = line.number`;
   // Only lines that a claim has looked at since are neither open nor waiting for a moment, and yet have jobs.
@@ -41,22 +41,22 @@ export const prepareListFlow = (
     findHold: FindHold,
     now: number,
   ): LineCounts => {
-    let [openLines, heldLines] = [0, 0];
+    let [claimableGroups, throttledGroups] = [0, 0];
     const add = (hold: unknown): void => {
-      if (hold === null) openLines += 1;
-      else heldLines += 1;
+      if (hold === null) claimableGroups += 1;
+      else throttledGroups += 1;
     };
     if (runnable.firstOutside(db, queue, typeName, 1, now).length > 0)
       add(findHold({ seq: null, typeName, line: null }));
     if (lane !== undefined)
       for (const state of dueRow.all(db, listDue, [lane.number, now, now]))
         add(findHold({ seq: null, typeName, line: state }));
-    return { openLines, heldLines };
+    return { claimableGroups, throttledGroups };
   };
 
   const countAll = (
     db: SqliteConnection,
-    { own: { queue }, types }: QueueLanes,
+    { own: { queue }, types }: QueueRules,
     typeNames: readonly string[],
     findHold: FindHold,
     now: number,
@@ -67,7 +67,7 @@ export const prepareListFlow = (
         mostLines,
         counts.reduce((total, each) => total + each[of], 0),
       );
-    return { openLines: sum("openLines"), heldLines: sum("heldLines") };
+    return { claimableGroups: sum("claimableGroups"), throttledGroups: sum("throttledGroups") };
   };
 
   return (db, { queue: wanted }, now) => {
@@ -80,7 +80,7 @@ export const prepareListFlow = (
     );
     return listed
       .sort((a, b) => compare(a.queue, b.queue) || compare(a.typeName, b.typeName))
-      .map(({ number, queue, typeName, rule = emptyFlowRule(queue, typeName) }): FlowUse => {
+      .map(({ number, queue, typeName, rule = emptyLimitRule(queue, typeName) }): LimitUse => {
         const queueLanes = all.get(queue)!;
         const { running, tat } = laneStateRow.first(db, readState, [number])!;
         const types = typeName === null ? runnable.typesOf(db, queue) : [typeName];
@@ -131,15 +131,15 @@ export const prepareListGroups = (
     const groups = new Map<string, GroupUse>();
     for (const { state, waiting, waitingSince } of waitingRow.all(db, listWaiting, [now, now, lane.number])) {
       const { group, stoppedBy } = state;
-      const heldBy = waiting === 0 ? null : (findHold({ seq: null, typeName, line: state })?.by ?? null);
-      groups.set(group, { group, running: 0, waiting, waitingSince, heldBy, stoppedBy });
+      const throttledBy = waiting === 0 ? null : (findHold({ seq: null, typeName, line: state })?.by ?? null);
+      groups.set(group, { group, running: 0, waiting, waitingSince, throttledBy, stoppedBy });
     }
     for (const { group, running } of runningRow.all(db, countRunning, [queue, typeName])) {
-      const idle = { group, waiting: 0, waitingSince: null, heldBy: null, stoppedBy: null };
+      const idle = { group, waiting: 0, waitingSince: null, throttledBy: null, stoppedBy: null };
       groups.set(group, { ...(groups.get(group) ?? idle), running });
     }
     return [...groups.values()]
-      .filter(({ heldBy }) => held === undefined || held === (heldBy !== null))
+      .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
       .filter(({ waiting, running }) => waiting + running > 0)
       .sort(
         (a, b) =>

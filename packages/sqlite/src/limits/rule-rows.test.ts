@@ -50,7 +50,7 @@ describe("rules that another process has set", () => {
     await expect(run).rejects.toBe(undo);
     await theirs.flow.setFlowRule({ ...scope, change: { concurrency: 2 } });
     expect(await claimAll(mine)).toHaveLength(2);
-    expect((await mine.flow.checkFlow({ repair: false })).counters).toEqual([]);
+    expect((await mine.flow.repairCounters({ repair: false })).counters).toEqual([]);
   });
 
   it("count the jobs that this process is running", async () => {
@@ -98,9 +98,9 @@ describe("counters that are wrong", () => {
       { queue: "queue", typeName: null, group: null, was: 9, is: 2 },
       { queue: "queue", typeName: "type", group: "a", was: 0, is: 2 },
     ];
-    expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: differences });
-    expect(await adapter.flow.checkFlow({ repair: true })).toEqual({ counters: differences });
-    expect(await adapter.flow.checkFlow({ repair: false })).toEqual({ counters: [] });
+    expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: differences });
+    expect(await adapter.flow.repairCounters({ repair: true })).toEqual({ counters: differences });
+    expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
     expect(await claimAll(adapter)).toEqual([]);
   });
 });

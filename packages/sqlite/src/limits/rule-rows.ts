@@ -1,4 +1,4 @@
-import type { FlowRule, RulesOver } from "leasehold/adapter";
+import type { LimitRule, RulesOver } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import { defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
@@ -9,40 +9,40 @@ export interface Lane {
   readonly queue: string;
   /** Null for the queue itself. */
   readonly typeName: string | null;
-  readonly rule: FlowRule | undefined;
+  readonly rule: LimitRule | undefined;
 }
 
 /** The lanes of one queue: its own, and those of its types. */
-export interface QueueLanes {
+export interface QueueRules {
   readonly own: Lane;
   readonly types: ReadonlyMap<string, Lane>;
 }
 
 /** All lanes, as a connection sees them at the moment. */
-export interface LaneMap {
+export interface RuleMap {
   /** False until somebody says that no worker of an older version is left. */
   readonly isEnabled: boolean;
   /** Undefined for a queue without rules and groups. */
-  get(queue: string): QueueLanes | undefined;
+  get(queue: string): QueueRules | undefined;
   all(): Iterable<Lane>;
   readonly size: number;
 }
 
 export interface Lanes {
   /** Costs a look at one number, unless something has changed. */
-  read(db: SqliteConnection): LaneMap;
+  read(db: SqliteConnection): RuleMap;
   /** The lane of this name, created if it does not exist; with that of its queue. */
   open(db: SqliteConnection, queue: string, typeName: string | null): Lane;
-  setRule(db: SqliteConnection, lane: Lane, rule: FlowRule): void;
+  setRule(db: SqliteConnection, lane: Lane, rule: LimitRule): void;
   enable(db: SqliteConnection): void;
 }
 
-export const rulesOver = (lanes: QueueLanes | undefined, typeName: string): RulesOver => ({
+export const rulesOver = (lanes: QueueRules | undefined, typeName: string): RulesOver => ({
   queue: lanes?.own.rule,
   type: lanes?.types.get(typeName)?.rule,
 });
 
-interface Seen extends LaneMap {
+interface Seen extends RuleMap {
   readonly epoch: number;
 }
 
@@ -82,7 +82,7 @@ export const createLanes = ({ flow, lane: table }: Tables): Lanes => {
     number,
     queue,
     typeName: typeName === "" ? null : typeName,
-    rule: rule === null ? undefined : (JSON.parse(rule) as FlowRule),
+    rule: rule === null ? undefined : (JSON.parse(rule) as LimitRule),
   });
   const readLanes = (db: SqliteConnection) => laneRow.all(db, list, []);
 

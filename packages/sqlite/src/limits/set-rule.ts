@@ -1,10 +1,10 @@
 import {
   agePriorityMsOf,
-  changedFlowRule,
-  emptyFlowRule,
+  changedLimitRule,
+  emptyLimitRule,
   FlowNotEnabledError,
-  type FlowRate,
-  type FlowRule,
+  type RateLimit,
+  type LimitRule,
   keepSpent,
   limitsOfLine,
   type RulesOver,
@@ -17,7 +17,7 @@ import type { Tables } from "../database/tables.ts";
 import { slotOf, slotsPerLine } from "../rows/places.ts";
 import type { Runnable } from "../rows/runnable.ts";
 import { type Lines, reopened } from "./group-queues.ts";
-import { type Lane, type Lanes, type QueueLanes, rulesOver } from "./rule-rows.ts";
+import { type Lane, type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
 export const prepareResumeGroup =
   (lines: Lines): Operation<"resumeGroup"> =>
@@ -32,11 +32,11 @@ const runningRow = defineRow((columns) => ({
   slots: columns.value<number>("coalesce(slots, 0)"),
 }));
 
-const groupRateIn = ({ type, queue }: RulesOver): FlowRate | null =>
+const groupRateIn = ({ type, queue }: RulesOver): RateLimit | null =>
   (type?.perGroup ?? queue?.perGroup)?.rate ?? null;
 
 /** With the rule of one of them changed. */
-const withRule = (over: RulesOver, rule: FlowRule): RulesOver =>
+const withRule = (over: RulesOver, rule: LimitRule): RulesOver =>
   rule.typeName === null ? { ...over, queue: rule } : { ...over, type: rule };
 
 export const prepareSetFlowRule = (
@@ -63,8 +63,8 @@ export const prepareSetFlowRule = (
   const editRate = (
     db: SqliteConnection,
     { number }: Lane,
-    before: FlowRule,
-    rule: FlowRule,
+    before: LimitRule,
+    rule: LimitRule,
     now: number,
   ): void => {
     if (rule.rate === before.rate) return;
@@ -88,7 +88,7 @@ export const prepareSetFlowRule = (
   };
 
   /** Jobs that run already are counted against a new limit, and say so. */
-  const countRunning = (db: SqliteConnection, queue: string, queueLanes: QueueLanes): void => {
+  const countRunning = (db: SqliteConnection, queue: string, queueLanes: QueueRules): void => {
     for (const { seq, typeName, group, ordered, slots } of runningRow.all(db, listRunning, [queue])) {
       const over = rulesOver(queueLanes, typeName);
       const isLimited = (limits: { readonly concurrency: number | null } | undefined): boolean =>
@@ -114,10 +114,10 @@ export const prepareSetFlowRule = (
     const known = lanes.read(db);
     if (!known.isEnabled) throw new FlowNotEnabledError();
     const found = typeName === null ? known.get(queue)?.own : known.get(queue)?.types.get(typeName);
-    const before = found?.rule ?? emptyFlowRule(queue, typeName);
+    const before = found?.rule ?? emptyLimitRule(queue, typeName);
     if (expectedVersion !== undefined && expectedVersion !== before.version)
       return { kind: "version_mismatch", rule: before };
-    const rule = changedFlowRule(before, change);
+    const rule = changedLimitRule(before, change);
     if (rule === before) return { kind: "unchanged", rule };
 
     const lane = lanes.open(db, queue, typeName);

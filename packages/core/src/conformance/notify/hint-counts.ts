@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { NotifyScenario, NotifySuite } from "../notify-suite.ts";
 import { createRecorder, type Recorder } from "../recorder.ts";
 
-interface Crowd {
+interface Contention {
   readonly members: readonly Recorder[];
   /** Hears what any member hears. */
   readonly all: Recorder;
@@ -11,7 +11,7 @@ interface Crowd {
 }
 
 /** Idle listeners of "type", spread over both connections. */
-const gatherCrowd = async ({ adapter, peer, unique }: NotifyScenario, size: number): Promise<Crowd> => {
+const gatherCrowd = async ({ adapter, peer, unique }: NotifyScenario, size: number): Promise<Contention> => {
   const all = createRecorder();
   const members = Array.from({ length: size }, createRecorder);
   for (const [index, member] of members.entries()) {

@@ -16,9 +16,9 @@ export const jobOwnershipLostTests = ({ test }: NotifySuite): void => {
 
   test("those hear of an open queue who serve it", async ({ adapter, peer, unique }) => {
     const recorders = [createRecorder(), createRecorder()];
-    await adapter.listenQueueOpened([unique("a")], recorders[0]!.record);
-    await peer.listenQueueOpened([unique("a"), unique("b")], recorders[1]!.record);
-    await adapter.notifyQueueOpened([unique("b"), unique("a")]);
+    await adapter.listenQueueResumed([unique("a")], recorders[0]!.record);
+    await peer.listenQueueResumed([unique("a"), unique("b")], recorders[1]!.record);
+    await adapter.notifyQueueResumed([unique("b"), unique("a")]);
     await recorders[0]!.waitFor(unique("a"));
     await recorders[1]!.waitFor(unique("a"));
     await recorders[1]!.waitFor(unique("b"));
@@ -34,13 +34,13 @@ export const jobOwnershipLostTests = ({ test }: NotifySuite): void => {
     await peer.listenJobScheduled(null, scheduled.record);
     await peer.listenJobSequenceCompleted([name], completed.record);
     await peer.listenJobOwnershipLost(lost.record);
-    await peer.listenQueueOpened([name], opened.record);
+    await peer.listenQueueResumed([name], opened.record);
 
     await adapter.notifyJobOwnershipLost([name]);
     await lost.waitFor(name);
     await adapter.notifyJobSequenceCompleted([name]);
     await completed.waitFor(name);
-    await adapter.notifyQueueOpened([name]);
+    await adapter.notifyQueueResumed([name]);
     await opened.waitFor(name);
     await adapter.notifyJobScheduled(name, 1);
     await scheduled.waitFor(name);

@@ -17,7 +17,7 @@ export interface MortalProcess {
 }
 
 // No part of the store's work: asked without a connection.
-const notCalls = new Set(["isInTransaction", "isTransientError", "isRolledBackForOthers"]);
+const notCalls = new Set(["isInTransaction", "isTransientError", "isConflictRollback"]);
 
 const never = (): Promise<never> => new Promise(() => undefined);
 

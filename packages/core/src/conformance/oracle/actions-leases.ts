@@ -6,7 +6,7 @@ import { assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
 import { followFlowClaim } from "./limit-claims.ts";
 import { flowQueue } from "./limit-groups.ts";
-import { claim, hasRunOut, heldBy, refusalOf, runnable } from "./leases.ts";
+import { claim, hasRunOut, throttledBy, refusalOf, runnable } from "./leases.ts";
 import { reap } from "./interventions.ts";
 import { allJobs, type ModelJob } from "./store.ts";
 import { assertSameSet } from "./compare.ts";
@@ -32,7 +32,7 @@ const performClaim = async (world: World, call: ClaimCall, ctx: object | undefin
   world.note("claimJobs", call);
   const { requests, limit, isRepeat, maxAttempts } = call;
   const held =
-    isRepeat === true ? requests.flatMap((request) => heldBy(model, call.leaseToken, request, now)) : [];
+    isRepeat === true ? requests.flatMap((request) => throttledBy(model, call.leaseToken, request, now)) : [];
   const offered = requests.map((request) => runnable(model, request, now, maxAttempts));
 
   const claimed = await adapter.claimJobs({ ...call, now, ctx });

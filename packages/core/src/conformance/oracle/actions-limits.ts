@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { FlowLimits, FlowRate, FlowRuleChange } from "../../store/contract/limits.ts";
+import type { LimitValues, RateLimit, FlowRuleChange } from "../../store/contract/limits.ts";
 import { requirePart } from "../../store/parts.ts";
 import { typeNames } from "./actions-start.ts";
 import type { Draw } from "./draw.ts";
@@ -7,13 +7,13 @@ import { flowQueue, groups } from "./limit-groups.ts";
 import { keyOf, ruleOf, setRule } from "./limit-rules.ts";
 import type { Action, World } from "./world.ts";
 
-const rates: readonly (FlowRate | null)[] = [
+const rates: readonly (RateLimit | null)[] = [
   null,
   { limit: 2, perMs: 2_000, burst: 1 },
   { limit: 4, perMs: 3_000, burst: 3 },
 ];
 
-const drawLimits = (draw: Draw): FlowLimits => ({
+const drawLimits = (draw: Draw): LimitValues => ({
   concurrency: draw.pick([null, 1, 2, 3]),
   rate: draw.pick(rates),
 });
@@ -74,7 +74,7 @@ export const resumeSome: Action = async (world, draw, ctx) => {
 
 /** Begins with the rules that the runs before have left, of which only the versions matter. */
 export const readRules = async ({ adapter, model, now }: World): Promise<void> => {
-  for (const { rule } of (await adapter.flow?.listFlow({ queue: flowQueue, now })) ?? [])
+  for (const { rule } of (await adapter.flow?.listRules({ queue: flowQueue, now })) ?? [])
     if (rule.version > 0)
       model.rules.set(keyOf({ queue: flowQueue, typeName: rule.typeName, group: null }), rule);
 };

@@ -47,7 +47,7 @@ export const runnableIn = (
   return moments.length === 0 ? null : Math.max(0, Math.min(...moments) - now);
 };
 
-export const heldBy = (
+export const throttledBy = (
   store: ModelStore,
   leaseToken: string,
   request: ClaimRequest,

@@ -1,5 +1,5 @@
 import type { ClaimScope, MaxAttempts } from "../../store/contract/claims.ts";
-import type { HoldReason } from "../../store/contract/limits.ts";
+import type { ThrottleReason } from "../../store/contract/limits.ts";
 import { attemptsOf, endLease, hasRunOut } from "./leases.ts";
 import {
   countedAt,
@@ -39,13 +39,13 @@ export const lineBefore = (store: ModelStore, { queue, typeName, group }: Place,
 export interface ModelHold {
   readonly place: Place;
   /** Everything that holds it there; the contract does not say which of them is named. */
-  readonly reasons: readonly HoldReason[];
+  readonly reasons: readonly ThrottleReason[];
 }
 
 /** What holds back a pending job that is due, at the outermost place that does. */
 export const holdOf = (store: ModelStore, job: ModelJob, now: number): ModelHold | null => {
   for (const { limits, ...place } of placesOver(store, job)) {
-    const reasons: HoldReason[] = [];
+    const reasons: ThrottleReason[] = [];
     if (place.group === null && ruleOf(store, place.queue, place.typeName).paused) reasons.push("paused");
     if (limits.concurrency !== null && countedAt(store, place).length >= limits.concurrency)
       reasons.push(place.group !== null && isOrdered(job) ? "order" : "concurrency");

@@ -1,4 +1,4 @@
-import type { FlowLimits, FlowRate, FlowRule } from "../../store/contract/limits.ts";
+import type { LimitValues, RateLimit, LimitRule } from "../../store/contract/limits.ts";
 import type { ModelJob, ModelStore } from "./store.ts";
 
 // Rules and buckets, the naive way. A counter is a set of jobs, asked for anew each time.
@@ -12,7 +12,7 @@ export interface Place {
 
 export const keyOf = ({ queue, typeName, group }: Place): string => [queue, typeName, group].join(" ");
 
-const noRule = (queue: string, typeName: string | null): FlowRule => ({
+const noRule = (queue: string, typeName: string | null): LimitRule => ({
   queue,
   typeName,
   paused: false,
@@ -24,13 +24,16 @@ const noRule = (queue: string, typeName: string | null): FlowRule => ({
   version: 0,
 });
 
-export const ruleOf = (store: ModelStore, queue: string, typeName: string | null): FlowRule =>
+export const ruleOf = (store: ModelStore, queue: string, typeName: string | null): LimitRule =>
   store.rules.get(keyOf({ queue, typeName, group: null })) ?? noRule(queue, typeName);
 
 export const isOrdered = ({ group, ordered }: ModelJob): boolean => group !== null && ordered !== null;
 
 /** The places whose limits a job has to keep to, the outermost first, each with its limits. */
-export const placesOver = (store: ModelStore, job: ModelJob): (Place & { readonly limits: FlowLimits })[] => {
+export const placesOver = (
+  store: ModelStore,
+  job: ModelJob,
+): (Place & { readonly limits: LimitValues })[] => {
   const { queue, typeName, group } = job;
   const [ofQueue, ofType] = [ruleOf(store, queue, null), ruleOf(store, queue, typeName)];
   const places = [
@@ -56,13 +59,13 @@ export const countedAt = ({ jobs }: ModelStore, place: Place): ModelJob[] =>
 const microseconds = 1_000;
 
 /** How long a bucket takes for a token, so that the burst and one for each such time make the limit. */
-const tokenTime = ({ limit, perMs, burst }: FlowRate): number =>
+const tokenTime = ({ limit, perMs, burst }: RateLimit): number =>
   Math.ceil((perMs * microseconds) / (limit - burst + 1));
 
 /** A bucket is known by the moment at which it will be full. */
 const fullAt = (store: ModelStore, place: Place): number => store.buckets.get(keyOf(place)) ?? 0;
 
-export const tokensAt = (store: ModelStore, place: Place, rate: FlowRate, now: number): number => {
+export const tokensAt = (store: ModelStore, place: Place, rate: RateLimit, now: number): number => {
   let missing = 0;
   const toFill = fullAt(store, place) - now * microseconds;
   while (missing * tokenTime(rate) < toFill) missing += 1;
@@ -70,25 +73,25 @@ export const tokensAt = (store: ModelStore, place: Place, rate: FlowRate, now: n
 };
 
 /** The first millisecond with a token. */
-export const tokenFrom = (store: ModelStore, place: Place, rate: FlowRate): number =>
+export const tokenFrom = (store: ModelStore, place: Place, rate: RateLimit): number =>
   Math.ceil((fullAt(store, place) - (rate.burst - 1) * tokenTime(rate)) / microseconds);
 
-export const spend = (store: ModelStore, place: Place, rate: FlowRate, now: number): void => {
+export const spend = (store: ModelStore, place: Place, rate: RateLimit, now: number): void => {
   const from = Math.max(fullAt(store, place), now * microseconds);
   store.buckets.set(keyOf(place), from + tokenTime(rate));
 };
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-const groupRate = (store: ModelStore, queue: string, typeName: string): FlowRate | null =>
+const groupRate = (store: ModelStore, queue: string, typeName: string): RateLimit | null =>
   (ruleOf(store, queue, typeName).perGroup ?? ruleOf(store, queue, null).perGroup)?.rate ?? null;
 
 /** A rate begins full. An edited one owes what it owed, but never more than to be empty. */
 const editBucket = (
   store: ModelStore,
   key: string,
-  before: FlowRate | null,
-  after: FlowRate | null,
+  before: RateLimit | null,
+  after: RateLimit | null,
   now: number,
 ): void => {
   if (isSame(before, after)) return;
@@ -99,7 +102,7 @@ const editBucket = (
 
 export const setRule = (
   store: ModelStore,
-  rule: FlowRule,
+  rule: LimitRule,
   typeNames: readonly string[],
   now: number,
 ): void => {

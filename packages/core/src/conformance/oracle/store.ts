@@ -1,6 +1,6 @@
 import type { StateAttempt } from "../../store/contract/history.ts";
 import type { StateRecurringJob } from "../../store/contract/recurring.ts";
-import type { FlowRule } from "../../store/contract/limits.ts";
+import type { LimitRule } from "../../store/contract/limits.ts";
 import type { JobReference, StateJob } from "../../store/contract/job.ts";
 
 /**
@@ -14,7 +14,7 @@ export interface ModelStore {
   /** For each job the sequences it was given to wait for, in the order given. */
   blockers: Map<string, readonly string[]>;
   /** The rules of queues and types. */
-  rules: Map<string, FlowRule>;
+  rules: Map<string, LimitRule>;
   /** When the bucket of a queue, type or group is full, in microseconds. */
   buckets: Map<string, number>;
   /** For each stopped group the job that stopped it. */

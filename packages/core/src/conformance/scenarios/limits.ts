@@ -199,7 +199,7 @@ export const describeFlow: Scenario = ({ test: register }) => {
     }, "the group has stopped");
     await until(async () => {
       const [found] = await leasehold.listGroups({ typeName: "import", held: true });
-      return found?.group === "a" && found.heldBy === "stopped" && found.stoppedBy === first!.id;
+      return found?.group === "a" && found.throttledBy === "stopped" && found.stoppedBy === first!.id;
     }, "the group is listed as stopped");
     await leasehold.resume({ typeName: "import", group: "a" });
     await completion(second!);

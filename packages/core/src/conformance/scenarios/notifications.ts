@@ -149,8 +149,8 @@ export const describeNotifications: Scenario = ({ test }) => {
       listenJobSequenceCompleted: broken,
       notifyJobOwnershipLost: broken,
       listenJobOwnershipLost: broken,
-      notifyQueueOpened: broken,
-      listenQueueOpened: broken,
+      notifyQueueResumed: broken,
+      listenQueueResumed: broken,
       close: async () => {},
     };
     const { leasehold, work, completion, events } = await openAnother({ notifyAdapter });

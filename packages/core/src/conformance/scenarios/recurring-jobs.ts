@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { RecurringPolicies } from "../../recurring/api.ts";
-import type { RecurringJobs } from "../../store/contract/recurring.ts";
+import type { Recurring } from "../../store/contract/recurring.ts";
 import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { until } from "../patience.ts";
 import type { Scenario, ScenarioSuite } from "../scenario.ts";
@@ -54,7 +54,7 @@ const readEnd = async ({ leasehold, queue }: Story<Types>, id: string) => {
 /** The same store with a few methods of its recurring jobs replaced. */
 const withRecurring = (
   adapter: StoryStateAdapter,
-  replace: (flow: RecurringJobs<StoryTransaction>) => Partial<RecurringJobs<StoryTransaction>>,
+  replace: (flow: Recurring<StoryTransaction>) => Partial<Recurring<StoryTransaction>>,
 ): Partial<StoryStateAdapter> => ({ flow: { ...adapter.flow!, ...replace(adapter.flow!) } });
 
 const expectOncePerTime = async (story: Story<Types>, id: string, anchorAt: Date, times: number) => {

@@ -63,7 +63,7 @@ const rollingBack = (times: number, conflicts?: "wait" | "abort"): AppOptions =>
   return {
     store: (adapter) => ({
       ...(conflicts && { capabilities: { ...adapter.capabilities, conflicts } }),
-      isRolledBackForOthers: (error) => error instanceof Deadlock || adapter.isRolledBackForOthers(error),
+      isConflictRollback: (error) => error instanceof Deadlock || adapter.isConflictRollback(error),
       runInTransaction: (callback, parent, options) =>
         adapter.runInTransaction(
           async (ctx) => {
@@ -216,7 +216,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
     );
     const started = await leasehold.startJobSequence(once);
     await completion(started);
-    const givenBack = await events.first("jobAttemptGivenBack");
+    const givenBack = await events.first("jobAttemptReleased");
     assert.deepEqual([givenBack.id, givenBack.attempt], [started.id, 1]);
     assert.ok(givenBack.error instanceof Error);
     assert.equal(givenBack.error.name, "Deadlock");
@@ -270,7 +270,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       await completion(started);
       assert.deepEqual([handlerRuns, prepareRuns], [2, 2]);
       assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
-      assert.equal(events.all("jobAttemptGivenBack").length, 1);
+      assert.equal(events.all("jobAttemptReleased").length, 1);
     });
   }
 
@@ -359,7 +359,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       assert.equal(events.all("jobCompleted").length, 1);
       assert.equal(events.all("jobAttemptCompleted").length, 1);
       assert.deepEqual(events.all("jobAttemptFenced"), []);
-      assert.deepEqual(events.all("jobAttemptGivenBack"), []);
+      assert.deepEqual(events.all("jobAttemptReleased"), []);
     });
 
     test(`${name} that did not commit is not taken for one that did`, jobTypes, async (story) => {

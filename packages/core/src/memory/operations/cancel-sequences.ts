@@ -1,12 +1,12 @@
 import type { CancelCall, CancelResult } from "../../store/contract/outcomes.ts";
-import { judgeCancellation } from "../../store/rules/checks.ts";
+import { checkCancellation } from "../../store/rules/checks.ts";
 import { cancelled } from "../../store/rules/transitions.ts";
 import { failDependants } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
 
 const cancelSequence = (store: JobStore, sequenceId: string, error: string, now: number): CancelResult => {
   const record = store.current(sequenceId);
-  const unchanged = judgeCancellation(sequenceId, record?.row);
+  const unchanged = checkCancellation(sequenceId, record?.row);
   if (record === undefined || unchanged !== undefined) return unchanged!;
   const wasRunning = record.row.status === "running";
   store.update(record, cancelled(record.row, error, now));

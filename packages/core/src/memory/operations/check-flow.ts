@@ -1,11 +1,11 @@
-import type { FlowRepair } from "../../store/contract/limits.ts";
+import type { CounterRepair } from "../../store/contract/limits.ts";
 import type { JobStore } from "../job-store.ts";
 
-type Counter = FlowRepair["counters"][number];
+type Counter = CounterRepair["counters"][number];
 type Place = Pick<Counter, "queue" | "typeName" | "group">;
 
 /** Compares the counters with the jobs themselves. */
-export const checkFlow = (store: JobStore, repair: boolean): FlowRepair => {
+export const repairCounters = (store: JobStore, repair: boolean): CounterRepair => {
   const running = new Map<string, number>();
   const keyOf = ({ queue, typeName, group }: Place): string => JSON.stringify([queue, typeName, group]);
   const add = (place: Place): void => {

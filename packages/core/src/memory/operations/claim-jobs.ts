@@ -8,7 +8,7 @@ import { recordAttempt } from "../job-history.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { createSearch, endSearch, takeRunnable } from "../runnable.ts";
-import { takeInTurn } from "../take-in-turn.ts";
+import { claimFairly } from "../take-in-turn.ts";
 
 /** The jobs that an earlier call with this token took. A lease that has expired since is no longer held. */
 const findClaimedByToken = (store: JobStore, leaseToken: string, now: number): StateJob[] => {
@@ -32,7 +32,7 @@ export const claimJobs = (store: JobStore, call: ClaimCall, now: number): StateJ
       store.update(record, limited ? { ...row, limited } : row);
       jobs.push(record.row);
     };
-    if (store.runnable.usesFlow(request.queue)) takeInTurn(store, request, limit, search, take);
+    if (store.runnable.usesFlow(request.queue)) claimFairly(store, request, limit, search, take);
     else takeRunnable(store, request, limit, search, take);
   }
   endSearch(search);

@@ -1,7 +1,7 @@
 import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
 import type { JobReference } from "../../store/contract/job.ts";
 import { attemptOf } from "../../store/rules/transitions.ts";
-import { completesSequence, judgeOutcome } from "../../store/rules/checks.ts";
+import { completesSequence, checkOutcome } from "../../store/rules/checks.ts";
 import { afterOutcome } from "../../store/rules/transitions.ts";
 import { failDependants, unblockDependants } from "../dependants.ts";
 import { recordAttempt } from "../job-history.ts";
@@ -12,7 +12,7 @@ const nothing: readonly JobReference[] = [];
 
 const commitOutcome = (store: JobStore, outcome: JobOutcome, now: number): OutcomeResult => {
   const record = store.find(outcome.jobId);
-  const rejection = judgeOutcome(record?.row, outcome, now);
+  const rejection = checkOutcome(record?.row, outcome, now);
   if (record === undefined || rejection !== undefined) return rejection!;
 
   const { sequenceId } = record.row;

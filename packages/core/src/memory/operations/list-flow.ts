@@ -1,5 +1,5 @@
-import type { FlowUse } from "../../store/contract/limits.ts";
-import { emptyFlowRule } from "../../store/rules/limits.ts";
+import type { LimitUse } from "../../store/contract/limits.ts";
+import { emptyLimitRule } from "../../store/rules/limits.ts";
 import { tokensLeft } from "../../store/rules/limits.ts";
 import type { QueueType } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
@@ -13,17 +13,20 @@ const countLines = (
   findHold: FindHold,
   types: readonly QueueType[],
   now: number,
-): Pick<FlowUse, "openLines" | "heldLines"> => {
-  let [openLines, heldLines] = [0, 0];
+): Pick<LimitUse, "claimableGroups" | "throttledGroups"> => {
+  let [claimableGroups, throttledGroups] = [0, 0];
   for (const { ungrouped, groups } of types) {
     for (const line of [ungrouped, ...groups.values()]) {
       const first = firstDue(line, now);
       if (first === undefined) continue;
-      if (findHold(first) === null) openLines += 1;
-      else heldLines += 1;
+      if (findHold(first) === null) claimableGroups += 1;
+      else throttledGroups += 1;
     }
   }
-  return { openLines: Math.min(openLines, mostLines), heldLines: Math.min(heldLines, mostLines) };
+  return {
+    claimableGroups: Math.min(claimableGroups, mostLines),
+    throttledGroups: Math.min(throttledGroups, mostLines),
+  };
 };
 
 const useOf = (
@@ -31,9 +34,9 @@ const useOf = (
   findHold: FindHold,
   { queue, typeName }: { readonly queue: string; readonly typeName: string | null },
   now: number,
-): FlowUse => {
+): LimitUse => {
   const state = flow.find(queue, typeName)?.state;
-  const rule = state?.rule ?? emptyFlowRule(queue, typeName);
+  const rule = state?.rule ?? emptyLimitRule(queue, typeName);
   const types = runnable.queueTypes(queue, typeName === null ? null : [typeName]);
   return {
     rule,
@@ -46,7 +49,7 @@ const useOf = (
 const compare = (a: string | null, b: string | null): number =>
   a === b ? 0 : a === null || (b !== null && a < b) ? -1 : 1;
 
-export const listFlow = (store: JobStore, queue: string | null, now: number): FlowUse[] => {
+export const listRules = (store: JobStore, queue: string | null, now: number): LimitUse[] => {
   const scopes = new Map<string, { readonly queue: string; readonly typeName: string | null }>();
   const add = (name: string, typeName: string | null): void => {
     if (queue === null || queue === name)

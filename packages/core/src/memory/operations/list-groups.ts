@@ -24,7 +24,7 @@ const useOf = (
     running: line.running,
     waiting: Math.min(waiting, mostCounted),
     waitingSince,
-    heldBy: first === undefined ? null : (findHold(first)?.by ?? null),
+    throttledBy: first === undefined ? null : (findHold(first)?.by ?? null),
     stoppedBy,
   };
 };
@@ -43,7 +43,7 @@ export const listGroups = (
   return Array.from(queueType.groups.values(), (line) =>
     useOf(findHold, line, store.flow.line(cell, line.group).stoppedBy, now),
   )
-    .filter(({ heldBy }) => held === undefined || held === (heldBy !== null))
+    .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
     .filter(({ waiting, running }) => waiting + running > 0)
     .sort(
       (a, b) =>

@@ -1,19 +1,19 @@
 import type {
-  FoldRollupsCall,
-  ForgetReportsCall,
-  ListReportersCall,
-  ReadRollupsCall,
+  RollUpBucketsCall,
+  DeleteOldReportsCall,
+  ListProcessesCall,
+  ReadBucketsCall,
   ReportCall,
-  Rollup,
-  RollupKey,
-  StateReporter,
+  StatisticsBucket,
+  BucketKey,
+  StateProcess,
 } from "../../store/contract/history.ts";
 import { byBytes } from "../by-bytes.ts";
 import { filtered } from "../job-filter.ts";
 import type { StoreView } from "../store-view.ts";
 import type { TableRows, Tables } from "../tables.ts";
 
-const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: RollupKey): string =>
+const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: BucketKey): string =>
   JSON.stringify([width, from, queue, typeName, deployment, reporterId]);
 
 export const report = (
@@ -37,10 +37,10 @@ export const report = (
   return now;
 };
 
-export const listReporters = (
+export const listProcesses = (
   reporters: TableRows["reporters"],
-  { seenFrom, limit }: ListReportersCall,
-): StateReporter[] =>
+  { seenFrom, limit }: ListProcessesCall,
+): StateProcess[] =>
   [...reporters.values()]
     .filter(({ seenAt }) => seenAt >= seenFrom)
     .sort((a, b) => b.seenAt - a.seenAt || byBytes(a.id, b.id))
@@ -49,24 +49,24 @@ export const listReporters = (
 const isOneOf = (wanted: readonly string[] | undefined, value: string): boolean =>
   wanted === undefined || wanted.includes(value);
 
-const byKey = (a: RollupKey, b: RollupKey): number =>
+const byKey = (a: BucketKey, b: BucketKey): number =>
   a.from - b.from ||
   byBytes(a.queue, b.queue) ||
   byBytes(a.typeName, b.typeName) ||
   byBytes(a.deployment, b.deployment) ||
   byBytes(a.reporterId, b.reporterId);
 
-export const readRollups = (
+export const readBuckets = (
   rollups: TableRows["rollups"],
-  { width, from, before, queues, typeNames, limit }: ReadRollupsCall,
-): Rollup[] =>
+  { width, from, before, queues, typeNames, limit }: ReadBucketsCall,
+): StatisticsBucket[] =>
   [...rollups.values()]
     .filter((rollup) => rollup.width === width && rollup.from >= from && rollup.from < before)
     .filter((rollup) => isOneOf(queues, rollup.queue) && isOneOf(typeNames, rollup.typeName))
     .sort(byKey)
     .slice(0, limit);
 
-export const foldRollups = (tables: Tables, { remove, put }: FoldRollupsCall): boolean => {
+export const rollUpBuckets = (tables: Tables, { remove, put }: RollUpBucketsCall): boolean => {
   const { rollups } = tables.rows();
   const removed = new Set(remove.map(keyOf));
   const areUnchanged = remove.every((rollup) => rollups.get(keyOf(rollup))?.counts === rollup.counts);
@@ -84,13 +84,13 @@ const hasJob = (view: StoreView, fingerprint: string): boolean => {
   return job !== undefined;
 };
 
-export const forgetReports = (
+export const deleteOldReports = (
   tables: Tables,
   view: StoreView,
-  { reportersBefore, causesBefore, rollups: bounds, limit }: ForgetReportsCall,
+  { reportersBefore, causesBefore, rollups: bounds, limit }: DeleteOldReportsCall,
 ): number => {
   const { reporters, rollups, causes } = tables.rows();
-  const isOld = (rollup: Rollup): boolean =>
+  const isOld = (rollup: StatisticsBucket): boolean =>
     bounds.some(({ width, before }) => rollup.width === width && rollup.from < before);
   const silent = [...reporters.values()].filter(({ seenAt }) => seenAt < reportersBefore).slice(0, limit);
   const old = [...rollups.values()].filter(isOld).slice(0, limit - silent.length);

@@ -1,15 +1,15 @@
-import type { SetFlowRuleCall, SetFlowRuleResult } from "../../store/contract/limits.ts";
-import type { FlowRate, FlowRule } from "../../store/contract/limits.ts";
+import type { SetRuleCall, SetRuleResult } from "../../store/contract/limits.ts";
+import type { RateLimit, LimitRule } from "../../store/contract/limits.ts";
 import { keepSpent } from "../../store/rules/limits.ts";
-import { changedFlowRule, emptyFlowRule } from "../../store/rules/limits.ts";
+import { changedLimitRule, emptyLimitRule } from "../../store/rules/limits.ts";
 import type { FlowCell } from "../flow-cells.ts";
 import type { JobRecord } from "../job-record.ts";
 import type { JobStore } from "../job-store.ts";
 import { limitsOf } from "../line-limits.ts";
 
 const bucketAfter = (
-  before: FlowRate | null | undefined,
-  after: FlowRate | null,
+  before: RateLimit | null | undefined,
+  after: RateLimit | null,
   tat: number,
   now: number,
 ): number => (after === null || (before ?? null) === null ? 0 : keepSpent(after, tat, now));
@@ -18,7 +18,7 @@ const bucketAfter = (
 const editGroupRates = (
   { flow }: JobStore,
   { queue, typeName }: FlowCell,
-  rule: FlowRule,
+  rule: LimitRule,
   now: number,
 ): void => {
   for (const cell of flow.all()) {
@@ -51,15 +51,15 @@ const markLimited = (store: JobStore, queue: string): void => {
 
 export const setFlowRule = (
   store: JobStore,
-  { queue, typeName, change, expectedVersion }: SetFlowRuleCall,
+  { queue, typeName, change, expectedVersion }: SetRuleCall,
   now: number,
-): SetFlowRuleResult => {
+): SetRuleResult => {
   const { flow, runnable } = store;
   const cell = flow.open(queue, typeName);
-  const before = cell.state.rule ?? emptyFlowRule(queue, typeName);
+  const before = cell.state.rule ?? emptyLimitRule(queue, typeName);
   if (expectedVersion !== undefined && expectedVersion !== before.version)
     return { kind: "version_mismatch", rule: before };
-  const rule = changedFlowRule(before, change);
+  const rule = changedLimitRule(before, change);
   if (rule === before) return { kind: "unchanged", rule };
 
   editGroupRates(store, cell, rule, now);

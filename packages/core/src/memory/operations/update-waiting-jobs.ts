@@ -1,5 +1,5 @@
 import type { UpdateWaitingJobsCall, WaitingJobResult } from "../../store/contract/edits.ts";
-import { judgeUpdate, updated } from "../../store/rules/edits.ts";
+import { checkUpdate, updated } from "../../store/rules/edits.ts";
 import type { JobStore } from "../job-store.ts";
 
 export const updateWaitingJobs = (
@@ -10,7 +10,7 @@ export const updateWaitingJobs = (
   const changed = new Set<string>();
   return jobIds.map((jobId) => {
     const record = store.find(jobId);
-    const refusal = judgeUpdate(record?.row, change);
+    const refusal = checkUpdate(record?.row, change);
     if (record === undefined || refusal !== undefined)
       return { jobId, kind: refusal!, job: record?.row ?? null };
     if (!changed.has(jobId)) store.update(record, updated(record.row, change, now));

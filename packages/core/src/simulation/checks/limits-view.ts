@@ -1,11 +1,11 @@
 import type { StateJob } from "../../store/contract/job.ts";
-import type { FlowLimits, FlowRule, SetFlowRuleResult } from "../../store/contract/limits.ts";
+import type { LimitValues, LimitRule, SetRuleResult } from "../../store/contract/limits.ts";
 import type { StoreStep } from "../history.ts";
 
 /** A queue, a type in it, or a group of that type, with the limits that hold for it. */
 export interface LimitedPlace {
   readonly key: string;
-  readonly limits: FlowLimits;
+  readonly limits: LimitValues;
   readonly covers: (row: StateJob) => boolean;
 }
 
@@ -13,7 +13,7 @@ export interface LimitedPlace {
 export interface FlowView {
   /** Whether a queue has, or ever had, groups or rules. */
   isConcerned(queue: string): boolean;
-  ruleOf(queue: string, typeName: string | null): FlowRule | undefined;
+  ruleOf(queue: string, typeName: string | null): LimitRule | undefined;
   placesOver(row: StateJob): LimitedPlace[];
   isPaused(row: StateJob): boolean;
   isStopped(row: StateJob): boolean;
@@ -23,15 +23,15 @@ const keyOf = (...parts: (string | null)[]): string => parts.join(" ");
 
 const lineKey = ({ queue, typeName, group }: StateJob): string => keyOf(queue, typeName, group);
 
-const noLimits: FlowLimits = { concurrency: null, rate: null };
+const noLimits: LimitValues = { concurrency: null, rate: null };
 
 /** Builds the rules again from the recorded calls, without the help of what stores use. */
 export const createFlowView = (): FlowView & { apply(step: StoreStep): void } => {
-  const rules = new Map<string, FlowRule>();
+  const rules = new Map<string, LimitRule>();
   const concerned = new Set<string>();
   const stops = new Map<string, string>();
 
-  const ruleOf = (queue: string, typeName: string | null): FlowRule | undefined =>
+  const ruleOf = (queue: string, typeName: string | null): LimitRule | undefined =>
     rules.get(keyOf(queue, typeName));
 
   const applyStops = ({ method, call, result, changes }: StoreStep): void => {
@@ -52,7 +52,7 @@ export const createFlowView = (): FlowView & { apply(step: StoreStep): void } =>
   return {
     apply: (step) => {
       if (step.method === "setFlowRule") {
-        const { rule } = step.result as SetFlowRuleResult;
+        const { rule } = step.result as SetRuleResult;
         rules.set(keyOf(rule.queue, rule.typeName), rule);
         concerned.add(rule.queue);
       }

@@ -1,5 +1,5 @@
 import type { StateJob } from "../../store/contract/job.ts";
-import type { FlowRate } from "../../store/contract/limits.ts";
+import type { RateLimit } from "../../store/contract/limits.ts";
 import type { RowChange } from "../history.ts";
 import { type Check, short } from "./check.ts";
 
@@ -31,7 +31,7 @@ export const rulesLimitRunningJobs: Check = {
 export const ratesHold: Check = {
   invariant: "no window has more claims than its rate",
   watch: ({ flow, report }) => {
-    const claims = new Map<string, { readonly rate: FlowRate; readonly moments: number[] }>();
+    const claims = new Map<string, { readonly rate: RateLimit; readonly moments: number[] }>();
     return {
       onStep: ({ at, changes }) => {
         for (const row of claimedIn(changes)) {

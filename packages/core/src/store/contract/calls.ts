@@ -66,7 +66,7 @@ export interface Transactions<
    * Whether the store has rolled the transaction back in favour of others: a deadlock, a serialisation failure. Nothing
    * of it was committed, for certain, and it may succeed if it is run again. Never true of a lost connection.
    */
-  isRolledBackForOthers(error: unknown): boolean;
+  isConflictRollback(error: unknown): boolean;
 
   /** The store's clock. */
   getTime(call?: StateCall<TTxContext>): Promise<number>;

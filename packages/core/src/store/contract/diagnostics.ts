@@ -1,13 +1,13 @@
 import type { StateCall } from "./calls.ts";
 
 /** How bad it is: nothing to do, worth a look, or jobs do not run as they should. */
-export type FindingStatus = "ok" | "warning" | "problem";
+export type CheckStatus = "ok" | "warning" | "problem";
 
 /** What one check came to, in words for people. */
-export interface Finding {
+export interface CheckResult {
   /** What was looked at, such as `indexes`. */
   readonly check: string;
-  readonly status: FindingStatus;
+  readonly status: CheckStatus;
   readonly summary: string;
   /** What to do about it; absent where all is well. */
   readonly advice?: string | undefined;
@@ -19,10 +19,10 @@ export interface Finding {
  * How much the store may do for the answer. `light`: little enough to be asked every few minutes. `usual`: what a person who
  * asks can wait for. `full`: whatever it takes, such as reading every page of a file.
  */
-export type ExaminationDepth = "light" | "usual" | "full";
+export type CheckDepth = "light" | "usual" | "full";
 
 export interface ExamineCall {
-  readonly depth: ExaminationDepth;
+  readonly depth: CheckDepth;
   /** From this age on, an open transaction is worth a warning. */
   readonly transactionAgeMs: number;
 }
@@ -34,7 +34,7 @@ export interface Diagnostics {
    * that cannot be made is a warning of its own, so this rejects only after `close`. Tables that are missing or too old are a
    * problem of the check `migrations`: then nobody looks at the jobs.
    */
-  examine(call: ExamineCall): Promise<readonly Finding[]>;
+  examine(call: ExamineCall): Promise<readonly CheckResult[]>;
 
   /** About how many jobs there are. A store that has to count them stops at `limit`. */
   estimateJobs(call: { readonly limit: number }): Promise<number>;

@@ -40,7 +40,7 @@ export interface ExpiredJob {
  * A store that has this part also takes `scope: "pending"` and `onDuplicate` in `createJobs`, and stores
  * `expireAfterMs`.
  */
-export interface WaitingJobs<TTxContext> {
+export interface Edits<TTxContext> {
   /**
    * Changes jobs that wait. Each is locked and looked at again before it is changed: one that a worker has claimed
    * meanwhile is `not_waiting`, and stays as it is. A job that is named twice is changed once.

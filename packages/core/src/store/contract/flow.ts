@@ -1,6 +1,6 @@
-import type { WaitingJobs } from "./edits.ts";
-import type { FlowRules } from "./limits.ts";
-import type { RecurringJobs } from "./recurring.ts";
+import type { Edits } from "./edits.ts";
+import type { Limits } from "./limits.ts";
+import type { Recurring } from "./recurring.ts";
 
 export type {
   RecurringJobProgress,
@@ -10,21 +10,21 @@ export type {
   LockDueRecurringCall,
   DueRecurringJobs,
   AdvancedRecurringJob,
-  RecurringJobs,
+  Recurring,
 } from "./recurring.ts";
 
 export type {
-  FlowScope,
-  SetFlowRuleCall,
-  SetFlowRuleResult,
-  FlowUse,
+  LimitScope,
+  SetRuleCall,
+  SetRuleResult,
+  LimitUse,
   GroupUse,
   ListGroupsCall,
-  holdReasons,
-  HoldReason,
+  throttleReasons,
+  ThrottleReason,
   Hold,
-  FlowRepair,
-  FlowRules,
+  CounterRepair,
+  Limits,
 } from "./limits.ts";
 
 export type {
@@ -33,12 +33,11 @@ export type {
   WaitingJobResult,
   ExpireCall,
   ExpiredJob,
-  WaitingJobs,
+  Edits,
 } from "./edits.ts";
 
 /**
  * The optional part for what decides when jobs come into being and when they may run, beyond a single start, and what
  * becomes of jobs that wait.
  */
-export interface Flow<TTxContext>
-  extends FlowRules<TTxContext>, RecurringJobs<TTxContext>, WaitingJobs<TTxContext> {}
+export interface Flow<TTxContext> extends Limits<TTxContext>, Recurring<TTxContext>, Edits<TTxContext> {}

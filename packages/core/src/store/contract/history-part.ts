@@ -15,14 +15,14 @@ export type { NewCause, ListCausesCall, FailedJobs, StateCause, CauseList, Cause
 
 export type {
   Reporter,
-  StateReporter,
-  RollupKey,
-  Rollup,
+  StateProcess,
+  BucketKey,
+  StatisticsBucket,
   ReportCall,
-  ListReportersCall,
-  ReadRollupsCall,
-  FoldRollupsCall,
-  ForgetReportsCall,
+  ListProcessesCall,
+  ReadBucketsCall,
+  RollUpBucketsCall,
+  DeleteOldReportsCall,
   Reports,
 } from "./history.ts";
 

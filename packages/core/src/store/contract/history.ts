@@ -116,13 +116,13 @@ export interface Reporter {
   readonly about: string;
 }
 
-export interface StateReporter extends Reporter {
+export interface StateProcess extends Reporter {
   /** When it last reported. */
   readonly seenAt: number;
 }
 
 /** What identifies a row of counts: one reporter, one type, one stretch of time. */
-export interface RollupKey {
+export interface BucketKey {
   /** The length of the stretch in milliseconds. */
   readonly width: number;
   /** Its beginning, a multiple of `width`. */
@@ -135,7 +135,7 @@ export interface RollupKey {
   readonly reporterId: string;
 }
 
-export interface Rollup extends RollupKey {
+export interface StatisticsBucket extends BucketKey {
   /** Numbers and histograms, as text that only core can read. */
   readonly counts: string;
 }
@@ -143,19 +143,19 @@ export interface Rollup extends RollupKey {
 export interface ReportCall {
   readonly reporter: Reporter;
   /** Absolute numbers, so that the same report again changes nothing. */
-  readonly rollups: readonly Rollup[];
+  readonly rollups: readonly StatisticsBucket[];
   readonly causes: readonly NewCause[];
   /** Rollups that begin longer ago than this are dropped: they may have been folded already. */
   readonly maxAgeMs: number;
 }
 
-export interface ListReportersCall {
+export interface ListProcessesCall {
   /** Only those that have reported since. */
   readonly seenFrom: number;
   readonly limit: number;
 }
 
-export interface ReadRollupsCall {
+export interface ReadBucketsCall {
   readonly width: number;
   /** Rows that begin at this moment or later. */
   readonly from: number;
@@ -166,13 +166,13 @@ export interface ReadRollupsCall {
   readonly limit: number;
 }
 
-export interface FoldRollupsCall {
+export interface RollUpBucketsCall {
   /** As they were read. */
-  readonly remove: readonly Rollup[];
-  readonly put: readonly Rollup[];
+  readonly remove: readonly StatisticsBucket[];
+  readonly put: readonly StatisticsBucket[];
 }
 
-export interface ForgetReportsCall {
+export interface DeleteOldReportsCall {
   /** Reporters that have been silent since before this moment. */
   readonly reportersBefore: number;
   /** Causes that were last reported before this moment, and that no failed job has. */
@@ -193,17 +193,17 @@ export interface Reports<TTxContext> {
   report(call: StateCall<TTxContext> & ReportCall): Promise<number>;
 
   /** The one that reported last comes first. */
-  listReporters(call: StateRead<TTxContext> & ListReportersCall): Promise<StateReporter[]>;
+  listProcesses(call: StateRead<TTxContext> & ListProcessesCall): Promise<StateProcess[]>;
 
   /** Ordered by `from`, then by the rest of the key as it is declared, texts by their bytes. */
-  readRollups(call: StateRead<TTxContext> & ReadRollupsCall): Promise<Rollup[]>;
+  readBuckets(call: StateRead<TTxContext> & ReadBucketsCall): Promise<StatisticsBucket[]>;
 
   /**
    * Replaces rows by others, which may have the keys of rows removed. Does nothing and returns false if a row to remove is
    * gone or has changed, or if a row to put exists. No key is named twice in `remove`, or twice in `put`.
    */
-  foldRollups(call: StateCall<TTxContext> & FoldRollupsCall): Promise<boolean>;
+  rollUpBuckets(call: StateCall<TTxContext> & RollUpBucketsCall): Promise<boolean>;
 
   /** Deletes what is too old to be shown. Returns how many rows that was. */
-  forgetReports(call: StateCall<TTxContext> & ForgetReportsCall): Promise<number>;
+  deleteOldReports(call: StateCall<TTxContext> & DeleteOldReportsCall): Promise<number>;
 }

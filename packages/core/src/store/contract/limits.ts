@@ -1,28 +1,28 @@
 import type { StateCall } from "./calls.ts";
 
 /** Never more than `limit` claims in any window of `perMs`. */
-export interface FlowRate {
+export interface RateLimit {
   readonly limit: number;
   readonly perMs: number;
   /** How many of them may come at once. */
   readonly burst: number;
 }
 
-export interface FlowLimits {
+export interface LimitValues {
   /** How many jobs may run at once, over all workers; null for no limit. */
   readonly concurrency: number | null;
-  readonly rate: FlowRate | null;
+  readonly rate: RateLimit | null;
 }
 
 /** What holds for the jobs of a queue, or for those of one type in it. Stored, and edited while workers run. */
-export interface FlowRule extends FlowLimits {
+export interface LimitRule extends LimitValues {
   readonly queue: string;
   /** Null for the queue as a whole. */
   readonly typeName: string | null;
   /** Nothing is claimed. What runs goes on. */
   readonly paused: boolean;
   /** The limits of each group. The rule of a type overrides that of its queue, which is for the groups of each type. */
-  readonly perGroup: FlowLimits | null;
+  readonly perGroup: LimitValues | null;
   /** How many turns a group gets for each turn of another, by group; 1 for those not named. As above, by type or queue. */
   readonly weights: Readonly<Record<string, number>>;
   /** A job that has waited this long goes before one of the next higher priority. By type, else queue; null: never. */
@@ -32,7 +32,7 @@ export interface FlowRule extends FlowLimits {
 }
 
 /** The parts of a rule that one call changes. */
-export type FlowRuleChange = Partial<Omit<FlowRule, "queue" | "typeName" | "version">>;
+export type FlowRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "version">>;
 
 /*
  * Groups and rules: what holds back a job that could run otherwise.
@@ -76,33 +76,33 @@ export type FlowRuleChange = Partial<Omit<FlowRule, "queue" | "typeName" | "vers
  */
 
 /** A queue, or a type in it. */
-export interface FlowScope {
+export interface LimitScope {
   readonly queue: string;
   readonly typeName: string | null;
 }
 
-export interface SetFlowRuleCall extends FlowScope {
+export interface SetRuleCall extends LimitScope {
   readonly change: FlowRuleChange;
   /** Change nothing if the rule has another version; 0 if there must be none yet. */
   readonly expectedVersion?: number | undefined;
 }
 
-export interface SetFlowRuleResult {
+export interface SetRuleResult {
   readonly kind: "set" | "unchanged" | "version_mismatch";
   /** As it is now. */
-  readonly rule: FlowRule;
+  readonly rule: LimitRule;
 }
 
 /** A rule, and how much of it is in use. */
-export interface FlowUse {
-  readonly rule: FlowRule;
+export interface LimitUse {
+  readonly rule: LimitRule;
   /** The jobs counted against `concurrency`; where there is no limit, 0 or the running jobs. */
   readonly running: number;
   /** How many claims `rate` allows at once now; null without a rate. */
   readonly tokens: number | null;
   /** Lines with jobs that can run now, and lines whose jobs are held back. Up to 10,000 of each are counted. */
-  readonly openLines: number;
-  readonly heldLines: number;
+  readonly claimableGroups: number;
+  readonly throttledGroups: number;
 }
 
 export interface GroupUse {
@@ -113,7 +113,7 @@ export interface GroupUse {
   /** Since when the first of them has been waiting; null where none is. */
   readonly waitingSince: number | null;
   /** What holds it back; null when nothing does. */
-  readonly heldBy: HoldReason | null;
+  readonly throttledBy: ThrottleReason | null;
   /** The job whose failure stopped it. */
   readonly stoppedBy: string | null;
 }
@@ -128,13 +128,13 @@ export interface ListGroupsCall {
   readonly limit: number;
 }
 
-export const holdReasons = ["paused", "concurrency", "rate", "stopped", "order"] as const;
+export const throttleReasons = ["paused", "concurrency", "rate", "stopped", "order"] as const;
 
-export type HoldReason = (typeof holdReasons)[number];
+export type ThrottleReason = (typeof throttleReasons)[number];
 
 /** What keeps a pending job from being claimed although its time has come. */
 export interface Hold {
-  readonly by: HoldReason;
+  readonly by: ThrottleReason;
   /** Whose rule it is: of the queue (both null), of the type, or of the group. */
   readonly queue: string;
   readonly typeName: string | null;
@@ -143,12 +143,12 @@ export interface Hold {
   readonly limit: number | null;
   readonly inUse: number | null;
   /** When it ends by itself, if that is known. */
-  readonly opensAt: number | null;
+  readonly claimableAt: number | null;
   /** Up to five jobs that hold the slots, or that go before it; the failed job that stopped the group. */
   readonly jobIds: readonly string[];
 }
 
-export interface FlowRepair {
+export interface CounterRepair {
   /** The counters that differed from the jobs that are running, as they were and as they are now. */
   readonly counters: readonly {
     readonly queue: string;
@@ -159,7 +159,7 @@ export interface FlowRepair {
   }[];
 }
 
-export interface FlowRules<TTxContext> {
+export interface Limits<TTxContext> {
   /**
    * Says that no worker of a version without groups and rules is left. Until then `setFlowRule` and jobs with a group are
    * refused with `FlowNotEnabledError`: an older worker would neither keep to limits nor give slots back. A store that was
@@ -173,13 +173,13 @@ export interface FlowRules<TTxContext> {
    * A rate begins with all its tokens. Editing it keeps what has been spent, up to an empty bucket (`keepSpent`); changing
    * another part of a rule leaves tokens as they are. A change to what is there already is `unchanged`, also the version.
    */
-  setFlowRule(call: StateCall<TTxContext> & SetFlowRuleCall): Promise<SetFlowRuleResult>;
+  setFlowRule(call: StateCall<TTxContext> & SetRuleCall): Promise<SetRuleResult>;
 
   /**
    * All rules, or those of one queue; also types that have jobs with a group and no rule (version 0). By queue, then type;
    * the queue itself first.
    */
-  listFlow(call: StateCall<TTxContext> & { readonly queue: string | null }): Promise<FlowUse[]>;
+  listRules(call: StateCall<TTxContext> & { readonly queue: string | null }): Promise<LimitUse[]>;
 
   /** The groups that have waiting or running jobs. Looks at a bounded number of them. */
   listGroups(call: StateCall<TTxContext> & ListGroupsCall): Promise<GroupUse[]>;
@@ -198,8 +198,8 @@ export interface FlowRules<TTxContext> {
    * several reasons the outermost: queue, then type, then group. Decides by the same conditions as `claimJobs`: what is
    * held is not taken by a claim, and the first of a line is taken by a claim with room if it is not held.
    */
-  explainHold(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<Hold | null>;
+  explainThrottle(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<Hold | null>;
 
   /** Compares every counter with the jobs that are running. With `repair` sets it right. */
-  checkFlow(call: StateCall<TTxContext> & { readonly repair: boolean }): Promise<FlowRepair>;
+  repairCounters(call: StateCall<TTxContext> & { readonly repair: boolean }): Promise<CounterRepair>;
 }

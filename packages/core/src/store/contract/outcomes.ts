@@ -44,7 +44,7 @@ export interface RedriveCall {
   readonly schedule?: Schedule | undefined;
 }
 
-export interface Interventions<TTxContext> {
+export interface CancelAndRedrive<TTxContext> {
   /**
    * Fails the current job of each sequence with `cancelled`, whether blocked, pending or running. A running one loses
    * its lease at once. A sequence that was cancelled before is `cancelled` again, and not `changed`.

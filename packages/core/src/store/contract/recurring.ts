@@ -59,7 +59,7 @@ export interface AdvancedRecurringJob extends RecurringJobProgress {
  * Recurring jobs. A *tick* locks those that are due, creates their jobs and moves them on, in one transaction: either all of
  * it has happened or none. Whoever holds the lock decides, so several workers may tick at once.
  */
-export interface RecurringJobs<TTxContext> {
+export interface Recurring<TTxContext> {
   getRecurring(
     call: StateCall<TTxContext> & { readonly ids: readonly string[] },
   ): Promise<(StateRecurringJob | undefined)[]>;

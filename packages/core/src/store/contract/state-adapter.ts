@@ -4,7 +4,7 @@ import type { BaseStateAdapterContext, IsolationLevel, Transactions } from "./ca
 import type { Claims, Leases } from "./claims.ts";
 import type { Deletion, NewJobs } from "./creation.ts";
 import type { Diagnostics, Statistics } from "./diagnostics.ts";
-import type { Interventions, Outcomes } from "./outcomes.ts";
+import type { CancelAndRedrive, Outcomes } from "./outcomes.ts";
 import type { Reads } from "./reads.ts";
 
 /**
@@ -26,7 +26,7 @@ export type PartName = keyof OptionalParts<object>;
 export interface StateAdapterCapabilities {
   /**
    * What happens to a transaction that wants to change what another one has changed: it waits until that one has ended, or
-   * is rolled back at once (`isRolledBackForOthers`). With `abort`, core also runs the transactions of users again.
+   * is rolled back at once (`isConflictRollback`). With `abort`, core also runs the transactions of users again.
    */
   readonly conflicts: "wait" | "abort";
   /** The levels that `runInTransaction` can be asked for. A store may give more than was asked for, never less. */
@@ -34,7 +34,7 @@ export interface StateAdapterCapabilities {
   /** Whether a nested `runInTransaction` that fails is undone alone, or takes the outer one with it. */
   readonly savepoints: boolean;
   /** Whether reads that may lag are answered from a copy of the store. Default: they are not. */
-  readonly readsFromCopy?: boolean | undefined;
+  readonly readsFromReplica?: boolean | undefined;
 }
 
 /**
@@ -62,7 +62,7 @@ export interface StateAdapter<
     Claims<TTxContext>,
     Leases<TTxContext>,
     Outcomes<TTxContext>,
-    Interventions<TTxContext>,
+    CancelAndRedrive<TTxContext>,
     Deletion<TTxContext>,
     Reads<TTxContext>,
     OptionalParts<TTxContext> {

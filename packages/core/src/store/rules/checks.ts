@@ -28,7 +28,7 @@ export const hasAttemptsLeft = (
 };
 
 /** Why cancelling a sequence changes nothing, by its current job; undefined when the job is to be cancelled. */
-export const judgeCancellation = (
+export const checkCancellation = (
   sequenceId: string,
   job: StateJob | undefined,
 ): CancelResult | undefined => {
@@ -97,7 +97,7 @@ const statusAfter: Readonly<Record<JobOutcome["kind"], JobStatus>> = {
 export type OutcomeRejection = LeaseRefusal | { readonly kind: "repeated" };
 
 /** Whether the outcome may be applied to the job: undefined when it may, or else the result it gets. */
-export const judgeOutcome = (
+export const checkOutcome = (
   state: LeaseState | undefined,
   outcome: JobOutcome,
   now: number,

@@ -1,16 +1,16 @@
 import { formatCount, plural } from "../../base/format.ts";
-import type { Finding } from "../contract/diagnostics.ts";
+import type { CheckResult } from "../contract/diagnostics.ts";
 
 /** What a check may come to. */
 export const finding = {
-  ok: (check: string, summary: string): Finding => ({ check, status: "ok", summary }),
-  warning: (check: string, summary: string, advice: string): Finding => ({
+  ok: (check: string, summary: string): CheckResult => ({ check, status: "ok", summary }),
+  warning: (check: string, summary: string, advice: string): CheckResult => ({
     check,
     status: "warning",
     summary,
     advice,
   }),
-  problem: (check: string, summary: string, advice: string): Finding => ({
+  problem: (check: string, summary: string, advice: string): CheckResult => ({
     check,
     status: "problem",
     summary,
@@ -21,8 +21,8 @@ export const finding = {
 /** A check that cannot be made, for want of rights or a setting, is no reason to give up the others. */
 export const tryCheck = async (
   check: string,
-  run: () => Promise<readonly Finding[]>,
-): Promise<readonly Finding[]> => {
+  run: () => Promise<readonly CheckResult[]>,
+): Promise<readonly CheckResult[]> => {
   try {
     return await run();
   } catch (error) {
@@ -39,7 +39,7 @@ export const judgeMigrations = ({
 }: {
   readonly applied: readonly unknown[];
   readonly pending: readonly unknown[];
-}): Finding =>
+}): CheckResult =>
   pending.length === 0
     ? finding.ok("migrations", `${plural(applied.length, "migration")} applied, none pending.`)
     : finding.problem(
@@ -57,7 +57,7 @@ const expectedIndexes = (sql: string): string[] =>
   ].map(([, name]) => name!);
 
 /** Of a store whose tables are made by SQL: `usable` are the indexes that there are and that the database uses. */
-export const judgeIndexes = (sql: string, usable: readonly string[]): Finding => {
+export const judgeIndexes = (sql: string, usable: readonly string[]): CheckResult => {
   const expected = expectedIndexes(sql);
   const missing = expected.filter((name) => !usable.includes(name));
   return missing.length === 0

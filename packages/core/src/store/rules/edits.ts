@@ -67,7 +67,7 @@ export const replaced = (row: StateJob, start: NewJob, now: number): StateJob | 
 };
 
 /** Why an update changes nothing; undefined when the job is to be changed. */
-export const judgeUpdate = (
+export const checkUpdate = (
   row: StateJob | undefined,
   { input }: WaitingJobChange,
 ): Exclude<WaitingJobResult["kind"], "changed"> | undefined => {

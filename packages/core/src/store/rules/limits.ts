@@ -1,4 +1,10 @@
-import type { FlowLimits, FlowRate, FlowRule, FlowRuleChange, HoldReason } from "../contract/limits.ts";
+import type {
+  LimitValues,
+  RateLimit,
+  LimitRule,
+  FlowRuleChange,
+  ThrottleReason,
+} from "../contract/limits.ts";
 
 /*
  * Rates are token buckets in the form of GCRA: all that is stored is the moment `tat` (theoretical arrival time) at which
@@ -13,26 +19,26 @@ import type { FlowLimits, FlowRate, FlowRule, FlowRuleChange, HoldReason } from 
  */
 
 /** Microseconds between two tokens. */
-export const tokenInterval = ({ limit, perMs, burst }: FlowRate): number =>
+export const tokenInterval = ({ limit, perMs, burst }: RateLimit): number =>
   Math.ceil((perMs * 1_000) / (limit - burst + 1));
 
 /** Tokens left at this moment. */
-export const tokensLeft = (rate: FlowRate, tat: number, nowMs: number): number => {
+export const tokensLeft = (rate: RateLimit, tat: number, nowMs: number): number => {
   const interval = tokenInterval(rate);
   const now = nowMs * 1_000;
   return Math.max(0, Math.floor((now + rate.burst * interval - Math.max(tat, now)) / interval));
 };
 
 /** The `tat` after so many tokens have been spent. */
-export const spendTokens = (rate: FlowRate, tat: number, nowMs: number, count: number): number =>
+export const spendTokens = (rate: RateLimit, tat: number, nowMs: number, count: number): number =>
   Math.max(tat, nowMs * 1_000) + count * tokenInterval(rate);
 
 /** From when on, in milliseconds, there is a token again. */
-export const nextTokenAt = (rate: FlowRate, tat: number, nowMs: number): number =>
+export const nextTokenAt = (rate: RateLimit, tat: number, nowMs: number): number =>
   Math.max(nowMs, Math.ceil((tat - (rate.burst - 1) * tokenInterval(rate)) / 1_000));
 
 /** The `tat` of a bucket whose rate has been edited: what was spent stays spent, but it owes nothing beyond being empty. */
-export const keepSpent = (rate: FlowRate, tat: number, nowMs: number): number =>
+export const keepSpent = (rate: RateLimit, tat: number, nowMs: number): number =>
   Math.min(tat, nowMs * 1_000 + rate.burst * tokenInterval(rate));
 
 /** How much of some limits is in use: the jobs that are counted, and the bucket of the rate. */
@@ -43,7 +49,7 @@ export interface LimitsInUse {
 
 /** Which of these limits is reached, if one is. */
 export const findReachedLimit = (
-  { concurrency, rate }: FlowLimits,
+  { concurrency, rate }: LimitValues,
   { running, tat }: LimitsInUse,
   now: number,
 ): "concurrency" | "rate" | null => {
@@ -53,27 +59,27 @@ export const findReachedLimit = (
 
 /** What a rule of a queue or type holds its jobs back by, if by anything. */
 export const findHoldOfRule = (
-  rule: FlowRule | undefined,
+  rule: LimitRule | undefined,
   use: LimitsInUse,
   now: number,
-): HoldReason | null => {
+): ThrottleReason | null => {
   if (rule === undefined) return null;
   return rule.paused ? "paused" : findReachedLimit(rule, use, now);
 };
 
-const noLimits: FlowLimits = { concurrency: null, rate: null };
+const noLimits: LimitValues = { concurrency: null, rate: null };
 
 /** The rules over a job: that of its queue and that of its type in this queue, where there are any. */
 export interface RulesOver {
-  readonly queue: FlowRule | undefined;
-  readonly type: FlowRule | undefined;
+  readonly queue: LimitRule | undefined;
+  readonly type: LimitRule | undefined;
 }
 
 /** The limits of one group, or of the line of jobs without a group, which has none. */
 export const limitsOfLine = (
   { queue, type }: RulesOver,
   { group, ordered }: { readonly group: string | null; readonly ordered: unknown },
-): FlowLimits => {
+): LimitValues => {
   if (group === null) return noLimits;
   const limits = type?.perGroup ?? queue?.perGroup ?? noLimits;
   return ordered === null ? limits : { ...limits, concurrency: 1 };
@@ -98,7 +104,7 @@ export const agedPriority = (priority: number, dueAt: number, agePriorityMs: num
   agePriorityMs === null ? priority : priority - Math.floor(dueAt / agePriorityMs);
 
 /** The rule of a queue or type for which nothing was ever set. */
-export const emptyFlowRule = (queue: string, typeName: string | null): FlowRule => ({
+export const emptyLimitRule = (queue: string, typeName: string | null): LimitRule => ({
   queue,
   typeName,
   paused: false,
@@ -110,13 +116,13 @@ export const emptyFlowRule = (queue: string, typeName: string | null): FlowRule 
   version: 0,
 });
 
-const isSameRate = (a: FlowRate | null, b: FlowRate | null): boolean =>
+const isSameRate = (a: RateLimit | null, b: RateLimit | null): boolean =>
   a === b || (a !== null && b !== null && a.limit === b.limit && a.perMs === b.perMs && a.burst === b.burst);
 
-const isSameLimits = (a: FlowLimits | null, b: FlowLimits | null): boolean =>
+const isSameLimits = (a: LimitValues | null, b: LimitValues | null): boolean =>
   (a?.concurrency ?? null) === (b?.concurrency ?? null) && isSameRate(a?.rate ?? null, b?.rate ?? null);
 
-const isSameWeights = (a: FlowRule["weights"], b: FlowRule["weights"]): boolean => {
+const isSameWeights = (a: LimitRule["weights"], b: LimitRule["weights"]): boolean => {
   const names = Object.keys(a);
   return (
     names.length === Object.keys(b).length &&
@@ -124,7 +130,7 @@ const isSameWeights = (a: FlowRule["weights"], b: FlowRule["weights"]): boolean 
   );
 };
 
-const isSameRule = (a: FlowRule, b: FlowRule): boolean =>
+const isSameRule = (a: LimitRule, b: LimitRule): boolean =>
   a.paused === b.paused &&
   isSameLimits(a, b) &&
   isSameLimits(a.perGroup, b.perGroup) &&
@@ -132,11 +138,11 @@ const isSameRule = (a: FlowRule, b: FlowRule): boolean =>
   a.agePriorityMs === b.agePriorityMs;
 
 /** The rule after a change, with the next version. The rule itself when the change says nothing new. */
-export const changedFlowRule = (rule: FlowRule, change: FlowRuleChange): FlowRule => {
+export const changedLimitRule = (rule: LimitRule, change: FlowRuleChange): LimitRule => {
   const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const { perGroup, ...rest }: FlowRule = { ...rule, ...(named as FlowRuleChange) };
+  const { perGroup, ...rest }: LimitRule = { ...rule, ...(named as FlowRuleChange) };
   // Limits that limit nothing are none.
   const limitsGroups = perGroup !== null && (perGroup.concurrency !== null || perGroup.rate !== null);
-  const next: FlowRule = { ...rest, perGroup: limitsGroups ? perGroup : null };
+  const next: LimitRule = { ...rest, perGroup: limitsGroups ? perGroup : null };
   return isSameRule(rule, next) ? rule : { ...next, version: rule.version + 1 };
 };

@@ -2,7 +2,7 @@ import { decodePayload } from "../../base/codec.ts";
 import { InvalidOptionError } from "../../base/errors.ts";
 import { readProperty } from "../../base/options.ts";
 import type { JobAbortReason } from "../../job-types/entities.ts";
-import { encodeOutput, isContinuedPlace, isFailedPlace, readPlaces } from "../../jobs/complete.ts";
+import { encodeOutput, isContinuedPlace, isFailedPlace, readBatchResults } from "../../jobs/complete.ts";
 import { type JobView, viewJob } from "../../jobs/view.ts";
 import { linkBlockers } from "../../observability/observe.ts";
 import type { StateSequence } from "../../store/contract/job.ts";
@@ -21,7 +21,7 @@ const continuedWithoutComplete =
   "`continueWith` creates jobs in the transaction of `complete`. Return what it gives you from the callback of `complete`";
 
 /** By what the handler has returned in the place of the job. */
-export const endingOfPlace = ({ worker, held }: BatchMember, place: unknown): Ending | Promise<Ending> => {
+export const endingOfResult = ({ worker, held }: BatchMember, place: unknown): Ending | Promise<Ending> => {
   if (isFailedPlace(place)) return { kind: "threw", error: place.error };
   try {
     if (isContinuedPlace(place)) throw new ProcessMisuseError(continuedWithoutComplete);
@@ -329,8 +329,8 @@ class BatchRun implements BatchOfMember {
       return;
     }
     try {
-      const places = readPlaces(returned, this.called.length);
-      this.settle(this.called.map((member, index) => endingOfPlace(member, places[index])));
+      const places = readBatchResults(returned, this.called.length);
+      this.settle(this.called.map((member, index) => endingOfResult(member, places[index])));
     } catch (error) {
       this.settle(endingsWhenThrown(this.called, undefined, error));
     }

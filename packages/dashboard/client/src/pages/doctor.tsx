@@ -9,7 +9,7 @@ import { type ApiError, read, usePolled } from "../state/api.ts";
 import { plural } from "../state/format.ts";
 import { announce } from "../state/settings.ts";
 
-type Finding = Examination["findings"][number];
+type CheckResult = Examination["findings"][number];
 
 const looks = {
   problem: { icon: "failed", word: "problem" },
@@ -22,7 +22,7 @@ const Words = ({ text }: { readonly text: string }) => (
   <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>
 );
 
-const Row = ({ finding: { check, status, summary, advice } }: { readonly finding: Finding }) => (
+const Row = ({ finding: { check, status, summary, advice } }: { readonly finding: CheckResult }) => (
   <li class={`finding ${status}`} data-row="">
     <span class="mark">
       <Icon name={looks[status].icon} /> {looks[status].word}
@@ -39,7 +39,13 @@ const Row = ({ finding: { check, status, summary, advice } }: { readonly finding
   </li>
 );
 
-const Findings = ({ title, findings }: { readonly title: string; readonly findings: readonly Finding[] }) =>
+const Findings = ({
+  title,
+  findings,
+}: {
+  readonly title: string;
+  readonly findings: readonly CheckResult[];
+}) =>
   findings.length === 0 ? null : (
     <Card title={title} note={plural(findings.length, "check")} flush>
       <ul class="findings">

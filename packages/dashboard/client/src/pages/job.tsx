@@ -13,7 +13,7 @@ import { usePolled } from "../state/api.ts";
 import { formatReason, shortId } from "../state/format.ts";
 import { jobsPath } from "../state/router.ts";
 import { may, offers } from "../state/session.ts";
-import { Blockers, Facts, Payloads, Sequence } from "./job/facts.tsx";
+import { Blockers, StoreFacts, Payloads, Sequence } from "./job/facts.tsx";
 import { Compared, Why } from "./job/why.tsx";
 
 const Attempts = ({ attempts, job }: { readonly attempts: readonly Attempt[]; readonly job: JobRow }) => (
@@ -134,7 +134,7 @@ export const JobPage = ({ id }: { readonly id: string }) => {
                   onDone={reload}
                 />
               )}
-              <Facts detail={data} />
+              <StoreFacts detail={data} />
               {offers("history") && <Compared job={job} />}
             </div>
           </div>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { FlowRule } from "../answers.ts";
+import type { LimitRule } from "../answers.ts";
 import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { describeLimits, LimitsPanel, PausePanel } from "../parts/limits-panel.tsx";
 import { Link } from "../parts/link.tsx";
@@ -9,7 +9,7 @@ import { formatCount } from "../state/format.ts";
 import { jobsPath, place } from "../state/router.ts";
 import { backlog, may } from "../state/session.ts";
 
-const Use = ({ rule }: { readonly rule: FlowRule }) => {
+const Use = ({ rule }: { readonly rule: LimitRule }) => {
   if (rule.concurrency === null) return <span class="dim">–</span>;
   return (
     <span class="row nowrap">
@@ -27,11 +27,11 @@ interface Scope {
 const scopeKey = ({ queue, typeName }: Scope): string => JSON.stringify([queue, typeName]);
 
 /** Rules that are set, and queues that have none yet but could be paused. */
-const withQueues = (rules: readonly FlowRule[]): FlowRule[] => {
+const withQueues = (rules: readonly LimitRule[]): LimitRule[] => {
   const known = new Set(rules.map(scopeKey));
   const rest = [...new Set(backlog.value?.types.map(({ queue }) => queue))]
     .filter((queue) => !known.has(scopeKey({ queue, typeName: null })))
-    .map((queue): FlowRule => ({
+    .map((queue): LimitRule => ({
       queue,
       typeName: null,
       paused: false,
@@ -41,8 +41,8 @@ const withQueues = (rules: readonly FlowRule[]): FlowRule[] => {
       perGroup: null,
       running: 0,
       tokens: null,
-      openLines: 0,
-      heldLines: 0,
+      claimableGroups: 0,
+      throttledGroups: 0,
     }));
   return [...rules, ...rest].sort(
     (a, b) => a.queue.localeCompare(b.queue) || (a.typeName ?? "").localeCompare(b.typeName ?? ""),
@@ -50,7 +50,7 @@ const withQueues = (rules: readonly FlowRule[]): FlowRule[] => {
 };
 
 export const LimitsPage = () => {
-  const { data, error, reload } = usePolled<{ readonly rules: readonly FlowRule[] }>("flow");
+  const { data, error, reload } = usePolled<{ readonly rules: readonly LimitRule[] }>("flow");
   const [chosen, setChosen] = useState<{ readonly key: string; readonly panel: "pause" | "limits" }>();
   const wanted = place.value.query.get("queue");
   const rules = data && withQueues(data.rules).filter(({ queue }) => wanted === null || queue === wanted);
@@ -114,7 +114,7 @@ export const LimitsPage = () => {
                         </td>
                         <td class="number">{rule.tokens === null ? "–" : formatCount(rule.tokens)}</td>
                         <td>{describeLimits(rule.perGroup)}</td>
-                        <td class="number">{formatCount(rule.heldLines)}</td>
+                        <td class="number">{formatCount(rule.throttledGroups)}</td>
                         {may("flow") && (
                           <td>
                             <span class="row nowrap">

@@ -1,4 +1,4 @@
-import type { FlowRule } from "../answers.ts";
+import type { LimitRule } from "../answers.ts";
 import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { describeLimits } from "../parts/limits-panel.tsx";
@@ -14,7 +14,7 @@ import { offers } from "../state/session.ts";
 import { QueueFigures } from "./queue/figures.tsx";
 import { QueueWorkers, TypeTable } from "./queue/tables.tsx";
 
-const describe = (rule: FlowRule): string => {
+const describe = (rule: LimitRule): string => {
   const words = [
     rule.paused ? "paused" : "",
     describeLimits(rule),
@@ -29,7 +29,7 @@ export const QueueLimits = ({
   rules,
 }: {
   readonly queue: string;
-  readonly rules: readonly FlowRule[];
+  readonly rules: readonly LimitRule[];
 }) => {
   const isPaused = rules.some(({ paused, typeName }) => paused && typeName === null);
   return (

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import type { FlowLimits, FlowRule } from "../answers.ts";
+import type { LimitValues, LimitRule } from "../answers.ts";
 import { formatCount, formatDuration, plural } from "../state/format.ts";
 import { ConfirmPanel } from "./panel.tsx";
 
 /** Limits in words. */
-export const describeLimits = (limits: FlowLimits | null): string => {
+export const describeLimits = (limits: LimitValues | null): string => {
   if (limits === null) return "–";
   const parts = [
     limits.concurrency === null ? "" : `${formatCount(limits.concurrency)} at once`,
@@ -27,7 +27,7 @@ export interface TypedLimits {
   readonly perMs: string;
 }
 
-export const toTyped = (limits: FlowLimits | null): TypedLimits => ({
+export const toTyped = (limits: LimitValues | null): TypedLimits => ({
   concurrency: limits?.concurrency?.toString() ?? "",
   limit: limits?.rate?.limit.toString() ?? "",
   perMs: limits?.rate?.perMs.toString() ?? times[0][0],
@@ -40,14 +40,14 @@ export const areValid = ({ concurrency, limit }: TypedLimits): boolean =>
 
 export const toLimits = (
   { concurrency, limit, perMs }: TypedLimits,
-  before: FlowLimits | null,
-): FlowLimits => {
+  before: LimitValues | null,
+): LimitValues => {
   const rate = limit === "" ? null : { limit: Number(limit), perMs: Number(perMs) };
   const isSame = rate?.limit === before?.rate?.limit && rate?.perMs === before?.rate?.perMs;
   return {
     concurrency: concurrency === "" ? null : Number(concurrency),
     // A rate that was not touched keeps its burst; the server chooses one for a new rate.
-    rate: isSame ? (before?.rate ?? null) : (rate as FlowLimits["rate"]),
+    rate: isSame ? (before?.rate ?? null) : (rate as LimitValues["rate"]),
   };
 };
 
@@ -111,12 +111,12 @@ export const LimitFields = ({
 );
 
 /** Which rule it is, as the server takes it. */
-export const scopeOf = ({ queue, typeName }: FlowRule): object => ({
+export const scopeOf = ({ queue, typeName }: LimitRule): object => ({
   queue,
   ...(typeName !== null && { typeName }),
 });
 
-export const nameOf = ({ queue, typeName }: FlowRule): string =>
+export const nameOf = ({ queue, typeName }: LimitRule): string =>
   typeName === null ? `queue ${queue}` : `${typeName} in queue ${queue}`;
 
 /** Pauses a queue or type, or ends its pause. */
@@ -125,7 +125,7 @@ export const PausePanel = ({
   onClose,
   onDone,
 }: {
-  readonly rule: FlowRule;
+  readonly rule: LimitRule;
   onClose(): void;
   onDone(): void;
 }) => {
@@ -151,12 +151,12 @@ export const PausePanel = ({
   );
 };
 
-const inWords = (limits: FlowLimits | null): string => {
+const inWords = (limits: LimitValues | null): string => {
   const words = describeLimits(limits);
   return words === "–" ? "no limit" : words;
 };
 
-const describeChange = (from: FlowLimits | null, to: FlowLimits): string =>
+const describeChange = (from: LimitValues | null, to: LimitValues): string =>
   inWords(from) === inWords(to) ? `${inWords(to)}, as before` : `${inWords(to)}, instead of ${inWords(from)}`;
 
 /** Changes the limits of a queue or type, and those of each of its groups. */
@@ -165,7 +165,7 @@ export const LimitsPanel = ({
   onClose,
   onDone,
 }: {
-  readonly rule: FlowRule;
+  readonly rule: LimitRule;
   onClose(): void;
   onDone(): void;
 }) => {

@@ -57,7 +57,7 @@ export const SidePanel = ({
 };
 
 /** Something that is done at once, and to no single job. */
-export interface Deed {
+export interface ConfirmedAction {
   /** On the button, and as the heading: "Pause queue mail". */
   readonly title: string;
   readonly path: string;
@@ -74,7 +74,7 @@ export const ConfirmPanel = ({
   onDone,
   children,
 }: {
-  readonly deed: Deed;
+  readonly deed: ConfirmedAction;
   readonly isReady?: boolean;
   onClose(): void;
   onDone(): void;

@@ -1,4 +1,4 @@
-import type { Backlog, FlowRule, Process, QueueStatistics, Statistics, TypeBacklog } from "../answers.ts";
+import type { Backlog, LimitRule, Process, QueueStatistics, Statistics, TypeBacklog } from "../answers.ts";
 import { usePolled } from "./api.ts";
 import { useTopic } from "./live.ts";
 import { moment, useStatistics } from "./range.ts";
@@ -69,7 +69,7 @@ export interface Known {
   readonly backlog: Backlog | undefined;
   readonly statistics: Statistics | undefined;
   readonly processes: readonly Process[] | undefined;
-  readonly rules: readonly FlowRule[] | undefined;
+  readonly rules: readonly LimitRule[] | undefined;
 }
 
 export const describeQueue = (queue: string, { backlog, statistics, processes, rules }: Known): QueueRow => {
@@ -125,7 +125,7 @@ export const useKnown = (queue?: string) => {
   const isNow = moment.value === undefined;
   const { data: statistics, error } = useStatistics(queue);
   const { data: workers } = useTopic("processes", { when: isNow && offers("history") });
-  const { data: flow } = usePolled<{ readonly rules: readonly FlowRule[] }>(
+  const { data: flow } = usePolled<{ readonly rules: readonly LimitRule[] }>(
     isNow && offers("flow") ? "flow" : null,
     10_000,
   );

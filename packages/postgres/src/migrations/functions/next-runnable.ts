@@ -5,7 +5,7 @@ import {
   isAgedQueueSql,
   newPlaceSql,
   nextTokenSql,
-  noteColumns,
+  deltaColumns,
   notesOfSql,
   promotionLimit,
   runOrder,
@@ -44,7 +44,7 @@ BEGIN
       WHERE j.id = ANY (ARRAY(SELECT id FROM due))
       RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
     ),
-    noted AS (INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("moved")})
+    noted AS (INSERT INTO ${lineNote} (${deltaColumns}) ${notesOfSql("moved")})
     SELECT count(*) INTO v_moved FROM moved;
     EXIT WHEN v_moved < ${promotionLimit};
   END LOOP;

@@ -3,7 +3,7 @@ import {
   attemptsLeft,
   define,
   newPlaceSql,
-  noteColumns,
+  deltaColumns,
   notesOfSql,
   promotionLimit,
   type ReapAddition,
@@ -38,7 +38,7 @@ BEGIN
         priority = ${newPlaceSql(tables, "j.due_at")}
       WHERE j.id = ANY (ARRAY(SELECT id FROM expired))
     )${queries}
-    INSERT INTO ${lineNote} (${noteColumns}) ${notesOfSql("expired")};
+    INSERT INTO ${lineNote} (${deltaColumns}) ${notesOfSql("expired")};
 END`,
   );
 };

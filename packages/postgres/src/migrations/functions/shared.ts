@@ -55,7 +55,7 @@ export const nextTokenSql = (tat: string, interval: string, burst: string): stri
 export const spendSql = (tat: string, interval: string, count: string): string =>
   `CASE WHEN ${interval} IS NULL OR ${count} = 0 THEN ${tat} ELSE greatest(${tat}, v_us) + ${count} * ${interval} END`;
 
-export const noteColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
+export const deltaColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
 
 /** Notes about jobs that got in line: a table with queue, home, lane, group_key, ordered, and slots as they were before. */
 export const notesOfSql = (moved: string): string => `

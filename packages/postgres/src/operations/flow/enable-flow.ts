@@ -1,5 +1,5 @@
 import type { Call, Database } from "../../database/database.ts";
-import { firstLine, leapSql } from "../../rows/runnable.ts";
+import { firstLine, looseIndexScanSql } from "../../rows/runnable.ts";
 import { isDeferred } from "../../rows/runnable.ts";
 import type { Tables } from "../../database/tables.ts";
 
@@ -9,9 +9,9 @@ const enableSql = (tables: Tables): string => {
   const { job, flow, flowRule } = tables;
   const among = `j.lane >= ${firstLine}`;
   return `
-WITH RECURSIVE ${leapSql(tables, "in_line", `j.ready AND ${among}`)},
-${leapSql(tables, "deferred", `${isDeferred} AND ${among}`)},
-${leapSql(tables, "blocked", `j.status = 'blocked' AND ${among}`)},
+WITH RECURSIVE ${looseIndexScanSql(tables, "in_line", `j.ready AND ${among}`)},
+${looseIndexScanSql(tables, "deferred", `${isDeferred} AND ${among}`)},
+${looseIndexScanSql(tables, "blocked", `j.status = 'blocked' AND ${among}`)},
 found AS (
   SELECT lane, queue, type_name FROM in_line
   UNION SELECT lane, queue, type_name FROM deferred

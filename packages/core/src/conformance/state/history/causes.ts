@@ -383,7 +383,7 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
   );
 
   testAlone(
-    "forgetReports forgets causes that no failed job has, once they have not been reported for a while",
+    "deleteOldReports forgets causes that no failed job has, once they have not been reported for a while",
     withHistory(async (scenario) => {
       const { history, queue } = scenario;
       const [old, seenAgain, ofJob, late] = times(4, (n) => `${n}`.repeat(16));
@@ -397,11 +397,11 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
       await report([seenAgain!, late!], baseTime + 10);
       const job = await failOne(scenario, ofJob);
       const forget = (limit = 100): Promise<number> =>
-        history.forgetReports({ reportersBefore: 0, causesBefore: baseTime + 10, rollups: [], limit });
+        history.deleteOldReports({ reportersBefore: 0, causesBefore: baseTime + 10, rollups: [], limit });
       assert.equal(await forget(0), 0);
       await rollBack(scenario, async (ctx) => {
         const call = { reportersBefore: 0, causesBefore: baseTime + 10, rollups: [], limit: 100 };
-        assert.equal(await history.forgetReports({ ...call, ctx }), 1);
+        assert.equal(await history.deleteOldReports({ ...call, ctx }), 1);
       });
       assert.equal(await forget(), 1);
       assert.equal(await forget(), 0);

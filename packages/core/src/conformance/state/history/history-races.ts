@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Rollup } from "../../../store/contract/history.ts";
+import type { StatisticsBucket } from "../../../store/contract/history.ts";
 import { createRandom, shuffle } from "../../random.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
@@ -60,7 +60,7 @@ const raceForEnds = async (scenario: HistoryScenario, seed: number): Promise<voi
   }
 };
 
-const sumOf = (rollups: readonly Rollup[]): number =>
+const sumOf = (rollups: readonly StatisticsBucket[]): number =>
   rollups.reduce((sum, { counts }) => sum + Number(counts), 0);
 
 /** Merges what is old into one row, with the one from before if there is one. */
@@ -68,7 +68,7 @@ const foldOld = async (scenario: HistoryScenario): Promise<boolean> => {
   const old = (await readAll(scenario)).filter(({ from }) => from < baseTime);
   if (old.length < 2) return false;
   const put = [newRollup(scenario, { from: old[0]!.from, reporterId: "", counts: `${sumOf(old)}` })];
-  return retryTransient(scenario, () => scenario.history.foldRollups({ remove: old, put }));
+  return retryTransient(scenario, () => scenario.history.rollUpBuckets({ remove: old, put }));
 };
 
 export const describeHistoryRaces = ({ test, testAlone }: StateSuite): void => {

@@ -63,7 +63,7 @@ export const describeHostileText = ({ test }: StateSuite): void => {
         await history.report(call);
         await history.report(call);
         assert.deepEqual(await readAll(scenario), rollups);
-        const reporters = await history.listReporters({ seenFrom: baseTime, limit: 1_000 });
+        const reporters = await history.listProcesses({ seenFrom: baseTime, limit: 1_000 });
         assert.deepEqual(
           reporters.find((each) => each.id === id),
           { ...reporter, seenAt: baseTime },
@@ -73,7 +73,7 @@ export const describeHostileText = ({ test }: StateSuite): void => {
         const { causes } = await history.listCauses({ cap: 10, queues: [queue] });
         assert.deepEqual(causes, [{ ...cause, firstSeenAt: baseTime, lastSeenAt: baseTime }]);
         const put = [{ ...rollups[0]!, reporterId: "", counts: `${text}${text}` }];
-        assert.equal(await history.foldRollups({ remove: rollups, put }), true);
+        assert.equal(await history.rollUpBuckets({ remove: rollups, put }), true);
         assert.deepEqual(await readAll(scenario), put);
       }),
     );
@@ -103,7 +103,7 @@ export const describeHostileText = ({ test }: StateSuite): void => {
         );
         const reporter = { id: randomUUID(), deployment, startedAt: baseTime, about: "" };
         await history.report({ reporter, rollups: [], causes: [], maxAgeMs, now: baseTime });
-        const reporters = await history.listReporters({ seenFrom: baseTime, limit: 1_000 });
+        const reporters = await history.listProcesses({ seenFrom: baseTime, limit: 1_000 });
         assert.equal(reporters.find(({ id }) => id === reporter.id)?.deployment, deployment);
       }
     }),

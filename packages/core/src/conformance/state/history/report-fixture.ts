@@ -1,4 +1,4 @@
-import type { ReportCall, Reporter, Rollup } from "../../../store/contract/history.ts";
+import type { ReportCall, Reporter, StatisticsBucket } from "../../../store/contract/history.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { HistoryScenario } from "./history-scenario.ts";
 
@@ -15,8 +15,8 @@ export const newReporter = (overrides: Partial<Reporter> = {}): Reporter => ({
 
 export const newRollup = (
   { queue, typeName }: Pick<HistoryScenario, "queue" | "typeName">,
-  overrides: Partial<Rollup> = {},
-): Rollup => ({
+  overrides: Partial<StatisticsBucket> = {},
+): StatisticsBucket => ({
   width,
   from: baseTime,
   queue,
@@ -30,7 +30,7 @@ export const newRollup = (
 /** Each of the rollups as its own reporter. */
 export const reportAll = async (
   { history }: HistoryScenario,
-  rollups: readonly Rollup[],
+  rollups: readonly StatisticsBucket[],
   now: number = baseTime,
 ): Promise<void> => {
   for (const id of new Set(rollups.map(({ reporterId }) => reporterId)))
@@ -55,5 +55,5 @@ export const reportCall = (overrides: Partial<ReportCall> = {}): ReportCall => (
 export const readAll = (
   { history, queue }: HistoryScenario,
   of: { readonly width?: number; readonly ctx?: object } = {},
-): Promise<Rollup[]> =>
-  history.readRollups({ width, from: 0, before: 2 ** 50, queues: [queue], limit: 10_000, ...of });
+): Promise<StatisticsBucket[]> =>
+  history.readBuckets({ width, from: 0, before: 2 ** 50, queues: [queue], limit: 10_000, ...of });

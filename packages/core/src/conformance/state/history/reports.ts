@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { StateReporter } from "../../../store/contract/history.ts";
+import type { StateProcess } from "../../../store/contract/history.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
@@ -60,8 +60,8 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       await reportAll(scenario, [{ ...mine, counts: "mine" }]);
       const call = { from: 0, before: 2 ** 50, queues: [queue, `${queue}-2`], limit: 100 };
       const rows = [
-        ...(await history.readRollups({ ...call, width })),
-        ...(await history.readRollups({ ...call, width: 60_000 })),
+        ...(await history.readBuckets({ ...call, width })),
+        ...(await history.readBuckets({ ...call, width: 60_000 })),
       ];
       assert.deepEqual(rows.map(({ counts }) => counts).sort(), ["mine", ...others.map(() => "theirs")]);
     }),
@@ -135,8 +135,8 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
   testAlone(
     "lists the reporters that reported since, the latest first, up to the limit",
     withHistory(async ({ history }) => {
-      const list = (seenFrom: number, limit = 100): Promise<StateReporter[]> =>
-        history.listReporters({ seenFrom, limit });
+      const list = (seenFrom: number, limit = 100): Promise<StateProcess[]> =>
+        history.listProcesses({ seenFrom, limit });
       assert.deepEqual(await list(0), []);
       const [a, b, c] = ["a", "b", "c"].map((id) => newReporter({ id }));
       assert.ok(a && b && c);
@@ -146,7 +146,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
         [c, baseTime + 20],
       ] as const)
         await history.report({ ...reportCall({ reporter }), now });
-      const seen = (reporter: typeof a, after: number): StateReporter => ({
+      const seen = (reporter: typeof a, after: number): StateProcess => ({
         ...reporter,
         seenAt: baseTime + after,
       });
@@ -170,13 +170,13 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
         froms.map((from) => newRollup(scenario, { from })),
       );
       const read = async (from: number, before: number, limit = 100): Promise<number[]> =>
-        (await history.readRollups({ width, from, before, queues: [queue], limit })).map((row) => row.from);
+        (await history.readBuckets({ width, from, before, queues: [queue], limit })).map((row) => row.from);
       assert.deepEqual(await read(froms[1]!, froms[3]!), froms.slice(1, 3));
       assert.deepEqual(await read(froms[1]! + 1, froms[3]! + 1), froms.slice(2, 4));
       assert.deepEqual(await read(froms[0]!, froms[4]! + 1, 2), froms.slice(0, 2));
       assert.deepEqual(await read(froms[3]!, froms[3]!), []);
       const others = { width: 60_000, from: 0, before: 2 ** 50, queues: [queue], limit: 100 };
-      assert.deepEqual(await history.readRollups(others), []);
+      assert.deepEqual(await history.readBuckets(others), []);
     }),
   );
 
@@ -191,7 +191,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       );
       await reportAll(scenario, rollups);
       const read = (filter: object) =>
-        history.readRollups({ width, from: 0, before: 2 ** 50, limit: 1_000, ...filter });
+        history.readBuckets({ width, from: 0, before: 2 ** 50, limit: 1_000, ...filter });
       assert.deepEqual(await read({ queues }), rollups);
       assert.deepEqual(await read({ queues: [queues[1]] }), rollups.slice(2));
       assert.deepEqual(await read({ typeNames: [typeNames[0]] }), [rollups[0], rollups[2]]);
@@ -221,8 +221,8 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       await reportAll(scenario, expected.toReversed());
       const queues = sorted.map((text) => `${queue}${text}`);
       const call = { width, from: 0, before: 2 ** 50, queues };
-      assert.deepEqual(await history.readRollups({ ...call, limit: 100 }), expected);
-      assert.deepEqual(await history.readRollups({ ...call, limit: 11 }), expected.slice(0, 11));
+      assert.deepEqual(await history.readBuckets({ ...call, limit: 100 }), expected);
+      assert.deepEqual(await history.readBuckets({ ...call, limit: 11 }), expected.slice(0, 11));
     }),
   );
 
@@ -251,19 +251,19 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
         ],
         limit: 100,
       };
-      assert.equal(await history.forgetReports(call), 4);
-      assert.equal(await history.forgetReports(call), 0);
+      assert.equal(await history.deleteOldReports(call), 4);
+      assert.equal(await history.deleteOldReports(call), 0);
       const left = async (each: number): Promise<number[]> =>
         (
-          await history.readRollups({ width: each, from: 0, before: 2 ** 50, queues: [queue], limit: 100 })
+          await history.readBuckets({ width: each, from: 0, before: 2 ** 50, queues: [queue], limit: 100 })
         ).map(({ from }) => from);
       assert.deepEqual([await left(width), await left(minute)], [froms.slice(2), froms.slice(1)]);
-      const reporters = await history.listReporters({ seenFrom: 0, limit: 10 });
+      const reporters = await history.listProcesses({ seenFrom: 0, limit: 10 });
       assert.deepEqual(
         reporters.map(({ id }) => id),
         ["reporter-1", "old"],
       );
-      assert.equal(await history.forgetReports({ ...call, reportersBefore: 0, rollups: [] }), 0);
+      assert.equal(await history.deleteOldReports({ ...call, reportersBefore: 0, rollups: [] }), 0);
     }),
   );
 
@@ -281,9 +281,9 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       const call = { reportersBefore: 2 ** 50, causesBefore: 0, rollups: bounds, limit: 5 };
       const counts: number[] = [];
       const rows = async (): Promise<number> =>
-        (await readAll(scenario)).length + (await history.listReporters({ seenFrom: 0, limit: 100 })).length;
+        (await readAll(scenario)).length + (await history.listProcesses({ seenFrom: 0, limit: 100 })).length;
       for (let before = await rows(); before > 0; before = await rows()) {
-        const count = await history.forgetReports(call);
+        const count = await history.deleteOldReports(call);
         assert.equal(await rows(), before - count);
         counts.push(count);
         assert.ok(count > 0);
@@ -291,7 +291,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       assert.deepEqual(counts, [5, 5, 5, 1]);
       await reportAll(scenario, [newRollup(scenario)]);
       await rollBack(scenario, async (ctx) => {
-        assert.equal(await history.forgetReports({ ...call, ctx }), 2);
+        assert.equal(await history.deleteOldReports({ ...call, ctx }), 2);
       });
       assert.equal(await rows(), 2);
     }),

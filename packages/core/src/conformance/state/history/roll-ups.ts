@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Rollup } from "../../../store/contract/history.ts";
+import type { StatisticsBucket } from "../../../store/contract/history.ts";
 import { createRandom } from "../../random.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
@@ -9,13 +9,13 @@ import { maxAgeMs, newReporter, newRollup, readAll, reportAll, reportCall, width
 
 const minute = 60_000;
 
-const startRollups = async (scenario: HistoryScenario, count: number): Promise<Rollup[]> => {
+const startRollups = async (scenario: HistoryScenario, count: number): Promise<StatisticsBucket[]> => {
   const rollups = times(count, (n) => newRollup(scenario, { reporterId: `reporter-${n}`, counts: `${n}` }));
   await reportAll(scenario, rollups);
   return rollups;
 };
 
-const sumOf = (rollups: readonly Rollup[]): number =>
+const sumOf = (rollups: readonly StatisticsBucket[]): number =>
   rollups.reduce((sum, { counts }) => sum + Number(counts), 0);
 
 /**
@@ -28,8 +28,8 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
   const draw = (below: number): number => Math.floor(random() * below);
   let now = baseTime;
   /** By reporter and slot, what it counted, and what the store was told in time. */
-  const counted = new Map<string, { readonly rollup: Rollup; told: number }>();
-  let remembered: Rollup[] = [];
+  const counted = new Map<string, { readonly rollup: StatisticsBucket; told: number }>();
+  let remembered: StatisticsBucket[] = [];
 
   const report = async (): Promise<void> => {
     const reporterId = `reporter-${draw(3)}`;
@@ -46,8 +46,8 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
     for (const each of mine) if (each.rollup.from >= now - maxAgeMs) each.told = Number(each.rollup.counts);
   };
 
-  const merge = (rows: readonly Rollup[], into: number): Rollup[] => {
-    const merged = new Map<string, Rollup>();
+  const merge = (rows: readonly StatisticsBucket[], into: number): StatisticsBucket[] => {
+    const merged = new Map<string, StatisticsBucket>();
     for (const row of rows) {
       const from = row.from - (row.from % into);
       const key = `${from} ${row.typeName}`;
@@ -70,14 +70,17 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
           );
     const remove = [...chosen, ...existing];
     const put = merge(remove, into);
-    assert.equal(await history.foldRollups({ remove, put }), true);
+    assert.equal(await history.rollUpBuckets({ remove, put }), true);
     remembered = chosen;
   };
 
   /** Somebody who had read the same rows and comes too late. */
   const foldAgain = async (): Promise<void> => {
     if (remembered.every(({ reporterId }) => reporterId === "")) return;
-    assert.equal(await history.foldRollups({ remove: remembered, put: merge(remembered, 3_600_000) }), false);
+    assert.equal(
+      await history.rollUpBuckets({ remove: remembered, put: merge(remembered, 3_600_000) }),
+      false,
+    );
   };
 
   for (let step = 0; step < 60; step += 1) {
@@ -101,7 +104,7 @@ export const describeFolds = ({ test }: StateSuite): void => {
         newRollup(scenario, { reporterId: "", counts: "3" }),
         newRollup(scenario, { width: minute, reporterId: "", counts: "4" }),
       ];
-      assert.equal(await scenario.history.foldRollups({ remove: rollups.slice(1, 3), put }), true);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups.slice(1, 3), put }), true);
       assert.deepEqual(await readAll(scenario), [put[0], rollups[0], rollups[3]]);
       assert.deepEqual(await readAll(scenario, { width: minute }), [put[1]]);
     }),
@@ -113,7 +116,7 @@ export const describeFolds = ({ test }: StateSuite): void => {
       const [one, two] = await startRollups(scenario, 2);
       assert.ok(one && two);
       const put = [{ ...one, counts: "sum" }];
-      assert.equal(await scenario.history.foldRollups({ remove: [two, one], put }), true);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: [two, one], put }), true);
       assert.deepEqual(await readAll(scenario), put);
     }),
   );
@@ -122,12 +125,12 @@ export const describeFolds = ({ test }: StateSuite): void => {
     "does nothing if there is nothing to do",
     withHistory(async (scenario) => {
       const rollups = await startRollups(scenario, 2);
-      assert.equal(await scenario.history.foldRollups({ remove: [], put: [] }), true);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: [], put: [] }), true);
       assert.deepEqual(await readAll(scenario), rollups);
       const put = [newRollup(scenario, { reporterId: "" })];
-      assert.equal(await scenario.history.foldRollups({ remove: [], put }), true);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: [], put }), true);
       assert.deepEqual(await readAll(scenario), [...put, ...rollups]);
-      assert.equal(await scenario.history.foldRollups({ remove: rollups, put: [] }), true);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put: [] }), true);
       assert.deepEqual(await readAll(scenario), put);
     }),
   );
@@ -149,11 +152,11 @@ export const describeFolds = ({ test }: StateSuite): void => {
         "one exists, and none is removed": { remove: [], put: [{ ...one, counts: "new" }] },
       };
       for (const [why, fold] of Object.entries(refusals)) {
-        assert.equal(await scenario.history.foldRollups(fold), false, why);
+        assert.equal(await scenario.history.rollUpBuckets(fold), false, why);
         assert.deepEqual(await readAll(scenario), rollups, why);
       }
-      assert.equal(await scenario.history.foldRollups({ remove: rollups, put }), true);
-      assert.equal(await scenario.history.foldRollups({ remove: rollups, put: [] }), false);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put }), true);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put: [] }), false);
       assert.deepEqual(await readAll(scenario), put);
     }),
   );
@@ -165,8 +168,8 @@ export const describeFolds = ({ test }: StateSuite): void => {
       const [one, two] = await startRollups(scenario, 2);
       assert.ok(one && two);
       await adapter.runInTransaction(async (ctx) => {
-        assert.equal(await history.foldRollups({ remove: [one], put: [two], ctx }), false);
-        assert.equal(await history.foldRollups({ remove: [one], put: [], ctx }), true);
+        assert.equal(await history.rollUpBuckets({ remove: [one], put: [two], ctx }), false);
+        assert.equal(await history.rollUpBuckets({ remove: [one], put: [], ctx }), true);
       });
       assert.deepEqual(await readAll(scenario), [two]);
     }),
@@ -178,7 +181,7 @@ export const describeFolds = ({ test }: StateSuite): void => {
       const rollups = await startRollups(scenario, 3);
       await rollBack(scenario, async (ctx) => {
         const put = [newRollup(scenario, { reporterId: "" })];
-        assert.equal(await scenario.history.foldRollups({ remove: rollups, put, ctx }), true);
+        assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put, ctx }), true);
         assert.deepEqual(await readAll(scenario, { ctx }), put);
       });
       assert.deepEqual(await readAll(scenario), rollups);
@@ -199,7 +202,7 @@ export const describeFolds = ({ test }: StateSuite): void => {
             // Overlapping, and not in the same order.
             const own = n % 2 ? rollups.slice(0, 5) : rollups.slice(1).reverse();
             const put = [newRollup(scenario, { from, reporterId: "", counts: `${sumOf(own)}` })];
-            return retryTransient(scenario, () => scenario.history.foldRollups({ remove: own, put }));
+            return retryTransient(scenario, () => scenario.history.rollUpBuckets({ remove: own, put }));
           }),
         );
         assert.equal(results.filter(Boolean).length, 1);
@@ -217,7 +220,7 @@ export const describeFolds = ({ test }: StateSuite): void => {
       const put = [newRollup(scenario, { reporterId: "" })];
       const results = await Promise.all(
         rollups.map((rollup) =>
-          retryTransient(scenario, () => scenario.history.foldRollups({ remove: [rollup], put })),
+          retryTransient(scenario, () => scenario.history.rollUpBuckets({ remove: [rollup], put })),
         ),
       );
       assert.equal(results.filter(Boolean).length, 1);

@@ -246,7 +246,7 @@ export const describeTransactions = ({ test }: StateSuite): void => {
 
   test("takes no ordinary error for a rollback that asks to be repeated", async ({ adapter }) => {
     for (const error of [new Error("no"), undefined, null, "40001", { code: "ECONNRESET" }])
-      assert.equal(adapter.isRolledBackForOthers(error), false);
+      assert.equal(adapter.isConflictRollback(error), false);
   });
 
   test("an inner transaction that fails is undone alone with savepoints, and else with the outer one", async (scenario) => {

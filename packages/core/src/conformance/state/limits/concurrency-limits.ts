@@ -228,7 +228,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
       const claimed = await claim();
       assert.equal(claimed.length, 5);
       assert.ok(claimed.every(({ limited, group }) => !limited && group === null));
-      assert.deepEqual(await flow.listFlow({ queue, now: baseTime }), []);
+      assert.deepEqual(await flow.listRules({ queue, now: baseTime }), []);
     }),
   );
 };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Flow } from "../../../store/contract/flow.ts";
 import type { NewJob } from "../../../store/contract/creation.ts";
 import type { StateJob } from "../../../store/contract/job.ts";
-import type { FlowRuleChange, Hold, SetFlowRuleResult } from "../../../store/contract/limits.ts";
+import type { FlowRuleChange, Hold, SetRuleResult } from "../../../store/contract/limits.ts";
 import { requirePart } from "../../../store/parts.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { type ClaimOptions, completion, type StateScenario } from "../../state-scenario.ts";
@@ -11,8 +11,8 @@ import { type ClaimOptions, completion, type StateScenario } from "../../state-s
 export interface FlowScenario extends StateScenario {
   readonly flow: Flow<object>;
   /** Sets what is named of the rule of the scenario's queue, or of a type in it. */
-  setQueueRule(change: FlowRuleChange, now?: number): Promise<SetFlowRuleResult>;
-  setTypeRule(change: FlowRuleChange, typeName?: string, now?: number): Promise<SetFlowRuleResult>;
+  setQueueRule(change: FlowRuleChange, now?: number): Promise<SetRuleResult>;
+  setTypeRule(change: FlowRuleChange, typeName?: string, now?: number): Promise<SetRuleResult>;
   /** So many jobs of a group, one after the other. */
   startGroup(group: string, count: number, overrides?: Partial<NewJob>, now?: number): Promise<StateJob[]>;
   hold(job: StateJob, now?: number): Promise<Hold | null>;
@@ -45,7 +45,7 @@ export const withFlow =
           times(count, () => ({ ...overrides, group })),
           now,
         ),
-      hold: ({ id }, now = baseTime) => flow.explainHold({ jobId: id, now }),
+      hold: ({ id }, now = baseTime) => flow.explainThrottle({ jobId: id, now }),
       completeAll: async (jobs, now = baseTime) => {
         for (const job of jobs) assert.equal((await scenario.end(job, completion, now)).kind, "applied");
       },
@@ -53,7 +53,7 @@ export const withFlow =
         adapter.nextRunnableIn({ requests: [{ queue, typeNames: null }], now }),
       claimIds: async (options) => idsOf(await scenario.claim(options)),
       assertCounters: async () => {
-        const { counters } = await flow.checkFlow({ repair: false, now: baseTime });
+        const { counters } = await flow.repairCounters({ repair: false, now: baseTime });
         assert.deepEqual(
           counters.filter((counter) => counter.queue === queue),
           [],

@@ -63,8 +63,8 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
       assert.equal(await nextRunnableIn(baseTime + 1_000), 4_000);
       const held = await hold(second!, baseTime + 1_000);
       assert.deepEqual(
-        { by: held?.by, opensAt: held?.opensAt, first: held?.jobIds[0] },
-        { by: "order", opensAt: baseTime + 5_000, first: running.id },
+        { by: held?.by, claimableAt: held?.claimableAt, first: held?.jobIds[0] },
+        { by: "order", claimableAt: baseTime + 5_000, first: running.id },
       );
       assert.equal((await claimOne(scenario, baseTime + 5_000)).id, running.id);
     }),

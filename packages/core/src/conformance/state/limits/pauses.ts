@@ -20,7 +20,7 @@ export const describePauses = ({ test }: StateSuite): void => {
         group: null,
         limit: null,
         inUse: null,
-        opensAt: null,
+        claimableAt: null,
         jobIds: [],
       });
       await setQueueRule({ paused: false });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { FlowRate } from "../../../store/contract/limits.ts";
+import type { RateLimit } from "../../../store/contract/limits.ts";
 import { createRandom } from "../../random.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { giveBack } from "../../state-scenario.ts";
@@ -26,7 +26,7 @@ const claimAtRandom = async (
   return moments;
 };
 
-const assertNoWindowAbove = (moments: readonly number[], { limit, perMs }: FlowRate): void => {
+const assertNoWindowAbove = (moments: readonly number[], { limit, perMs }: RateLimit): void => {
   for (const [index, from] of moments.entries()) {
     const within = moments.slice(index).filter((moment) => moment < from + perMs).length;
     assert.ok(within <= limit, `${within} claims within ${perMs} ms`);
@@ -68,13 +68,13 @@ export const describeRates = ({ test }: StateSuite): void => {
         group: null,
         limit: 12,
         inUse: null,
-        opensAt: baseTime + 100,
+        claimableAt: baseTime + 100,
         jobIds: [],
       });
       assert.equal((await claim({ now: baseTime + 99 })).length, 0);
       assert.equal((await claim({ now: baseTime + 100 })).length, 1);
       assert.equal((await claim({ now: baseTime + 100 })).length, 0);
-      const [use] = await flow.listFlow({ queue, now: baseTime + 300 });
+      const [use] = await flow.listRules({ queue, now: baseTime + 300 });
       assert.equal(use?.tokens, 2);
       assert.equal((await claim({ now: baseTime + 10_000 })).length, 3, "no more than the burst");
     }),
@@ -104,7 +104,7 @@ export const describeRates = ({ test }: StateSuite): void => {
       await startGroup("b", 5);
       assert.equal((await claim()).length, 2);
       assert.equal((await claim()).length, 0);
-      const [ofQueue] = await flow.listFlow({ queue, now: baseTime });
+      const [ofQueue] = await flow.listRules({ queue, now: baseTime });
       assert.equal(ofQueue?.tokens, 8);
     }),
   );

@@ -5,7 +5,7 @@ import { times, withFlow } from "./limits-scenario.ts";
 
 export const describeFlowReads = ({ test }: StateSuite): void => {
   test(
-    "listFlow lists rules and types with groups, with how much is in use",
+    "listRules lists rules and types with groups, with how much is in use",
     withFlow(async ({ setQueueRule, setTypeRule, startGroup, startMany, claim, flow, queue, typeName }) => {
       const grouped = `${typeName}-grouped`;
       await setQueueRule({ concurrency: 10, rate: { limit: 5, perMs: 1_000, burst: 5 } });
@@ -14,7 +14,7 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
       await startGroup("a", 2, { typeName: grouped });
       await startGroup("b", 1, { typeName: grouped });
       assert.equal((await claim({ typeNames: [typeName] })).length, 1);
-      const uses = await flow.listFlow({ queue, now: baseTime });
+      const uses = await flow.listRules({ queue, now: baseTime });
       assert.deepEqual(
         uses.map(({ rule, running, tokens }) => [rule.typeName, rule.version, running, tokens]),
         [
@@ -24,16 +24,16 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
         ],
       );
       assert.deepEqual(
-        uses.map(({ openLines, heldLines }) => [openLines, heldLines]),
+        uses.map(({ claimableGroups, throttledGroups }) => [claimableGroups, throttledGroups]),
         [
           [2, 1],
           [0, 1],
           [2, 0],
         ],
       );
-      const everywhere = await flow.listFlow({ queue: null, now: baseTime });
+      const everywhere = await flow.listRules({ queue: null, now: baseTime });
       assert.equal(everywhere.filter(({ rule }) => rule.queue === queue).length, 3);
-      assert.deepEqual(await flow.listFlow({ queue: `${queue}-other`, now: baseTime }), []);
+      assert.deepEqual(await flow.listRules({ queue: `${queue}-other`, now: baseTime }), []);
     }),
   );
 
@@ -49,12 +49,12 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
       const now = baseTime + 2;
       const list = async (call: { held?: boolean; order?: "waiting" | "running"; limit?: number }) =>
         (await flow.listGroups({ queue, typeName, order: "waiting", limit: 10, now, ...call })).map(
-          ({ group, running, waiting, waitingSince, heldBy }) => [
+          ({ group, running, waiting, waitingSince, throttledBy }) => [
             group,
             running,
             waiting,
             waitingSince === null ? null : waitingSince - baseTime,
-            heldBy,
+            throttledBy,
           ],
         );
       const all = await list({});
@@ -84,13 +84,13 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
   );
 
   test(
-    "checkFlow finds nothing to repair, and repairing leaves everything as it is",
+    "repairCounters finds nothing to repair, and repairing leaves everything as it is",
     withFlow(async ({ setQueueRule, startGroup, claim, flow, assertCounters }) => {
       await setQueueRule({ concurrency: 2 });
       await startGroup("a", 4);
       await claim();
       await assertCounters();
-      await flow.checkFlow({ repair: true, now: baseTime });
+      await flow.repairCounters({ repair: true, now: baseTime });
       assert.deepEqual(await claim(), []);
     }),
   );

@@ -24,7 +24,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
       };
       assert.deepEqual(second, { kind: "set", rule: expected });
       assert.deepEqual(
-        (await flow.listFlow({ queue, now: baseTime })).map(({ rule }) => rule),
+        (await flow.listRules({ queue, now: baseTime })).map(({ rule }) => rule),
         [expected],
       );
     }),

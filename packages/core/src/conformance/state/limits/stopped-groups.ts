@@ -30,7 +30,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
         group: "a",
         limit: null,
         inUse: null,
-        opensAt: null,
+        claimableAt: null,
         jobIds: [failed!.id],
       });
       const groups = { queue, typeName, order: "waiting", limit: 10, now: baseTime } as const;
@@ -40,7 +40,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
           running: 0,
           waiting: 2,
           waitingSince: baseTime,
-          heldBy: "stopped",
+          throttledBy: "stopped",
           stoppedBy: failed!.id,
         },
       ]);

@@ -91,7 +91,7 @@ const rehearse = async (
     const forgotten: string[] = [];
     for (const job of await adapter.getJobs({ jobIds: idsOf(jobs), ctx, now })) {
       if (job?.status !== "pending" || job.scheduledAt > now) continue;
-      if ((await flow.explainHold({ jobId: job.id, now, ctx })) === null) forgotten.push(job.id);
+      if ((await flow.explainThrottle({ jobId: job.id, now, ctx })) === null) forgotten.push(job.id);
     }
     rehearsal = { taken: idsOf(claimed), forgotten };
     throw undo;
@@ -102,7 +102,7 @@ const rehearse = async (
 
 export const describeHolds = ({ test }: StateSuite): void => {
   test(
-    "claimJobs, explainHold and nextRunnableIn agree on what is held back, whatever the rules",
+    "claimJobs, explainThrottle and nextRunnableIn agree on what is held back, whatever the rules",
     withFlow(async (scenario) => {
       const random = createRandom(13);
       const below: Below = (limit) => Math.floor(random() * limit);
@@ -112,7 +112,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
         const now = round.now + below(1_500);
         const held: string[] = [];
         for (const { id } of jobs)
-          if ((await scenario.flow.explainHold({ jobId: id, now })) !== null) held.push(id);
+          if ((await scenario.flow.explainThrottle({ jobId: id, now })) !== null) held.push(id);
         const story = `round ${count}`;
         const { taken, forgotten } = await rehearse(scenario, round, now);
         assert.deepEqual(
@@ -152,7 +152,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
         group: "a",
         limit: 2,
         inUse: 2,
-        opensAt: null,
+        claimableAt: null,
       });
       assert.deepEqual([...jobIds].sort(), idsOf(running).sort());
       await setQueueRule({ concurrency: 1 });
@@ -186,7 +186,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
       const later = await start({ schedule: { afterMs: 1_000 } });
       await setQueueRule({ paused: true });
       for (const job of [running!, completed!, later]) assert.equal(await hold(job), null);
-      assert.equal(await flow.explainHold({ jobId: randomUUID(), now: baseTime }), null);
+      assert.equal(await flow.explainThrottle({ jobId: randomUUID(), now: baseTime }), null);
     }),
   );
 

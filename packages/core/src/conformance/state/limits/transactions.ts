@@ -43,7 +43,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
         assert.equal((await claimIn(scenario, ctx)).length, 3);
         assert.equal((await claimIn(scenario, ctx)).length, 0);
       });
-      const [use] = await flow.listFlow({ queue, now: baseTime });
+      const [use] = await flow.listRules({ queue, now: baseTime });
       assert.deepEqual([use?.running, use?.tokens], [0, 3]);
       assert.equal((await claim()).length, 3);
       await assertCounters();
@@ -62,7 +62,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
         await flow.setFlowRule({ queue, typeName: null, change, now: baseTime, ctx });
         await adapter.commitOutcomes({ outcomes: [outcomeOf(running!, failure)], now: baseTime, ctx });
       });
-      const [use] = await flow.listFlow({ queue, now: baseTime });
+      const [use] = await flow.listRules({ queue, now: baseTime });
       assert.deepEqual([use?.rule.concurrency, use?.rule.paused, use?.rule.version], [1, false, 1]);
       assert.deepEqual(await claim(), []);
       assert.equal((await hold(second!))?.by, "concurrency");
@@ -115,7 +115,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
         );
         assert.equal((await claimIn(scenario, ctx, 1)).length, 1);
       });
-      const [use] = await flow.listFlow({ queue, now: baseTime });
+      const [use] = await flow.listRules({ queue, now: baseTime });
       assert.deepEqual([use?.running, use?.tokens], [2, 7]);
       assert.equal((await claim()).length, 2);
       await assertCounters();
@@ -136,7 +136,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
           assert.equal((await claimIn(scenario, inner)).length, 1);
         }, ctx);
       });
-      const [use] = await flow.listFlow({ queue, now: baseTime });
+      const [use] = await flow.listRules({ queue, now: baseTime });
       assert.equal(use?.tokens, 4);
       assert.equal((await hold(second!))?.by, "stopped");
     }),

@@ -8,7 +8,7 @@ import { Segments } from "../../parts/shell.tsx";
 import { formatDuration, plural, shortId } from "../../state/format.ts";
 import { changeQuery, jobPath, jobsPath, place, treePath } from "../../state/router.ts";
 
-export const Facts = ({ detail: { job, traceUrl } }: { readonly detail: JobDetail }) => (
+export const StoreFacts = ({ detail: { job, traceUrl } }: { readonly detail: JobDetail }) => (
   <Card title="Facts">
     <dl class="facts">
       <dt>Queue</dt>
