@@ -58,7 +58,7 @@ const isPrefetch = ({ headers }: Request): boolean =>
  * Trades the token of an address for a cookie that no script can read. A random token works once: an address stays in the
  * history of a browser and of a terminal. A token that was given is for repeated use.
  */
-export const createSignIn = (given: string | undefined, basePath: string): SignIn => {
+const createSignIn = (given: string | undefined, basePath: string): SignIn => {
   const token = given === undefined ? randomToken() : checkToken(given);
   // With a given token, a browser stays signed in when the server is started again.
   const session =

@@ -38,7 +38,7 @@ describe.each(["docs/mongodb.md", "packages/mongodb/README.md"])("%s", (page) =>
 
 it("docs/mongodb.md names every index", () => {
   const page = read("docs/mongodb.md");
-  const names = [...read("packages/mongodb/src/indexes.ts").matchAll(/name: "(\w+)"/g)].map(
+  const names = [...read("packages/mongodb/src/database/collections.ts").matchAll(/name: "(\w+)"/g)].map(
     ([, name]) => name!,
   );
   expect(names.length).toBeGreaterThan(0);

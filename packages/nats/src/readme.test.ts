@@ -1,13 +1,14 @@
-import { createNatsNotifyAdapter } from "@leasehold/nats";
+import { readFileSync } from "node:fs";
 import { startNats } from "@leasehold/test-servers";
+import { createInProcessStateAdapter, defineUnionJobTypes } from "leasehold";
+// #region readme
+import { createNatsNotifyAdapter } from "@leasehold/nats";
 import { Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
-import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
-import { readFileSync } from "node:fs";
+import { createLeasehold } from "leasehold";
+// #endregion
 import { expect, it, onTestFinished } from "vitest";
 
-// #region readme
-// #endregion
 it("the README shows code that runs", async () => {
   const server = await startNats();
   onTestFinished(() => server.stop());

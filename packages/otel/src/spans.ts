@@ -34,7 +34,7 @@ const describe = (error: unknown): { name: string; message: string } => {
 };
 
 /** Marks a span as failed. What was thrown may be anything, and must not keep the span from being ended. */
-export const recordError = (span: Span, error: unknown): void => {
+const recordError = (span: Span, error: unknown): void => {
   if (!span.isRecording()) return;
   try {
     const { name, message } = describe(error);

@@ -27,7 +27,7 @@ const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }
     .map(([status, count]) => ({ queue, typeName, status, count }) as JobCount);
 
 /** Completed jobs are not counted: they are most of the table, and no backlog. */
-export const readStore = async (store: AnyStateAdapter, scanLimit: number): Promise<StoreReading> => {
+const readStore = async (store: AnyStateAdapter, scanLimit: number): Promise<StoreReading> => {
   const now = await store.getTime();
   const backlogs = await requirePart(store, "statistics", "observeStore").measureBacklog({ cap: scanLimit });
   const oldestRunnableAgeMs = new Map<string, number>();

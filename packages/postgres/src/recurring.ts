@@ -12,10 +12,10 @@ import { arrayLiteral, defineRows, nowSql, numberOrNull, text, textOrNull } from
 import type { Tables } from "./database/tables.ts";
 
 /** The select list of a recurring job, as `toStateRecurringJob` reads it. */
-export const recurringColumns = `id, owner, paused, version, next_nominal_at, fire_at, last_sequence_id, zone_data,
+const recurringColumns = `id, owner, paused, version, next_nominal_at, fire_at, last_sequence_id, zone_data,
   created_at, updated_at, record, definition`;
 
-export const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
+const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
   id: text(row["id"]),
   owner: textOrNull(row["owner"]),
   paused: row["paused"] === true,

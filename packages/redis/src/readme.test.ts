@@ -1,12 +1,13 @@
-import { createNodeRedisNotifyProvider, createRedisNotifyAdapter } from "@leasehold/redis";
-import { startRedis } from "@leasehold/test-servers";
-import { createInProcessStateAdapter, createLeasehold, defineUnionJobTypes } from "leasehold";
 import { readFileSync } from "node:fs";
+import { startRedis } from "@leasehold/test-servers";
+import { createInProcessStateAdapter, defineUnionJobTypes } from "leasehold";
+// #region readme
+import { createNodeRedisNotifyProvider, createRedisNotifyAdapter } from "@leasehold/redis";
+import { createLeasehold } from "leasehold";
 import { createClient } from "redis";
+// #endregion
 import { expect, it, onTestFinished } from "vitest";
 
-// #region readme
-// #endregion
 it("the README shows code that runs", async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());

@@ -91,7 +91,7 @@ const checkValue = (walk: Walk, value: unknown, depth: number, segment: Segment 
   }
 };
 
-export const isPayloadError = (error: unknown): boolean =>
+const isPayloadError = (error: unknown): boolean =>
   isInstance(error, PayloadNotStorableError) || isInstance(error, PayloadTooLargeError);
 
 const checkContainer = (
@@ -192,11 +192,7 @@ const writeJson = (value: unknown): string => {
   return `{${fields.join(",")}}`;
 };
 
-export const encodeJson = (
-  value: unknown,
-  path: string,
-  maxBytes: number = Number.POSITIVE_INFINITY,
-): string => {
+const encodeJson = (value: unknown, path: string, maxBytes: number = Number.POSITIVE_INFINITY): string => {
   // What most handlers that return nothing worth keeping return.
   if (value === null) return "null";
   const inspect = (careful: boolean): Walk => {
@@ -237,7 +233,7 @@ const refusePrototypeKeys = (value: unknown): void => {
   }
 };
 
-export const decodeJson = (text: string): unknown => {
+const decodeJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text);
   // The key may also hide behind escapes.
   if (text.includes("__proto__") || text.includes("\\u")) refusePrototypeKeys(value);

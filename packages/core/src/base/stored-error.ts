@@ -22,7 +22,7 @@ const deepest = 8;
 const statement = /^\s*(?:insert into|delete from|update ["`[]|with ["`[]|select [^\n]{0,500}? from )/i;
 
 /** Query builders put values into messages too: Drizzle after `params:`, Knex in a statement before ` - `. */
-export const messageWithoutData = (message: string): string => {
+const messageWithoutData = (message: string): string => {
   const params = message.indexOf("\nparams: ");
   if (params >= 0) return message.slice(0, params);
   const end = message.lastIndexOf(" - ");

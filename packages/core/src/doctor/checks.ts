@@ -11,7 +11,7 @@ import { requirePart } from "../store/parts.ts";
 import { finding } from "../store/rules/diagnostics.ts";
 
 /** Numbers of the backlog are counted up to here. How many more there are hardly matters. */
-export const countCap = 10_000;
+const countCap = 10_000;
 
 const sampleSize = 5_000;
 

@@ -54,7 +54,7 @@ export const checkClock = async (
 const manyJobs = 1_000_000;
 
 /** Whether somebody has forgotten to say how long finished jobs are kept. */
-export const checkRetention = async ({ store }: StoreFacts): Promise<readonly CheckResult[]> => {
+const checkRetention = async ({ store }: StoreFacts): Promise<readonly CheckResult[]> => {
   if (store.diagnostics === undefined) return [];
   const kept = await store.diagnostics.estimateJobs({ limit: manyJobs + 1 });
   const count = kept > manyJobs ? `More than ${formatCount(manyJobs)}` : `About ${formatCount(kept)}`;

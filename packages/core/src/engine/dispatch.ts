@@ -14,7 +14,7 @@ import { recogniseLostAnswer } from "./lost-replies.ts";
  * A transaction's own code may take as long as it likes, so the deadline watches only what the store does: opening the
  * transaction, and ending it once the code has finished.
  */
-export const runTransactionWithDeadlines = <TCtx, T>(
+const runTransactionWithDeadlines = <TCtx, T>(
   clock: Clock,
   deadlineMs: number,
   run: (callback: (ctx: TCtx) => Promise<T>) => Promise<T>,

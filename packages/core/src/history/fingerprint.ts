@@ -137,7 +137,7 @@ export const commonMessage = (message: string): string => {
 };
 
 /** The same for a part of a path: builds put hashes into names of files. */
-export const commonFileName = (name: string): string =>
+const commonFileName = (name: string): string =>
   name.length > longestWord ? "<text>" : name.replace(/[\p{L}\p{N}_-]+/gu, commonName);
 
 const mostLines = 100;
@@ -190,7 +190,7 @@ const readFrame = (line: string, workingDirectory: string): string | undefined =
  * The function and file that an error came from: the first frame of its stack outside `node_modules` and Node.js. Without the
  * line, which moves with every change of the file above it. Null if there is no such frame.
  */
-export const ownFrame = (
+const ownFrame = (
   { name, message, stack }: { readonly name: string; readonly message: string; readonly stack?: string },
   workingDirectory: string,
 ): string | null => {

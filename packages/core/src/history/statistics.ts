@@ -36,7 +36,7 @@ const mostStretches = 10_000;
 type RollupRange = Omit<ReadBucketsCall, "width" | "limit">;
 
 /** Page by page. A row is there in one width only, so all widths together are everything that was counted. */
-export async function* readCounted(
+async function* readCounted(
   history: History<object>,
   ctx: object | undefined,
   { from, before, queues, typeNames }: RollupRange,

@@ -130,7 +130,7 @@ const checkReferences = (
 };
 
 /** Reads the argument of `defineJobTypes`, which may come from JavaScript. */
-export const checkJobTypeOptions = (options: unknown): ReadonlyMap<string, RuntimeJobType> => {
+const checkJobTypeOptions = (options: unknown): ReadonlyMap<string, RuntimeJobType> => {
   const definitions = new Map<string, RuntimeJobType>();
   for (const [name, entry] of Object.entries(requirePlainObject(options, "jobTypes"))) {
     definitions.set(name, readEntry(name, entry));
@@ -143,7 +143,7 @@ export const checkJobTypeOptions = (options: unknown): ReadonlyMap<string, Runti
 };
 
 /** Reads the argument of `defineUnionJobTypes`, likewise. */
-export const checkJobTypeSettings = (settings: unknown): ReadonlyMap<string, RuntimeJobType> => {
+const checkJobTypeSettings = (settings: unknown): ReadonlyMap<string, RuntimeJobType> => {
   const definitions = new Map<string, RuntimeJobType>();
   for (const [name, value] of Object.entries(requirePlainObject(settings, "jobTypes"))) {
     const [entry, at] = openEntry(name, value, knownSettings);

@@ -147,7 +147,7 @@ export const completeInTransaction = async (
 };
 
 /** The options of `continueWith`, for a job of this type. */
-export const readContinuation = (engine: Engine, typeName: string, passed: unknown): JobRequest => {
+const readContinuation = (engine: Engine, typeName: string, passed: unknown): JobRequest => {
   const request = requireOptions(passed, "continueWith", continuationOptions) as JobRequest;
   const allowed = engine.jobTypes.get(typeName).continuesTo;
   if (allowed && !allowed.includes(request.typeName as string)) {

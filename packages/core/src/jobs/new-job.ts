@@ -74,7 +74,7 @@ const parseOnDuplicate = (value: unknown): OnDuplicate | undefined => {
   return { debounce: { maxDelayMs: requireInteger(maxDelayMs, `${option}.debounce.maxDelayMs`, limits) } };
 };
 
-export const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
+const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   if (value === undefined) return null;
   const passed = requireNestedOptions<keyof DeduplicationOptions>(value, "deduplication", {
     key: true,

@@ -10,10 +10,7 @@ import { buildNewJob, type JobRequest, startOptions } from "./new-job.ts";
 import { type StartedSequence, viewJobWithoutBlockers } from "./view.ts";
 
 /** Inside `startBlockers`: what is started there need not be read again to learn its type. */
-export const rememberTypes = (
-  engine: Engine,
-  started: readonly { readonly sequence: StateSequence }[],
-): void => {
+const rememberTypes = (engine: Engine, started: readonly { readonly sequence: StateSequence }[]): void => {
   const types = engine.scope.getStore()?.startedTypes;
   if (types) for (const { sequence } of started) types.set(sequence.first.id, sequence.first.typeName);
 };
@@ -22,7 +19,7 @@ export const rememberTypes = (
  * Checks that `startBlockers` returned what the job type declares: as many sequences, of these types, in this order. A
  * type that exists for the compiler only declares nothing at run time.
  */
-export const requireDeclaredBlockers = async (
+const requireDeclaredBlockers = async (
   engine: Engine,
   ctx: object,
   typeName: string,

@@ -16,7 +16,7 @@ import type { StateJob, StateSequence } from "../store/contract/job.ts";
 export const writeJobRecurrence = (id: string, nominalAt: number, missed: number): string =>
   JSON.stringify({ id, nominalAt, missed });
 
-export const readJobRecurrence = (stored: string | null): JobRecurrence | null => {
+const readJobRecurrence = (stored: string | null): JobRecurrence | null => {
   // A job that was stored before there were recurring jobs may lack it altogether.
   if (stored == null) return null;
   const { id, nominalAt, missed } = JSON.parse(stored) as { id: string; nominalAt: number; missed: number };

@@ -41,7 +41,7 @@ export interface Notifier {
 }
 
 /** An adapter that hangs must not keep those who wait for it waiting for ever. */
-export const notifyDeadlineMs = 5_000;
+const notifyDeadlineMs = 5_000;
 
 // What comes within this time of the last send is merged. The first notification of a burst goes out at once.
 const mergeMs = 5;

@@ -13,7 +13,7 @@ const dayMs = 86_400_000;
 const longestSearchMonths = 12 * 9;
 
 /** The first wall time that matches, `from` itself included. There is always one: impossible dates are refused before. */
-export const nextWallTime = (cron: CronExpression, from: number): number => {
+const nextWallTime = (cron: CronExpression, from: number): number => {
   const start = Math.ceil(from / secondMs) * secondMs;
   const dayStart = Math.floor(start / dayMs) * dayMs;
   if (matchesDate(cron, new Date(dayStart))) {

@@ -9,7 +9,7 @@ export interface CronField {
 }
 
 /** The numbers that a field names: a list of numbers, ranges and `*`, each with or without a step. */
-export const parseCronField = (field: CronField, text: string, option: string, given: unknown): number[] => {
+const parseCronField = (field: CronField, text: string, option: string, given: unknown): number[] => {
   const refuse = (problem: string): never => {
     throw new InvalidOptionError(option, `has a ${field.name} field that cannot be read: ${problem}`, given);
   };

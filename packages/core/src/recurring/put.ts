@@ -39,7 +39,7 @@ type PutOptionName =
   | "paused"
   | "expectedVersion";
 
-export const putOptionNames: OptionNames<PutOptionName> = {
+const putOptionNames: OptionNames<PutOptionName> = {
   ...timetableOptionNames,
   ...policyOptionNames,
   id: true,
@@ -57,7 +57,7 @@ export interface RecurringRequest {
 }
 
 /** Checks everything that can be said of a recurring job, the input of its job included. */
-export const parseRecurringJob = async (
+const parseRecurringJob = async (
   engine: Engine,
   options: { readonly [K in PutOptionName]?: unknown },
 ): Promise<RecurringRequest> => {
@@ -103,7 +103,7 @@ export const putRecurringJob = async (engine: Engine, passed: unknown): Promise<
 };
 
 /** `owner` is the program that declares it in code; undefined for a call at run time, which leaves the owner alone. */
-export const storeRecurringJob = (
+const storeRecurringJob = (
   engine: Engine,
   operation: string,
   ctx: object | undefined,

@@ -42,7 +42,7 @@ export interface LockedRecurringJob {
 }
 
 /** The last sequences of these, as far as they have not finished. Reads only what an `overlap` policy asks for. */
-export const findUnfinished = async (
+const findUnfinished = async (
   engine: Engine,
   ctx: object,
   locked: readonly LockedRecurringJob[],
@@ -79,7 +79,7 @@ const createJob = (template: JobTemplate, id: string, recurrence: string): NewJo
  * Carries out what was decided, in the transaction that holds the locks: cancels what is replaced, creates the jobs, and moves
  * the recurring jobs on. Returns what became of each time, for each of them.
  */
-export const startRuns = async (
+const startRuns = async (
   engine: Engine,
   ctx: object,
   afterCommit: AfterCommit,

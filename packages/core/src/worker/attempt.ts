@@ -178,7 +178,7 @@ const effectiveTimeout = ({ job }: HeldJob, handler: Handler): number | undefine
  * What a handler and its middleware are given, most of it made on demand: those of short jobs look at nothing but the
  * job. A class, because accessors in an object literal cost every job its own hidden class; these are shared.
  */
-export class HandlerOptions {
+class HandlerOptions {
   readonly job: JobView;
   readonly workerId: string;
   readonly #attempt: Attempt;
@@ -211,7 +211,7 @@ export class HandlerOptions {
 }
 
 /** Runs the handler with the job as it is stored; at once, unless something about the job has to be waited for. */
-export const runHandler = (attempt: Attempt): unknown => {
+const runHandler = (attempt: Attempt): unknown => {
   const { engine } = attempt.worker;
   const { job } = attempt.held;
   const stored = decodePayload(engine.codec, job.input, "input");

@@ -31,7 +31,7 @@ export type MiddlewareFunction = (context: object, next: () => Promise<unknown>)
  * Puts middleware around a handler, the first one outermost. One that does not call `next` short-circuits:
  * what it returns is the output. What any of them throws fails the attempt like an error of the handler.
  */
-export const composeMiddleware = (
+const composeMiddleware = (
   middleware: readonly MiddlewareFunction[],
   process: HandlerFunction,
 ): Handler["run"] =>

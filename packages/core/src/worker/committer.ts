@@ -18,7 +18,7 @@ import { errorOutcome } from "./outcome.ts";
  * The outcome with what the history is to know of the attempt, if it ended with an error and the store keeps a history. Called
  * for every job, so the usual case returns at once.
  */
-export const withNote = (worker: WorkerContext, held: HeldJob, outcome: JobOutcome): JobOutcome => {
+const withNote = (worker: WorkerContext, held: HeldJob, outcome: JobOutcome): JobOutcome => {
   if (outcome.kind === "complete" || outcome.error === null) return outcome;
   if (!worker.engine.store.history) return outcome;
   return { ...outcome, note: noteOf(worker, held, outcome.error) };
@@ -42,7 +42,7 @@ const noteOf = ({ engine, settings }: WorkerContext, { job, log }: HeldJob, erro
 };
 
 /** For a store that could not take it: the rest is made by us. */
-export const withoutText = (note: AttemptNote): AttemptNote => ({ ...note, error: null, log: null });
+const withoutText = (note: AttemptNote): AttemptNote => ({ ...note, error: null, log: null });
 
 /**
  * What the store made of an attempt:

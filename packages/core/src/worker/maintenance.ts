@@ -15,7 +15,7 @@ import type { WorkerContext } from "./context.ts";
 import { type Loop, startLoop } from "./loop.ts";
 
 /** Fails jobs that have waited too long where no worker claims them. Returns whether there may be more. */
-export const expireWaitingJobs = async ({ engine }: WorkerContext, limit: number): Promise<boolean> => {
+const expireWaitingJobs = async ({ engine }: WorkerContext, limit: number): Promise<boolean> => {
   const { flow } = engine.store;
   if (flow === undefined) return false;
   const error = toStoredErrorText(expiredError());

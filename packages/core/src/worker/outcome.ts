@@ -31,7 +31,7 @@ export const attemptLimit = ({ handlers, settings }: WorkerContext, job: StateJo
   return Math.min(ofHandler ?? job.maxAttempts, settings.maxAttempts ?? Infinity);
 };
 
-export const completeOutcome = (worker: WorkerContext, held: HeldJob, output: string): JobOutcome => ({
+const completeOutcome = (worker: WorkerContext, held: HeldJob, output: string): JobOutcome => ({
   kind: "complete",
   ...lease(held),
   output,
@@ -85,7 +85,7 @@ const giveBackPolicy: RetryPolicy = { type: "exponential", baseMs: 50, maxMs: 5_
  * The store rolled the attempt back with a transient error: the job goes back as if it had not been claimed. Undefined
  * when that has happened so often that the job itself is the likely reason.
  */
-export const transientErrorOutcome = (
+const transientErrorOutcome = (
   worker: WorkerContext,
   held: HeldJob,
   error: unknown,

@@ -24,7 +24,7 @@ export interface PendingCalls {
   readonly failure: { readonly error: unknown } | undefined;
 }
 
-export const createHandedOutCalls = (): PendingCalls => {
+const createHandedOutCalls = (): PendingCalls => {
   const open = new Map<Promise<unknown>, HandedOutCall>();
   let failure: { readonly error: unknown } | undefined;
   return {

@@ -25,7 +25,7 @@ const latePrepare =
 /** What a handler gets from `complete` and has to return. */
 const completion: unique symbol = Symbol("leasehold.completion");
 
-export const completionMark: object = Object.freeze({ [completion]: true });
+const completionMark: object = Object.freeze({ [completion]: true });
 
 type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown>;
 

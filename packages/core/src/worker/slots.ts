@@ -24,7 +24,7 @@ const shortestWindowMs = 5;
  * the buffer holds what was lately finished in a few dozen milliseconds of work, and at most `limit`. Time in which
  * nothing ran does not count: it was spent waiting for the store, which is what the buffer is for.
  */
-export const createPrefetchEstimate = (clock: Clock, limit: number): PrefetchEstimate => {
+const createPrefetchEstimate = (clock: Clock, limit: number): PrefetchEstimate => {
   let running = 0;
   let busySince = 0;
   let busyMs = 0;

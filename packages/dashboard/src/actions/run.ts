@@ -142,7 +142,7 @@ export interface ActionProgress {
   readonly beat: number;
 }
 
-export const notBegun: ActionProgress = {
+const notBegun: ActionProgress = {
   state: "running",
   changed: 0,
   revived: 0,
@@ -179,7 +179,7 @@ export interface ProgressLog {
  * Writes how far an action has come, one writing after the other. Each replaces the one before, and nothing else: if there is
  * something else, another process has asked to stop, or has taken the action over. `stop` is aborted then.
  */
-export const createProgressLog = (
+const createProgressLog = (
   actions: ActionLog,
   id: string,
   claimed: ActionProgress,
@@ -257,7 +257,7 @@ const add = (progress: ActionProgress, { changed, skipped, cursor }: Portion): A
  * Does an action portion by portion, each a transaction of its own, until it is done or stopped, or another process has taken
  * it over. `claimed` is what this process has written to the log to have it. Never rejects.
  */
-export const runAction = async (
+const runAction = async (
   { leasehold, actions }: { readonly leasehold: AnyLeasehold; readonly actions: ActionLog },
   { id, user, kind, choice, pace }: RunningAction,
   claimed: ActionProgress,

@@ -17,7 +17,7 @@ export interface Match {
 }
 
 /** The parts of a path. One that cannot be read is refused before anything is looked up. */
-export const splitPath = (path: string): string[] => {
+const splitPath = (path: string): string[] => {
   try {
     return path.split("/").filter(Boolean).map(fromSegment);
   } catch {
@@ -39,9 +39,7 @@ const matchParts = (
   return params;
 };
 
-export const createRouter = (
-  routes: readonly Route[],
-): ((method: string, parts: readonly string[]) => Match) => {
+const createRouter = (routes: readonly Route[]): ((method: string, parts: readonly string[]) => Match) => {
   const patterns = routes.map((route) => ({ route, pattern: route.path.split("/").filter(Boolean) }));
   return (method, parts) => {
     const matches = patterns.flatMap(({ route, pattern }) => {

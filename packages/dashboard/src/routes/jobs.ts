@@ -33,7 +33,7 @@ const endOf = (job: AnyJob): Date | null => {
   return job.status === "failed" ? job.failure.at : null;
 };
 
-export const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow => {
+const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow => {
   const { id, typeName, queue } = job;
   const error = job.status === "failed" ? job.failure.error : job.lastError;
   return {
@@ -60,7 +60,7 @@ export const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): J
 };
 
 /** The kind of an error is for everybody; its words may contain anything. */
-export const viewError = (
+const viewError = (
   { redact }: Pick<Services, "redact">,
   viewer: Viewer,
   job: { readonly id: string; readonly typeName: string; readonly queue: string },
@@ -78,7 +78,7 @@ export const viewError = (
 };
 
 /** What a job carries, for those who may see it. */
-export const viewPayloads = (
+const viewPayloads = (
   { redact }: Services,
   viewer: Viewer,
   job: AnyJob,

@@ -18,7 +18,7 @@ const endOf = ({ endedAt }: TreeNode): number => (endedAt === null ? Infinity : 
  * The chain of jobs that decided when the last one ended: from it back to what each had waited for last. A job that was started
  * by another need not wait for its end, so of a start only the beginning counts.
  */
-export const findCriticalPath = (nodes: readonly TreeNode[], edges: readonly TreeEdge[]): string[] => {
+const findCriticalPath = (nodes: readonly TreeNode[], edges: readonly TreeEdge[]): string[] => {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const into = new Map<string, TreeEdge[]>();
   for (const edge of edges) into.set(edge.to, [...(into.get(edge.to) ?? []), edge]);

@@ -16,7 +16,7 @@ export interface ServerClock {
 /** A new primary may have another idea of the time. */
 const trustedMs = 5_000;
 
-export const createServerClock = ({ jobs }: Collections): ServerClock => {
+const createServerClock = ({ jobs }: Collections): ServerClock => {
   let learned: { readonly offset: number; readonly at: number } | undefined;
 
   const ask = async (): Promise<number> => {
@@ -101,7 +101,7 @@ export const createSessions = (): Sessions => {
 /** Lets calls about the same keys run one after the other within this process: only processes meet in conflicts. */
 export type InTurn = <T>(keys: Iterable<string>, run: () => Promise<T>) => Promise<T>;
 
-export const createKeyedLock = (): InTurn => {
+const createKeyedLock = (): InTurn => {
   const last = new Map<string, Promise<void>>();
   return async (keys, run) => {
     const own = new Set(keys);

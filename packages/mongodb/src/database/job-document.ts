@@ -57,7 +57,7 @@ type JobField = Exclude<keyof StateJob, "id">;
 // Does not compile while a field is missing above.
 const all: Readonly<Record<JobField, "value" | "date">> = kinds;
 
-export const jobFields: readonly (readonly [JobField, "value" | "date"])[] = Object.entries(all) as [
+const jobFields: readonly (readonly [JobField, "value" | "date"])[] = Object.entries(all) as [
   JobField,
   "value" | "date",
 ][];

@@ -49,7 +49,7 @@ export interface QueueType {
 }
 
 /** The queues and types that have such jobs. The indexes that begin with both skip from one value to the next. */
-export const findQueueTypes = async (
+const findQueueTypes = async (
   { collections: { jobs } }: Store,
   { session }: StoreCall,
   filter: { readonly live: true } | { readonly status: "blocked" },

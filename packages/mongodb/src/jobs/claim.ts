@@ -45,7 +45,7 @@ const someOf = (ids: readonly string[], limit: number): readonly string[] => {
 };
 
 /** The ids of runnable jobs, the first in line unless there is a crowd. */
-export const findCandidates = async (
+const findCandidates = async (
   store: Store,
   call: StoreCall & ClaimCall,
   request: ClaimRequest,

@@ -68,7 +68,7 @@ const changesBy = (outcome: JobOutcome, now: unknown): Document => {
 };
 
 /** The job keeps its token, so that the same outcome again is recognised. */
-export const outcomeChanges = (outcome: JobOutcome, now: unknown): Document => ({
+const outcomeChanges = (outcome: JobOutcome, now: unknown): Document => ({
   ...changesBy(outcome, now),
   leasedBy: null,
   leasedUntil: null,

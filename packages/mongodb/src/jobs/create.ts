@@ -27,7 +27,7 @@ const creationTimes = (job: NewJob): Document => {
 };
 
 /** A single job that nothing else depends on is created in one command, without a transaction. */
-export const createAlone = async (store: Store, job: NewJob): Promise<StateJob> => {
+const createAlone = async (store: Store, job: NewJob): Promise<StateJob> => {
   const stored = { row: createdStateJob(job, 0), blockerIds: [], hasWaiters: false };
   const document = toDocument({ ...stored, position: store.nextPosition() });
   assertStorable(document);

@@ -18,7 +18,7 @@ import type { Work } from "../database/transactions.ts";
 import { dropUnusedKeys } from "./deduplication.ts";
 
 /** The roots outside the set with a job, finished or not, that was given a sequence of these trees as blocker. */
-export const findDependantRoots = async (
+const findDependantRoots = async (
   work: Work,
   tree: readonly StoredJob[],
   rootSequenceIds: ReadonlySet<string>,
@@ -30,7 +30,7 @@ export const findDependantRoots = async (
   );
 };
 
-export const removeTree = async (work: Work, tree: readonly StoredJob[]): Promise<void> => {
+const removeTree = async (work: Work, tree: readonly StoredJob[]): Promise<void> => {
   await work.remove(tree.map(({ row }) => row.id));
   await dropUnusedKeys(
     work,
@@ -38,7 +38,7 @@ export const removeTree = async (work: Work, tree: readonly StoredJob[]): Promis
   );
 };
 
-export const readTrees = (work: Work, rootSequenceIds: readonly string[]): Promise<StoredJob[]> =>
+const readTrees = (work: Work, rootSequenceIds: readonly string[]): Promise<StoredJob[]> =>
   work.query({ rootSequenceId: { $in: [...rootSequenceIds] } }, { createdAt: 1, position: 1 });
 
 export const deleteSequences = (store: Store, call: StoreCall & DeleteCall): Promise<DeletionResult> =>

@@ -23,7 +23,7 @@ const oneOf = (values: readonly string[] | undefined): Document | undefined =>
   values === undefined ? undefined : { $in: [...values] };
 
 /** Every value is compared as a value, never read as an operator. */
-export const toMongoFilter = (filter: JobFilter): Document => {
+const toMongoFilter = (filter: JobFilter): Document => {
   const conditions: Record<string, Document | undefined> = {
     _id: oneOf(filter.ids),
     status: oneOf(filter.statuses),

@@ -35,27 +35,26 @@ const columns: readonly RollupColumn<StatisticsBucket>[] = [
 ];
 
 /** The columns of the key, in the order of the index, of a table if one is given. */
-export const rollupKey = (table?: string): string =>
+const rollupKey = (table?: string): string =>
   keyColumns.map(({ name }) => (table === undefined ? name : `${table}.${name}`)).join(", ");
 
-export const rollupColumns: string = columns.map(({ name }) => name).join(", ");
+const rollupColumns: string = columns.map(({ name }) => name).join(", ");
 
 /** The key as one text. */
-export const rollupKeyOf = (rollup: BucketKey): string =>
-  JSON.stringify(keyColumns.map(({ read }) => read(rollup)));
+const rollupKeyOf = (rollup: BucketKey): string => JSON.stringify(keyColumns.map(({ read }) => read(rollup)));
 
 /** Whether the rows of two tables have the same key. */
-export const sameRollupSql = (one: string, other: string): string =>
+const sameRollupSql = (one: string, other: string): string =>
   keyColumns.map(({ name }) => `${one}.${name} = ${other}.${name}`).join(" AND ");
 
 /** Rollups as a table in a statement, under this alias. Its parameters begin with `$first`. */
-export const rollupSource = (alias: string, first: number): string =>
+const rollupSource = (alias: string, first: number): string =>
   `${unnestParameters(columns.map(({ type }, index) => `$${first + index}::${type}[]`))} AS ${alias} (${rollupColumns})`;
 
-export const rollupParams = (rollups: readonly StatisticsBucket[]): string[] =>
+const rollupParams = (rollups: readonly StatisticsBucket[]): string[] =>
   columns.map(({ read }) => arrayLiteral(rollups.map(read)));
 
-export const toRollup = (row: SqlRow): StatisticsBucket => ({
+const toRollup = (row: SqlRow): StatisticsBucket => ({
   width: Number(row["width"]),
   from: Number(row["begins_at"]),
   queue: text(row["queue"]),

@@ -54,7 +54,7 @@ const outcomeColumns = (idType: string): RowsColumn<JobOutcome>[] => [
 ];
 
 /** What an outcome says about its attempt. There is nothing to say about one that completes its job. */
-export const attemptNoteOf = ({ kind, note }: JobOutcome): AttemptNote | undefined =>
+const attemptNoteOf = ({ kind, note }: JobOutcome): AttemptNote | undefined =>
   kind === "complete" ? undefined : note;
 
 const ofAttempt =
@@ -85,11 +85,11 @@ const plainRows = defineRows<JobOutcome>(outcomeColumns);
 const rowsWithAttempts = defineRows<JobOutcome>((idType) => [...outcomeColumns(idType), ...attemptColumns]);
 
 /** The rows of a batch; `attempts`: with what outcomes say about their attempts, which most batches do not have. */
-export const outcomeRows = (idType: string, attempts: boolean): RowsParameter<JobOutcome> =>
+const outcomeRows = (idType: string, attempts: boolean): RowsParameter<JobOutcome> =>
   attempts ? rowsWithAttempts(idType) : plainRows(idType);
 
 /** The names of the columns about attempts. */
-export const attemptColumnNames: readonly string[] = attemptColumns.map(({ name }) => name);
+const attemptColumnNames: readonly string[] = attemptColumns.map(({ name }) => name);
 
 /**
  * Who checks that an outcome may be applied: the statement itself, which then leaves alone what it may not apply, and also
@@ -242,7 +242,7 @@ export interface Application {
 }
 
 /** Applies outcomes of different jobs. */
-export const applyOutcomes = async (
+const applyOutcomes = async (
   { query, tables: { idType } }: Database,
   call: Call,
   outcomes: readonly JobOutcome[],

@@ -35,7 +35,7 @@ JOIN ${jobBlocker} AS b ON b.sequence_id = blocker.id
 JOIN ${job} AS waiting ON waiting.id = b.job_id
 WHERE ${inTreesSql(`$1::${idType}[]`, "blocker")} AND waiting.root_sequence_id <> ALL ($1::${idType}[])`;
 
-export const deleteJobs = async (
+const deleteJobs = async (
   { query, tables }: Database,
   ctx: Context,
   jobIds: readonly string[],

@@ -42,10 +42,10 @@ import { hasCandidates } from "./promote.ts";
 const columns = pickColumns("status", "leaseToken", "leasedUntil", "failureReason");
 
 /** The columns of a job that decide about its lease, as `toLeaseState` reads them. */
-export const leaseColumns = (table: string): string => columns.select(table);
+const leaseColumns = (table: string): string => columns.select(table);
 
 /** Undefined for a job that does not exist: an outer join has found nothing. */
-export const toLeaseState = (row: SqlRow): LeaseState | undefined =>
+const toLeaseState = (row: SqlRow): LeaseState | undefined =>
   isNull(row["status"]) ? undefined : columns.read(row);
 
 type LockCall = Call & { readonly ctx: Context } & LockHeldJobsCall;

@@ -15,7 +15,7 @@ interface PageByCreation extends ReturnType<typeof filterConditions> {
  * What a page of jobs `j` in the order of `created_at` is made of. The last parameter is its limit. Undefined if it is to come
  * after a job that cannot exist.
  */
-export const pageByCreation = (
+const pageByCreation = (
   { tables, isId }: Database,
   { filter, order, after, limit }: ListJobsCall,
 ): PageByCreation | undefined => {
@@ -59,10 +59,7 @@ const placesOf = ({ statuses }: JobFilter, isDue: string): readonly string[] | u
  * A page of jobs that wait, run or have failed, if there are few in these states: then all of them are looked at, however many
  * have completed since. Undefined if there are many, or if other states are asked for.
  */
-export const listFewJobs = async (
-  database: Database,
-  call: Call & ListJobsCall,
-): Promise<JobPage | undefined> => {
+const listFewJobs = async (database: Database, call: Call & ListJobsCall): Promise<JobPage | undefined> => {
   const { query, tables } = database;
   const page = pageByCreation(database, call);
   if (page === undefined) return { jobs: [], next: null };

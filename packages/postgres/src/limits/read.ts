@@ -77,7 +77,7 @@ SELECT h.home, coalesce(u.tat, 0) AS tat,
 FROM unnest($2::bigint[]) AS h (home) LEFT JOIN ${flowUse} AS u ON u.queue = $1::text AND u.home = h.home`;
 
 /** How much of its rules a queue uses, by the lanes of types; "0" for the queue as a whole. */
-export const readUse = async (
+const readUse = async (
   { query, tables }: Database,
   call: Call,
   queue: string,
@@ -103,7 +103,7 @@ export const readUse = async (
 const nothing: LimitsInUse = { running: 0, tat: 0 };
 
 /** What the rules of a queue and a type hold all jobs of the type back by. */
-export const findHoldOfType = (
+const findHoldOfType = (
   { queue, type }: RulesOver,
   use: ReadonlyMap<string, LimitsInUse>,
   home: string,

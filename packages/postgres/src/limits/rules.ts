@@ -82,7 +82,7 @@ export const ruleValues = (rule: LimitRule): [column: string, type: string, valu
 ];
 
 /** Whether the rule makes a difference to any job. */
-export const isEffective = (rule: LimitRule): boolean =>
+const isEffective = (rule: LimitRule): boolean =>
   rule.paused ||
   rule.concurrency !== null ||
   rule.rate !== null ||

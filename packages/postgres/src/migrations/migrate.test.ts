@@ -118,7 +118,7 @@ describe("migrate", () => {
   });
 
   it("lets four processes start at once on an empty schema", { timeout: 60_000 }, async () => {
-    const built = new URL("../dist/index.js", import.meta.url);
+    const built = new URL("../../dist/index.js", import.meta.url);
     expect(existsSync(fileURLToPath(built)), "the package is built: npm run build").toBe(true);
     const program = `
       import pg from "pg";

@@ -178,7 +178,7 @@ const usualSql = ({ usually }: AnyColumn): string | undefined => {
 };
 
 /** The column as it is stored. */
-export const plainSql = (table: string, { column, when }: AnyColumn): string =>
+const plainSql = (table: string, { column, when }: AnyColumn): string =>
   when === undefined
     ? `${table}.${column}`
     : `CASE WHEN ${table}.status = '${when.status}' THEN ${table}.${column} END AS ${when.as}`;

@@ -17,7 +17,7 @@ const queueTypeRow = defineRow((columns): QueueType => ({
 }));
 
 /** All that have jobs of this status. Takes one step into the index for each, however many jobs there are. */
-export const findQueueTypes = (
+const findQueueTypes = (
   db: SqliteConnection,
   { job, pendingIndex, blockedIndex }: Tables,
   status: "pending" | "blocked",

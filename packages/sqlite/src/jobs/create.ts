@@ -84,7 +84,7 @@ export interface Inserts {
  * writes such a run: it takes what the jobs share once, and the rest as one JSON text. That is three times as fast as one
  * statement for each job.
  */
-export const prepareInsertJobs = (
+const prepareInsertJobs = (
   { job: table }: Tables,
   lines: Lines,
 ): ((db: SqliteConnection, now: number) => Inserts) => {

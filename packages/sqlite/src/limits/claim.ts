@@ -32,7 +32,7 @@ const mostLines = 1_000;
 
 const mostJobs = 1_000;
 
-export const prepareWakeLines = ({ job, lane, line, lineIndex, timedLineIndex }: Tables): WakeLines => {
+const prepareWakeLines = ({ job, lane, line, lineIndex, timedLineIndex }: Tables): WakeLines => {
   const findLines = `SELECT json_group_array(number) FROM (SELECT number FROM ${line} INDEXED BY ${timedLineIndex}
     WHERE lane = ? AND wake_at <= ? ORDER BY wake_at LIMIT ${mostLines})`;
   const later = "j.rank IS NULL";

@@ -21,7 +21,7 @@ export interface BetterSqlite3Database {
   close(): unknown;
 }
 
-export const connectBetterSqlite3 = (database: BetterSqlite3Database): SqliteConnection =>
+const connectBetterSqlite3 = (database: BetterSqlite3Database): SqliteConnection =>
   createConnection({
     prepare: (sql, returnsRows) => {
       const statement = database.prepare(sql);
@@ -62,7 +62,7 @@ export interface NodeSqliteDatabase {
 // The types of `node:sqlite` allow only values that SQLite can store; those of the other drivers allow anything.
 type AnyArguments = (...values: unknown[]) => unknown;
 
-export const connectNodeSqlite = (database: NodeSqliteDatabase): SqliteConnection =>
+const connectNodeSqlite = (database: NodeSqliteDatabase): SqliteConnection =>
   createConnection({
     prepare: (sql) => {
       const statement = database.prepare(sql);

@@ -130,7 +130,7 @@ export const insertedColumns: readonly InsertedColumn[] = columnEntries
 export const jobColumns = (alias: string): string =>
   `json_array(${allColumns.map(({ sql }) => `${alias}.${sql}`).join(", ")})`;
 
-export const parseJob = (text: unknown): StateJob =>
+const parseJob = (text: unknown): StateJob =>
   describeJob(readFrom(JSON.parse(text as string) as unknown[]), null);
 
 /** For statements that select `jobColumns` and nothing else. */

@@ -1,30 +1,11 @@
 import type { Actions } from "./actions.ts";
 import type { Attempts, Causes, Reports } from "./history.ts";
 
-export type {
-  attemptOutcomes,
-  AttemptOutcome,
-  AttemptNote,
-  StateAttempt,
-  ListAttemptsCall,
-  mostAttempts,
-  Attempts,
-} from "./history.ts";
+export type { Attempts } from "./history.ts";
 
-export type { NewCause, ListCausesCall, FailedJobs, StateCause, CauseList, Causes } from "./history.ts";
+export type { Causes } from "./history.ts";
 
-export type {
-  Reporter,
-  StateProcess,
-  BucketKey,
-  StatisticsBucket,
-  ReportCall,
-  ListProcessesCall,
-  ReadBucketsCall,
-  RollUpBucketsCall,
-  DeleteOldReportsCall,
-  Reports,
-} from "./history.ts";
+export type { Reports } from "./history.ts";
 
 /**
  * The optional part for what has happened: attempts that failed, what jobs fail from, how much each process did, and what

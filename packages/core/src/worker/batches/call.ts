@@ -21,7 +21,7 @@ const continuedWithoutComplete =
   "`continueWith` creates jobs in the transaction of `complete`. Return what it gives you from the callback of `complete`";
 
 /** By what the handler has returned in the place of the job. */
-export const endingOfResult = ({ worker, held }: BatchMember, place: unknown): Ending | Promise<Ending> => {
+const endingOfResult = ({ worker, held }: BatchMember, place: unknown): Ending | Promise<Ending> => {
   if (isFailedPlace(place)) return { kind: "threw", error: place.error };
   try {
     if (isContinuedPlace(place)) throw new ProcessMisuseError(continuedWithoutComplete);
@@ -42,7 +42,7 @@ const failureOf = ({ held }: BatchMember, committed: CompletedBatch | undefined)
 };
 
 /** `complete` has committed: a job was completed, or had failed, or was lost before. */
-export const endingsWhenCommitted = (
+const endingsWhenCommitted = (
   members: readonly BatchMember[],
   committed: CompletedBatch,
 ): readonly Ending[] =>
@@ -53,7 +53,7 @@ export const endingsWhenCommitted = (
   });
 
 /** Nobody knows which of several jobs the error is about. What has been committed before it stands. */
-export const endingsWhenThrown = (
+const endingsWhenThrown = (
   members: readonly BatchMember[],
   committed: CompletedBatch | undefined,
   error: unknown,
@@ -72,7 +72,7 @@ export interface CalledBatch {
 }
 
 /** What a batch handler and its middleware are given, most of it made on demand. */
-export class BatchOptions {
+class BatchOptions {
   readonly jobs: readonly JobView[];
   readonly workerId: string;
   readonly #batch: CalledBatch;
@@ -107,10 +107,7 @@ export class BatchOptions {
  * Reads what the handler is to be given. Ends the attempts at jobs that cannot be read or are no longer held; the others
  * go on. A promise only where something has to be waited for.
  */
-export const readBatch = (
-  { engine }: WorkerContext,
-  members: readonly BatchMember[],
-): Promise<void> | undefined => {
+const readBatch = ({ engine }: WorkerContext, members: readonly BatchMember[]): Promise<void> | undefined => {
   const { typeName } = members[0]!.held.job;
   const hasSchema = engine.jobTypes.get(typeName).input !== undefined;
   const stored = new Map<BatchMember, unknown>();

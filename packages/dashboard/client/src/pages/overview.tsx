@@ -18,7 +18,7 @@ import { PastFigures, PresentFigures } from "./overview/figures.tsx";
 
 const icons = { calm: "calm", attention: "warning", trouble: "failed" } as const;
 
-export const SituationCard = ({ situation }: { readonly situation: Situation }) => (
+const SituationCard = ({ situation }: { readonly situation: Situation }) => (
   <section class={`situation ${situation.level}`} aria-label="The situation">
     <Icon name={icons[situation.level]} />
     <p>
@@ -37,7 +37,7 @@ export const SituationCard = ({ situation }: { readonly situation: Situation }) 
 );
 
 /** Processes that are alive, by deployment: the newest first. */
-export const WorkersCard = ({ processes }: { readonly processes: readonly Process[] }) => {
+const WorkersCard = ({ processes }: { readonly processes: readonly Process[] }) => {
   const alive = processes.filter(({ isAlive }) => isAlive);
   const deployments = new Map<string | null, Process[]>();
   for (const process of alive)

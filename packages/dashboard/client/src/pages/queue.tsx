@@ -24,13 +24,7 @@ const describe = (rule: LimitRule): string => {
 };
 
 /** Whether a queue is paused, and what limits it and its types have. */
-export const QueueLimits = ({
-  queue,
-  rules,
-}: {
-  readonly queue: string;
-  readonly rules: readonly LimitRule[];
-}) => {
+const QueueLimits = ({ queue, rules }: { readonly queue: string; readonly rules: readonly LimitRule[] }) => {
   const isPaused = rules.some(({ paused, typeName }) => paused && typeName === null);
   return (
     <Card

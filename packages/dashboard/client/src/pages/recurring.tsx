@@ -35,7 +35,7 @@ const explain = (verb: RecurringVerb, { job, overlap }: RecurringJob): string =>
   return `A job of type ${job.typeName} is started now. Its regular times stay as they are. ${overlaps[overlap] ?? ""}`;
 };
 
-export const RecurringPanel = ({
+const RecurringPanel = ({
   recurring,
   verb,
   onClose,

@@ -12,7 +12,7 @@ import { SidePanel } from "./panel.tsx";
 const paces = [0, 5, 50, 500] as const;
 
 /** How fast an action goes: all at once, or so many jobs a second. */
-export const Pace = ({
+const Pace = ({
   jobs,
   value,
   onChange,
@@ -49,7 +49,7 @@ const toSchedule = (text: string): Schedule | undefined => {
 };
 
 /** Asks when jobs are to run. */
-export const WhenForm = ({ onChoose }: { onChoose(schedule: Schedule): void }) => {
+const WhenForm = ({ onChoose }: { onChoose(schedule: Schedule): void }) => {
   const [delay, setDelay] = useState<number | "at">(delays[0][1]);
   const [text, setText] = useState("");
   const schedule = delay === "at" ? toSchedule(text) : { afterMs: delay };

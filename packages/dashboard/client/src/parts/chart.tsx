@@ -5,9 +5,9 @@ import { formatRate, formatTime } from "../state/format.ts";
 import { now } from "../state/settings.ts";
 import { Scroll } from "./card.tsx";
 
-export const plotWidth = 1_000;
+const plotWidth = 1_000;
 
-export const plotHeight = 200;
+const plotHeight = 200;
 
 /** A round number at or above the largest value. */
 const ceiling = (value: number): number => {

@@ -7,7 +7,7 @@ import { Icon } from "./icon.tsx";
 export const isHelpOpen = signal(false);
 
 /** Where `g` and a letter lead. */
-export const destinations: Readonly<Record<string, readonly [path: string, name: string]>> = {
+const destinations: Readonly<Record<string, readonly [path: string, name: string]>> = {
   o: ["/", "Overview"],
   q: ["/queues", "Queues"],
   j: ["/jobs", "Jobs"],

@@ -27,7 +27,7 @@ export interface TypedLimits {
   readonly perMs: string;
 }
 
-export const toTyped = (limits: LimitValues | null): TypedLimits => ({
+const toTyped = (limits: LimitValues | null): TypedLimits => ({
   concurrency: limits?.concurrency?.toString() ?? "",
   limit: limits?.rate?.limit.toString() ?? "",
   perMs: limits?.rate?.perMs.toString() ?? times[0][0],
@@ -35,13 +35,9 @@ export const toTyped = (limits: LimitValues | null): TypedLimits => ({
 
 const isLimit = (text: string): boolean => text === "" || /^[1-9]\d{0,9}$/.test(text);
 
-export const areValid = ({ concurrency, limit }: TypedLimits): boolean =>
-  isLimit(concurrency) && isLimit(limit);
+const areValid = ({ concurrency, limit }: TypedLimits): boolean => isLimit(concurrency) && isLimit(limit);
 
-export const toLimits = (
-  { concurrency, limit, perMs }: TypedLimits,
-  before: LimitValues | null,
-): LimitValues => {
+const toLimits = ({ concurrency, limit, perMs }: TypedLimits, before: LimitValues | null): LimitValues => {
   const rate = limit === "" ? null : { limit: Number(limit), perMs: Number(perMs) };
   const isSame = rate?.limit === before?.rate?.limit && rate?.perMs === before?.rate?.perMs;
   return {
@@ -74,7 +70,7 @@ const NumberField = ({
 );
 
 /** How many at once, and how many starts in a time. */
-export const LimitFields = ({
+const LimitFields = ({
   legend,
   typed,
   onChange,
@@ -111,12 +107,12 @@ export const LimitFields = ({
 );
 
 /** Which rule it is, as the server takes it. */
-export const scopeOf = ({ queue, typeName }: LimitRule): object => ({
+const scopeOf = ({ queue, typeName }: LimitRule): object => ({
   queue,
   ...(typeName !== null && { typeName }),
 });
 
-export const nameOf = ({ queue, typeName }: LimitRule): string =>
+const nameOf = ({ queue, typeName }: LimitRule): string =>
   typeName === null ? `queue ${queue}` : `${typeName} in queue ${queue}`;
 
 /** Pauses a queue or type, or ends its pause. */

@@ -15,7 +15,7 @@ const parts = [
 ] as const;
 
 /** What is not finished, by state. */
-export const BacklogBar = ({ backlog }: { readonly backlog: TypeBacklog }) => {
+const BacklogBar = ({ backlog }: { readonly backlog: TypeBacklog }) => {
   const total = sum(parts, ([name]) => backlog[name]);
   let x = 0;
   return (
@@ -34,7 +34,7 @@ export const BacklogBar = ({ backlog }: { readonly backlog: TypeBacklog }) => {
   );
 };
 
-export const BacklogLegend = () => (
+const BacklogLegend = () => (
   <span class="legend">
     {parts.map(([name, words]) => (
       <span key={name}>

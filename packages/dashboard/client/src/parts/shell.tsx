@@ -30,7 +30,7 @@ const find = async (text: string): Promise<string> => {
   return !may("payloads") || (await isThere(text)) ? jobPath(text) : jobsPath({ deduplicationKey: text });
 };
 
-export const FindBox = () => {
+const FindBox = () => {
   const [text, setText] = useState("");
   const go = async (): Promise<void> => {
     const wanted = text.trim();

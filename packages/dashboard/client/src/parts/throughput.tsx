@@ -9,7 +9,7 @@ import { Chart, Plot } from "./chart.tsx";
 import { Link } from "./link.tsx";
 
 /** Every part of the time that is over, also those in which nothing happened. */
-export const allPoints = ({ from, before, width, points }: Statistics): StatisticsPoint[] => {
+const allPoints = ({ from, before, width, points }: Statistics): StatisticsPoint[] => {
   const known = new Map(points.map((point) => [Date.parse(point.at), point]));
   const all: StatisticsPoint[] = [];
   for (let at = Date.parse(from); at + width <= Date.parse(before); at += width)
