@@ -1,10 +1,10 @@
 import pg from "pg";
 import { expect, inject, it } from "vitest";
-import { describeSchema } from "./testing/describe-schema.ts";
-import { createPgFixture } from "./testing/fixtures.ts";
+import { describeSchema } from "../testing/describe-schema.ts";
+import { createPgFixture } from "../testing/fixtures.ts";
 
 // A change of this file is a change of every user's database, and needs a new migration. After that,
-// `npx vitest run --project postgres packages/postgres/src/schema-snapshot --update` writes it anew.
+// `npx vitest run --project postgres packages/postgres/src/migrations/schema-snapshot --update` writes it anew.
 it.each(["postgres15Url", "postgres18Url"] as const)(
   "the migrations make this schema (%s)",
   async (server) => {
