@@ -268,7 +268,7 @@ export {
 export {
   AdapterClosedError,
   BlockerCycleError,
-  BrokerTimeoutError,
+  NotifyTimeoutError,
   FlowNotEnabledError,
   InvalidLeaseDurationError,
   JobAlreadyExistsError,

@@ -2,7 +2,7 @@ export type { NatsClient, NatsKv, NatsKvEntry, NatsMessage, NatsSubscription } f
 
 export { NatsUnavailableError } from "./client.ts";
 
-export { BrokerTimeoutError } from "leasehold/adapter";
+export { NotifyTimeoutError } from "leasehold/adapter";
 
 export { createNatsNotifyAdapter } from "./notify-adapter.ts";
 

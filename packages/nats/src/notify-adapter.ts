@@ -1,5 +1,5 @@
 import {
-  BrokerTimeoutError,
+  NotifyTimeoutError,
   createNotifyAdapter,
   type HintCounter,
   type HintCounting,
@@ -18,9 +18,9 @@ const firstAnswerMs = 1_000;
 
 const counterDeadlineMs = 1_000;
 
-const noAnswer = (): Error => new BrokerTimeoutError("The first subscription to NATS", firstAnswerMs);
+const noAnswer = (): Error => new NotifyTimeoutError("The first subscription to NATS", firstAnswerMs);
 
-const noCounter = (): Error => new BrokerTimeoutError("Creating a hint's counter", counterDeadlineMs);
+const noCounter = (): Error => new NotifyTimeoutError("Creating a hint's counter", counterDeadlineMs);
 
 // All idle workers compete for a counter, one write at a time. Beyond this number the contention costs more than the
 // looks it saves.
@@ -91,7 +91,7 @@ export const createNatsTransport = ({ nc, kv, subjectPrefix, onError }: CheckedO
 const firstAnswerMsNotifyAdapter = 1_000;
 
 const noAnswerNotifyAdapter = (): Error =>
-  new BrokerTimeoutError("The bucket's status", firstAnswerMsNotifyAdapter);
+  new NotifyTimeoutError("The bucket's status", firstAnswerMsNotifyAdapter);
 
 const assertExpires = async (kv: NatsKv): Promise<void> => {
   const { ttl } = await withDeadline(kv.status(), firstAnswerMsNotifyAdapter, noAnswerNotifyAdapter);

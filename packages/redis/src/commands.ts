@@ -1,11 +1,11 @@
-import { BrokerTimeoutError, type HintCounting, withDeadline } from "leasehold/adapter";
+import { NotifyTimeoutError, type HintCounting, withDeadline } from "leasehold/adapter";
 import { randomUUID } from "node:crypto";
 import type { RedisNotifyProvider } from "./provider.ts";
 
 // A client that has lost its connection may keep a command for as long as that takes.
 const commandDeadlineMs = 1_000;
 
-const tooLate = (): Error => new BrokerTimeoutError("EVAL", commandDeadlineMs);
+const tooLate = (): Error => new NotifyTimeoutError("EVAL", commandDeadlineMs);
 
 /** How long a counter outlives its message. Whoever hears of it later finds none, and polls. */
 const counterTtlMs = 10_000;

@@ -1,6 +1,6 @@
 export { RedisUnavailableError } from "./provider.ts";
 
-export { BrokerTimeoutError } from "leasehold/adapter";
+export { NotifyTimeoutError } from "leasehold/adapter";
 
 export { createRedisNotifyAdapter } from "./notify-adapter.ts";
 

@@ -1,5 +1,5 @@
 import {
-  BrokerTimeoutError,
+  NotifyTimeoutError,
   createNotifyAdapter,
   type NotifyAdapter,
   type NotifyTransport,
@@ -12,7 +12,7 @@ import { openWatchedSubscription, type WatchedSubscription } from "./subscriptio
 // A broker that is down must not keep an application from starting.
 const firstSubscriptionMs = 2_000;
 
-const tooLate = (): Error => new BrokerTimeoutError("The first subscription to Redis", firstSubscriptionMs);
+const tooLate = (): Error => new NotifyTimeoutError("The first subscription to Redis", firstSubscriptionMs);
 
 export const createRedisTransport = (options: CheckedOptions): NotifyTransport => {
   const { notifyProvider, channelPrefix, heartbeatMs, onError } = options;

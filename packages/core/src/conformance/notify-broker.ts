@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { allNotificationKinds, notificationKinds } from "../notify/contract.ts";
+import { allNotificationKinds, kinds } from "../notify/contract.ts";
 import { withFleet } from "./notify/broker-fleet.ts";
 import type { BrokerFixture } from "./notify-broker-fixture.ts";
 import { until } from "./patience.ts";
@@ -121,7 +121,7 @@ export const brokerConformance = (runner: ConformanceRunner, fixture: BrokerFixt
         for (let round = 0; round < 20; round += 1) {
           for (const message of hostileMessages(waiting.id)) {
             for (const kind of allNotificationKinds) {
-              await connections.publish(notificationKinds[kind].channel, message);
+              await connections.publish(kinds[kind].channel, message);
             }
           }
         }

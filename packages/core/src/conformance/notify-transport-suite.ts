@@ -1,6 +1,6 @@
 import type { NotifyTransport } from "../notify/contract.ts";
 import { withDeadline } from "../base/runtime.ts";
-import { notificationKinds } from "../notify/contract.ts";
+import { kinds } from "../notify/contract.ts";
 import type { NotifyTransportFixture } from "./notify-transport-fixture.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import type { ConformanceRunner } from "./runner.ts";
@@ -39,7 +39,7 @@ export const defineTransportTests = (
   name: string,
   define: (test: TransportTest) => void,
 ): void => {
-  const { jobScheduled, sequenceFinished, jobOwnershipLost } = notificationKinds;
+  const { jobScheduled, jobSequenceCompleted, jobOwnershipLost } = kinds;
 
   const run = async (test: (scenario: TransportScenario) => Promise<void>): Promise<void> => {
     const made = await fixture.create();
@@ -47,7 +47,7 @@ export const defineTransportTests = (
     const peer = withDeadlines(made.peer);
     const open = new Set([transport, peer]);
     const scheduled = transport.channelFor(jobScheduled.channel);
-    const completed = transport.channelFor(sequenceFinished.channel);
+    const completed = transport.channelFor(jobSequenceCompleted.channel);
     const lost = transport.channelFor(jobOwnershipLost.channel);
     const close = async (which: NotifyTransport): Promise<void> => {
       if (open.delete(which)) await which.close();

@@ -18,7 +18,7 @@ export const announceOutcome = (
 ): void => {
   if (outcome.kind === "complete") {
     afterCommit.count(job, "completed");
-    if (outcome.continuedToId === null) afterCommit.notify("sequenceFinished", job.sequenceId);
+    if (outcome.continuedToId === null) afterCommit.notify("jobSequenceCompleted", job.sequenceId);
     if (isObserved(afterCommit.observe)) reportCompletion(afterCommit, job, outcome, result, data);
   }
   if (outcome.kind === "fail") {
@@ -52,7 +52,7 @@ export const announceFailure = (
   error: string | null,
 ): void => {
   afterCommit.count(job, reason);
-  afterCommit.notify("sequenceFinished", job.sequenceId);
+  afterCommit.notify("jobSequenceCompleted", job.sequenceId);
   afterCommit.observe("jobFailed", () => ({ reason, error: restoreError(error), ...jobEventData(job) }));
   afterCommit.observe("jobSequenceFailed", () => ({ reason, ...jobEventData(job) }));
 };

@@ -61,7 +61,7 @@ export const waitForJobSequenceCompletion = async (
   const onWake = (): void => wake.abort();
   const { closed } = engine.lifecycle;
   for (const ending of [signal, closed]) ending?.addEventListener("abort", onWake);
-  const listening = engine.listening.listen("sequenceFinished", [id], onWake);
+  const listening = engine.listening.listen("jobSequenceCompleted", [id], onWake);
   const subscribed = new AbortController();
   void listening.then(() => subscribed.abort());
   // A slow subscription must not delay the answer.

@@ -83,7 +83,7 @@ const changeRule = (
     const { kind, rule } = await flow.setFlowRule({ ctx, ...scope, change, expectedVersion });
     if (kind === "version_mismatch")
       throw new FlowRuleChangedError(scope, expectedVersion ?? 0, rule.version);
-    if (kind === "set" && mayOpen(change)) afterCommit.notify("queueOpened", scope.queue);
+    if (kind === "set" && mayOpen(change)) afterCommit.notify("queueResumed", scope.queue);
     return findFlow(engine, operation, ctx, scope);
   });
 };
@@ -121,7 +121,7 @@ export const resume = async (engine: Engine, passed: unknown): Promise<LimitStat
   const scope = parseTypeScope(engine, options);
   return announceAfter(engine, "resume", ctx, async (afterCommit) => {
     const flow = requirePart(engine.store, "flow", "resume");
-    if (await flow.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueOpened", scope.queue);
+    if (await flow.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueResumed", scope.queue);
     return findFlow(engine, "resume", ctx, scope);
   });
 };

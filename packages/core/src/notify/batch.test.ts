@@ -6,7 +6,7 @@ it("counts each name of each kind, alone and merged", () => {
   expect(batch.isEmpty).toBe(true);
   batch.add("jobScheduled", "mail");
   batch.add("jobScheduled", "mail", 2);
-  batch.add("sequenceFinished", "a");
+  batch.add("jobSequenceCompleted", "a");
   const outer = createNotificationBatch();
   outer.add("jobScheduled", "mail");
   outer.add("jobOwnershipLost", "mail");
@@ -17,10 +17,10 @@ it("counts each name of each kind, alone and merged", () => {
     new Map([
       ["jobScheduled", new Map([["mail", 4]])],
       ["jobOwnershipLost", new Map([["mail", 1]])],
-      ["sequenceFinished", new Map([["a", 1]])],
+      ["jobSequenceCompleted", new Map([["a", 1]])],
     ]),
   );
   // A merge copies: what is added later to the one is not in the other.
-  outer.add("sequenceFinished", "b");
-  expect(batch.byKind.get("sequenceFinished")).toEqual(new Map([["a", 1]]));
+  outer.add("jobSequenceCompleted", "b");
+  expect(batch.byKind.get("jobSequenceCompleted")).toEqual(new Map([["a", 1]]));
 });

@@ -137,7 +137,7 @@ describe("with a notify adapter that hangs", () => {
     for (const operation of ["listenJobScheduled", "listenJobOwnershipLost", "notifyJobScheduled"]) {
       expect(errors).toContainEqual({
         operation,
-        error: expect.objectContaining({ code: "NotifyCallTimeout", operation, deadlineMs: 5_000 }),
+        error: expect.objectContaining({ code: "NotifyTimeout", operation, timeoutMs: 5_000 }),
       });
     }
   });

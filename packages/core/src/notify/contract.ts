@@ -3,7 +3,7 @@ export type Dispose = () => Promise<void>;
 
 /**
  * Carries notifications between processes. A notification is only a hint: it may be lost, repeated, late or forged, and
- * everything stays correct by polling alone. Core sends it only after the commit it is about.
+ * polling alone keeps everything correct. Core sends it only after the commit it is about.
  *
  * To use another broker, write a `NotifyTransport` and pass it to `createNotifyAdapter`.
  *
@@ -43,10 +43,10 @@ export interface NotifyAdapter {
   /** Running jobs were completed, cancelled, deleted or reaped by someone other than their holder. */
   notifyJobOwnershipLost(jobIds: readonly string[]): Promise<void>;
 
-  /** Called for every job; a worker knows which ones it holds. */
+  /** Called for every job; a worker ignores jobs that it does not hold. */
   listenJobOwnershipLost(onLost: (jobId: string) => void): Promise<Dispose>;
 
-  /** Jobs of these queues that were held back may run now: a pause has ended, or a limit was raised. */
+  /** Throttled jobs of these queues may run now: a pause has ended, or a limit was raised. */
   notifyQueueResumed(queues: readonly string[]): Promise<void>;
 
   /** Every listener of the queue is called. */
@@ -79,8 +79,8 @@ export interface HintCounter {
 
 export interface HintCounting {
   /**
-   * Publishes the message that `encode` makes, with a counter of `count`. The counter exists before anyone hears of
-   * the message, and expires. `encode()` is a message without a counter, for when there can be none.
+   * Publishes the message that `encode` makes, with a counter of `count`. The counter exists before the message is
+   * published, and expires. `encode()` makes a message without a counter, for when there can be none.
    */
   publish(channel: string, count: number, encode: (counter?: HintCounter) => string): Promise<void>;
   /** Takes up to `wanted` from the counter, which began at `count`, atomically. Resolves with how many it took. */
@@ -96,113 +96,71 @@ export interface NotifyTransport {
   /** For error messages, such as "Redis notify adapter". */
   readonly name: string;
 
-  /** The full name of a channel. Released names never change: processes of two versions hear each other. */
+  /** The full name of a channel. Wire format: processes of different versions share it, so it never changes. */
   channelFor(name: ChannelName): string;
 
   /** The longest message, in UTF-8, that it carries. Default and maximum: 32,768. */
   readonly largestMessageBytes?: number;
 
   /**
-   * Sends to everyone who subscribes to the channel now, this transport included. Resolves when the messages have
-   * been handed over; rejects soon when they cannot be.
+   * Sends to all current subscribers of the channel, this transport included. Resolves when the messages have been
+   * handed over; rejects soon when they cannot be.
    */
   publish(channel: string, messages: readonly string[]): Promise<void>;
 
   /**
    * Called once, before anything else. Keeps the subscription alive through lost connections until `close`. Resolves
-   * when it is active: what is published afterwards is heard. When there is no broker it resolves after about two
-   * seconds, and the subscription becomes active, with a call of `onGap`, as soon as the broker can be reached.
+   * when it is active: it receives what is published afterwards. Without a broker it resolves after about two seconds,
+   * and the subscription becomes active, with a call of `onGap`, as soon as the broker can be reached.
    */
   subscribe(channels: readonly string[], handlers: NotifyTransportHandlers): Promise<void>;
 
-  /** Ends the subscription and whatever the transport opened itself. Called once. */
+  /** Ends the subscription and closes what the transport opened. Called once. */
   close(): Promise<void>;
 
   /**
-   * With it, as many listeners among all processes look for jobs as there are jobs. Without it, as many in each
-   * process.
+   * With it, a notification of n jobs wakes at most n idle workers among all processes. Without it, n in each process.
    */
   readonly counting?: HintCounting | undefined;
 }
 
-export type NotificationKind = "jobScheduled" | "sequenceFinished" | "jobOwnershipLost" | "queueOpened";
+export type NotificationKind = "jobScheduled" | "jobSequenceCompleted" | "jobOwnershipLost" | "queueResumed";
 
 interface NotificationRules {
-  /** Released names never change: processes of two versions hear each other. */
+  /** Wire format: processes of different versions share these channels, so the names never change. */
   readonly channel: ChannelName;
-  /** Whether a name comes with a count, and that many listeners hear it. Otherwise all of them do. */
+  /** Whether a name comes with a count, and at most that many subscribers are called. Otherwise all are. */
   readonly isCounted: boolean;
-  /** What those hear who may have missed something: one of their names, each of them, or nothing. */
+  /** What a subscriber is called with after a gap: one of its names, each of them, or nothing. */
   readonly afterGap: "one name" | "each name" | "nothing";
-  /** The methods of a notify adapter that send and hear it. */
-  readonly notify: keyof NotifyAdapter;
-  readonly listen: keyof NotifyAdapter;
-  /** The calls that send these names; each may fail on its own. */
-  readonly sends: (adapter: NotifyAdapter, names: ReadonlyMap<string, number>) => (() => Promise<void>)[];
-  readonly subscribe: (
-    adapter: NotifyAdapter,
-    names: readonly string[] | null,
-    onName: (name: string) => void,
-    wantsHint?: () => boolean,
-  ) => Promise<Dispose>;
 }
 
-/**
- * Everything in which the kinds of notification differ. Another kind is one more entry here, and its two methods in
- * the contract and in `adapter-methods.ts`. No transport has to know of it.
- */
-export const notificationKinds: Readonly<Record<NotificationKind, NotificationRules>> = {
-  /** Names job types, each as often as there are jobs. */
+/** All differences between the kinds. A kind is the name of its two `NotifyAdapter` methods without the verb. */
+export const kinds: Readonly<Record<NotificationKind, NotificationRules>> = {
+  /** Names job types, each with the number of jobs. */
   jobScheduled: {
     channel: { short: "sched", long: "scheduled" },
     isCounted: true,
     afterGap: "one name",
-    notify: "notifyJobScheduled",
-    listen: "listenJobScheduled",
-    sends: (adapter, types) =>
-      Array.from(
-        types,
-        ([typeName, count]) =>
-          () =>
-            adapter.notifyJobScheduled(typeName, count),
-      ),
-    subscribe: (adapter, typeNames, onScheduled, wantsHint) =>
-      adapter.listenJobScheduled(typeNames, onScheduled, wantsHint),
   },
   /** Names sequences, completed or failed. */
-  sequenceFinished: {
+  jobSequenceCompleted: {
     channel: { short: "seqc", long: "completed" },
     isCounted: false,
     afterGap: "each name",
-    notify: "notifyJobSequenceCompleted",
-    listen: "listenJobSequenceCompleted",
-    sends: (adapter, ids) => [() => adapter.notifyJobSequenceCompleted([...ids.keys()])],
-    subscribe: (adapter, ids, onFinished) => adapter.listenJobSequenceCompleted(ids ?? [], onFinished),
   },
-  /** Names jobs that their holders have lost. */
+  /** Names jobs whose workers have lost them. After a gap, the next heartbeat finds out. */
   jobOwnershipLost: {
     channel: { short: "owls", long: "lost" },
     isCounted: false,
-    // The next heartbeat finds out.
     afterGap: "nothing",
-    notify: "notifyJobOwnershipLost",
-    listen: "listenJobOwnershipLost",
-    sends: (adapter, ids) => [() => adapter.notifyJobOwnershipLost([...ids.keys()])],
-    subscribe: (adapter, _ids, onLost) => adapter.listenJobOwnershipLost(onLost),
   },
-  /** Names queues in which jobs that were held back may run now: a pause has ended, or a limit was raised. */
-  queueOpened: {
+  /** Names queues whose throttled jobs may run now. After a gap, `jobScheduled` makes workers claim anyway. */
+  queueResumed: {
     channel: { short: "qopn", long: "opened" },
     isCounted: false,
-    // Whoever looks for jobs after a gap looks for these, too.
     afterGap: "nothing",
-    notify: "notifyQueueResumed",
-    listen: "listenQueueResumed",
-    sends: (adapter, queues) => [() => adapter.notifyQueueResumed([...queues.keys()])],
-    subscribe: (adapter, queues, onOpened) => adapter.listenQueueResumed(queues ?? [], onOpened),
   },
 };
 
-export const allNotificationKinds: readonly NotificationKind[] = Object.keys(
-  notificationKinds,
-) as NotificationKind[];
+export const allNotificationKinds: readonly NotificationKind[] = Object.keys(kinds) as NotificationKind[];

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { BrokerTimeoutError } from "../store/errors.ts";
+import { NotifyTimeoutError } from "../store/errors.ts";
 import type { HintCounting } from "./contract.ts";
-import { createNotificationListeners } from "./in-process.ts";
+import { createSubscribers } from "./in-process.ts";
 import type { CountedMessage } from "./messages.ts";
 import { createCountedHints } from "./transport-adapter.ts";
 
@@ -10,8 +10,8 @@ const hint = (count = 1): CountedMessage => ({ name: "type", count, counter: { h
 const setUp = (take: HintCounting["take"] | undefined) => {
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
-  const listeners = createNotificationListeners(onError);
-  return { errors, listeners, hints: createCountedHints({ listeners, take, onError }) };
+  const listeners = createSubscribers(onError);
+  return { errors, listeners, hints: createCountedHints({ subscribers: listeners, take, onError }) };
 };
 
 const settle = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
@@ -93,7 +93,7 @@ describe("counted notifications", () => {
       hints.arrived("jobScheduled", hint());
       await vi.advanceTimersByTimeAsync(5_000);
       expect(heard).toHaveBeenCalledTimes(1);
-      expect(errors).toEqual([expect.any(BrokerTimeoutError)]);
+      expect(errors).toEqual([expect.any(NotifyTimeoutError)]);
       expect(vi.getTimerCount()).toBe(0);
     } finally {
       vi.useRealTimers();

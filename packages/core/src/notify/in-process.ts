@@ -3,77 +3,59 @@ import {
   allNotificationKinds,
   type Dispose,
   type NotificationKind,
-  notificationKinds,
+  kinds,
   type NotifyAdapter,
 } from "./contract.ts";
 
-const done = (): Promise<void> => Promise.resolve();
-
-const listen = (): Promise<Dispose> => Promise.resolve(done);
-
-/** Sends nothing and hears nothing, not even within this process: workers find jobs by polling. */
-export const createNoopNotifyAdapter = (): NotifyAdapter => ({
-  coversInProcess: true,
-  notifyJobScheduled: done,
-  listenJobScheduled: listen,
-  notifyJobSequenceCompleted: done,
-  listenJobSequenceCompleted: listen,
-  notifyJobOwnershipLost: done,
-  listenJobOwnershipLost: listen,
-  notifyQueueResumed: done,
-  listenQueueResumed: listen,
-  close: done,
-});
-
-interface Listener {
+interface Subscriber {
   readonly kind: NotificationKind;
   /** Null for every name. */
   readonly names: ReadonlySet<string> | null;
   readonly onName: (name: string) => void;
   readonly wantsHint: () => boolean;
-  /** Whoever was called longest ago, or never, has the lowest. */
+  /** Raised by each call: the subscriber with the lowest was called longest ago, or never. */
   turn: number;
 }
 
 type Remove = () => void;
 
-/** Who listens within this process. A listener that throws is reported, and the others still hear. */
-export interface NotificationListeners {
+/** The subscribers of this process. One that throws is reported, and the others are still called. */
+export interface Subscribers {
   add(
     kind: NotificationKind,
     names: readonly string[] | null,
     onName: (name: string) => void,
     wantsHint?: () => boolean,
   ): Remove;
-  /** Whether anybody listens for this kind. If not, its messages need not be read. */
+  /** Whether the kind has a subscriber. Without one, its messages need not be decoded. */
   has(kind: NotificationKind): boolean;
-  /** How many listeners of the name would take a hint now. */
+  /** How many subscribers of the name would take a hint now. */
   wanting(kind: NotificationKind, name: string): number;
-  /** Calls at most `limit` listeners of the name that want a hint. Those who have waited longest come first. */
-  tell(kind: NotificationKind, name: string, limit?: number): void;
-  /** Notifications may have been missed: everyone who waits looks, as the table of kinds says. */
-  tellEveryone(): void;
+  /** Calls at most `limit` subscribers of the name that want a hint, the one called longest ago first. */
+  notify(kind: NotificationKind, name: string, limit?: number): void;
+  /** Calls subscribers that may have missed notifications, as `afterGap` of each kind says. */
+  notifyAfterGap(): void;
   clear(): void;
 }
 
 const always = (): boolean => true;
 
-/** The listeners of one kind, found by name: there may be thousands that each wait for one sequence. */
+/** The subscribers of one kind by name: thousands may each wait for one sequence. */
 interface Register {
-  readonly all: Set<Listener>;
-  readonly byName: Map<string, Set<Listener>>;
-  readonly ofEveryName: Set<Listener>;
+  readonly all: Set<Subscriber>;
+  readonly byName: Map<string, Set<Subscriber>>;
+  readonly ofEveryName: Set<Subscriber>;
 }
 
 const createRegister = (): Register => ({ all: new Set(), byName: new Map(), ofEveryName: new Set() });
 
-export const createNotificationListeners = (onError: (error: unknown) => void): NotificationListeners => {
+export const createSubscribers = (onError: (error: unknown) => void): Subscribers => {
   const registers = Object.fromEntries(
     allNotificationKinds.map((kind) => [kind, createRegister()]),
   ) as Record<NotificationKind, Register>;
   let turns = 0;
 
-  const wants = ({ wantsHint }: Listener): boolean => {
+  const wants = ({ wantsHint }: Subscriber): boolean => {
     try {
       return wantsHint();
     } catch (error) {
@@ -82,28 +64,28 @@ export const createNotificationListeners = (onError: (error: unknown) => void): 
     }
   };
 
-  const call = (listener: Listener, name: string): void => {
-    listener.turn = turns += 1;
+  const call = (subscriber: Subscriber, name: string): void => {
+    subscriber.turn = turns += 1;
     try {
-      listener.onName(name);
+      subscriber.onName(name);
     } catch (error) {
       onError(error);
     }
   };
 
-  /** A copy: callbacks add and remove listeners. */
-  const listenersOf = (kind: NotificationKind, name: string): Listener[] => {
+  /** A copy: callbacks add and remove subscribers. */
+  const subscribersOf = (kind: NotificationKind, name: string): Subscriber[] => {
     const { byName, ofEveryName } = registers[kind];
     return [...(byName.get(name) ?? []), ...ofEveryName];
   };
 
-  const remove = (listener: Listener): void => {
-    const { all, byName, ofEveryName } = registers[listener.kind];
-    all.delete(listener);
-    ofEveryName.delete(listener);
-    for (const name of listener.names ?? []) {
+  const remove = (subscriber: Subscriber): void => {
+    const { all, byName, ofEveryName } = registers[subscriber.kind];
+    all.delete(subscriber);
+    ofEveryName.delete(subscriber);
+    for (const name of subscriber.names ?? []) {
       const others = byName.get(name);
-      others?.delete(listener);
+      others?.delete(subscriber);
       if (others?.size === 0) byName.delete(name);
     }
   };
@@ -111,49 +93,50 @@ export const createNotificationListeners = (onError: (error: unknown) => void): 
   return {
     add: (kind, names, onName, wantsHint = always) => {
       const { all, byName, ofEveryName } = registers[kind];
-      const listener: Listener = {
+      const subscriber: Subscriber = {
         kind,
         names: names && new Set(names),
         onName,
         wantsHint,
         turn: (turns += 1),
       };
-      all.add(listener);
-      if (!listener.names) ofEveryName.add(listener);
-      for (const name of listener.names ?? []) {
-        byName.set(name, (byName.get(name) ?? new Set()).add(listener));
+      all.add(subscriber);
+      if (!subscriber.names) ofEveryName.add(subscriber);
+      for (const name of subscriber.names ?? []) {
+        byName.set(name, (byName.get(name) ?? new Set()).add(subscriber));
       }
-      return () => remove(listener);
+      return () => remove(subscriber);
     },
     has: (kind) => registers[kind].all.size > 0,
-    wanting: (kind, name) => listenersOf(kind, name).filter(wants).length,
-    tell: (kind, name, limit = Infinity) => {
+    wanting: (kind, name) => subscribersOf(kind, name).filter(wants).length,
+    notify: (kind, name, limit = Infinity) => {
       const { all } = registers[kind];
       let remaining = limit;
-      for (const listener of listenersOf(kind, name).sort((a, b) => a.turn - b.turn)) {
+      for (const subscriber of subscribersOf(kind, name).sort((a, b) => a.turn - b.turn)) {
         if (remaining <= 0) return;
         // An earlier callback may have ended this subscription.
-        if (!all.has(listener) || !wants(listener)) continue;
+        if (!all.has(subscriber) || !wants(subscriber)) continue;
         remaining -= 1;
-        call(listener, name);
+        call(subscriber, name);
       }
     },
-    tellEveryone: () => {
+    notifyAfterGap: () => {
       for (const kind of allNotificationKinds) {
-        const { afterGap } = notificationKinds[kind];
+        const { afterGap } = kinds[kind];
         if (afterGap === "nothing") continue;
         const { all } = registers[kind];
-        for (const listener of Array.from(all)) {
-          // To a listener of every name, any name says as much.
-          const names = listener.names ? [...listener.names] : [""];
+        for (const subscriber of Array.from(all)) {
+          // A subscriber of every name only needs the call.
+          const names = subscriber.names ? [...subscriber.names] : [""];
           for (const name of afterGap === "one name" ? names.slice(0, 1) : names) {
-            if (all.has(listener) && wants(listener)) call(listener, name);
+            if (all.has(subscriber) && wants(subscriber)) call(subscriber, name);
           }
         }
       }
     },
     clear: () => {
-      for (const kind of allNotificationKinds) for (const listener of registers[kind].all) remove(listener);
+      for (const kind of allNotificationKinds)
+        for (const subscriber of registers[kind].all) remove(subscriber);
     },
   };
 };
@@ -161,19 +144,14 @@ export const createNotificationListeners = (onError: (error: unknown) => void): 
 export interface AdapterMethodsOptions {
   /** For error messages. */
   readonly name: string;
-  readonly listeners: NotificationListeners;
+  readonly subscribers: Subscribers;
   /** `count` only for kinds that are counted. */
   readonly send: (kind: NotificationKind, names: readonly string[], count?: number) => Promise<void>;
   readonly close?: () => Promise<void>;
 }
 
-/** The methods of a notify adapter, for whoever can send names and has listeners. */
-export const createAdapterMethods = ({
-  name,
-  listeners,
-  send,
-  close,
-}: AdapterMethodsOptions): NotifyAdapter => {
+/** The methods of a notify adapter that sends names by `send` and delivers them to `subscribers`. */
+export const methodsFor = ({ name, subscribers, send, close }: AdapterMethodsOptions): NotifyAdapter => {
   let closing: Promise<void> | undefined;
 
   const assertOpen = (): void => {
@@ -183,9 +161,9 @@ export const createAdapterMethods = ({
     assertOpen();
     await send(kind, names, count);
   };
-  const listen = async (...listener: Parameters<NotificationListeners["add"]>): Promise<Dispose> => {
+  const listen = async (...subscriber: Parameters<Subscribers["add"]>): Promise<Dispose> => {
     assertOpen();
-    const remove = listeners.add(...listener);
+    const remove = subscribers.add(...subscriber);
     return async () => remove();
   };
 
@@ -193,46 +171,56 @@ export const createAdapterMethods = ({
     notifyJobScheduled: (typeName, count) => notify("jobScheduled", [typeName], count),
     listenJobScheduled: (typeNames, onScheduled, wantsHint) =>
       listen("jobScheduled", typeNames, onScheduled, wantsHint),
-    notifyJobSequenceCompleted: (sequenceIds) => notify("sequenceFinished", sequenceIds),
+    notifyJobSequenceCompleted: (sequenceIds) => notify("jobSequenceCompleted", sequenceIds),
     listenJobSequenceCompleted: (sequenceIds, onCompleted) =>
-      listen("sequenceFinished", sequenceIds, onCompleted),
+      listen("jobSequenceCompleted", sequenceIds, onCompleted),
     notifyJobOwnershipLost: (jobIds) => notify("jobOwnershipLost", jobIds),
     listenJobOwnershipLost: (onLost) => listen("jobOwnershipLost", null, onLost),
-    notifyQueueResumed: (queues) => notify("queueOpened", queues),
-    listenQueueResumed: (queues, onOpened) => listen("queueOpened", queues, onOpened),
+    notifyQueueResumed: (queues) => notify("queueResumed", queues),
+    listenQueueResumed: (queues, onResumed) => listen("queueResumed", queues, onResumed),
     close: () => {
-      listeners.clear();
+      subscribers.clear();
       closing ??= close?.() ?? Promise.resolve();
       return closing;
     },
   };
 };
 
-/** Rejecting is how a notification reports. By then every listener has had its turn. */
+/** Sends nothing and receives nothing, not even within this process: workers find jobs by polling. */
+export const createNoopNotifyAdapter = (): NotifyAdapter => ({
+  coversInProcess: true,
+  ...methodsFor({
+    name: "noop notify adapter",
+    subscribers: createSubscribers(() => {}),
+    send: () => Promise.resolve(),
+  }),
+});
+
+/** A notification reports failures by rejecting, after every subscriber was called. */
 const reportFailures = (failures: readonly unknown[]): void => {
   if (failures.length === 1) throw failures[0];
-  if (failures.length > 1) throw new AggregateError(failures, "Several listeners failed");
+  if (failures.length > 1) throw new AggregateError(failures, "Several subscribers failed");
 };
 
 /**
- * Carries notifications within this process, at once: when a `notify…` call returns its promise, the listeners have
- * been called. When a listener throws, the others still hear; the notification then rejects.
+ * Carries notifications within this process, at once: when a `notify…` call returns its promise, the subscribers have
+ * been called. When a subscriber throws, the others are still called; the notification then rejects.
  */
 export const createInProcessNotifyAdapter = (): NotifyAdapter => {
   let failures: unknown[] = [];
-  const listeners = createNotificationListeners((error) => failures.push(error));
+  const subscribers = createSubscribers((error) => failures.push(error));
 
   return {
     coversInProcess: true,
-    ...createAdapterMethods({
+    ...methodsFor({
       name: "in-process notify adapter",
-      listeners,
+      subscribers,
       send: async (kind, names, count) => {
-        // A listener may notify in turn. Each notification reports its own failures.
+        // A subscriber may notify in turn. Each notification reports its own failures.
         const outer = failures;
         failures = [];
         try {
-          for (const name of names) listeners.tell(kind, name, count);
+          for (const name of names) subscribers.notify(kind, name, count);
           reportFailures(failures);
         } finally {
           failures = outer;
@@ -242,19 +230,19 @@ export const createInProcessNotifyAdapter = (): NotifyAdapter => {
   };
 };
 
-/** Whoever shares a state adapter shares its jobs, and so hears of them. */
-const ownProcess = new WeakMap<object, NotifyAdapter>();
+/** Instances that share a state adapter notify each other in process. */
+const inProcess = new WeakMap<object, NotifyAdapter>();
 
 /**
- * The adapters that notifications go through. Within this process they always go at once, whatever becomes of those
- * that travel: a slow broker must not delay jobs that were started in the same process.
+ * The adapters that notifications go through. Within this process they always go at once: a slow broker must not delay
+ * jobs that were started in the same process.
  */
 export const withInProcess = (
   stateAdapter: object,
   notifyAdapter: NotifyAdapter | undefined,
 ): readonly NotifyAdapter[] => {
   if (notifyAdapter?.coversInProcess) return [notifyAdapter];
-  const local = ownProcess.get(stateAdapter) ?? createInProcessNotifyAdapter();
-  ownProcess.set(stateAdapter, local);
+  const local = inProcess.get(stateAdapter) ?? createInProcessNotifyAdapter();
+  inProcess.set(stateAdapter, local);
   return notifyAdapter ? [local, notifyAdapter] : [local];
 };

@@ -1,7 +1,41 @@
 import { type Clock, type Runtime, sleep, withDeadline } from "../base/runtime.ts";
 import type { Observe } from "../observability/observe.ts";
-import { NotifyCallTimeoutError } from "../store/errors.ts";
-import { type Dispose, type NotificationKind, notificationKinds, type NotifyAdapter } from "./contract.ts";
+import { NotifyTimeoutError } from "../store/errors.ts";
+import { type Dispose, type NotificationKind, type NotifyAdapter } from "./contract.ts";
+
+const methodOf = <TVerb extends "notify" | "listen", TKind extends NotificationKind>(
+  verb: TVerb,
+  kind: TKind,
+): `${TVerb}${Capitalize<TKind>}` =>
+  `${verb}${kind.charAt(0).toUpperCase()}${kind.slice(1)}` as `${TVerb}${Capitalize<TKind>}`;
+
+/** The calls that send these names with their counts; each may fail on its own. */
+const sendBy = (
+  adapter: NotifyAdapter,
+  kind: NotificationKind,
+  names: ReadonlyMap<string, number>,
+): (() => Promise<void>)[] => {
+  if (kind === "jobScheduled")
+    return Array.from(
+      names,
+      ([name, count]) =>
+        () =>
+          adapter.notifyJobScheduled(name, count),
+    );
+  return [() => adapter[methodOf("notify", kind)]([...names.keys()])];
+};
+
+const listenBy = (
+  adapter: NotifyAdapter,
+  kind: NotificationKind,
+  names: readonly string[] | null,
+  onName: (name: string) => void,
+  wantsHint?: () => boolean,
+): Promise<Dispose> => {
+  if (kind === "jobScheduled") return adapter.listenJobScheduled(names, onName, wantsHint);
+  if (kind === "jobOwnershipLost") return adapter.listenJobOwnershipLost(onName);
+  return adapter[methodOf("listen", kind)](names ?? [], onName);
+};
 
 /** Notifications that wait to be sent: of each kind its names, and how often each was added. */
 export interface NotificationBatch {
@@ -40,13 +74,13 @@ export interface Notifier {
   settled(): Promise<void>;
 }
 
-/** An adapter that hangs must not keep those who wait for it waiting for ever. */
+/** Bounds the wait for an adapter that hangs. */
 const notifyDeadlineMs = 5_000;
 
 // What comes within this time of the last send is merged. The first notification of a burst goes out at once.
 const mergeMs = 5;
 
-/** Each adapter at its own pace: none waits for another. */
+/** Each adapter sends at its own pace: none waits for another. */
 export const createNotifier = (
   adapters: readonly NotifyAdapter[],
   observe: Observe,
@@ -73,7 +107,7 @@ const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
 
   const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
     try {
-      const tooLate = () => new NotifyCallTimeoutError(operation, notifyDeadlineMs);
+      const tooLate = () => new NotifyTimeoutError(operation, notifyDeadlineMs);
       await withDeadline(send(), notifyDeadlineMs, tooLate, clock);
     } catch (error) {
       observe("notifyAdapterError", () => ({ operation, error }));
@@ -85,8 +119,7 @@ const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
     waiting = createNotificationBatch();
     const attempts: Promise<void>[] = [];
     for (const [kind, names] of batch.byKind) {
-      const { notify, sends } = notificationKinds[kind];
-      for (const send of sends(adapter, names)) attempts.push(attempt(notify, send));
+      for (const send of sendBy(adapter, kind, names)) attempts.push(attempt(methodOf("notify", kind), send));
     }
     await Promise.all(attempts);
   };
@@ -109,8 +142,8 @@ const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
 };
 
 /**
- * Subscriptions to the notifications of every adapter. None rejects, and none takes for ever: a subscription that
- * fails is reported and tried again in the background, and polling does the work meanwhile.
+ * Subscriptions to the notifications of every adapter. They do not reject and resolve within a deadline: a failed
+ * subscription is reported and repeated in the background; polling finds jobs meanwhile.
  */
 export interface Listening {
   /** Calls back with every name of this kind, or with those given; `wantsHint` as in the contract. */
@@ -133,7 +166,7 @@ export const createListening = (
 ): Listening => {
   const attempt = async <T>(operation: string, call: () => Promise<T>): Promise<T | undefined> => {
     try {
-      const tooLate = () => new NotifyCallTimeoutError(operation, notifyDeadlineMs);
+      const tooLate = () => new NotifyTimeoutError(operation, notifyDeadlineMs);
       return await withDeadline(call(), notifyDeadlineMs, tooLate, clock);
     } catch (error) {
       observe("notifyAdapterError", () => ({ operation, error }));
@@ -150,7 +183,7 @@ export const createListening = (
       let subscribed: Promise<Dispose> | undefined;
       const dispose = await attempt(operation, () => (subscribed = listen()));
       if (dispose && !ended) end = dispose;
-      // Too late: nobody would hear it, or the next try is on its way.
+      // Too late: the subscription has ended, or is being repeated.
       else void subscribed?.then((late) => attempt("dispose", late)).catch(() => {});
       if (end || ended) return;
       const next = () => void begin(Math.min(retryMs * 2, longestRetryMs));
@@ -167,9 +200,10 @@ export const createListening = (
 
   return {
     listen: async (kind, names, onName, wantsHint) => {
-      const { listen, subscribe } = notificationKinds[kind];
       const subscriptions = await Promise.all(
-        adapters.map((adapter) => keepListening(listen, () => subscribe(adapter, names, onName, wantsHint))),
+        adapters.map((adapter) =>
+          keepListening(methodOf("listen", kind), () => listenBy(adapter, kind, names, onName, wantsHint)),
+        ),
       );
       return async () => {
         await Promise.all(subscriptions.map((dispose) => dispose()));

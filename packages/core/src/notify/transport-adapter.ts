@@ -1,21 +1,17 @@
 import { shielded } from "../base/async.ts";
 import { requireFunction } from "../base/options.ts";
 import { withDeadline } from "../base/runtime.ts";
-import { BrokerTimeoutError } from "../store/errors.ts";
+import { NotifyTimeoutError } from "../store/errors.ts";
 import {
   allNotificationKinds,
   type HintCounter,
   type HintCounting,
   type NotificationKind,
-  notificationKinds,
+  kinds,
   type NotifyAdapter,
   type NotifyTransport,
 } from "./contract.ts";
-import {
-  createAdapterMethods,
-  createNotificationListeners,
-  type NotificationListeners,
-} from "./in-process.ts";
+import { methodsFor, createSubscribers, type Subscribers } from "./in-process.ts";
 import {
   type CountedMessage,
   decodeCounted,
@@ -26,8 +22,8 @@ import {
 } from "./messages.ts";
 
 export interface CountedHintsOptions {
-  readonly listeners: NotificationListeners;
-  /** Absent: as many listeners of this process look as the message says. */
+  readonly subscribers: Subscribers;
+  /** Absent: the message's count holds for each process. */
   readonly take: HintCounting["take"] | undefined;
   readonly onError: (error: unknown) => void;
 }
@@ -42,69 +38,69 @@ interface WaitingHint {
   readonly message: CountedMessage;
 }
 
-// A flood of forged messages must not fill the memory. One that is dropped costs a poll.
-const longestLine = 1_000;
+// Bounds the memory under a flood of forged messages. A dropped message is made good by polling.
+const longestBacklog = 1_000;
 
 const takeDeadlineMs = 2_000;
 
-const tooLate = (): Error => new BrokerTimeoutError("Taking a notification", takeDeadlineMs);
+const tooLate = (): Error => new NotifyTimeoutError("Taking a notification", takeDeadlineMs);
 
 /**
- * Hints with a counter wait in line: whether a listener wants the second is known only when the first has been given
- * out. Asked about both at once, one idle worker would take both and leave another, somewhere else, asleep.
+ * Handles hints with a counter one after another: taking a hint changes which subscribers want the next one. Handled
+ * together, one idle worker would take two hints, and an idle worker of another process would get none.
  */
-export const createCountedHints = ({ listeners, take, onError }: CountedHintsOptions): CountedHints => {
-  let line: WaitingHint[] = [];
+export const createCountedHints = ({ subscribers, take, onError }: CountedHintsOptions): CountedHints => {
+  let backlog: WaitingHint[] = [];
   let isWorking = false;
 
   const handle = async ({ kind, message }: WaitingHint, takeHint: HintCounting["take"]): Promise<void> => {
     const { name, count, counter } = message;
-    const wanted = Math.min(listeners.wanting(kind, name), count);
+    const wanted = Math.min(subscribers.wanting(kind, name), count);
     if (wanted === 0 || !counter) return;
     try {
-      listeners.tell(
+      subscribers.notify(
         kind,
         name,
         await withDeadline(takeHint(counter, count, wanted), takeDeadlineMs, tooLate),
       );
     } catch (error) {
-      // Nothing can be counted for now. To look once too often is better than not at all.
-      line = [];
+      // The broker cannot count now. A needless claim is better than a missed job.
+      backlog = [];
       onError(error);
-      listeners.tellEveryone();
+      subscribers.notifyAfterGap();
     }
   };
 
   const work = async (takeHint: HintCounting["take"]): Promise<void> => {
     isWorking = true;
-    for (let hint = line.shift(); hint; hint = line.shift()) await handle(hint, takeHint);
+    for (let hint = backlog.shift(); hint; hint = backlog.shift()) await handle(hint, takeHint);
     isWorking = false;
   };
 
   return {
     arrived: (kind, message) => {
       if (!take || !message.counter) {
-        listeners.tell(kind, message.name, message.count);
+        subscribers.notify(kind, message.name, message.count);
         return;
       }
-      if (line.length >= longestLine) return;
-      line.push({ kind, message });
+      if (backlog.length >= longestBacklog) return;
+      backlog.push({ kind, message });
       if (!isWorking) void work(take);
     },
     clear: () => {
-      line = [];
+      backlog = [];
     },
   };
 };
 
-/** The `onError` option of a notify adapter, checked, and safe to call: what it throws, or rejects with, goes no further. */
+/** The checked `onError` option of a notify adapter. The returned function ignores what `onError` throws or rejects with. */
 export const readOnError = (onError: unknown = () => undefined): ((error: unknown) => void) => {
   const report = requireFunction<(error: unknown) => unknown>(onError, "onError");
   return (error) => shielded(() => report(error));
 };
 
 export interface CreateNotifyAdapterOptions {
-  /** Hears of listeners that throw and of counters that cannot be asked. */
+  /** Called with errors of subscribers and of counters. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -116,19 +112,19 @@ export const createNotifyAdapter = async (
   const onError = readOnError(options.onError);
   const { counting } = transport;
   const largestBytes = Math.min(transport.largestMessageBytes ?? largestMessageBytes, largestMessageBytes);
-  const channelOf = (kind: NotificationKind): string => transport.channelFor(notificationKinds[kind].channel);
+  const channelOf = (kind: NotificationKind): string => transport.channelFor(kinds[kind].channel);
   const kindOf = new Map(allNotificationKinds.map((kind) => [channelOf(kind), kind]));
-  const listeners = createNotificationListeners(onError);
-  const hints = createCountedHints({ listeners, take: counting?.take, onError });
+  const subscribers = createSubscribers(onError);
+  const hints = createCountedHints({ subscribers, take: counting?.take, onError });
 
   const receive = (channel: string, message: string): void => {
     const kind = kindOf.get(channel);
-    if (kind === undefined || !listeners.has(kind)) return;
-    if (notificationKinds[kind].isCounted) {
+    if (kind === undefined || !subscribers.has(kind)) return;
+    if (kinds[kind].isCounted) {
       const counted = decodeCounted(message);
       if (counted) hints.arrived(kind, counted);
     } else {
-      for (const name of decodeNames(message)) listeners.tell(kind, name);
+      for (const name of decodeNames(message)) subscribers.notify(kind, name);
     }
   };
 
@@ -142,7 +138,7 @@ export const createNotifyAdapter = async (
 
   const send = async (kind: NotificationKind, names: readonly string[], count = 1): Promise<void> => {
     const channel = channelOf(kind);
-    if (notificationKinds[kind].isCounted) {
+    if (kinds[kind].isCounted) {
       await Promise.all(names.map((name) => sendCounted(channel, name, count)));
       return;
     }
@@ -150,10 +146,10 @@ export const createNotifyAdapter = async (
     if (messages.length > 0) await transport.publish(channel, messages);
   };
 
-  await transport.subscribe([...kindOf.keys()], { onMessage: receive, onGap: listeners.tellEveryone });
+  await transport.subscribe([...kindOf.keys()], { onMessage: receive, onGap: subscribers.notifyAfterGap });
   const close = async (): Promise<void> => {
     hints.clear();
     await transport.close();
   };
-  return createAdapterMethods({ name: transport.name, listeners, send, close });
+  return methodsFor({ name: transport.name, subscribers, send, close });
 };

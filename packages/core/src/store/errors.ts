@@ -178,22 +178,13 @@ export class StoreCallTimeoutError extends LeaseholdError {
   }
 }
 
-/** A notify adapter did not answer in time. Nothing depends on it: workers find jobs by polling meanwhile. */
-export class NotifyCallTimeoutError extends LeaseholdError {
+/** A notify adapter or its broker did not answer in time. Workers find jobs by polling meanwhile. */
+export class NotifyTimeoutError extends LeaseholdError {
   readonly operation: string;
-  readonly deadlineMs: number;
-  constructor(operation: string, deadlineMs: number) {
-    super("NotifyCallTimeout", `The notify adapter did not answer ${operation} within ${deadlineMs} ms.`);
-    this.operation = operation;
-    this.deadlineMs = deadlineMs;
-  }
-}
-
-/** A broker did not answer in time. */
-export class BrokerTimeoutError extends LeaseholdError {
   readonly timeoutMs: number;
-  constructor(what: string, timeoutMs: number) {
-    super("BrokerTimeout", `${what} took longer than ${timeoutMs} ms.`);
+  constructor(operation: string, timeoutMs: number) {
+    super("NotifyTimeout", `${operation} took longer than ${timeoutMs} ms.`);
+    this.operation = operation;
     this.timeoutMs = timeoutMs;
   }
 }

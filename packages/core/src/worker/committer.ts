@@ -144,7 +144,7 @@ const reportRefused = (
 ): void => {
   reportFenced(afterCommit.observe, worker, held, refusal);
   // It may be our own completion whose answer was lost, and with it the notification.
-  if (refusal.status === "completed") afterCommit.notify("sequenceFinished", held.job.sequenceId);
+  if (refusal.status === "completed") afterCommit.notify("jobSequenceCompleted", held.job.sequenceId);
 };
 
 /** Writes outcomes in batches, each fenced by its own lease. */

@@ -151,7 +151,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
           onNotification,
           wantsNotification,
         ),
-        engine.listening.listen("queueOpened", queueNames, onNotification),
+        engine.listening.listen("queueResumed", queueNames, onNotification),
       ]);
       return async () => {
         await Promise.all(subscriptions.map((dispose) => dispose()));

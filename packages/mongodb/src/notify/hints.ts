@@ -1,4 +1,4 @@
-import { BrokerTimeoutError, type HintCounting, withDeadline } from "leasehold/adapter";
+import { NotifyTimeoutError, type HintCounting, withDeadline } from "leasehold/adapter";
 import type { Collection, Db } from "mongodb";
 
 /** A notification, and with `left` its counter as well: whoever hears of the one finds the other. */
@@ -35,7 +35,7 @@ const newHint = (channel: string, message: string, _id: string = crypto.randomUU
 });
 
 const within = <T>(what: string, deadlineMs: number, call: Promise<T>): Promise<T> =>
-  withDeadline(call, deadlineMs, () => new BrokerTimeoutError(what, deadlineMs));
+  withDeadline(call, deadlineMs, () => new NotifyTimeoutError(what, deadlineMs));
 
 /** While a batch is on its way, what follows is collected for the next: a burst takes one connection, not hundreds. */
 const inBatches = <T>(

@@ -64,7 +64,7 @@ describe("the stream of hints", () => {
     // As if the other end were gone: the connection is open, and nothing comes.
     server.faults.add({ commands: ["getMore"], fault: { kind: "delayBefore", ms: 5_000 } });
     await expect.poll(gaps, { timeout: 10_000 }).toBe(1);
-    expect(errors).toMatchObject([{ code: "BrokerTimeout" }]);
+    expect(errors).toMatchObject([{ code: "NotifyTimeout" }]);
     await hints.publish("sched", ["after"]);
     await expect.poll(() => heard).toEqual(["sched before", "sched after"]);
   });

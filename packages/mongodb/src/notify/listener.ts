@@ -1,4 +1,4 @@
-import { BrokerTimeoutError, withDeadline } from "leasehold/adapter";
+import { NotifyTimeoutError, withDeadline } from "leasehold/adapter";
 import type { ChangeStreamInsertDocument } from "mongodb";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HintDocument, Hints } from "./hints.ts";
@@ -68,7 +68,7 @@ export const openHintStream = ({
     withDeadline(
       stream.close(),
       closeDeadlineMs,
-      () => new BrokerTimeoutError("Closing a change stream", closeDeadlineMs),
+      () => new NotifyTimeoutError("Closing a change stream", closeDeadlineMs),
     ).catch(() => {});
 
   const reportError = (error: unknown): void => {
@@ -91,7 +91,7 @@ export const openHintStream = ({
     );
     let giveUp = (): void => {};
     const silence = new Promise<never>((_resolve, reject) => {
-      giveUp = () => reject(new BrokerTimeoutError("The change stream of hints", heartbeatMs));
+      giveUp = () => reject(new NotifyTimeoutError("The change stream of hints", heartbeatMs));
     });
     silence.catch(() => {});
     const watchdog = setTimeout(() => giveUp(), heartbeatMs).unref();

@@ -1,4 +1,4 @@
-import { BrokerTimeoutError, withDeadline } from "leasehold/adapter";
+import { NotifyTimeoutError, withDeadline } from "leasehold/adapter";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PgNotifyProvider, PgSubscription } from "./provider.ts";
 
@@ -28,7 +28,7 @@ const longestPauseMs = 2_000;
 
 const closeDeadlineMs = 1_000;
 
-const timeout = (what: string, ms: number) => (): Error => new BrokerTimeoutError(what, ms);
+const timeout = (what: string, ms: number) => (): Error => new NotifyTimeoutError(what, ms);
 
 /**
  * Keeps a session listening for as long as it is open:

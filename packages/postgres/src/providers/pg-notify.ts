@@ -1,4 +1,4 @@
-import { BrokerTimeoutError, InvalidOptionError, requireOptions, withDeadline } from "leasehold/adapter";
+import { NotifyTimeoutError, InvalidOptionError, requireOptions, withDeadline } from "leasehold/adapter";
 import { createSessionLocks, type SessionLocks } from "../notify/hint-locks.ts";
 import {
   type PgNotifyProvider,
@@ -75,7 +75,7 @@ interface Session {
 // The transaction does not wait for the disk, so a server that is well answers within a few milliseconds.
 const longestAnswerMs = 250;
 
-const noAnswer = (): Error => new BrokerTimeoutError("NOTIFY", longestAnswerMs);
+const noAnswer = (): Error => new NotifyTimeoutError("NOTIFY", longestAnswerMs);
 
 /** A notify provider over `pg`. */
 export const createPgPoolNotifyProvider = (options: PgNotifyProviderOptions): PgNotifyProvider => {

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { createNotificationListeners, type NotificationListeners } from "./in-process.ts";
+import { createSubscribers, type Subscribers } from "./in-process.ts";
 
 let errors: unknown[];
 
-let listeners: NotificationListeners;
+let listeners: Subscribers;
 
 beforeEach(() => {
   errors = [];
-  listeners = createNotificationListeners((error) => errors.push(error));
+  listeners = createSubscribers((error) => errors.push(error));
 });
 
 const failing = (): never => {
@@ -18,7 +18,7 @@ describe("notification listeners", () => {
   it("takes turns", () => {
     const turns: string[] = [];
     for (const name of ["a", "b", "c"]) listeners.add("jobScheduled", ["type"], () => turns.push(name));
-    for (let times = 0; times < 3; times += 1) listeners.tell("jobScheduled", "type", 2);
+    for (let times = 0; times < 3; times += 1) listeners.notify("jobScheduled", "type", 2);
     expect(turns.join("")).toBe("abcabc");
   });
 
@@ -39,7 +39,7 @@ describe("notification listeners", () => {
     );
     listeners.add("jobScheduled", null, () => heard.push("any"));
     expect(listeners.wanting("jobScheduled", "type")).toBe(2);
-    listeners.tell("jobScheduled", "type", 10);
+    listeners.notify("jobScheduled", "type", 10);
     expect(heard).toEqual(["idle", "any"]);
   });
 
@@ -48,7 +48,7 @@ describe("notification listeners", () => {
     listeners.add("jobScheduled", ["type"], heard, failing);
     listeners.add("jobScheduled", ["type"], heard);
     expect(listeners.wanting("jobScheduled", "type")).toBe(1);
-    listeners.tell("jobScheduled", "type", 1);
+    listeners.notify("jobScheduled", "type", 1);
     expect(heard).toHaveBeenCalledTimes(1);
     expect(errors).toHaveLength(2);
   });
@@ -57,12 +57,12 @@ describe("notification listeners", () => {
     const heard = vi.fn();
     for (const listener of [failing, heard]) {
       listeners.add("jobScheduled", null, listener);
-      listeners.add("sequenceFinished", ["id"], listener);
+      listeners.add("jobSequenceCompleted", ["id"], listener);
       listeners.add("jobOwnershipLost", null, listener);
     }
-    listeners.tell("jobScheduled", "type", 2);
-    listeners.tell("sequenceFinished", "id");
-    listeners.tell("jobOwnershipLost", "id");
+    listeners.notify("jobScheduled", "type", 2);
+    listeners.notify("jobSequenceCompleted", "id");
+    listeners.notify("jobOwnershipLost", "id");
     expect(heard).toHaveBeenCalledTimes(3);
     expect(errors).toHaveLength(3);
   });
@@ -72,27 +72,27 @@ describe("notification listeners", () => {
     const removals: (() => void)[] = [];
     const removeAll = (): void => removals.forEach((remove) => remove());
     listeners.add("jobScheduled", null, removeAll);
-    listeners.add("sequenceFinished", ["id"], removeAll);
+    listeners.add("jobSequenceCompleted", ["id"], removeAll);
     listeners.add("jobOwnershipLost", null, removeAll);
     removals.push(
       listeners.add("jobScheduled", null, heard),
-      listeners.add("sequenceFinished", ["id"], heard),
+      listeners.add("jobSequenceCompleted", ["id"], heard),
       listeners.add("jobOwnershipLost", null, heard),
     );
-    listeners.tell("jobScheduled", "type", 2);
-    listeners.tell("sequenceFinished", "id");
-    listeners.tell("jobOwnershipLost", "id");
+    listeners.notify("jobScheduled", "type", 2);
+    listeners.notify("jobSequenceCompleted", "id");
+    listeners.notify("jobOwnershipLost", "id");
     expect(heard).not.toHaveBeenCalled();
   });
 
   it("forgets ids nobody listens for", () => {
     const heard = vi.fn();
-    const removeFirst = listeners.add("sequenceFinished", ["a", "b", "a"], heard);
-    listeners.add("sequenceFinished", ["b"], heard);
+    const removeFirst = listeners.add("jobSequenceCompleted", ["a", "b", "a"], heard);
+    listeners.add("jobSequenceCompleted", ["b"], heard);
     removeFirst();
     removeFirst();
-    listeners.tell("sequenceFinished", "a");
-    listeners.tell("sequenceFinished", "b");
+    listeners.notify("jobSequenceCompleted", "a");
+    listeners.notify("jobSequenceCompleted", "b");
     expect(heard.mock.calls).toEqual([["b"]]);
   });
 
@@ -101,7 +101,7 @@ describe("notification listeners", () => {
       listeners.add("jobScheduled", null, vi.fn()),
       listeners.add("jobScheduled", ["a"], vi.fn()),
     ];
-    expect(listeners.has("sequenceFinished")).toBe(false);
+    expect(listeners.has("jobSequenceCompleted")).toBe(false);
     for (const remove of removals) {
       expect(listeners.has("jobScheduled")).toBe(true);
       remove();
@@ -114,10 +114,10 @@ describe("notification listeners", () => {
     listeners.add("jobScheduled", null, () => turns.push("every"));
     listeners.add("jobScheduled", ["one", "two"], () => turns.push("both"));
     listeners.add("jobScheduled", ["one"], () => turns.push("one"));
-    listeners.tell("jobScheduled", "two", 1);
-    listeners.tell("jobScheduled", "one", 1);
-    listeners.tell("jobScheduled", "one", 1);
-    listeners.tell("jobScheduled", "two", 1);
+    listeners.notify("jobScheduled", "two", 1);
+    listeners.notify("jobScheduled", "one", 1);
+    listeners.notify("jobScheduled", "one", 1);
+    listeners.notify("jobScheduled", "two", 1);
     expect(turns).toEqual(["every", "both", "one", "every"]);
   });
 
@@ -132,22 +132,22 @@ describe("notification listeners", () => {
       (typeName) => heard.push(typeName),
       () => false,
     );
-    listeners.add("sequenceFinished", ["a", "b"], (id) => heard.push(id));
+    listeners.add("jobSequenceCompleted", ["a", "b"], (id) => heard.push(id));
     listeners.add("jobOwnershipLost", null, (id) => heard.push(id));
-    listeners.tellEveryone();
+    listeners.notifyAfterGap();
     expect(heard).toEqual(["one", "any", "a", "b"]);
   });
 
   it("calls nobody after it was cleared, not even from within a call", () => {
     const heard = vi.fn();
-    listeners.add("sequenceFinished", ["id"], () => listeners.clear());
-    listeners.add("sequenceFinished", ["id"], heard);
+    listeners.add("jobSequenceCompleted", ["id"], () => listeners.clear());
+    listeners.add("jobSequenceCompleted", ["id"], heard);
     listeners.add("jobScheduled", null, heard);
     listeners.add("jobOwnershipLost", null, heard);
-    listeners.tell("sequenceFinished", "id");
-    listeners.tell("jobScheduled", "type", 1);
-    listeners.tell("jobOwnershipLost", "id");
-    listeners.tellEveryone();
+    listeners.notify("jobSequenceCompleted", "id");
+    listeners.notify("jobScheduled", "type", 1);
+    listeners.notify("jobOwnershipLost", "id");
+    listeners.notifyAfterGap();
     expect(heard).not.toHaveBeenCalled();
   });
 });
