@@ -18,12 +18,11 @@ const firstAnswerMs = 1_000;
 
 const counterDeadlineMs = 1_000;
 
-const noAnswer = (): Error => new NotifyTimeoutError("The first subscription to NATS", firstAnswerMs);
-
-const noCounter = (): Error => new NotifyTimeoutError("Creating a hint's counter", counterDeadlineMs);
+const timeoutOf = (operation: string, timeoutMs: number) => (): Error =>
+  new NotifyTimeoutError(operation, timeoutMs);
 
 // All idle workers compete for a counter, one write at a time. Beyond this number the contention costs more than the
-// looks it saves.
+// claims it saves.
 const largestCounted = 32;
 
 export const createNatsTransport = ({ nc, kv, subjectPrefix, onError }: CheckedOptions): NotifyTransport => {
@@ -33,7 +32,7 @@ export const createNatsTransport = ({ nc, kv, subjectPrefix, onError }: CheckedO
   let closed = false;
 
   const assertConnected = (): void => {
-    // The client would keep the message until it is connected again, when it is too old to be of use.
+    // The client would keep the message until it is connected again, and send it too late.
     if (!connection?.connected) throw new NatsUnavailableError();
   };
   const publish = async (subject: string, messages: readonly string[]): Promise<void> => {
@@ -44,7 +43,11 @@ export const createNatsTransport = ({ nc, kv, subjectPrefix, onError }: CheckedO
   const createCounter = async (counts: HintCounts, count: number): Promise<HintCounter | undefined> => {
     if (count > largestCounted) return undefined;
     try {
-      return await withDeadline(counts.create(count), counterDeadlineMs, noCounter);
+      return await withDeadline(
+        counts.create(count),
+        counterDeadlineMs,
+        timeoutOf("Creating a hint's counter", counterDeadlineMs),
+      );
     } catch (error) {
       // Without JetStream the message still goes out.
       onError(error);
@@ -74,27 +77,30 @@ export const createNatsTransport = ({ nc, kv, subjectPrefix, onError }: CheckedO
           },
         }),
       );
-      // Once the server has answered, it has the subscriptions again: whoever looks then misses nothing afterwards.
+      // Once the server has answered the flush, the subscriptions are active again.
       const resume = (): void => void nc.flush().then(onGap, onError);
       connection = watchConnection(nc, resume, onError);
-      await withDeadline(nc.flush(), firstAnswerMs, noAnswer).catch(onError);
+      await withDeadline(
+        nc.flush(),
+        firstAnswerMs,
+        timeoutOf("The first subscription to NATS", firstAnswerMs),
+      ).catch(onError);
     },
     close: async () => {
       closed = true;
       connection?.stop();
-      // A connection that is gone has taken its subscriptions along.
+      // A closed connection has no subscriptions left.
       if (!nc.isClosed()) for (const subscription of subscriptions) subscription.unsubscribe();
     },
   };
 };
 
-const firstAnswerMsNotifyAdapter = 1_000;
-
-const noAnswerNotifyAdapter = (): Error =>
-  new NotifyTimeoutError("The bucket's status", firstAnswerMsNotifyAdapter);
-
 const assertExpires = async (kv: NatsKv): Promise<void> => {
-  const { ttl } = await withDeadline(kv.status(), firstAnswerMsNotifyAdapter, noAnswerNotifyAdapter);
+  const { ttl } = await withDeadline(
+    kv.status(),
+    firstAnswerMs,
+    timeoutOf("The bucket's status", firstAnswerMs),
+  );
   if (!(ttl > 0)) {
     const rule = "must be a bucket whose entries expire, made with a `ttl` such as 60000";
     throw new InvalidOptionError("kv", rule, ttl);
