@@ -433,17 +433,7 @@ const objects: Record<string, OptionsObject> = {
   },
 
   setFlow: {
-    names: [
-      "queue",
-      "typeName",
-      "paused",
-      "concurrency",
-      "rate",
-      "perGroup",
-      "weights",
-      "agePriorityMs",
-      "expectedVersion",
-    ],
+    names: ["queue", "typeName", "paused", "concurrency", "rate", "perGroup", "weights", "expectedVersion"],
     pass: (options) => api["setFlow"]!({ queue: "q", ...options }),
   },
   "rate of setFlow": {

@@ -60,7 +60,7 @@ plant("line that waits for its time is not opened again", [
 ]);
 plant("raised limit is not noticed by lines that are closed", [
   "memory/operations/set-flow-rule.js",
-  "runnable.reconsider({ queue, typeName }, now);",
+  "runnable.reconsider({ queue, typeName });",
   "",
 ]);
 plant("pause of a type is ignored", [
@@ -93,7 +93,7 @@ plant("last lease does not stop an ordered group", [
 ]);
 plant("redriving does not lift the stop", [
   "memory/operations/redrive-jobs.js",
-  "liftStop(store, job, now);",
+  "liftStop(store, job);",
   "",
 ]);
 plant("token is not spent", ["memory/take-in-turn.js", "spendTokens(limits.rate, tat, now, 1)", "tat"]);

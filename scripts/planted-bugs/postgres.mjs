@@ -164,41 +164,6 @@ plant("migrations/functions/claim-limited.ts", [
       "migrations/functions/next-runnable.ts",
     ],
   ],
-  [
-    "a job for later does not get the place of a new rule",
-    [
-      "CASE WHEN j.base_priority IS NULL AND ${isAgedQueueSql(tables)}",
-      "CASE WHEN false",
-      "migrations/functions/next-runnable.ts",
-    ],
-  ],
-  [
-    "jobs get their places up to the first page",
-    [
-      "WHEN v_lanes = ${rerankedLines} THEN",
-      "WHEN true THEN NULL WHEN false THEN",
-      "migrations/functions/shared.ts",
-    ],
-    ["IF v_looked < ${rerankedJobs} THEN", "IF true THEN", "migrations/functions/shared.ts"],
-  ],
-  [
-    "only jobs without a group get new places",
-    ["AND l.number >= v_from[1]\n", "AND false\n", "migrations/functions/shared.ts"],
-  ],
-]);
-
-plant("limits/set-rule.ts", [
-  [
-    "a change of ageing leaves jobs in line where they are",
-    ["if (before.agePriorityMs !== after.agePriorityMs)", "if (false)"],
-  ],
-]);
-
-plant("jobs/promote.ts", [
-  [
-    "a job for later keeps the place of a rule that is gone",
-    ['ready = true, priority = ${newPlaceSql(tables, "j.due_at")}', "ready = true"],
-  ],
 ]);
 
 plant("recurring.ts", [

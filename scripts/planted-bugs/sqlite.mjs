@@ -437,9 +437,7 @@ plant("limits/claim.ts", [
   ["expired leases keep their slots", ["lines.leave(db, ids);\n    requeueExpired", "requeueExpired"]],
 ]);
 
-plant("limits/claim.ts", [
-  ["jobs for later never get their place", ["db.run(rank, [age, age, lines, now]);", ""]],
-]);
+plant("limits/claim.ts", [["jobs for later never get their place", ["db.run(rank, [lines, now]);", ""]]]);
 
 plant("limits/next-runnable.ts", [
   ["a paused queue is announced", ["return rule.paused ? never :", "return rule.paused ? now :"]],
@@ -453,10 +451,6 @@ plant("limits/next-runnable.ts", [
 plant("limits/tidy.ts", [
   ["lines are forgotten with their turns", ["AND turn <= (SELECT served", "AND 0 <= (SELECT served"]],
   ["stopped lines are forgotten", ["AND stopped_by IS NULL AND wake_at", "AND wake_at"]],
-  [
-    "jobs that wait keep their places under a new rule",
-    ["db.run(rerank, [age, age,", "db.run(rerank, [null, null,"],
-  ],
 ]);
 
 plant("limits/set-rule.ts", [

@@ -201,13 +201,7 @@ export {
   failureBy,
 } from "./store/rules/dependants.ts";
 
-export {
-  agedPriority,
-  agePriorityMsOf,
-  limitsOfLine,
-  type RulesOver,
-  weightOfGroup,
-} from "./store/rules/limits.ts";
+export { limitsOfLine, type RulesOver, weightOfGroup } from "./store/rules/limits.ts";
 
 export { findHoldOfRule, findReachedLimit, type LimitsInUse } from "./store/rules/limits.ts";
 

@@ -286,7 +286,6 @@ const cases: Record<string, readonly Case[]> = {
     ["perGroup.concurrency", [0, -1, "1"], (concurrency) => [{ queue: "q", perGroup: { concurrency } }]],
     ["weights", [...notObjects.slice(1), manyWeights], (weights) => [{ queue: "q", weights }]],
     ['weights["a"]', [0, 0.0009, 1_001, Number.NaN, "1"], (a) => [{ queue: "q", weights: { a } }]],
-    ["agePriorityMs", [999, 1_000.5, "1000"], (agePriorityMs) => [{ queue: "q", agePriorityMs }]],
     [
       "expectedVersion",
       [null, -1, 0.5],

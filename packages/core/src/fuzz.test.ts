@@ -327,7 +327,6 @@ const functions: Record<string, () => Call[]> = {
       "rate",
       "perGroup",
       "weights",
-      "agePriorityMs",
       "expectedVersion",
     ]),
     ...withOptions((rate) => facade["setFlow"]!({ queue: "q", rate }), { limit: 1, perMs: 1 }, [

@@ -47,7 +47,7 @@ export const createOperations = (tables: Tables): Operations => {
   const requeueExpired = prepareRequeueExpired(tables);
   const claimFairly = prepareTakeInTurn(tables, runnable, lanes, lines, requeueExpired, lookup, attempts);
   const holds = prepareHolds(tables);
-  const deleteIdleGroups = prepareTidyLines(tables, lanes, lines);
+  const deleteIdleGroups = prepareTidyLines(tables);
   const plainCompletions = createPlainCompletions(tables, lines);
   const dependants = createDependants(tables, lookup, deduplication, lines);
   const waiting = createWaitingJobs(tables, lines);
@@ -57,7 +57,7 @@ export const createOperations = (tables: Tables): Operations => {
 
     claimJobs: prepareClaimJobs(tables, runnable, lanes, claimFairly, attempts),
     nextRunnableIn: prepareNextRunnableIn(runnable, lanes, prepareNextInLineAt(tables, runnable)),
-    countAhead: prepareCountAhead(tables, runnable, prepareCountInLine(tables, lanes)),
+    countAhead: prepareCountAhead(tables, runnable, prepareCountInLine(tables)),
 
     renewLeases: prepareRenewLeases(tables, readLeases),
     lockHeldJobs: prepareLockHeldJobs(readLeases),
@@ -102,7 +102,7 @@ export const createOperations = (tables: Tables): Operations => {
     expireWaitingJobs: prepareExpireWaitingJobs(tables, dependants, deduplication, lines),
 
     enableFlow: (db) => lanes.enable(db),
-    setFlowRule: prepareSetFlowRule(tables, runnable, lanes),
+    setFlowRule: prepareSetFlowRule(tables, lanes),
     listRules: prepareListFlow(tables, runnable, lanes, holds),
     listGroups: prepareListGroups(tables, lanes, holds),
     resumeGroup: prepareResumeGroup(lines),

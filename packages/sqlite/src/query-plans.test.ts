@@ -134,7 +134,7 @@ it("no call of a worker or a starter goes through a whole table", async () => {
 it("nor does a call under rules, and jobs that are held back are not looked at", async () => {
   const scope = { queue: "queue", typeName: "type" };
   const limits = { concurrency: 2, rate: { limit: 9, perMs: 1_000, burst: 9 } };
-  await adapter.flow.setFlowRule({ ...scope, typeName: null, change: { ...limits, agePriorityMs: 1_000 } });
+  await adapter.flow.setFlowRule({ ...scope, typeName: null, change: limits });
   await adapter.flow.setFlowRule({
     ...scope,
     change: { concurrency: 9, perGroup: limits, weights: { b: 2 } },

@@ -17,7 +17,6 @@ export interface SetLimitsOptions extends LimitScopeOptions {
   readonly groupConcurrency?: number | "none";
   readonly groupRate?: RateLimitOptions | "none";
   readonly weight?: Readonly<Record<string, number>>;
-  readonly age?: number | "none";
 }
 
 const longestName = 28;
@@ -97,19 +96,18 @@ const readScope = ({ queue, type }: LimitScopeOptions): Scope => {
 const orNull = <T>(value: T | "none"): T | null => (value === "none" ? null : value);
 
 const readRule = (options: SetLimitsOptions): LimitRuleOptions => {
-  const { concurrency, rate, groupConcurrency, groupRate, weight, age } = options;
+  const { concurrency, rate, groupConcurrency, groupRate, weight } = options;
   const hasGroupLimits = groupConcurrency !== undefined || groupRate !== undefined;
   const rule: LimitRuleOptions = {
     concurrency: orNull(concurrency),
     rate: orNull(rate),
     perGroup: hasGroupLimits ? { concurrency: orNull(groupConcurrency), rate: orNull(groupRate) } : undefined,
     weights: weight,
-    agePriorityMs: orNull(age),
   };
   if (Object.values(rule).some((value) => value !== undefined)) return rule;
   throw new CliError("Usage", "Nothing to change.", {
     exitCode: exitCodes.usage,
-    hint: "Pass --concurrency, --rate, --group-concurrency, --group-rate, --weight or --age.",
+    hint: "Pass --concurrency, --rate, --group-concurrency, --group-rate or --weight.",
   });
 };
 

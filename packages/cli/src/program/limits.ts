@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../commands/context.ts";
-import { parseDuration, parseGroupWeight, parseInteger, parseOrNone, parseRate } from "../options/values.ts";
+import { parseGroupWeight, parseInteger, parseOrNone, parseRate } from "../options/values.ts";
 
 const largestLimit = 2 ** 31 - 1;
 
@@ -24,7 +24,6 @@ export const addFlowCommands = (program: Command, run: Run): void => {
     .option("--group-concurrency <number>", "jobs of each group that run at once", limit)
     .option("--group-rate <limit/time>", "the same as --rate, for each group", parseRate)
     .option("--weight <group=number>", "turns of a group for one of others", parseGroupWeight)
-    .option("--age <duration>", "waiting that is worth one step of priority", parseOrNone(parseDuration))
     .action((options) =>
       run(async (context) => (await import("../commands/limits.ts")).setFlow(context, options)),
     );

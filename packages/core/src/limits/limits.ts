@@ -29,7 +29,6 @@ const ruleOptions: OptionNames<keyof LimitRuleOptions> = {
   rate: true,
   perGroup: true,
   weights: true,
-  agePriorityMs: true,
 };
 
 /** A type has to be named if `typeName` is required; otherwise a queue is enough. */

@@ -35,8 +35,6 @@ export interface LimitRuleOptions {
   readonly perGroup?: GroupLimitOptions | null | undefined;
   /** How many turns a group gets for each turn of another, from 0.001 to 1,000. Groups that are not named have 1. */
   readonly weights?: Readonly<Record<string, number>> | null | undefined;
-  /** After waiting this long, a job goes before jobs of the next higher priority. At least 1,000. */
-  readonly agePriorityMs?: number | null | undefined;
 }
 
 const defaultBurstMs = 50;
@@ -104,7 +102,7 @@ type Parts = { -readonly [K in keyof FlowRuleChange]: FlowRuleChange[K] };
 
 /** Reads the parts of a rule that are named. */
 export const parseFlowRule = (given: UncheckedOptions<keyof LimitRuleOptions>): FlowRuleChange => {
-  const { paused, concurrency, rate, perGroup, weights, agePriorityMs } = given;
+  const { paused, concurrency, rate, perGroup, weights } = given;
   const change: Parts = {};
   if (paused !== undefined) change.paused = requireBoolean(paused, "paused");
   if (concurrency !== undefined)
@@ -113,10 +111,5 @@ export const parseFlowRule = (given: UncheckedOptions<keyof LimitRuleOptions>): 
   if (perGroup !== undefined)
     change.perGroup = orNull(perGroup, (value) => parseGroupLimits(value, "perGroup"));
   if (weights !== undefined) change.weights = weights === null ? {} : parseWeights(weights, "weights");
-  if (agePriorityMs !== undefined) {
-    change.agePriorityMs = orNull(agePriorityMs, (value) =>
-      requireInteger(value, "agePriorityMs", { min: 1_000, max: longestDurationMs }),
-    );
-  }
   return change;
 };

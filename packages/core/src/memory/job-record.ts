@@ -45,7 +45,6 @@ export interface QueueType {
   /** Running jobs that may have an attempt left and so be claimed again when their lease expires. */
   readonly leased: TimedQueue<RunnableEntry>;
   readonly counts: Record<JobStatus, number>;
-  agePriorityMs: number | null;
 }
 
 /** The types of one queue that have jobs. */

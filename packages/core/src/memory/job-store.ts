@@ -202,8 +202,8 @@ export const createJobStore = (): JobStore => {
         record.history = history;
       }
       for (const [cell, { state, lines }] of images.flow) {
-        if (state !== null) runnable.reconsider(cell, time);
-        else for (const group of lines.keys()) runnable.reconsider({ ...cell, group }, time);
+        if (state !== null) runnable.reconsider(cell);
+        else for (const group of lines.keys()) runnable.reconsider({ ...cell, group });
       }
     },
   };

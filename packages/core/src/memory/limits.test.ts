@@ -68,16 +68,4 @@ describe("groups and rules in process", () => {
     );
     expect(looks).toBe(0);
   });
-
-  it("rank the jobs that are waiting already when ageing begins", () => {
-    const store = createJobStore();
-    const old = start(store, null, { priority: 0 });
-    const late = start(store, null, { priority: 1 }, baseTime + 5_000);
-    const now = baseTime + 5_000;
-    setFlowRule(store, { ...scope, change: { agePriorityMs: 1_000 } }, now);
-    expect(claim(store, 1, now)[0]?.id).toBe(old);
-    setFlowRule(store, { ...scope, change: { agePriorityMs: null } }, now);
-    const higher = start(store, null, { priority: 2 }, now);
-    expect(claim(store, 2, now).map(({ id }) => id)).toEqual([higher, late]);
-  });
 });

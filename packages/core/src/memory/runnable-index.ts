@@ -1,8 +1,7 @@
 import type { StateJob } from "../store/contract/job.ts";
-import { agedPriority, agePriorityMsOf } from "../store/rules/limits.ts";
 import type { FlowCells } from "./flow-cells.ts";
 import type { JobRecord, QueueIndex, QueueType, RunnableEntry } from "./job-record.ts";
-import { compactLine, createLine, hasBegun, type Line, pendingOf } from "./line.ts";
+import { compactLine, createLine, hasBegun, type Line } from "./line.ts";
 import { createOpenLines } from "./open-lines.ts";
 import { createHeapByTime, createTimedQueue, isCurrentEntry, isMostlyStale } from "./timed-queue.ts";
 
@@ -21,10 +20,11 @@ export interface RunnableIndex {
   /** The turn that a closed line of a group has when it opens. */
   turnOf(queueType: QueueType, line: Line): number;
   /** A rule, a stop or a turn has changed: looks anew at the lines of a queue, of a type, or of one group. */
-  reconsider(
-    scope: { readonly queue: string; readonly typeName: string | null; readonly group?: string | null },
-    now: number,
-  ): void;
+  reconsider(scope: {
+    readonly queue: string;
+    readonly typeName: string | null;
+    readonly group?: string | null;
+  }): void;
   /** Removes and returns the job whose lease expired first, if any has at `now`. */
   takeExpired(now: number): JobRecord | undefined;
   running(): Iterable<JobRecord>;
@@ -36,9 +36,6 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
   const queues = new Map<string, QueueIndex>();
   const leases = createHeapByTime<RunnableEntry>();
   let runningCount = 0;
-
-  const ageOf = (queue: string, typeName: string): number | null =>
-    cells.isRuled(queue) ? agePriorityMsOf(cells.rulesOver(queue, typeName)) : null;
 
   const open = (name: string, typeName: string): QueueType => {
     let queue = queues.get(name);
@@ -55,7 +52,6 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
         claimableGroups: createOpenLines(() => groups.size),
         leased: createTimedQueue(),
         counts: { blocked: 0, pending: 0, running: 0, completed: 0, failed: 0 },
-        agePriorityMs: ageOf(name, typeName),
       };
       queue.types.set(typeName, queueType);
     }
@@ -106,10 +102,7 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
 
   const addPending = (record: JobRecord, now: number): void => {
     const { row, line } = record;
-    const { agePriorityMs } = record.queueType;
-    const at = row.scheduledAt;
-    const priority = agePriorityMs === null ? row.priority : agedPriority(row.priority, at, agePriorityMs);
-    record.entry = { record, at, priority };
+    record.entry = { record, at: row.scheduledAt, priority: row.priority };
     if (row.ordered !== null && hasBegun(row)) line.begun.push(record.entry);
     else line.pending.add(record.entry, now);
   };
@@ -143,17 +136,10 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
     if (isMostlyStale(leases.size(), runningCount)) leases.retain(isCurrentEntry);
   };
 
-  const reconsiderType = (queueType: QueueType, group: string | null | undefined, now: number): void => {
-    const age = ageOf(queueType.queue.name, queueType.typeName);
-    const isReordered = age !== queueType.agePriorityMs;
-    queueType.agePriorityMs = age;
+  const reconsiderType = (queueType: QueueType, group: string | null | undefined): void => {
     const line = typeof group === "string" ? queueType.groups.get(group) : undefined;
-    const lines = typeof group === "string" ? [] : [queueType.ungrouped, ...queueType.groups.values()];
+    const lines = typeof group === "string" ? [] : queueType.groups.values();
     for (const each of line === undefined ? lines : [line]) {
-      // A copy, because each of them is added again.
-      const reordered = isReordered ? Array.from(pendingOf(each), ({ record }) => record) : [];
-      for (const record of reordered) addPending(record, now);
-      if (each.group === null) continue;
       queueType.claimableGroups.close(each);
       settleGroup(queueType, each);
     }
@@ -189,9 +175,9 @@ export const createRunnableIndex = (cells: FlowCells): RunnableIndex => {
     },
     usesFlow: (name) => cells.isRuled(name) || (queues.get(name)?.groupLines ?? 0) > 0,
     turnOf,
-    reconsider: ({ queue, typeName, group }, now) => {
+    reconsider: ({ queue, typeName, group }) => {
       for (const queueType of queues.get(queue)?.types.values() ?? []) {
-        if (typeName === null || typeName === queueType.typeName) reconsiderType(queueType, group, now);
+        if (typeName === null || typeName === queueType.typeName) reconsiderType(queueType, group);
       }
     },
     takeExpired: (now) => {

@@ -165,9 +165,9 @@ export const createInProcessStateAdapter = (
     cancelSequences: (call) => write("cancelSequences", call, (now) => cancelSequences(store, call, now)),
     redriveJobs: (call) =>
       write("redriveJobs", call, (now) =>
-        redriveJobs(store, call.jobIds, resolveSchedule(call.schedule ?? immediately, now), now),
+        redriveJobs(store, call.jobIds, resolveSchedule(call.schedule ?? immediately, now)),
       ),
-    deleteSequences: (call) => write("deleteSequences", call, (now) => deleteSequences(store, call, now)),
+    deleteSequences: (call) => write("deleteSequences", call, () => deleteSequences(store, call)),
     pruneSequences: (call) => write("pruneSequences", call, () => pruneSequences(store, call)),
 
     getJobs: (call) => read("getJobs", call, (view) => call.jobIds.map((id) => view.find(id)?.row)),
@@ -178,7 +178,7 @@ export const createInProcessStateAdapter = (
       read("getBlockers", call, (view) => call.jobIds.map((id) => getBlockers(view, id))),
     listBlockedJobs: (call) => read("listBlockedJobs", call, (view) => listBlockedJobs(view, call)),
     countJobs: (call) => read("countJobs", call, (view) => countJobs(view, call.filter)),
-    countAhead: (call) => read("countAhead", call, (view, now) => countAhead(store, view, call, now)),
+    countAhead: (call) => read("countAhead", call, (view, now) => countAhead(view, call, now)),
 
     statistics: {
       measureBacklog: (call) =>
@@ -190,7 +190,7 @@ export const createInProcessStateAdapter = (
     flow: {
       enableFlow: (call) => read("enableFlow", call, () => undefined),
       setFlowRule: (call) => write("setFlowRule", call, (now) => setFlowRule(store, call, now)),
-      resumeGroup: (call) => write("resumeGroup", call, (now) => resumeGroup(store, call, now)),
+      resumeGroup: (call) => write("resumeGroup", call, () => resumeGroup(store, call)),
       // As with nextRunnableIn, changes of an open transaction count: claims wait for its end.
       listRules: (call) => read("listRules", call, (_view, now) => listRules(store, call.queue, now)),
       listGroups: (call) => read("listGroups", call, (_view, now) => listGroups(store, call, now)),

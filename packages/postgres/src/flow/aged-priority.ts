@@ -1,7 +1,6 @@
 import type { Tables } from "../database/tables.ts";
 
-// For types with `agePriorityMs` the column `priority` has not what was asked for, which is in `base_priority`, but a place in
-// line that goes by the time at which the job is due. The function knows the rule.
+// Where `base_priority` is not null, it has the priority that was asked for, and `priority` the place in the group.
 
 /** The place in line of a job `j` that is due at another moment than before. */
 export const newPlaceSql = ({ schema }: Tables, dueAt: string): string =>

@@ -25,8 +25,6 @@ const uniqueViolation = "23505";
 interface Insertion extends NewJob {
   /** The end of its sequence changes other rows. */
   readonly endConcernsOthers?: boolean;
-  /** Waiting counts for jobs of its type. */
-  readonly isAged?: boolean;
 }
 
 // A long list without a transaction is stored in portions: while the server stores one, the next is written out.
@@ -53,7 +51,7 @@ const newRowColumns = (idType: string, rare: boolean): RowsColumn<Insertion>[] =
 ];
 
 const plainRows = defineRows<Insertion>((idType) => newRowColumns(idType, false));
-// Jobs with a group, that expire, that recur, or of types for which waiting counts, have more to store.
+// Jobs with a group, that expire or that recur have more to store.
 const rareRows = defineRows<Insertion>((idType) => [
   ...newRowColumns(idType, true),
   {
@@ -62,7 +60,6 @@ const rareRows = defineRows<Insertion>((idType) => [
     required: true,
     read: (job) => queueTypeNumber(job.queue, job.typeName),
   },
-  { name: "is_aged", type: "boolean", read: ({ isAged }) => isAged || null },
 ]);
 
 const newRows = (idType: string, rare: boolean): RowsParameter<Insertion> =>
@@ -81,9 +78,6 @@ const newValues = ({ schema }: Tables, rare: boolean): Record<string, string> =>
   key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
   ...(rare && {
     home: "CASE WHEN group_key IS NOT NULL THEN type_lane END",
-    priority: `CASE WHEN is_aged THEN ${schema}.flow_rank(queue, type_lane, coalesce(priority, 0), moment)
-      ELSE coalesce(priority, 0) END`,
-    base_priority: "CASE WHEN is_aged THEN coalesce(priority, 0) END",
   }),
 });
 
@@ -127,20 +121,17 @@ SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken 
 };
 
 const insertStatement = (
-  { tables: { idType }, flow: { agePriorityMs } }: Database,
+  { tables: { idType } }: Database,
   now: number | undefined,
   jobs: readonly Insertion[],
   lookFirst: boolean,
 ): Statement => {
   const single = jobs.length === 1;
-  const isAged = ({ queue, typeName }: Insertion): boolean => agePriorityMs(queue, typeName) !== null;
-  const someAreAged = jobs.some(isAged);
-  const rare = someAreAged || jobs.some(hasRareValues);
-  const insertions = someAreAged ? jobs.map((job) => ({ ...job, isAged: isAged(job) })) : jobs;
+  const rare = jobs.some(hasRareValues);
   return {
     name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${rare ? "_rare" : ""}`,
     sql: (tables) => insertSql(tables, { single, lookFirst, rare }),
-    params: [now ?? null, ...newRows(idType, rare).params(insertions)],
+    params: [now ?? null, ...newRows(idType, rare).params(jobs)],
   };
 };
 

@@ -69,12 +69,7 @@ const expire = (database: Database, call: Call & ExpireCall): Promise<ExpiredJob
     }));
   });
 
-interface ChangedJob extends StateJob {
-  /** Waiting counts for jobs of its type. */
-  readonly isAged: boolean;
-}
-
-const changedColumns = (idType: string): RowsColumn<ChangedJob>[] => [
+const changedColumns = (idType: string): RowsColumn<StateJob>[] => [
   { name: "id", type: idType, read: ({ id }) => id },
   { name: "input", type: "text", read: ({ input }) => input },
   { name: "replaced_by", type: idType, read: ({ replacedBy }) => replacedBy },
@@ -96,12 +91,7 @@ const changedColumns = (idType: string): RowsColumn<ChangedJob>[] => [
   { name: "progress", type: "text", read: ({ progress }) => progress },
 ];
 
-const plainRows = defineRows<ChangedJob>(changedColumns);
-// For jobs with a group, or of types for which waiting counts.
-const flowRows = defineRows<ChangedJob>((idType) => [
-  ...changedColumns(idType),
-  { name: "is_aged", type: "boolean", read: ({ isAged }) => isAged || null },
-]);
+const plainRows = defineRows<StateJob>(changedColumns);
 
 const columns = plainRows("uuid").columns.filter((name) => name !== "id" && name !== "priority");
 
@@ -126,11 +116,9 @@ const hasBegun = "j.ordered IS NOT NULL AND j.lease_version > 0";
 /** Wherever in its line the job is now, or however much later it comes: the next claim looks at the line again. */
 const saveFlowSql = (tables: Tables, single: boolean): string => `
 WITH saved AS (
-  ${updateSql(tables, flowRows(tables.idType).source("n", 2, single), {
-    stored: `CASE WHEN ${hasBegun} THEN j.priority
-      WHEN n.is_aged THEN ${tables.schema}.flow_rank(j.queue, coalesce(j.home, j.lane), n.priority, n.scheduled_at)
-      ELSE n.priority END`,
-    base: `CASE WHEN ${hasBegun} OR n.is_aged THEN n.priority END`,
+  ${updateSql(tables, plainRows(tables.idType).source("n", 2, single), {
+    stored: `CASE WHEN ${hasBegun} THEN j.priority ELSE n.priority END`,
+    base: `CASE WHEN ${hasBegun} THEN n.priority END`,
   })}
   RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
 )
@@ -138,27 +126,26 @@ INSERT INTO ${tables.lineNote} (${deltaColumns}) ${notesOfSql("saved")}`;
 
 /** Writes jobs that `replaced` or `updated` has made. The transaction has locked them, and they wait. */
 export const saveWaitingJobs = async (
-  { query, tables: { idType }, flow: { agePriorityMs } }: Database,
+  { query, tables: { idType } }: Database,
   { ctx, now }: TimedTransaction,
   jobs: readonly StateJob[],
 ): Promise<void> => {
   if (jobs.length === 0) return;
   const single = jobs.length === 1;
   const name = `save_waiting_${single ? "one" : "many"}`;
-  const changed = jobs.map((job) => ({ ...job, isAged: agePriorityMs(job.queue, job.typeName) !== null }));
-  const flow = changed.some((job) => job.group !== null || job.isAged);
+  const flow = jobs.some((job) => job.group !== null);
   await query(
     ctx,
     flow
       ? {
           name: `${name}_flow`,
           sql: (tables) => saveFlowSql(tables, single),
-          params: [now, ...flowRows(idType).params(changed)],
+          params: [now, ...plainRows(idType).params(jobs)],
         }
       : {
           name,
           sql: (tables) => saveSql(tables, single),
-          params: [now, ...plainRows(idType).params(changed)],
+          params: [now, ...plainRows(idType).params(jobs)],
         },
   );
 };

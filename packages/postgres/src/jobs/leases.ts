@@ -26,7 +26,6 @@ import {
 } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { newPlaceSql } from "../flow/aged-priority.ts";
-import { rerankWaitingJobs } from "../flow/rerank.ts";
 import {
   expiredAttemptsSql,
   keepAttemptsSql,
@@ -137,7 +136,6 @@ export const reapExpiredLeases = async (database: Database, call: Call & ReapCal
   const reaped = (await hasCandidates(database, call, "expired", firstExpiredSql))
     ? await reap(database, call)
     : [];
-  await rerankWaitingJobs(database, call);
   await sweepLines(database, call);
   return reaped;
 };

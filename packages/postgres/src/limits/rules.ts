@@ -1,5 +1,4 @@
 import {
-  agePriorityMsOf,
   type LimitValues,
   FlowNotEnabledError,
   type RateLimit,
@@ -37,7 +36,6 @@ export const toFlowRule = (row: SqlRow): LimitRule => ({
   perGroup: row["group_limits"] === true ? readLimits(row, "group_") : null,
   // As text: drivers do not agree on how to read JSON.
   weights: JSON.parse(text(row["weights"])) as Record<string, number>,
-  agePriorityMs: numberOrNull(row["age_priority_ms"]),
   version: Number(row["version"]),
 });
 
@@ -51,7 +49,7 @@ export const ruleSelect = (
       ),
     )
     .join(", ")},
-  ${table}.group_limits, ${table}.weights::text AS weights, ${table}.age_priority_ms, ${table}.has_groups, ${table}.version`;
+  ${table}.group_limits, ${table}.weights::text AS weights, ${table}.has_groups, ${table}.version`;
 
 type Param = SqlStatement["params"][number];
 
@@ -77,7 +75,6 @@ export const ruleValues = (rule: LimitRule): [column: string, type: string, valu
   ...limitValues(rule.perGroup, "group_"),
   // Drivers do not agree on how to pass JSON.
   ["weights", "text::jsonb", JSON.stringify(rule.weights)],
-  ["age_priority_ms", "bigint", rule.agePriorityMs],
   ["version", "bigint", rule.version],
 ];
 
@@ -87,7 +84,6 @@ const isEffective = (rule: LimitRule): boolean =>
   rule.concurrency !== null ||
   rule.rate !== null ||
   rule.perGroup !== null ||
-  rule.agePriorityMs !== null ||
   Object.keys(rule.weights).length > 0;
 
 interface QueueFlow {
@@ -107,8 +103,6 @@ export interface LimitsCache {
   /** Some type of the store has groups. */
   readonly hasGroups: boolean;
   queue(queue: string): QueueFlow | undefined;
-  /** One step of priority in milliseconds, where waiting counts for these jobs. */
-  agePriorityMs(queue: string, typeName: string): number | null;
   /** Reads the rules of the store. */
   load(ctx?: Context): Promise<void>;
   /** Whether the claim of jobs with this token counted some of them against limits. */
@@ -150,12 +144,6 @@ export const createLimitsCache = (tables: Tables, query: Database["query"]): Lim
       return hasGroups;
     },
     queue: (queue) => queues.get(queue),
-    agePriorityMs: (queue, typeName) => {
-      const known = queues.get(queue);
-      return known === undefined
-        ? null
-        : agePriorityMsOf({ queue: known.rule, type: known.types.get(typeName)?.rule });
-    },
     load: async (ctx) => {
       const rows = await query(ctx, { sql: loadSql(tables), params: [] });
       queues = readQueues(rows);

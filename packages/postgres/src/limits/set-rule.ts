@@ -10,7 +10,6 @@ import {
 import type { Call, Context, Database } from "../database/database.ts";
 import { arrayLiteral, nowSql } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { beginRerankingSql } from "../flow/rerank.ts";
 import { groupLineNumber, queueTypeNumber } from "../rows/runnable.ts";
 import { lockQueue } from "./claim.ts";
 import { countRunningJobs } from "./deltas.ts";
@@ -156,8 +155,6 @@ const change = async (database: Database, call: InTransaction): Promise<SetRuleR
   const after = changedLimitRule(before, call.change);
   if (after === before) return { kind: "unchanged", rule: before };
   await writeRule(database, call.ctx, after);
-  if (before.agePriorityMs !== after.agePriorityMs)
-    await database.query(call.ctx, { sql: beginRerankingSql(database.tables), params: [queue] });
   await editBucket(database, call, boundAfter(before.rate, after.rate, rules.now));
   await editLines(database, call, rules, { before, after });
   await countRunningJobs(database, call.ctx, queue, call.ctx === undefined);

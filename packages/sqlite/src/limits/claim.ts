@@ -1,5 +1,4 @@
 import {
-  agePriorityMsOf,
   expiredAttempt,
   findHoldOfRule,
   type LimitValues,
@@ -12,7 +11,7 @@ import { firstText } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Attempts } from "../history/attempts.ts";
 import type { JobLookup } from "../rows/job-table.ts";
-import { rankInLine, slotOf } from "../rows/places.ts";
+import { slotOf } from "../rows/places.ts";
 import type { RequeueExpired, Runnable, RunnableScope } from "../rows/runnable.ts";
 import { type Lines, reopened } from "./group-queues.ts";
 import { emptyLane, type LaneState, laneStateRow } from "./group-rows.ts";
@@ -20,12 +19,7 @@ import { type ClaimableGroups, prepareOpenLines } from "./open-groups.ts";
 import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
 /** Gives jobs that have fallen due their place in line, and opens their lines and those that waited for a moment. */
-export type WakeLines = (
-  db: SqliteConnection,
-  lane: number,
-  agePriorityMs: number | null,
-  now: number,
-) => void;
+export type WakeLines = (db: SqliteConnection, lane: number, now: number) => void;
 
 // Of each. If there are more, the next claim goes on.
 const mostLines = 1_000;
@@ -36,17 +30,17 @@ const prepareWakeLines = ({ job, lane, line, lineIndex, timedLineIndex }: Tables
   const findLines = `SELECT json_group_array(number) FROM (SELECT number FROM ${line} INDEXED BY ${timedLineIndex}
     WHERE lane = ? AND wake_at <= ? ORDER BY wake_at LIMIT ${mostLines})`;
   const later = "j.rank IS NULL";
-  const rank = `UPDATE ${job} SET rank = ${rankInLine} WHERE seq IN (SELECT j.seq FROM json_each(?) AS given
+  const rank = `UPDATE ${job} SET rank = given_priority WHERE seq IN (SELECT j.seq FROM json_each(?) AS given
     CROSS JOIN ${job} AS j INDEXED BY ${lineIndex} ON j.line = given.value
     WHERE ${later} AND j.scheduled_at <= ? LIMIT ${mostJobs})`;
   const wake = `UPDATE ${line} AS line SET ${reopened(lane, "line")}, open = 1,
       wake_at = (SELECT min(j.scheduled_at) FROM ${job} AS j INDEXED BY ${lineIndex} WHERE ${later} AND j.line = line.number)
     WHERE number IN (SELECT value FROM json_each(?))`;
 
-  return (db, number, age, now) => {
+  return (db, number, now) => {
     const lines = firstText(db, findLines, [number, now])!;
     if (lines === "[]") return;
-    db.run(rank, [age, age, lines, now]);
+    db.run(rank, [lines, now]);
     db.run(wake, [lines]);
   };
 };
@@ -160,7 +154,7 @@ export const prepareTakeInTurn = (
     const types = names.map((typeName): TypeInTurn => {
       const own = queueLanes.types.get(typeName);
       const over = rulesOver(queueLanes, typeName);
-      if (own !== undefined) openDueGroups(db, own.number, agePriorityMsOf(over), now);
+      if (own !== undefined) openDueGroups(db, own.number, now);
       return {
         ...count(own?.rule, (own === undefined ? undefined : states.get(own.number)) ?? emptyLane),
         typeName,

@@ -1,5 +1,4 @@
 import {
-  agePriorityMsOf,
   findReachedLimit,
   type LimitValues,
   type CounterRepair,
@@ -13,7 +12,7 @@ import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { begunRank, countingLine, rankInLine, slotOf } from "../rows/places.ts";
+import { begunRank, countingLine, slotOf } from "../rows/places.ts";
 import { emptyLane, laneStateRow, limitsOf, lineRow, type LineState } from "./group-rows.ts";
 import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
@@ -63,7 +62,7 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
   // In the order of claims, with those that have fallen due since the last one.
   const listWaiting = `SELECT ${waitingRow.columns} FROM ${job} INDEXED BY ${lineIndex}
     WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?)
-    ORDER BY coalesce(rank, ${rankInLine}) DESC, scheduled_at, seq LIMIT ?`;
+    ORDER BY coalesce(rank, given_priority) DESC, scheduled_at, seq LIMIT ?`;
 
   return (db, queue, lanes, now) => {
     const states = new Map(laneStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
@@ -118,9 +117,8 @@ export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): Pr
 
     /** The jobs of an ordered line that this one waits for. */
     const byOrder = ({ seq, typeName }: HeldJob, line: LineState, scope: Partial<Hold>): Hold | null => {
-      const age = agePriorityMsOf(rulesOver(lanes, typeName));
       const limit = seq === null ? mostIds + 1 : -1;
-      const waiting = waitingRow.all(db, listWaiting, [line.number, now, age, age, limit]);
+      const waiting = waitingRow.all(db, listWaiting, [line.number, now, limit]);
       const place = waiting.findIndex((each) => (seq === null ? each.at <= now : each.seq === seq));
       const own = waiting[place];
       // Once put back, it has begun; and so goes first, unless this one began before.

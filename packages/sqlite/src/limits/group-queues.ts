@@ -1,9 +1,9 @@
-import { agePriorityMsOf, type StateJob } from "leasehold/adapter";
+import type { StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import { allTexts, defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { countingLine, inLine, type Ranked, rankOf, slotOf, slotsPerLine } from "../rows/places.ts";
-import { type Lanes, rulesOver } from "./rule-rows.ts";
+import type { Lanes } from "./rule-rows.ts";
 
 type NamedJob = Ranked & Pick<StateJob, "queue" | "typeName">;
 
@@ -142,12 +142,6 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
     return new Map(found.map((row) => [row.group, row.number]));
   };
 
-  /** Undefined for jobs that wait in no line; otherwise how much waiting is worth to them. */
-  const ageIn = (db: SqliteConnection, { queue, typeName, group }: NamedJob): number | null | undefined => {
-    const age = agePriorityMsOf(rulesOver(lanes.read(db).get(queue), typeName));
-    return group === null && age === null ? undefined : age;
-  };
-
   const giveBack: Lines["giveBack"] = (db, jobs) => {
     const byLine = new Map<number, number>();
     const byLane = new Map<string, { queue: string; typeName: string; count: number }>();
@@ -171,8 +165,7 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
     placeNew: (db, jobs, now) => {
       const [example] = jobs;
       if (example === undefined) return undefined;
-      const age = ageIn(db, example);
-      if (age === undefined) return undefined;
+      if (example.group === null) return undefined;
       if (example.status !== "pending") {
         // From here on its queue is one with groups, so that it is seen to when it is unblocked.
         lanes.open(db, example.queue, example.typeName);
@@ -180,19 +173,17 @@ export const createLines = (tables: Tables, lanes: Lanes): Lines => {
       }
       const groups = jobs.map(({ group }) => group ?? "");
       const numbers = open(db, example, groups, now);
-      return { rank: rankOf(example, age, now), lines: groups.map((group) => numbers.get(group)!) };
+      return { rank: rankOf(example, now), lines: groups.map((group) => numbers.get(group)!) };
     },
     enter: (db, jobIds, now) => {
       for (const entering of enteringRow.all(db, findEntering, [JSON.stringify(jobIds)])) {
-        const age = ageIn(db, entering);
-        if (age === undefined) {
+        if (entering.group === null) {
           db.run(putBack, [entering.seq]);
           continue;
         }
-        const group = entering.group ?? "";
+        const { group, priority, seq } = entering;
         const number = open(db, entering, [group], now).get(group)!;
-        const { priority, seq } = entering;
-        db.run(putInLine, [number, rankOf(entering, age, now), priority, seq]);
+        db.run(putInLine, [number, rankOf(entering, now), priority, seq]);
       }
     },
     leave: (db, jobIds) => {

@@ -1,18 +1,11 @@
-import {
-  agePriorityMsOf,
-  type LimitValues,
-  type LimitRule,
-  nextTokenAt,
-  type RulesOver,
-  tokensLeft,
-} from "leasehold/adapter";
+import { type LimitValues, type LimitRule, nextTokenAt, type RulesOver, tokensLeft } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import { defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { begunRank, type Ranked, rankInLine, rankOf, slotOf } from "../rows/places.ts";
+import { begunRank, type Ranked, rankOf, slotOf } from "../rows/places.ts";
 import type { LeasedJob, Runnable, RunnableScope } from "../rows/runnable.ts";
 import { emptyLane, laneStateRow, limitsOf, lineRow, type LineState } from "./group-rows.ts";
-import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
+import { type QueueRules, rulesOver } from "./rule-rows.ts";
 
 /** A pending job in a line. */
 export interface PlaceInLine extends Ranked {
@@ -33,8 +26,8 @@ const expiredRow = defineRow((columns) => ({
   ordered: columns.value<string | null>("ordered", null),
 }));
 
-export const prepareCountInLine = ({ job, lineIndex, runningIndex }: Tables, lanes: Lanes): CountInLine => {
-  const rank = `coalesce(rank, ${rankInLine})`;
+export const prepareCountInLine = ({ job, lineIndex, runningIndex }: Tables): CountInLine => {
+  const rank = `coalesce(rank, given_priority)`;
   const countPending = `SELECT count(*) FROM (
     SELECT 1 FROM (SELECT ${rank} AS place, scheduled_at, seq FROM ${job} INDEXED BY ${lineIndex}
       WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?))
@@ -44,12 +37,11 @@ export const prepareCountInLine = ({ job, lineIndex, runningIndex }: Tables, lan
 
   return (db, place, cap, now) => {
     const { queue, typeName, group, line, seq, scheduledAt } = place;
-    const age = agePriorityMsOf(rulesOver(lanes.read(db).get(queue), typeName));
     const moment = Math.max(now, scheduledAt);
-    const own = rankOf(place, age, moment)!;
-    const pending = firstNumber(db, countPending, [age, age, line, moment, own, scheduledAt, seq, cap]) ?? 0;
+    const own = rankOf(place, moment)!;
+    const pending = firstNumber(db, countPending, [line, moment, own, scheduledAt, seq, cap]) ?? 0;
     const expired = expiredRow.all(db, listExpired, [now, queue, typeName, group]).filter((other) => {
-      const rank = rankOf({ ...other, group }, age, moment)!;
+      const rank = rankOf({ ...other, group }, moment)!;
       const isSooner =
         other.scheduledAt < scheduledAt || (other.scheduledAt === scheduledAt && other.seq < seq);
       return rank > own || (rank === own && isSooner);

@@ -1,5 +1,4 @@
 import {
-  agePriorityMsOf,
   changedLimitRule,
   emptyLimitRule,
   FlowNotEnabledError,
@@ -15,7 +14,6 @@ import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { slotOf, slotsPerLine } from "../rows/places.ts";
-import type { Runnable } from "../rows/runnable.ts";
 import { type Lines, reopened } from "./group-queues.ts";
 import { type Lane, type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
@@ -41,7 +39,6 @@ const withRule = (over: RulesOver, rule: LimitRule): RulesOver =>
 
 export const prepareSetFlowRule = (
   { job, lane: table, line, lineIndex, runningIndex }: Tables,
-  runnable: Runnable,
   lanes: Lanes,
 ): Operation<"setFlowRule"> => {
   const readTat = `SELECT tat FROM ${table} WHERE number = ?`;
@@ -57,7 +54,6 @@ export const prepareSetFlowRule = (
     ON CONFLICT (lane, group_key) DO UPDATE SET running = running + 1 RETURNING number`;
   const mark = `UPDATE ${job} SET slots = ? WHERE seq = ?`;
   const addRunning = `UPDATE ${table} SET running = running + 1 WHERE number = ?`;
-  const beginReranking = `UPDATE ${table} SET rerank_at = -1, rerank_seq = -1 WHERE number = ?`;
 
   /** A bucket that is new is full. One whose rate was edited keeps what was spent. */
   const editRate = (
@@ -121,9 +117,6 @@ export const prepareSetFlowRule = (
     if (rule === before) return { kind: "unchanged", rule };
 
     const lane = lanes.open(db, queue, typeName);
-    // Where waiting counts, jobs without a group are in a line, too.
-    if (typeName === null && rule.agePriorityMs !== before.agePriorityMs)
-      for (const type of runnable.typesOf(db, queue)) lanes.open(db, queue, type);
     const queueBefore = lanes.read(db).get(queue)!;
     editRate(db, lane, before, rule, now);
     lanes.setRule(db, lane, rule);
@@ -132,7 +125,6 @@ export const prepareSetFlowRule = (
       const next = withRule(over, rule);
       editGroupRates(db, type.number, over, next, now);
       if (rule.perGroup !== before.perGroup) db.run(reopen, [type.number]);
-      if (agePriorityMsOf(over) !== agePriorityMsOf(next)) db.run(beginReranking, [type.number]);
     }
     countRunning(db, queue, lanes.read(db).get(queue)!);
     return { kind: "set", rule };

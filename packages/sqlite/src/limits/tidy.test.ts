@@ -53,32 +53,3 @@ it("forgets the lines of groups that are as good as new, and no others", async (
   await adapter.createJobs({ jobs: [newJob({ group: "failed", ...ordered })] });
   expect((await claimAll(adapter)).map(({ group }) => group)).toEqual(["busy"]);
 });
-
-it("moves jobs that were waiting to the places that a new rule of ageing gives them", async () => {
-  const { adapter } = store;
-  const now = 1_000_000;
-  const old = newJob();
-  const oldInGroup = newJob({ group: "a" });
-  await adapter.createJobs({ jobs: [old, oldInGroup], now });
-  const [young, youngInGroup] = [newJob({ priority: 1 }), newJob({ priority: 1, group: "a" })];
-  await adapter.createJobs({ jobs: [young, youngInGroup], now: now + 5_000 });
-  const scope = { queue: "queue", typeName: null };
-  await adapter.flow.setFlowRule({ ...scope, change: { agePriorityMs: 1_000 }, now: now + 5_000 });
-  await reap(now + 5_000);
-  const claimed = await adapter.claimJobs({
-    workerId: "worker",
-    leaseToken: "token",
-    leaseMs: 1_000,
-    requests: [{ queue: "queue", typeNames: null, limit: 10 }],
-    limit: 10,
-    now: now + 5_000,
-  });
-  const order = claimed.map(({ id }) => id);
-  expect(order.filter((id) => id === old.id || id === young.id)).toEqual([old.id, young.id]);
-  expect(order.filter((id) => id === oldInGroup.id || id === youngInGroup.id)).toEqual([
-    oldInGroup.id,
-    youngInGroup.id,
-  ]);
-  const priorities = claimed.map(({ priority }) => priority);
-  expect(priorities.toSorted((a, b) => a - b)).toEqual([0, 0, 1, 1]);
-});

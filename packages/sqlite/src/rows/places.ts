@@ -1,5 +1,3 @@
-import { agedPriority } from "leasehold/adapter";
-
 /** Below all priorities: of jobs in lines, in the index of pending jobs. */
 export const inLine: number = -(2 ** 31);
 
@@ -25,10 +23,7 @@ export interface Ranked {
 }
 
 /** The place in line that a pending job has from now on; null while it is not due. */
-export const rankOf = (job: Ranked, agePriorityMs: number | null, now: number): number | null => {
+export const rankOf = (job: Ranked, now: number): number | null => {
   if (job.group !== null && job.ordered !== null && job.leaseVersion > 0) return begunRank;
-  return job.scheduledAt > now ? null : agedPriority(job.priority, job.scheduledAt, agePriorityMs);
+  return job.scheduledAt > now ? null : job.priority;
 };
-
-/** The same in SQL, for a job that is due and has not begun. Takes the age twice. */
-export const rankInLine = "(given_priority - CASE WHEN ? IS NULL THEN 0 ELSE scheduled_at / ? END)";

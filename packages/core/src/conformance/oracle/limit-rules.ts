@@ -20,7 +20,6 @@ const noRule = (queue: string, typeName: string | null): LimitRule => ({
   rate: null,
   perGroup: null,
   weights: {},
-  agePriorityMs: null,
   version: 0,
 });
 

@@ -257,7 +257,6 @@ export const describeFlow: Scenario = ({ test: register }) => {
     await refused("rate.perMs", { rate: { limit: 1, perMs: 0 } });
     await refused("rate.burst", { rate: { limit: 1, perMs: 10, burst: 2 } });
     await refused("rate.limit", { rate: { limit: 1_000_001, perMs: 1_000 } });
-    await refused("agePriorityMs", { agePriorityMs: 999 });
     await refused('weights["a"]', { weights: { a: 0 } });
     await refused("paused", { paused: null });
     await refused("options", {});

@@ -1,29 +1,19 @@
-import { agedPriority, agePriorityMsOf } from "../../store/rules/limits.ts";
 import { runnableFrom } from "../../store/rules/checks.ts";
 import type { CountAheadCall } from "../../store/contract/claims.ts";
 import type { StoredJob } from "../job-record.ts";
-import type { JobStore } from "../job-store.ts";
 import { hasBegun } from "../line.ts";
 import type { StoreView } from "../store-view.ts";
 
 /** Counts the jobs that would go first at the moment this one falls due, as far as that can be foreseen. */
-export const countAhead = (
-  { flow }: JobStore,
-  view: StoreView,
-  { jobId, cap }: CountAheadCall,
-  now: number,
-): number | null => {
+export const countAhead = (view: StoreView, { jobId, cap }: CountAheadCall, now: number): number | null => {
   const job = view.find(jobId);
   if (job?.row.status !== "pending") return null;
   const { queue, typeName, group, scheduledAt } = job.row;
   const moment = Math.max(now, scheduledAt);
   const isBegun = hasBegun(job.row);
 
-  const ageOf = (type: string): number | null =>
-    flow.isRuled(queue) ? agePriorityMsOf(flow.rulesOver(queue, type)) : null;
-  const rankOf = ({ row }: StoredJob, at: number): number =>
-    hasBegun(row) ? 0 : agedPriority(row.priority, at, ageOf(row.typeName));
-  const rank = rankOf(job, scheduledAt);
+  const rankOf = ({ row }: StoredJob): number => (hasBegun(row) ? 0 : row.priority);
+  const rank = rankOf(job);
 
   let ahead = 0;
   for (const other of view.active(queue)) {
@@ -37,7 +27,7 @@ export const countAhead = (
     // The line waits for a job that has begun, due or not.
     if (!begun && at > moment) continue;
     const sooner = at < scheduledAt || (at === scheduledAt && order < job.order);
-    const otherRank = rankOf(other, at);
+    const otherRank = rankOf(other);
     if (begun === isBegun ? otherRank > rank || (otherRank === rank && sooner) : begun) ahead += 1;
   }
   return ahead;

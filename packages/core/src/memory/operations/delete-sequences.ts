@@ -4,7 +4,7 @@ import { findDependantRoots } from "../dependants.ts";
 import type { JobStore } from "../job-store.ts";
 import { liftStop } from "./resume-group.ts";
 
-export const deleteSequences = (store: JobStore, call: DeleteCall, now: number): DeletionResult => {
+export const deleteSequences = (store: JobStore, call: DeleteCall): DeletionResult => {
   const rootSequenceIds = new Set(call.rootSequenceIds.filter((id) => store.find(id) !== undefined));
   const notRoots = [...rootSequenceIds].filter((id) => store.find(id)?.row.rootSequenceId !== id);
   if (notRoots.length > 0) return { deleted: [], notRoots, dependantRootSequenceIds: [] };
@@ -15,7 +15,7 @@ export const deleteSequences = (store: JobStore, call: DeleteCall, now: number):
 
   const deleted = trees.flat().map((record) => {
     store.remove(record);
-    liftStop(store, record.row, now);
+    liftStop(store, record.row);
     return { ...referenceTo(record.row), status: record.row.status };
   });
   return { deleted, notRoots: [], dependantRootSequenceIds: [] };

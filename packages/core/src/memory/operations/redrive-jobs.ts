@@ -9,12 +9,7 @@ import type { JobStore } from "../job-store.ts";
 import { liftStop } from "./resume-group.ts";
 
 /** `from` is the earliest that they may run. */
-export const redriveJobs = (
-  store: JobStore,
-  jobIds: readonly string[],
-  from: number,
-  now: number,
-): RedriveResult[] => {
+export const redriveJobs = (store: JobStore, jobIds: readonly string[], from: number): RedriveResult[] => {
   const recordOf = ({ id }: StateJob) => store.find(id)!;
   const decisions = runSync(
     redrive(
@@ -33,7 +28,7 @@ export const redriveJobs = (
           for (const job of jobs) {
             store.update(recordOf(job), revived(job, from));
             forgetFingerprint(store, recordOf(job));
-            liftStop(store, job, now);
+            liftStop(store, job);
           }
         },
       },

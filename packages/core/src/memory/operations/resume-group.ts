@@ -7,15 +7,11 @@ interface Group {
   readonly group: string | null;
 }
 
-export const resumeGroup = (
-  { flow, runnable }: JobStore,
-  { queue, typeName, group }: Group,
-  now: number,
-): boolean => {
+export const resumeGroup = ({ flow, runnable }: JobStore, { queue, typeName, group }: Group): boolean => {
   const cell = flow.find(queue, typeName);
   if (cell === undefined || flow.line(cell, group).stoppedBy === null) return false;
   flow.setLine(cell, group, { stoppedBy: null });
-  runnable.reconsider({ queue, typeName, group }, now);
+  runnable.reconsider({ queue, typeName, group });
   return true;
 };
 
@@ -26,8 +22,8 @@ export const stopGroup = ({ flow }: JobStore, { id, queue, typeName, group, orde
 };
 
 /** A failed job has been revived or deleted: if it was what stopped its group, the group goes on. */
-export const liftStop = (store: JobStore, job: StateJob, now: number): void => {
+export const liftStop = (store: JobStore, job: StateJob): void => {
   if (job.ordered !== "stop" || job.group === null) return;
   const { stoppedBy } = store.flow.line(store.flow.find(job.queue, job.typeName), job.group);
-  if (stoppedBy === job.id) resumeGroup(store, job, now);
+  if (stoppedBy === job.id) resumeGroup(store, job);
 };

@@ -69,6 +69,6 @@ export const setFlowRule = (
     tat: isSameRate ? cell.state.tat : bucketAfter(before.rate, rule.rate, cell.state.tat, now),
   });
   markLimited(store, queue);
-  runnable.reconsider({ queue, typeName }, now);
+  runnable.reconsider({ queue, typeName });
   return { kind: "set", rule };
 };

@@ -25,8 +25,6 @@ export interface LimitRule extends LimitValues {
   readonly perGroup: LimitValues | null;
   /** How many turns a group gets for each turn of another, by group; 1 for those not named. As above, by type or queue. */
   readonly weights: Readonly<Record<string, number>>;
-  /** A job that has waited this long goes before one of the next higher priority. By type, else queue; null: never. */
-  readonly agePriorityMs: number | null;
   /** Raised by every change; 0 where nothing was ever set. */
   readonly version: number;
 }
@@ -68,9 +66,6 @@ export type FlowRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "ver
  * weight. A line that had nothing to do, or was held back, gets no credit for it: it goes on from the turn that was served
  * last (of the type: its lines may all be closed at that moment), if that is later than its own. The types of a queue that has a rule or groups share a claim
  * evenly; in other queues claim order holds.
- *
- * With `agePriorityMs` the place in line goes by `agedPriority` instead of `priority`. Jobs that were waiting already when
- * it changed may keep their place for a while; `reapExpiredLeases` sees to them, some with each call.
  *
  * A job without a group, in a queue without rules, is not concerned by any of this, and must not pay for it.
  */

@@ -93,16 +93,6 @@ export const weightOfGroup = ({ queue, type }: RulesOver, group: string | null):
   return 1;
 };
 
-export const agePriorityMsOf = ({ queue, type }: RulesOver): number | null =>
-  type?.agePriorityMs ?? queue?.agePriorityMs ?? null;
-
-/**
- * The priority by which a job takes its place in line when waiting counts. Two waiting jobs never change order, because
- * both age alike: so it is fixed once a job is due, and an index can hold it.
- */
-export const agedPriority = (priority: number, dueAt: number, agePriorityMs: number | null): number =>
-  agePriorityMs === null ? priority : priority - Math.floor(dueAt / agePriorityMs);
-
 /** The rule of a queue or type for which nothing was ever set. */
 export const emptyLimitRule = (queue: string, typeName: string | null): LimitRule => ({
   queue,
@@ -112,7 +102,6 @@ export const emptyLimitRule = (queue: string, typeName: string | null): LimitRul
   rate: null,
   perGroup: null,
   weights: {},
-  agePriorityMs: null,
   version: 0,
 });
 
@@ -134,8 +123,7 @@ const isSameRule = (a: LimitRule, b: LimitRule): boolean =>
   a.paused === b.paused &&
   isSameLimits(a, b) &&
   isSameLimits(a.perGroup, b.perGroup) &&
-  isSameWeights(a.weights, b.weights) &&
-  a.agePriorityMs === b.agePriorityMs;
+  isSameWeights(a.weights, b.weights);
 
 /** The rule after a change, with the next version. The rule itself when the change says nothing new. */
 export const changedLimitRule = (rule: LimitRule, change: FlowRuleChange): LimitRule => {

@@ -151,8 +151,7 @@ export const LimitsPage = () => {
         </div>
       )}
       <p class="small dim">
-        Weights of groups and the ageing of priorities are set with <code>setFlow</code> or{" "}
-        <code>leasehold flow set</code>.
+        Weights of groups are set with <code>setFlow</code> or <code>leasehold flow set</code>.
       </p>
     </>
   );

@@ -10,7 +10,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
       const rate = { limit: 5, perMs: 1_000, burst: 1 };
       const first = await setTypeRule({ concurrency: 4, weights: { a: 2 } });
       assert.equal(first.kind, "set");
-      const second = await setTypeRule({ rate, paused: true, agePriorityMs: 2_000 });
+      const second = await setTypeRule({ rate, paused: true });
       const expected = {
         queue,
         typeName,
@@ -19,7 +19,6 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
         rate,
         perGroup: null,
         weights: { a: 2 },
-        agePriorityMs: 2_000,
         version: 2,
       };
       assert.deepEqual(second, { kind: "set", rule: expected });

@@ -3,7 +3,6 @@ import { describeExpireWaitingJobs } from "../edits/expire-waiting-jobs.ts";
 import { describeReplacementRaces } from "../edits/replacement-races.ts";
 import { describeReplacement } from "../edits/replacement.ts";
 import { describeUpdateWaitingJobs } from "../edits/update-waiting-jobs.ts";
-import { describeAgeing } from "../flow/ageing.ts";
 import { describeRecurringJobs } from "../recurring/recurring-jobs.ts";
 import { describeRecurringTicks } from "../recurring/ticks.ts";
 import { describeConcurrencyLimits } from "./concurrency-limits.ts";
@@ -26,7 +25,6 @@ export const flowSuites: StateSuites = {
   "stopped groups": describeStoppedGroups,
   pauses: describePauses,
   "changes of rules": describeRuleChanges,
-  ageing: describeAgeing,
   "what holds a job back": describeHolds,
   "reads of rules and groups": describeFlowReads,
   "rules and groups in transactions": describeFlowTransactions,
