@@ -26,7 +26,9 @@ export const createPairTable = <T>(create: (first: string, second: string) => T)
   };
 };
 
-/** One line of a metric. The attributes are made once: a new object for every job would cost more than the counting. */
+/**
+ * One series of a metric. Its attributes are made once: a new object for every job would cost more than the counting.
+ */
 export interface Series {
   readonly attributes: Attributes;
   value: number;

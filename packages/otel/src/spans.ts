@@ -124,7 +124,7 @@ const link = (spanContext: SpanContext, kind: "previous_job" | "blocker"): Link 
   attributes: { "leasehold.link": kind },
 });
 
-// Nothing went wrong: the work was called off, or somebody else has done it.
+// Not an error: the attempt was cancelled, or another worker completed the job.
 const harmlessLosses: ReadonlySet<string | null> = new Set(["cancelled", "already_completed"]);
 
 /**
@@ -161,7 +161,7 @@ export const createAttemptTracing = (tracer: Tracer): AttemptTracing => {
 
   const attempt = (data: AttemptTraceData): AttemptTrace | undefined => {
     const stored = parseTraceContext(data.traceContext);
-    // Never the current context: that is of whoever happened to wake the worker.
+    // Not the current context, which belongs to the call that woke the worker.
     const parent = stored ? trace.setSpanContext(ROOT_CONTEXT, stored.start) : ROOT_CONTEXT;
     const { name, attributes } = descriptions.get(data.queue, data.typeName);
     const options = { kind: SpanKind.CONSUMER, attributes };

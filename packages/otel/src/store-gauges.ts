@@ -9,13 +9,13 @@ import {
 import type { ObserveStoreOptions, Resolved } from "./options.ts";
 import { createPairTable, createSeriesTable, type SeriesTable } from "./series.ts";
 
-/** What the store says of its jobs at one moment. */
+/** The store's job counts at one time. */
 export interface StoreReading {
   /** Jobs that have not completed. */
   readonly jobs: readonly JobCount[];
   /** How long the job that has waited longest could have been running, by queue. */
   readonly oldestRunnableAgeMs: ReadonlyMap<string, number>;
-  /** Running jobs whose lease is over and that nobody has taken back yet, by queue. */
+  /** Running jobs with an expired lease that has not been reclaimed, by queue. */
   readonly expiredLeases: ReadonlyMap<string, number>;
   /** The rules of queues and types, and how much of them is in use; empty where the store has none. */
   readonly flow: readonly LimitUse[];
@@ -79,7 +79,7 @@ export const createStoreGauges = (
   const paused = gauge("paused", "{pause}", "1 while a queue or type is paused");
 
   const observe: StoreGauges["observe"] = (store, { maxAgeMs, timeoutMs, scanLimit }) => {
-    // A series that was reported once goes on at 0, instead of seeming to stand where it last was.
+    // A series that was reported once continues at 0, instead of keeping its last value.
     const counts = createPairTable((queue, typeName) =>
       createSeriesTable((status) => ({ queue, typeName, status })),
     );

@@ -3,8 +3,8 @@ import { createTraceState, type SpanContext } from "@opentelemetry/api";
 /**
  * What is stored with a job, as JSON: the span that started it, in the fields of W3C Trace Context, and for a
  * continuation the attempt at the job before it. Written here instead of by the global propagator, because a job that
- * is stored for a month must be readable by whatever is configured then. Baggage is left out: it may hold what nobody
- * meant to put into a database.
+ * is stored for a month must be readable by whatever is configured then. Baggage is left out: it may hold data that
+ * must not be stored.
  */
 export interface JobTraceContext {
   readonly start: SpanContext;

@@ -50,7 +50,7 @@ const recentMs = 3_600_000;
 
 const sampleSizeFailures = 500;
 
-/** Whether a failure is so fresh that somebody should look. Older ones have been seen, or can wait. */
+/** Whether a failure is recent enough for a warning. */
 export const isRecentFailure = (failedAt: number, now: number): boolean => failedAt >= now - recentMs;
 
 export const checkFailures = async (facts: StoreFacts): Promise<readonly CheckResult[]> => {
@@ -101,7 +101,7 @@ const judgeCounters = ({ counters }: CounterRepair, repair: boolean): CheckResul
   ];
 };
 
-/** The queues and types that somebody has paused. */
+/** Paused queues and types. */
 export const findPauses = async (facts: StoreFacts): Promise<LimitScope[]> =>
   (await facts.rules())
     .filter(({ rule }) => rule.paused)
@@ -134,8 +134,8 @@ const stuckAfterMs = 60_000;
 const pageSize = 500;
 
 /**
- * Running jobs whose worker is gone, and that nobody has taken over. Most often one number tells that there are none. Looks at so
- * many pages of 500 running jobs, the oldest first.
+ * Running jobs with an expired lease that no worker has reclaimed. Usually one count shows that there are none.
+ * Otherwise reads a limited number of pages of 500 running jobs, the oldest first.
  */
 export const findStuckJobs = async (facts: StoreFacts, mostPages = 20): Promise<StateJob[]> => {
   if ((await facts.backlog()).every(({ expired }) => expired === 0)) return [];
@@ -180,7 +180,7 @@ export const checkLeases = async (facts: StoreFacts): Promise<readonly CheckResu
 export interface QueueCheckOptions {
   /** A runnable job that has waited so long has waited too long. */
   readonly stalledMs: number;
-  /** Types that are completed from outside: nobody is missing there, however long they wait. */
+  /** Types that are completed from outside need no worker, however long they wait. */
   readonly workerless?: ReadonlySet<string> | undefined;
 }
 
@@ -194,7 +194,7 @@ export interface LateType {
   readonly pending: number;
   /** Since when the oldest of them could have been running. */
   readonly since: number;
-  /** Whether anything suggests that somebody works on it: a live worker, jobs that run, or jobs that finished lately. */
+  /** Whether the type is being worked on: a live worker, running jobs, or recently finished jobs. */
   readonly isServed: boolean;
 }
 
@@ -203,7 +203,7 @@ const isSameType = (
   b: { readonly queue: string; readonly typeName: string },
 ): boolean => a.queue === b.queue && a.typeName === b.typeName;
 
-/** The types whose jobs wait too long, those that wait longest first. What is paused waits because somebody wants it to. */
+/** Types whose jobs wait too long, the longest wait first. Paused types are left out. */
 export const findLateTypes = async (
   facts: StoreFacts,
   { stalledMs, workerless }: QueueCheckOptions,
@@ -225,7 +225,7 @@ export const findLateTypes = async (
   const workers = (await facts.workers()) ?? [];
   const isWorkedOn = (type: TypeBacklog): boolean =>
     type.running > type.expired || workers.some((worker) => serves(worker, type.queue, type.typeName));
-  // Most often there is nobody to look for.
+  // Recently finished jobs matter only for types without a worker.
   const finished = late.every(isWorkedOn) ? [] : await facts.finishedSince(now - stalledMs);
   return late
     .map((type) => ({

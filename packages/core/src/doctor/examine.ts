@@ -53,7 +53,7 @@ export const checkClock = async (
 // From here on lists, backups and the disk feel it.
 const manyJobs = 1_000_000;
 
-/** Whether somebody has forgotten to say how long finished jobs are kept. */
+/** Whether finished jobs are kept without a limit although there are many. */
 const checkRetention = async ({ store }: StoreFacts): Promise<readonly CheckResult[]> => {
   if (store.diagnostics === undefined) return [];
   const kept = await store.diagnostics.estimateJobs({ limit: manyJobs + 1 });
@@ -77,7 +77,7 @@ const checkRetention = async ({ store }: StoreFacts): Promise<readonly CheckResu
 export interface ExamineStoreOptions {
   /** When a runnable job has waited too long. Default: 5 minutes. */
   readonly stalledMs?: number | undefined;
-  /** When an open transaction is too old, in stores that can tell. Default: a minute. */
+  /** From which age an open transaction is reported, in stores that list them. Default: a minute. */
   readonly transactionAgeMs?: number | undefined;
   /** How much the store may do for the answer. Default: `usual`. */
   readonly depth?: CheckDepth | undefined;
@@ -105,7 +105,7 @@ const withDeadlines = (adapter: AnyStateAdapter, deadlineMs: number): StateStore
   createDispatch({
     adapter,
     runtime: createSystemRuntime(),
-    // Whoever examines a store gets its errors as findings.
+    // Errors of the store are reported as check results.
     observe: () => {},
     deadlineMs,
     retry: { maxAttempts: 2, initialDelayMs: 50, maxDelayMs: 50 },

@@ -26,11 +26,14 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly aheadInQueue: number;
       /** Whether there are more than that. */
       readonly aheadCapped: boolean;
-      /** When it fails with `expired` unless it has begun by then; null if it can wait for ever. */
+      /** When it fails with `expired` unless it has begun by then; null without a limit. */
       readonly expiresAt: Date | null;
       /** How many live workers serve its queue and type; null where no process reports to the store. */
       readonly workers: number | null;
-      /** When it may start, if those ahead of it go on at the pace of the last five minutes; null if nothing can be said, or too many are ahead. */
+      /**
+       * Estimated start at the pace of the last five minutes; null without an estimate, or if too many jobs are
+       * ahead.
+       */
       readonly estimatedStart: Date | null;
     }
   | ({
@@ -76,7 +79,7 @@ export type JobExplanation<TJobId extends string = string> = {
   | { readonly state: "failed"; readonly failure: JobFailure<TJobId> }
 );
 
-/** So many jobs ahead of one are counted. A queue may have millions, and nobody waits for a more exact answer. */
+/** Cap for counting the jobs ahead of one: a queue may have millions. */
 const mostAhead = 10_000;
 
 /** Without the id of the job. */
@@ -109,7 +112,7 @@ const explain = async (engine: Engine, ctx: object | undefined, job: StateJob): 
   return { jobId: job.id, ...answer, summary: answer.summary + explainInput(job) };
 };
 
-/** Whoever wonders why a job ran with another input than it was started with. */
+/** Explains why a job ran with another input than it was started with. */
 const explainInput = ({ id, replacedBy }: StateJob): string => {
   if (replacedBy === null) return "";
   return replacedBy === id

@@ -47,7 +47,10 @@ export interface ListFailureCausesOptions<TTypeName extends string> {
   readonly typeName?: OneOrMany<TTypeName> | undefined;
   /** How many failed jobs to look at, the latest first; at most 100,000. Default: 10,000. */
   readonly scanLimit?: number | undefined;
-  /** Says in `trend` how many failed in each stretch of so many milliseconds, at least 60,000. Default: no trend. */
+  /**
+   * Size of a time bucket of `trend`, in milliseconds: how many jobs failed in each. At least 60,000. Default: no
+   * trend.
+   */
   readonly everyMs?: number | undefined;
 }
 

@@ -45,7 +45,7 @@ const viewAttempt = (attempt: StateAttempt): JobAttempt => ({
   log: parseLog(attempt.log),
 });
 
-/** No store writes a row for the attempt that completes a job: the job itself says all about it. */
+/** Stores write no row for the attempt that completes a job: the job has all of its data. */
 const viewCompletion = (job: StateJob): JobAttempt[] => {
   const { completedAt, completedBy, lastAttemptAt } = job;
   // A job that was completed from outside has no such attempt.

@@ -173,7 +173,7 @@ export const widths: readonly { readonly width: number; readonly keptMs: number 
 /** Causes that have not come up for longer are forgotten, once no failed job has them. As long as counts are kept. */
 export const causeKeptMs: number = 90 * day;
 
-/** How often a process says again that a cause comes up. */
+/** How often a process reports the same cause again. */
 export const causeReportMs: number = day;
 
 /** Processes that have been silent for longer are forgotten. */

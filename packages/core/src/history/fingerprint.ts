@@ -143,7 +143,7 @@ const commonFileName = (name: string): string =>
 const mostLines = 100;
 
 const longestLine = 1_000;
-/** Enough to tell files of the same name apart, and the same wherever the program is installed. */
+/** Distinguishes files of the same name, and does not depend on where the program is installed. */
 const mostFolders = 3;
 
 const mostFoldersElsewhere = 2;
@@ -187,8 +187,8 @@ const readFrame = (line: string, workingDirectory: string): string | undefined =
 };
 
 /**
- * The function and file that an error came from: the first frame of its stack outside `node_modules` and Node.js. Without the
- * line, which moves with every change of the file above it. Null if there is no such frame.
+ * The function and file that an error came from: the first frame of its stack outside `node_modules` and Node.js.
+ * Without the line number, which changes with the code above it. Null if there is no such frame.
  */
 const ownFrame = (
   { name, message, stack }: { readonly name: string; readonly message: string; readonly stack?: string },
@@ -223,8 +223,9 @@ const readWorkingDirectory = (): string => {
 };
 
 /**
- * Two errors are of the same kind if they and what caused them have the same names and codes, say the same apart from ids and
- * other data, and came from the same functions. Lines do not count, so most changes of a program do not change its kinds.
+ * Two errors are of the same kind if they and their causes have the same names and codes, the same messages apart
+ * from ids and other data, and the same functions of origin. Line numbers do not count, so most changes of a program
+ * do not change its kinds.
  */
 export const kindOfError = (
   error: StoredError,

@@ -11,7 +11,7 @@ import { requirePart } from "../store/parts.ts";
 import type { LeaseholdProcess } from "./api.ts";
 import { reporterKeptMs } from "./counts.ts";
 
-/** What a process says of itself. */
+/** What a process reports about itself. */
 export interface ProcessInfo {
   readonly host: string;
   readonly pid: number;
@@ -95,7 +95,7 @@ const viewProcess = (reporter: StateProcess, now: number): LeaseholdProcess => {
   };
 };
 
-/** Those that have reported within the last day; the one that did last comes first. */
+/** Processes that reported within the last day, the latest report first. */
 export const listProcesses = async (engine: Engine, passed: unknown = {}): Promise<LeaseholdProcess[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "listProcesses", options, {});

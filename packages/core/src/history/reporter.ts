@@ -37,7 +37,7 @@ interface Row {
   readonly queue: string;
   readonly typeName: string;
   readonly counts: StoredCounts;
-  /** Whether the store has not been told yet. */
+  /** Whether it has not been written to the store yet. */
   isOpen: boolean;
 }
 
@@ -178,7 +178,7 @@ const startReporter = (
       failures = 0;
     } catch (error) {
       failures += 1;
-      // Whoever closes the store has no use for statistics any more.
+      // The store was closed: drop the statistics.
       if (error instanceof AdapterClosedError) ended = true;
       // Other errors have been reported where every store call passes.
       else if (error instanceof LeaseholdError && !store.isTransientError(error))
@@ -198,7 +198,7 @@ const startReporter = (
   const closeNow = async (): Promise<void> => {
     cancelTimer?.();
     ended = true;
-    // A process that has reported says goodbye, so that nobody wonders where it has gone.
+    // Marks the process as closed, so that it is not listed as crashed.
     if (id !== undefined) hasChanged = true;
     const done = new AbortController();
     await Promise.race([report(false).then(() => done.abort()), sleep(clock, closeMs, done.signal)]);

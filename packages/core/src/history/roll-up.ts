@@ -9,7 +9,7 @@ import {
   widths,
 } from "./counts.ts";
 
-/** How many rows are folded at a time: few enough that nobody notices the transaction. */
+/** How many rows one transaction rolls up: few enough to keep it short. */
 const pageSize = 1_000;
 
 const mostPresent = 10 * pageSize;
@@ -53,7 +53,9 @@ export const planRollUp = (
   return remove.length === 0 ? undefined : { remove, put };
 };
 
-/** The rows of whole stretches. The last one of a full page may go on in the next page, unless it is the only one. */
+/**
+ * The rows of whole buckets. The last bucket of a full page may continue in the next page, unless it is the only one.
+ */
 const wholeStretches = (page: readonly StatisticsBucket[], width: number): readonly StatisticsBucket[] => {
   if (page.length < pageSize) return page;
   const last = startOf(page.at(-1)!.from, width);
@@ -80,9 +82,9 @@ const stepsAt = (now: number): readonly Step[] => [
   { width: widths[0]!.width, into: widths[0]!.width, before: now - foldReportersAfterMs },
 ];
 
-/** Brings rows of the past together, and forgets those that are too old. */
+/** Rolls statistics up into larger buckets and deletes old ones. */
 export interface RollUp {
-  /** Goes on until a page was full. Returns whether there is more to do. */
+  /** Stops after a full page. Returns whether more is left to do. */
   turn(now: number): Promise<boolean>;
 }
 
@@ -136,7 +138,7 @@ export const createFolding = (history: History<object>): RollUp => {
         const folded = await foldPage(step);
         if (folded === "more") return true;
         if (folded === "lost") {
-          // Somebody else is at it: the next pass takes another look.
+          // Another process has rolled them up. The next pass starts anew.
           steps = [];
           return false;
         }

@@ -58,7 +58,7 @@ async function* readCounted(
       const last = page.at(-1)?.from;
       if (last === undefined) break;
       const isFull = page.length === limit;
-      // The last stretch of a full page may go on. If it is the only one, there is no way to ask for the rest.
+      // The last bucket of a full page may continue in the next page. If it is the only one, the rest cannot be read.
       const isOnly = page[0]!.from === last;
       yield isFull && !isOnly ? page.filter(({ from: at }) => at < last) : page;
       if (!isFull) break;
@@ -155,7 +155,7 @@ const viewGroup = (
     from: new Date(from),
     before: new Date(before),
     queue,
-    // Null only for those who passed `byType: false`; the façade's types say so.
+    // Null only with `byType: false`, as in the façade's types.
     typeName: typeName as string,
     deployment: deployment === "" ? null : deployment,
     ...counts,
@@ -172,7 +172,7 @@ const viewGroup = (
 
 /** What can be said about when a runnable job starts. */
 export interface StartEstimate {
-  /** How many live workers serve its queue and type; null where nobody knows. */
+  /** How many live workers serve its queue and type; null without statistics. */
   readonly workers: number | null;
   readonly estimatedStart: Date | null;
 }

@@ -16,9 +16,9 @@ import type {
 } from "./options.ts";
 
 /**
- * `T` itself where JSON can hold it; where it cannot, the offending part is replaced by a sentence that says why. So
- * `T extends JsonCompatible<T>` is the test, and the compiler's own elaboration names the path:
- * `Type 'Date' is not assignable to type '"a Date is not JSON: …"'`.
+ * `T` itself where JSON can hold it; where it cannot, the offending part is replaced by a sentence with the reason.
+ * So `T extends JsonCompatible<T>` is the test, and the compiler's own elaboration names the path: `Type 'Date' is
+ * not assignable to type '"a Date is not JSON: …"'`.
  *
  * Written as a mapped type rather than as a type that collects problems, because the compiler compares recursive types
  * (trees, JSON itself) lazily and without a depth limit, and because interfaces pass, which have no index signature.
@@ -64,8 +64,8 @@ type JsonCompatibleObject<T extends object> = T extends AnyFunction
 type JsonCompatibleOptional<T> = unknown extends T ? T : JsonCompatible<Exclude<T, undefined>> | undefined;
 
 /*
- * What must not compile at definition. Each check maps a definition to itself where it is right and to a sentence where
- * it is wrong, so that the error stands at the wrong part and says what is wrong with it.
+ * What must not compile at definition. Each check maps a definition to itself where it is right and to a sentence
+ * where it is wrong, so that the error stands at the wrong part and describes it.
  */
 
 type NotDefined<

@@ -253,6 +253,6 @@ interface JobTypeEntry<TName extends string> extends Omit<JobTypeOptions<TName>,
  */
 export const defineJobTypes = <const T extends { readonly [K in keyof T]: JobTypeEntry<keyof T & string> }>(
   definitions: T & CheckedJobTypes<T>,
-  // Without a name of its own this type is shown by what it says, not by the schemas it comes from.
+  // Without a name of its own, the compiler shows this type resolved, not as the schemas it comes from.
 ): JobTypes<{ -readonly [K in keyof T]: ResolveJobType<T[K]> }> =>
   Object.freeze({ acceptsAnyName: false, definitions: checkJobTypeOptions(definitions) });

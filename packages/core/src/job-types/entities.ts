@@ -12,9 +12,9 @@ export interface JobRecurrence {
 }
 
 /**
- * Jobs and sequences as users see them: unions discriminated by `status`, so that the compiler lets nobody read an
- * output that is not there. Each member is an interface: the compiler keeps and compares those far more cheaply than
- * the intersections they could be written as. All are exported, for users whose own declarations mention them.
+ * Jobs and sequences as users see them: unions discriminated by `status`, so that reading an output that is not there
+ * does not compile. Each member is an interface: the compiler keeps and compares those far more cheaply than the
+ * intersections they could be written as. All are exported, for users whose own declarations mention them.
  */
 export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> extends VisibleJobSettings {
   readonly id: TJobId;
@@ -143,7 +143,7 @@ export interface JobFailure<TJobId> {
 }
 
 /**
- * A job. `TOutput` is `never` for a type that always continues, and `TContinues` tells whether it can, so that the
+ * A job. `TOutput` is `never` for a type that always continues, and `TContinues` is true if it can, so that the
  * completed state has exactly the forms the type allows.
  */
 export type Job<

@@ -81,7 +81,7 @@ type SequencesByJobType<TDefs> = {
   [K in JobTypeName<TDefs>]: ReachableFrom<OriginGraph<TDefs>, K> & ExternalJobTypeName<TDefs>;
 };
 
-/** `boolean` where the definitions are `any` and it cannot be told. */
+/** `boolean` where the definitions are `any`. */
 export type HasBlockers<TDefs, TTypeName extends JobTypeName<TDefs>> =
   IsAny<TDefs> extends true ? boolean : BlockerMarkers<TDefs[TTypeName]> extends readonly [] ? false : true;
 

@@ -20,7 +20,7 @@ export interface StandardSchemaProps<TInput = unknown, TOutput = TInput> {
   readonly types?: { readonly input: TInput; readonly output: TOutput } | undefined;
 }
 
-/** `issues` tells the two apart: it is present, and not empty, on failure only. */
+/** `issues` is present, and not empty, on failure only. */
 export type StandardSchemaResult<TOutput> =
   | { readonly value: TOutput; readonly issues?: undefined }
   | { readonly issues: readonly StandardSchemaIssue[] };

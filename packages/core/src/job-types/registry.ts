@@ -46,7 +46,7 @@ const pathText = (
     ".",
   );
 
-/** The schema is somebody else's: what it calls a message may be anything. */
+/** The schema comes from another library: its message may be of any type. */
 const asText = (message: unknown): string => String(message);
 
 // Enough to correct any input. A faulty schema may report millions.
@@ -106,7 +106,7 @@ export const createRetention = (
   jobTypes: ReadonlyMap<string, RuntimeJobType>,
 ): Retention => {
   const resolve = (own: RetentionOptions, sequenceTypeNames: readonly string[] | null): Rule => {
-    // Null is an answer: for ever.
+    // Null is a value: no limit.
     const pick = (name: keyof RetentionOptions): number | null =>
       (own[name] === undefined ? defaults?.[name] : own[name]) ?? null;
     return { sequenceTypeNames, completedMs: pick("completedMs"), failedMs: pick("failedMs") };

@@ -5,9 +5,9 @@ import { requireInteger, requireNestedOptions } from "../base/options.ts";
  * finished and is past its time, and nothing outside waits for it.
  */
 export interface RetentionOptions {
-  /** After a sequence has completed. `null`: for ever. Default: the instance's value, else for ever. */
+  /** After a sequence has completed. `null`: no limit. Default: the instance's value, else no limit. */
   readonly completedMs?: number | null | undefined;
-  /** After a sequence has failed. `null`: for ever. Default: the instance's value, else for ever. */
+  /** After a sequence has failed. `null`: no limit. Default: the instance's value, else no limit. */
   readonly failedMs?: number | null | undefined;
 }
 

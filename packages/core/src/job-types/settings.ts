@@ -29,11 +29,11 @@ export interface LeaseholdDefaults {
   readonly maxAttempts?: number | undefined;
   /** Default: exponential with full jitter. */
   readonly retry?: RetryPolicy | undefined;
-  /** How long one attempt may take. Default: no limit, so that a handler that hangs keeps its slot for ever. */
+  /** How long one attempt may take. Default: no limit; a handler that hangs then keeps its slot. */
   readonly timeoutMs?: number | undefined;
-  /** How long a job may wait for its first attempt before it fails with `expired`. Default: for ever. */
+  /** How long a job may wait for its first attempt before it fails with `expired`. Default: no limit. */
   readonly expireAfterMs?: number | undefined;
-  /** How long finished jobs are kept; workers remove them afterwards. Default: for ever. */
+  /** How long finished jobs are kept; workers delete them afterwards. Default: no limit. */
   readonly retention?: RetentionOptions | undefined;
 }
 

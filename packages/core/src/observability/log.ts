@@ -16,8 +16,8 @@ export type LogEntry = {
 export type Log = (entry: LogEntry) => void;
 
 /**
- * The events worth a line, how loud, and in what words. What is not here is for metrics only. `once`: each Leasehold
- * instance says it the first time, as what there is to say about it is the same every time.
+ * The logged events with level and message. Other events are for metrics only. `once`: each Leasehold instance logs
+ * only the first one.
  */
 export const loggedEvents: {
   readonly [TName in LeaseholdEventName]?: readonly [level: LogLevel, message: string, times?: "once"];
@@ -135,8 +135,8 @@ const keyOf = ({ event, data }: LogEntry): string => {
 };
 
 /**
- * Passes on the first of several warnings or errors that say the same, and instead of the others, ten seconds later, one
- * that says how many there were. So an outage of the store fills no disk.
+ * Logs the first of equal warnings or errors, and ten seconds later one entry with the number of repetitions. An
+ * outage of the store does not fill the disk.
  */
 export const collapseRepeats = (log: Log): Log => {
   const open = new Map<string, Repeats>();

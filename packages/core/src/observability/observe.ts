@@ -16,7 +16,7 @@ import type {
 import type { JobEventData, LeaseholdEventName, LeaseholdEvents } from "./events.ts";
 import { type Log, type LogEntry, loggedEvents } from "./log.ts";
 
-/** Reports an event to the log and the metrics. `data` is built only when somebody listens to that event. */
+/** Reports an event to the log and the metrics. `data` is built only if the event has a listener. */
 export type Observe = <TName extends LeaseholdEventName>(
   name: TName,
   data: () => LeaseholdEvents[TName],
@@ -51,7 +51,7 @@ const withoutErrorData = <T extends object>(values: T): T => {
 
 const observeNothing: Observe = () => {};
 
-/** False where nobody listens: then events need not even be prepared. */
+/** False without a listener: events need not be prepared. */
 export const isObserved = (observe: Observe): boolean => observe !== observeNothing;
 
 export const createObserve = (
@@ -87,7 +87,7 @@ export interface Tracer {
   attempt(data: AttemptTraceData): AttemptSpan | undefined;
 }
 
-/** Undefined where nobody traces, so that asking is all it costs. */
+/** Undefined without a tracer, so that an untraced call costs one check. */
 export const createTracer = (observability: ObservabilityAdapter | undefined): Tracer | undefined => {
   const tracing = readProperty(observability, "tracing") as Tracing | undefined;
   const start = readProperty(tracing, "start") as Tracing["start"];
@@ -119,7 +119,7 @@ const runInside = <T>(trace: Pick<StartTrace, "run">, callback: () => Promise<T>
     const returned: unknown = trace.run(runOnce);
     if (returned instanceof Promise && returned !== running) returned.catch(() => {});
   } catch {
-    // The work goes on without a span around it.
+    // The work continues without a span.
   }
   return runOnce();
 };

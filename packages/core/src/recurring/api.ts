@@ -10,7 +10,7 @@ import type { CatchUpPolicy, OverlapPolicy } from "./definition.ts";
 export type RecurringTimes = {
   /** Not before this moment. Default: at once. */
   readonly startAt?: Date | null | undefined;
-  /** Before this moment only. Default: for ever. */
+  /** Only before this time. Default: no end. */
   readonly endAt?: Date | null | undefined;
 } & (
   | {
@@ -19,7 +19,7 @@ export type RecurringTimes = {
        * weekday together mean either of them.
        */
       readonly cron: string;
-      /** An IANA name such as `"Europe/Berlin"`. Default: `"UTC"`, whatever the machine says. */
+      /** An IANA name such as `"Europe/Berlin"`. Default: `"UTC"`, whatever the machine's time zone. */
       readonly timeZone?: string | undefined;
       readonly everyMs?: never;
       readonly anchorAt?: never;
@@ -61,7 +61,7 @@ interface RecurringBasics extends RecurringPolicies {
 
 declare const refused: unique symbol;
 
-/** In place of the name of a type with blockers: nobody would start them. The compiler shows this name. */
+/** Replaces the name of a type with blockers, which a recurring job cannot start. The compiler shows this name. */
 interface JobTypeWithBlockersCannotRecur<TTypeName> {
   readonly [refused]: TTypeName;
 }
@@ -98,7 +98,9 @@ export interface RecurringJobDeclarations<TDefs, TTypeName extends JobTypeName<T
   readonly jobs: readonly DeclaredRecurringJob<TDefs, TTypeName>[];
   /** The name of the program. Two programs that share a store need two. Default: `"default"`. */
   readonly owner?: string | undefined;
-  /** Deletes those that the same owner declared before and `jobs` does not name any more. Default: false. */
+  /**
+   * Deletes recurring jobs that the same owner declared earlier and that `jobs` no longer contains. Default: false.
+   */
   readonly removeOthers?: boolean | undefined;
 }
 
@@ -156,7 +158,7 @@ export interface RecurringJob<TJobId> {
 
 /** The argument of `listRecurringJobs`. */
 export interface ListRecurringJobsOptions extends PageOptions {
-  /** Only those that this program declared. */
+  /** Only recurring jobs that this program declared. */
   readonly owner?: string | undefined;
 }
 

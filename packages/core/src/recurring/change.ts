@@ -6,10 +6,7 @@ import { requirePart } from "../store/parts.ts";
 import { addToRecord, runTimeOf, readRecord, writeRecord } from "./decide-tick.ts";
 import { type RecurringDefinition, timetableOf, zoneDataOf } from "./definition.ts";
 
-/**
- * Workers hear of a change in the same way as of new jobs, under a name that stands for no job type. So no transport has to know
- * of it, and workers of a version without recurring jobs do not listen to it.
- */
+/** A change is announced like a new job, under a name that is no job type. Transports need no kind for it. */
 export const recurringJobsChanged = "leasehold:recurring-jobs";
 
 // A name is heard by as many workers as it is sent for. One would do, but might be about to stop.

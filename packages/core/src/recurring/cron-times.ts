@@ -81,7 +81,7 @@ const nextTimeOfDay = (cron: CronExpression, from: number): number | null => {
 };
 
 const dayMsCronTimes = 86_400_000;
-// Daylight saving moves clocks by up to two hours. What moves them further is a zone that has changed its side of the date line.
+// Daylight saving moves clocks by up to two hours. A larger shift means that the zone has crossed the date line.
 const longestGapMs = 3 * 3_600_000;
 
 /**

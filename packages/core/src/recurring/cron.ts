@@ -61,7 +61,7 @@ const parseCronField = (field: CronField, text: string, option: string, given: u
   return [...numbers].sort((a, b) => a - b);
 };
 
-/** What a cron expression says about the clock on the wall. Each list is sorted and without repetitions. */
+/** The local times that match a cron expression. Each list is sorted and without repetitions. */
 export interface CronExpression {
   readonly seconds: readonly number[];
   readonly minutes: readonly number[];

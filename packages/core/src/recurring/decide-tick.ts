@@ -76,7 +76,7 @@ export interface TickInput {
 export interface TickDecision {
   /** In order; each becomes a job. */
   readonly runs: readonly (Run & { readonly result: "started" | "caught_up" })[];
-  /** What becomes of the times that get no job. */
+  /** The times that get no job, with the reason. */
   readonly withoutJob: readonly RecordedTick[];
   /** Whether the last sequence is to be cancelled first. */
   readonly cancelsLast: boolean;

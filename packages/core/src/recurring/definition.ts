@@ -52,7 +52,7 @@ export const parsePolicies = (options: {
   };
 };
 
-/** The job to be started, complete but for what each one has of its own: whoever ticks need not know its type. */
+/** The job to start, without what differs between runs. A process that ticks does not need to declare its type. */
 export type JobTemplate = Omit<
   NewJob,
   | "id"
@@ -82,7 +82,7 @@ export const writeDefinition = ({ format, times, policies, job }: RecurringDefin
 
 export const readDefinition = (id: string, text: string): RecurringDefinition => {
   const definition = JSON.parse(text) as RecurringDefinition;
-  // The type says what this version writes; a later one may have written something else.
+  // The type describes what this version writes; a later version may have written something else.
   if ((definition.format as number) !== 1) {
     throw new Error(`The recurring job "${id}" was put by a newer version of Leasehold, and is left to it.`);
   }
@@ -111,7 +111,7 @@ export const templateOf = (job: NewJob): JobTemplate => {
 /** Zones change by law. `tz` is missing in runtimes that bring no zone data of their own. */
 export const zoneDataVersion: string = process.versions["tz"] ?? "";
 
-/** The version by which its times were computed; empty for those that no zone data can change. */
+/** The version of the zone data that its times were computed with; empty if zone data cannot change them. */
 export const zoneDataOf = ({ times }: RecurringDefinition): string =>
   "cron" in times && times.timeZone !== "UTC" ? zoneDataVersion : "";
 

@@ -79,7 +79,7 @@ const parseRecurringJob = async (
   };
 };
 
-/** Nobody would be there to start them. */
+/** A recurring job cannot start blockers. */
 const requireNoBlockers = (engine: Engine, typeName: string): void => {
   if ((engine.jobTypes.get(typeName).blockers ?? []).length === 0) return;
   throw new InvalidOptionError(

@@ -79,7 +79,7 @@ export const listRecurringJobs = async (
   const { listRecurring } = requirePart(engine.store, "flow", "listRecurringJobs");
   const owner = options["owner"] === undefined ? undefined : requireName(options["owner"], "owner");
   const { limit, after } = parsePage(kind, options);
-  // One more tells whether there is another page.
+  // One more row shows whether there is another page.
   const rows = await listRecurring({ ctx, owner, limit: limit + 1, after: after?.id ?? null });
   const page = rows.slice(0, limit);
   const last = page.at(-1);

@@ -158,10 +158,11 @@ export const tickBatchSize = 200;
 const unreadableMs = 60_000;
 
 /**
- * One tick: locks recurring jobs that are due, starts their jobs and moves them on, all in one transaction. A crash undoes all
- * of it; a commit whose answer is lost has moved them on, so no time comes twice. Returns how many it has looked at.
+ * One tick: locks recurring jobs that are due, starts their jobs and moves them on, all in one transaction. A crash
+ * rolls all of it back; a commit whose reply is lost has advanced them, so no run is started twice. Returns how many
+ * it has read.
  *
- * With `zoneData`, those that were computed by older zone data are looked at, too.
+ * With `zoneData`, it also reads recurring jobs whose times were computed with older zone data.
  */
 export const tickRecurringJobs = async (engine: Engine, zoneData: string | null): Promise<number> =>
   runAtomically(engine, "tickRecurringJobs", undefined, async (ctx, afterCommit) => {
