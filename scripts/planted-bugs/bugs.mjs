@@ -267,7 +267,7 @@ plant("result of an abandoned handler counted again", [
 plant("timeout never fires", ["worker/attempt.js", 'this.abort("timeout");', ""]);
 plant("committer drops outcomes on a store error", [
   "worker/committer.js",
-  "await sleep(clock, Math.min(retryDelayMs * 2 ** attempt, longestRetryDelayMs));",
+  "await sleep(clock, delayOf(retryDelay, attempt, runtime.random));",
   "for (const { held } of entries) heldJobs.remove(held);\n                return;",
 ]);
 plant("committer waits for a full batch", [

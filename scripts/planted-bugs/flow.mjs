@@ -91,11 +91,7 @@ plant("last lease does not stop an ordered group", [
   "stopGroup(store, row);",
   ";",
 ]);
-plant("redriving does not lift the stop", [
-  "memory/operations/redrive-jobs.js",
-  "liftStop(store, job);",
-  "",
-]);
+plant("redriving does not lift the stop", ["memory/operations/redrive-jobs.js", "liftStop(store, job);", ""]);
 plant("token is not spent", ["memory/take-in-turn.js", "spendTokens(limits.rate, tat, now, 1)", "tat"]);
 plant("bucket is full after an edit", [
   "memory/operations/set-flow-rule.js",

@@ -1,4 +1,13 @@
 /** What an adapter may use: the contracts it implements, the model they speak of, and the errors they throw. */
+export {
+  type Backoff,
+  type BackoffRuntime,
+  delayOf,
+  repeat,
+  type RepeatOptions,
+  systemBackoff,
+} from "./base/backoff.ts";
+
 export type { CancelTimer, Clock } from "./base/runtime.ts";
 
 export { withDeadline } from "./base/runtime.ts";

@@ -4,8 +4,10 @@ import {
   type OptionNames,
   requireNestedOptions,
   requireOptions,
+  type Backoff,
+  repeat,
+  systemBackoff,
 } from "leasehold/adapter";
-import { setTimeout as sleep } from "node:timers/promises";
 import { checkCollectionPrefix } from "./database/collections.ts";
 import type { MongoStateProvider } from "./database/provider.ts";
 
@@ -45,21 +47,13 @@ export const readRetryConfig = (passed: unknown = {}): Checked => {
   };
 };
 
-export const retryConnecting = async (
+export const retryConnecting = (
   { maxAttempts, initialDelayMs, maxDelayMs }: Checked,
-  isTransientError: (error: unknown) => boolean,
+  isRepeatable: (error: unknown) => boolean,
   connect: () => Promise<void>,
 ): Promise<void> => {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await connect();
-      return;
-    } catch (error) {
-      if (attempt >= maxAttempts || !isTransientError(error)) throw error;
-    }
-    const longest = Math.min(initialDelayMs * 2 ** (attempt - 1), maxDelayMs);
-    await sleep(longest * (0.5 + Math.random() / 2));
-  }
+  const delay: Backoff = { firstMs: initialDelayMs, longestMs: maxDelayMs, jitter: "half" };
+  return repeat(systemBackoff, { maxRuns: maxAttempts, delay, isRepeatable }, connect);
 };
 
 export interface MongoStateAdapterOptions<

@@ -10,8 +10,10 @@ import {
   type StateCall,
   type StateRead,
   type Statistics,
+  type Backoff,
+  repeat,
+  systemBackoff,
 } from "leasehold/adapter";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   createDatabase,
   createIsolatedProvider,
@@ -89,19 +91,13 @@ const checkProvider = (provider: unknown, option: string): void => {
 };
 
 /** Waits for a server that is not there yet. */
-const retryConnecting = async (
+const retryConnecting = (
   { maxAttempts, initialDelayMs, maxDelayMs }: ReturnType<typeof checkRetryConfig>,
-  isTransientError: (error: unknown) => boolean,
+  isRepeatable: (error: unknown) => boolean,
   work: () => Promise<void>,
 ): Promise<void> => {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt >= maxAttempts || !isTransientError(error)) throw error;
-      await sleep(Math.min(initialDelayMs * 2 ** (attempt - 1), maxDelayMs));
-    }
-  }
+  const delay: Backoff = { firstMs: initialDelayMs, longestMs: maxDelayMs, jitter: "half" };
+  return repeat(systemBackoff, { maxRuns: maxAttempts, delay, isRepeatable }, work);
 };
 
 const knownOptions: OptionNames<keyof PgStateAdapterOptions<never, never>> = {

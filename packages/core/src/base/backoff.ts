@@ -1,62 +1,72 @@
-import { type Runtime, sleep } from "./runtime.ts";
+import { type Runtime, sleep, systemClock } from "./runtime.ts";
 
-/** How often a transaction is run, the first time included. */
-const mostRuns = 20;
-// One that was open for so long will hardly do better the next time.
-const patienceMs = 10_000;
+/** Delays that double with each failure, up to a longest one. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly longestMs: number;
+  /**
+   * `full` takes anything from zero to the delay: for transactions that conflicted and must not collide again. `half` takes
+   * at least half of it: for a fleet that must not retry in step.
+   */
+  readonly jitter: "full" | "half" | "none";
+}
 
-const firstPauseMs = 4;
+// The longest delay times this power of two is still a number; beyond it, 0 · Infinity would be NaN.
+const mostDoublings = 900;
 
-const longestPauseMs = 250;
+/** The delay after failure number `attempt`, which counts from one. */
+export const delayOf = (
+  { firstMs, longestMs, jitter }: Backoff,
+  attempt: number,
+  random: () => number,
+): number => {
+  const ceiling = Math.min(firstMs * 2 ** Math.min(attempt - 1, mostDoublings), longestMs);
+  if (jitter === "none") return ceiling;
+  return jitter === "full" ? random() * ceiling : ceiling * (0.5 + random() / 2);
+};
 
-/**
- * Runs a transaction, and again when the store has rolled it back in favour of others. Nothing of it was committed then, for
- * certain. Whoever met in a conflict must not meet again, so the pause is anything from nothing to its longest.
- */
-export const repeatWhenRolledBack = async <T>(
-  { clock, random }: Pick<Runtime, "clock" | "random">,
-  isRolledBack: (error: unknown) => boolean,
-  run: () => Promise<T>,
+/** The clock and the randomness that a back-off needs. */
+export type BackoffRuntime = Pick<Runtime, "clock" | "random">;
+
+export const systemBackoff: BackoffRuntime = { clock: systemClock, random: Math.random };
+
+export interface RepeatOptions {
+  /** Runs in all, the first included. Default: no limit. */
+  readonly maxRuns?: number;
+  /** No run begins later than this after the first. Default: no limit. */
+  readonly patienceMs?: number;
+  readonly delay: Backoff;
+  /** Called with the error of every run, the last included. */
+  readonly isRepeatable: (error: unknown, run: number) => boolean;
+  /** Waits before the next run. A rejection ends the repetition. Default: a timer. */
+  readonly wait?: (delayMs: number, error: unknown, run: number) => Promise<void>;
+}
+
+/** Runs `run` until it succeeds, fails with an error that is not repeatable, or runs out of runs or time. */
+export const repeat = async <T>(
+  { clock, random }: BackoffRuntime,
+  { maxRuns = Infinity, patienceMs, delay, isRepeatable, wait }: RepeatOptions,
+  run: (run: number) => T | Promise<T>,
 ): Promise<T> => {
-  const end = clock.monotonic() + patienceMs;
+  const end = patienceMs === undefined ? Infinity : clock.monotonic() + patienceMs;
   for (let runs = 1; ; runs += 1) {
     try {
-      return await run();
+      return await run(runs);
     } catch (error) {
-      if (runs >= mostRuns || clock.monotonic() >= end || !isRolledBack(error)) throw error;
-      await sleep(clock, random() * Math.min(longestPauseMs, firstPauseMs * 2 ** runs));
+      const mayRepeat = isRepeatable(error, runs);
+      if (!mayRepeat || runs >= maxRuns || (end !== Infinity && clock.monotonic() >= end)) throw error;
+      const delayMs = delayOf(delay, runs, random);
+      await (wait ? wait(delayMs, error, runs) : sleep(clock, delayMs));
     }
   }
 };
 
-/** How long to leave a store alone that has something due and yet nothing to claim. */
-export interface GrowingPause {
-  /** The pause after a claim that left room, in milliseconds. `dueIn` is when something is due, by the store's word. */
-  next(dueIn: number): number;
-  /** There is reason to expect something: jobs were claimed, or a notification came. */
-  reset(): void;
-}
-
-// About as long as another worker takes to claim the job: mostly it is that, and then there is nothing left to ask for.
-const shortestMs = 5;
-
-const mostDoublings = 30;
-
 /**
- * A claim can find nothing although `nextRunnableIn` says that a job is due: another transaction may have locked the row, or
- * a limit may hold the job back. Nobody knows for how long, so asking again at once would only load the store. The pause
- * doubles with each claim that finds nothing while a job is due within `longestMs`.
+ * How a transaction is repeated after a conflict rollback, which commits nothing. A transaction that was open for the whole
+ * `patienceMs` would hardly succeed the next time.
  */
-export const createGrowingPause = (longestMs: number): GrowingPause => {
-  let emptyClaims = 0;
-  return {
-    next: (dueIn) => {
-      const pauseMs = shortestMs * 2 ** Math.min(emptyClaims, mostDoublings);
-      emptyClaims = dueIn > longestMs ? 0 : emptyClaims + 1;
-      return Math.min(pauseMs, longestMs);
-    },
-    reset: () => {
-      emptyClaims = 0;
-    },
-  };
+export const conflictRepetition: Omit<RepeatOptions, "isRepeatable"> = {
+  maxRuns: 20,
+  patienceMs: 10_000,
+  delay: { firstMs: 8, longestMs: 250, jitter: "full" },
 };

@@ -1,6 +1,6 @@
-import { repeatWhenRolledBack } from "../base/backoff.ts";
+import { type Backoff, conflictRepetition, repeat } from "../base/backoff.ts";
 import { LeaseholdError } from "../base/errors.ts";
-import { type Clock, type Runtime, sleep, withDeadline } from "../base/runtime.ts";
+import { type Clock, type Runtime, withDeadline } from "../base/runtime.ts";
 import type { Observe } from "../observability/observe.ts";
 import type { StateCall } from "../store/contract/calls.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
@@ -113,18 +113,15 @@ export const createDispatch = ({
   deadlineMs,
   retry,
 }: DispatchOptions): StateStore => {
-  const { clock, random } = runtime;
+  const { clock } = runtime;
+  const { maxAttempts } = retry;
+  const delay: Backoff = { firstMs: retry.initialDelayMs, longestMs: retry.maxDelayMs, jitter: "half" };
 
   const isWorthRepeating = (error: unknown): boolean =>
     error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
   const isConflictRollback = (error: unknown): boolean =>
     answerSafely(() => adapter.isConflictRollback(error));
-
-  const backOff = (attempt: number): Promise<void> => {
-    const longest = Math.min(retry.initialDelayMs * 2 ** (attempt - 1), retry.maxDelayMs);
-    return sleep(clock, longest * (0.5 + random() / 2));
-  };
 
   const invoke = (owner: object, method: string, args: unknown): Promise<unknown> =>
     (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(args);
@@ -138,7 +135,7 @@ export const createDispatch = ({
     args: CallArguments | undefined,
     made: Try,
   ): Promise<unknown> =>
-    repeatWhenRolledBack(runtime, isConflictRollback, () =>
+    repeat(runtime, { ...conflictRepetition, isRepeatable: isConflictRollback }, () =>
       adapter.runInTransaction(async (ctx) => {
         made.answer = undefined;
         // The deadline is for the call, too: a transaction that stays open holds up others.
@@ -154,7 +151,15 @@ export const createDispatch = ({
   const call = async (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
     const recognise = args?.ctx === undefined ? recogniseLostAnswer[method] : undefined;
     let earlier: Try | undefined;
-    for (let attempt = 1; ; attempt++) {
+    const isRepeatable = (error: unknown): boolean => {
+      const isTransient = isWorthRepeating(error);
+      // An error that the contract defines is an answer, not a fault.
+      if (isTransient || !(error instanceof LeaseholdError)) {
+        observe("stateAdapterError", () => ({ operation: method, error }));
+      }
+      return isTransient && args?.ctx === undefined;
+    };
+    return repeat(runtime, { maxRuns: maxAttempts, delay, isRepeatable }, async (attempt) => {
       const current: Try = { answer: undefined, isOver: false };
       try {
         const repeated = attempt > 1 && method === "claimJobs" ? { ...args, isRepeat: true } : args;
@@ -169,39 +174,31 @@ export const createDispatch = ({
         if (error instanceof JobAlreadyExistsError && attempt > 1) {
           return await matchRetriedCreate(args?.["jobs"] as readonly NewJob[], error);
         }
-        const isTransient = isWorthRepeating(error);
-        // An error that the contract defines is an answer, not a fault.
-        if (isTransient || !(error instanceof LeaseholdError)) {
-          observe("stateAdapterError", () => ({ operation: method, error }));
-        }
-        if (args?.ctx !== undefined || attempt >= retry.maxAttempts || !isTransient) throw error;
-        await backOff(attempt);
+        throw error;
       }
-    }
+    });
   };
 
   /** Only one that never began is begun again: its callback is the caller's, and may have done things by then. */
-  const runInTransaction: StateStore["runInTransaction"] = async (callback, parent, options) => {
-    for (let attempt = 1; ; attempt++) {
-      let began = false;
-      const watched: typeof callback = (ctx) => {
-        began = true;
-        return callback(ctx);
-      };
-      try {
-        return await runTransactionWithDeadlines(
-          clock,
-          deadlineMs,
-          (inner) => adapter.runInTransaction(inner, parent, options),
-          watched,
-        );
-      } catch (error) {
-        if (began || !isWorthRepeating(error)) throw error;
-        observe("stateAdapterError", () => ({ operation: "runInTransaction", error }));
-        if (parent !== undefined || attempt >= retry.maxAttempts) throw error;
-        await backOff(attempt);
-      }
-    }
+  const runInTransaction: StateStore["runInTransaction"] = (callback, parent, options) => {
+    let began = false;
+    const watched: typeof callback = (ctx) => {
+      began = true;
+      return callback(ctx);
+    };
+    const isRepeatable = (error: unknown): boolean => {
+      if (began || !isWorthRepeating(error)) return false;
+      observe("stateAdapterError", () => ({ operation: "runInTransaction", error }));
+      return parent === undefined;
+    };
+    return repeat(runtime, { maxRuns: maxAttempts, delay, isRepeatable }, () =>
+      runTransactionWithDeadlines(
+        clock,
+        deadlineMs,
+        (inner) => adapter.runInTransaction(inner, parent, options),
+        watched,
+      ),
+    );
   };
 
   /**

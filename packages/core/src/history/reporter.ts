@@ -1,12 +1,13 @@
+import { type Backoff, delayOf } from "../base/backoff.ts";
 import { LeaseholdError } from "../base/errors.ts";
-import { type Runtime, sleep } from "../base/runtime.ts";
+import { type Runtime, withDeadline } from "../base/runtime.ts";
 import type { History } from "../store/contract/history-part.ts";
 import type { StateStore } from "../engine/dispatch.ts";
 import type { ReportedWorker, Reporter } from "../engine/engine.ts";
 import { noTally } from "../engine/operation.ts";
 import type { Observe } from "../observability/observe.ts";
 import type { NewCause, StatisticsBucket } from "../store/contract/history.ts";
-import { AdapterClosedError } from "../store/errors.ts";
+import { AdapterClosedError, StoreCallTimeoutError } from "../store/errors.ts";
 import {
   addCounts,
   bucketMs,
@@ -19,11 +20,10 @@ import {
 import { readProcessInfo } from "./processes.ts";
 import { createTally } from "./tally.ts";
 
-const reportIntervalMs = 1_000;
+// The first delay is also the interval between reports.
+const reportDelay: Backoff = { firstMs: 1_000, longestMs: 30_000, jitter: "none" };
 
 const heartbeatIntervalMs = 10_000;
-
-const longestBackoffMs = 30_000;
 
 const closeMs = 1_000;
 
@@ -100,8 +100,8 @@ const startReporter = (
     if (!underWay) schedule(pause());
   };
 
-  /** After errors the pauses grow: a store that has trouble must not have more of it because of statistics. */
-  const pause = (): number => Math.min(reportIntervalMs * 2 ** failures, longestBackoffMs);
+  /** Grows after errors, so that statistics do not add load to a store that is in trouble. */
+  const pause = (): number => delayOf(reportDelay, failures + 1, runtime.random);
 
   const scheduleNext = (): void => {
     if (hasChanged || failures > 0) schedule(pause());
@@ -200,8 +200,8 @@ const startReporter = (
     ended = true;
     // Marks the process as closed, so that it is not listed as crashed.
     if (id !== undefined) hasChanged = true;
-    const done = new AbortController();
-    await Promise.race([report(false).then(() => done.abort()), sleep(clock, closeMs, done.signal)]);
+    const tooLate = () => new StoreCallTimeoutError("report", closeMs);
+    await withDeadline(report(false), closeMs, tooLate, clock).catch(() => {});
   };
 
   return {

@@ -1,3 +1,4 @@
+import { delayOf } from "../base/backoff.ts";
 import { InvalidOptionError } from "../base/errors.ts";
 import {
   type OptionNames,
@@ -36,8 +37,6 @@ const defaultBaseMs = 500;
 const defaultMaxMs = 30_000;
 
 const longestDelayMs = 100 * 365.25 * 24 * 3_600_000;
-// The largest delay times this power still compares correctly; one step further, 0 · Infinity would be NaN.
-const largestExponent = 900;
 
 export const defaultRetryPolicy: ExponentialRetryPolicy = {
   type: "exponential",
@@ -52,8 +51,7 @@ const exponentialDelayMs = (
   random: () => number,
 ): number => {
   const { baseMs = defaultBaseMs, maxMs = Math.max(defaultMaxMs, baseMs), jitter = "full" } = policy;
-  const ceiling = Math.min(baseMs * 2 ** Math.min(attempt, largestExponent), maxMs);
-  return jitter === "full" ? random() * ceiling : ceiling;
+  return delayOf({ firstMs: baseMs, longestMs: maxMs, jitter }, attempt + 1, random);
 };
 
 const isUsableDelay = (delay: unknown): delay is number =>

@@ -1,3 +1,4 @@
+import { type Backoff, delayOf } from "../base/backoff.ts";
 import { type Clock, type Runtime, sleep, withDeadline } from "../base/runtime.ts";
 import type { Observe } from "../observability/observe.ts";
 import { NotifyTimeoutError } from "../store/errors.ts";
@@ -155,9 +156,7 @@ export interface Listening {
   ): Promise<Dispose>;
 }
 
-const firstRetryMs = 1_000;
-
-const longestRetryMs = 30_000;
+const retryDelay: Backoff = { firstMs: 1_000, longestMs: 30_000, jitter: "half" };
 
 export const createListening = (
   adapters: readonly NotifyAdapter[],
@@ -179,18 +178,17 @@ export const createListening = (
     let end: Dispose | undefined;
     let cancelRetry: (() => void) | undefined;
 
-    const begin = async (retryMs: number): Promise<void> => {
+    const begin = async (run: number): Promise<void> => {
       let subscribed: Promise<Dispose> | undefined;
       const dispose = await attempt(operation, () => (subscribed = listen()));
       if (dispose && !ended) end = dispose;
       // Too late: the subscription has ended, or is being repeated.
       else void subscribed?.then((late) => attempt("dispose", late)).catch(() => {});
       if (end || ended) return;
-      const next = () => void begin(Math.min(retryMs * 2, longestRetryMs));
-      cancelRetry = clock.setTimer(next, retryMs * (0.5 + random() / 2));
+      cancelRetry = clock.setTimer(() => void begin(run + 1), delayOf(retryDelay, run, random));
     };
 
-    await begin(firstRetryMs);
+    await begin(1);
     return async () => {
       ended = true;
       cancelRetry?.();

@@ -1,4 +1,5 @@
 import { createFifo } from "../base/async.ts";
+import { type Backoff, delayOf } from "../base/backoff.ts";
 import { sleep } from "../base/runtime.ts";
 import { parseStoredError, restoreError, shortenStoredError } from "../base/stored-error.ts";
 import type { AfterCommit } from "../engine/engine.ts";
@@ -164,9 +165,7 @@ interface Entry {
   outcome: JobOutcome;
 }
 
-const retryDelayMs = 50;
-
-const longestRetryDelayMs = 1_000;
+const retryDelay: Backoff = { firstMs: 50, longestMs: 1_000, jitter: "half" };
 
 const byJobId = (a: Entry, b: Entry): number => (a.held.job.id < b.held.job.id ? -1 : 1);
 
@@ -229,7 +228,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
 
   const write = async (batch: readonly Entry[]): Promise<void> => {
     let entries: readonly Entry[] = batch;
-    for (let attempt = 0; entries.length > 0; attempt++) {
+    for (let attempt = 1; entries.length > 0; attempt++) {
       try {
         await writeOnce(entries);
         return;
@@ -247,7 +246,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
             return;
           }
         }
-        await sleep(clock, Math.min(retryDelayMs * 2 ** attempt, longestRetryDelayMs));
+        await sleep(clock, delayOf(retryDelay, attempt, runtime.random));
         if (abandoned) return;
         entries = withoutLost(entries);
       }

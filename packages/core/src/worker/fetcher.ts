@@ -1,4 +1,4 @@
-import { createGrowingPause } from "../base/backoff.ts";
+import { delayOf } from "../base/backoff.ts";
 import type { Dispose } from "../notify/contract.ts";
 import { createNotificationBatch } from "../notify/notifier.ts";
 import { isObserved } from "../observability/observe.ts";
@@ -33,7 +33,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
    * has been heard since.
    */
   let expectsNothing = false;
-  const pause = createGrowingPause(settings.pollIntervalMs);
+  /** Claims in a row that found nothing although the store reported a job as due. */
+  let emptyClaims = 0;
 
   const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
     const { workerId, leaseMs } = settings;
@@ -56,7 +57,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     // What a claim on its way is about to bring counts as held already.
     crashIsolation.hold();
     const jobs = await claim(requests, limit).finally(crashIsolation.drop);
-    if (jobs.length > 0) pause.reset();
+    if (jobs.length > 0) emptyClaims = 0;
     if (!crashIsolation.mayClaim(worker)) {
       queuesAsked = 0;
       return untilRoomMs;
@@ -66,6 +67,17 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
 
   const askWhenDue = async (requests: readonly ClaimRequest[]): Promise<number> =>
     (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
+
+  /**
+   * A claim can find nothing although the store reports a due job: another transaction has locked the row, usually another
+   * worker that has just claimed it, or a limit throttles the job. The pause doubles, to spare the store.
+   */
+  const pauseAfterEmptyClaim = (dueIn: number): number => {
+    const longestMs = settings.pollIntervalMs;
+    const pauseMs = delayOf({ firstMs: 5, longestMs, jitter: "none" }, emptyClaims + 1, runtime.random);
+    emptyClaims = dueIn > longestMs ? 0 : emptyClaims + 1;
+    return pauseMs;
+  };
 
   const turn = async (): Promise<number> => {
     const { requests, limit } = consumer.claimRequests();
@@ -97,7 +109,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     const now = clock.monotonic();
     nextDueAt = Math.min(nextDueAt, now + dueIn);
     expectsNothing = dueIn <= 0 || nextDueAt - now >= settings.pollIntervalMs;
-    const idleMs = Math.max(nextDueAt - now, pause.next(dueIn));
+    const idleMs = Math.max(nextDueAt - now, pauseAfterEmptyClaim(dueIn));
     return Math.min(settings.pollIntervalMs, idleMs);
   };
 
@@ -132,7 +144,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
 
   const onNotification = (): void => {
     notified = true;
-    pause.reset();
+    emptyClaims = 0;
     wake();
   };
   /** Whether a notification would make a difference: there is room, and no wake-up is due anyway. */

@@ -1,3 +1,4 @@
+import { type Backoff, delayOf } from "../base/backoff.ts";
 import type { Clock } from "../base/runtime.ts";
 import type { WorkerContext } from "./context.ts";
 
@@ -46,9 +47,7 @@ export interface Loop {
   health(): LoopHealth;
 }
 
-const firstBackoffMs = 100;
-
-const defaultLongestBackoffMs = 5_000;
+const defaultBackoff: Backoff = { firstMs: 100, longestMs: 5_000, jitter: "half" };
 
 /**
  * Runs `turn` again and again until stopped. `turn` returns how long to wait before the next one. Nothing it throws
@@ -58,7 +57,7 @@ export const startLoop = (
   worker: WorkerContext,
   name: string,
   turn: () => Promise<number>,
-  longestBackoffMs: () => number = () => defaultLongestBackoffMs,
+  longestBackoffMs: () => number = () => defaultBackoff.longestMs,
 ): Loop => {
   const { observe, runtime } = worker.engine;
   const { clock, random } = runtime;
@@ -75,8 +74,7 @@ export const startLoop = (
       } catch (error) {
         observe("workerError", () => ({ workerId: worker.settings.workerId, loop: name, error }));
         health = { ...health, failures: health.failures + 1, lastError: error };
-        delayMs =
-          Math.min(firstBackoffMs * 2 ** (health.failures - 1), longestBackoffMs()) * (0.5 + random() / 2);
+        delayMs = delayOf({ ...defaultBackoff, longestMs: longestBackoffMs() }, health.failures, random);
       }
       if (!stopping && delayMs > 0) await waiter.wait(delayMs);
     }

@@ -1,4 +1,5 @@
 import { createDeferred } from "../base/async.ts";
+import { type Backoff, repeat } from "../base/backoff.ts";
 import type { LeaseholdError } from "../base/errors.ts";
 import { requireFunction } from "../base/options.ts";
 import type { Clock } from "../base/runtime.ts";
@@ -25,9 +26,8 @@ import type { AttemptGuard, HandedOutCall } from "./session-guard.ts";
 /** How often a transaction of a handler is run within one attempt, the first time included. */
 export const mostTransactionRuns = 5;
 
-const firstPauseMs = 20;
-
-const longestPauseMs = 500;
+// Full jitter, so that two transactions that deadlocked do not collide again.
+const repeatDelay: Backoff = { firstMs: 40, longestMs: 500, jitter: "full" };
 
 export interface TransactionRetry {
   /** Runs the transaction again where it failed with a transient error, unless `isRepeatable` says no. */
@@ -51,46 +51,31 @@ export const createTransactionRetry = (
   guard: AttemptGuard,
 ): TransactionRetry => {
   const { store, observe, runtime } = worker.engine;
-  const { clock, random } = runtime;
+  const { clock } = runtime;
   let transientFailure: { readonly error: unknown } | undefined;
-
-  // Full jitter, so that two transactions that deadlocked do not meet again.
-  const pauseMs = (run: number): number => random() * Math.min(firstPauseMs * 2 ** run, longestPauseMs);
 
   const isTransient = (error: unknown): boolean => !isOutcomeError(error) && store.isTransientError(error);
 
-  const runAgain = async <T>(
-    operation: HandedOutCall,
-    transaction: () => Promise<T>,
-    isRepeatable: (error: unknown) => boolean,
-    firstError: unknown,
-  ): Promise<T> => {
-    let error = firstError;
-    for (let run = 1; isTransient(error); run += 1) {
-      if (
-        run >= mostTransactionRuns ||
-        !isRepeatable(error) ||
-        !jobs.some((held) => isLeaseTrusted(held, clock))
-      ) {
-        transientFailure = { error };
-        break;
-      }
-      for (const held of jobs) reportRepeated(observe, worker, held, { operation, run, error });
-      await pause(clock, pauseMs(run), guard);
-      guard.checkStillRunning();
-      try {
-        return await transaction();
-      } catch (nextError) {
-        error = nextError;
-      }
-    }
-    throw error;
-  };
+  const isLeaseHeld = (): boolean => jobs.some((held) => isLeaseTrusted(held, clock));
 
   return {
-    // No loop around the first run: every promise costs, and nearly all transactions succeed at once.
-    run: (operation, transaction, isRepeatable = () => true) =>
-      transaction().catch((error: unknown) => runAgain(operation, transaction, isRepeatable, error)),
+    run: (operation, transaction, isRepeatable) => {
+      const options = {
+        delay: repeatDelay,
+        isRepeatable: (error: unknown, run: number): boolean => {
+          if (!isTransient(error)) return false;
+          if (run < mostTransactionRuns && isRepeatable?.(error) !== false && isLeaseHeld()) return true;
+          transientFailure = { error };
+          return false;
+        },
+        wait: async (delayMs: number, error: unknown, run: number): Promise<void> => {
+          for (const held of jobs) reportRepeated(observe, worker, held, { operation, run, error });
+          await pause(clock, delayMs, guard);
+          guard.checkStillRunning();
+        },
+      };
+      return repeat(runtime, options, transaction);
+    },
     noteTransientFailure: (error) => {
       if (isTransient(error)) transientFailure = { error };
     },

@@ -1,5 +1,5 @@
+import { repeat, type RepeatOptions, systemBackoff } from "leasehold/adapter";
 import type { ClientSession } from "mongodb";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Collections } from "./collections.ts";
 import { createCrowd, createSetAside, type Contention, type LockedElsewhere } from "./contention.ts";
 import { isConflict } from "./errors.ts";
@@ -149,9 +149,11 @@ export interface Store {
   work<T>(call: StoreCall, run: (work: Work) => Promise<T>): Promise<T>;
 }
 
-const longestDelayMs = 50;
-
-const patienceMs = 10_000;
+const conflictRepetition: RepeatOptions = {
+  patienceMs: 10_000,
+  delay: { firstMs: 1, longestMs: 50, jitter: "full" },
+  isRepeatable: (error) => isConflict(error),
+};
 
 const perform = async <T>(work: Work, run: (work: Work) => Promise<T>): Promise<T> => {
   const result = await run(work);
@@ -167,21 +169,6 @@ const createQueue = (): (<T>(run: () => Promise<T>) => Promise<T>) => {
     last = result.catch(() => undefined);
     return result;
   };
-};
-
-/** Repeats what meets a conflict, with growing random pauses. */
-const untilUndisturbed = async <T>(first: () => Promise<T>, again: () => Promise<T>): Promise<T> => {
-  const end = performance.now() + patienceMs;
-  let run = first;
-  for (let delay = 1; ; delay = Math.min(2 * delay, longestDelayMs)) {
-    try {
-      return await run();
-    } catch (error) {
-      if (!isConflict(error) || performance.now() > end) throw error;
-    }
-    await sleep(Math.random() * delay);
-    run = again;
-  }
 };
 
 export const createStore = (collections: Collections, sessions: Sessions): Store => {
@@ -232,7 +219,7 @@ export const createStore = (collections: Collections, sessions: Sessions): Store
         return perform(createWork(collections, session, now, noteLocked), run);
       }
       const once = () => attempt((session) => perform(createWork(collections, session, now), run));
-      return untilUndisturbed(once, () => retries(once));
+      return repeat(systemBackoff, conflictRepetition, (run) => (run === 1 ? once() : retries(once)));
     },
   };
 };

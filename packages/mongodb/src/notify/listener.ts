@@ -1,4 +1,4 @@
-import { NotifyTimeoutError, withDeadline } from "leasehold/adapter";
+import { type Backoff, delayOf, NotifyTimeoutError, withDeadline } from "leasehold/adapter";
 import type { ChangeStreamInsertDocument } from "mongodb";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HintDocument, Hints } from "./hints.ts";
@@ -21,9 +21,7 @@ export interface HintStream {
 
 const firstStreamMs = 2_000;
 
-const shortestPauseMs = 50;
-
-const longestPauseMs = 2_000;
+const reconnectDelay: Backoff = { firstMs: 50, longestMs: 2_000, jitter: "half" };
 
 const closeDeadlineMs = 1_000;
 /** So often in a heartbeat the server answers, even when there is nothing to report. */
@@ -122,17 +120,17 @@ export const openHintStream = ({
   };
 
   const run = async (): Promise<void> => {
-    let pauseMs = shortestPauseMs;
+    let failures = 0;
     while (!closing.signal.aborted) {
       const before = performance.now();
       try {
         await readOnce();
       } catch (error) {
         reportError(error);
-        // A stream that lasted says that the server is well; one that keeps failing is not worth hurrying for.
-        const lasted = performance.now() - before > longestPauseMs;
-        pauseMs = lasted ? shortestPauseMs : Math.min(pauseMs * 2, longestPauseMs);
-        await pause(pauseMs * (0.5 + Math.random() / 2));
+        // After a stream that lasted, the delays start over.
+        const lasted = performance.now() - before > reconnectDelay.longestMs;
+        failures = lasted ? 1 : failures + 1;
+        await pause(delayOf(reconnectDelay, failures, Math.random));
       }
     }
   };

@@ -2,13 +2,17 @@ import {
   AdapterClosedError,
   type BaseStateAdapterContext,
   type IsolationLevel,
+  repeat,
+  type RepeatOptions,
   type StateCall,
   type StateCallInTransaction,
   StateNotInTransactionError,
+  StoreCallTimeoutError,
+  systemBackoff,
   type TransactionOptions,
+  withDeadline,
 } from "leasehold/adapter";
 import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createLimitsCache, type LimitsCache } from "../limits/rules.ts";
 import { hasSqlState, isConflictRollback } from "./errors.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
@@ -177,24 +181,15 @@ const idChecks: Record<string, (value: string) => boolean> = {
   bigint: (value) => integerPattern.test(value),
 };
 
-const mostTries = 10;
-
-const longestPauseMs = 50;
-
-/**
- * After a deadlock or a serialisation failure the server has certainly rolled the transaction back, so it can be run again.
- * What to do about less certain errors is for the caller to decide.
- */
-const retryWhenRolledBack = async <T>(work: () => Promise<T>): Promise<T> => {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (tries >= mostTries || !isConflictRollback(error)) throw error;
-      await sleep(Math.random() * Math.min(longestPauseMs, 2 ** tries));
-    }
-  }
+const conflictRepetition: RepeatOptions = {
+  maxRuns: 10,
+  delay: { firstMs: 2, longestMs: 50, jitter: "full" },
+  isRepeatable: (error) => isConflictRollback(error),
 };
+
+/** Repeats a transaction after a deadlock or a serialisation failure: the server has certainly rolled it back. */
+const retryWhenRolledBack = <T>(work: () => Promise<T>): Promise<T> =>
+  repeat(systemBackoff, conflictRepetition, work);
 
 export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions): Database => {
   const assertOpen = (): void => {
@@ -271,10 +266,8 @@ const findClient = (ctx: unknown): object | undefined => {
 };
 
 const waitFor = async (calls: Iterable<Promise<unknown>>): Promise<void> => {
-  const done = new AbortController();
-  const tooLong = sleep(longestWaitMs, undefined, { signal: done.signal }).catch(() => {});
-  await Promise.race([Promise.allSettled(calls), tooLong]);
-  done.abort();
+  const tooLong = () => new StoreCallTimeoutError("rollback", longestWaitMs);
+  await withDeadline(Promise.allSettled(calls), longestWaitMs, tooLong).catch(() => {});
 };
 
 export const createOpenCalls = (): OpenCalls => {

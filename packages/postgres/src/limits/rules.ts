@@ -5,8 +5,9 @@ import {
   type LimitRule,
   type NewJob,
   tokenInterval,
+  StoreCallTimeoutError,
+  withDeadline,
 } from "leasehold/adapter";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Context, Database } from "../database/database.ts";
 import type { SqlRow, SqlStatement } from "../database/provider.ts";
 import { arrayLiteral, numberOrNull, text, textOrNull } from "../database/sql.ts";
@@ -221,16 +222,11 @@ const registerOutside = async (
   ctx: Context,
 ): Promise<readonly SqlRow[]> => {
   if (database.hasSingleConnection) return register(ctx);
-  const done = new AbortController();
-  const giveUp = sleep(longestWaitMs, undefined, { signal: done.signal }).then(
-    () => undefined,
-    () => undefined,
-  );
-  try {
-    return (await Promise.race([register(undefined), giveUp])) ?? (await register(ctx));
-  } finally {
-    done.abort();
-  }
+  const tooLate = new StoreCallTimeoutError("register types", longestWaitMs);
+  return withDeadline(register(undefined), longestWaitMs, () => tooLate).catch((error: unknown) => {
+    if (error === tooLate) return register(ctx);
+    throw error;
+  });
 };
 
 /** Makes known which types have groups, before the first of them is stored. */

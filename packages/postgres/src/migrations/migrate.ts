@@ -1,4 +1,4 @@
-import { type BaseStateAdapterContext, InvalidOptionError } from "leasehold/adapter";
+import { type BaseStateAdapterContext, InvalidOptionError, withDeadline } from "leasehold/adapter";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasSqlState } from "../database/errors.ts";
 import type { PgStateProvider } from "../database/provider.ts";
@@ -110,19 +110,13 @@ const secondConnectionMs = 5_000;
 
 /** The lock occupies one connection. A pool that has no other would wait for itself forever. */
 const assertSecondConnection = async (provider: AnyProvider): Promise<void> => {
-  const done = new AbortController();
-  const tooLate = async (): Promise<never> => {
-    await sleep(secondConnectionMs, undefined, { signal: done.signal });
-    throw new InvalidOptionError(
+  const tooLate = () =>
+    new InvalidOptionError(
       "stateProvider",
       "must have a second connection to spare for this migration, and gave none within 5 s: allow its pool at least two",
     );
-  };
-  try {
-    await Promise.race([provider.executeSql(undefined, { sql: "SELECT 1", params: [] }), tooLate()]);
-  } finally {
-    done.abort();
-  }
+  const probe = provider.executeSql(undefined, { sql: "SELECT 1", params: [] });
+  await withDeadline(probe, secondConnectionMs, tooLate);
 };
 
 const applyMigration = async (

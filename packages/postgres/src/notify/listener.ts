@@ -1,4 +1,4 @@
-import { NotifyTimeoutError, withDeadline } from "leasehold/adapter";
+import { type Backoff, delayOf, NotifyTimeoutError, withDeadline } from "leasehold/adapter";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PgNotifyProvider, PgSubscription } from "./provider.ts";
 
@@ -22,9 +22,7 @@ const firstSessionMs = 2_000;
 
 const subscribeDeadlineMs = 10_000;
 
-const shortestPauseMs = 50;
-
-const longestPauseMs = 2_000;
+const reconnectDelay: Backoff = { firstMs: 50, longestMs: 2_000, jitter: "half" };
 
 const closeDeadlineMs = 1_000;
 
@@ -103,7 +101,7 @@ export const openListener = ({
   };
 
   const run = async (): Promise<void> => {
-    let pauseMs = shortestPauseMs;
+    let failures = 0;
     while (!closing.signal.aborted) {
       const before = Date.now();
       try {
@@ -111,10 +109,10 @@ export const openListener = ({
       } catch (error) {
         if (closing.signal.aborted) return;
         onError(error);
-        // A session that lasted says that the server is well; one that keeps failing is not worth hurrying for.
-        pauseMs =
-          Date.now() - before > longestPauseMs ? shortestPauseMs : Math.min(pauseMs * 2, longestPauseMs);
-        await pause(pauseMs * (0.5 + Math.random() / 2));
+        // After a session that lasted, the delays start over.
+        const lasted = Date.now() - before > reconnectDelay.longestMs;
+        failures = lasted ? 1 : failures + 1;
+        await pause(delayOf(reconnectDelay, failures, Math.random));
       }
     }
   };

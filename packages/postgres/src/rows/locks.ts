@@ -1,5 +1,4 @@
-import type { StateJob } from "leasehold/adapter";
-import { setTimeout as sleep } from "node:timers/promises";
+import { type StateJob, withDeadline } from "leasehold/adapter";
 import type { Call, Context, Database, Statement } from "../database/database.ts";
 import { StaleSnapshotError } from "../database/errors.ts";
 import type { SqlRow } from "../database/provider.ts";
@@ -103,19 +102,9 @@ export const lockCurrentJobs = async (
 const longestWaitMs = 2_000;
 
 const readOutside = async (database: Database, statement: Statement): Promise<string[]> => {
-  const done = new AbortController();
-  const giveUp = sleep(longestWaitMs, undefined, { signal: done.signal }).then(
-    () => {
-      throw new StaleSnapshotError("no second connection was free to compare with");
-    },
-    () => [],
-  );
-  try {
-    const rows = await Promise.race([database.query(undefined, statement), giveUp]);
-    return rows.map((row) => text(row["id"]));
-  } finally {
-    done.abort();
-  }
+  const tooLate = () => new StaleSnapshotError("no second connection was free to compare with");
+  const rows = await withDeadline(database.query(undefined, statement), longestWaitMs, tooLate);
+  return rows.map((row) => text(row["id"]));
 };
 
 /**

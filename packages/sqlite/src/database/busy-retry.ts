@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { repeat, type RepeatOptions, systemBackoff } from "leasehold/adapter";
 import { isBusy, SqliteBusyError } from "./errors.ts";
 
 /** How to wait for a lock that another process holds. Timers do the waiting, so this process is not blocked. */
@@ -19,17 +19,18 @@ export const createBusyRetry = ({
   maxDelayMs,
   maxWaitMs,
 }: ConnectionRetryConfig): BusyRetry => {
+  const options: RepeatOptions = {
+    patienceMs: maxWaitMs,
+    delay: { firstMs: initialDelayMs, longestMs: maxDelayMs, jitter: "half" },
+    isRepeatable: (error) => isBusy(error),
+  };
   return async (attempt) => {
     const start = performance.now();
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return attempt();
-      } catch (error) {
-        if (!isBusy(error)) throw error;
-        const waited = performance.now() - start;
-        if (waited >= maxWaitMs) throw new SqliteBusyError(waited, { cause: error });
-      }
-      await sleep(Math.min(initialDelayMs * 2 ** tries, maxDelayMs) * (0.5 + Math.random()));
+    try {
+      return await repeat(systemBackoff, options, attempt);
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      throw new SqliteBusyError(performance.now() - start, { cause: error });
     }
   };
 };
