@@ -61,7 +61,7 @@ const report = (output: Output, error: unknown, { debug, usage }: ReportOptions)
 
 /** Runs the command with these arguments and returns its exit code. */
 export const main = async (argv: readonly string[]): Promise<number> => {
-  // Somebody who has seen enough closes the pipe: `leasehold list | head`.
+  // The reader has closed the pipe: `leasehold list | head`.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(exitCodes.done);
     throw error;

@@ -5,7 +5,7 @@ export interface ConnectionWatch {
   stop(): void;
 }
 
-/** Follows the connection. The client itself reconnects, and subscribes again before it says so. */
+/** Follows the connection. The client reconnects, and subscribes again before it reports the connection. */
 export const watchConnection = (
   nc: NatsClient,
   onReconnect: () => void,

@@ -7,12 +7,12 @@ const commandDeadlineMs = 1_000;
 
 const tooLate = (): Error => new NotifyTimeoutError("EVAL", commandDeadlineMs);
 
-/** How long a counter outlives its message. Whoever hears of it later finds none, and polls. */
+/** How long a counter outlives its message. A process that receives the message later finds no counter, and polls. */
 const counterTtlMs = 10_000;
 
 const publishScript = "return redis.call('PUBLISH', ARGV[1], ARGV[2])";
 
-// The counter exists before anyone hears of it.
+// The counter exists before the message is published.
 const publishCountedScript = `
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return redis.call('PUBLISH', ARGV[3], ARGV[4])`;

@@ -271,7 +271,7 @@ export interface RedriveChoice extends JobChoice {
 const mostListedFailedRedrive = 50;
 
 interface OutcomeFailedRedrive extends Report {
-  /** Some of those that were redriven, to be shown. */
+  /** A sample of the redriven jobs, for the output. */
   readonly examples: readonly AnyJob[];
 }
 

@@ -38,7 +38,7 @@ export interface CommandContext {
   ): Promise<T>;
 }
 
-/** Somebody was asked and said no, which is no error. */
+/** The user answered no, which is not an error. */
 export class DeclinedError extends Error {}
 
 export interface Question {
@@ -47,7 +47,7 @@ export interface Question {
   readonly dryRun?: boolean;
 }
 
-/** Asks before something that cannot be taken back; where nobody can be asked, `--yes` must have said it. */
+/** Asks before an irreversible action; without a terminal, `--yes` is required. */
 export const confirm = async (
   { isInteractive }: Output,
   question: string,

@@ -13,7 +13,7 @@ export interface DoctorOptions {
   readonly strict: boolean;
 }
 
-/** The message of the driver says why a check could not be made. It may contain the address of the store. */
+/** The driver's message explains why a check failed. It may contain the address of the store. */
 const withCause = (output: Output, { cause, ...finding }: CheckResult): CheckResult => ({
   ...finding,
   summary: output.redact(cause === undefined ? finding.summary : `${finding.summary.slice(0, -1)}: ${cause}`),

@@ -50,7 +50,7 @@ export interface ListOptions extends FilterOptions {
   readonly inputContains?: string;
 }
 
-// Of the line that says how to go on.
+// Of the line with the command for the next page.
 const roomForId = 66;
 
 export const list = async (context: CommandContext, options: ListOptions): Promise<ExitCode> =>

@@ -24,7 +24,7 @@ const defaultWaitMs = 30_000;
 
 const mostTypes = 8;
 
-/** A name that nobody has used before is a mistake more often than not. */
+/** A name that was never used before is usually a typing mistake. */
 const isUnknownType = async (
   leasehold: AnyLeasehold,
   typeName: string,

@@ -16,7 +16,7 @@ const patienceMs = 60_000;
 // Looking is work for the store: no more often than it costs little.
 const largestShare = 0.2;
 
-/** Resolves when somebody wants it to end: Ctrl-C, SIGTERM, or the key q. */
+/** Resolves when the user ends it: Ctrl-C, SIGTERM, or the key q. */
 const untilStopped = (stopped: AbortController): (() => void) => {
   const stop = (): void => stopped.abort();
   const onKey = (key: Buffer): void => {

@@ -131,7 +131,7 @@ const completeArgument = ({ command, path, argumentCount }: Place, start: string
   };
 };
 
-/** How the last of these words may go on. */
+/** Completions of the last word. */
 export const complete = (program: Command, words: readonly string[]): Completion => {
   const last = words.at(-1) ?? "";
   const before = words.slice(0, -1);
@@ -153,7 +153,7 @@ export const complete = (program: Command, words: readonly string[]): Completion
   return { candidates, start: last, prefix: "", files: false };
 };
 
-// Somebody waits with a finger on the key.
+// The user waits for the completion.
 const patienceMs = 1_500;
 
 const mostIds = 50;

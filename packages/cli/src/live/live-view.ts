@@ -173,7 +173,7 @@ export interface LiveViewOptions {
 }
 
 export interface LiveView {
-  /** Looks at the store and shows what it found: in place on a terminal, as one more line elsewhere. */
+  /** Samples the store and prints the result: in place on a terminal, as one more line elsewhere. */
   update(footer?: readonly string[]): Promise<LiveSample>;
   /** Leaves the last picture where it is. */
   end(): void;

@@ -131,7 +131,7 @@ export const stackOf = (thrown: unknown): string => {
 
 const longestQuote = 60;
 
-/** An address in the wrong place is not repeated: nobody knows which part of it is the password. */
+/** An address in the wrong place is not repeated: any part of it may be the password. */
 const quote = (given: string): string =>
   /\/\/|@/.test(given) ? "what was given" : `"${shorten(oneLine(given), longestQuote)}"`;
 

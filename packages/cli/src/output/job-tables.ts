@@ -108,7 +108,7 @@ const columnsForJobTable = (jobs: readonly AnyJob[]): readonly Column[] => {
     { title: "ID", short: shortId },
     { title: "TYPE", least: 16 },
     { title: "QUEUE", least: 8, dispensable: 3 },
-    // Of a list by status, this says nothing new.
+    // In a list by status, the column would repeat the filter.
     { title: "STATUS", ...(isMixed ? {} : { dispensable: 5 }) },
     { title: "TRY", align: "right", dispensable: 4 },
     { title: "CREATED", dispensable: 2 },

@@ -49,7 +49,7 @@ const createStopwatch = (): ((entry: LogEntry) => number | undefined) => {
   };
 };
 
-/** Lets through so many lines a second, and then says how many there were besides. */
+/** Limits the lines per second, then reports how many were left out. */
 const createBrake = (tell: (count: number) => void): { admits(): boolean } => {
   let lines = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -91,7 +91,7 @@ export const createLog = (
 
   const write: Log = (entry) => {
     const durationMs = stopwatch(entry);
-    // For whoever watches a worker, that a job ran is news.
+    // The log of a worker shows completed jobs, too.
     const ran = entry.event === "jobAttemptCompleted";
     const shownAt = ran ? "info" : entry.level;
     if (!isShown(shownAt)) return;

@@ -6,12 +6,12 @@ export type Colours = ReturnType<typeof pc.createColors>;
 
 /** Where a command writes: results to stdout, everything about them to stderr. */
 export interface Output {
-  /** One JSON document, or one a line where there is no end to it, and nothing else on stdout. */
+  /** One JSON document, or one per line for endless output, and nothing else on stdout. */
   readonly json: boolean;
   readonly colours: Colours;
   /** Stdout is a terminal that can be written over. */
   readonly isTerminal: boolean;
-  /** Somebody is there to be asked. */
+  /** Whether the user can be asked: both ends are terminals. */
   readonly isInteractive: boolean;
   readonly columns: number;
   /** A result for people. */

@@ -13,7 +13,7 @@ const shortestSecret = 4;
 
 const secretParameters =
   /\b((?:ssl|pg)?password|passwd|pwd|token|secret|api_?key)(\s*=\s*)('[^']*'|"[^"]*"|[^&#\s]+)/gi;
-// To the end of the word and not of the host: a password may itself contain a slash that nobody escaped.
+// To the end of the word and not of the host: a password may contain an unescaped slash.
 const userInformation = /\b([a-z][a-z0-9+.-]*:?\/\/)([^\s'"<>`]*)@/gi;
 
 /** Takes passwords out of every URL in a text. */

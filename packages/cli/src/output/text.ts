@@ -9,7 +9,7 @@ export const formatMoment = (at: Date, now: number): string => {
 export const formatRate = (perSecond: number): string =>
   perSecond === 0 ? "–" : `${perSecond < 10 ? perSecond.toFixed(1) : formatCount(Math.round(perSecond))}/s`;
 
-// Control characters, and those that turn the direction of text: job data must not be able to steer a terminal.
+// Control characters and characters that change the direction of text: job data must not control a terminal.
 // oxlint-disable-next-line no-control-regex -- they are what this is about
 const unsafe = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 

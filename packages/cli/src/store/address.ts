@@ -46,8 +46,8 @@ const parseMongoAddress = (text: string, source: string): StoreAddress => {
 };
 
 /**
- * Reads `sqlite:./jobs.db`, `postgres://…` or `mongodb://…`. `source` says where the text came from. What is not understood is never
- * repeated in an error: nobody knows which part of it is the password.
+ * Reads `sqlite:./jobs.db`, `postgres://…` or `mongodb://…`. `source` is where the text came from. Text that cannot
+ * be parsed is never repeated in an error: any part of it may be the password.
  */
 export const parseStoreAddress = (text: string, source: string): StoreAddress => {
   if (/^postgres(ql)?:\/\//i.test(text)) {

@@ -18,7 +18,7 @@ const getJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | und
 const shortForm = /^(\S{4,}?)(?:…|\.\.\.?)(\S{4,})$/;
 // The first eight digits of a UUID of version 7 are its time without the last 16 bits.
 const timeStep = 2 ** 16;
-// Ids are made by the clock of whoever starts a job, and jobs are dated by the store's.
+// Ids contain the time of the starting process, jobs have the store's time.
 const clockToleranceMs = 600_000;
 
 const pageSize = 1_000;
@@ -43,7 +43,9 @@ const refuseShort = (id: string, problem: string): never => {
   });
 };
 
-/** By the beginning and end of its id, as narrow terminals show it, among the jobs of the time that the id tells. */
+/**
+ * By the beginning and end of its id, as narrow terminals show it, among the jobs of the time that the id contains.
+ */
 const findByEnds = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> => {
   const [, head = "", tail = ""] = shortForm.exec(id) ?? [];
   if (head === "") return undefined;

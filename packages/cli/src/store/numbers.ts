@@ -12,7 +12,7 @@ const countCap = 10_000;
 
 const sampleSize = 5_000;
 
-/** Completed jobs are most of all jobs, and no store can tell quickly how many there are. */
+/** Most jobs are completed ones, and no store counts them quickly. */
 export const countedStatuses = ["blocked", "pending", "running", "failed"] as const;
 
 export type CountedStatus = (typeof countedStatuses)[number];
@@ -161,8 +161,8 @@ const sumWorkers = (processes: readonly LeaseholdProcess[]): Workers => {
 };
 
 /**
- * What processes have counted since a moment, which costs the store a few rows however many jobs there were. Undefined where
- * nobody counts: the store keeps no history, or all processes are of a version that does not report, or are told not to.
+ * What processes have counted since a time, which costs the store a few rows however many jobs there were. Undefined
+ * without counts: the store keeps no history, or all processes run with `statistics: false`.
  */
 export const readCountedWork = async (
   source: StatisticsSource | undefined,

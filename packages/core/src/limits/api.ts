@@ -13,7 +13,7 @@ export type SetLimitsOptions<TTypeName extends string> = LimitScopeOptions<TType
     readonly expectedVersion?: number | undefined;
   };
 
-/** The argument of `resume`. With `group` it lets a group go on that stopped at a failed job. */
+/** The argument of `resume`. With `group`, it resumes a group that stopped at a failed job. */
 export type ResumeOptions<TTypeName extends string> =
   | (LimitScopeOptions<TTypeName> & { readonly group?: undefined })
   | { readonly typeName: TTypeName; readonly queue?: string | undefined; readonly group: string };

@@ -25,7 +25,7 @@ export interface GroupLimitOptions {
 
 /** The parts of a rule. What is not named stays as it is; null removes it. */
 export interface LimitRuleOptions {
-  /** Whether nothing is started any more. What runs goes on. */
+  /** Whether workers stop claiming jobs. Running jobs finish. */
   readonly paused?: boolean | undefined;
   /** How many jobs may run at once, over all workers. */
   readonly concurrency?: number | null | undefined;

@@ -11,7 +11,10 @@ export const checkCollectionPrefix = (prefix: unknown): string => {
   );
 };
 
-/** One document per deduplication key, only there to be written to by whoever decides about the key. */
+/**
+ * One document per deduplication key, written by each transaction that decides about the key, so that two of them
+ * conflict.
+ */
 export interface KeyDocument {
   readonly _id: string;
   readonly touched: number;

@@ -1,8 +1,8 @@
 import { isConflict } from "./errors.ts";
 
 /**
- * Workers that look for jobs of a queue at the same time find the same ones, and each takes but a few of those it named. Whoever
- * notices that looks at more jobs than it wants and takes some from the middle. A worker that is alone keeps the exact order.
+ * Under contention a worker reads more candidates than it needs and claims from the middle. Without contention it
+ * keeps the exact order.
  */
 export interface Contention {
   /** How many times as many jobs to look at as are wanted. */
@@ -36,8 +36,8 @@ export const createCrowd = (now: () => number = () => performance.now()): Conten
 };
 
 /**
- * Handles all items in one transaction. A transaction meets one that somebody else holds with a conflict, at once, but does not
- * say which it was: so halves are tried, and halves of these, until the held ones are left alone.
+ * Handles all items in one transaction. An item that another transaction has written fails the whole transaction at
+ * once, without naming the item. So it is repeated with halves, and halves of these, until only such items fail.
  */
 export const divide = async <TItem, TResult>(
   items: readonly TItem[],
@@ -58,7 +58,7 @@ export const divide = async <TItem, TResult>(
   ];
 };
 
-/** Jobs that somebody else's open transaction was seen to hold, and that are left alone for a while. */
+/** Jobs locked by other transactions. Claims skip them for one second. */
 export interface LockedElsewhere {
   add(id: string): void;
   ids(): readonly string[];

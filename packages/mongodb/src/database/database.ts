@@ -9,7 +9,7 @@ import { createWork, type Work } from "./transactions.ts";
 /** The server's time, asked for or estimated. */
 export interface ServerClock {
   ask(): Promise<number>;
-  /** Good enough to look for candidates and to say when something happened; whoever writes lets the server decide. */
+  /** An estimate of the server's clock, good enough to find candidates. Writes use the server's own time. */
   estimate(): Promise<number>;
 }
 
@@ -61,7 +61,7 @@ export const createSessions = (): Sessions => {
   const spoiled = new WeakMap<object, { readonly reason: unknown }>();
   const open = new Map<object, { readonly session: ClientSession; readonly ids: Set<string> }>();
 
-  /** Nobody says when a transaction ends that the user has opened. */
+  /** The end of a transaction that the user opened is not reported. */
   const dropEnded = (): void => {
     for (const [transaction, { session }] of open)
       if (!session.inTransaction() || transactionOf(session) !== transaction) open.delete(transaction);
@@ -110,7 +110,7 @@ const createKeyedLock = (): InTurn => {
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
     });
-    // In all lines at once, so that no two calls wait for each other.
+    // Queues for all keys at once, so that no two calls wait for each other.
     const before = [...own].map((key) => last.get(key));
     for (const key of own) last.set(key, finished);
     await Promise.all(before);
@@ -137,7 +137,7 @@ export interface Store {
   readonly setAside: LockedElsewhere;
   readonly crowd: Contention;
   readonly inTurn: InTurn;
-  /** A place in line behind all that this process has created before. */
+  /** A creation number above all earlier ones of this process. */
   nextPosition(): number;
   /** One transaction of its own, tried once. */
   attempt<T>(run: (session: ClientSession) => Promise<T>): Promise<T>;

@@ -83,10 +83,10 @@ export interface JobDocument extends StoredFields {
   readonly isRoot: boolean;
   /** As they were given. */
   readonly blockerIds: readonly string[];
-  /** Somebody waits for the sequence, or has done so: its end is more than a write to this document. */
+  /** A job waits for the sequence, or has waited: its end writes more than this document. */
   readonly hasWaiters: boolean;
   readonly finishedAt: Date | null;
-  /** Raised by whoever only wants to lock the job: a write that changes nothing takes no lock. */
+  /** Raised to lock the job: a write that changes nothing takes no lock. */
   readonly touched: number;
   /** The calls that ended the latest attempt and renewed the latest lease, so that they recognise what they did. */
   readonly mark: string | null;

@@ -10,8 +10,8 @@ import {
 } from "./job-document.ts";
 
 /**
- * The jobs as one transaction sees them. What it has read or written it keeps: the server would answer the same, since the
- * transaction reads at one moment and nobody else can change what it has written.
+ * The jobs as one transaction sees them. What it has read or written it keeps: the server would return the same,
+ * since the transaction reads one snapshot and no other transaction can change what it has written.
  */
 export interface Work {
   readonly session: ClientSession | undefined;
@@ -26,12 +26,12 @@ export interface Work {
   dependants(sequenceIds: readonly string[]): Promise<StoredJob[]>;
   /** The change is sent with the next `flush`, together with others. */
   save(stored: StoredJob, row: StateJob, blockerIds?: readonly string[]): StoredJob;
-  /** Sends what has been saved; whoever asks the server for more does so first. */
+  /** Sends the saved documents; called before every read from the server. */
   flush(): Promise<void>;
   insert(jobs: readonly StoredJob[]): Promise<void>;
-  /** Locks jobs that a decision rests on: whoever changes them meanwhile conflicts. */
+  /** Locks jobs that a decision depends on: a concurrent change conflicts. */
   touch(ids: readonly string[]): Promise<void>;
-  /** The same for the current jobs of sequences that somebody will wait for from now on. */
+  /** The same for the current jobs of sequences that a new job waits for. */
   touchBlockers(ids: readonly string[]): Promise<void>;
   remove(ids: readonly string[]): Promise<void>;
 }
@@ -55,7 +55,7 @@ export const createWork = (
   collections: Collections,
   session: ClientSession | undefined,
   now: number,
-  /** Told which jobs the transaction is about to write to. */
+  /** Called with the jobs that the transaction is about to write. */
   noteLocked: (ids: Iterable<string>) => void = () => undefined,
 ): Work => {
   const { jobs } = collections;

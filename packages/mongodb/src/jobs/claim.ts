@@ -44,7 +44,7 @@ const someOf = (ids: readonly string[], limit: number): readonly string[] => {
   return ids.slice(from, from + limit);
 };
 
-/** The ids of runnable jobs, the first in line unless there is a crowd. */
+/** The ids of runnable jobs, the first in claim order unless there is contention. */
 const findCandidates = async (
   store: Store,
   call: StoreCall & ClaimCall,

@@ -111,14 +111,14 @@ const commitOutcome = async (
 const commitInTransaction = async (work: Work, outcomes: readonly JobOutcome[]): Promise<OutcomeResult[]> => {
   const jobs = await work.findMany(outcomes.map(({ jobId }) => jobId));
   const sequenceIds = new Set([...jobs.values()].map(({ row }) => row.sequenceId));
-  // Those of the sequences that somebody waits for. Whoever starts to wait for one locks its current job.
+  // Sequences that a job waits for. A job that begins to wait for one locks its current job.
   const blockers = new Set((await work.dependants([...sequenceIds])).flatMap(({ blockerIds }) => blockerIds));
   const results: OutcomeResult[] = [];
   for (const outcome of outcomes) results.push(await commitOutcome(work, outcome, blockers));
   return results;
 };
 
-/** Some at a time, and those that somebody holds by themselves in the end: they keep no others waiting. */
+/** In batches; jobs locked by another transaction are committed alone at the end, so that they delay no others. */
 const commitInTransactions = async (
   store: Store,
   call: StoreCall,
@@ -149,21 +149,21 @@ const textOf = (outcome: JobOutcome): string =>
 const mostPlainText = 2 * 1024 * 1024;
 
 /**
- * What a single write can do: the end of an attempt under a lease, as far as one can tell without looking. Only a transaction
- * can have locked the job.
+ * What a single write can do: the end of an attempt under a lease, as far as the outcome alone shows. Only a
+ * transaction can have locked the job.
  */
 const isPlain = (outcome: JobOutcome): outcome is HeldOutcome =>
   outcome.leaseToken !== null &&
   textOf(outcome).length < mostPlainText &&
   (outcome.kind !== "complete" || outcome.continuedToId === null);
 
-/** Nobody waits for what ends; nothing stands in the way of what goes on. */
+/** No job waits for the ended sequence, and nothing blocks the continuation. */
 const isAlone = ({ kind }: JobOutcome) =>
   kind === "complete" || kind === "fail" ? { hasWaiters: false } : { openBlockers: 0 };
 
 const plainPatienceMs = 500;
 
-/** Writes as many as possible without a transaction. Returns those that were applied. */
+/** Writes as many as possible without a transaction. Returns the applied ones. */
 const commitPlain = async (
   store: Store,
   call: StoreCall,

@@ -118,7 +118,7 @@ const createInTransaction = async (
       continue;
     }
     const row = createdStateJob(job, work.now);
-    // Whoever waits for the sequence waits for its next job now.
+    // Jobs that wait for the sequence now wait for its next job.
     const hasWaiters = predecessors.get(job.sequenceId)?.hasWaiters ?? false;
     created.push({ row, position: store.nextPosition(), blockerIds: [], hasWaiters });
     results.push({ job: row, deduplicated: false });
@@ -142,6 +142,6 @@ export const createJobs = async (
 ): Promise<CreatedStateJob[]> => {
   if (isAlone(call)) return [{ job: await createAlone(store, call.jobs[0]!), deduplicated: false }];
   const create = () => store.work(call, (work) => createInTransaction(store, work, call.jobs));
-  // Inside a transaction nobody may wait for others of this process: they may be waiting for this transaction.
+  // Inside a transaction, do not wait for other calls of this process: they may be waiting for this transaction.
   return call.session === undefined ? store.inTurn(keyIds(call.jobs), create) : create();
 };

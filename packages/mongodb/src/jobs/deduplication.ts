@@ -16,7 +16,7 @@ export const lockKeys = async (
     try {
       await keys.updateOne({ _id }, { $inc: { touched: 1 } }, { ...inSession(session), upsert: true });
     } catch (error) {
-      // Somebody has made the document since this transaction began: a conflict like any other.
+      // Another transaction has made the document since this one began: a conflict like any other.
       throw isDuplicateKey(error) ? lostToOthers(error) : error;
     }
   }

@@ -107,7 +107,7 @@ const tryTree = async (
   try {
     return await store.attemptWork(now, (work) => pruneTree(work, rootId, bounds));
   } catch (error) {
-    // Somebody holds a job of it: the next pass will see.
+    // Another transaction has locked a job of the tree: the next pass tries again.
     if (isConflict(error)) return [];
     throw error;
   }
@@ -138,7 +138,7 @@ const prune = async (store: Store, call: StoreCall & PruneCall): Promise<PruneRe
     if (trees >= call.limit) return result(removed, last);
     last = root.id;
     const bounds = boundsFor(root.sequenceTypeName);
-    // Most trees stay, and most of those that stay show it by their first job.
+    // Most trees stay, and for most of these the first job shows it.
     const mayGo = bounds !== undefined && isJobPastRetention(bounds, root);
     const gone = mayGo ? await tryTree(store, call, root.id, bounds) : [];
     if (gone.length > 0) trees++;

@@ -16,7 +16,7 @@ import {
 import type { Store, StoreCall } from "../database/database.ts";
 import type { Work } from "../database/transactions.ts";
 
-// What the end of one sequence does to those that wait for it.
+// How the end of a sequence changes the jobs that wait for it.
 
 /** A sequence has completed. Returns the jobs that became pending. */
 export const unblockDependants = async (work: Work, sequenceId: string): Promise<JobReference[]> => {

@@ -63,7 +63,7 @@ const reapAll = async (
   return results;
 };
 
-/** In a transaction, which waits for nobody; jobs that another one holds are passed over. */
+/** In a transaction that does not wait for locks; locked jobs are skipped. */
 export const reapExpiredLeases = async (store: Store, call: StoreCall & ReapCall): Promise<ReapedJob[]> => {
   const now = call.now ?? (await store.clock.ask());
   const ids = await expiredIds(store, call, now);
@@ -111,7 +111,7 @@ const renewal = (lease: LeaseRenewal, now: unknown): FencedWrite => {
 
 const busy: RenewalResult = { kind: "busy" };
 
-/** In transactions, which do not wait: told by a conflict, a job that is held is busy, and a server that is slow is just slow. */
+/** In transactions, which do not wait: a conflict means that the job is locked, and a slow reply does not. */
 const renewInTransactions = async (
   store: Store,
   call: StoreCall,

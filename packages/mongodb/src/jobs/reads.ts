@@ -28,8 +28,8 @@ const readOnce = async (work: Work, sequenceIds: readonly string[]): Promise<Map
 const tries = 20;
 
 /**
- * Outside a transaction the server may show a job after a commit and miss another of the same commit. A current job that
- * says it was continued gives that away: then the answer is asked for again.
+ * Outside a transaction the server may show a job after a commit and miss another of the same commit. A current job
+ * that was continued shows this: then the read is repeated.
  */
 const readSequences = async (
   work: Work,
@@ -82,7 +82,7 @@ export const lockSequence = (
 ): Promise<StateSequence | undefined> =>
   store.work(call, async (work) => {
     const sequence = (await readSequences(work, [call.sequenceId])).get(call.sequenceId);
-    // Whoever has changed it since conflicts with this.
+    // A change since then conflicts with this write.
     if (sequence !== undefined) await work.touch([sequence.current.id]);
     return sequence;
   });

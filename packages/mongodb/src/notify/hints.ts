@@ -1,14 +1,16 @@
 import { NotifyTimeoutError, type HintCounting, withDeadline } from "leasehold/adapter";
 import type { Collection, Db } from "mongodb";
 
-/** A notification, and with `left` its counter as well: whoever hears of the one finds the other. */
+/**
+ * A notification, and with `left` its counter: one document, so a process that receives it also finds the counter.
+ */
 export interface HintDocument {
   readonly _id: string;
   readonly channel: string;
   readonly message: string;
   /** When it was sent, by the sender's clock; only for the index that removes it. */
   readonly at: Date;
-  /** How many jobs nobody looks for yet. */
+  /** How many of the jobs no worker has taken the hint for. */
   readonly left?: number;
 }
 
@@ -20,7 +22,7 @@ export interface Hints {
   readonly counting: HintCounting;
 }
 
-/** Nobody acts on a hint as old as this. */
+/** Hints older than this are ignored. */
 const keptSeconds = 60;
 /** A driver without a server waits for half a minute by default; a hint is worthless by then. */
 const sendDeadlineMs = 1_000;

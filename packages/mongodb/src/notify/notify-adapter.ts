@@ -17,7 +17,7 @@ export interface MongoTransportOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Inserts a document per message; one change stream in each process hears of them. */
+/** Inserts a document per message; one change stream in each process receives them. */
 export const createMongoTransport = ({
   hints,
   heartbeatMs,
