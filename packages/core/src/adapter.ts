@@ -7,6 +7,7 @@ export {
   type RepeatOptions,
   systemBackoff,
 } from "./base/backoff.ts";
+export { type StorageOptions, storageOptionsOf } from "./base/codec.ts";
 
 export type { CancelTimer, Clock } from "./base/runtime.ts";
 
@@ -299,6 +300,8 @@ export type { OrderedGroup } from "./store/contract/job.ts";
 
 export {
   type FailureReason,
+  actionQueue,
+  actionTypeName,
   failureReasons,
   isTerminal,
   type JobReference,

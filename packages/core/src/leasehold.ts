@@ -1,3 +1,4 @@
+import { setStorageOptions } from "./base/codec.ts";
 import { requireFunction } from "./base/options.ts";
 import { createEngine, type LeaseholdOptions } from "./create-engine.ts";
 import { explainJob } from "./doctor/explain.ts";
@@ -121,6 +122,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     createWorker: (passed?: unknown) => createWorkerBuilder(engine, crashIsolation, passed),
   } satisfies Untyped<LeaseholdApi<AnyDefinitions, object, string>>;
 
+  setStorageOptions(facade, engine);
   // The one cast: the engine checks arguments at run time, and here they get their types.
   return facade as unknown as Leasehold<TDefs, TStateAdapter>;
 };

@@ -307,3 +307,19 @@ export const decodePayload = (codec: Codec, text: string, path: string): unknown
     });
   }
 };
+
+/** How a Leasehold encodes payloads and creates ids. */
+export interface StorageOptions {
+  readonly codec: Codec;
+  readonly createId: () => string;
+}
+
+const storageOptions = new WeakMap<object, StorageOptions>();
+
+export const setStorageOptions = (leasehold: object, { codec, createId }: StorageOptions): void => {
+  storageOptions.set(leasehold, { codec, createId });
+};
+
+/** For a tool that stores jobs of its own next to those of a Leasehold, which must be able to read them. */
+export const storageOptionsOf = (leasehold: object): StorageOptions | undefined =>
+  storageOptions.get(leasehold);

@@ -1,6 +1,7 @@
 import { InvalidOptionError, type SchemaIssue, SchemaValidationError } from "../base/errors.ts";
 import { isInstance, readProperty } from "../base/options.ts";
 import type { PruneRule } from "../store/contract/creation.ts";
+import { actionTypeName } from "../store/contract/job.ts";
 import { UnknownJobTypeError } from "../store/errors.ts";
 import type { AnyJobTypes } from "./define.ts";
 import type { RuntimeJobType } from "./options.ts";
@@ -100,6 +101,8 @@ interface Rule {
   readonly failedMs: number | null;
 }
 
+const keepActions: Rule = { sequenceTypeNames: [actionTypeName], completedMs: null, failedMs: null };
+
 /** The types that say something of their own, then all the others. */
 export const createRetention = (
   defaults: RetentionOptions | undefined,
@@ -114,6 +117,7 @@ export const createRetention = (
   const rules = [...jobTypes].flatMap(([typeName, { retention }]) =>
     retention === undefined ? [] : [resolve(retention, [typeName])],
   );
+  if (jobTypes.get(actionTypeName)?.retention === undefined) rules.push(keepActions);
   rules.push(resolve({}, null));
   return {
     isUnlimited: rules.every(({ completedMs, failedMs }) => completedMs === null && failedMs === null),

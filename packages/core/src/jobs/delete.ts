@@ -10,6 +10,7 @@ import type { Engine } from "../engine/engine.ts";
 import { announceAfter, resolveTransaction } from "../engine/operation.ts";
 import { jobEventData } from "../observability/observe.ts";
 import type { PruneResult, PruneRule } from "../store/contract/creation.ts";
+import { actionTypeName } from "../store/contract/job.ts";
 import { JobSequenceHasDependantsError, JobSequenceNotRootError } from "../store/errors.ts";
 
 /** Deletes whole trees of sequences. Running handlers learn of it through their signal. */
@@ -56,16 +57,19 @@ export const pruneJobSequences = async (
     ),
   );
   const finishedBefore = (await engine.store.getTime()) - olderThanMs;
-  const rule = {
-    sequenceTypeNames: null,
-    completedBefore: statuses.has("completed") ? finishedBefore : null,
-    failedBefore: statuses.has("failed") ? finishedBefore : null,
-  };
+  const rules: readonly PruneRule[] = [
+    { sequenceTypeNames: [actionTypeName], completedBefore: null, failedBefore: null },
+    {
+      sequenceTypeNames: null,
+      completedBefore: statuses.has("completed") ? finishedBefore : null,
+      failedBefore: statuses.has("failed") ? finishedBefore : null,
+    },
+  ];
   let deletedJobs = 0;
   // A tree that another one waited for can go once that one has, which may be later in the same pass.
   for (let before = -1; before !== deletedJobs;) {
     before = deletedJobs;
-    deletedJobs += await prunePass(engine, rule, limit);
+    deletedJobs += await prunePass(engine, rules, limit);
   }
   return { deletedJobs };
 };
@@ -76,11 +80,11 @@ export const announcePruned = ({ observe }: Engine, result: PruneResult | null):
     observe("jobDeleted", () => ({ status: "failed", ...jobEventData(job) }));
 };
 
-const prunePass = async (engine: Engine, rule: PruneRule, limit: number): Promise<number> => {
+const prunePass = async (engine: Engine, rules: readonly PruneRule[], limit: number): Promise<number> => {
   let deletedJobs = 0;
   let after: string | null = null;
   do {
-    const result: PruneResult | null = await engine.store.pruneSequences({ rules: [rule], limit, after });
+    const result: PruneResult | null = await engine.store.pruneSequences({ rules, limit, after });
     announcePruned(engine, result);
     deletedJobs += result?.deletedJobs ?? 0;
     after = result?.next ?? null;

@@ -100,6 +100,14 @@ export const failureReasons = [
 /** Why a job is in `failed`. */
 export type FailureReason = (typeof failureReasons)[number];
 
+/**
+ * The type and queue of the dashboard's actions. They are its log of who did what: only their own retention prunes them, and an
+ * operation on jobs chosen by a filter skips them unless the filter names this type or queue.
+ */
+export const actionTypeName = "leasehold.action";
+
+export const actionQueue = "leasehold.actions";
+
 export interface StateJob extends StoredJobSettings {
   readonly id: string;
   readonly typeName: string;
