@@ -2,10 +2,14 @@
 export {
   type Backoff,
   type BackoffRuntime,
+  type CheckedRetryConfig,
   delayOf,
+  readRetryConfig,
   repeat,
   type RepeatOptions,
+  type RetryConfig,
   systemBackoff,
+  withRetry,
 } from "./base/backoff.ts";
 export { type StorageOptions, storageOptionsOf } from "./base/codec.ts";
 

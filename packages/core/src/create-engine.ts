@@ -1,4 +1,5 @@
 import { createAsyncScope } from "./base/async.ts";
+import { type CheckedRetryConfig, readRetryConfig, type RetryConfig } from "./base/backoff.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./base/codec.ts";
 import { InvalidOptionError } from "./base/errors.ts";
 import {
@@ -10,11 +11,10 @@ import {
   requireFunction,
   requireId,
   requireName,
-  requireNestedOptions,
   requireOptions,
 } from "./base/options.ts";
 import { createSystemRuntime, type Runtime } from "./base/runtime.ts";
-import { coalesceCreations, createDispatch, type StoreRetryOptions } from "./engine/dispatch.ts";
+import { coalesceCreations, createDispatch } from "./engine/dispatch.ts";
 import type { Engine } from "./engine/engine.ts";
 import { createReporter } from "./history/reporter.ts";
 import type { JobTypes } from "./job-types/define.ts";
@@ -53,7 +53,7 @@ export interface LeaseholdOptions<TDefs, TStateAdapter extends AnyStateAdapter> 
   /** How long the store may take to answer one call. Default: 10 seconds. */
   readonly storeDeadlineMs?: number | undefined;
   /** How store calls that fail with a transient error are repeated. */
-  readonly storeRetry?: Partial<StoreRetryOptions> | undefined;
+  readonly storeRetry?: RetryConfig | undefined;
   /** Defaults for all jobs. Job types, handlers and starts override them. */
   readonly defaults?: LeaseholdDefaults | undefined;
   /**
@@ -130,7 +130,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       min: 1,
       max: longestDurationMs,
     }),
-    retry: parseStoreRetry(options.storeRetry),
+    retry: readRetryConfig(options.storeRetry, "storeRetry", defaultStoreRetry),
   });
   const deployment =
     options.deployment === undefined
@@ -177,20 +177,7 @@ const parseCreateId = (createId: unknown, idGenerator: unknown): (() => string) 
   };
 };
 
-const parseStoreRetry = (value: unknown = {}): StoreRetryOptions => {
-  const options = requireNestedOptions<keyof StoreRetryOptions>(value, "storeRetry", {
-    maxAttempts: true,
-    initialDelayMs: true,
-    maxDelayMs: true,
-  });
-  const integer = (option: keyof StoreRetryOptions, fallback: number, min: number): number =>
-    optionalInteger(options[option], `storeRetry.${option}`, fallback, { min, max: longestDurationMs });
-  return {
-    maxAttempts: integer("maxAttempts", 3, 1),
-    initialDelayMs: integer("initialDelayMs", 50, 0),
-    maxDelayMs: integer("maxDelayMs", 1_000, 0),
-  };
-};
+const defaultStoreRetry: CheckedRetryConfig = { maxAttempts: 3, initialDelayMs: 50, maxDelayMs: 1_000 };
 
 const requireMethods = (value: unknown, option: string, methods: readonly string[]): void => {
   const missing = methods.find((method) => typeof readProperty(value, method) !== "function");

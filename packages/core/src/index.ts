@@ -141,7 +141,7 @@ export type {
 } from "./store/contract/state-adapter.ts";
 export type { TransactionOptions } from "./store/contract/calls.ts";
 
-export type { StoreRetryOptions } from "./engine/dispatch.ts";
+export type { RetryConfig } from "./base/backoff.ts";
 
 export {
   LeaseholdError,

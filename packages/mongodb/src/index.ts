@@ -1,5 +1,3 @@
-export type { ConnectionRetryConfig } from "./options.ts";
-
 export { DocumentTooLargeError, StandaloneServerError } from "./database/errors.ts";
 
 export type { MongoMigrationStatus } from "./migrate.ts";

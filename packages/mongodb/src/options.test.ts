@@ -27,7 +27,7 @@ const bad: [string, object][] = [
   ["connectionRetryConfig", { stateProvider, connectionRetryConfig: 5 }],
   ["connectionRetryConfig.maxAttempts", { stateProvider, connectionRetryConfig: { maxAttempts: 0 } }],
   ["connectionRetryConfig.initialDelayMs", { stateProvider, connectionRetryConfig: { initialDelayMs: -1 } }],
-  ["connectionRetryConfig.maxDelayMs", { stateProvider, connectionRetryConfig: { maxDelayMs: 2 ** 31 } }],
+  ["connectionRetryConfig.maxDelayMs", { stateProvider, connectionRetryConfig: { maxDelayMs: 2 ** 40 } }],
 ];
 
 describe("options", () => {

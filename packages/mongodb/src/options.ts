@@ -1,60 +1,14 @@
 import {
   type BaseStateAdapterContext,
+  type CheckedRetryConfig,
   InvalidOptionError,
   type OptionNames,
-  requireNestedOptions,
+  readRetryConfig,
   requireOptions,
-  type Backoff,
-  repeat,
-  systemBackoff,
+  type RetryConfig,
 } from "leasehold/adapter";
 import { checkCollectionPrefix } from "./database/collections.ts";
 import type { MongoStateProvider } from "./database/provider.ts";
-
-/** How to wait for a server that is not available yet. */
-export interface ConnectionRetryConfig {
-  /** Tries in all. Default: 5. */
-  readonly maxAttempts?: number | undefined;
-  /** Before the second try; then twice as long each time. Default: 200. */
-  readonly initialDelayMs?: number | undefined;
-  /** Default: 5000. */
-  readonly maxDelayMs?: number | undefined;
-}
-
-type Checked = { readonly [TOption in keyof ConnectionRetryConfig]-?: number };
-
-// Timers cannot wait longer; they would fire at once.
-const longestDelayMs = 2 ** 31 - 1;
-
-export const readRetryConfig = (passed: unknown = {}): Checked => {
-  const config = requireNestedOptions<keyof ConnectionRetryConfig>(passed, "connectionRetryConfig", {
-    maxAttempts: true,
-    initialDelayMs: true,
-    maxDelayMs: true,
-  });
-  const read = (option: keyof ConnectionRetryConfig, usual: number, least: number): number => {
-    const { [option]: value = usual } = config;
-    if (!Number.isInteger(value) || Number(value) < least || Number(value) > longestDelayMs) {
-      const range = `must be a whole number from ${least} to ${longestDelayMs}`;
-      throw new InvalidOptionError(`connectionRetryConfig.${option}`, range, value);
-    }
-    return Number(value);
-  };
-  return {
-    maxAttempts: read("maxAttempts", 5, 1),
-    initialDelayMs: read("initialDelayMs", 200, 0),
-    maxDelayMs: read("maxDelayMs", 5_000, 0),
-  };
-};
-
-export const retryConnecting = (
-  { maxAttempts, initialDelayMs, maxDelayMs }: Checked,
-  isRepeatable: (error: unknown) => boolean,
-  connect: () => Promise<void>,
-): Promise<void> => {
-  const delay: Backoff = { firstMs: initialDelayMs, longestMs: maxDelayMs, jitter: "half" };
-  return repeat(systemBackoff, { maxRuns: maxAttempts, delay, isRepeatable }, connect);
-};
 
 export interface MongoStateAdapterOptions<
   TTxContext extends BaseStateAdapterContext,
@@ -69,7 +23,7 @@ export interface MongoStateAdapterOptions<
   /** Whether to make missing indexes now; otherwise call `migrate` yourself. Default: true. */
   readonly migrate?: boolean | undefined;
   /** For the first contact, when indexes are made. Later calls are retried as `storeRetry` of Leasehold says. */
-  readonly connectionRetryConfig?: ConnectionRetryConfig | undefined;
+  readonly connectionRetryConfig?: RetryConfig | undefined;
   /** Says which other errors are transient, so that the call may be retried. */
   readonly isTransientError?: ((error: unknown) => boolean) | undefined;
 }
@@ -119,7 +73,7 @@ export const readOptions = <
   readonly collectionPrefix: string;
   readonly idGenerator: (() => TJobId) | undefined;
   readonly migrates: boolean;
-  readonly retryConfig: ReturnType<typeof readRetryConfig>;
+  readonly retryConfig: CheckedRetryConfig;
   readonly isTransientToo: ((error: unknown) => boolean) | undefined;
 } => {
   const options = requireOptions(passed, "createMongoStateAdapter", knownOptions) as typeof passed;

@@ -6,6 +6,7 @@ import {
   type StateCall,
   StateNotInTransactionError,
   type Statistics,
+  withRetry,
 } from "leasehold/adapter";
 import { openCollections } from "./database/collections.ts";
 import { createSessions, createStore, type Store, type StoreCall } from "./database/database.ts";
@@ -24,7 +25,7 @@ import { getBlockers, getJobs, getSequences, lockSequence } from "./jobs/reads.t
 import { redriveJobs } from "./jobs/redrive.ts";
 import { countAhead, nextRunnableIn } from "./jobs/runnable.ts";
 import { migrateToLatest, migrationStatus, type MongoMigrationStatus } from "./migrate.ts";
-import { type MongoStateAdapterOptions, readOptions, retryConnecting } from "./options.ts";
+import { type MongoStateAdapterOptions, readOptions } from "./options.ts";
 
 export interface MongoStateAdapter<
   TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
@@ -71,7 +72,7 @@ export const createMongoStateAdapter = async <
     isTransientMongoError(error) || isTransientToo?.(error) === true;
 
   if (options.migrates)
-    await retryConnecting(options.retryConfig, isTransientError, () => migrateToLatest(collections));
+    await withRetry(() => migrateToLatest(collections), options.retryConfig, isTransientError);
 
   type Perform<TCall, T> = (store: Store, call: StoreCall & TCall) => Promise<T>;
 

@@ -27,7 +27,7 @@ export {
 } from "./providers/postgres-js.ts";
 export { type PostgresJsTransactionLike } from "./providers/postgres-js-transaction.ts";
 
-export { type ConnectionRetryConfig, type PgStateAdapterOptions } from "./options.ts";
+export type { PgStateAdapterOptions } from "./options.ts";
 export { createPgStateAdapter, type PgStateAdapter } from "./state-adapter.ts";
 
 export { createPgNotifyAdapter, type PgNotifyAdapterOptions } from "./notify/notify-adapter.ts";

@@ -10,9 +10,8 @@ import {
   type StateCall,
   type StateRead,
   type Statistics,
-  type Backoff,
-  repeat,
-  systemBackoff,
+  readRetryConfig,
+  withRetry,
 } from "leasehold/adapter";
 import {
   createDatabase,
@@ -50,7 +49,7 @@ import { migrations } from "./migrations/index.ts";
 import { migrate, migrationStatus, type MigrationStatus } from "./migrations/migrate.ts";
 import { enableFlow } from "./operations/flow/enable-flow.ts";
 import { getActions, listActions, recordAction, replaceActionResult } from "./operations/history/actions.ts";
-import { checkRetryConfig, type PgStateAdapterOptions } from "./options.ts";
+import type { PgStateAdapterOptions } from "./options.ts";
 import {
   advanceRecurring,
   deleteRecurring,
@@ -90,16 +89,6 @@ const checkProvider = (provider: unknown, option: string): void => {
   }
 };
 
-/** Waits for a server that is not there yet. */
-const retryConnecting = (
-  { maxAttempts, initialDelayMs, maxDelayMs }: ReturnType<typeof checkRetryConfig>,
-  isRepeatable: (error: unknown) => boolean,
-  work: () => Promise<void>,
-): Promise<void> => {
-  const delay: Backoff = { firstMs: initialDelayMs, longestMs: maxDelayMs, jitter: "half" };
-  return repeat(systemBackoff, { maxRuns: maxAttempts, delay, isRepeatable }, work);
-};
-
 const knownOptions: OptionNames<keyof PgStateAdapterOptions<never, never>> = {
   stateProvider: true,
   readProvider: true,
@@ -131,7 +120,7 @@ export const createPgStateAdapter = async <
     checkIdType(idType),
     checkIdDefault(idDefault),
   );
-  const retryConfig = checkRetryConfig(options.connectionRetryConfig);
+  const retryConfig = readRetryConfig(options.connectionRetryConfig);
   let closed = false;
   const isClosed = (): boolean => closed;
   const database = createDatabase({ provider, tables, isClosed });
@@ -149,7 +138,7 @@ export const createPgStateAdapter = async <
   const runInSavepoint = createSavepoints(provider);
   const openCalls = createOpenCalls();
 
-  if (options.migrate ?? true) await retryConnecting(retryConfig, isTransientError, migrateNow);
+  if (options.migrate ?? true) await withRetry(migrateNow, retryConfig, isTransientError);
 
   /** A context that is given must be in an open transaction: otherwise the call would not be part of the transaction meant. */
   const checked =

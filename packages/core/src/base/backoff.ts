@@ -1,3 +1,4 @@
+import { longestDurationMs, optionalInteger, requireNestedOptions } from "./options.ts";
 import { type Runtime, sleep, systemClock } from "./runtime.ts";
 
 /** Delays that double with each failure, up to a longest one. */
@@ -69,4 +70,50 @@ export const conflictRepetition: Omit<RepeatOptions, "isRepeatable"> = {
   maxRuns: 20,
   patienceMs: 10_000,
   delay: { firstMs: 8, longestMs: 250, jitter: "full" },
+};
+
+/** How a call is repeated after transient errors. */
+export interface RetryConfig {
+  /** Runs in all, the first included. */
+  readonly maxAttempts?: number | undefined;
+  /** The delay before the second run; it doubles with each further one. */
+  readonly initialDelayMs?: number | undefined;
+  /** The longest delay between two runs. */
+  readonly maxDelayMs?: number | undefined;
+}
+
+export type CheckedRetryConfig = { readonly [TOption in keyof RetryConfig]-?: number };
+
+/** Waits some seconds for a server that starts or fails over. */
+const defaultRetry: CheckedRetryConfig = { maxAttempts: 5, initialDelayMs: 200, maxDelayMs: 5_000 };
+
+/** Checks a `RetryConfig` that was passed as `option`. */
+export const readRetryConfig = (
+  passed: unknown = {},
+  option = "connectionRetryConfig",
+  defaults: CheckedRetryConfig = defaultRetry,
+): CheckedRetryConfig => {
+  const config = requireNestedOptions<keyof RetryConfig>(passed, option, {
+    maxAttempts: true,
+    initialDelayMs: true,
+    maxDelayMs: true,
+  });
+  const read = (name: keyof RetryConfig, min: number): number =>
+    optionalInteger(config[name], `${option}.${name}`, defaults[name], { min, max: longestDurationMs });
+  return {
+    maxAttempts: read("maxAttempts", 1),
+    initialDelayMs: read("initialDelayMs", 0),
+    maxDelayMs: read("maxDelayMs", 0),
+  };
+};
+
+/** Runs `run`, and again after errors that `isTransientError` accepts. It must be safe to run twice. */
+export const withRetry = async <T>(
+  run: () => T | Promise<T>,
+  config: RetryConfig | undefined,
+  isTransientError: (error: unknown) => boolean,
+): Promise<T> => {
+  const { maxAttempts, initialDelayMs, maxDelayMs } = readRetryConfig(config);
+  const delay: Backoff = { firstMs: initialDelayMs, longestMs: maxDelayMs, jitter: "half" };
+  return repeat(systemBackoff, { maxRuns: maxAttempts, delay, isRepeatable: isTransientError }, run);
 };

@@ -1,4 +1,4 @@
-import { type Backoff, conflictRepetition, repeat } from "../base/backoff.ts";
+import { type Backoff, type CheckedRetryConfig, conflictRepetition, repeat } from "../base/backoff.ts";
 import { LeaseholdError } from "../base/errors.ts";
 import { type Clock, type Runtime, withDeadline } from "../base/runtime.ts";
 import type { Observe } from "../observability/observe.ts";
@@ -52,19 +52,12 @@ const runTransactionWithDeadlines = <TCtx, T>(
 /** The state adapter as the rest of core sees it. Its contexts are opaque here. */
 export type StateStore = StateAdapter;
 
-export interface StoreRetryOptions {
-  /** Tries in all, the first included. */
-  readonly maxAttempts: number;
-  readonly initialDelayMs: number;
-  readonly maxDelayMs: number;
-}
-
 export interface DispatchOptions {
   readonly adapter: AnyStateAdapter;
   readonly runtime: Runtime;
   readonly observe: Observe;
   readonly deadlineMs: number;
-  readonly retry: StoreRetryOptions;
+  readonly retry: CheckedRetryConfig;
 }
 
 /** One try of a call in a transaction of its own; with an answer, it may have been committed. */
