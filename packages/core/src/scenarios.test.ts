@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ScenarioFixture } from "./conformance/scenario-fixture.ts";
-import { scenarioConformance } from "./conformance/scenario-suite.ts";
+import { coreStories, scenarioConformance, storeStories } from "./conformance/scenario-suite.ts";
 import { defineJobTypes } from "./job-types/define.ts";
 import { createLeasehold } from "./leasehold.ts";
 import { createInProcessStateAdapter } from "./memory/state-adapter.ts";
@@ -23,12 +23,32 @@ const inProcess = (createNotifyAdapter: () => NotifyAdapter): ScenarioFixture =>
   },
 });
 
+const runner = { describe, it, afterAll };
+
 describe("with in-process notifications", () => {
-  scenarioConformance({ describe, it, afterAll }, inProcess(createInProcessNotifyAdapter));
+  scenarioConformance(runner, inProcess(createInProcessNotifyAdapter), {
+    only: [...storeStories, ...coreStories],
+  });
 });
 
+// The stories in which a worker or a caller waits for a change that only a poll can find.
 describe("by polling alone", () => {
-  scenarioConformance({ describe, it, afterAll }, inProcess(createNoopNotifyAdapter));
+  scenarioConformance(runner, inProcess(createNoopNotifyAdapter), {
+    only: [
+      "notifications",
+      "waiting",
+      "scheduling",
+      "recurring jobs",
+      "continuations",
+      "blockers",
+      "workerless completion",
+      "queues",
+      "groups and limits",
+      "jobs that wait",
+      "cancellation",
+      "stopping",
+    ],
+  });
 });
 
 // The stories themselves depend on no library; this one shows that a schema of a real one goes the whole way.

@@ -21,7 +21,14 @@ export type { ConformanceRunner } from "./conformance/runner.ts";
 
 export type { ScenarioFixture, ScenarioStores } from "./conformance/scenario-fixture.ts";
 
-export { scenarioConformance } from "./conformance/scenario-suite.ts";
+export { sampleRunner } from "./conformance/sample.ts";
+
+export {
+  scenarioConformance,
+  type ScenarioConformanceOptions,
+  type StoryName,
+  transactionStories,
+} from "./conformance/scenario-suite.ts";
 
 export { stateAdapterConformance } from "./conformance/state-adapter.ts";
 

@@ -3,6 +3,7 @@ import { modelConformance } from "leasehold/testing";
 import type { MongoClient } from "mongodb";
 import { MongoClient as MongoClient6 } from "mongodb6";
 import { afterAll, describe, it } from "vitest";
+import { isFull } from "./testing/length.ts";
 import { createTestStore } from "./testing/store.ts";
 
 // All calls of the contract with the older driver that is supported; the other tests use the newer one.
@@ -12,6 +13,6 @@ describe("driver 6", () => {
   modelConformance(
     { describe, it, afterAll },
     { create: () => createTestStore(connect), without: { flow: "not built yet", history: "not built yet" } },
-    { fc, runs: 15 },
+    { fc, runs: isFull ? 15 : 8 },
   );
 });

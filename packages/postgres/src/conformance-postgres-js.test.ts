@@ -1,5 +1,10 @@
 import * as fc from "fast-check";
-import { modelConformance, scenarioConformance, stateAdapterConformance } from "leasehold/testing";
+import {
+  modelConformance,
+  scenarioConformance,
+  stateAdapterConformance,
+  transactionStories,
+} from "leasehold/testing";
 import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import { createPgNotifyAdapter } from "./notify/notify-adapter.ts";
 import { createPostgresJsNotifyProvider } from "./providers/postgres-js-notify.ts";
@@ -14,9 +19,9 @@ const create = (): ReturnType<typeof createPostgresJsFixture> =>
   createPostgresJsFixture(inject("postgres15Url"));
 
 describe("PostgreSQL 15 through postgres", () => {
-  stateAdapterConformance(runner, { create: reuseStores(create) });
+  stateAdapterConformance(sampled(0), { create: reuseStores(create) });
   modelConformance(runner, { create }, { fc, runs: 30 });
-  scenarioConformance(runner, {
+  const withNotifications = {
     // With notifications, the scenarios must not depend on polling.
     pollIntervalMs: 1_000,
     create: async () => {
@@ -34,6 +39,18 @@ describe("PostgreSQL 15 through postgres", () => {
         },
       };
     },
+  };
+  scenarioConformance(runner, withNotifications, {
+    only: [
+      ...transactionStories,
+      "notifications",
+      "waiting",
+      "jobs that wait",
+      "blockers",
+      "continuations",
+      "queues",
+      "groups and limits",
+    ],
   });
 });
 
@@ -47,10 +64,11 @@ describe("PostgreSQL 18 through postgres, as a role with serializable", () => {
   const createAsRole = (): ReturnType<typeof createPostgresJsFixture> => createPostgresJsFixture(role.url);
   stateAdapterConformance(sampled(2), { create: reuseStores(createAsRole) });
   modelConformance(runner, { create: createAsRole }, { fc, runs: 8 });
-  scenarioConformance(runner, {
+  const polling = {
     create: async () => {
       const { adapter, destroy } = await createAsRole();
       return { stateAdapter: adapter, destroy };
     },
-  });
+  };
+  scenarioConformance(runner, polling, { only: transactionStories });
 });

@@ -77,38 +77,35 @@ const drivers: Readonly<Record<string, (script: string, line: string) => string>
   fish: (script, line) => `${script}\ncomplete -C ${JSON.stringify(line)}`,
 };
 
-describe.each(Object.keys(drivers))("the script for %s", (shell) => {
-  const available = ["/bin", "/usr/bin", "/usr/local/bin"].some((folder) => existsSync(`${folder}/${shell}`));
+const isInstalled = (shell: string): boolean =>
+  ["/bin", "/usr/bin", "/usr/local/bin"].some((folder) => existsSync(`${folder}/${shell}`));
 
-  // Only bash is on every machine that runs the tests.
-  it.skipIf(!available)(
-    "completes commands, values of the store and values with a colon",
-    async () => {
-      const { folder } = store;
-      folder.write("leasehold", `#!/bin/sh\nexec ${process.execPath} ${executable} "$@"\n`);
-      chmodSync(`${folder.path}/leasehold`, 0o755);
-      const env = {
-        ...process.env,
-        PATH: `${folder.path}:${process.env["PATH"]}`,
-        LEASEHOLD_STORE: "sqlite:./jobs.db",
-      };
-      const { stdout: script } = await runMain(["completion", shell]);
-      const offered = async (line: string): Promise<string[]> => {
-        const { stdout } = await promisify(execFile)(shell, ["-c", drivers[shell]!(script, line)], {
-          cwd: folder.path,
-          env,
-        });
-        return stdout.split("\n").filter((text) => text !== "");
-      };
-      expect((await offered("leasehold insp")).join()).toContain("inspect");
-      expect((await offered("leasehold list --queue p")).join()).toContain("post");
-      expect((await offered("leasehold inspect ")).join("\n")).toContain(mailId);
-      // Bash replaces only what follows the colon.
-      const types = (await offered("leasehold start mail:s")).join().replaceAll("\\", "");
-      expect(types).toContain(shell === "bash" ? "send" : "mail:send");
-      if (shell === "bash") expect(types).not.toContain("mail:");
-      expect(await offered("leasehold inspect no-such")).toEqual([]);
-    },
-    60_000,
-  );
+// Only bash is on every machine that runs the tests.
+describe.each(Object.keys(drivers).filter(isInstalled))("the script for %s", (shell) => {
+  it("completes commands, values of the store and values with a colon", async () => {
+    const { folder } = store;
+    folder.write("leasehold", `#!/bin/sh\nexec '${process.execPath}' '${executable}' "$@"\n`);
+    chmodSync(`${folder.path}/leasehold`, 0o755);
+    const env = {
+      ...process.env,
+      PATH: `${folder.path}:${process.env["PATH"]}`,
+      LEASEHOLD_STORE: "sqlite:./jobs.db",
+    };
+    const { stdout: script } = await runMain(["completion", shell]);
+    const offered = async (line: string): Promise<string[]> => {
+      const { stdout } = await promisify(execFile)(shell, ["-c", drivers[shell]!(script, line)], {
+        cwd: folder.path,
+        env,
+      });
+      return stdout.split("\n").filter((text) => text !== "");
+    };
+    expect((await offered("leasehold insp")).join()).toContain("inspect");
+    expect((await offered("leasehold list --queue p")).join()).toContain("post");
+    expect((await offered("leasehold inspect ")).join("\n")).toContain(mailId);
+    // Bash replaces only what follows the colon.
+    const types = (await offered("leasehold start mail:s")).join().replaceAll("\\", "");
+    expect(types).toContain(shell === "bash" ? "send" : "mail:send");
+    if (shell === "bash") expect(types).not.toContain("mail:");
+    expect(await offered("leasehold inspect no-such")).toEqual([]);
+  }, 60_000);
 });

@@ -44,18 +44,79 @@ import { describeWaiting } from "./scenarios/waiting.ts";
 import { describeWaitingJobs } from "./scenarios/waiting-jobs.ts";
 import { describeWorkerlessCompletion } from "./scenarios/workerless-completion.ts";
 
-const scenarios: Readonly<Record<string, Scenario>> = {
+/** Stories about transactions, which every client of a database opens in its own way. */
+export const transactionStories = [
+  "workerless completion",
+  "prepare and complete",
+  "transactions that the store rolls back",
+  "transactions",
+] as const;
+
+/** Other stories whose course depends on the store. */
+const otherStoreStories = [
+  "starting",
+  "simple handlers",
+  "continuations",
+  "blockers",
+  "family trees",
+  "failure of a blocker",
+  "blocker cycles",
+  "deduplication",
+  "scheduling",
+  "recurring jobs",
+  "retries",
+  "redrive",
+  "jobs that wait",
+  "cancellation",
+  "batch handlers",
+  "notifications",
+  "queues",
+  "groups and limits",
+  "lost leases",
+  "many workers",
+  "waiting",
+  "queries",
+  "explanations",
+  "deletion",
+  "pruning",
+] as const;
+
+/** Stories that core decides on its own. They run once, on the in-process store. */
+export const coreStories = [
+  "closing",
+  "what job types declare",
+  "ids",
+  "timeouts",
+  "a forgotten await",
+  "types without a handler",
+  "middleware",
+  "progress",
+  "thrown values",
+  "payloads",
+  "schemas",
+  "stopping",
+  "worker health",
+] as const;
+
+export type StoryName =
+  | (typeof transactionStories)[number]
+  | (typeof otherStoreStories)[number]
+  | (typeof coreStories)[number];
+
+export const storeStories: readonly StoryName[] = [...transactionStories, ...otherStoreStories];
+
+const scenarios: Readonly<Record<StoryName, Scenario>> = {
+  "workerless completion": describeWorkerlessCompletion,
+  "prepare and complete": describePrepareAndComplete,
+  "transactions that the store rolls back": describeRolledBackTransactions,
+  transactions: describeTransactions,
   starting: describeStarting,
   "simple handlers": describeSimpleHandlers,
-  closing: describeClosing,
   continuations: describeContinuations,
   blockers: describeBlockers,
-  "what job types declare": describeDeclarations,
-  ids: describeIds,
   "family trees": describeFamilyTrees,
   "failure of a blocker": describeBlockerFailure,
   "blocker cycles": describeBlockerCycles,
-  "workerless completion": describeWorkerlessCompletion,
   deduplication: describeDeduplication,
   scheduling: describeScheduling,
   "recurring jobs": describeRecurringJobs,
@@ -63,22 +124,10 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   redrive: describeRedrive,
   "jobs that wait": describeWaitingJobs,
   cancellation: describeCancellation,
-  timeouts: describeTimeouts,
-  "prepare and complete": describePrepareAndComplete,
   "batch handlers": describeBatches,
-  "a forgotten await": describeForgottenAwaits,
-  "transactions that the store rolls back": describeRolledBackTransactions,
-  transactions: describeTransactions,
   notifications: describeNotifications,
   queues: describeQueues,
   "groups and limits": describeFlow,
-  "types without a handler": describeUnknownTypes,
-  middleware: describeMiddleware,
-  progress: describeProgress,
-  "thrown values": describeThrownValues,
-  payloads: describePayloads,
-  schemas: describeSchemas,
-  stopping: describeStopping,
   "lost leases": describeLostLeases,
   "many workers": describeManyWorkers,
   waiting: describeWaiting,
@@ -86,9 +135,29 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   explanations: describeExplanations,
   deletion: describeDeletion,
   pruning: describePruning,
+  closing: describeClosing,
+  "what job types declare": describeDeclarations,
+  ids: describeIds,
+  timeouts: describeTimeouts,
+  "a forgotten await": describeForgottenAwaits,
+  "types without a handler": describeUnknownTypes,
+  middleware: describeMiddleware,
+  progress: describeProgress,
+  "thrown values": describeThrownValues,
+  payloads: describePayloads,
+  schemas: describeSchemas,
+  stopping: describeStopping,
   "worker health": describeHealth,
 };
 
+export interface ScenarioConformanceOptions {
+  /** Default: every story whose course depends on the store. */
+  readonly only?: readonly StoryName[] | undefined;
+}
+
 /** The stories that every state adapter has to pass through the whole of core, in real time. */
-export const scenarioConformance = (runner: ConformanceRunner, fixture: ScenarioFixture): void =>
-  defineScenarios(runner, fixture, scenarios);
+export const scenarioConformance = (
+  runner: ConformanceRunner,
+  fixture: ScenarioFixture,
+  { only = storeStories }: ScenarioConformanceOptions = {},
+): void => defineScenarios(runner, fixture, Object.fromEntries(only.map((name) => [name, scenarios[name]])));

@@ -6,7 +6,8 @@ import { describeBlockerCycles } from "../conformance/scenarios/blocker-cycles.t
 import { describePrepareAndComplete } from "../conformance/scenarios/prepare-complete.ts";
 import { describeRedrive } from "../conformance/scenarios/redrive.ts";
 import { describeTransactions } from "../conformance/scenarios/transactions.ts";
-import { stateAdapterConformance } from "../conformance/state-adapter.ts";
+import { defineStateSuite } from "../conformance/state-suite.ts";
+import { describeTransactions as describeStateTransactions } from "../conformance/state/jobs/transactions.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import { createNoopNotifyAdapter } from "../notify/in-process.ts";
 import { withoutSavepoints } from "../testing/without-savepoints.ts";
@@ -24,8 +25,8 @@ const stateFixture = {
 };
 
 describe("a store without savepoints", () => {
-  stateAdapterConformance(runner, stateFixture);
-  modelConformance(runner, stateFixture, { fc, runs: 50 });
+  defineStateSuite(runner, stateFixture, "the contract in transactions", describeStateTransactions);
+  modelConformance(runner, stateFixture, { fc, runs: 30 });
 
   const scenarioFixture = {
     create: async () => {

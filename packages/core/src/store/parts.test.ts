@@ -1,6 +1,5 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createSystemRuntime } from "../base/runtime.ts";
-import { stateAdapterConformance } from "../conformance/state-adapter.ts";
 import { createDispatch } from "../engine/dispatch.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
@@ -48,22 +47,6 @@ describe("an adapter without the optional parts", () => {
     expect(await leasehold.explainJob(started)).toMatchObject({ state: "completed" });
     await worker.stop();
   });
-
-  stateAdapterConformance(
-    { describe, it, afterAll },
-    {
-      create: async () => {
-        const adapter = createJobsOnly();
-        return { adapter, destroy: () => adapter.close() };
-      },
-      without: {
-        statistics: "this fixture leaves it out on purpose",
-        flow: "this fixture leaves it out on purpose",
-        history: "this fixture leaves it out on purpose",
-        diagnostics: "this fixture leaves it out on purpose",
-      },
-    },
-  );
 });
 
 describe("the statistics of a wrapped adapter", () => {

@@ -3,9 +3,31 @@ import { randomUUID } from "node:crypto";
 import type { NewJob } from "../../../store/contract/creation.ts";
 import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
+import { completion } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
+const texts = [
+  "null",
+  "-1e+300",
+  '""',
+  JSON.stringify("ä 漢 😀 \u2028 \n \" \\ '"),
+  "[[1,[2,[3]]]]",
+  '{"b":1,"a":2,"":{"$ne":null},"a.b":0}',
+  '{"n":1.0,"large":12345678901234567890}',
+  JSON.stringify("x".repeat(300_000)),
+];
+
 export const describeCreateJobs = ({ test }: StateSuite): void => {
+  test("stores inputs and outputs to the letter", async ({ start, run, end, reload }) => {
+    for (const text of texts) {
+      const job = await start({ input: text });
+      const running = await run(job);
+      await end(running, { ...completion, output: text });
+      const ended = await reload(job);
+      assert.deepEqual([job.input, running.input, ended.input, ended.output], [text, text, text, text]);
+    }
+  });
+
   test("stores every field as given, and the rest as a job that has not begun", async ({
     adapter,
     queue,
