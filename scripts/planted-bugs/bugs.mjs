@@ -201,14 +201,18 @@ plant("lock of a lost lease ignored", [
 ]);
 plant("lookup of a lost start has no deadline", [
   "engine/dispatch.js",
-  'await call(adapter, "getJobs", { jobIds',
-  "await adapter.getJobs({ jobIds",
+  "recover(error, args, calls)",
+  "recover(error, args, adapter)",
 ]);
-plant("store calls have no deadline", ["engine/dispatch.js", "await answerOf(method, made)", "await made"]);
+plant("store calls have no deadline", [
+  "engine/dispatch.js",
+  "return withDeadline(call, deadlineMs, () =>",
+  "return call ?? (() =>",
+]);
 plant("repeated start taken for a duplicate id", [
   "engine/dispatch.js",
-  "if (error instanceof JobAlreadyExistsError && attempt > 1)",
-  "if (false)",
+  "return recover ? call.catch(",
+  "return false ? call.catch(",
 ]);
 
 // The worker.
@@ -353,7 +357,7 @@ plant("a batch that has lost all of its jobs keeps its slot for ever", [
 // of their own in `found-bugs.test.ts`.
 
 plant("bulk start with a duplicate does not recognise itself", [
-  "engine/dispatch.js",
+  "engine/lost-replies.js",
   "found === undefined ? job.deduplication === null : !isSameJob(job, found)",
   "found === undefined || !isSameJob(job, found)",
 ]);

@@ -62,15 +62,22 @@ export const repeat = async <T>(
   }
 };
 
-/**
- * How a transaction is repeated after a conflict rollback, which commits nothing. A transaction that was open for the whole
- * `patienceMs` would hardly succeed the next time.
- */
-export const conflictRepetition: Omit<RepeatOptions, "isRepeatable"> = {
+// A transaction that took the whole patience would hardly succeed the next time.
+const conflictRepetition = {
   maxRuns: 20,
   patienceMs: 10_000,
   delay: { firstMs: 8, longestMs: 250, jitter: "full" },
-};
+} as const;
+
+/**
+ * Runs a transaction and repeats it after a conflict rollback, which commits nothing. Full jitter: two conflicting transactions
+ * must not collide again.
+ */
+export const repeatAfterConflict = <T>(
+  runtime: BackoffRuntime,
+  isConflictRollback: (error: unknown) => boolean,
+  run: () => Promise<T>,
+): Promise<T> => repeat(runtime, { ...conflictRepetition, isRepeatable: isConflictRollback }, run);
 
 /** How a call is repeated after transient errors. */
 export interface RetryConfig {

@@ -1,14 +1,13 @@
-import { type Backoff, type CheckedRetryConfig, conflictRepetition, repeat } from "../base/backoff.ts";
+import { type Backoff, type CheckedRetryConfig, repeat, repeatAfterConflict } from "../base/backoff.ts";
 import { LeaseholdError } from "../base/errors.ts";
 import { type Clock, type Runtime, withDeadline } from "../base/runtime.ts";
 import type { Observe } from "../observability/observe.ts";
 import type { StateCall } from "../store/contract/calls.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
-import type { StateJob } from "../store/contract/job.ts";
 import type { AnyStateAdapter, OptionalParts, StateAdapter } from "../store/contract/state-adapter.ts";
-import { JobAlreadyExistsError, StoreCallTimeoutError } from "../store/errors.ts";
+import { StoreCallTimeoutError } from "../store/errors.ts";
 import { partMethods, partNames } from "../store/parts.ts";
-import { recogniseLostAnswer } from "./lost-replies.ts";
+import { type LostReply, lostReplies } from "./lost-replies.ts";
 
 /**
  * A transaction's own code may take as long as it likes, so the deadline watches only what the store does: opening the
@@ -30,7 +29,7 @@ const runTransactionWithDeadlines = <TCtx, T>(
     let cancel = watch("begin transaction");
     run(async (ctx) => {
       cancel();
-      // Nobody waits any more: let the transaction roll back instead of committing unseen.
+      // The caller has timed out. Throw, so that the transaction rolls back; a commit now would go unreported.
       if (gaveUp) throw new StoreCallTimeoutError("begin transaction", deadlineMs);
       try {
         return await callback(ctx);
@@ -58,12 +57,6 @@ export interface DispatchOptions {
   readonly observe: Observe;
   readonly deadlineMs: number;
   readonly retry: CheckedRetryConfig;
-}
-
-/** One try of a call in a transaction of its own; with an answer, it may have been committed. */
-interface Try {
-  answer: unknown;
-  isOver: boolean;
 }
 
 type CallArguments = StateCall<object> & Record<string, unknown>;
@@ -94,10 +87,9 @@ const storeCalls = [
 ] as const satisfies readonly (keyof StateStore)[];
 
 /**
- * Every call to the store goes through here. Each has a deadline. A call that fails with a transient error is repeated,
- * unless it belongs to a transaction, which is then lost as a whole. Repeating is safe: creations carry their ids, outcomes
- * and renewals their lease token, and a repeated claim asks for what its token already holds. The other calls that need it
- * recognise their earlier try (`recogniseLostAnswer`).
+ * Every call to the store goes through here. Each has a deadline. A call outside the caller's transaction is repeated after a
+ * conflict rollback and after a transient error; in a transaction, an error rolls the whole transaction back. Repeating
+ * is safe: `lostReplies` recognises an earlier try that was committed without a reply.
  */
 export const createDispatch = ({
   adapter,
@@ -116,63 +108,83 @@ export const createDispatch = ({
   const isConflictRollback = (error: unknown): boolean =>
     answerSafely(() => adapter.isConflictRollback(error));
 
-  const invoke = (owner: object, method: string, args: unknown): Promise<unknown> =>
-    (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(args);
+  const invoke = (owner: object, method: string, args: unknown): Promise<unknown> => {
+    const call = (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(args);
+    return withDeadline(call, deadlineMs, () => new StoreCallTimeoutError(method, deadlineMs), clock);
+  };
 
-  const answerOf = (method: string, call: Promise<unknown>): Promise<unknown> =>
-    withDeadline(call, deadlineMs, () => new StoreCallTimeoutError(method, deadlineMs), clock);
-
-  const invokeInTransaction = (
+  /** A call whose answer is compared with that of an earlier try. */
+  const createMatchedTries = (
     owner: object,
     method: string,
     args: CallArguments | undefined,
-    made: Try,
-  ): Promise<unknown> =>
-    repeat(runtime, { ...conflictRepetition, isRepeatable: isConflictRollback }, () =>
-      adapter.runInTransaction(async (ctx) => {
-        made.answer = undefined;
-        // The deadline is for the call, too: a transaction that stays open holds up others.
-        const answer = await answerOf(method, invoke(owner, method, { ...args, ctx }));
-        // Nobody waits any more: let it roll back instead of committing unseen.
-        if (made.isOver) throw new StoreCallTimeoutError(method, deadlineMs);
-        made.answer = answer;
+    match: NonNullable<LostReply["match"]>,
+  ): (() => Promise<unknown>) => {
+    // Of a try that may have been committed.
+    let earlier: { readonly answer: unknown } | undefined;
+    return async () => {
+      let own: { readonly answer: unknown } | undefined;
+      let isOver = false;
+      const transaction = adapter.runInTransaction(async (ctx) => {
+        // The deadline applies to the call, too: an open transaction holds locks.
+        const answer = await invoke(owner, method, { ...args, ctx });
+        // The caller has timed out. Throw, so that the transaction rolls back; a commit now would go unreported.
+        if (isOver) throw new StoreCallTimeoutError(method, deadlineMs);
+        own = { answer };
         return answer;
-      }),
-    );
+      });
+      const tooLate = () => new StoreCallTimeoutError(method, deadlineMs);
+      try {
+        const answer = await withDeadline(transaction, deadlineMs, tooLate, clock);
+        return earlier ? match(earlier.answer, answer) : answer;
+      } catch (error) {
+        isOver = true;
+        if (own && !isConflictRollback(error)) earlier = own;
+        throw error;
+      }
+    };
+  };
+
+  const createTries = (
+    owner: object,
+    method: string,
+    args: CallArguments | undefined,
+  ): (() => Promise<unknown>) => {
+    const lost = lostReplies[method];
+    if (!lost) return () => invoke(owner, method, args);
+    const { again, match, recover } = lost;
+    if (match) return createMatchedTries(owner, method, args, match);
+    let isRepeat = false;
+    return () => {
+      if (!isRepeat) {
+        isRepeat = true;
+        return invoke(owner, method, args);
+      }
+      const call = invoke(owner, method, again ? again(args) : args);
+      return recover ? call.catch((error: unknown) => recover(error, args, calls)) : call;
+    };
+  };
 
   /** `owner` is the adapter, or the part of it that has the method. */
-  const call = async (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
-    const recognise = args?.ctx === undefined ? recogniseLostAnswer[method] : undefined;
-    let earlier: Try | undefined;
+  const call = (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
+    const inTransaction = args?.ctx !== undefined;
+    const run = inTransaction ? () => invoke(owner, method, args) : createTries(owner, method, args);
     const isRepeatable = (error: unknown): boolean => {
       const isTransient = isWorthRepeating(error);
       // An error that the contract defines is an answer, not a fault.
       if (isTransient || !(error instanceof LeaseholdError)) {
         observe("stateAdapterError", () => ({ operation: method, error }));
       }
-      return isTransient && args?.ctx === undefined;
+      return isTransient && !inTransaction;
     };
-    return repeat(runtime, { maxRuns: maxAttempts, delay, isRepeatable }, async (attempt) => {
-      const current: Try = { answer: undefined, isOver: false };
-      try {
-        const repeated = attempt > 1 && method === "claimJobs" ? { ...args, isRepeat: true } : args;
-        const made = recognise
-          ? invokeInTransaction(owner, method, args, current)
-          : invoke(owner, method, repeated);
-        const answer = await answerOf(method, made);
-        return earlier && recognise ? recognise(earlier.answer as never, answer as never) : answer;
-      } catch (error) {
-        current.isOver = true;
-        if (current.answer !== undefined) earlier = current;
-        if (error instanceof JobAlreadyExistsError && attempt > 1) {
-          return await matchRetriedCreate(args?.["jobs"] as readonly NewJob[], error);
-        }
-        throw error;
-      }
-    });
+    return repeat(
+      runtime,
+      { maxRuns: maxAttempts, delay, isRepeatable },
+      inTransaction ? run : () => repeatAfterConflict(runtime, isConflictRollback, run),
+    );
   };
 
-  /** Only one that never began is begun again: its callback is the caller's, and may have done things by then. */
+  /** Repeats only a transaction that never began: the caller's callback may have had effects by then. */
   const runInTransaction: StateStore["runInTransaction"] = (callback, parent, options) => {
     let began = false;
     const watched: typeof callback = (ctx) => {
@@ -194,31 +206,6 @@ export const createDispatch = ({
     );
   };
 
-  /**
-   * A creation whose answer was lost finds its own jobs on the second try. They are ours if type, sequence and input are the
-   * same; another job that only has the same id differs. The first try was applied as a whole, so what it did not store were
-   * duplicates: asking for those alone gives the answer that was lost.
-   */
-  const matchRetriedCreate = async (
-    jobs: readonly NewJob[],
-    error: JobAlreadyExistsError,
-  ): Promise<CreatedStateJob[]> => {
-    const stored = (await call(adapter, "getJobs", { jobIds: jobs.map(({ id }) => id) })) as (
-      | StateJob
-      | undefined
-    )[];
-    const isForeign = (job: NewJob, found: StateJob | undefined): boolean =>
-      found === undefined ? job.deduplication === null : !isSameJob(job, found);
-    if (jobs.some((job, index) => isForeign(job, stored[index]))) throw error;
-    const duplicates = jobs.filter((_job, index) => stored[index] === undefined);
-    const answers =
-      duplicates.length === 0
-        ? []
-        : ((await call(adapter, "createJobs", { jobs: duplicates })) as CreatedStateJob[]);
-    let next = 0;
-    return stored.map((job) => (job === undefined ? answers[next++]! : { job, deduplicated: false }));
-  };
-
   const callsOf = (owner: object, methods: readonly string[]): unknown =>
     Object.fromEntries(
       methods.map((method) => [method, (args?: CallArguments) => call(owner, method, args)]),
@@ -231,8 +218,10 @@ export const createDispatch = ({
     }),
   ) as OptionalParts<object>;
 
+  const calls = callsOf(adapter, storeCalls) as Pick<StateStore, (typeof storeCalls)[number]>;
+
   return {
-    ...(callsOf(adapter, storeCalls) as Pick<StateStore, (typeof storeCalls)[number]>),
+    ...calls,
     ...parts,
     capabilities: adapter.capabilities,
     provideContext: (callback) => adapter.provideContext(callback),
@@ -252,12 +241,6 @@ const answerSafely = (question: () => boolean): boolean => {
     return false;
   }
 };
-
-/** Another start, or an update, may have changed the input since. */
-const isSameJob = (job: NewJob, stored: StateJob): boolean =>
-  stored.typeName === job.typeName &&
-  stored.sequenceId === job.sequenceId &&
-  (stored.input === job.input || stored.replacedBy !== null);
 
 interface Creation {
   readonly jobs: readonly NewJob[];

@@ -1,4 +1,4 @@
-import { conflictRepetition, repeat } from "../base/backoff.ts";
+import { repeatAfterConflict } from "../base/backoff.ts";
 import { InvalidOptionError } from "../base/errors.ts";
 import {
   closestName,
@@ -176,9 +176,7 @@ export const runAtomicallyOnce = async <T>(
 /** The same. A transaction of their own is run again when the store rolls it back in favour of others. */
 export const runAtomically: typeof runAtomicallyOnce = (engine, operation, ctx, calls, options) => {
   const once = () => runAtomicallyOnce(engine, operation, ctx, calls, options);
-  if (ctx) return once();
-  const { isConflictRollback } = engine.store;
-  return repeat(engine.runtime, { ...conflictRepetition, isRepeatable: isConflictRollback }, once);
+  return ctx ? once() : repeatAfterConflict(engine.runtime, engine.store.isConflictRollback, once);
 };
 
 /** Options of a transaction that users open: `runInTransaction`, `prepare`, `complete`. */
