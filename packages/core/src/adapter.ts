@@ -6,6 +6,7 @@ export {
   delayOf,
   readRetryConfig,
   repeat,
+  repeatAfterConflict,
   type RepeatOptions,
   type RetryConfig,
   systemBackoff,

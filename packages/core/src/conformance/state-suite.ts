@@ -1,3 +1,4 @@
+import { repeatConflicts } from "./retry-transient.ts";
 import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture, StateAdapterUnderTest } from "./state-fixture.ts";
 import { createStateScenario } from "./state-scenario.ts";
@@ -34,7 +35,7 @@ export const defineStateSuite = (
       test: (testName, test, timeoutMs) => {
         const run = async (): Promise<void> => {
           shared ??= fixture.create();
-          await test(createStateScenario((await shared).adapter));
+          await test(createStateScenario(repeatConflicts((await shared).adapter)));
         };
         runner.it(testName, run, timeoutMs);
       },
@@ -42,7 +43,7 @@ export const defineStateSuite = (
         const run = async (): Promise<void> => {
           const own = await fixture.create();
           try {
-            await test(createStateScenario(own.adapter));
+            await test(createStateScenario(repeatConflicts(own.adapter)));
           } finally {
             await own.destroy();
           }

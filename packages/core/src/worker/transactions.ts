@@ -54,7 +54,8 @@ export const createTransactionRetry = (
   const { clock } = runtime;
   let transientFailure: { readonly error: unknown } | undefined;
 
-  const isTransient = (error: unknown): boolean => !isOutcomeError(error) && store.isTransientError(error);
+  const isTransient = (error: unknown): boolean =>
+    !isOutcomeError(error) && (store.isTransientError(error) || store.isConflictRollback(error));
 
   const isLeaseHeld = (): boolean => jobs.some((held) => isLeaseTrusted(held, clock));
 

@@ -2,8 +2,7 @@ import {
   AdapterClosedError,
   type BaseStateAdapterContext,
   type IsolationLevel,
-  repeat,
-  type RepeatOptions,
+  repeatAfterConflict,
   type StateCall,
   type StateCallInTransaction,
   StateNotInTransactionError,
@@ -181,16 +180,6 @@ const idChecks: Record<string, (value: string) => boolean> = {
   bigint: (value) => integerPattern.test(value),
 };
 
-const conflictRepetition: RepeatOptions = {
-  maxRuns: 10,
-  delay: { firstMs: 2, longestMs: 50, jitter: "full" },
-  isRepeatable: (error) => isConflictRollback(error),
-};
-
-/** Repeats a transaction after a deadlock or a serialisation failure: the server has certainly rolled it back. */
-const retryWhenRolledBack = <T>(work: () => Promise<T>): Promise<T> =>
-  repeat(systemBackoff, conflictRepetition, work);
-
 export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions): Database => {
   const assertOpen = (): void => {
     if (isClosed()) throw new AdapterClosedError("PostgreSQL state adapter");
@@ -212,11 +201,7 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
   };
 
   // Every statement passes here: an async function around a promise would add three to each.
-  const query: Database["query"] = (ctx, asked) => {
-    const statement = write(asked);
-    if (ctx !== undefined) return provider.executeSql(ctx, statement);
-    return retryWhenRolledBack(() => provider.executeSql(undefined, statement));
-  };
+  const query: Database["query"] = (ctx, asked) => provider.executeSql(ctx, write(asked));
 
   return {
     tables,
@@ -224,10 +209,7 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
     hasSingleConnection: provider.hasSingleConnection === true,
     isId: idChecks[tables.idType] ?? ((value) => !value.includes("\0")),
     query,
-    atomically: async (ctx, work) => {
-      if (ctx !== undefined) return work(ctx);
-      return retryWhenRolledBack(() => provider.runInTransaction(work));
-    },
+    atomically: (ctx, work) => (ctx === undefined ? provider.runInTransaction(work) : work(ctx)),
     seesLatest: (ctx) => provider.seesLatest(ctx),
     assertOpen,
     assertInTransaction: async (operation, ctx) => {
@@ -236,6 +218,13 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
     },
   };
 };
+
+/**
+ * Repeats one transaction of a call after a conflict rollback. Core repeats whole calls; this is for a call that has already
+ * committed another transaction, whose answer would be lost.
+ */
+export const repeatAlone = <T>(ctx: Context | undefined, transaction: () => Promise<T>): Promise<T> =>
+  ctx === undefined ? repeatAfterConflict(systemBackoff, isConflictRollback, transaction) : transaction();
 
 /**
  * The calls under way in each transaction.

@@ -6,7 +6,7 @@ import {
   checkOutcome,
   type OutcomeResult,
 } from "leasehold/adapter";
-import type { Call, CallInTransaction, Database } from "../database/database.ts";
+import { type Call, type CallInTransaction, type Database, repeatAlone } from "../database/database.ts";
 import {
   clockCte,
   defineRows,
@@ -375,7 +375,9 @@ const commitAtOnce = async (
     return applyOutcomes(database, call, outcomes, "statement with notes");
   const others = outcomes.filter((outcome) => !isCounted(outcome));
   const first = await applyOutcomes(database, call, others, "statement");
-  const second = await applyOutcomes(database, call, counted, "statement with notes");
+  const second = await repeatAlone(call.ctx, () =>
+    applyOutcomes(database, call, counted, "statement with notes"),
+  );
   const idsOf = ({ applied }: Application, all: readonly JobOutcome[]): Iterable<string> =>
     applied ?? all.map(({ jobId }) => jobId);
   if (first.applied === null && second.applied === null) return second;
@@ -400,7 +402,7 @@ export const commitOutcomes = async (
   const plain = applied(at, nothing);
   if (done === null) return outcomes.map(() => plain);
   const rest = outcomes.filter(({ jobId }) => !done.has(jobId));
-  const results = await commitCarefully(database, call, rest);
+  const results = await repeatAlone(call.ctx, () => commitCarefully(database, call, rest));
   const resultOf = new Map(rest.map(({ jobId }, index) => [jobId, results[index]]));
   return outcomes.map(({ jobId }) => resultOf.get(jobId) ?? plain);
 };

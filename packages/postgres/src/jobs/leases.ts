@@ -133,11 +133,9 @@ const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> 
 };
 
 export const reapExpiredLeases = async (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> => {
-  const reaped = (await hasCandidates(database, call, "expired", firstExpiredSql))
-    ? await reap(database, call)
-    : [];
+  // First, because a conflict repeats the whole call: the answer of a reap that has committed would be lost.
   await sweepLines(database, call);
-  return reaped;
+  return (await hasCandidates(database, call, "expired", firstExpiredSql)) ? reap(database, call) : [];
 };
 
 const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =>

@@ -9,6 +9,7 @@ import {
   withDeadline,
 } from "leasehold/adapter";
 import type { Context, Database } from "../database/database.ts";
+import { isConflictRollback } from "../database/errors.ts";
 import type { SqlRow, SqlStatement } from "../database/provider.ts";
 import { arrayLiteral, numberOrNull, text, textOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
@@ -224,7 +225,7 @@ const registerOutside = async (
   if (database.hasSingleConnection) return register(ctx);
   const tooLate = new StoreCallTimeoutError("register types", longestWaitMs);
   return withDeadline(register(undefined), longestWaitMs, () => tooLate).catch((error: unknown) => {
-    if (error === tooLate) return register(ctx);
+    if (error === tooLate || isConflictRollback(error)) return register(ctx);
     throw error;
   });
 };

@@ -7,7 +7,7 @@ import {
   type SetRuleCall,
   type SetRuleResult,
 } from "leasehold/adapter";
-import type { Call, Context, Database } from "../database/database.ts";
+import { type Call, type Context, type Database, repeatAlone } from "../database/database.ts";
 import { arrayLiteral, nowSql } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { groupLineNumber, queueTypeNumber } from "../rows/runnable.ts";
@@ -165,7 +165,8 @@ export const setFlowRule = async (database: Database, call: SetCall): Promise<Se
   const result = await database.atomically(call.ctx, (ctx) => change(database, { ...call, ctx }));
   if (result.kind !== "set") return result;
   // Claims that did not know of the rule may have taken jobs until a moment ago, and others may have been locked.
-  if (call.ctx === undefined) await countRunningJobs(database, undefined, call.queue);
+  if (call.ctx === undefined)
+    await repeatAlone(undefined, () => countRunningJobs(database, undefined, call.queue));
   await database.flow.load(call.ctx);
   return result;
 };

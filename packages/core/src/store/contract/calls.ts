@@ -63,8 +63,8 @@ export interface Transactions<
   isTransientError(error: unknown): boolean;
 
   /**
-   * Whether the store has rolled the transaction back in favour of others: a deadlock, a serialisation failure. Nothing
-   * of it was committed, for certain, and it may succeed if it is run again. Never true of a lost connection.
+   * Whether the store has rolled back because of a conflict with another transaction: a deadlock, a serialisation failure.
+   * Nothing was committed. Core repeats the call or the transaction; an adapter does not. Never true of a lost connection.
    */
   isConflictRollback(error: unknown): boolean;
 
