@@ -160,23 +160,7 @@ plant("operations/list-causes.ts", [
   ["the example is the one that failed first", ["      group.exampleId = id;\n", ""]],
 ]);
 
-plant("operations/actions.ts", [
-  [
-    "a result replaces the whole entry",
-    [
-      "tables.rows().actions.get(action.id) ?? { ...action, startedAt: now }",
-      "{ ...action, startedAt: now }",
-    ],
-  ],
-  [
-    "a page of actions skips those of the same moment",
-    ["latestFirst(action, after) > 0", "action.startedAt < after.startedAt"],
-  ],
-]);
-
-plant("transactions.ts", [
-  ["a rollback leaves reports and actions", ["        tables.restore(rows);\n", ""]],
-]);
+plant("transactions.ts", [["a rollback leaves reports", ["        tables.restore(rows);\n", ""]]]);
 
 plant("job-filter.ts", [
   [

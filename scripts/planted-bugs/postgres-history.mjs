@@ -113,14 +113,3 @@ plant("history/reports.ts", [
     [") AS found LIMIT $4::int - (SELECT count(*) FROM silent)", ") AS found LIMIT $4::int"],
   ],
 ]);
-
-plant("operations/history/actions.ts", [
-  [
-    "a result changes when the action started",
-    ["result = excluded.result,", "result = excluded.result, started_at = excluded.started_at,"],
-  ],
-  [
-    "actions that started together are skipped",
-    ["(started_at, id) < ($2::bigint, $3::text)", "started_at < $2::bigint AND $3::text <> ''"],
-  ],
-]);

@@ -93,13 +93,6 @@ export type {
 } from "./store/contract/edits.ts";
 export type { Flow } from "./store/contract/flow.ts";
 export type {
-  NewAction,
-  StateAction,
-  ReplaceActionResultCall,
-  ListActionsCall,
-  Actions,
-} from "./store/contract/actions.ts";
-export type {
   AttemptOutcome,
   AttemptNote,
   StateAttempt,

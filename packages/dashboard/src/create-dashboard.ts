@@ -1,7 +1,8 @@
 import { InvalidOptionError } from "leasehold";
 import { type AnyStateAdapter, type OptionNames, requireOptions } from "leasehold/adapter";
 import { fileURLToPath } from "node:url";
-import { createActionLog, createActionRunner } from "./actions/run.ts";
+import { hideActions, hideStoredActions } from "./actions/hide.ts";
+import { createActions } from "./actions/run.ts";
 import { loadAssets } from "./http/assets.ts";
 import type { AnyLeasehold } from "./http/leasehold.ts";
 import { type Authorize, createRedactor, type RedactRule } from "./http/rights.ts";
@@ -49,8 +50,8 @@ export interface Dashboard {
   /** Answers a request. It never rejects. */
   fetch(request: Request): Promise<Response>;
   /**
-   * Ends open streams, refuses further requests, and stops actions after the portion under way, which it waits for. They can
-   * be resumed, also from another process. Idempotent.
+   * Ends open streams, refuses further requests, and releases the actions that run here, each after the portion under way. The
+   * next dashboard on this store continues them. Idempotent.
    */
   close(): Promise<void>;
 }
@@ -107,17 +108,16 @@ export const createDashboard = (passed: DashboardOptions): Dashboard => {
       typeof authorize,
     );
   const base = readPath("basePath", basePath);
-  const operated = leasehold as unknown as AnyLeasehold;
-  const actions = createActionLog(stateAdapter);
+  const operated = hideActions(leasehold as unknown as AnyLeasehold);
+  const store = hideStoredActions(stateAdapter);
   const now = async (): Promise<number> => (await operated.getTime()).getTime();
   return createHandler({
     services: {
       leasehold: operated,
-      stateAdapter,
+      stateAdapter: store,
       redact: createRedactor(redact),
-      actions,
-      runner: createActionRunner({ leasehold: operated, actions, now }),
-      doctor: createDoctor({ stateAdapter, workerless: new Set(options.workerless), now }),
+      actions: createActions({ leasehold: operated, original: leasehold, stateAdapter, readOnly }),
+      doctor: createDoctor({ stateAdapter: store, workerless: new Set(options.workerless), now }),
       findBehindSince: createBehindSince(operated),
       environment: options.environment ?? null,
       traceUrl: options.traceUrl,

@@ -48,7 +48,6 @@ import { resumeGroup, setFlowRule } from "./limits/set-rule.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrate, migrationStatus, type MigrationStatus } from "./migrations/migrate.ts";
 import { enableFlow } from "./operations/flow/enable-flow.ts";
-import { getActions, listActions, recordAction, replaceActionResult } from "./operations/history/actions.ts";
 import type { PgStateAdapterOptions } from "./options.ts";
 import {
   advanceRecurring,
@@ -268,10 +267,6 @@ export const createPgStateAdapter = async <
       readBuckets: lagging("readBuckets", (from, call) => readBuckets(from, call)),
       rollUpBuckets: checked("rollUpBuckets", (call) => rollUpBuckets(database, call)),
       deleteOldReports: checked("deleteOldReports", (call) => deleteOldReports(database, call)),
-      recordAction: checked("recordAction", (call) => recordAction(database, call)),
-      replaceActionResult: checked("replaceActionResult", (call) => replaceActionResult(database, call)),
-      getActions: checked("getActions", (call) => getActions(database, call)),
-      listActions: checked("listActions", (call) => listActions(database, call)),
     },
 
     diagnostics: {

@@ -29,7 +29,6 @@ import { prepareListFlow, prepareListGroups } from "./limits/read.ts";
 import { createLanes } from "./limits/rule-rows.ts";
 import { prepareResumeGroup, prepareSetFlowRule } from "./limits/set-rule.ts";
 import { prepareTidyLines } from "./limits/tidy.ts";
-import { prepareActions } from "./operations/actions.ts";
 import { prepareRecurringJobs } from "./recurring.ts";
 import { createJobLookup } from "./rows/job-table.ts";
 import { createRunnable, prepareRequeueExpired } from "./rows/runnable.ts";
@@ -112,6 +111,5 @@ export const createOperations = (tables: Tables): Operations => {
     listAttempts: (db, { jobIds }) => attempts.list(db, jobIds),
     listCauses: prepareListCauses(tables),
     ...prepareReports(tables),
-    ...prepareActions(tables),
   };
 };

@@ -222,10 +222,6 @@ export async function createSqliteStateAdapter(
       readBuckets: (call) => read("readBuckets", call, operations.readBuckets),
       rollUpBuckets: (call) => write("rollUpBuckets", call, operations.rollUpBuckets),
       deleteOldReports: (call) => write("deleteOldReports", call, operations.deleteOldReports),
-      recordAction: (call) => write("recordAction", call, operations.recordAction),
-      replaceActionResult: (call) => write("replaceActionResult", call, operations.replaceActionResult),
-      getActions: (call) => read("getActions", call, operations.getActions),
-      listActions: (call) => read("listActions", call, operations.listActions),
     },
 
     diagnostics: {

@@ -3,9 +3,9 @@ import { optionalInteger, requireArray, requireId, requirePlainObject } from "..
 import type { Engine } from "../engine/engine.ts";
 import { runAtomically } from "../engine/operation.ts";
 import { decodeCursor, encodeCursor } from "../engine/pages.ts";
-import { actionQueue, actionTypeName, type JobStatus } from "../store/contract/job.ts";
-import type { JobFilter, JobPage } from "../store/contract/reads.ts";
-import { parseJobFilterFor } from "./filter.ts";
+import type { JobStatus } from "../store/contract/job.ts";
+import type { JobPage } from "../store/contract/reads.ts";
+import { listedBy, parseJobFilterFor } from "./filter.ts";
 
 // Operations on jobs that are chosen by id or by filter, in batches, and on trial if asked for.
 
@@ -46,10 +46,6 @@ export const parseDryRun = (
   return dryRun;
 };
 
-/** Whether the filter names the dashboard's actions. */
-const includesActions = ({ queues, typeNames }: JobFilter): boolean =>
-  queues?.includes(actionQueue) === true || typeNames?.includes(actionTypeName) === true;
-
 export const chooseJobs = async (
   engine: Engine,
   ctx: object | undefined,
@@ -73,7 +69,6 @@ export const chooseJobs = async (
     "filter.",
   );
   const limit = optionalInteger(options["limit"], "limit", 10_000, { min: 1, max: 100_000 });
-  const keepsActions = includesActions(filter);
   const ids: string[] = [];
   let after = decodeCursor(cursorKind, options["cursor"] ?? undefined);
   do {
@@ -84,7 +79,7 @@ export const chooseJobs = async (
       limit: Math.min(choiceBatchSize, limit - ids.length),
       after,
     });
-    for (const { id, queue } of page.jobs) if (keepsActions || queue !== actionQueue) ids.push(id);
+    for (const { id } of page.jobs.filter(listedBy(filter))) ids.push(id);
     after = page.next;
   } while (after && ids.length < limit);
   return { jobIds: ids, cursor: after && encodeCursor(cursorKind, after) };

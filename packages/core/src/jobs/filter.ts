@@ -13,7 +13,7 @@ import {
   unknownOption,
 } from "../base/options.ts";
 import type { StateStore } from "../engine/dispatch.ts";
-import { failureReasons, jobStatuses } from "../store/contract/job.ts";
+import { actionQueue, actionTypeName, failureReasons, jobStatuses } from "../store/contract/job.ts";
 import type { JobFilter } from "../store/contract/reads.ts";
 import { requirePart } from "../store/parts.ts";
 
@@ -186,3 +186,15 @@ export const parseJobFilterFor = (
 /** The filters among the options of a call. */
 export const pickJobFilter = (options: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(filterOptions, key)));
+
+/** Leaves the dashboard's actions out, unless the filter names them: by id, by tree, by queue or by type. */
+export const listedBy = (filter: JobFilter): ((job: { readonly queue: string }) => boolean) => {
+  const { ids, rootSequenceId, queues, typeNames, sequenceTypeNames } = filter;
+  const namesActions =
+    ids !== undefined ||
+    rootSequenceId !== undefined ||
+    queues?.includes(actionQueue) ||
+    typeNames?.includes(actionTypeName) ||
+    sequenceTypeNames?.includes(actionTypeName);
+  return ({ queue }) => namesActions === true || queue !== actionQueue;
+};

@@ -10,6 +10,7 @@ import { JobNotFoundError } from "../store/errors.ts";
 import type { JobCountRow, JobListing, JobSequenceListing } from "./api/query.ts";
 import {
   jobFilterOptions,
+  listedBy,
   parseInputSearch,
   parseJobFilter,
   parseJobFilterFor,
@@ -45,18 +46,20 @@ const selectSequences = (options: Record<string, unknown>): Selection => {
   const filter = { ...rest, sequenceTypeNames: typeNames };
   if (statuses === undefined) {
     const firstOf = isRootsOnly ? "tree" : "sequence";
-    return { by: "first", filter: { ...filter, createdBefore, firstOf }, keeps: () => true };
+    return { by: "first", filter: { ...filter, createdBefore, firstOf }, keeps: listedBy(filter) };
   }
   const { createdFrom = -Infinity } = filter;
+  const isListed = listedBy(filter);
   return {
     by: "current",
     // No job is older than its sequence, so `createdFrom` holds for it, too; `createdBefore` need not.
     filter: { ...filter, statuses },
-    keeps: ({ continuedToId, sequenceId, rootSequenceId, sequenceCreatedAt }) =>
-      continuedToId === null &&
-      (!isRootsOnly || sequenceId === rootSequenceId) &&
-      sequenceCreatedAt >= createdFrom &&
-      sequenceCreatedAt < (createdBefore ?? Infinity),
+    keeps: (job) =>
+      job.continuedToId === null &&
+      (!isRootsOnly || job.sequenceId === job.rootSequenceId) &&
+      job.sequenceCreatedAt >= createdFrom &&
+      job.sequenceCreatedAt < (createdBefore ?? Infinity) &&
+      isListed(job),
   };
 };
 
@@ -188,9 +191,13 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
   const { limit, after } = parsePage(kind, options);
   const start = (await findPosition(engine, ctx, options)) ?? after;
   const { clock } = engine.runtime;
+  const isListed = listedBy(filter);
   const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
     const page = await engine.store.listJobs({ ctx, mayLag: true, filter, order, limit: most, after: from });
-    return search ? { ...page, jobs: page.jobs.filter(({ input }) => search.matches(input)) } : page;
+    return {
+      ...page,
+      jobs: page.jobs.filter((job) => isListed(job) && search?.matches(job.input) !== false),
+    };
   };
   const page =
     search !== undefined && search.text === undefined
@@ -244,11 +251,8 @@ export const countJobs = async (
 ): Promise<readonly JobCountRow<string>[]> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "countJobs", options, jobFilterOptions);
-  return engine.store.countJobs({
-    ctx,
-    mayLag: true,
-    filter: parseJobFilterFor(engine.store, "countJobs", pickJobFilter(options)),
-  });
+  const filter = parseJobFilterFor(engine.store, "countJobs", pickJobFilter(options));
+  return (await engine.store.countJobs({ ctx, mayLag: true, filter })).filter(listedBy(filter));
 };
 
 export const getTime = async (engine: Engine, passed: unknown = {}): Promise<Date> => {

@@ -8,7 +8,6 @@ import type { StateAdapter } from "../store/contract/state-adapter.ts";
 import { isolationLevels } from "../store/contract/calls.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../store/errors.ts";
 import { requireOptions } from "../base/options.ts";
-import * as actions from "./operations/actions.ts";
 import { listCauses } from "./operations/list-causes.ts";
 import { listRecentlyFinished } from "./operations/list-recently-finished.ts";
 import { measureBacklog } from "./operations/measure-backlog.ts";
@@ -239,13 +238,6 @@ export const createInProcessStateAdapter = (
       rollUpBuckets: (call) => write("rollUpBuckets", call, () => reports.rollUpBuckets(tables, call)),
       deleteOldReports: (call) =>
         write("deleteOldReports", call, () => reports.deleteOldReports(tables, liveView, call)),
-      recordAction: (call) =>
-        write("recordAction", call, (now) => actions.recordAction(tables, call.action, now)),
-      replaceActionResult: (call) =>
-        write("replaceActionResult", call, (now) => actions.replaceActionResult(tables, call, now)),
-      getActions: (call) =>
-        readRows("getActions", call, (rows) => call.ids.map((id) => rows.actions.get(id))),
-      listActions: (call) => readRows("listActions", call, (rows) => actions.listActions(rows.actions, call)),
     },
 
     diagnostics: {

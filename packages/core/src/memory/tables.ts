@@ -1,4 +1,3 @@
-import type { StateAction } from "../store/contract/actions.ts";
 import type { StatisticsBucket, StateCause, StateProcess } from "../store/contract/history.ts";
 import type { StateRecurringJob } from "../store/contract/recurring.ts";
 
@@ -7,7 +6,6 @@ interface Rows {
   readonly reporters: StateProcess;
   readonly rollups: StatisticsBucket;
   readonly causes: StateCause;
-  readonly actions: StateAction;
 }
 
 /** All that is stored beside jobs and rules, by key. */
@@ -27,7 +25,6 @@ export const createTables = (): Tables => {
     reporters: new Map(),
     rollups: new Map(),
     causes: new Map(),
-    actions: new Map(),
   };
   return {
     rows: () => rows,

@@ -35,10 +35,6 @@ export const partMethods: {
     readBuckets: true,
     rollUpBuckets: true,
     deleteOldReports: true,
-    recordAction: true,
-    replaceActionResult: true,
-    getActions: true,
-    listActions: true,
   },
   diagnostics: { examine: true, estimateJobs: true },
 };

@@ -1,4 +1,5 @@
 import type { JobStatus } from "leasehold";
+import { actionQueue } from "leasehold/adapter";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Right } from "../http/rights.ts";
 import { type JobFilterQuery, momentFields } from "./job-filter.ts";
@@ -98,6 +99,9 @@ const reschedule: PlannedAction["portion"] = async (leasehold, call) => {
 
 type ListedJob = Awaited<ReturnType<AnyLeasehold["listJobs"]>>["jobs"][number];
 
+/** The log of actions cannot be deleted here, and an action is stopped on its own page. */
+const isNoAction = ({ queue }: ListedJob): boolean => queue !== actionQueue;
+
 interface Found {
   readonly jobs: readonly ListedJob[];
   readonly skipped: Portion["skipped"];
@@ -120,10 +124,11 @@ const find = async (
       cursor: call.cursor,
       order: "oldest",
     });
-    return { jobs, skipped: [], cursor };
+    return { jobs: jobs.filter(isNoAction), skipped: [], cursor };
   }
   const slice = sliceIds(ids, call);
-  const { jobs } = await leasehold.listJobs({ id: slice.ids, limit: mostListed });
+  const { jobs: listed } = await leasehold.listJobs({ id: slice.ids, limit: mostListed });
+  const jobs = listed.filter(isNoAction);
   const statusOf = new Map(jobs.map((job) => [job.id, job.status]));
   return {
     jobs: jobs.filter((job) => status.includes(job.status)),
@@ -189,20 +194,15 @@ export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
   delete: { needs: "delete", unit: "trees", isFinal: true, command: "delete", portion: deleteTrees },
 };
 
-/** What is written of a choice when an action begins, to go on with it later. */
-export interface StoredPlan {
+/** A choice as JSON, in the input of a job. */
+export interface StoredChoice {
   readonly ids?: readonly string[];
   readonly filter?: Readonly<Record<string, unknown>>;
   readonly before: string;
   readonly schedule?: { readonly at: string } | { readonly afterMs: number };
-  readonly pace: number | null;
 }
 
-/** Dates become text when it is written. */
-export const storePlan = (choice: Choice, pace: number | undefined): StoredPlan =>
-  ({ ...choice, pace: pace ?? null }) as unknown as StoredPlan;
-
-export const restoreChoice = ({ ids, filter, before, schedule }: StoredPlan): Choice => ({
+export const restoreChoice = ({ ids, filter, before, schedule }: StoredChoice): Choice => ({
   ids,
   filter:
     filter &&

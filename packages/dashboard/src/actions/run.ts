@@ -1,396 +1,330 @@
-import { LeaseholdError } from "leasehold";
-import type { AnyStateAdapter, History, StateAction } from "leasehold/adapter";
-import { randomUUID } from "node:crypto";
+import {
+  type AnyJob,
+  createLeasehold,
+  defineUnionJobTypes,
+  LeaseholdError,
+  rescheduleJob,
+  StoreCallTimeoutError,
+  UnrecoverableJobError,
+} from "leasehold";
+import { actionQueue, actionTypeName, type AnyStateAdapter, storageOptionsOf } from "leasehold/adapter";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ActionProgress, LoggedAction } from "../answers/jobs.ts";
 import { HttpError, notFound } from "../http/errors.ts";
-import type { AnyLeasehold } from "../http/leasehold.ts";
+import { type AnyLeasehold, toJson } from "../http/leasehold.ts";
 import {
   type ActionKind,
   type Choice,
   plannedActions,
   type Portion,
   restoreChoice,
-  type StoredPlan,
-  storePlan,
+  type StoredChoice,
 } from "./action.ts";
 
-/** An action as it is in the log. */
-export interface ActionEntry {
-  readonly id: string;
-  readonly user: string;
-  readonly kind: string;
-  readonly plan: unknown;
-  readonly result: unknown;
-  readonly startedAt: string;
-  readonly changedAt: string | null;
-}
-
-export interface ActionLog {
-  /** Written before the action begins, so that one that never came back is seen, too. */
-  begin(user: string, kind: string, plan: object): Promise<string>;
-  /** Replaces what is known of its result. */
-  update(id: string, user: string, kind: string, result: object): Promise<void>;
-  /** The same, but only if its result still is what was read or written before; whether it was. */
-  replace(id: string, from: unknown, to: object): Promise<boolean>;
-  get(id: string): Promise<ActionEntry | undefined>;
-  list(limit: number, after: string | undefined): Promise<{ actions: ActionEntry[]; cursor: string | null }>;
-}
-
-type Store = Pick<History<object>, "recordAction" | "replaceActionResult" | "getActions" | "listActions">;
-
-const mostKept = 200;
-
-/** For stores without a history: the latest actions of this process. */
-const createMemoryLog = (): Store => {
-  const kept = new Map<string, StateAction>();
-  return {
-    recordAction: async ({ action }) => {
-      const known = kept.get(action.id);
-      const now = Date.now();
-      kept.set(action.id, {
-        ...(known ?? { ...action, startedAt: now }),
-        result: action.result,
-        changedAt: action.result === null ? null : now,
-      });
-      if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
-    },
-    replaceActionResult: async ({ id, from, to }) => {
-      const known = kept.get(id);
-      if (known === undefined || known.result !== from) return false;
-      kept.set(id, { ...known, result: to, changedAt: Date.now() });
-      return true;
-    },
-    getActions: async ({ ids }) => ids.map((id) => kept.get(id)),
-    listActions: async ({ limit, after }) => {
-      const all = [...kept.values()].reverse();
-      const from = after === null ? 0 : all.findIndex(({ id }) => id === after.id) + 1;
-      return all.slice(from, from + limit);
-    },
-  };
-};
-
-const read = (text: string | null): unknown => {
-  try {
-    return text === null ? null : (JSON.parse(text) as unknown);
-  } catch {
-    return null;
-  }
-};
-
-const toLogged = ({ id, actor, kind, plan, result, startedAt, changedAt }: StateAction): ActionEntry => ({
-  id,
-  user: actor,
-  kind,
-  plan: read(plan),
-  result: read(result),
-  startedAt: new Date(startedAt).toISOString(),
-  changedAt: changedAt === null ? null : new Date(changedAt).toISOString(),
-});
-
-const toCursor = ({ startedAt, id }: StateAction): string => `${startedAt}.${id}`;
-
-const fromCursor = (cursor: string | undefined): { startedAt: number; id: string } | null => {
-  const [, startedAt, id] = /^(\d{1,16})\.(.+)$/.exec(cursor ?? "") ?? [];
-  return startedAt === undefined || id === undefined ? null : { startedAt: Number(startedAt), id };
-};
-
-/** Who did what to which jobs. */
-export const createActionLog = ({ history }: AnyStateAdapter): ActionLog => {
-  const store: Store = history ?? createMemoryLog();
-  return {
-    begin: async (actor, kind, plan) => {
-      const id = randomUUID();
-      await store.recordAction({ action: { id, actor, kind, plan: JSON.stringify(plan), result: null } });
-      return id;
-    },
-    update: (id, actor, kind, result) =>
-      store.recordAction({ action: { id, actor, kind, plan: "null", result: JSON.stringify(result) } }),
-    // Whatever was made by JSON.stringify is the same text after reading and writing it again.
-    replace: (id, from, to) =>
-      store.replaceActionResult({
-        id,
-        from: from === null ? null : JSON.stringify(from),
-        to: JSON.stringify(to),
-      }),
-    get: async (id) => {
-      const [action] = await store.getActions({ ids: [id] });
-      return action && toLogged(action);
-    },
-    list: async (limit, after) => {
-      const actions = await store.listActions({ limit, after: fromCursor(after) });
-      const last = actions.at(-1);
-      const cursor = last === undefined || actions.length < limit ? null : toCursor(last);
-      return { actions: actions.map(toLogged), cursor };
-    },
-  };
-};
-
-/** How far an action has come. It is written to the log after each portion, so that another process can go on from there. */
-export interface ActionProgress {
-  readonly state: "running" | "stopping" | "done" | "stopped" | "failed";
+/** What an action has done so far. It is reported after each portion; the next attempt continues at `cursor`. */
+interface Counts {
   readonly changed: number;
   readonly revived: number;
   readonly skipped: number;
   readonly reasons: Readonly<Record<string, number>>;
   readonly cursor: string | null;
-  readonly error: string | null;
-  /** Who began it, or went on with it. */
-  readonly by: string;
-  /** Which run of the action this is: of the process that has it, and nobody else. */
-  readonly run: string;
-  /** Grows while its process lives, so that a result that is written again is not the one before. */
-  readonly beat: number;
 }
 
-const notBegun: ActionProgress = {
-  state: "running",
-  changed: 0,
-  revived: 0,
-  skipped: 0,
-  reasons: {},
-  cursor: null,
-  error: null,
-  by: "",
-  run: "",
-  beat: 0,
-};
-
-/** How often a process says in the log that it still has an action. */
-const heartbeatMs = 5_000;
-
-/** Whoever has said nothing for so long is taken for dead, and others may go on with its action. */
-const mostSilentMs = 30_000;
-
-/** Whether a process may still be at work on it. */
-export const isUnderWay = ({ result, startedAt, changedAt }: ActionEntry, now: number): boolean => {
-  const state = (result as ActionProgress | null)?.state ?? "running";
-  const isOver = state !== "running" && state !== "stopping";
-  return !isOver && now - Date.parse(changedAt ?? startedAt) < mostSilentMs;
-};
-
-export interface ProgressLog {
-  readonly progress: ActionProgress;
-  write(next: ActionProgress): Promise<void>;
-  /** Waits for what is being written. */
-  close(): Promise<void>;
-}
-
-/**
- * Writes how far an action has come, one writing after the other. Each replaces the one before, and nothing else: if there is
- * something else, another process has asked to stop, or has taken the action over. `stop` is aborted then.
- */
-const createProgressLog = (
-  actions: ActionLog,
-  id: string,
-  claimed: ActionProgress,
-  stop: AbortController,
-): ProgressLog => {
-  let progress = claimed;
-  let written = claimed;
-  let isOurs = true;
-  let last: Promise<void> = Promise.resolve();
-
-  const replace = async (): Promise<void> => {
-    if (!isOurs) return;
-    const next = { ...progress, beat: written.beat + 1 };
-    if (await actions.replace(id, written, next)) {
-      written = next;
-      return;
-    }
-    stop.abort();
-    const found = (await actions.get(id))?.result as ActionProgress | null | undefined;
-    isOurs = found?.run === claimed.run;
-    if (!isOurs || found == null) return;
-    // Only a request to stop changes what belongs to a run, and it changes nothing but the state.
-    written = found;
-    await replace();
-  };
-
-  const write = (): Promise<void> => {
-    last = last.catch(() => undefined).then(replace);
-    return last;
-  };
-
-  const heartbeat = setInterval(() => void write().catch(() => undefined), heartbeatMs);
-  heartbeat.unref();
-  return {
-    get progress() {
-      return progress;
-    },
-    write: (next) => {
-      progress = next;
-      return write();
-    },
-    close: async () => {
-      clearInterval(heartbeat);
-      await last.catch(() => undefined);
-    },
-  };
-};
-
-export interface RunningAction {
-  readonly id: string;
+interface ActionInput {
   readonly user: string;
-  readonly kind: ActionKind;
-  readonly choice: Choice;
-  /** Jobs in a second; undefined for as fast as it goes. */
-  readonly pace: number | undefined;
+  /** An `ActionKind`, or the name of a change that `record` wrote down. */
+  readonly kind: string;
+  readonly choice: object;
+  /** Jobs per second; null for no limit. */
+  readonly pace: number | null;
+  /** Who resumed the action last, and what it had done before; null if it was never resumed. */
+  readonly resumed: { readonly by: string; readonly from: Counts } | null;
 }
+
+const nothingDone: Counts = { changed: 0, revived: 0, skipped: 0, reasons: {}, cursor: null };
+
+/** Of a change that `record` wrote down. Its result is not stored: it may contain payloads. */
+interface Recorded {
+  readonly state: "done" | "failed";
+}
+
+const keptMs = 365 * 86_400_000;
+
+const jobTypes = defineUnionJobTypes<{
+  [actionTypeName]: { input: ActionInput; output: Counts | Recorded };
+}>({
+  [actionTypeName]: {
+    queue: actionQueue,
+    // A job whose lease expired runs alone in its process at its last attempt. An action can take hours, so it gets many.
+    maxAttempts: 20,
+    retention: { completedMs: keptMs, failedMs: keptMs },
+  },
+});
 
 const portionSize = 500;
 
-const add = (progress: ActionProgress, { changed, skipped, cursor }: Portion): ActionProgress => {
-  const reasons = { ...progress.reasons };
+const add = (counts: Counts, { changed, skipped, cursor }: Portion): Counts => {
+  const reasons = { ...counts.reasons };
   for (const { reason } of skipped) reasons[reason] = (reasons[reason] ?? 0) + 1;
   return {
-    ...progress,
-    state: cursor === null ? "done" : "running",
-    changed: progress.changed + changed.length,
-    revived: progress.revived + changed.reduce((sum, { revived }) => sum + revived, 0),
-    skipped: progress.skipped + skipped.length,
+    changed: counts.changed + changed.length,
+    revived: counts.revived + changed.reduce((sum, { revived }) => sum + revived, 0),
+    skipped: counts.skipped + skipped.length,
     reasons,
     cursor,
   };
 };
 
-/**
- * Does an action portion by portion, each a transaction of its own, until it is done or stopped, or another process has taken
- * it over. `claimed` is what this process has written to the log to have it. Never rejects.
- */
-const runAction = async (
-  { leasehold, actions }: { readonly leasehold: AnyLeasehold; readonly actions: ActionLog },
-  { id, user, kind, choice, pace }: RunningAction,
-  claimed: ActionProgress,
-  stop: AbortController,
-): Promise<void> => {
-  const log = createProgressLog(actions, id, claimed, stop);
-  const { signal } = stop;
-  const limit = Math.min(portionSize, pace ?? portionSize);
-  try {
-    while (log.progress.state === "running" && !signal.aborted) {
-      const { cursor } = log.progress;
-      const call = { choice, limit, cursor, dryRun: false, reason: `Cancelled by ${user}.` };
-      const portion = await plannedActions[kind].portion(leasehold, call);
-      await log.write(add(log.progress, portion));
-      if (portion.cursor !== null && pace !== undefined)
-        await sleep((limit / pace) * 1_000, undefined, { signal });
-    }
-    if (log.progress.state === "running") await log.write({ ...log.progress, state: "stopped" });
-  } catch (error) {
-    // Only typed errors are written for people.
-    const message = error instanceof LeaseholdError ? error.message : "The store could not do it.";
-    const end = signal.aborted
-      ? ({ state: "stopped" } as const)
-      : ({ state: "failed", error: message } as const);
-    // What it did is done, whether that can be written down or not.
-    await log.write({ ...log.progress, ...end }).catch(() => undefined);
-  } finally {
-    await log.close();
-  }
+/** Error messages that do not come from Leasehold may contain anything, such as the address of the database. */
+const unknownError = "The store could not do it.";
+
+/** A change of the input resets the progress of a job, so that of earlier runs is part of the input. */
+const countsOf = ({ input, progress }: Pick<AnyJob, "input" | "progress">): Counts =>
+  (progress as Counts | null) ?? (input as ActionInput).resumed?.from ?? nothingDone;
+
+const progressOf = (job: AnyJob): ActionProgress => {
+  const { user, resumed } = job.input as ActionInput;
+  const output = job.status === "completed" ? (job.output as Counts | Recorded) : undefined;
+  if (output !== undefined && "state" in output) return output;
+  const { cursor: _cursor, ...counts } = output ?? countsOf(job);
+  const known = { ...counts, error: null, by: resumed?.by ?? user };
+  if (output !== undefined) return { ...known, state: "done" };
+  if (job.status !== "failed") return { ...known, state: "running" };
+  const { reason, error } = job.failure;
+  if (reason === "cancelled") return { ...known, state: "stopped" };
+  const message = reason === "unrecoverable" ? error?.message : undefined;
+  return { ...known, state: "failed", error: message ?? unknownError };
 };
 
-export interface ActionRunnerOptions {
+const viewAction = (job: AnyJob): LoggedAction => {
+  const { user, kind, choice, pace } = job.input as ActionInput;
+  return {
+    id: job.id,
+    user,
+    kind,
+    plan: { ...choice, ...(pace !== null && { pace }) },
+    result: progressOf(job),
+    startedAt: job.createdAt.toISOString(),
+  };
+};
+
+export interface ActionsOptions {
+  /** Its `listJobs` hides actions. */
   readonly leasehold: AnyLeasehold;
-  readonly actions: ActionLog;
-  /** The store's clock, in milliseconds. */
-  now(): Promise<number>;
+  /** The Leasehold that was passed to `createDashboard`. */
+  readonly original: object;
+  readonly stateAdapter: AnyStateAdapter;
+  /** Runs no actions, not even those that another dashboard began. */
+  readonly readOnly: boolean;
 }
 
-export interface ActionRunner {
-  /** Returns as soon as the action is in the log; it goes on by itself. */
+/** What people do to jobs, and the log of it. */
+export interface Actions {
+  /** Starts an action on many jobs and returns its id. A worker of this dashboard, or of another one, runs it. */
   begin(user: string, kind: ActionKind, choice: Choice, pace?: number): Promise<string>;
-  /** Goes on with an action that was stopped, failed, or whose process died. */
+  /** Continues an action that was stopped or that failed. */
   resume(user: string, kind: ActionKind, id: string): Promise<void>;
-  /** Asks for an end after the portion under way, in whichever process; false if the action is not under way. */
+  /** Ends an action after the portion under way; false if it had ended before. */
   stop(kind: ActionKind, id: string): Promise<boolean>;
-  /** Stops all actions of this process after the portion under way, and waits for it. Idempotent. */
+  /** Makes a small change and logs it in the same transaction. A change that fails is logged as failed. */
+  record<T extends object>(user: string, kind: string, choice: object, change: () => Promise<T>): Promise<T>;
+  get(id: string): Promise<LoggedAction>;
+  /** The latest first. */
+  list(
+    limit: number,
+    cursor: string | undefined,
+  ): Promise<{ readonly actions: readonly LoggedAction[]; readonly cursor: string | null }>;
+  /** Releases the actions of this process after the portion under way; another dashboard continues them. Idempotent. */
   close(): Promise<void>;
 }
 
-const progressOf = ({ result }: ActionEntry): ActionProgress | null => result as ActionProgress | null;
+/** The actions of one dashboard, as jobs of a Leasehold of its own on the same store. */
+export const createActions = ({ leasehold, original, stateAdapter, readOnly }: ActionsOptions): Actions => {
+  /** The actions that run in this process. */
+  const running = new Map<string, { readonly stop: AbortController; readonly end: Promise<unknown> }>();
+  const closing = new AbortController();
 
-const underWay = (): HttpError =>
-  new HttpError(409, "running", "This action is under way, perhaps in another process.", {
-    hint: "Stop it first, or wait until it is done.",
-  });
+  // Its work is not part of the statistics, so the page need not subtract it.
+  const createOwn = () =>
+    createLeasehold({ stateAdapter, jobTypes, statistics: false, ...storageOptionsOf(original) });
+  type Own = Awaited<ReturnType<typeof createOwn>>;
+  let opened: Promise<Own> | undefined;
+  const open = (): Promise<Own> => {
+    if (closing.signal.aborted) throw new HttpError(503, "closed", "The dashboard has been closed.");
+    return (opened ??= createOwn());
+  };
 
-/** The actions of one dashboard. Several dashboards on one store share the log, and an action has one of them at a time. */
-export const createActionRunner = ({ leasehold, actions, now }: ActionRunnerOptions): ActionRunner => {
-  const running = new Map<string, { readonly stop: AbortController; readonly end: Promise<void> }>();
-  const starting = new Set<Promise<unknown>>();
-  let isClosed = false;
+  const doPortion = async ({ user, kind, choice }: ActionInput, limit: number, cursor: string | null) => {
+    const call = { choice: restoreChoice(choice as StoredChoice), limit, cursor };
+    try {
+      return await plannedActions[kind as ActionKind].portion(leasehold, {
+        ...call,
+        dryRun: false,
+        reason: `Cancelled by ${user}.`,
+      });
+    } catch (error) {
+      if (error instanceof StoreCallTimeoutError || stateAdapter.isTransientError(error)) throw error;
+      throw new UnrecoverableJobError(error instanceof LeaseholdError ? error.message : unknownError);
+    }
+  };
 
-  /** Writes to the log that this process has the action now, where nobody else has done so since it was read. */
-  const claim = async (action: RunningAction, found: ActionProgress | null): Promise<void> => {
-    const { beat, ...from } = found ?? notBegun;
-    const claimed = {
-      ...from,
-      state: "running",
-      error: null,
-      by: action.user,
-      run: randomUUID(),
-      beat: beat + 1,
-    } as const;
-    if (isClosed) throw new HttpError(503, "closed", "The dashboard has been closed.");
-    if (!(await actions.replace(action.id, found, claimed))) throw underWay();
-    const stop = new AbortController();
-    if (isClosed) stop.abort();
-    const end = runAction({ leasehold, actions }, action, claimed, stop).finally(() => {
-      if (running.get(action.id)?.stop === stop) running.delete(action.id);
+  const startWorker = async () => {
+    const own = await open();
+    return own
+      .createWorker()
+      .implementJobType({
+        typeName: actionTypeName,
+        process: async ({ job, signal, reportProgress }) => {
+          const { input } = job;
+          const { pace } = input;
+          const stop = new AbortController();
+          const interrupted = AbortSignal.any([signal, stop.signal, closing.signal]);
+          const limit = Math.min(portionSize, pace ?? portionSize);
+          let counts = countsOf(job);
+          const work = async (): Promise<Counts> => {
+            while (!interrupted.aborted) {
+              const portion = await doPortion(input, limit, counts.cursor);
+              counts = add(counts, portion);
+              if (portion.cursor === null) return counts;
+              await reportProgress(counts);
+              if (pace !== null)
+                await sleep((limit / pace) * 1_000, undefined, { signal: interrupted }).catch(
+                  () => undefined,
+                );
+            }
+            signal.throwIfAborted();
+            if (!stop.signal.aborted) return rescheduleJob({ afterMs: 0 });
+            await own.cancelJobSequences({ ids: [job.id], reason: "Stopped." });
+            return counts;
+          };
+          const end = work();
+          running.set(job.id, { stop, end });
+          return end.finally(() => running.delete(job.id));
+        },
+      })
+      .start();
+  };
+
+  let started: Promise<unknown> | undefined;
+  /** Starts the worker when the first action needs it: a dashboard without actions polls nothing. */
+  const ensureWorker = async (): Promise<void> => {
+    if (readOnly || closing.signal.aborted) return;
+    started ??= startWorker();
+    try {
+      await started;
+    } catch (error) {
+      started = undefined;
+      throw error;
+    }
+  };
+
+  const findActions = async (options: object) => (await open()).listJobs({ queue: actionQueue, ...options });
+
+  /** An action whose dashboard has crashed is continued here. */
+  const continueOpenActions = async (): Promise<void> => {
+    const { jobs } = await findActions({ status: ["pending", "running"], limit: 1 });
+    if (jobs.length > 0) await ensureWorker();
+  };
+  // A store that cannot be reached yet is no reason to fail. Reading an open action starts the worker, too.
+  if (!readOnly) continueOpenActions().catch(() => undefined);
+
+  const requireJob = async (id: string, kind?: ActionKind) => {
+    const job = await (await open()).getJob({ id });
+    const isAction = job?.typeName === actionTypeName && (kind === undefined || job.input.kind === kind);
+    if (!isAction) throw notFound("such action");
+    return job;
+  };
+
+  const isOpen = ({ status }: AnyJob): boolean => status !== "completed" && status !== "failed";
+
+  const underWay = (): HttpError =>
+    new HttpError(409, "running", "This action is under way, perhaps in another process.", {
+      hint: "Stop it first, or wait until it is done.",
     });
-    running.set(action.id, { stop, end });
-  };
 
-  const requireAction = async (kind: ActionKind, id: string): Promise<ActionEntry> => {
-    const action = await actions.get(id);
-    if (action === undefined || action.kind !== kind) throw notFound("such action");
-    return action;
-  };
-
-  const begin: ActionRunner["begin"] = async (user, kind, choice, pace) => {
-    const id = await actions.begin(user, kind, storePlan(choice, pace));
-    await claim({ id, user, kind, choice, pace }, null);
-    return id;
-  };
-
-  const resume: ActionRunner["resume"] = async (user, kind, id) => {
-    const action = await requireAction(kind, id);
-    const progress = progressOf(action);
-    if (progress?.state === "done") throw new HttpError(409, "done", "This action is done.");
-    if (isUnderWay(action, await now())) throw underWay();
-    const plan = action.plan as StoredPlan;
-    await claim({ id, user, kind, choice: restoreChoice(plan), pace: plan.pace ?? undefined }, progress);
-  };
-
-  /** Closing waits for what is about to begin, too. */
-  const track = <T>(work: Promise<T>): Promise<T> => {
-    starting.add(work);
-    return work.finally(() => starting.delete(work));
+  /** A job that is started and completed in one transaction: workers never find it. */
+  const writeRecord = async (ctx: object, input: ActionInput, output: Recorded): Promise<void> => {
+    const own = await open();
+    const { id } = await own.startJobSequence({ ...ctx, typeName: actionTypeName, input });
+    await own.completeJobSequence({
+      ...ctx,
+      id,
+      typeName: actionTypeName,
+      complete: async ({ job, complete }) => {
+        await complete(job, async () => output);
+      },
+    });
   };
 
   return {
-    begin: (...args) => track(begin(...args)),
-    resume: (...args) => track(resume(...args)),
+    begin: async (user, kind, choice, pace) => {
+      const own = await open();
+      const input = { user, kind, choice: toJson(choice), pace: pace ?? null, resumed: null };
+      const { id } = await own.startJobSequence({ typeName: actionTypeName, input });
+      await ensureWorker();
+      return id;
+    },
+    resume: async (user, kind, id) => {
+      const own = await open();
+      const job = await requireJob(id, kind);
+      if (job.status === "completed") throw new HttpError(409, "done", "This action is done.");
+      if (isOpen(job)) throw underWay();
+      await own.runInTransaction(async () => {
+        const { redriven } = await own.redriveJobs({ ids: [id] });
+        if (redriven.length === 0) throw underWay();
+        if (stateAdapter.flow !== undefined)
+          await own.updateWaitingJobs({
+            ids: [id],
+            typeName: actionTypeName,
+            input: { ...job.input, resumed: { by: user, from: countsOf(job) } },
+          });
+      });
+      await ensureWorker();
+    },
     stop: async (kind, id) => {
+      const own = await open();
+      const job = await requireJob(id, kind);
+      if (!isOpen(job)) return false;
       const here = running.get(id);
-      if (here !== undefined) {
-        here.stop.abort();
-        return true;
+      if (here === undefined) {
+        const [result] = await own.cancelJobSequences({ ids: [id], reason: "Stopped." });
+        return result?.outcome === "cancelled";
       }
-      const action = await requireAction(kind, id);
-      const progress = progressOf(action);
-      if (progress?.state !== "running") return false;
-      const state = isUnderWay(action, await now()) ? "stopping" : "stopped";
-      return actions.replace(id, progress, { ...progress, state });
+      // Counts are exact only if the portion under way is reported first.
+      here.stop.abort();
+      await here.end.catch(() => undefined);
+      return (await requireJob(id)).status === "failed";
+    },
+    record: async (user, kind, choice, change) => {
+      const input = { user, kind, choice: toJson(choice), pace: null, resumed: null };
+      try {
+        return await leasehold.runInTransaction(async (ctx) => {
+          const result = await change();
+          await writeRecord(ctx, input, { state: "done" });
+          return result;
+        });
+      } catch (error) {
+        await (
+          await open()
+        )
+          .runInTransaction((ctx) => writeRecord(ctx, input, { state: "failed" }))
+          .catch(() => undefined);
+        throw error;
+      }
+    },
+    get: async (id) => {
+      const job = await requireJob(id);
+      if (isOpen(job)) await ensureWorker();
+      return viewAction(job);
+    },
+    list: async (limit, cursor) => {
+      const { jobs, cursor: next } = await findActions({ limit, cursor });
+      if (jobs.some(isOpen)) await ensureWorker();
+      return { actions: jobs.map(viewAction), cursor: next };
     },
     close: async () => {
-      isClosed = true;
-      await Promise.allSettled(starting);
-      const ends = [...running.values()].map(({ stop, end }) => {
-        stop.abort();
-        return end;
-      });
-      await Promise.all(ends);
+      closing.abort();
+      await (await opened?.catch(() => undefined))?.close();
     },
   };
 };

@@ -116,7 +116,7 @@ export interface Plan {
 }
 
 export interface ActionProgress {
-  readonly state: "running" | "stopping" | "done" | "stopped" | "failed";
+  readonly state: "running" | "done" | "stopped" | "failed";
   readonly changed?: number;
   readonly revived?: number;
   readonly skipped?: number;
@@ -129,12 +129,9 @@ export interface LoggedAction {
   readonly id: string;
   readonly user: string;
   readonly kind: string;
-  readonly plan: Readonly<Record<string, unknown>> | null;
-  readonly result: ActionProgress | null;
+  readonly plan: Readonly<Record<string, unknown>>;
+  readonly result: ActionProgress;
   readonly startedAt: string;
-  readonly changedAt: string | null;
-  /** False also for one whose process has said nothing for a while. */
-  readonly isUnderWay: boolean;
 }
 
 export interface LimitValues {

@@ -8,7 +8,6 @@ import {
 } from "../actions/action.ts";
 import { filterFields, type JobFilterQuery, requireFilterRights } from "../actions/job-filter.ts";
 import { commandFor, foresee } from "../actions/preview.ts";
-import { type ActionEntry, isUnderWay } from "../actions/run.ts";
 import type { ActionProgress, LoggedAction, Plan } from "../answers/jobs.ts";
 import {
   boolean,
@@ -22,7 +21,7 @@ import {
   text as textSchema,
   wordOf,
 } from "../answers/schemas.ts";
-import { badRequest, HttpError, notFound } from "../http/errors.ts";
+import { badRequest, HttpError } from "../http/errors.ts";
 import {
   type Field,
   type Fields,
@@ -154,7 +153,7 @@ const routesOf = (kind: ActionKind): Route[] => {
               hint: "Confirm the number that the plan says.",
             });
         }
-        return { id: await services.runner.begin(viewer.user, kind, choice, body.pace) };
+        return { id: await services.actions.begin(viewer.user, kind, choice, body.pace) };
       },
     }),
     post({
@@ -163,7 +162,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       summary: "Stops an action after the portion under way.",
       body: {} as Fields<object>,
       answer: objectSchema<{ readonly stopped: boolean }>({ stopped: boolean }),
-      handle: async ({ runner }, { params }) => ({ stopped: await runner.stop(kind, params["id"]!) }),
+      handle: async ({ actions }, { params }) => ({ stopped: await actions.stop(kind, params["id"]!) }),
     }),
     post({
       path: `plans/${kind}/resume/:id`,
@@ -171,8 +170,8 @@ const routesOf = (kind: ActionKind): Route[] => {
       summary: "Goes on with an action where it ended.",
       body: {} as Fields<object>,
       answer: started,
-      handle: async ({ runner }, { params, viewer }) => {
-        await runner.resume(viewer.user, kind, params["id"]!);
+      handle: async ({ actions }, { params, viewer }) => {
+        await actions.resume(viewer.user, kind, params["id"]!);
         return { id: params["id"]! };
       },
     }),
@@ -183,25 +182,16 @@ const loggedAction = objectSchema<LoggedAction>({
   id: textSchema,
   user: textSchema,
   kind: textSchema,
-  plan: nullable(opaque<NonNullable<LoggedAction["plan"]>>()),
-  result: nullable(opaque<ActionProgress>()),
+  plan: opaque<LoggedAction["plan"]>(),
+  result: opaque<ActionProgress>(),
   startedAt: date,
-  changedAt: nullable(date),
-  isUnderWay: boolean,
 });
 
-/** An action as a person may see it: keys are part of payloads, also where somebody chose jobs by them. */
-const viewAction = (action: ActionEntry, viewer: Viewer, now: number): LoggedAction => {
-  const plan = action.plan as { readonly filter?: Readonly<Record<string, unknown>> } | null;
-  const hasKeys = plan?.filter?.["deduplicationKey"] !== undefined;
-  const isHidden = hasKeys && !viewer.can.has("payloads");
-  return {
-    ...action,
-    // What is in the log was written by a dashboard, perhaps by an older one.
-    result: action.result as LoggedAction["result"],
-    plan: isHidden ? { ...plan, filter: { ...plan.filter, deduplicationKey: ["(hidden)"] } } : plan,
-    isUnderWay: isUnderWay(action, now),
-  };
+/** Deduplication keys are payloads, also in the filter of an action. */
+const hideKeys = (action: LoggedAction, viewer: Viewer): LoggedAction => {
+  const { filter } = action.plan as { readonly filter?: Readonly<Record<string, unknown>> };
+  if (filter?.["deduplicationKey"] === undefined || viewer.can.has("payloads")) return action;
+  return { ...action, plan: { ...action.plan, filter: { ...filter, deduplicationKey: ["(hidden)"] } } };
 };
 
 const listActions = get({
@@ -210,18 +200,15 @@ const listActions = get({
   summary: "What people did, the latest first.",
   query: {
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
-    cursor: optional(text({ max: 200 })),
+    cursor: optional(text({ max: 2_000 })),
   },
   answer: objectSchema<{ readonly actions: readonly LoggedAction[]; readonly cursor: string | null }>({
     actions: listOfSchema(loggedAction),
     cursor: nullable(textSchema),
   }),
-  handle: async (services, { query, viewer }) => {
-    const [{ actions, cursor }, now] = await Promise.all([
-      services.actions.list(query.limit, query.cursor),
-      services.now(),
-    ]);
-    return { actions: actions.map((action) => viewAction(action, viewer, now)), cursor };
+  handle: async ({ actions }, { query, viewer }) => {
+    const page = await actions.list(query.limit, query.cursor);
+    return { actions: page.actions.map((action) => hideKeys(action, viewer)), cursor: page.cursor };
   },
 });
 
@@ -230,11 +217,7 @@ const getAction = get({
   needs: "read",
   summary: "One action, and how far it has come.",
   answer: loggedAction,
-  handle: async ({ actions, now }, { params, viewer }) => {
-    const action = await actions.get(params["id"]!);
-    if (action === undefined) throw notFound("such action");
-    return viewAction(action, viewer, await now());
-  },
+  handle: async ({ actions }, { params, viewer }) => hideKeys(await actions.get(params["id"]!), viewer),
 });
 
 export const planRoutes: readonly Route[] = [...actionKinds.flatMap(routesOf), listActions, getAction];

@@ -264,7 +264,7 @@ export const createHandler = (options: HandlerOptions) => {
     close: async (): Promise<void> => {
       closing.abort();
       live.close();
-      await services.runner.close();
+      await services.actions.close();
     },
   };
 };

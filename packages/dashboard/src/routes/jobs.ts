@@ -1,4 +1,5 @@
 import type { AnyJob } from "leasehold";
+import { actionQueue } from "leasehold/adapter";
 import { type ActionKind, actionKinds } from "../actions/action.ts";
 import {
   dueTimes,
@@ -142,7 +143,8 @@ const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> 
 };
 
 /** What its state allows. The server decides again when it is asked to. */
-const actionsOn = ({ status }: AnyJob, { flow }: Services["stateAdapter"]): ActionKind[] => {
+const actionsOn = ({ status, queue }: AnyJob, { flow }: Services["stateAdapter"]): ActionKind[] => {
+  if (queue === actionQueue) return [];
   if (status === "failed") return ["redrive", "delete"];
   if (status === "completed") return ["delete"];
   // Not every store can change a job that waits.

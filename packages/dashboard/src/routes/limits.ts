@@ -2,7 +2,8 @@ import type { LimitRule } from "../answers/jobs.ts";
 import { listOfSchema, objectSchema, opaque } from "../answers/schemas.ts";
 import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../http/fields.ts";
 import { listRecurring, previewRecurring, recurringAction } from "./recurring.ts";
-import { get, logged, post, type Route, toJson } from "./route.ts";
+import { toJson } from "../http/leasehold.ts";
+import { get, post, type Route } from "./route.ts";
 
 interface Scope {
   readonly queue: string | undefined;
@@ -39,7 +40,7 @@ const pauseRoute = (kind: "pause" | "resume"): Route =>
     body: scopeFields,
     answer: opaque(),
     handle: (services, { body, viewer }) =>
-      logged(services, viewer.user, kind, body, () => services.leasehold[kind](body as never)),
+      services.actions.record(viewer.user, kind, body, () => services.leasehold[kind](body as never)),
   });
 
 interface RateBody {
@@ -86,7 +87,7 @@ const setFlow = post({
   body: setFlowFields,
   answer: opaque(),
   handle: (services, { body, viewer }) =>
-    logged(services, viewer.user, "set_limits", body, () => services.leasehold.setFlow(body as never)),
+    services.actions.record(viewer.user, "set_limits", body, () => services.leasehold.setFlow(body as never)),
 });
 
 export const flowRoutes: readonly Route[] = [

@@ -8,7 +8,8 @@ import {
   text as textSchema,
 } from "../answers/schemas.ts";
 import { type Fields, optional, text } from "../http/fields.ts";
-import { get, logged, post, type Route, type Services, toJson } from "./route.ts";
+import { toJson } from "../http/leasehold.ts";
+import { get, post, type Route, type Services } from "./route.ts";
 
 export const listRecurring: Route = get({
   path: "recurring",
@@ -55,7 +56,7 @@ export const recurringAction = (
     body: {} as Fields<object>,
     answer: opaque(),
     handle: (services, { params, viewer }) =>
-      logged(services, viewer.user, `recurring_${kind}`, { id: params["id"] }, () =>
+      services.actions.record(viewer.user, `recurring_${kind}`, { id: params["id"] }, () =>
         act(services, params["id"]!),
       ),
   });

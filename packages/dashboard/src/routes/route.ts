@@ -1,5 +1,5 @@
 import type { AnyStateAdapter } from "leasehold/adapter";
-import type { ActionLog, ActionRunner } from "../actions/run.ts";
+import type { Actions } from "../actions/run.ts";
 import type { Answer, Fields, Schema } from "../http/fields.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Redactor, Right, Viewer } from "../http/rights.ts";
@@ -11,8 +11,7 @@ export interface Services {
   readonly leasehold: AnyLeasehold;
   readonly stateAdapter: AnyStateAdapter;
   readonly redact: Redactor;
-  readonly actions: ActionLog;
-  readonly runner: ActionRunner;
+  readonly actions: Actions;
   readonly doctor: Doctor;
   readonly findBehindSince: FindBehindSince;
   readonly environment: Environment | null;
@@ -98,34 +97,3 @@ export const get = <TQuery = object, TAnswer = unknown>(
 export const post = <TBody, TQuery = object, TAnswer = unknown>(
   definition: RouteDefinition<TQuery, TBody, TAnswer> & { readonly body: Fields<TBody> },
 ): Route => defineRoute("POST", definition);
-
-/** What JSON makes of a value: dates become text. */
-type Json<T> = T extends Date
-  ? string
-  : T extends readonly (infer TItem)[]
-    ? readonly Json<TItem>[]
-    : T extends object
-      ? { readonly [TKey in keyof T]: Json<T[TKey]> }
-      : T;
-
-/** The same with dates as text. */
-export const toJson = <T extends object>(value: T): Json<T> => JSON.parse(JSON.stringify(value)) as Json<T>;
-
-/** Logged like every action: before it happens, and with what came of it. */
-export const logged = async (
-  { actions }: Services,
-  user: string,
-  kind: string,
-  plan: object,
-  work: () => Promise<object>,
-): Promise<object> => {
-  const id = await actions.begin(user, kind, plan);
-  try {
-    const result = toJson(await work());
-    await actions.update(id, user, kind, { state: "done", result });
-    return result;
-  } catch (error) {
-    await actions.update(id, user, kind, { state: "failed" }).catch(() => undefined);
-    throw error;
-  }
-};

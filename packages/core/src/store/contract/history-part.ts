@@ -1,4 +1,3 @@
-import type { Actions } from "./actions.ts";
 import type { Attempts, Causes, Reports } from "./history.ts";
 
 export type { Attempts } from "./history.ts";
@@ -8,8 +7,7 @@ export type { Causes } from "./history.ts";
 export type { Reports } from "./history.ts";
 
 /**
- * The optional part for what has happened: attempts that failed, what jobs fail from, how much each process did, and what
- * people did to jobs. Without it jobs run the same, and nobody can look back.
+ * The optional part for what has happened: attempts that failed, what jobs fail from, and how much each process did.
+ * Jobs run the same without it.
  */
-export interface History<TTxContext>
-  extends Attempts<TTxContext>, Causes<TTxContext>, Reports<TTxContext>, Actions<TTxContext> {}
+export interface History<TTxContext> extends Attempts<TTxContext>, Causes<TTxContext>, Reports<TTxContext> {}

@@ -101,8 +101,8 @@ export const failureReasons = [
 export type FailureReason = (typeof failureReasons)[number];
 
 /**
- * The type and queue of the dashboard's actions. They are its log of who did what: only their own retention prunes them, and an
- * operation on jobs chosen by a filter skips them unless the filter names this type or queue.
+ * The type and queue of the dashboard's actions. They are its log of who did what: only their own retention prunes them. Lists,
+ * counts and operations on jobs chosen by a filter skip them unless the filter names them.
  */
 export const actionTypeName = "leasehold.action";
 

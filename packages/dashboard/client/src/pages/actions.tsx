@@ -8,12 +8,11 @@ import { kinds, standOf } from "../state/action.ts";
 import { act, type ApiError, usePolled } from "../state/api.ts";
 import { formatCount, plural } from "../state/format.ts";
 import { changeQuery, place, withQuery } from "../state/router.ts";
-import { may, offers } from "../state/session.ts";
+import { may } from "../state/session.ts";
 
 /** What an action was about, in a few words. */
 const subject = (plan: LoggedAction["plan"]): string => {
-  if (plan === null) return "";
-  const { ids, filter, before: _before, pace: _pace, ...rest } = plan as Record<string, unknown>;
+  const { ids, filter, before: _before, pace: _pace, ...rest } = plan;
   if (Array.isArray(ids)) return ids.length === 1 ? String(ids[0]) : plural(ids.length, "job");
   const named = Object.entries((filter as object | undefined) ?? rest).map(
     ([name, value]) => `${name} ${[value].flat().join(", ")}`,
@@ -22,7 +21,6 @@ const subject = (plan: LoggedAction["plan"]): string => {
 };
 
 const outcome = ({ result, user }: LoggedAction): string => {
-  if (result === null) return "begun";
   const { changed, revived, skipped, error, by } = result;
   const numbers = [
     changed === undefined ? "" : `${formatCount(changed)} changed`,
@@ -37,7 +35,7 @@ const outcome = ({ result, user }: LoggedAction): string => {
 const isPlanned = (kind: string): kind is ActionKind => Object.hasOwn(kinds, kind);
 
 const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(problem?: ApiError): void }) => {
-  const { state, words, canStop, canResume } = standOf(action);
+  const { state, words, canStop, canResume } = standOf(action.result);
   const { kind } = action;
   const call = async (verb: "stop" | "resume"): Promise<void> => {
     try {
@@ -85,7 +83,7 @@ export const ActionsPage = () => {
     readonly actions: readonly LoggedAction[];
     readonly cursor: string | null;
   }>(withQuery("actions", { cursor }), everyMs);
-  const isAnyRunning = data?.actions.some(({ result }) => result?.state === "running") === true;
+  const isAnyRunning = data?.actions.some(({ result }) => result.state === "running") === true;
   useEffect(() => setEveryMs(isAnyRunning ? 1_000 : 5_000), [isAnyRunning]);
   const [problem, setProblem] = useState<ApiError>();
   const shown = problem ?? error;
@@ -153,11 +151,6 @@ export const ActionsPage = () => {
           </div>
         )}
       </section>
-      {!offers("history") && (
-        <p class="small dim">
-          This store keeps no log of its own: these are the latest actions of this server process.
-        </p>
-      )}
     </>
   );
 };

@@ -28,7 +28,7 @@ export const Progress = ({
   });
   const progress: ActionProgress = data?.result ?? { state: "running" };
   const { changed = 0, skipped = 0, revived = 0 } = progress;
-  const { state, words, isOver, canStop, canResume } = standOf(data ?? { result: null, isUnderWay: true });
+  const { state, words, isOver, canStop, canResume } = standOf(progress);
   useEffect(() => {
     if (!isOver) return;
     announce(`${kinds[kind].name}: ${words}. ${plural(changed, "job")}.`);

@@ -1,4 +1,4 @@
-import type { ActionKind, LoggedAction, Right, Status } from "../answers.ts";
+import type { ActionKind, ActionProgress, Right, Status } from "../answers.ts";
 import { now } from "./settings.ts";
 
 export type Filter = Readonly<Record<string, string | readonly string[]>>;
@@ -88,26 +88,19 @@ export const formatSkip = (reason: string): string =>
 
 const stateWords = {
   running: "under way",
-  stopping: "stopping",
-  interrupted: "interrupted",
   done: "done",
   stopped: "stopped",
   failed: "failed",
 } as const;
 
-/** How an action stands, and what can be done about it. One whose process died is interrupted: it can be resumed. */
-export const standOf = ({ result, isUnderWay }: Pick<LoggedAction, "result" | "isUnderWay">) => {
-  const written = result?.state ?? "running";
-  const isOpen = written === "running" || written === "stopping";
-  const state = isOpen && !isUnderWay ? "interrupted" : written;
-  return {
-    state,
-    words: stateWords[state],
-    isOver: !isOpen || !isUnderWay,
-    canStop: state === "running",
-    canResume: state === "interrupted" || state === "stopped" || state === "failed",
-  };
-};
+/** How an action stands, and what can be done about it. */
+export const standOf = ({ state }: ActionProgress) => ({
+  state,
+  words: stateWords[state],
+  isOver: state !== "running",
+  canStop: state === "running",
+  canResume: state === "stopped" || state === "failed",
+});
 
 export const ranges: readonly (readonly [string, string, number])[] = [
   ["15m", "last 15 minutes", 15 * 60_000],

@@ -77,17 +77,6 @@ export const describeHostileText = ({ test }: StateSuite): void => {
         assert.deepEqual(await readAll(scenario), put);
       }),
     );
-
-    test(
-      `keeps ${name} in an action`,
-      withHistory(async ({ history }) => {
-        const id = `${short}${randomUUID()}`;
-        const action = { id, actor: text, kind: short, plan: text, result: text };
-        await history.recordAction({ action, now: baseTime });
-        const stored = { ...action, startedAt: baseTime, changedAt: baseTime };
-        assert.deepEqual(await history.getActions({ ids: [id] }), [stored]);
-      }),
-    );
   }
 
   test(

@@ -1,5 +1,4 @@
 import type { StateSuites } from "../../state-suite.ts";
-import { describeActions } from "./actions.ts";
 import { describeKeptAttempts } from "./attempts-kept.ts";
 import { describeAttemptsOfLostLeases } from "./attempts-of-lost-leases.ts";
 import { describeAttemptsOfOutcomes } from "./attempts-of-outcomes.ts";
@@ -16,7 +15,6 @@ export const historySuites: StateSuites = {
   causes: describeCauses,
   reports: describeReports,
   folds: describeFolds,
-  actions: describeActions,
   "races in the history": describeHistoryRaces,
   "hostile text in the history": describeHostileText,
 };
