@@ -40,7 +40,7 @@ plant("limit of a group is one too high", [
 ]);
 plant("type does not keep to the rule of its queue", [
   "memory/take-in-turn.js",
-  "if (findHoldOfRule(rule, { running: index.running, tat }, now) !== null)",
+  "if (findThrottleOfRule(rule, { running: index.running, tat }, now) !== null)",
   "if (rule?.paused)",
 ]);
 plant("expired lease leaves its slot to nobody", [

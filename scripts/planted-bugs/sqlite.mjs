@@ -430,9 +430,9 @@ plant("limits/claim.ts", [
   ],
   [
     "a claim ignores the rule of the queue",
-    ["taken.length < limit && findHoldOfRule(ofQueue.rule, ofQueue, now) === null", "taken.length < limit"],
+    ["taken.length < limit && findThrottleOfRule(ofQueue.rule, ofQueue, now) === null", "taken.length < limit"],
   ],
-  ["a claim ignores the rules of types", ["if (findHoldOfRule(type.rule, type, now) === null) next", "next"]],
+  ["a claim ignores the rules of types", ["if (findThrottleOfRule(type.rule, type, now) === null) next", "next"]],
   ["types do not take turns", ["type.turn = typeTurn + 1;", ""]],
   ["expired leases keep their slots", ["lines.leave(db, ids);\n    requeueExpired", "requeueExpired"]],
 ]);

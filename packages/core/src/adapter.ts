@@ -209,9 +209,30 @@ export {
   failureBy,
 } from "./store/rules/dependants.ts";
 
-export { limitsOfLine, type RulesOver, weightOfGroup } from "./store/rules/limits.ts";
+export { limitsOfGroup, type RulesOver, weightOfGroup } from "./store/rules/limits.ts";
 
-export { findHoldOfRule, findReachedLimit, type LimitsInUse } from "./store/rules/limits.ts";
+export {
+  compareScopes,
+  explainThrottle,
+  findThrottleOfRule,
+  findReachedLimit,
+  type LimitsInUse,
+  limitsClaimableAt,
+  ruleClaimableAt,
+  selectGroups,
+} from "./store/rules/limits.ts";
+
+export {
+  claimFairly,
+  countedIn,
+  type FairClaim,
+  type GroupHead,
+  type GroupState,
+  newScopeState,
+  type ScopeState,
+  type TakenJob,
+  type TurnsPort,
+} from "./store/rules/turns.ts";
 
 export { changedLimitRule, emptyLimitRule } from "./store/rules/limits.ts";
 

@@ -5,7 +5,7 @@ import type { RulesOver } from "../store/rules/limits.ts";
 export interface ScopeState {
   readonly rule: LimitRule | undefined;
   /** The bucket of its rate. */
-  readonly tat: number;
+  readonly bucketFullAt: number;
   /** Of a type: its turn among the types of the queue. */
   readonly turn: number;
   /** The turn that was served last: of a queue among its types, of a type among its lines. */
@@ -14,7 +14,7 @@ export interface ScopeState {
 
 export interface LineState {
   readonly turn: number;
-  readonly tat: number;
+  readonly bucketFullAt: number;
   /** The job whose failure has stopped it. */
   readonly stoppedBy: string | null;
 }
@@ -39,8 +39,8 @@ interface CellImage {
   readonly lines: Map<string | null, LineState | undefined>;
 }
 
-const emptyScope: ScopeState = { rule: undefined, tat: 0, turn: 0, served: 0 };
-const emptyLine: LineState = { turn: 0, tat: 0, stoppedBy: null };
+const emptyScope: ScopeState = { rule: undefined, bucketFullAt: 0, turn: 0, served: 0 };
+const emptyLine: LineState = { turn: 0, bucketFullAt: 0, stoppedBy: null };
 const fewLines = 64;
 
 /** Rules, buckets, turns and stops: what groups and rules need that does not follow from the jobs. */
@@ -134,8 +134,8 @@ export const createFlowCells = (): FlowCells => {
     },
     sweep: (cell, now, isActive) => {
       if (cell.lines.size < cell.sweepAt || journal !== null) return;
-      for (const [group, { turn, tat, stoppedBy }] of cell.lines) {
-        const isAsNew = stoppedBy === null && turn <= cell.state.served && tat <= now * 1_000;
+      for (const [group, { turn, bucketFullAt, stoppedBy }] of cell.lines) {
+        const isAsNew = stoppedBy === null && turn <= cell.state.served && bucketFullAt <= now * 1_000;
         if (group !== null && isAsNew && !isActive(group)) cell.lines.delete(group);
       }
       cell.sweepAt = 2 * cell.lines.size + fewLines;

@@ -81,7 +81,7 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     }
     const { rate } = limits;
     if (rate === null || findReachedLimit({ concurrency: null, rate }, scope.use, now) === null) return null;
-    return hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, scope.use.tat, now) });
+    return hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, scope.use.bucketFullAt, now) });
   };
 
   const byRule = (rule: LimitRule | undefined, scope: Scope): Hold | null => {
@@ -128,19 +128,19 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     const ofQueue = byRule(over.queue, {
       place: queueType.queue,
       name: { queue, typeName: null, group: null },
-      use: { running: queueType.queue.running, tat: flow.find(queue, null)?.state.tat ?? 0 },
+      use: { running: queueType.queue.running, bucketFullAt: flow.find(queue, null)?.state.bucketFullAt ?? 0 },
     });
     if (ofQueue !== null) return ofQueue;
     const ofType = byRule(over.type, {
       place: queueType,
       name: { queue, typeName, group: null },
-      use: { running: queueType.counts.running, tat: cell?.state.tat ?? 0 },
+      use: { running: queueType.counts.running, bucketFullAt: cell?.state.bucketFullAt ?? 0 },
     });
     if (ofType !== null || line.group === null) return ofType;
     const scope: Scope = {
       place: line,
       name: { queue, typeName, group: line.group },
-      use: { running: line.running, tat: state.tat },
+      use: { running: line.running, bucketFullAt: state.bucketFullAt },
     };
     return byGroup(record, over, scope, state.stoppedBy);
   };

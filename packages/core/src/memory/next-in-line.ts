@@ -20,19 +20,19 @@ const leaseEnds = (entries: Iterable<RunnableEntry>, maxAttempts: MaxAttempts | 
 /** From when on limits let one more job in, if nothing happens but that leases end. */
 const limitsOpenAt = (
   { concurrency, rate }: LimitValues,
-  { running, tat }: { readonly running: number; readonly tat: number },
+  { running, bucketFullAt }: { readonly running: number; readonly bucketFullAt: number },
   ends: () => readonly number[],
   now: number,
 ): number => {
   const toEnd = concurrency === null ? 0 : running - concurrency + 1;
   const roomAt = toEnd <= 0 ? now : (ends()[toEnd - 1] ?? never);
-  const tokenAt = rate === null || tokensLeft(rate, tat, now) > 0 ? now : nextTokenAt(rate, tat, now);
+  const tokenAt = rate === null || tokensLeft(rate, bucketFullAt, now) > 0 ? now : nextTokenAt(rate, bucketFullAt, now);
   return Math.max(roomAt, tokenAt);
 };
 
 const ruleOpensAt = (
   rule: LimitRule | undefined,
-  use: { readonly running: number; readonly tat: number },
+  use: { readonly running: number; readonly bucketFullAt: number },
   ends: () => readonly number[],
   now: number,
 ): number => {
@@ -50,7 +50,7 @@ export const nextClaimableAt = (
   const types = runnable.queueTypes(queue, typeNames);
   const leased = (): Iterable<RunnableEntry> => types.flatMap((type) => [...type.leased.entries()]);
   const queueState = flow.find(queue, null)?.state;
-  const queueUse = { running: runnable.queue(queue)?.running ?? 0, tat: queueState?.tat ?? 0 };
+  const queueUse = { running: runnable.queue(queue)?.running ?? 0, bucketFullAt: queueState?.bucketFullAt ?? 0 };
   const queueOpensAt = ruleOpensAt(queueState?.rule, queueUse, () => leaseEnds(leased(), maxAttempts), now);
   if (queueOpensAt === never) return never;
 
@@ -65,19 +65,19 @@ export const nextClaimableAt = (
       else others.push(entry);
     }
     const lineOpens = (line: Line): number => {
-      const { tat, stoppedBy } = flow.line(cell, line.group);
+      const { bucketFullAt, stoppedBy } = flow.line(cell, line.group);
       if (stoppedBy !== null) return never;
       const lineEnds = leaseEnds(leasedByLine.get(line) ?? [], maxAttempts);
       const dueAt = Math.min(dueAtOf(line, now), lineEnds[0] ?? never);
       const claimableAt = limitsOpenAt(
         limitsOf(over, line),
-        { running: line.running, tat },
+        { running: line.running, bucketFullAt },
         () => lineEnds,
         now,
       );
       return Math.max(dueAt, claimableAt);
     };
-    const use = { running: queueType.counts.running, tat: cell?.state.tat ?? 0 };
+    const use = { running: queueType.counts.running, bucketFullAt: cell?.state.bucketFullAt ?? 0 };
     const typeEnds = (): number[] => leaseEnds(queueType.leased.entries(), maxAttempts);
     const byRule = ruleOpensAt(cell?.state.rule, use, typeEnds, now);
     let first = never;

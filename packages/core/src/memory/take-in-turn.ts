@@ -1,6 +1,6 @@
 import type { ClaimScope } from "../store/contract/claims.ts";
 import type { LimitValues } from "../store/contract/limits.ts";
-import { findHoldOfRule } from "../store/rules/limits.ts";
+import { findThrottleOfRule } from "../store/rules/limits.ts";
 import { type RulesOver, weightOfGroup } from "../store/rules/limits.ts";
 import { spendTokens } from "../store/rules/limits.ts";
 import { expiredAttempt } from "../store/rules/transitions.ts";
@@ -68,31 +68,31 @@ const nextJob = (
     const { state } = type.cell;
     const typeTurn = Math.max(state.turn, queueCell.state.served);
     if (next !== undefined && next.typeTurn <= typeTurn) continue;
-    const use = { running: type.queueType.counts.running, tat: state.tat };
-    if (findHoldOfRule(state.rule, use, now) !== null) continue;
+    const use = { running: type.queueType.counts.running, bucketFullAt: state.bucketFullAt };
+    if (findThrottleOfRule(state.rule, use, now) !== null) continue;
     const found = nextLine(store, type, now);
     if (found !== undefined) next = { ...type, ...found, typeTurn };
   }
   return next;
 };
 
-const spendOne = (limits: LimitValues | undefined, tat: number, now: number): number =>
-  limits === undefined || limits.rate === null ? tat : spendTokens(limits.rate, tat, now, 1);
+const spendOne = (limits: LimitValues | undefined, bucketFullAt: number, now: number): number =>
+  limits === undefined || limits.rate === null ? bucketFullAt : spendTokens(limits.rate, bucketFullAt, now, 1);
 
 /** Spends the tokens and moves the turns on for the first job of the line. Says whether a limit counts it. */
 const serve = ({ flow }: JobStore, next: NextJob, queueCell: FlowCell, now: number): boolean => {
   const { queueType, cell, over, line, typeTurn, lineTurn } = next;
   const limits = limitsOf(over, line);
-  const { tat } = flow.line(cell, line.group);
-  flow.setState(queueCell, { served: typeTurn, tat: spendOne(over.queue, queueCell.state.tat, now) });
+  const { bucketFullAt } = flow.line(cell, line.group);
+  flow.setState(queueCell, { served: typeTurn, bucketFullAt: spendOne(over.queue, queueCell.state.bucketFullAt, now) });
   flow.setState(cell, {
     turn: typeTurn + 1,
     served: lineTurn,
-    tat: spendOne(over.type, cell.state.tat, now),
+    bucketFullAt: spendOne(over.type, cell.state.bucketFullAt, now),
   });
   flow.setLine(cell, line.group, {
     turn: lineTurn + 1 / weightOfGroup(over, line.group),
-    tat: spendOne(limits, tat, now),
+    bucketFullAt: spendOne(limits, bucketFullAt, now),
   });
   queueType.claimableGroups.close(line);
   return [over.queue, over.type, limits].some((each) => (each?.concurrency ?? null) !== null);
@@ -129,8 +129,8 @@ export const claimFairly = (
   });
   const lastTurns = new Map<QueueType, number>();
   for (let taken = 0; taken < limit; taken += 1) {
-    const { rule, tat } = queueCell.state;
-    if (findHoldOfRule(rule, { running: index.running, tat }, now) !== null) break;
+    const { rule, bucketFullAt } = queueCell.state;
+    if (findThrottleOfRule(rule, { running: index.running, bucketFullAt }, now) !== null) break;
     const next = nextJob(store, types, queueCell, now);
     if (next === undefined) break;
     const { queueType, cell, line } = next;

@@ -5,7 +5,7 @@ import {
   type LimitRule,
   type Hold,
   type ThrottleReason,
-  limitsOfLine,
+  limitsOfGroup,
   nextTokenAt,
 } from "leasehold/adapter";
 import type { Call, Database } from "../database/database.ts";
@@ -192,7 +192,7 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
     }
     if (rate === null) return null;
     const spent = await tat();
-    const isReached = findReachedLimit({ concurrency: null, rate }, { running: 0, tat: spent }, now) !== null;
+    const isReached = findReachedLimit({ concurrency: null, rate }, { running: 0, bucketFullAt: spent }, now) !== null;
     return isReached
       ? hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, spent, now) })
       : null;
@@ -230,7 +230,7 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
   if (stoppedBy !== null) return hold("stopped", scope, { jobIds: [stoppedBy] });
   const ofOrder = isOrdered ? await byOrder(scope) : null;
   if (ofOrder !== null) return ofOrder;
-  const limits = limitsOfLine(rules, { group, ordered: isOrdered ? "continue" : null });
+  const limits = limitsOfGroup(rules, { group, ordered: isOrdered ? "continue" : null });
   return byLimits(limits, async () => Number(row["tat"]), scope, {
     slot: 1,
     condition: "j.lane = $4::bigint",

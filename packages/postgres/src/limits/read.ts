@@ -1,13 +1,13 @@
 import {
   emptyLimitRule,
-  findHoldOfRule,
+  findThrottleOfRule,
   findReachedLimit,
   type LimitRule,
   type LimitUse,
   type GroupUse,
   type ThrottleReason,
   type LimitsInUse,
-  limitsOfLine,
+  limitsOfGroup,
   type ListGroupsCall,
   type RulesOver,
   tokensLeft,
@@ -92,7 +92,7 @@ const readUse = async (
       text(row["home"]),
       {
         running: Number(row["running"]),
-        tat: Number(row["tat"]),
+        bucketFullAt: Number(row["tat"]),
         open: Number(row["open"]),
         held: Number(row["held"]),
       },
@@ -100,7 +100,7 @@ const readUse = async (
   );
 };
 
-const nothing: LimitsInUse = { running: 0, tat: 0 };
+const nothing: LimitsInUse = { running: 0, bucketFullAt: 0 };
 
 /** What the rules of a queue and a type hold all jobs of the type back by. */
 const findHoldOfType = (
@@ -109,7 +109,7 @@ const findHoldOfType = (
   home: string,
   now: number,
 ): ThrottleReason | null =>
-  findHoldOfRule(queue, use.get("0") ?? nothing, now) ?? findHoldOfRule(type, use.get(home) ?? nothing, now);
+  findThrottleOfRule(queue, use.get("0") ?? nothing, now) ?? findThrottleOfRule(type, use.get(home) ?? nothing, now);
 
 const mostLinesListFlow = 10_000;
 
@@ -152,11 +152,11 @@ const listOne = async (
     .map(({ rule }) => {
       const { typeName } = rule;
       const home = queueTypeOf(queue, typeName);
-      const { running = 0, tat = 0 } = use.get(home) ?? {};
+      const { running = 0, bucketFullAt = 0 } = use.get(home) ?? {};
       return {
         rule: rule.version === 0 ? emptyLimitRule(queue, typeName) : rule,
         running,
-        tokens: rule.rate === null ? null : tokensLeft(rule.rate, tat, stored.now),
+        tokens: rule.rate === null ? null : tokensLeft(rule.rate, bucketFullAt, stored.now),
         ...countLines(typeName === null ? types : types.filter(({ number }) => number === home), stored, use),
       };
     });
@@ -223,8 +223,8 @@ const toGroupUse = (
     if (stoppedBy !== null) return "stopped";
     const waitsForRetry = row["retry_at"] !== null && Number(row["lease_version"]) === 0;
     if (isOrdered && (busy > 0 || waitsForRetry)) return "order";
-    const limits = limitsOfLine(over, { group, ordered: isOrdered ? "continue" : null });
-    return findReachedLimit(limits, { running: busy, tat: Number(row["tat"]) }, now);
+    const limits = limitsOfGroup(over, { group, ordered: isOrdered ? "continue" : null });
+    return findReachedLimit(limits, { running: busy, bucketFullAt: Number(row["tat"]) }, now);
   };
   return {
     group,

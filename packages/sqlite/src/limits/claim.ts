@@ -1,6 +1,6 @@
 import {
   expiredAttempt,
-  findHoldOfRule,
+  findThrottleOfRule,
   type LimitValues,
   type LimitRule,
   type RulesOver,
@@ -192,7 +192,7 @@ export const prepareTakeInTurn = (
       for (const type of types) {
         const typeTurn = Math.max(type.turn, ofQueue.served);
         if (next !== undefined && next.typeTurn <= typeTurn) continue;
-        if (findHoldOfRule(type.rule, type, now) === null) next = nextOf(type, typeTurn) ?? next;
+        if (findThrottleOfRule(type.rule, type, now) === null) next = nextOf(type, typeTurn) ?? next;
       }
       return next;
     };
@@ -213,7 +213,7 @@ export const prepareTakeInTurn = (
       taken.push({ seq, slots: slots === 0 ? null : slots });
     };
 
-    while (taken.length < limit && findHoldOfRule(ofQueue.rule, ofQueue, now) === null) {
+    while (taken.length < limit && findThrottleOfRule(ofQueue.rule, ofQueue, now) === null) {
       const next = findNext();
       if (next === undefined) break;
       serve(next);

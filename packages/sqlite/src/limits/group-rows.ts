@@ -1,4 +1,4 @@
-import { type LimitValues, limitsOfLine, type RulesOver } from "leasehold/adapter";
+import { type LimitValues, limitsOfGroup, type RulesOver } from "leasehold/adapter";
 import { type Columns, defineRow, type Row } from "../database/sql.ts";
 
 /** What is kept for a queue or a type beside its rule. */
@@ -62,7 +62,7 @@ export const describeLine = (columns: Columns): LineState => ({
 export const lineRow: Row<LineState> = defineRow(describeLine);
 
 export const limitsOf = (over: RulesOver, { group, isOrdered }: LineState): LimitValues =>
-  limitsOfLine(over, { group: group === "" ? null : group, ordered: isOrdered ? true : null });
+  limitsOfGroup(over, { group: group === "" ? null : group, ordered: isOrdered ? true : null });
 
 /** The earlier of two moments, either of which may be out of sight. */
 export const earlier = (a: number | null, b: number | null): number | null =>

@@ -1,7 +1,7 @@
 import {
   findReachedLimit,
   type LimitValues,
-  limitsOfLine,
+  limitsOfGroup,
   nextTokenAt,
   type RulesOver,
   spendTokens,
@@ -96,7 +96,7 @@ export const prepareOpenLines = (tables: Tables, runnable: Runnable): PrepareOpe
     // With a limit of its own, a line gives no more than that.
     const mostOfLine = Math.min(
       portion,
-      limitsOfLine(over, { group: "any", ordered: null }).concurrency ?? portion,
+      limitsOfGroup(over, { group: "any", ordered: null }).concurrency ?? portion,
     );
 
     const room = ({ limits, state, tat, taken }: Visited): number =>

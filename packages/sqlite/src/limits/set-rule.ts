@@ -5,7 +5,7 @@ import {
   type RateLimit,
   type LimitRule,
   keepSpent,
-  limitsOfLine,
+  limitsOfGroup,
   type RulesOver,
   tokenInterval,
 } from "leasehold/adapter";
@@ -90,7 +90,7 @@ export const prepareSetFlowRule = (
       const isLimited = (limits: { readonly concurrency: number | null } | undefined): boolean =>
         (limits?.concurrency ?? null) !== null;
       const wanted =
-        (isLimited(limitsOfLine(over, { group, ordered })) ? slotOf.line : 0) |
+        (isLimited(limitsOfGroup(over, { group, ordered })) ? slotOf.line : 0) |
         (isLimited(over.type) ? slotOf.type : 0) |
         (isLimited(over.queue) ? slotOf.queue : 0);
       const missing = wanted & ~slots;

@@ -41,7 +41,7 @@ const useOf = (
   return {
     rule,
     running: types.reduce((sum, { counts }) => sum + counts.running, 0),
-    tokens: rule.rate === null ? null : tokensLeft(rule.rate, state?.tat ?? 0, now),
+    tokens: rule.rate === null ? null : tokensLeft(rule.rate, state?.bucketFullAt ?? 0, now),
     ...countLines(findHold, types, now),
   };
 };

@@ -10,9 +10,9 @@ import { limitsOf } from "../line-limits.ts";
 const bucketAfter = (
   before: RateLimit | null | undefined,
   after: RateLimit | null,
-  tat: number,
+  bucketFullAt: number,
   now: number,
-): number => (after === null || (before ?? null) === null ? 0 : keepSpent(after, tat, now));
+): number => (after === null || (before ?? null) === null ? 0 : keepSpent(after, bucketFullAt, now));
 
 /** The buckets of groups go by the rule of their type or else of their queue, so a change of either may concern them. */
 const editGroupRates = (
@@ -29,9 +29,9 @@ const editGroupRates = (
     const next = typeName === null ? { ...over, queue: rule } : { ...over, type: rule };
     const after = (next.type?.perGroup ?? next.queue?.perGroup)?.rate ?? null;
     if (before === after) continue;
-    for (const [group, { tat }] of cell.lines) {
-      const edited = bucketAfter(before, after, tat, now);
-      if (edited !== tat) flow.setLine(cell, group, { tat: edited });
+    for (const [group, { bucketFullAt }] of cell.lines) {
+      const edited = bucketAfter(before, after, bucketFullAt, now);
+      if (edited !== bucketFullAt) flow.setLine(cell, group, { bucketFullAt: edited });
     }
   }
 };
@@ -66,7 +66,7 @@ export const setFlowRule = (
   const isSameRate = rule.rate === before.rate;
   flow.setState(cell, {
     rule,
-    tat: isSameRate ? cell.state.tat : bucketAfter(before.rate, rule.rate, cell.state.tat, now),
+    bucketFullAt: isSameRate ? cell.state.bucketFullAt : bucketAfter(before.rate, rule.rate, cell.state.bucketFullAt, now),
   });
   markLimited(store, queue);
   runnable.reconsider({ queue, typeName });

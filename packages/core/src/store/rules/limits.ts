@@ -3,16 +3,20 @@ import type {
   RateLimit,
   LimitRule,
   FlowRuleChange,
+  GroupUse,
+  Hold,
+  LimitScope,
+  ListGroupsCall,
   ThrottleReason,
 } from "../contract/limits.ts";
 
 /*
- * Rates are token buckets in the form of GCRA: all that is stored is the moment `tat` (theoretical arrival time) at which
- * the bucket would be full again, in whole microseconds by the store's clock. A new bucket has 0.
+ * Rates are token buckets in the form of GCRA (generic cell rate algorithm). A store keeps one number for a bucket:
+ * `bucketFullAt`, the time at which the bucket is full again, in whole microseconds by the store's clock. A new bucket has 0.
  *
  *   interval = ceil(perMs * 1000 / (limit - burst + 1))
- *   tokens   = floor((now + burst * interval - max(tat, now)) / interval)
- *   spend n:   tat = max(tat, now) + n * interval
+ *   tokens   = floor((now + burst * interval - max(bucketFullAt, now)) / interval)
+ *   spend n:   bucketFullAt = max(bucketFullAt, now) + n * interval
  *
  * In a window of `perMs` the bucket gives at most `burst` at once and then one for each interval, which is `limit` in all.
  * Stores that decide inside a statement repeat these three lines there.
@@ -22,43 +26,43 @@ import type {
 export const tokenInterval = ({ limit, perMs, burst }: RateLimit): number =>
   Math.ceil((perMs * 1_000) / (limit - burst + 1));
 
-/** Tokens left at this moment. */
-export const tokensLeft = (rate: RateLimit, tat: number, nowMs: number): number => {
+/** Tokens left now. */
+export const tokensLeft = (rate: RateLimit, bucketFullAt: number, nowMs: number): number => {
   const interval = tokenInterval(rate);
   const now = nowMs * 1_000;
-  return Math.max(0, Math.floor((now + rate.burst * interval - Math.max(tat, now)) / interval));
+  return Math.max(0, Math.floor((now + rate.burst * interval - Math.max(bucketFullAt, now)) / interval));
 };
 
-/** The `tat` after so many tokens have been spent. */
-export const spendTokens = (rate: RateLimit, tat: number, nowMs: number, count: number): number =>
-  Math.max(tat, nowMs * 1_000) + count * tokenInterval(rate);
+/** The bucket after `count` tokens have been spent. */
+export const spendTokens = (rate: RateLimit, bucketFullAt: number, nowMs: number, count: number): number =>
+  Math.max(bucketFullAt, nowMs * 1_000) + count * tokenInterval(rate);
 
-/** From when on, in milliseconds, there is a token again. */
-export const nextTokenAt = (rate: RateLimit, tat: number, nowMs: number): number =>
-  Math.max(nowMs, Math.ceil((tat - (rate.burst - 1) * tokenInterval(rate)) / 1_000));
+/** When the bucket has a token again, in milliseconds. */
+export const nextTokenAt = (rate: RateLimit, bucketFullAt: number, nowMs: number): number =>
+  Math.max(nowMs, Math.ceil((bucketFullAt - (rate.burst - 1) * tokenInterval(rate)) / 1_000));
 
-/** The `tat` of a bucket whose rate has been edited: what was spent stays spent, but it owes nothing beyond being empty. */
-export const keepSpent = (rate: RateLimit, tat: number, nowMs: number): number =>
-  Math.min(tat, nowMs * 1_000 + rate.burst * tokenInterval(rate));
+/** The bucket after its rate was edited. Spent tokens stay spent, but a bucket is never emptier than empty. */
+export const keepSpent = (rate: RateLimit, bucketFullAt: number, nowMs: number): number =>
+  Math.min(bucketFullAt, nowMs * 1_000 + rate.burst * tokenInterval(rate));
 
-/** How much of some limits is in use: the jobs that are counted, and the bucket of the rate. */
+/** How much of a concurrency limit and of a rate is in use. */
 export interface LimitsInUse {
   readonly running: number;
-  readonly tat: number;
+  readonly bucketFullAt: number;
 }
 
 /** Which of these limits is reached, if one is. */
 export const findReachedLimit = (
   { concurrency, rate }: LimitValues,
-  { running, tat }: LimitsInUse,
+  { running, bucketFullAt }: LimitsInUse,
   now: number,
 ): "concurrency" | "rate" | null => {
   if (concurrency !== null && running >= concurrency) return "concurrency";
-  return rate !== null && tokensLeft(rate, tat, now) < 1 ? "rate" : null;
+  return rate !== null && tokensLeft(rate, bucketFullAt, now) < 1 ? "rate" : null;
 };
 
-/** What a rule of a queue or type holds its jobs back by, if by anything. */
-export const findHoldOfRule = (
+/** Why the rule of a queue or type throttles its jobs; null if it does not. */
+export const findThrottleOfRule = (
   rule: LimitRule | undefined,
   use: LimitsInUse,
   now: number,
@@ -75,8 +79,8 @@ export interface RulesOver {
   readonly type: LimitRule | undefined;
 }
 
-/** The limits of one group, or of the line of jobs without a group, which has none. */
-export const limitsOfLine = (
+/** The limits of one group. Jobs without a group have none. */
+export const limitsOfGroup = (
   { queue, type }: RulesOver,
   { group, ordered }: { readonly group: string | null; readonly ordered: unknown },
 ): LimitValues => {
@@ -133,4 +137,140 @@ export const changedLimitRule = (rule: LimitRule, change: FlowRuleChange): Limit
   const limitsGroups = perGroup !== null && (perGroup.concurrency !== null || perGroup.rate !== null);
   const next: LimitRule = { ...rest, perGroup: limitsGroups ? perGroup : null };
   return isSameRule(rule, next) ? rule : { ...next, version: rule.version + 1 };
+};
+
+const never = Number.POSITIVE_INFINITY;
+
+/**
+ * When limits admit one more job, if nothing happens but that leases end; infinity if the jobs that run have no such end.
+ * `leaseEnds` are the ends of the leases that hold slots, in order.
+ */
+export const limitsClaimableAt = (
+  { concurrency, rate }: LimitValues,
+  { running, bucketFullAt }: LimitsInUse,
+  leaseEnds: () => readonly number[],
+  now: number,
+): number => {
+  const toEnd = concurrency === null ? 0 : running - concurrency + 1;
+  const roomAt = toEnd <= 0 ? now : (leaseEnds()[toEnd - 1] ?? never);
+  const hasToken = rate === null || tokensLeft(rate, bucketFullAt, now) > 0;
+  return Math.max(roomAt, hasToken ? now : nextTokenAt(rate, bucketFullAt, now));
+};
+
+export const ruleClaimableAt = (
+  rule: LimitRule | undefined,
+  use: LimitsInUse,
+  leaseEnds: () => readonly number[],
+  now: number,
+): number => {
+  if (rule === undefined) return now;
+  return rule.paused ? never : limitsClaimableAt(rule, use, leaseEnds, now);
+};
+
+const mostIds = 5;
+
+/** A job that runs in the scope of a limit. */
+interface RunningJob {
+  readonly id: string;
+}
+
+/** A queue, a type or a group, as far as its limits throttle a job. */
+export interface ThrottlingScope extends LimitsInUse {
+  /** The jobs that hold its slots. Expired leases do not count: the next claim frees their slots. */
+  holders(): readonly RunningJob[];
+}
+
+export interface ThrottlingGroup extends ThrottlingScope {
+  readonly group: string;
+  readonly isOrdered: boolean;
+  readonly stoppedBy: string | null;
+  /** Of an ordered group: the jobs that run before this one, and when the first of them is due if it is pending. */
+  ahead(): { readonly jobs: readonly RunningJob[]; readonly dueAt: number | null };
+}
+
+export interface ThrottledJob {
+  readonly queue: string;
+  readonly typeName: string;
+  readonly rules: RulesOver;
+  readonly ofQueue: ThrottlingScope;
+  readonly ofType: ThrottlingScope;
+  /** Null for a job without a group. */
+  readonly ofGroup: ThrottlingGroup | null;
+}
+
+/** Why a due job is not claimed: by its queue, then its type, then its group. */
+export const explainThrottle = (
+  { queue, typeName, rules, ofQueue, ofType, ofGroup }: ThrottledJob,
+  now: number,
+): Hold | null => {
+  type ScopeName = Pick<Hold, "queue" | "typeName" | "group">;
+  const throttle = (by: ThrottleReason, name: ScopeName, details: Partial<Hold> = {}): Hold => ({
+    by,
+    ...name,
+    limit: null,
+    inUse: null,
+    claimableAt: null,
+    jobIds: [],
+    ...details,
+  });
+  const idsOf = (jobs: readonly RunningJob[]): string[] => jobs.slice(0, mostIds).map(({ id }) => id);
+
+  const byLimits = (limits: LimitValues, scope: ThrottlingScope, name: ScopeName): Hold | null => {
+    const { concurrency: limit, rate } = limits;
+    if (limit !== null && scope.running >= limit) {
+      const holders = scope.holders();
+      if (holders.length >= limit)
+        return throttle("concurrency", name, { limit, inUse: holders.length, jobIds: idsOf(holders) });
+    }
+    if (rate === null || tokensLeft(rate, scope.bucketFullAt, now) > 0) return null;
+    const claimableAt = nextTokenAt(rate, scope.bucketFullAt, now);
+    return throttle("rate", name, { limit: rate.limit, claimableAt });
+  };
+
+  const byRule = (rule: LimitRule | undefined, scope: ThrottlingScope, name: ScopeName): Hold | null => {
+    if (rule === undefined) return null;
+    return rule.paused ? throttle("paused", name) : byLimits(rule, scope, name);
+  };
+
+  const byOrder = ({ ahead }: ThrottlingGroup, name: ScopeName): Hold | null => {
+    const { jobs, dueAt } = ahead();
+    if (jobs.length === 0) return null;
+    return throttle("order", name, {
+      claimableAt: dueAt !== null && dueAt > now ? dueAt : null,
+      jobIds: idsOf(jobs),
+    });
+  };
+
+  const outer =
+    byRule(rules.queue, ofQueue, { queue, typeName: null, group: null }) ??
+    byRule(rules.type, ofType, { queue, typeName, group: null });
+  if (outer !== null || ofGroup === null) return outer;
+  const { group, isOrdered, stoppedBy } = ofGroup;
+  const name = { queue, typeName, group };
+  if (stoppedBy !== null) return throttle("stopped", name, { jobIds: [stoppedBy] });
+  const limits = limitsOfGroup(rules, { group, ordered: isOrdered ? true : null });
+  return (isOrdered ? byOrder(ofGroup, name) : null) ?? byLimits(limits, ofGroup, name);
+};
+
+const compareNames = (a: string | null, b: string | null): number =>
+  a === b ? 0 : a === null || (b !== null && a < b) ? -1 : 1;
+
+/** The order of `listRules`. */
+export const compareScopes = (a: LimitScope, b: LimitScope): number =>
+  compareNames(a.queue, b.queue) || compareNames(a.typeName, b.typeName);
+
+/** Filters, sorts and cuts the groups of a type as `listGroups` returns them. */
+export const selectGroups = (
+  groups: Iterable<GroupUse>,
+  { held, order, limit }: Pick<ListGroupsCall, "held" | "order" | "limit">,
+): GroupUse[] => {
+  const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX_SAFE_INTEGER;
+  return [...groups]
+    .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
+    .filter(({ waiting, running }) => waiting + running > 0)
+    .sort(
+      (a, b) =>
+        (order === "waiting" ? since(a) - since(b) : b.running - a.running) || (a.group < b.group ? -1 : 1),
+    )
+    .slice(0, limit);
 };
