@@ -40,7 +40,7 @@ plant("limit of a group is one too high", [
 ]);
 plant("type does not keep to the rule of its queue", [
   "memory/take-in-turn.js",
-  "if (findThrottleOfRule(rule, { running: index.running, tat }, now) !== null)",
+  "if (findThrottleOfRule(rule, { running: index.running, bucketFullAt }, now) !== null)",
   "if (rule?.paused)",
 ]);
 plant("expired lease leaves its slot to nobody", [
@@ -65,8 +65,8 @@ plant("raised limit is not noticed by lines that are closed", [
 ]);
 plant("pause of a type is ignored", [
   "store/rules/limits.js",
-  "return rule.paused ?",
-  "return rule.paused && rule.typeName === null ?",
+  'return rule.paused ? "paused" :',
+  'return rule.paused && rule.typeName === null ? "paused" :',
 ]);
 plant("retry in an ordered group goes to the back", [
   "memory/line.js",
@@ -92,10 +92,14 @@ plant("last lease does not stop an ordered group", [
   ";",
 ]);
 plant("redriving does not lift the stop", ["memory/operations/redrive-jobs.js", "liftStop(store, job);", ""]);
-plant("token is not spent", ["memory/take-in-turn.js", "spendTokens(limits.rate, tat, now, 1)", "tat"]);
+plant("token is not spent", [
+  "memory/take-in-turn.js",
+  "spendTokens(limits.rate, bucketFullAt, now, 1)",
+  "bucketFullAt",
+]);
 plant("bucket is full after an edit", [
   "memory/operations/set-flow-rule.js",
-  "? 0 : keepSpent(after, tat, now)",
+  "? 0 : keepSpent(after, bucketFullAt, now)",
   "? 0 : 0",
 ]);
 plant("interval between tokens forgets the burst", [

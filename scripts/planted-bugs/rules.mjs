@@ -71,3 +71,62 @@ plant("redrive.ts", [
   ],
   ["a job named before its blocker stays failed", ["undecided = left;", "undecided = left; break;"]],
 ]);
+
+plant("turns.ts", [
+  [
+    "a claim does not count in groups",
+    ["if (limits.concurrency !== null) group.running += 1;", ""],
+    [
+      "closeIfThrottled(group)) return job;",
+      "closeIfThrottled({ ...group, running: group.running + group.taken })) return job;",
+    ],
+  ],
+  [
+    "a claim counts in groups what it has only read",
+    [
+      "const claimable = found.filter(",
+      "for (const each of found) each.running += 1;\n      const claimable = found.filter(",
+    ],
+  ],
+  [
+    "the tokens of groups are not spent",
+    ["group.bucketFullAt = spendToken(limits, group.bucketFullAt, now);", ""],
+  ],
+  ["weights count for nothing", ["group.virtualTime += 1 / group.weight;", "group.virtualTime += 1;"]],
+  ["a group that was served keeps its turn", ["group.virtualTime += 1 / group.weight;", ""]],
+  [
+    "a stopped group is served",
+    [
+      'stoppedBy === null ? findReachedLimit(limits, group, now) : "stopped"',
+      "findReachedLimit(limits, group, now)",
+    ],
+  ],
+  [
+    "others overtake a job that waits for its retry",
+    ["else if (head.dueAt > now) close(each, head.dueAt);", ""],
+  ],
+  ["a claim does not count in queues and types", ["  state.running += 1;\n  return true;", "  return true;"]],
+  [
+    "the tokens of queues and types are not spent",
+    ["  state.bucketFullAt = spendToken(rule, state.bucketFullAt, now);", ""],
+  ],
+  [
+    "a claim ignores the rule of the queue",
+    ["taken.length < limit && !isThrottled(queue.rule, ofQueue)", "taken.length < limit"],
+  ],
+  [
+    "a claim ignores the rules of types",
+    [" || isThrottled(type.rules.type, type.state)) continue;", ") continue;"],
+  ],
+  ["types do not take turns", ["state.virtualTime = typeTime + 1;", "state.virtualTime = typeTime;"]],
+  ["groups that come one by one are never deleted", ["for (const type of types) endRound(type);", ""]],
+]);
+
+plant("limits.ts", [
+  ["a paused queue is announced", ["return rule.paused ? never :", "return rule.paused ? now :"]],
+  ["an explanation ignores the pause", ['return rule.paused ? throttle("paused", name) :', "return"]],
+  [
+    "an explanation counts slots of expired leases",
+    ["if (holders.length >= limit)", "if (holders.length >= 0)"],
+  ],
+]);

@@ -402,48 +402,19 @@ plant("limits/rule-rows.ts", [
   ],
 ]);
 
-plant("limits/open-groups.ts", [
-  ["a claim does not count in lines", ["limits.concurrency === null ? 0 : taken", "0 * taken"]],
+plant("limits/claim.ts", [
   [
-    "a claim counts in lines what it has only looked at",
-    ["limits.concurrency === null ? 0 : taken", "Math.max(1, taken)"],
-  ],
-  [
-    "the tokens of groups are not spent",
-    ["if (each.limits.rate !== null) each.tat", "if (each.limits.rate === undefined) each.tat"],
-  ],
-  ["weights count for nothing", ["each.turn += 1 / each.weight;", "each.turn += 1;"]],
-  ["a group that was served keeps its turn", ["each.turn += 1 / each.weight;", ""]],
-  ["a stopped group is served", ["if (state.stoppedBy !== null) {", "if (state.stoppedBy === id) {"]],
-  ["others overtake a job that waits for its retry", ["else if (head.at > now) close(each, head.at);", ""]],
-  [
-    "a full line stays open",
+    "a full group stays claimable",
     ["turn = given.value ->> 3, open = given.value ->> 4", "turn = given.value ->> 3, open = 1"],
   ],
-]);
-
-plant("limits/claim.ts", [
-  ["a claim does not count in queues and types", ["counting.added += 1;", ""]],
-  [
-    "the tokens of queues and types are not spent",
-    ["if (rule.rate !== null) counting.tat", "if (rule.rate === undefined) counting.tat"],
-  ],
-  [
-    "a claim ignores the rule of the queue",
-    ["taken.length < limit && findThrottleOfRule(ofQueue.rule, ofQueue, now) === null", "taken.length < limit"],
-  ],
-  ["a claim ignores the rules of types", ["if (findThrottleOfRule(type.rule, type, now) === null) next", "next"]],
-  ["types do not take turns", ["type.turn = typeTurn + 1;", ""]],
   ["expired leases keep their slots", ["lines.leave(db, ids);\n    requeueExpired", "requeueExpired"]],
+  ["jobs for later never get their place", ["db.run(order, [groups, now]);", ""]],
 ]);
-
-plant("limits/claim.ts", [["jobs for later never get their place", ["db.run(rank, [lines, now]);", ""]]]);
 
 plant("limits/next-runnable.ts", [
-  ["a paused queue is announced", ["return rule.paused ? never :", "return rule.paused ? now :"]],
   [
-    "lines without room are announced",
-    ["limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now)", "noLimits, state, [], now)"],
+    "groups without room are announced",
+    ["limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now)", "noLimits, state, () => [], now)"],
     ["const pageSize = 100;", "const pageSize = 100;\nconst noLimits = { concurrency: null, rate: null };"],
   ],
 ]);

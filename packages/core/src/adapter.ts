@@ -220,6 +220,8 @@ export {
   limitsClaimableAt,
   ruleClaimableAt,
   selectGroups,
+  type ThrottlingGroup,
+  type ThrottlingScope,
 } from "./store/rules/limits.ts";
 
 export {

@@ -21,8 +21,8 @@ import {
 } from "./jobs/leases.ts";
 import { prepareCountJobs, prepareListBlockedJobs, prepareListJobs } from "./jobs/list.ts";
 import { prepareRedriveJobs } from "./jobs/redrive.ts";
-import { prepareTakeInTurn } from "./limits/claim.ts";
-import { prepareCheckFlow, prepareExplainHold, prepareHolds } from "./limits/explain.ts";
+import { prepareClaimFairly } from "./limits/claim.ts";
+import { prepareCheckFlow, prepareExplainThrottle, prepareThrottles } from "./limits/explain.ts";
 import { createLines } from "./limits/group-queues.ts";
 import { prepareCountInLine, prepareNextInLineAt } from "./limits/next-runnable.ts";
 import { prepareListFlow, prepareListGroups } from "./limits/read.ts";
@@ -44,8 +44,8 @@ export const createOperations = (tables: Tables): Operations => {
   const lines = createLines(tables, lanes);
   const attempts = createAttempts(tables);
   const requeueExpired = prepareRequeueExpired(tables);
-  const claimFairly = prepareTakeInTurn(tables, runnable, lanes, lines, requeueExpired, lookup, attempts);
-  const holds = prepareHolds(tables);
+  const claimFairly = prepareClaimFairly(tables, runnable, lanes, lines, requeueExpired, lookup, attempts);
+  const throttles = prepareThrottles(tables);
   const deleteIdleGroups = prepareTidyLines(tables);
   const plainCompletions = createPlainCompletions(tables, lines);
   const dependants = createDependants(tables, lookup, deduplication, lines);
@@ -102,10 +102,10 @@ export const createOperations = (tables: Tables): Operations => {
 
     enableFlow: (db) => lanes.enable(db),
     setFlowRule: prepareSetFlowRule(tables, lanes),
-    listRules: prepareListFlow(tables, runnable, lanes, holds),
-    listGroups: prepareListGroups(tables, lanes, holds),
+    listRules: prepareListFlow(tables, runnable, lanes, throttles),
+    listGroups: prepareListGroups(tables, lanes, throttles),
     resumeGroup: prepareResumeGroup(lines),
-    explainThrottle: prepareExplainHold(tables, lanes, holds),
+    explainThrottle: prepareExplainThrottle(tables, lanes, throttles),
     repairCounters: prepareCheckFlow(tables),
 
     listAttempts: (db, { jobIds }) => attempts.list(db, jobIds),

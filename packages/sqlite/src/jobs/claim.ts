@@ -4,7 +4,7 @@ import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Attempts } from "../history/attempts.ts";
-import type { TakeInTurn, Turns } from "../limits/claim.ts";
+import type { ClaimFairly, FairlyTaken } from "../limits/claim.ts";
 import type { CountInLine, NextInLineAt } from "../limits/next-runnable.ts";
 import type { Lanes } from "../limits/rule-rows.ts";
 import {
@@ -24,7 +24,7 @@ export const prepareClaimJobs = (
   { job, runningIndex }: Tables,
   runnable: Runnable,
   lanes: Lanes,
-  claimFairly: TakeInTurn,
+  claimFairly: ClaimFairly,
   attempts: Attempts,
 ): Operation<"claimJobs"> => {
   const findClaimedByToken = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
@@ -66,18 +66,20 @@ export const prepareClaimJobs = (
     return loadAll(db, seqs, terms);
   };
 
-  const takeTurns = (db: SqliteConnection, { taken, settle }: Turns, terms: ClaimTerms): StateJob[] => {
+  const takeFairly = (
+    db: SqliteConnection,
+    { taken, settle }: FairlyTaken,
+    terms: ClaimTerms,
+  ): StateJob[] => {
     const { workerId, leaseToken, leaseMs, now } = terms;
-    for (const counted of new Set(taken.map(({ slots }) => slots))) {
-      const seqs = taken.filter(({ slots }) => slots === counted).map(({ seq }) => seq);
-      db.run(takeInLine, [leaseToken, workerId, now, leaseMs, now, counted, counted, JSON.stringify(seqs)]);
+    for (const counted of new Set(taken.map(({ countedIn }) => countedIn))) {
+      const seqs = taken.filter(({ countedIn }) => countedIn === counted).map(({ job }) => job);
+      const slots = counted === 0 ? null : counted;
+      db.run(takeInLine, [leaseToken, workerId, now, leaseMs, now, slots, slots, JSON.stringify(seqs)]);
     }
     settle();
-    return loadAll(
-      db,
-      taken.map(({ seq }) => seq),
-      terms,
-    );
+    const seqs = taken.map(({ job }) => job);
+    return loadAll(db, seqs, terms);
   };
 
   return (db, call, now) => {
@@ -92,7 +94,7 @@ export const prepareClaimJobs = (
       const claimed =
         lanes.read(db).get(queue) === undefined
           ? takeAll(db, runnable.first(db, scope, limit, now), terms)
-          : takeTurns(db, claimFairly(db, scope, limit, now), terms);
+          : takeFairly(db, claimFairly(db, scope, limit, now), terms);
       jobs.push(...claimed);
     }
     return jobs;

@@ -1,30 +1,27 @@
 import {
-  findReachedLimit,
-  type LimitValues,
   type CounterRepair,
-  type LimitRule,
+  explainThrottle,
+  type GroupState,
   type Hold,
-  type ThrottleReason,
-  type LimitsInUse,
-  nextTokenAt,
+  newScopeState,
+  type ThrottlingGroup,
+  type ThrottlingScope,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { begunRank, countingLine, slotOf } from "../rows/places.ts";
-import { emptyLane, laneStateRow, limitsOf, lineRow, type LineState } from "./group-rows.ts";
+import { groupRow, ruleStateRow } from "./group-rows.ts";
 import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
 
-const mostIds = 5;
-
 /** A pending job that is due. */
-export interface HeldJob {
-  /** Null for the first of its line. */
+export interface DueJob {
+  /** Null for the first job of its group that is due. */
   readonly seq: number | null;
   readonly typeName: string;
-  /** Null for a job that is in no line. */
-  readonly line: LineState | null;
+  /** Null for a job without a group. */
+  readonly group: GroupState | null;
 }
 
 interface RunningJob {
@@ -35,8 +32,8 @@ interface RunningJob {
   readonly isLast: boolean;
 }
 
-/** Says what holds jobs of a queue back, all as of one moment. */
-export type FindHold = (job: HeldJob) => Hold | null;
+/** Explains what throttles jobs of a queue, all at one time. */
+export type FindThrottle = (job: DueJob) => Hold | null;
 
 const runningRow = defineRow((columns): RunningJob => ({
   id: columns.value("id"),
@@ -53,103 +50,77 @@ const waitingRow = defineRow((columns) => ({
   isBegun: columns.holds(`coalesce(rank = ${begunRank}, 0)`),
 }));
 
-export type PrepareHolds = (db: SqliteConnection, queue: string, lanes: QueueRules, now: number) => FindHold;
+// More than an explanation names.
+const mostWaiting = 6;
 
-export const prepareHolds = ({ job, lane, runningIndex, lineIndex }: Tables): PrepareHolds => {
-  const readStates = `SELECT ${laneStateRow.columns} FROM ${lane} WHERE queue = ?`;
+export type PrepareThrottles = (
+  db: SqliteConnection,
+  queue: string,
+  rules: QueueRules,
+  now: number,
+) => FindThrottle;
+
+export const prepareThrottles = ({ job, lane, runningIndex, lineIndex }: Tables): PrepareThrottles => {
+  const readStates = `SELECT ${ruleStateRow.columns} FROM ${lane} WHERE queue = ?`;
   const listRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
     WHERE status = 'running' AND queue = ? ORDER BY leased_until`;
-  // In the order of claims, with those that have fallen due since the last one.
+  // In the order of claims, including jobs that have fallen due since the last claim.
   const listWaiting = `SELECT ${waitingRow.columns} FROM ${job} INDEXED BY ${lineIndex}
     WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?)
     ORDER BY coalesce(rank, given_priority) DESC, scheduled_at, seq LIMIT ?`;
 
-  return (db, queue, lanes, now) => {
-    const states = new Map(laneStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
+  return (db, queue, rules, now) => {
+    const states = new Map(ruleStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
     let read: readonly RunningJob[] | undefined;
     const running = (): readonly RunningJob[] => (read ??= runningRow.all(db, listRunning, [queue]));
-    /** Whether a claim would put it back, because its lease has expired. */
+    /** Whether the lease has expired, so that the next claim frees the job and its slots. */
     const isFree = ({ leasedUntil, isLast }: RunningJob): boolean => leasedUntil <= now && !isLast;
 
-    const hold = (by: ThrottleReason, scope: Partial<Hold>, details: Partial<Hold> = {}): Hold => ({
-      by,
-      queue,
-      typeName: null,
-      group: null,
-      limit: null,
-      inUse: null,
-      claimableAt: null,
-      jobIds: [],
-      ...scope,
-      ...details,
-    });
-    const idsOf = (jobs: readonly { readonly id: string }[]): string[] =>
-      jobs.slice(0, mostIds).map(({ id }) => id);
-
-    const byLimits = (
-      limits: LimitValues,
-      use: LimitsInUse,
-      scope: Partial<Hold>,
-      isIn: (each: RunningJob) => boolean,
-    ): Hold | null => {
-      if (findReachedLimit(limits, use, now) === "concurrency") {
-        const holders = running().filter((each) => isIn(each) && !isFree(each));
-        const { concurrency: limit } = limits;
-        if (holders.length >= limit!)
-          return hold("concurrency", scope, { limit, inUse: holders.length, jobIds: idsOf(holders) });
-      }
-      // Slots whose leases have expired come free with the next claim; that leaves the rate.
-      const { rate } = limits;
-      if (rate === null || findReachedLimit({ concurrency: null, rate }, use, now) === null) return null;
-      return hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, use.tat, now) });
+    const scopeOf = (number: number | undefined, isIn: (each: RunningJob) => boolean): ThrottlingScope => {
+      const state = (number === undefined ? undefined : states.get(number)) ?? newScopeState;
+      return { ...state, holders: () => running().filter((each) => isIn(each) && !isFree(each)) };
     };
 
-    const byRule = (
-      rule: LimitRule | undefined,
-      number: number | undefined,
-      scope: Partial<Hold>,
-      isIn: (each: RunningJob) => boolean,
-    ): Hold | null => {
-      if (rule === undefined) return null;
-      const use = (number === undefined ? undefined : states.get(number)) ?? emptyLane;
-      return rule.paused ? hold("paused", scope) : byLimits(rule, use, scope, isIn);
-    };
-
-    /** The jobs of an ordered line that this one waits for. */
-    const byOrder = ({ seq, typeName }: HeldJob, line: LineState, scope: Partial<Hold>): Hold | null => {
-      const limit = seq === null ? mostIds + 1 : -1;
-      const waiting = waitingRow.all(db, listWaiting, [line.number, now, limit]);
+    /** The jobs of an ordered group that run before this one. */
+    const findAhead = (
+      { seq, typeName }: DueJob,
+      { key, group }: GroupState,
+    ): ReturnType<ThrottlingGroup["ahead"]> => {
+      const limit = seq === null ? mostWaiting : -1;
+      const waiting = waitingRow.all(db, listWaiting, [key, now, limit]);
       const place = waiting.findIndex((each) => (seq === null ? each.at <= now : each.seq === seq));
       const own = waiting[place];
-      // Once put back, it has begun; and so goes first, unless this one began before.
-      const ahead = running().filter(
+      // A job that is requeued has begun: it precedes this one, unless this one began before.
+      const begun = running().filter(
         (each) =>
           each.typeName === typeName &&
-          each.group === line.group &&
+          each.group === group &&
           (!isFree(each) || own?.isBegun !== true || each.leasedUntil < own.at),
       );
       const before = place < 0 ? waiting : waiting.slice(0, place);
-      if (ahead.length + before.length === 0) return null;
-      const [first] = before;
-      const claimableAt = ahead.length === 0 && first !== undefined && first.at > now ? first.at : null;
-      return hold("order", scope, { claimableAt, jobIds: idsOf([...ahead, ...before]) });
+      const dueAt = begun.length === 0 ? (before[0]?.at ?? null) : null;
+      return { jobs: [...begun, ...before], dueAt };
     };
 
-    return (held) => {
-      const { typeName, line } = held;
-      const lane = lanes.types.get(typeName);
-      const over = rulesOver(lanes, typeName);
+    return (due) => {
+      const { typeName, group } = due;
       const isOfType = (each: RunningJob): boolean => each.typeName === typeName;
-      const outer =
-        byRule(lanes.own.rule, lanes.own.number, {}, () => true) ??
-        byRule(lane?.rule, lane?.number, { typeName }, isOfType);
-      if (outer !== null || line === null || line.group === "") return outer;
-      const { group, stoppedBy } = line;
-      const scope = { typeName, group };
-      if (stoppedBy !== null) return hold("stopped", scope, { jobIds: [stoppedBy] });
-      return (
-        (line.isOrdered ? byOrder(held, line, scope) : null) ??
-        byLimits(limitsOf(over, line), line, scope, (each) => isOfType(each) && each.group === group)
+      const ofGroup = group && {
+        ...group,
+        holders: () =>
+          running().filter((each) => isOfType(each) && each.group === group.group && !isFree(each)),
+        ahead: () => findAhead(due, group),
+      };
+      return explainThrottle(
+        {
+          queue,
+          typeName,
+          rules: rulesOver(rules, typeName),
+          ofQueue: scopeOf(rules.own.number, () => true),
+          ofType: scopeOf(rules.types.get(typeName)?.number, isOfType),
+          ofGroup,
+        },
+        now,
       );
     };
   };
@@ -180,7 +151,7 @@ const differenceOf = (group: string) =>
 export const prepareCheckFlow = ({ job, lane, line, runningIndex }: Tables): Operation<"repairCounters"> => {
   const running = `FROM ${job} AS j INDEXED BY ${runningIndex} WHERE j.status = 'running'`;
   const laneRow = differenceOf("NULL");
-  const lineRow = differenceOf("group_key");
+  const groupDifferenceRow = differenceOf("group_key");
   // Counts the running jobs once and compares, however many lines there are.
   const checkLanes = `WITH slot AS (
       SELECT j.queue AS queue, j.type_name AS type_name ${running} AND j.slots & ${slotOf.type}
@@ -191,7 +162,7 @@ export const prepareCheckFlow = ({ job, lane, line, runningIndex }: Tables): Ope
     WHERE running <> counted ORDER BY queue, type_name`;
   const checkLines = `WITH counting AS MATERIALIZED
       (SELECT ${countingLine("j.slots")} AS line, count(*) AS counted ${running} AND j.slots & ${slotOf.line} GROUP BY 1)
-    SELECT ${lineRow.columns} FROM (SELECT line.number, l.queue, l.type_name, line.group_key, line.running,
+    SELECT ${groupDifferenceRow.columns} FROM (SELECT line.number, l.queue, l.type_name, line.group_key, line.running,
         coalesce(c.counted, 0) AS counted
       FROM ${line} AS line CROSS JOIN ${lane} AS l ON l.number = line.lane LEFT JOIN counting AS c ON c.line = line.number)
     WHERE running <> counted ORDER BY queue, type_name, group_key`;
@@ -200,7 +171,7 @@ export const prepareCheckFlow = ({ job, lane, line, runningIndex }: Tables): Ope
 
   return (db, { repair }) => {
     const ofLanes = laneRow.all(db, checkLanes, []);
-    const ofLines = lineRow.all(db, checkLines, []);
+    const ofLines = groupDifferenceRow.all(db, checkLines, []);
     if (repair) {
       for (const { number, is } of ofLanes) db.run(setLane, [is, number]);
       for (const { number, is } of ofLines) db.run(setLine, [is, number]);
@@ -223,19 +194,19 @@ const dueRow = defineRow((columns) => ({
   line: columns.value<number | null>("line", null),
 }));
 
-export const prepareExplainHold = (
+export const prepareExplainThrottle = (
   { job, line }: Tables,
   lanes: Lanes,
-  holds: PrepareHolds,
+  throttles: PrepareThrottles,
 ): Operation<"explainThrottle"> => {
   const findDue = `SELECT ${dueRow.columns} FROM ${job} WHERE id = ? AND status = 'pending' AND scheduled_at <= ?`;
-  const findLine = `SELECT ${lineRow.columns} FROM ${line} WHERE number = ?`;
+  const findGroup = `SELECT ${groupRow.columns} FROM ${line} WHERE number = ?`;
   return (db, { jobId }, now) => {
     const due = dueRow.first(db, findDue, [jobId, now]);
-    const queueLanes = due === undefined ? undefined : lanes.read(db).get(due.queue);
-    if (due === undefined || queueLanes === undefined) return null;
+    const rules = due === undefined ? undefined : lanes.read(db).get(due.queue);
+    if (due === undefined || rules === undefined) return null;
     const { seq, queue, typeName } = due;
-    const state = due.line === null ? undefined : lineRow.first(db, findLine, [due.line]);
-    return holds(db, queue, queueLanes, now)({ seq, typeName, line: state ?? null });
+    const group = due.line === null ? undefined : groupRow.first(db, findGroup, [due.line]);
+    return throttles(db, queue, rules, now)({ seq, typeName, group: group ?? null });
   };
 };

@@ -1,10 +1,17 @@
-import { type LimitValues, type LimitRule, nextTokenAt, type RulesOver, tokensLeft } from "leasehold/adapter";
+import {
+  type GroupState,
+  limitsClaimableAt,
+  type LimitsInUse,
+  newScopeState,
+  ruleClaimableAt,
+  type RulesOver,
+} from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import { defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { begunRank, type Ranked, rankOf, slotOf } from "../rows/places.ts";
 import type { LeasedJob, Runnable, RunnableScope } from "../rows/runnable.ts";
-import { emptyLane, laneStateRow, limitsOf, lineRow, type LineState } from "./group-rows.ts";
+import { groupRow, limitsOf, ruleStateRow } from "./group-rows.ts";
 import { type QueueRules, rulesOver } from "./rule-rows.ts";
 
 /** A pending job in a line. */
@@ -54,32 +61,9 @@ const never = Number.POSITIVE_INFINITY;
 
 const pageSize = 100;
 
-interface Use {
-  readonly running: number;
-  readonly tat: number;
-}
-
 /** When these leases end, and their jobs and slots come free. */
-const endsOf = (leased: readonly LeasedJob[], slot: number): number[] =>
+const endsOf = (leased: readonly LeasedJob[], slot: number) => (): number[] =>
   leased.filter(({ slots }) => (slots & slot) > 0).map(({ leasedUntil }) => leasedUntil);
-
-/** From when on limits let one more job in, if nothing happens but that leases end. */
-const limitsOpenAt = (
-  { concurrency, rate }: LimitValues,
-  { running, tat }: Use,
-  ends: readonly number[],
-  now: number,
-): number => {
-  const toEnd = concurrency === null ? 0 : running - concurrency + 1;
-  const roomAt = toEnd <= 0 ? now : (ends[toEnd - 1] ?? never);
-  const tokenAt = rate === null || tokensLeft(rate, tat, now) > 0 ? now : nextTokenAt(rate, tat, now);
-  return Math.max(roomAt, tokenAt);
-};
-
-const ruleOpensAt = (rule: LimitRule | undefined, use: Use, ends: readonly number[], now: number): number => {
-  if (rule === undefined) return now;
-  return rule.paused ? never : limitsOpenAt(rule, use, ends, now);
-};
 
 /** The first moment from `now` on at which a claim finds a job in a queue with rules or groups; infinity for none in sight. */
 export type NextInLineAt = (
@@ -91,27 +75,24 @@ export type NextInLineAt = (
 
 export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInLineAt => {
   const { lane, line, openLineIndex, timedLineIndex } = tables;
-  const readStates = `SELECT ${laneStateRow.columns} FROM ${lane} WHERE queue = ?`;
-  const listOpen = `SELECT ${lineRow.columns} FROM ${line} INDEXED BY ${openLineIndex}
+  const readStates = `SELECT ${ruleStateRow.columns} FROM ${lane} WHERE queue = ?`;
+  const listOpen = `SELECT ${groupRow.columns} FROM ${line} INDEXED BY ${openLineIndex}
     WHERE lane = ? AND open = 1 AND (turn, number) > (?, ?) ORDER BY turn, number LIMIT ${pageSize}`;
-  const listTimed = `SELECT ${lineRow.columns} FROM ${line} INDEXED BY ${timedLineIndex}
+  const listTimed = `SELECT ${groupRow.columns} FROM ${line} INDEXED BY ${timedLineIndex}
     WHERE lane = ? AND wake_at IS NOT NULL AND (wake_at, number) > (?, ?) ORDER BY wake_at, number LIMIT ${pageSize}`;
-  const findLine = `SELECT ${lineRow.columns} FROM ${line} WHERE lane = ? AND group_key = ?`;
+  const findLine = `SELECT ${groupRow.columns} FROM ${line} WHERE lane = ? AND group_key = ?`;
 
   const lineOpensAt = (
     db: SqliteConnection,
-    state: LineState,
+    state: GroupState,
     over: RulesOver,
     leased: readonly LeasedJob[],
     now: number,
   ): number => {
     if (state.stoppedBy !== null) return never;
     const ofLine = leased.filter(({ group }) => (group ?? "") === state.group);
-    const dueAt = Math.min(
-      runnable.dueInLine(db, state.number, now) ?? never,
-      ofLine[0]?.leasedUntil ?? never,
-    );
-    return Math.max(dueAt, limitsOpenAt(limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now));
+    const dueAt = Math.min(runnable.dueInLine(db, state.key, now) ?? never, ofLine[0]?.leasedUntil ?? never);
+    return Math.max(dueAt, limitsClaimableAt(limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now));
   };
 
   /** The first moment at which a line of a type is open. */
@@ -122,18 +103,18 @@ export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInL
     leased: readonly LeasedJob[],
     now: number,
   ): number => {
-    const claimableAt = (state: LineState): number => lineOpensAt(db, state, over, leased, now);
+    const claimableAt = (state: GroupState): number => lineOpensAt(db, state, over, leased, now);
     let first = never;
     // The groups of jobs that run. Where none is counted, there need be no line: then its job is all that it has.
     for (const group of new Set(leased.map((each) => each.group))) {
       if (group === null) continue;
-      const state = lineRow.first(db, findLine, [number, group]);
+      const state = groupRow.first(db, findLine, [number, group]);
       const end = leased.find((each) => each.group === group)!.leasedUntil;
       first = Math.min(first, state === undefined ? end : claimableAt(state));
     }
-    let last: LineState | undefined;
+    let last: GroupState | undefined;
     do {
-      const page = lineRow.all(db, listOpen, [number, last?.turn ?? -1, last?.number ?? -1]);
+      const page = groupRow.all(db, listOpen, [number, last?.virtualTime ?? -1, last?.key ?? -1]);
       for (const state of page) {
         first = Math.min(first, claimableAt(state));
         if (first <= now) return now;
@@ -142,9 +123,9 @@ export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInL
     } while (last !== undefined);
     // No line opens before the moment that it waits for, so the search ends at the first that is later than what was found.
     do {
-      const page = lineRow.all(db, listTimed, [number, last?.wakeAt ?? -1, last?.number ?? -1]);
+      const page = groupRow.all(db, listTimed, [number, last?.claimableAt ?? -1, last?.key ?? -1]);
       for (const state of page) {
-        if (state.wakeAt! >= first) return first;
+        if (state.claimableAt! >= first) return first;
         first = Math.min(first, claimableAt(state));
         if (first <= now) return now;
       }
@@ -155,18 +136,18 @@ export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInL
 
   return (db, scope, lanes, now) => {
     const { queue, typeNames } = scope;
-    const states = new Map(laneStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
-    const stateOf = (number: number | undefined): Use =>
-      (number === undefined ? undefined : states.get(number)) ?? emptyLane;
+    const states = new Map(ruleStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
+    const stateOf = (number: number | undefined): LimitsInUse =>
+      (number === undefined ? undefined : states.get(number)) ?? newScopeState;
     const leased = runnable.leased(db, scope);
     const { own } = lanes;
-    const queueOpensAt = ruleOpensAt(own.rule, stateOf(own.number), endsOf(leased, slotOf.queue), now);
+    const queueOpensAt = ruleClaimableAt(own.rule, stateOf(own.number), endsOf(leased, slotOf.queue), now);
     if (queueOpensAt === never) return never;
 
     const typeOpensAt = (typeName: string): number => {
       const lane = lanes.types.get(typeName);
       const ofType = leased.filter((each) => each.typeName === typeName);
-      const byRule = ruleOpensAt(lane?.rule, stateOf(lane?.number), endsOf(ofType, slotOf.type), now);
+      const byRule = ruleClaimableAt(lane?.rule, stateOf(lane?.number), endsOf(ofType, slotOf.type), now);
       if (byRule === never) return never;
       const outside = ofType.find(({ group }) => group === null)?.leasedUntil ?? never;
       const first = Math.min(outside, runnable.nextAtOutside(db, queue, typeName) ?? never);

@@ -1,33 +1,37 @@
-import { emptyLimitRule, type LimitUse, type GroupUse, tokensLeft } from "leasehold/adapter";
+import {
+  compareScopes,
+  emptyLimitRule,
+  type GroupUse,
+  type LimitUse,
+  selectGroups,
+  tokensLeft,
+} from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Runnable } from "../rows/runnable.ts";
-import type { FindHold, PrepareHolds } from "./explain.ts";
-import { describeLine, laneStateRow } from "./group-rows.ts";
+import type { FindThrottle, PrepareThrottles } from "./explain.ts";
+import { describeGroup, ruleStateRow } from "./group-rows.ts";
 import type { Lane, Lanes, QueueRules } from "./rule-rows.ts";
 
 type LineCounts = Pick<LimitUse, "claimableGroups" | "throttledGroups">;
 
 const mostLines = 10_000;
 
-const compare = (a: string | null, b: string | null): number =>
-  a === b ? 0 : a === null || (b !== null && a < b) ? -1 : 1;
-
 export const prepareListFlow = (
   { job, lane: table, line, lineIndex, runningIndex }: Tables,
   runnable: Runnable,
   lanes: Lanes,
-  holds: PrepareHolds,
+  throttles: PrepareThrottles,
 ): Operation<"listRules"> => {
-  const dueRow = defineRow(describeLine);
+  const dueRow = defineRow(describeGroup);
   const pending = `FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.line = line.number`;
   // Only lines that a claim has looked at since are neither open nor waiting for a moment, and yet have jobs.
   const listDue = `SELECT ${dueRow.columns} FROM ${line} AS line WHERE lane = ? AND (
       EXISTS (SELECT 1 ${pending} AND j.rank IS NOT NULL AND j.scheduled_at <= ?)
       OR EXISTS (SELECT 1 ${pending} AND j.rank IS NULL AND j.scheduled_at <= ?)) LIMIT ${2 * mostLines}`;
-  const readState = `SELECT ${laneStateRow.columns} FROM ${table} WHERE number = ?`;
+  const readState = `SELECT ${ruleStateRow.columns} FROM ${table} WHERE number = ?`;
   const hasGroups = `SELECT 1 WHERE EXISTS (SELECT 1 FROM ${line} AS line WHERE lane = ? AND group_key <> ''
       AND (stopped_by IS NOT NULL OR EXISTS (SELECT 1 ${pending})))
     OR EXISTS (SELECT 1 FROM ${job} INDEXED BY ${runningIndex}
@@ -38,7 +42,7 @@ export const prepareListFlow = (
     queue: string,
     typeName: string,
     lane: Lane | undefined,
-    findHold: FindHold,
+    findThrottle: FindThrottle,
     now: number,
   ): LineCounts => {
     let [claimableGroups, throttledGroups] = [0, 0];
@@ -47,10 +51,10 @@ export const prepareListFlow = (
       else throttledGroups += 1;
     };
     if (runnable.firstOutside(db, queue, typeName, 1, now).length > 0)
-      add(findHold({ seq: null, typeName, line: null }));
+      add(findThrottle({ seq: null, typeName, group: null }));
     if (lane !== undefined)
       for (const state of dueRow.all(db, listDue, [lane.number, now, now]))
-        add(findHold({ seq: null, typeName, line: state }));
+        add(findThrottle({ seq: null, typeName, group: state }));
     return { claimableGroups, throttledGroups };
   };
 
@@ -58,10 +62,10 @@ export const prepareListFlow = (
     db: SqliteConnection,
     { own: { queue }, types }: QueueRules,
     typeNames: readonly string[],
-    findHold: FindHold,
+    findThrottle: FindThrottle,
     now: number,
   ): LineCounts => {
-    const counts = typeNames.map((name) => countLines(db, queue, name, types.get(name), findHold, now));
+    const counts = typeNames.map((name) => countLines(db, queue, name, types.get(name), findThrottle, now));
     const sum = (of: keyof LineCounts): number =>
       Math.min(
         mostLines,
@@ -79,16 +83,16 @@ export const prepareListFlow = (
           (typeName !== null && db.first(hasGroups, [number, queue, typeName]) !== undefined)),
     );
     return listed
-      .sort((a, b) => compare(a.queue, b.queue) || compare(a.typeName, b.typeName))
+      .sort(compareScopes)
       .map(({ number, queue, typeName, rule = emptyLimitRule(queue, typeName) }): LimitUse => {
         const queueLanes = all.get(queue)!;
-        const { running, tat } = laneStateRow.first(db, readState, [number])!;
+        const { running, bucketFullAt } = ruleStateRow.first(db, readState, [number])!;
         const types = typeName === null ? runnable.typesOf(db, queue) : [typeName];
         return {
           rule,
           running,
-          tokens: rule.rate === null ? null : tokensLeft(rule.rate, tat, now),
-          ...countAll(db, queueLanes, types, holds(db, queue, queueLanes, now), now),
+          tokens: rule.rate === null ? null : tokensLeft(rule.rate, bucketFullAt, now),
+          ...countAll(db, queueLanes, types, throttles(db, queue, queueLanes, now), now),
         };
       });
   };
@@ -103,17 +107,15 @@ const runningRow = defineRow((columns) => ({
   running: columns.value<number>("count(*)"),
 }));
 
-const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX_SAFE_INTEGER;
-
 export const prepareListGroups = (
   { job, line, lineIndex, runningIndex }: Tables,
   lanes: Lanes,
-  holds: PrepareHolds,
+  throttles: PrepareThrottles,
 ): Operation<"listGroups"> => {
   const due = `SELECT j.scheduled_at FROM ${job} AS j INDEXED BY ${lineIndex}
     WHERE j.line = line.number AND j.scheduled_at <= ?`;
   const waitingRow = defineRow((columns) => ({
-    state: describeLine(columns),
+    state: describeGroup(columns),
     waiting: columns.value<number>(`(SELECT count(*) FROM (${due} LIMIT ${mostCounted}))`),
     waitingSince: columns.value<number | null>(`(SELECT min(scheduled_at) FROM (${due}))`, null),
   }));
@@ -127,24 +129,18 @@ export const prepareListGroups = (
     const queueLanes = lanes.read(db).get(queue);
     const lane = queueLanes?.types.get(typeName);
     if (queueLanes === undefined || lane === undefined) return [];
-    const findHold = holds(db, queue, queueLanes, now);
+    const findThrottle = throttles(db, queue, queueLanes, now);
     const groups = new Map<string, GroupUse>();
     for (const { state, waiting, waitingSince } of waitingRow.all(db, listWaiting, [now, now, lane.number])) {
       const { group, stoppedBy } = state;
-      const throttledBy = waiting === 0 ? null : (findHold({ seq: null, typeName, line: state })?.by ?? null);
+      const throttledBy =
+        waiting === 0 ? null : (findThrottle({ seq: null, typeName, group: state })?.by ?? null);
       groups.set(group, { group, running: 0, waiting, waitingSince, throttledBy, stoppedBy });
     }
     for (const { group, running } of runningRow.all(db, countRunning, [queue, typeName])) {
       const idle = { group, waiting: 0, waitingSince: null, throttledBy: null, stoppedBy: null };
       groups.set(group, { ...(groups.get(group) ?? idle), running });
     }
-    return [...groups.values()]
-      .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
-      .filter(({ waiting, running }) => waiting + running > 0)
-      .sort(
-        (a, b) =>
-          (order === "waiting" ? since(a) - since(b) : b.running - a.running) || (a.group < b.group ? -1 : 1),
-      )
-      .slice(0, limit);
+    return selectGroups(groups.values(), { held, order, limit });
   };
 };

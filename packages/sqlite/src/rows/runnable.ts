@@ -1,4 +1,4 @@
-import type { ClaimScope, MaxAttempts, StateJob } from "leasehold/adapter";
+import type { ClaimScope, GroupHead, MaxAttempts, StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import { defineRow, firstNumber, firstText } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
@@ -45,12 +45,6 @@ export interface LeasedJob {
   readonly leasedUntil: number;
 }
 
-/** A job in a line, as far as it is due or has begun. */
-export interface JobInLine {
-  readonly seq: number;
-  readonly at: number;
-}
-
 /**
  * Which jobs can be claimed, and in which order. A job can be claimed when it is
  *
@@ -89,7 +83,7 @@ export interface Runnable {
     limit: number,
     skip: number,
     now: number,
-  ): JobInLine[][];
+  ): GroupHead<number>[][];
   /** From when on the first pending job of a line is due; null without one. */
   dueInLine(db: SqliteConnection, line: number, now: number): number | null;
   /** The running jobs that can be claimed when their leases end, or that have ended by now. */
@@ -289,7 +283,7 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
       if (lines.length === 0) return [];
       const [text] = db.first(firstInLines, [now, limit, skip, JSON.stringify(lines)]) ?? [];
       const found = JSON.parse(text as string) as [number, number][][];
-      return found.map((jobs) => jobs.map(([seq, at]) => ({ seq, at })));
+      return found.map((jobs) => jobs.map(([job, dueAt]) => ({ job, dueAt })));
     },
     dueInLine: (db, line, now) => {
       const head = headRow.first(db, headOfLine, [line]);

@@ -153,8 +153,10 @@ interface Groups<TJob> {
   load(): Walk<void>;
   /** The group whose turn it is, among those that are loaded. */
   first(): Visited<TJob> | undefined;
-  /** Takes the first job of that group. */
-  take(): Walk<TJob>;
+  /** Takes the first job of that group. If it was the last one read, `readMore` must follow. */
+  take(): TJob;
+  needsMore(): boolean;
+  readMore(): Walk<void>;
   isExhausted(): boolean;
 }
 
@@ -168,6 +170,8 @@ const visitGroups = <TJob>(
   const visited: Visited<TJob>[] = [];
   // Those with jobs, from the last turn to the first.
   let waiting: Visited<TJob>[] = [];
+  // The group whose jobs were all taken, while it may have more.
+  let read: Visited<TJob> | undefined;
   let last: GroupState | undefined;
   let isAllLoaded = false;
   let left = limit;
@@ -214,7 +218,13 @@ const visitGroups = <TJob>(
     }
   }
 
-  const insert = (group: Visited<TJob>): void => {
+  /** Keeps the turn of a group until its portion is taken. */
+  const putBack = (group: Visited<TJob>): void => {
+    if (group.taken % portion > 0) {
+      waiting.push(group);
+      return;
+    }
+    group.startedAt = group.virtualTime;
     let [low, high] = [0, waiting.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -224,8 +234,16 @@ const visitGroups = <TJob>(
     waiting.splice(low, 0, group);
   };
 
+  // Written out: V8 makes slow objects of a spread with this many properties.
   const visit = (state: GroupState): Visited<TJob> => ({
-    ...state,
+    key: state.key,
+    group: state.group,
+    isOrdered: state.isOrdered,
+    running: state.running,
+    bucketFullAt: state.bucketFullAt,
+    virtualTime: state.virtualTime,
+    claimableAt: state.claimableAt,
+    stoppedBy: state.stoppedBy,
     limits: limitsOfGroup(rules, { group: state.group, ordered: state.isOrdered ? true : null }),
     weight: weightOfGroup(rules, state.group),
     isClaimable: true,
@@ -260,7 +278,7 @@ const visitGroups = <TJob>(
       );
     },
     first: () => waiting.at(-1),
-    *take() {
+    take: () => {
       const group = waiting.pop()!;
       const { job } = group.heads[group.next]!;
       const { limits } = group;
@@ -271,17 +289,17 @@ const visitGroups = <TJob>(
       group.bucketFullAt = spendToken(limits, group.bucketFullAt, now);
       if (limits.concurrency !== null) group.running += 1;
       if (closeIfThrottled(group)) return job;
-      if (group.next === group.heads.length) {
-        if (!group.hasMore) close(group, null, true);
-        else if (left > 0) yield* readHeads([group], group.taken);
-      }
-      if (!group.isClaimable) return job;
-      if (group.taken % portion > 0) waiting.push(group);
-      else {
-        group.startedAt = group.virtualTime;
-        insert(group);
-      }
+      if (group.next < group.heads.length) putBack(group);
+      else if (!group.hasMore) close(group, null, true);
+      else if (left > 0) read = group;
       return job;
+    },
+    needsMore: () => read !== undefined,
+    *readMore() {
+      const group = read!;
+      read = undefined;
+      yield* readHeads([group], group.taken);
+      if (group.isClaimable) putBack(group);
     },
     isExhausted: () => isAllLoaded && waiting.length === 0,
   };
@@ -324,17 +342,15 @@ export function* claimFairly<TJob>(
   { queue, types: given, limit, now }: FairClaimCall,
 ): Walk<FairClaim<TJob>> {
   const ofQueue: Mutable<ScopeState> = { ...queue.state };
-  const types = given.map(
-    ({ typeName, rules, state }): TypeInTurn<TJob> => ({
-      typeName,
-      rules,
-      before: state,
-      state: { ...state },
-      groups: visitGroups(port, typeName, rules, limit, now),
-      ungrouped: undefined,
-      mayHaveMore: false,
-    }),
-  );
+  const types = given.map(({ typeName, rules, state }): TypeInTurn<TJob> => ({
+    typeName,
+    rules,
+    before: state,
+    state: { ...state },
+    groups: visitGroups(port, typeName, rules, limit, now),
+    ungrouped: undefined,
+    mayHaveMore: false,
+  }));
   const taken: TakenJob<TJob>[] = [];
 
   const isThrottled = (rule: LimitRule | undefined, state: ScopeState): boolean =>
@@ -362,11 +378,11 @@ export function* claimFairly<TJob>(
     return !hasUngrouped || group.startedAt < state.ungroupedVirtualTime;
   };
 
-  function* serve(type: TypeInTurn<TJob>, typeTime: number, isGrouped: boolean): Walk<void> {
+  const serve = (type: TypeInTurn<TJob>, typeTime: number, isGrouped: boolean): void => {
     const { state, rules, groups } = type;
     const group = isGrouped ? groups.first() : undefined;
     const groupTime = group === undefined ? state.ungroupedVirtualTime : group.virtualTime;
-    const job = group === undefined ? type.ungrouped!.pop()! : yield* groups.take();
+    const job = group === undefined ? type.ungrouped!.pop()! : groups.take();
     if (group === undefined) {
       state.ungroupedVirtualTime = groupTime + 1;
       state.isUngroupedClaimable = type.ungrouped!.length > 0 || type.mayHaveMore;
@@ -379,7 +395,7 @@ export function* claimFairly<TJob>(
       (spend(rules.type, state, now) ? countedIn.type : 0) |
       (spend(queue.rule, ofQueue, now) ? countedIn.queue : 0);
     taken.push({ job, group, countedIn: counted });
-  }
+  };
 
   while (taken.length < limit && !isThrottled(queue.rule, ofQueue)) {
     let next: TypeInTurn<TJob> | undefined;
@@ -392,7 +408,8 @@ export function* claimFairly<TJob>(
       if (found !== undefined) [next, nextTime, isGrouped] = [type, typeTime, found];
     }
     if (next === undefined) break;
-    yield* serve(next, nextTime, isGrouped);
+    serve(next, nextTime, isGrouped);
+    if (next.groups.needsMore()) yield* next.groups.readMore();
   }
 
   for (const type of types) endRound(type);
@@ -404,6 +421,8 @@ export function* claimFairly<TJob>(
     taken,
     queue: taken.length === 0 ? undefined : ofQueue,
     types: new Map(changed.map(({ typeName, state }) => [typeName, state])),
-    groups: types.flatMap(({ groups }) => groups.visited.filter((each) => !each.isClaimable || each.taken > 0)),
+    groups: types.flatMap(({ groups }) =>
+      groups.visited.filter((each) => !each.isClaimable || each.taken > 0),
+    ),
   };
 }
