@@ -1,7 +1,6 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Session } from "./answers.ts";
-import "./numbers.css";
 import { ActionsPage } from "./pages/actions.tsx";
 import { ComparePage } from "./pages/compare.tsx";
 import { DoctorPage } from "./pages/doctor.tsx";
@@ -21,7 +20,15 @@ import { Shell, Top } from "./parts/shell.tsx";
 import { type ApiError, read } from "./state/api.ts";
 import { parts } from "./state/router.ts";
 import { session } from "./state/session.ts";
-import "./style.css";
+import "./style/numbers.css";
+import "./style/base.css";
+import "./style/frame.css";
+import "./style/parts.css";
+import "./style/tables.css";
+import "./style/overview.css";
+import "./style/job.css";
+import "./style/tree.css";
+import "./style/screens.css";
 
 /** With the library that draws it, which no other page needs. */
 const LazyTreePage = ({ id }: { readonly id: string }) => {
