@@ -1,7 +1,8 @@
 // Proves the proof: breaks Leasehold in many ways, one at a time, and shows what notices. `--only text` picks bugs by their
 // name or the file that they are in, and can be given several times. `--seeds N` bounds the search, `--at-once N` how many
 // bugs are hunted at a time. `--store postgres`, `sqlite` or `mongodb` breaks the statements of that store instead,
-// `--store recurring` the times and ticks of recurring jobs, `--store history` what the in-process store keeps of the past. With
+// `--store recurring` the times and ticks of recurring jobs, `--store history` what the in-process store keeps of the past,
+// `--store dashboard` the actions of the dashboard. With
 // `--tests pattern` only tests of that name are asked, which is quicker where it is known who is to notice.
 import { execFile } from "node:child_process";
 import { availableParallelism } from "node:os";

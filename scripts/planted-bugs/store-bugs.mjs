@@ -1,8 +1,9 @@
-// The bugs of each store, of recurring jobs and of the history, and the tests that are to notice them: the conformance kit first, then the
+// The bugs of each store, of recurring jobs, of the history and of the dashboard, and the tests that are to notice them: the conformance kit first, then the
 // store's own.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { dashboardBugs } from "./dashboard.mjs";
 import { historyBugs } from "./history.mjs";
 import { mongodbBugs } from "./mongodb.mjs";
 import { postgresHistoryBugs } from "./postgres-history.mjs";
@@ -17,6 +18,15 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 export const noBug = -1;
 
 export const stores = {
+  dashboard: {
+    bugs: dashboardBugs,
+    tests: [
+      "packages/dashboard/src/actions/run.test.ts",
+      "packages/dashboard/src/routes/jobs.test.ts",
+      "packages/dashboard/src/http/attacks.test.ts",
+    ],
+    only: "",
+  },
   history: {
     bugs: historyBugs,
     tests: ["packages/core/src/memory/state-adapter.test.ts", "packages/core/src/memory/model.test.ts"],

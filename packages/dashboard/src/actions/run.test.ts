@@ -205,6 +205,17 @@ it("reports the portion under way before it stops", async () => {
   expect(await resultOf({ read }, id)).toMatchObject({ state: "stopped", changed: 1 });
 });
 
+it("is stopped and resumed with the right to its kind only", async () => {
+  const { first, stateAdapter } = await openTwo();
+  const id = await beginSlowly(first);
+  const { act } = await openShop(["read", "redrive"], {}, stateAdapter);
+  for (const verb of ["stop", "resume"]) {
+    expect((await act(`plans/cancel/${verb}/${id}`)).status).toBe(403);
+    expect((await act(`plans/redrive/${verb}/${id}`)).status).toBe(404);
+  }
+  expect((await resultOf(first, id)).state).toBe("running");
+});
+
 it("keeps the actions of two dashboards in one process apart", async () => {
   const { first, second } = await openTwo();
   const id = await beginSlowly(first);

@@ -268,7 +268,6 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       const own = await open();
       const job = await requireJob(id, kind);
       if (job.status === "completed") throw new HttpError(409, "done", "This action is done.");
-      if (isOpen(job)) throw underWay();
       await own.runInTransaction(async () => {
         const { redriven } = await own.redriveJobs({ ids: [id] });
         if (redriven.length === 0) throw underWay();
@@ -283,16 +282,12 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
     },
     stop: async (kind, id) => {
       const own = await open();
-      const job = await requireJob(id, kind);
-      if (!isOpen(job)) return false;
+      if (!isOpen(await requireJob(id, kind))) return false;
+      // If it runs here, it reports the portion under way first, so that its counts are exact.
       const here = running.get(id);
-      if (here === undefined) {
-        const [result] = await own.cancelJobSequences({ ids: [id], reason: "Stopped." });
-        return result?.outcome === "cancelled";
-      }
-      // Counts are exact only if the portion under way is reported first.
-      here.stop.abort();
-      await here.end.catch(() => undefined);
+      here?.stop.abort();
+      await here?.end.catch(() => undefined);
+      if (isOpen(await requireJob(id))) await own.cancelJobSequences({ ids: [id], reason: "Stopped." });
       return (await requireJob(id)).status === "failed";
     },
     record: async (user, kind, choice, change) => {
@@ -304,11 +299,9 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
           return result;
         });
       } catch (error) {
-        await (
-          await open()
-        )
-          .runInTransaction((ctx) => writeRecord(ctx, input, { state: "failed" }))
-          .catch(() => undefined);
+        const own = await open();
+        const written = own.runInTransaction((ctx) => writeRecord(ctx, input, { state: "failed" }));
+        await written.catch(() => undefined);
         throw error;
       }
     },
