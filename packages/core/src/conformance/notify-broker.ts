@@ -9,6 +9,9 @@ import type { ConformanceRunner } from "./runner.ts";
 // Workers that would not look on their own while a test runs: what they do, a notification made them do.
 const neverPollMs = 600_000;
 
+/** Fifty connections to a broker take many seconds to open on a busy machine. */
+const fleetTimeoutMs = 120_000;
+
 const hostileMessages = (id: string): (string | Uint8Array)[] => [
   "",
   "null",
@@ -33,7 +36,7 @@ const hostileMessages = (id: string): (string | Uint8Array)[] => [
 
 /** What workers do over a broker that counts, while it is healthy, while it is gone, and when someone means harm. */
 export const brokerConformance = (runner: ConformanceRunner, fixture: BrokerFixture): void => {
-  const { it } = runner;
+  const it = (name: string, test: () => Promise<void>): void => runner.it(name, test, fleetTimeoutMs);
 
   runner.describe("workers over a broker", () => {
     it("one of 50 idle workers asks the store when one job is started", () =>

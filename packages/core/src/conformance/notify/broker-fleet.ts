@@ -119,6 +119,11 @@ export const withFleet = async (
   try {
     const isIdle = (): boolean => store.calls.every(({ outcome }) => outcome.kind !== "pending");
     await until(() => claims() >= size && isIdle(), "all workers are idle");
+    // An adapter whose subscription is delayed makes its worker claim once more when it is complete.
+    if (beforeAdapters === undefined) {
+      await fleet.settle();
+      await until(isIdle, "all workers are idle again");
+    }
     await run(fleet);
   } finally {
     await Promise.all(workers.map((worker) => worker.stop()));
