@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findDebianProgram } from "./debian-package.ts";
 import { findFreePort } from "./free-port.ts";
+import { giveToServerUser } from "./run-to-end.ts";
 import { startServerProcess, unprivilegedUser } from "./server-process.ts";
 
 export interface PgBouncer {
@@ -38,6 +39,7 @@ export const startPgBouncer = async (postgres: { readonly port: number }): Promi
       "",
     ].join("\n"),
   );
+  await giveToServerUser(folder);
   const server = await startServerProcess({ command: program, args: [file], port, user: unprivilegedUser() });
   return {
     port,

@@ -1,11 +1,11 @@
-import { chmod, chown, cp, mkdtemp, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findFreePort } from "./free-port.ts";
 import { findPostgresPrograms } from "./postgres-programs.ts";
 import type { PostgresVersion } from "./postgres-programs.ts";
 import { startRestartable } from "./restartable-server.ts";
-import { runToEnd } from "./run-to-end.ts";
+import { giveToServerUser, runToEnd } from "./run-to-end.ts";
 import { startServerProcess, unprivilegedUser } from "./server-process.ts";
 
 export interface PostgresServer {
@@ -38,12 +38,11 @@ export interface PostgresServerOptions {
 const userName = "leasehold";
 
 const copyData = async (primary: PostgresServer, target: string): Promise<void> => {
-  const user = unprivilegedUser();
   await primary.shutDown("fast");
   await cp(primary.dataFolder, target, { recursive: true });
   await primary.startAgain();
   await writeFile(join(target, "standby.signal"), "");
-  if (user) await runToEnd("chown", ["-R", `${user.uid}:${user.gid}`, target], undefined, target);
+  await giveToServerUser(target);
 };
 
 /** Starts a PostgreSQL of its own, with a data folder of its own, on a free port of the loopback address. */
@@ -57,7 +56,7 @@ export const startPostgres = async ({
   const folder = await mkdtemp(join(tmpdir(), "leasehold-postgres-"));
   await chmod(folder, 0o755);
   const programs = await findPostgresPrograms(version, folder);
-  if (user) await chown(folder, user.uid, user.gid);
+  await giveToServerUser(folder);
   const data = join(folder, "data");
   const initialise = (): Promise<unknown> =>
     runToEnd(
@@ -84,7 +83,7 @@ export const startPostgres = async ({
       .map(([name, value]) => `${name} = ${value}\n`)
       .join(""),
   );
-  if (user) await chown(join(data, "postgresql.auto.conf"), user.uid, user.gid);
+  await giveToServerUser(join(data, "postgresql.auto.conf"));
 
   const server = await startRestartable(folder, () =>
     startServerProcess({

@@ -18,7 +18,11 @@ export const startRestartable = async (
   folder: string,
   start: () => Promise<ServerProcess>,
 ): Promise<RestartableServer> => {
-  let server = await start();
+  const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  let server = await start().catch(async (error: unknown) => {
+    await removeFolder();
+    throw error;
+  });
   let isRemoved = false;
   return {
     get pid() {
@@ -33,7 +37,7 @@ export const startRestartable = async (
       if (isRemoved) return;
       isRemoved = true;
       await server.end(signal);
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder();
     },
   };
 };

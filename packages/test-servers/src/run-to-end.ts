@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import type { ServerUser } from "./server-process.ts";
+import { dirname } from "node:path";
+import { type ServerUser, unprivilegedUser } from "./server-process.ts";
 
 /** Runs a program that is expected to end with 0. The error has what it printed. */
 export const runToEnd = (
@@ -18,3 +19,9 @@ export const runToEnd = (
       code === 0 ? resolve(output) : reject(new Error(`${command} ended with ${code}:\n${output}`)),
     );
   });
+
+/** Makes a file, or all in a folder, readable for a server that does not run as root, whatever the umask is. */
+export const giveToServerUser = async (path: string): Promise<void> => {
+  const user = unprivilegedUser();
+  if (user) await runToEnd("chown", ["-R", `${user.uid}:${user.gid}`, path], undefined, dirname(path));
+};

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface ServerProcess {
@@ -60,6 +60,9 @@ export const startServerProcess = async (options: ServerProcessOptions): Promise
     ...user,
   });
   running.add(child);
+  // A server never keeps its process alive: a run whose set-up has failed ends at once, and ends its servers.
+  child.unref();
+  for (const stream of [child.stdout, child.stderr] as Partial<Socket>[]) stream.unref?.();
   let output = "";
   const collect = (chunk: Buffer): void => {
     output = (output + chunk.toString()).slice(-10_000);
@@ -93,6 +96,7 @@ export const startServerProcess = async (options: ServerProcessOptions): Promise
     pid: child.pid!,
     output: () => output,
     end: async (signal) => {
+      child.ref();
       if (!ended) child.kill(signal);
       await end;
     },

@@ -13,16 +13,22 @@ const settings = { max_connections: "300", shared_buffers: "'256MB'" };
 
 /** Servers for all test files of the package; a file that breaks servers starts its own. */
 export default async function startServers(project: TestProject): Promise<() => Promise<void>> {
-  const [postgres18, postgres15] = await Promise.all([
-    startPostgres({ version: 18, settings }),
-    startPostgres({ version: 15, settings }),
-  ]);
-  const pgBouncer = await startPgBouncer(postgres18);
-  project.provide("postgres18Url", postgres18.url);
-  project.provide("postgres15Url", postgres15.url);
-  project.provide("pgBouncerUrl", pgBouncer.url);
-  return async () => {
-    await pgBouncer.stop();
-    await Promise.all([postgres18.stop(), postgres15.stop()]);
+  const first = startPostgres({ version: 18, settings });
+  const second = startPostgres({ version: 15, settings });
+  const pooler = Promise.all([first, second]).then(([postgres18]) => startPgBouncer(postgres18));
+  const stopAll = async (): Promise<void> => {
+    for (const server of [pooler, first, second]) {
+      const started = await server.catch(() => undefined);
+      await started?.stop();
+    }
   };
+  try {
+    project.provide("pgBouncerUrl", (await pooler).url);
+    project.provide("postgres18Url", (await first).url);
+    project.provide("postgres15Url", (await second).url);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+  return stopAll;
 }
