@@ -23,7 +23,7 @@ const open = (args: readonly string[], terminal: boolean) => {
   const child = terminal
     ? spawn("script", [
         "-qec",
-        `stty cols 120 rows 40; exec ${process.execPath} ${all.join(" ")}`,
+        `stty cols 120 rows 40; exec ${[process.execPath, ...all].map((word) => `'${word}'`).join(" ")}`,
         "/dev/null",
       ])
     : spawn(process.execPath, all);
