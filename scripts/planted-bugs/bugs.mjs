@@ -189,15 +189,15 @@ plant(
   "continuation twice",
   [
     "jobs/complete.js",
-    "const [created] = await engine.store.createJobs({ ctx, jobs: [next] });",
-    "const [created] = await engine.store.createJobs({ ctx, jobs: [next, { ...next, id: engine.runtime.createId() }] });",
+    "const created = await engine.store.createJobs({ ctx, jobs: traced });",
+    "const twice = traced.map((next) => ({ ...next, id: engine.runtime.createId() }));\n        const created = (await engine.store.createJobs({ ctx, jobs: [...traced, ...twice] })).slice(0, traced.length);",
   ],
   ["memory/operations/create-jobs.js", "if (positions.has(position) ||", "if ("],
 );
 plant("lock of a lost lease ignored", [
   "worker/transactions.js",
-  'if (result.kind === "refused")\n            throw lose',
-  "if (false)\n            throw lose",
+  'return result.kind === "locked";',
+  "return true;",
 ]);
 plant("lookup of a lost start has no deadline", [
   "engine/dispatch.js",
@@ -237,11 +237,14 @@ plant("heartbeat too slow for short leases", [
   "heldJobs.shortestLeaseMs / heartbeatsPerLease;",
   "worker.settings.leaseMs * 1.2;",
 ]);
-plant("lost lease does not abort", [
-  "worker/attempt.js",
-  "this.controller?.abort(reason);",
-  'if (reason === "timeout" || reason === "shutdown") this.controller?.abort(reason);',
-]);
+plant(
+  "lost lease does not abort",
+  ...["worker/attempt.js", "worker/call.js"].map((file) => [
+    file,
+    "this.controller?.abort(reason);",
+    'if (reason === "timeout" || reason === "shutdown") this.controller?.abort(reason);',
+  ]),
+);
 plant("lease trusted by the wall clock", [
   "worker/held-jobs.js",
   "clock.monotonic() < held.leaseEndsAt",
@@ -318,9 +321,9 @@ plant("attempt shutdown counted as a failure", [
 // Batches.
 
 plant("a job of a batch gets the output of its neighbour", [
-  "worker/batches/call.js",
-  "endingOfResult(member, places[index])",
-  "endingOfResult(member, places[(index + 1) % places.length])",
+  "worker/call.js",
+  "endingOfResult(member, results[index])",
+  "endingOfResult(member, results[(index + 1) % results.length])",
 ]);
 plant("an error that says never again fails every job of a batch for good", [
   "worker/outcome.js",
@@ -348,8 +351,8 @@ plant("stop leaks the leases of jobs that wait for a fuller batch", [
   "",
 ]);
 plant("a batch that has lost all of its jobs keeps its slot for ever", [
-  "worker/batches/call.js",
-  "if (this.wanted > 0 || this.settling)",
+  "worker/call.js",
+  "if (this.wanted > 0)",
   "if (true)",
 ]);
 

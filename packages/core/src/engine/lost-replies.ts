@@ -1,7 +1,8 @@
+import type { LeaseRefusal } from "../store/contract/claims.ts";
 import type { CreatedStateJob, DeletionResult, NewJob } from "../store/contract/creation.ts";
 import type { WaitingJobResult } from "../store/contract/edits.ts";
 import type { StateJob } from "../store/contract/job.ts";
-import type { CancelResult, RedriveResult } from "../store/contract/outcomes.ts";
+import type { CancelResult, JobOutcome, RedriveResult } from "../store/contract/outcomes.ts";
 import type { StateAdapter } from "../store/contract/state-adapter.ts";
 import { JobAlreadyExistsError } from "../store/errors.ts";
 
@@ -97,4 +98,37 @@ export const lostReplies: { readonly [method: string]: LostReply | undefined } =
   deleteSequences: {
     match: (earlier, later) => matchDeletion(earlier as DeletionResult, later as DeletionResult),
   },
+};
+
+/** What the store shows of completions whose commit was not acknowledged. */
+export type LostCommit =
+  /** Not committed: a job is still held under its lease. */
+  | { readonly kind: "open" }
+  | { readonly kind: "committed" }
+  /** Not committed, and the leases are gone. */
+  | { readonly kind: "refused"; readonly refusals: ReadonlyMap<string, LeaseRefusal> };
+
+/**
+ * Finds out whether completions of one transaction were committed. The lock waits for that transaction if it has not ended.
+ * A completed job does not change, so writing its outcome again only shows whether the completion is the same.
+ */
+export const findLostCommit = async (
+  store: Pick<StateAdapter, "runInTransaction" | "lockHeldJobs" | "commitOutcomes">,
+  outcomes: readonly JobOutcome[],
+): Promise<LostCommit> => {
+  if (outcomes.length === 0) return { kind: "committed" };
+  const leases = outcomes.map(({ jobId, leaseToken }) => ({ jobId, leaseToken: leaseToken! }));
+  const results = await store.runInTransaction((ctx) => store.lockHeldJobs({ ctx, leases }));
+  const refusals = new Map<string, LeaseRefusal>();
+  for (const [index, result] of results.entries()) {
+    if (result.kind === "locked") return { kind: "open" };
+    refusals.set(outcomes[index]!.jobId, result);
+  }
+  const ended = outcomes
+    .filter(({ jobId }) => refusals.get(jobId)?.status === "completed")
+    .map((outcome) => ({ ...outcome, locked: false }));
+  const again = ended.length > 0 ? await store.commitOutcomes({ outcomes: ended }) : [];
+  return again.some(({ kind }) => kind === "repeated")
+    ? { kind: "committed" }
+    : { kind: "refused", refusals };
 };

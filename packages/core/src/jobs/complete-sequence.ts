@@ -9,7 +9,7 @@ import {
   JobNotFoundError,
   ProcessMisuseError,
 } from "../store/errors.ts";
-import { completeInTransaction, type CompletionCallback } from "./complete.ts";
+import { completeAll, type CompletionCallback } from "./complete.ts";
 import { type JobView, viewFields, viewJobs } from "./view.ts";
 
 const knownOptions = { ...viewFields, complete: true } as const;
@@ -42,16 +42,15 @@ export const completeJobSequence = async (engine: Engine, passed: unknown): Prom
       }
       if (job.status === "completed") throw new JobAlreadyCompletedError(job.id);
       if (job.status === "failed") throw new JobAlreadyFailedError(job.id, job.failureReason);
-      const { continuation } = await completeInTransaction(engine, inner, afterCommit, {
-        job,
-        leaseToken: null,
+      const { continuations } = await completeAll(engine, inner, afterCommit, {
+        members: [{ job, leaseToken: null }],
         workerId: null,
         callback: completion as CompletionCallback,
       });
       // If a handler runs it somewhere, its result no longer counts.
       if (job.status === "running") afterCommit.notify("jobOwnershipLost", job.id);
-      current = continuation;
-      const [after] = await engine.store.getJobs({ ctx: inner, jobIds: [continuation?.id ?? job.id] });
+      current = continuations.get(job.id) ?? null;
+      const [after] = await engine.store.getJobs({ ctx: inner, jobIds: [current?.id ?? job.id] });
       const [view] = await viewJobs(engine, inner, [after!]);
       return view!;
     };

@@ -4,7 +4,7 @@ import { isArray, isInstance, requireOptions } from "../base/options.ts";
 import { type AfterCommit, type Engine, runInScope } from "../engine/engine.ts";
 import type { RuntimeJobType } from "../job-types/options.ts";
 import { validateAgainstSchema } from "../job-types/registry.ts";
-import { traceContinuations, traceStart } from "../observability/observe.ts";
+import { traceContinuations } from "../observability/observe.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import type { JobOutcome } from "../store/contract/outcomes.ts";
@@ -15,10 +15,10 @@ import { announceCreation, createWithBlockers } from "./start.ts";
 import type { JobView } from "./view.ts";
 
 /*
- * A batch handler returns an array with a place for each job. In a place is the output of the job, or one of these.
+ * A batch handler returns an array with a result for each job: the output of the job, or one of these.
  */
 
-/** The job of this place has failed. */
+/** The job has failed. */
 export class FailedResult {
   readonly error: unknown;
   constructor(error: unknown) {
@@ -26,7 +26,7 @@ export class FailedResult {
   }
 }
 
-/** The sequence of the job in this place goes on with another job. */
+/** The sequence continues with another job. */
 export class ContinuedResult {
   readonly request: JobRequest;
   constructor(request: JobRequest) {
@@ -34,44 +34,21 @@ export class ContinuedResult {
   }
 }
 
-export const isFailedPlace = (place: unknown): place is FailedResult => isInstance(place, FailedResult);
+export const isFailedResult = (result: unknown): result is FailedResult => isInstance(result, FailedResult);
 
-export const isContinuedPlace = (place: unknown): place is ContinuedResult =>
-  isInstance(place, ContinuedResult);
+export const isContinuedResult = (result: unknown): result is ContinuedResult =>
+  isInstance(result, ContinuedResult);
 
-/** What was returned, place by place. Nothing at all stands for nothing in every place. */
+/** The results of a batch handler, one for each job. `undefined` stands for no output of any job. */
 export const readBatchResults = (returned: unknown, jobs: number): readonly unknown[] => {
   if (returned === undefined) return Array.from({ length: jobs });
   const length = isArray(returned) ? returned.length : undefined;
-  if (length === jobs) return Array.from({ length }, (_place, index) => (returned as unknown[])[index]);
+  if (length === jobs) return Array.from({ length }, (_result, index) => (returned as unknown[])[index]);
   const what = length === undefined ? "something that is not an array" : `${length} outputs`;
   throw new ProcessMisuseError(
     `The handler of a batch of ${jobs} jobs returned ${what}. Return one output for each job, in the order of the jobs`,
   );
 };
-
-/** What a completion callback returns instead of an output when it continued the sequence. */
-export interface Continuation {
-  readonly continuation: StateJob;
-}
-
-export type CompletionCallback = (options: object) => unknown;
-
-export interface CompletionRequest {
-  /** Locked by this transaction. */
-  readonly job: StateJob;
-  /** Null for workerless completion. */
-  readonly leaseToken: string | null;
-  readonly workerId: string | null;
-  readonly callback: CompletionCallback;
-  /** Asked just before the outcome is written; throws to call the completion off. */
-  readonly checkStillWanted?: () => void;
-}
-
-export interface Completion {
-  readonly outcome: JobOutcome;
-  readonly continuation: StateJob | null;
-}
 
 /** Validates and encodes what a handler returned. Synchronous where the type has no schema. */
 export const encodeOutput = (engine: Engine, job: StateJob, output: unknown): string | Promise<string> => {
@@ -101,49 +78,164 @@ const refuseOutput = ({ continuesTo = [] }: RuntimeJobType, typeName: string, ou
 const encode = ({ codec, maxPayloadBytes }: Engine, value: unknown): string =>
   encodePayload({ codec, value, path: "output", maxBytes: maxPayloadBytes });
 
+/** A job that the transaction has locked. */
+export interface LockedMember {
+  readonly job: StateJob;
+  /** Null for workerless completion. */
+  readonly leaseToken: string | null;
+  /** What the callback of a batch gets. */
+  readonly view?: JobView | undefined;
+}
+
+export interface CompletionRequest {
+  /** All of one type; at least one, and exactly one unless `isBatch`. */
+  readonly members: readonly LockedMember[];
+  /** The callback gets `jobs` and returns a result for each. Jobs that it starts have no origin. */
+  readonly isBatch?: boolean;
+  readonly workerId: string | null;
+  readonly callback: CompletionCallback;
+  /** Called just before the outcomes are written; throws to call the completion off. */
+  readonly assertWanted?: () => void;
+}
+
+export interface Completion {
+  /** The completions that were written. */
+  readonly outcomes: readonly JobOutcome[];
+  /** The errors of jobs that have not been completed, by id. */
+  readonly failures: ReadonlyMap<string, unknown>;
+  /** The new jobs, by the id of the job that each continues. */
+  readonly continuations: ReadonlyMap<string, StateJob>;
+}
+
+/** What a completion callback returns instead of an output when it continued the sequence. */
+export interface Continuation {
+  readonly continuation: StateJob;
+}
+
+export type CompletionCallback = (options: object) => unknown;
+
+/** What the callback made of each job: with a continuation, there is no output. */
+interface CallbackResults {
+  readonly results: readonly unknown[];
+  readonly continuations: ReadonlyMap<string, StateJob>;
+}
+
+const noFailures: ReadonlyMap<string, unknown> = new Map();
+
 /**
- * Completes a locked job inside `ctx`: runs the user's callback, creates the continuation it asked for, and records
- * the outcome. Used by workers and by workerless completion alike.
+ * Completes locked jobs inside `ctx`: runs the user's callback once, creates the continuations, and records all outcomes in
+ * one call. Used by handlers of one job, batch handlers and workerless completion alike.
  */
-export const completeInTransaction = async (
+export const completeAll = async (
   engine: Engine,
   ctx: object,
   afterCommit: AfterCommit,
-  { job, leaseToken, workerId, callback, checkStillWanted }: CompletionRequest,
+  request: CompletionRequest,
 ): Promise<Completion> => {
+  const { members, isBatch, workerId, assertWanted } = request;
+  const { results, continuations } = await (isBatch ? runBatchCallback : runCallback)(
+    engine,
+    ctx,
+    afterCommit,
+    request,
+  );
+  const failures = isBatch ? failuresIn(members, results) : noFailures;
+  const completed: StateJob[] = [];
+  const outcomes: JobOutcome[] = [];
+  for (const index of inWriteOrder(members)) {
+    const { job, leaseToken } = members[index]!;
+    if (failures.has(job.id)) continue;
+    const continuedToId = continuations.get(job.id)?.id ?? null;
+    const output = continuedToId === null ? await encodeOutput(engine, job, results[index]) : null;
+    const written = { jobId: job.id, leaseToken, locked: true, output, continuedToId };
+    completed.push(job);
+    outcomes.push({ kind: "complete", ...written, completedBy: workerId });
+  }
+  assertWanted?.();
+  if (outcomes.length > 0) await writeOutcomes(engine, ctx, afterCommit, completed, outcomes);
+  return { outcomes, failures, continuations };
+};
+
+/** Positions by job id: the one order in which outcomes are written everywhere. */
+const inWriteOrder = (members: readonly LockedMember[]): readonly number[] =>
+  [...members.keys()].sort((a, b) => (members[a]!.job.id < members[b]!.job.id ? -1 : 1));
+
+const failuresIn = (members: readonly LockedMember[], results: readonly unknown[]): Map<string, unknown> => {
+  const failures = new Map<string, unknown>();
+  for (const [index, result] of results.entries())
+    if (isFailedResult(result)) failures.set(members[index]!.job.id, result.error);
+  return failures;
+};
+
+/** `continueWith` creates the continuation at once, so that the callback can use it. */
+const runCallback = async (
+  engine: Engine,
+  ctx: object,
+  afterCommit: AfterCommit,
+  { members, callback }: CompletionRequest,
+): Promise<CallbackResults> => {
+  const { job } = members[0]!;
   let continuing: Promise<Continuation> | undefined;
-  const continueWith = (request: unknown): Promise<Continuation> => {
+  const createContinuation = async (passed: unknown): Promise<Continuation> => {
+    const request = readContinuation(engine, job.typeName, passed);
+    const [continuation] = await createContinuations(engine, ctx, afterCommit, [{ job, request }]);
+    return { continuation: continuation! };
+  };
+  const continueWith = (passed: unknown): Promise<Continuation> => {
     if (continuing) throw new ProcessMisuseError("continueWith can only be called once");
-    continuing = createContinuation(engine, ctx, afterCommit, job, request);
-    // A callback that throws before awaiting this must not leave a rejection that nobody handles.
+    continuing = createContinuation(passed);
+    // A callback that throws before it awaits this must not leave an unhandled rejection.
     continuing.catch(() => {});
     return continuing;
   };
-
   const origin = { jobId: job.id, rootSequenceId: job.rootSequenceId };
   const returned = await runInScope(engine, { origin, afterCommit }, async () =>
     callback({ ...ctx, continueWith }),
   );
-  const continuation = continuing ? await continuing : undefined;
-  if (continuation && returned !== continuation) {
+  if (!continuing) return { results: [returned], continuations: new Map() };
+  const continuation = await continuing;
+  if (returned !== continuation) {
     throw new ProcessMisuseError("A callback that calls continueWith must return its result");
   }
+  return { results: [null], continuations: new Map([[job.id, continuation.continuation]]) };
+};
 
-  const output = continuation ? null : await encodeOutput(engine, job, returned);
-  checkStillWanted?.();
-  const outcome: JobOutcome = {
-    kind: "complete",
-    jobId: job.id,
-    leaseToken,
-    locked: true,
-    output,
-    continuedToId: continuation?.continuation.id ?? null,
-    completedBy: workerId,
-  };
-  const [result] = await engine.store.commitOutcomes({ ctx, outcomes: [outcome] });
-  if (result!.kind === "refused") throw refusalError(job.id, result!);
-  if (result!.kind === "applied") announceOutcome(afterCommit, job, outcome, result!);
-  return { outcome, continuation: continuation?.continuation ?? null };
+/** `continueWith` returns a result; all continuations are created in one call when the callback has returned. */
+const runBatchCallback = async (
+  engine: Engine,
+  ctx: object,
+  afterCommit: AfterCommit,
+  { members, callback }: CompletionRequest,
+): Promise<CallbackResults> => {
+  const { typeName } = members[0]!.job;
+  const continueWith = (passed: unknown): ContinuedResult =>
+    new ContinuedResult(readContinuation(engine, typeName, passed));
+  const jobs = members.map(({ view }) => view);
+  const returned = await runInScope(engine, { afterCommit }, async () =>
+    callback({ ...ctx, jobs, continueWith }),
+  );
+  const results = readBatchResults(returned, members.length);
+  const continued = inWriteOrder(members).flatMap((index) => {
+    const result = results[index];
+    return isContinuedResult(result) ? [{ job: members[index]!.job, request: result.request }] : [];
+  });
+  const created = await createContinuations(engine, ctx, afterCommit, continued);
+  return { results, continuations: new Map(created.map((job, index) => [continued[index]!.job.id, job])) };
+};
+
+const writeOutcomes = async (
+  engine: Engine,
+  ctx: object,
+  afterCommit: AfterCommit,
+  jobs: readonly StateJob[],
+  outcomes: readonly JobOutcome[],
+): Promise<void> => {
+  const results = await engine.store.commitOutcomes({ ctx, outcomes });
+  for (const [index, result] of results.entries()) {
+    const job = jobs[index]!;
+    if (result.kind === "refused") throw refusalError(job.id, result);
+    if (result.kind === "applied") announceOutcome(afterCommit, job, outcomes[index]!, result);
+  }
 };
 
 /** The options of `continueWith`, for a job of this type. */
@@ -156,127 +248,17 @@ const readContinuation = (engine: Engine, typeName: string, passed: unknown): Jo
   return request;
 };
 
-const createContinuation = async (
-  engine: Engine,
-  ctx: object,
-  afterCommit: AfterCommit,
-  job: StateJob,
-  passed: unknown,
-): Promise<Continuation> => {
-  const request = readContinuation(engine, job.typeName, passed);
-  const built = await buildNewJob(engine, request, job);
-  const create = async ([next]: readonly NewJob[]): Promise<CreatedStateJob[]> => {
-    if (request.startBlockers !== undefined)
-      return createWithBlockers(engine, ctx, afterCommit, [next!], [request.startBlockers]);
-    const [created] = await engine.store.createJobs({ ctx, jobs: [next!] });
-    announceCreation(afterCommit, created!.job);
-    return [created!];
-  };
-  const data = { operation: "continueWith", predecessor: job } as const;
-  const [continuation] = await traceStart(engine.tracer, data, [built], create);
-  return { continuation: continuation!.job };
-};
-
-/** A job of the batch, locked by this transaction. */
-export interface LockedBatchJob {
-  readonly job: StateJob;
-  readonly leaseToken: string;
-  readonly view: JobView;
-}
-
-export interface BatchCompletionRequest {
-  /** All of one type; at least one. */
-  readonly locked: readonly LockedBatchJob[];
-  readonly workerId: string;
-  readonly callback: CompletionCallback;
-  /** Asked just before the outcomes are written; throws to call the completion off. */
-  readonly checkStillWanted: () => void;
-}
-
-export interface BatchCompletion {
-  /** The completions that were written. */
-  readonly outcomes: readonly JobOutcome[];
-  /** What the jobs failed with that have not been completed, by id. */
-  readonly failures: ReadonlyMap<string, unknown>;
-}
-
-interface FilledPlace extends LockedBatchJob {
-  readonly place: unknown;
-}
-
-/**
- * Completes locked jobs inside `ctx`: runs the user's callback once, creates the continuations in one call, and records
- * the outcomes in another. All or none, as the transaction decides.
- */
-export const completeBatchInTransaction = async (
-  engine: Engine,
-  ctx: object,
-  afterCommit: AfterCommit,
-  { locked, workerId, callback, checkStillWanted }: BatchCompletionRequest,
-): Promise<BatchCompletion> => {
-  const { typeName } = locked[0]!.job;
-  const continueWith = (passed: unknown): ContinuedResult =>
-    new ContinuedResult(readContinuation(engine, typeName, passed));
-  const jobs = locked.map(({ view }) => view);
-  const returned = await runInScope(engine, { afterCommit }, async () =>
-    callback({ ...ctx, jobs, continueWith }),
-  );
-
-  const places = readBatchResults(returned, locked.length);
-  const filled = locked.map((job, index): FilledPlace => ({ ...job, place: places[index] }));
-  const failures = new Map<string, unknown>();
-  for (const { job, place } of filled) if (isFailedPlace(place)) failures.set(job.id, place.error);
-  // In the one order in which outcomes are written everywhere.
-  const completed = filled
-    .filter(({ job }) => !failures.has(job.id))
-    .sort((a, b) => (a.job.id < b.job.id ? -1 : 1));
-
-  const continuations = await createContinuations(engine, ctx, afterCommit, completed);
-  const outcomes: JobOutcome[] = [];
-  for (const { job, leaseToken, place } of completed) {
-    const continuedToId = continuations.get(job.id) ?? null;
-    const output = continuedToId === null ? await encodeOutput(engine, job, place) : null;
-    const base = { jobId: job.id, leaseToken, locked: true };
-    outcomes.push({ kind: "complete", ...base, output, continuedToId, completedBy: workerId });
-  }
-  checkStillWanted();
-  await writeOutcomes(engine, ctx, afterCommit, completed, outcomes);
-  return { outcomes, failures };
-};
-
-const writeOutcomes = async (
-  engine: Engine,
-  ctx: object,
-  afterCommit: AfterCommit,
-  completed: readonly LockedBatchJob[],
-  outcomes: readonly JobOutcome[],
-): Promise<void> => {
-  if (outcomes.length === 0) return;
-  const results = await engine.store.commitOutcomes({ ctx, outcomes });
-  for (const [index, result] of results.entries()) {
-    const { job } = completed[index]!;
-    if (result.kind === "refused") throw refusalError(job.id, result);
-    if (result.kind === "applied") announceOutcome(afterCommit, job, outcomes[index]!, result);
-  }
-};
-
-/** The ids of the new jobs, by the job that each of them continues. */
+/** Creates the jobs that continue these, in one call. */
 const createContinuations = async (
   engine: Engine,
   ctx: object,
   afterCommit: AfterCommit,
-  completed: readonly FilledPlace[],
-): Promise<Map<string, string>> => {
-  const predecessors: StateJob[] = [];
+  continued: readonly { readonly job: StateJob; readonly request: JobRequest }[],
+): Promise<readonly StateJob[]> => {
+  if (continued.length === 0) return [];
   const jobs: NewJob[] = [];
-  const callbacks: unknown[] = [];
-  for (const { job, place } of completed) {
-    if (!isContinuedPlace(place)) continue;
-    predecessors.push(job);
-    jobs.push(await buildNewJob(engine, place.request, job));
-    callbacks.push(place.request.startBlockers);
-  }
-  if (jobs.length === 0) return new Map();
+  for (const { job, request } of continued) jobs.push(await buildNewJob(engine, request, job));
+  const callbacks = continued.map(({ request }) => request.startBlockers);
   const create = async (traced: readonly NewJob[]): Promise<CreatedStateJob[]> => {
     if (callbacks.some((callback) => callback !== undefined))
       return createWithBlockers(engine, ctx, afterCommit, traced, callbacks);
@@ -284,6 +266,7 @@ const createContinuations = async (
     for (const { job } of created) announceCreation(afterCommit, job);
     return created;
   };
+  const predecessors = continued.map(({ job }) => job);
   const created = await traceContinuations(engine.tracer, predecessors, jobs, create);
-  return new Map(created.map(({ job }, index) => [predecessors[index]!.id, job.id]));
+  return created.map(({ job }) => job);
 };

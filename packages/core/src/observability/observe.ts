@@ -190,6 +190,8 @@ export const traceContinuations = async <T extends { readonly deduplicated: bool
   create: (jobs: readonly NewJob[]) => Promise<T[]>,
 ): Promise<T[]> => {
   if (!tracer) return create(jobs);
+  if (jobs.length === 1)
+    return traceStart(tracer, { operation: "continueWith", predecessor: predecessors[0]! }, jobs, create);
   const traces = jobs.map((job, index) =>
     tracer.start({ operation: "continueWith", predecessor: predecessors[index]!, jobs: [job] }),
   );

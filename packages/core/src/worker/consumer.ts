@@ -4,8 +4,7 @@ import type { JobOutcome } from "../store/contract/outcomes.ts";
 import { UnknownJobTypeError } from "../store/errors.ts";
 import { expiredError, hadExpired } from "../store/rules/checks.ts";
 import { reportLostLease } from "./attempt-events.ts";
-import { type OnAttemptOver, runAttempt } from "./attempt.ts";
-import { runBatch } from "./batches/call.ts";
+import { type OnAttemptOver, runCall } from "./call.ts";
 import { type Committer, endAttempt } from "./committer.ts";
 import type { WorkerContext } from "./context.ts";
 import { createSuspects } from "./crash-isolation.ts";
@@ -59,13 +58,12 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     queue.running += 1;
     queue.prefetch.jobStarted();
     enter(job);
-    runAttempt(worker, job, handlers.get(job.job.typeName)!, leaveSlot);
+    runCall(worker, [job], handlers.get(job.job.typeName)!, leaveSlot, freeSlot);
   };
 
   const leaveSlot = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
     slots.of(job).prefetch.jobFinished();
     leave(job, verdict, wasAbandoned);
-    freeSlot(job);
   };
 
   const startBatch = (batch: BatchSlots, jobs: readonly HeldJob[]): void => {
@@ -80,7 +78,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       batch.prefetch.jobFinished();
       leave(job, verdict, wasAbandoned);
     };
-    runBatch(worker, jobs, handlers.get(batch.typeName)!, onOver, () => freeSlot(first));
+    runCall(worker, jobs, handlers.get(batch.typeName)!, onOver, freeSlot);
   };
 
   /** A job that runs alone is a batch of one, where its type runs in batches. */

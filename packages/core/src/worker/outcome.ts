@@ -168,9 +168,8 @@ export type Ending =
 /** What is to be recorded of an attempt; or that the handler has completed the job itself; or that nothing counts. */
 export type Verdict = JobOutcome | "completed" | "lost";
 
-/** What `prepare` and `complete` came to. */
+/** How the calls of `prepare` and `complete` ended. */
 export interface EndedSession {
-  readonly completed: boolean;
   /** What the first call of `prepare` or `complete` that failed was rejected with. */
   readonly failure: { readonly error: unknown } | undefined;
   /** The store rolled back for a transient reason, and running the transaction again did not help or was not possible. */
@@ -182,6 +181,8 @@ export interface EndedAttempt {
   readonly held: HeldJob;
   readonly timeoutMs: number | undefined;
   readonly abortReason: JobAbortReason | undefined;
+  /** The transaction of `complete` has completed the job. */
+  readonly completed: boolean;
   /** Undefined where the handler has used none of what needs one. */
   readonly session: EndedSession | undefined;
 }
@@ -196,9 +197,9 @@ const lostForCertain: ReadonlySet<JobAbortReason> = new Set([
 ]);
 
 export const decideOutcomeOf = (attempt: EndedAttempt, ending: Ending): Verdict => {
-  const { session, abortReason } = attempt;
-  if (session?.completed) {
-    reportErrorAfterCompletion(attempt, ending, session);
+  const { abortReason } = attempt;
+  if (attempt.completed) {
+    reportErrorAfterCompletion(attempt, ending);
     return "completed";
   }
   if (abortReason !== undefined && lostForCertain.has(abortReason)) return "lost";
@@ -206,12 +207,8 @@ export const decideOutcomeOf = (attempt: EndedAttempt, ending: Ending): Verdict 
 };
 
 /** What was committed stands; the error is only reported. */
-const reportErrorAfterCompletion = (
-  { worker, held }: EndedAttempt,
-  ending: Ending,
-  { failure }: EndedSession,
-): void => {
-  const failed = ending.kind === "threw" ? ending : failure;
+const reportErrorAfterCompletion = ({ worker, held, session }: EndedAttempt, ending: Ending): void => {
+  const failed = ending.kind === "threw" ? ending : session?.failure;
   if (!failed) return;
   worker.engine.observe("jobAttemptErrorAfterCompletion", () => ({
     error: restoreError(toStoredErrorText(failed.error)),
