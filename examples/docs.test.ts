@@ -270,7 +270,6 @@ const methods = {
   resume: true,
   getFlow: true,
   listGroups: true,
-  enableFlow: true,
   putRecurringJob: true,
   pauseRecurringJob: true,
   resumeRecurringJob: true,

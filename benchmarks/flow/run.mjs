@@ -28,7 +28,7 @@ const openStore = async ({ url, pid }) => {
     schema,
     pool,
     pid,
-    rule: (change) => adapter.flow.setFlowRule({ queue, typeName, change }),
+    rule: (change) => adapter.limits.setRule({ queue, typeName, change }),
     close: async () => {
       await adapter.close();
       await pool.query(`DROP SCHEMA ${schema} CASCADE`);
@@ -105,7 +105,7 @@ const race = async ({ adapter, pool, schema, rule }, { url }) => {
     left = rows[0].left;
   }
   for (const child of children) child.kill();
-  const { counters } = await adapter.flow.repairCounters({ repair: false });
+  const { counters } = await adapter.limits.repairCounters({ repair: false });
   return { most, looks, wrongCounters: counters.length };
 };
 

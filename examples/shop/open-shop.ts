@@ -36,7 +36,6 @@ export const openShop = async (file: string, story: Story): Promise<Shop> => {
     },
   });
   // The file may be of an older version. This process is the only one that works on it, so no older worker is left.
-  await leasehold.enableFlow();
   // The payment provider takes no more than 20 calls at once, over however many workers.
   await leasehold.setFlow({ queue: "payments", concurrency: 20 });
   return {

@@ -371,13 +371,13 @@ plant(
   "a recurring job moves on in a transaction of its own",
   [
     "recurring/tick.js",
-    "await engine.store.flow.advanceRecurring({\n        ctx,",
+    "await engine.store.recurring.advanceRecurring({\n        ctx,",
     "engine.later = ({\n        ctx,",
   ],
   [
     "recurring/tick.js",
     "return jobs.length;\n});",
-    "return jobs.length;\n}).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.flow.advanceRecurring({ ...later, ctx }));\n    return looked;\n});",
+    "return jobs.length;\n}).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.recurring.advanceRecurring({ ...later, ctx }));\n    return looked;\n});",
   ],
 );
 plant("a recurring job stays where it is after its tick", [

@@ -67,10 +67,10 @@ plant("recurring/tick.ts", [
     "tick and start are two transactions",
     [
       "    return jobs.length;\n  });\n\nconst read",
-      "    return jobs.length;\n  }).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.flow.advanceRecurring({ ...later, ctx }));\n    return looked;\n  });\n\nconst read",
+      "    return jobs.length;\n  }).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.recurring.advanceRecurring({ ...later, ctx }));\n    return looked;\n  });\n\nconst read",
     ],
     [
-      "await engine.store.flow!.advanceRecurring({\n    ctx,",
+      "await engine.store.recurring!.advanceRecurring({\n    ctx,",
       "engine.later = ({\n    ctx,",
       "recurring/tick.ts",
     ],
@@ -105,5 +105,8 @@ plant("recurring/put.ts", [
 ]);
 
 plant("recurring/put.ts", [
-  ["what others have put is removed", ["flow.listRecurring({ owner, limit", "flow.listRecurring({ limit"]],
+  [
+    "what others have put is removed",
+    ["recurring.listRecurring({ owner, limit", "recurring.listRecurring({ limit"],
+  ],
 ]);

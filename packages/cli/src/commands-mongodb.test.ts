@@ -11,7 +11,7 @@ afterAll(stopMongodb);
 
 describeCommands("mongodb", {
   without: {
-    flow: "the adapter does not offer it yet",
+    limits: "the adapter does not offer it yet",
     history: "the adapter does not offer it yet",
   },
 });

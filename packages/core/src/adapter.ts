@@ -52,7 +52,7 @@ export type {
   CheckStatus,
   CheckResult,
   CheckDepth,
-  ExamineCall,
+  RunChecksCall,
   Diagnostics,
   TypeBacklog,
   RecentlyFinishedJob,
@@ -79,7 +79,7 @@ export type {
   ListGroupsCall,
   throttleReasons,
   ThrottleReason,
-  Hold,
+  Throttle,
   CounterRepair,
   Limits,
 } from "./store/contract/limits.ts";
@@ -91,7 +91,6 @@ export type {
   ExpiredJob,
   Edits,
 } from "./store/contract/edits.ts";
-export type { Flow } from "./store/contract/flow.ts";
 export type {
   AttemptOutcome,
   AttemptNote,
@@ -114,8 +113,8 @@ export type {
   RollUpBucketsCall,
   DeleteOldReportsCall,
   Reports,
+  History,
 } from "./store/contract/history.ts";
-export type { History } from "./store/contract/history-part.ts";
 export type {
   MaxAttempts,
   ClaimScope,
@@ -188,7 +187,7 @@ export type {
   GetStateAdapterContext,
   GetStateAdapterJobId,
 } from "./store/contract/state-adapter.ts";
-export type { partMethods, partNames } from "./store/parts.ts";
+export type { contractMethods, partNames } from "./store/parts.ts";
 
 export { attemptOutcomes, mostAttempts } from "./store/contract/history.ts";
 
@@ -294,7 +293,6 @@ export {
   AdapterClosedError,
   BlockerCycleError,
   NotifyTimeoutError,
-  FlowNotEnabledError,
   InvalidLeaseDurationError,
   JobAlreadyExistsError,
   JobAttemptEndedError,

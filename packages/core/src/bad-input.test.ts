@@ -306,7 +306,6 @@ const cases: Record<string, readonly Case[]> = {
     ["order", ["sideways", 7], (order) => [{ typeName: "work", order }]],
     ["limit", integers(1, 1_000), (limit) => [{ typeName: "work", limit }]],
   ],
-  enableFlow: [["options", notObjects, (options) => [options]]],
   runInTransaction: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
   withNotify: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
   getJob: [

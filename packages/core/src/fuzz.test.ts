@@ -341,7 +341,6 @@ const functions: Record<string, () => Call[]> = {
   getFlow: () => withOptions(method("getFlow"), {}, ["queue"]),
   listGroups: () =>
     withOptions(method("listGroups"), { typeName: "work" }, ["queue", "held", "order", "limit"]),
-  enableFlow: () => [method("enableFlow")],
   putRecurringJob: () => {
     const job = { typeName: "work", input: null };
     const put = method("putRecurringJob");

@@ -166,7 +166,6 @@ export {
   TransactionSelfDeadlockError,
   AdapterClosedError,
   StorePartMissingError,
-  FlowNotEnabledError,
   FlowRuleChangedError,
   StoreCallTimeoutError,
   NotifyTimeoutError,

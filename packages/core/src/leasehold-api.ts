@@ -282,12 +282,6 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   ): Promise<readonly GroupState[]>;
 
   /**
-   * Allows groups and rules in a store that was made by an older version. Call it once, when no worker of a version without
-   * them is left: such a worker would ignore every limit. A new store needs no call.
-   */
-  enableFlow(): Promise<void>;
-
-  /**
    * Creates or changes a recurring job: one that starts jobs again and again, by a cron expression or at an interval. Putting the
    * same again changes nothing. If its times have changed, they count from now on.
    */

@@ -104,7 +104,6 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     resume: (passed: unknown) => flow.resume(engine, passed),
     getFlow: (passed?: unknown) => flow.getFlow(engine, passed),
     listGroups: (passed: unknown) => flow.listGroups(engine, passed),
-    enableFlow: (passed?: unknown) => flow.enableFlow(engine, passed),
     putRecurringJob: async (passed: unknown) =>
       viewRecurringJob(engine, await putRecurringJob(engine, passed)),
     pauseRecurringJob: async (passed: unknown) =>

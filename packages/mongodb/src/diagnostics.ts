@@ -96,7 +96,7 @@ const judgeIndexes = ({ applied, pending }: MongoMigrationStatus): CheckResult[]
   ];
 };
 
-export const examine = async (examined: DiagnosticsContext): Promise<readonly CheckResult[]> => {
+export const runChecks = async (examined: DiagnosticsContext): Promise<readonly CheckResult[]> => {
   const schema = await tryCheck("migrations", async () => judgeIndexes(await examined.migrationStatus()));
   return [
     ...schema.filter(({ check }) => check === "migrations"),

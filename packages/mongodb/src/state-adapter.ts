@@ -11,7 +11,7 @@ import {
 import { openCollections } from "./database/collections.ts";
 import { createSessions, createStore, type Store, type StoreCall } from "./database/database.ts";
 import { isConflict, isTransientMongoError } from "./database/errors.ts";
-import { examine, type DiagnosticsContext } from "./diagnostics.ts";
+import { runChecks, type DiagnosticsContext } from "./diagnostics.ts";
 import { listRecentlyFinished, measureBacklog } from "./jobs/backlog.ts";
 import { cancelSequences } from "./jobs/cancel.ts";
 import { claimJobs } from "./jobs/claim.ts";
@@ -177,9 +177,9 @@ export const createMongoStateAdapter = async <
     },
 
     diagnostics: {
-      examine: async () => {
+      runChecks: async () => {
         assertOpen();
-        return examine(examined);
+        return runChecks(examined);
       },
       // Kept by the server: counting the documents would take as long as there are many.
       estimateJobs: async () => {

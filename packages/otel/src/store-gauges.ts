@@ -37,7 +37,7 @@ const readStore = async (store: AnyStateAdapter, scanLimit: number): Promise<Sto
     oldestRunnableAgeMs.set(queue, Math.max(age, oldestRunnableAgeMs.get(queue) ?? 0));
     if (expired > 0) expiredLeases.set(queue, expired + (expiredLeases.get(queue) ?? 0));
   }
-  const flow = (await store.flow?.listRules({ queue: null })) ?? [];
+  const flow = (await store.limits?.listRules({ queue: null })) ?? [];
   return { jobs: backlogs.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases, flow };
 };
 

@@ -39,7 +39,12 @@ describe("PostgreSQL 15 through pg, as a role with repeatable read", () => {
   const asSerializable = "as a role with serializable, whose snapshots are those of repeatable read";
   stateAdapterConformance(sampled(1), {
     create: reuseStores(createAsRole),
-    testedElsewhere: { flow: asSerializable, history: asSerializable },
+    testedElsewhere: {
+      recurring: asSerializable,
+      edits: asSerializable,
+      limits: asSerializable,
+      history: asSerializable,
+    },
   });
   modelConformance(runner, { create: createAsRole }, { fc, runs: 8 });
 });

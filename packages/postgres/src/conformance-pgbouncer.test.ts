@@ -9,7 +9,7 @@ const runner = { describe, it, afterAll };
 // What PgBouncer changes is which connection a statement runs on. That shows with the jobs; the other parts are statements alike.
 const elsewhere = "with the same clients without PgBouncer";
 
-const testedElsewhere = { flow: elsewhere, history: elsewhere };
+const testedElsewhere = { recurring: elsewhere, edits: elsewhere, limits: elsewhere, history: elsewhere };
 
 describe("through PgBouncer in transaction mode", () => {
   describe("with pg", () => {

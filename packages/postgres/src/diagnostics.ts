@@ -1,5 +1,5 @@
 import {
-  type ExamineCall,
+  type RunChecksCall,
   finding,
   type CheckResult,
   formatBytes,
@@ -109,7 +109,7 @@ const transactionsSql = `
 
 const checkTransactions = async (
   examined: DiagnosticsContext,
-  { transactionAgeMs }: ExamineCall,
+  { transactionAgeMs }: RunChecksCall,
 ): Promise<readonly CheckResult[]> => {
   const [row] = await query(examined, transactionsSql);
   const age = number(row, "age_ms");
@@ -215,9 +215,9 @@ export const estimateJobs = async (examined: DiagnosticsContext): Promise<number
   return number(row, "live");
 };
 
-export const examine = async (
+export const runChecks = async (
   examined: DiagnosticsContext,
-  call: ExamineCall,
+  call: RunChecksCall,
 ): Promise<readonly CheckResult[]> => {
   examined.database.assertOpen();
   const checks = [

@@ -1,11 +1,13 @@
 import {
   type BaseStateAdapterContext,
   type Diagnostics,
-  type Flow,
+  type Edits,
   type History,
   InvalidOptionError,
   isolationLevels,
+  type Limits,
   type OptionNames,
+  type Recurring,
   type StateAdapter,
   type StateCall,
   type StateRead,
@@ -25,10 +27,16 @@ import { readKnownOptions } from "./database/provider.ts";
 import { createReadCopy, mayUseReplica, type ReadLag } from "./database/read-replica.ts";
 import { checkIdDefault, checkIdType, nowSql, quoteIdentifier } from "./database/sql.ts";
 import { nameTables } from "./database/tables.ts";
-import { estimateJobs, examine, type DiagnosticsContext } from "./diagnostics.ts";
+import { estimateJobs, runChecks, type DiagnosticsContext } from "./diagnostics.ts";
 import { listAttempts } from "./history/attempts.ts";
 import { listCauses } from "./history/causes.ts";
-import { rollUpBuckets, deleteOldReports, listProcesses, readBuckets, report } from "./history/reports.ts";
+import {
+  rollUpBuckets,
+  deleteOldReports,
+  listProcesses,
+  readBuckets,
+  writeReport,
+} from "./history/reports.ts";
 import { listRecentlyFinished, measureBacklog } from "./jobs/backlog.ts";
 import { addJobBlockers, getBlockers } from "./jobs/blockers.ts";
 import { cancelSequences } from "./jobs/cancel.ts";
@@ -44,10 +52,9 @@ import { countJobs, getJobs, getSequences, listBlockedJobs, lockSequence } from 
 import { redriveJobs } from "./jobs/redrive.ts";
 import { repairCounters, explainThrottle } from "./limits/explain.ts";
 import { listRules, listGroups } from "./limits/read.ts";
-import { resumeGroup, setFlowRule } from "./limits/set-rule.ts";
+import { resumeGroup, setRule } from "./limits/set-rule.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrate, migrationStatus, type MigrationStatus } from "./migrations/migrate.ts";
-import { enableFlow } from "./operations/flow/enable-flow.ts";
 import type { PgStateAdapterOptions } from "./options.ts";
 import {
   advanceRecurring,
@@ -66,7 +73,9 @@ export interface PgStateAdapter<
   TJobId extends string = string,
 > extends StateAdapter<TTxContext, TContext, TJobId> {
   readonly statistics: Statistics<TTxContext>;
-  readonly flow: Flow<TTxContext>;
+  readonly recurring: Recurring<TTxContext>;
+  readonly edits: Edits<TTxContext>;
+  readonly limits: Limits<TTxContext>;
   readonly history: History<TTxContext>;
   readonly diagnostics: Diagnostics;
   /** Brings the schema up to date. Safe from any number of processes at once. */
@@ -239,7 +248,7 @@ export const createPgStateAdapter = async <
       ),
     },
 
-    flow: {
+    recurring: {
       getRecurring: checked("getRecurring", (call) => getRecurring(database, call)),
       listRecurring: checked("listRecurring", (call) => listRecurring(database, call)),
       nextRecurringIn: checked("nextRecurringIn", (call) => nextRecurringIn(database, call)),
@@ -248,10 +257,15 @@ export const createPgStateAdapter = async <
       putRecurring: checked("putRecurring", (call) => putRecurring(database, call), true),
       advanceRecurring: checked("advanceRecurring", (call) => advanceRecurring(database, call), true),
       deleteRecurring: checked("deleteRecurring", (call) => deleteRecurring(database, call)),
+    },
+
+    edits: {
       updateWaitingJobs: checked("updateWaitingJobs", (call) => updateWaitingJobs(database, call)),
       expireWaitingJobs: checked("expireWaitingJobs", (call) => expireWaitingJobs(database, call)),
-      enableFlow: checked("enableFlow", (call) => enableFlow(database, call)),
-      setFlowRule: checked("setFlowRule", (call) => setFlowRule(database, call)),
+    },
+
+    limits: {
+      setRule: checked("setRule", (call) => setRule(database, call)),
       listRules: checked("listRules", (call) => listRules(database, call)),
       listGroups: checked("listGroups", (call) => listGroups(database, call)),
       resumeGroup: checked("resumeGroup", (call) => resumeGroup(database, call)),
@@ -262,7 +276,7 @@ export const createPgStateAdapter = async <
     history: {
       listAttempts: checked("listAttempts", (call) => listAttempts(database, call)),
       listCauses: lagging("listCauses", (from, call) => listCauses(from, call)),
-      report: checked("report", (call) => report(database, call)),
+      writeReport: checked("writeReport", (call) => writeReport(database, call)),
       listProcesses: lagging("listProcesses", (from, call) => listProcesses(from, call)),
       readBuckets: lagging("readBuckets", (from, call) => readBuckets(from, call)),
       rollUpBuckets: checked("rollUpBuckets", (call) => rollUpBuckets(database, call)),
@@ -270,7 +284,7 @@ export const createPgStateAdapter = async <
     },
 
     diagnostics: {
-      examine: (call) => examine(examined, call),
+      runChecks: (call) => runChecks(examined, call),
       estimateJobs: async () => {
         database.assertOpen();
         return estimateJobs(examined);

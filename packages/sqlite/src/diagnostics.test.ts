@@ -5,25 +5,25 @@ import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapt
 import { newJob } from "./testing/jobs.ts";
 import { createTestStore, openRaw, testDriver } from "./testing/store.ts";
 
-const examine = async ({ diagnostics }: SqliteStateAdapter, depth: CheckDepth = "usual") =>
-  (await diagnostics.examine({ depth, transactionAgeMs: 60_000 })).map(
+const runChecks = async ({ diagnostics }: SqliteStateAdapter, depth: CheckDepth = "usual") =>
+  (await diagnostics.runChecks({ depth, transactionAgeMs: 60_000 })).map(
     ({ check, status, summary }) => [check, status, summary] as const,
   );
 
 const checksOf = async (adapter: SqliteStateAdapter, depth?: CheckDepth): Promise<string[]> =>
-  (await examine(adapter, depth)).map(([check]) => check);
+  (await runChecks(adapter, depth)).map(([check]) => check);
 
 it("reads the file only as far as it may", async () => {
   const { adapter, destroy } = await createTestStore();
   const all = ["migrations", "integrity", "journal", "write-ahead log", "free space", "indexes"];
   expect(await checksOf(adapter, "light")).toEqual(all.filter((check) => check !== "integrity"));
   expect(await checksOf(adapter)).toEqual(all);
-  expect(await examine(adapter)).toContainEqual([
+  expect(await runChecks(adapter)).toContainEqual([
     "integrity",
     "ok",
     "PRAGMA quick_check finds nothing wrong.",
   ]);
-  expect(await examine(adapter, "full")).toContainEqual([
+  expect(await runChecks(adapter, "full")).toContainEqual([
     "integrity",
     "ok",
     "PRAGMA integrity_check finds nothing wrong.",
@@ -39,7 +39,11 @@ it("asks nothing of a database in memory that only a file has", async () => {
 
 it("finds tables that are missing", async () => {
   const { adapter, destroy } = await createTestStore({ migrate: false });
-  expect((await examine(adapter))[0]).toEqual(["migrations", "problem", expect.stringContaining("pending")]);
+  expect((await runChecks(adapter))[0]).toEqual([
+    "migrations",
+    "problem",
+    expect.stringContaining("pending"),
+  ]);
   await destroy();
 });
 
@@ -50,7 +54,7 @@ it("finds an index that is gone", async () => {
   raw.exec('DROP INDEX "leasehold_job_failed"');
   raw.close();
   const again = await createSqliteStateAdapter({ file, driver: testDriver });
-  expect(await examine(again)).toContainEqual([
+  expect(await runChecks(again)).toContainEqual([
     "indexes",
     "problem",
     expect.stringContaining("Missing or invalid: leasehold_job_failed."),
@@ -68,7 +72,7 @@ it("finds a damaged file", async () => {
   await handle.write(Buffer.alloc(4_096, 0xff), 0, 4_096, Math.floor(size / 8_192) * 4_096);
   await handle.close();
   const again = await createSqliteStateAdapter({ file, driver: testDriver, migrate: false });
-  const integrity = (await examine(again)).find(([check]) => check === "integrity");
+  const integrity = (await runChecks(again)).find(([check]) => check === "integrity");
   expect(integrity).toEqual(["integrity", "problem", expect.stringContaining("The file is damaged: ")]);
   await again.close();
   await destroy();

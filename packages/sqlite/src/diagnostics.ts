@@ -1,6 +1,6 @@
 import {
   type CheckDepth,
-  type ExamineCall,
+  type RunChecksCall,
   finding,
   type CheckResult,
   formatBytes,
@@ -122,9 +122,9 @@ const checkIndexes = async ({ read, migrations }: DiagnosticsContext): Promise<r
 export const estimateJobs = ({ read, tables }: DiagnosticsContext, limit: number): Promise<number> =>
   read((db) => firstNumber(db, `SELECT count(*) FROM (SELECT 1 FROM ${tables.job} LIMIT ?)`, [limit]) ?? 0);
 
-export const examine = async (
+export const runChecks = async (
   examined: DiagnosticsContext,
-  { depth }: ExamineCall,
+  { depth }: RunChecksCall,
 ): Promise<readonly CheckResult[]> => [
   ...(await tryCheck("migrations", async () => [
     judgeMigrations(await examined.read(examined.migrations.status)),

@@ -27,7 +27,7 @@ import { createLines } from "./limits/group-queues.ts";
 import { prepareCountInLine, prepareNextInLineAt } from "./limits/next-runnable.ts";
 import { prepareListFlow, prepareListGroups } from "./limits/read.ts";
 import { createLanes } from "./limits/rule-rows.ts";
-import { prepareResumeGroup, prepareSetFlowRule } from "./limits/set-rule.ts";
+import { prepareResumeGroup, prepareSetRule } from "./limits/set-rule.ts";
 import { prepareTidyLines } from "./limits/tidy.ts";
 import { prepareRecurringJobs } from "./recurring.ts";
 import { createJobLookup } from "./rows/job-table.ts";
@@ -51,7 +51,7 @@ export const createOperations = (tables: Tables): Operations => {
   const dependants = createDependants(tables, lookup, deduplication, lines);
   const waiting = createWaitingJobs(tables, lines);
   return {
-    createJobs: prepareCreateJobs(tables, lookup, deduplication, waiting, lanes, lines),
+    createJobs: prepareCreateJobs(tables, lookup, deduplication, waiting, lines),
     addJobBlockers: prepareAddJobBlockers(tables, lookup, blockers, dependants, lines),
 
     claimJobs: prepareClaimJobs(tables, runnable, lanes, claimFairly, attempts),
@@ -100,8 +100,7 @@ export const createOperations = (tables: Tables): Operations => {
     updateWaitingJobs: prepareUpdateWaitingJobs(lookup, waiting),
     expireWaitingJobs: prepareExpireWaitingJobs(tables, dependants, deduplication, lines),
 
-    enableFlow: (db) => lanes.enable(db),
-    setFlowRule: prepareSetFlowRule(tables, lanes),
+    setRule: prepareSetRule(tables, lanes),
     listRules: prepareListFlow(tables, runnable, lanes, throttles),
     listGroups: prepareListGroups(tables, lanes, throttles),
     resumeGroup: prepareResumeGroup(lines),

@@ -125,8 +125,8 @@ it("no call of a worker or a starter goes through a whole table", async () => {
   const replaced = [1, 2].map(() => newJob({ deduplication: replacing, expireAfterMs: 1 }));
   await adapter.createJobs({ jobs: replaced });
   await adapter.createJobs({ jobs: [newJob({ deduplication: { ...replacing, scope: "all" } })] });
-  await adapter.flow.updateWaitingJobs({ jobIds: [replaced[0]!.id], change: { priority: 2 } });
-  await adapter.flow.expireWaitingJobs({ limit: 10, error: "too late", now: Date.now() + 60_000 });
+  await adapter.edits.updateWaitingJobs({ jobIds: [replaced[0]!.id], change: { priority: 2 } });
+  await adapter.edits.expireWaitingJobs({ limit: 10, error: "too late", now: Date.now() + 60_000 });
   expect(recording.statements.length).toBeGreaterThan(60);
   expect(findScans()).toEqual([]);
 });
@@ -134,8 +134,8 @@ it("no call of a worker or a starter goes through a whole table", async () => {
 it("nor does a call under rules, and jobs that are held back are not looked at", async () => {
   const scope = { queue: "queue", typeName: "type" };
   const limits = { concurrency: 2, rate: { limit: 9, perMs: 1_000, burst: 9 } };
-  await adapter.flow.setFlowRule({ ...scope, typeName: null, change: limits });
-  await adapter.flow.setFlowRule({
+  await adapter.limits.setRule({ ...scope, typeName: null, change: limits });
+  await adapter.limits.setRule({
     ...scope,
     change: { concurrency: 9, perGroup: limits, weights: { b: 2 } },
   });
@@ -143,7 +143,7 @@ it("nor does a call under rules, and jobs that are held back are not looked at",
   const held = Array.from({ length: 300 }, () => newJob({ group: "a" }));
   await adapter.createJobs({ jobs: held });
   expect(await claimAll(adapter)).toHaveLength(2);
-  await adapter.flow.setFlowRule({ ...scope, typeName: null, change: { concurrency: 9 } });
+  await adapter.limits.setRule({ ...scope, typeName: null, change: { concurrency: 9 } });
   await adapter.createJobs({ jobs: [newJob(), newJob({ group: "b" }), newJob(ordered), newJob(ordered)] });
   await adapter.createJobs({ jobs: [newJob({ group: "b", schedule: { afterMs: 50_000 } })] });
   const claimed = await claimAll(adapter);
@@ -168,11 +168,11 @@ it("nor does a call under rules, and jobs that are held back are not looked at",
   });
   await adapter.cancelSequences({ sequenceIds: [held[9]!.id], error: "stopped" });
   await adapter.deleteSequences({ rootSequenceIds: [held[8]!.id] });
-  await adapter.flow.resumeGroup({ ...scope, group: "c" });
-  await adapter.flow.explainThrottle({ jobId: held[99]!.id });
+  await adapter.limits.resumeGroup({ ...scope, group: "c" });
+  await adapter.limits.explainThrottle({ jobId: held[99]!.id });
   await adapter.countAhead({ jobId: held[99]!.id, cap: 1_000 });
-  await adapter.flow.listRules({ queue: "queue" });
-  await adapter.flow.listGroups({ ...scope, order: "waiting", limit: 10 });
+  await adapter.limits.listRules({ queue: "queue" });
+  await adapter.limits.listGroups({ ...scope, order: "waiting", limit: 10 });
   expect(findScans()).toEqual([]);
 
   // A line that is full is in no index that a claim reads, however many jobs wait in it.
@@ -189,7 +189,7 @@ it("a full group with many jobs is closed, and stays closed when more of them co
   const readOpen = (): unknown[] =>
     database.prepare("SELECT group_key, open FROM leasehold_line ORDER BY group_key").raw().all();
   const perGroup = { concurrency: 1, rate: null };
-  await adapter.flow.setFlowRule({ queue: "queue", typeName: "type", change: { perGroup } });
+  await adapter.limits.setRule({ queue: "queue", typeName: "type", change: { perGroup } });
   await adapter.createJobs({ jobs: Array.from({ length: 100 }, () => newJob({ group: "a" })) });
   expect(await claimAll(adapter)).toHaveLength(1);
   expect(readOpen()).toEqual([["a", 0]]);
@@ -204,7 +204,7 @@ it("a full group with many jobs is closed, and stays closed when more of them co
 
 it("jobs without a group in a queue without rules have nothing to do with lines", async () => {
   const rule = { queue: "elsewhere", typeName: null, change: { concurrency: 1 } };
-  await adapter.flow.setFlowRule(rule);
+  await adapter.limits.setRule(rule);
   await adapter.createJobs({ jobs: [newJob({ queue: "elsewhere", group: "a" })] });
   recording.statements.length = 0;
   await adapter.createJobs({ jobs: Array.from({ length: 20 }, () => newJob()) });
@@ -225,7 +225,7 @@ it("what is kept of the past is found by key or in order, and reports do not loo
   const rollups = ["a", "b"].map((reporterId) => ({ ...rollup, reporterId }));
   const cause = { fingerprint: "f", name: "Error", message: "", frame: null, deployment: null };
   const reporter = { id: "a", deployment: null, startedAt: 1, about: "" };
-  await history.report({ reporter, rollups, causes: [cause], maxAgeMs: 100, now: 50 });
+  await history.writeReport({ reporter, rollups, causes: [cause], maxAgeMs: 100, now: 50 });
   expect(recording.statements.filter((sql) => !/^(BEGIN|COMMIT|SAVEPOINT|RELEASE)/.test(sql))).toHaveLength(
     3,
   );

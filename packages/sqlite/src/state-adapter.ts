@@ -1,10 +1,12 @@
 import {
   AdapterClosedError,
   type Diagnostics,
-  type Flow,
+  type Edits,
   type History,
   InvalidOptionError,
   isolationLevels,
+  type Limits,
+  type Recurring,
   type StateAdapter,
   type Statistics,
 } from "leasehold/adapter";
@@ -16,7 +18,7 @@ import type { SqliteStateProvider } from "./database/provider.ts";
 import { createConnectionRunner } from "./database/runner.ts";
 import { nameTables } from "./database/tables.ts";
 import { createTransactions, type SqliteTransactionContext } from "./database/transactions.ts";
-import { estimateJobs, examine, type DiagnosticsContext } from "./diagnostics.ts";
+import { estimateJobs, runChecks, type DiagnosticsContext } from "./diagnostics.ts";
 import { createMigrations, type MigrationStatus } from "./migrations/migrate.ts";
 import { createOperations } from "./operations.ts";
 import {
@@ -38,7 +40,9 @@ export interface SqliteStateAdapter<
   TJobId extends string = string,
 > extends StateAdapter<TContext & SqliteTransactionContext, TContext, TJobId> {
   readonly statistics: Statistics<TContext & SqliteTransactionContext>;
-  readonly flow: Flow<TContext & SqliteTransactionContext>;
+  readonly recurring: Recurring<TContext & SqliteTransactionContext>;
+  readonly edits: Edits<TContext & SqliteTransactionContext>;
+  readonly limits: Limits<TContext & SqliteTransactionContext>;
   readonly history: History<TContext & SqliteTransactionContext>;
   readonly diagnostics: Diagnostics;
   /** Brings the tables up to date. Safe to call again, and from several processes at once. */
@@ -122,7 +126,7 @@ export async function createSqliteStateAdapter(
     migrations,
     tables,
     file,
-    read: (look) => read("examine", {}, look),
+    read: (look) => read("runChecks", {}, look),
   };
 
   const close = async (): Promise<void> => {
@@ -194,7 +198,7 @@ export async function createSqliteStateAdapter(
       listRecentlyFinished: (call) => read("listRecentlyFinished", call, operations.listRecentlyFinished),
     },
 
-    flow: {
+    recurring: {
       getRecurring: (call) => read("getRecurring", call, operations.getRecurring),
       listRecurring: (call) => read("listRecurring", call, operations.listRecurring),
       nextRecurringIn: (call) => read("nextRecurringIn", call, operations.nextRecurringIn),
@@ -203,10 +207,15 @@ export async function createSqliteStateAdapter(
       putRecurring: (call) => writeInTransaction("putRecurring", call, operations.putRecurring),
       advanceRecurring: (call) => writeInTransaction("advanceRecurring", call, operations.advanceRecurring),
       deleteRecurring: (call) => write("deleteRecurring", call, operations.deleteRecurring),
+    },
+
+    edits: {
       updateWaitingJobs: (call) => write("updateWaitingJobs", call, operations.updateWaitingJobs),
       expireWaitingJobs: (call) => write("expireWaitingJobs", call, operations.expireWaitingJobs),
-      enableFlow: (call) => write("enableFlow", call, operations.enableFlow),
-      setFlowRule: (call) => write("setFlowRule", call, operations.setFlowRule),
+    },
+
+    limits: {
+      setRule: (call) => write("setRule", call, operations.setRule),
       resumeGroup: (call) => write("resumeGroup", call, operations.resumeGroup),
       listRules: (call) => read("listRules", call, operations.listRules),
       listGroups: (call) => read("listGroups", call, operations.listGroups),
@@ -217,7 +226,7 @@ export async function createSqliteStateAdapter(
     history: {
       listAttempts: (call) => read("listAttempts", call, operations.listAttempts),
       listCauses: (call) => read("listCauses", call, operations.listCauses),
-      report: (call) => write("report", call, operations.report),
+      writeReport: (call) => write("writeReport", call, operations.writeReport),
       listProcesses: (call) => read("listProcesses", call, operations.listProcesses),
       readBuckets: (call) => read("readBuckets", call, operations.readBuckets),
       rollUpBuckets: (call) => write("rollUpBuckets", call, operations.rollUpBuckets),
@@ -225,9 +234,9 @@ export async function createSqliteStateAdapter(
     },
 
     diagnostics: {
-      examine: async (call) => {
+      runChecks: async (call) => {
         assertUsable();
-        return examine(examined, call);
+        return runChecks(examined, call);
       },
       estimateJobs: ({ limit }) => estimateJobs(examined, limit),
     },

@@ -4,7 +4,7 @@ import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import type { Output } from "../output/output.ts";
 import { type Column, renderTable, type Row } from "../output/table.ts";
 import { formatMoment, oneLine, shorten } from "../output/text.ts";
-import { type CommandContext, confirm } from "./context.ts";
+import type { CommandContext } from "./context.ts";
 
 export interface LimitScopeOptions {
   readonly queue?: string;
@@ -149,18 +149,6 @@ export const resume = (
   }
   return change(context, (leasehold) => leasehold.resume({ ...scope, group }));
 };
-
-export const enableFlow = (context: CommandContext, { yes }: { readonly yes?: boolean }): Promise<ExitCode> =>
-  context.withStore({}, async ({ leasehold, label }) => {
-    const { output } = context;
-    await confirm(output, `Is no worker of an older version left on ${label}? It would ignore all limits.`, {
-      yes,
-    });
-    await leasehold.enableFlow();
-    if (output.json) output.printJson({ enabled: true });
-    else output.print("Groups and limits can be used now.");
-    return exitCodes.done;
-  });
 
 export interface GroupsOptions {
   readonly queue?: string;

@@ -163,7 +163,7 @@ export const createSampler = ({
     const pace = counted
       ? countedPace(counted, at)
       : sampledPace(await readRecent(stateAdapter, { from, queue }), at, previousAt);
-    const flow = (await stateAdapter.flow?.listRules({ queue: null })) ?? [];
+    const flow = (await stateAdapter.limits?.listRules({ queue: null })) ?? [];
     const rows = countByQueue(backlog, pace.types).map((row) => ({
       ...row,
       ...pace.of(row),

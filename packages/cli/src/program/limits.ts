@@ -7,7 +7,7 @@ const largestLimit = 2 ** 31 - 1;
 const addScope = (command: Command): Command =>
   command.option("-q, --queue <queue>", "the queue").option("-t, --type <type>", "only jobs of this type");
 
-/** flow, flow set, flow enable, pause, resume, groups. */
+/** flow, flow set, pause, resume, groups. */
 export const addFlowCommands = (program: Command, run: Run): void => {
   const flow = program
     .command("flow")
@@ -26,14 +26,6 @@ export const addFlowCommands = (program: Command, run: Run): void => {
     .option("--weight <group=number>", "turns of a group for one of others", parseGroupWeight)
     .action((options) =>
       run(async (context) => (await import("../commands/limits.ts")).setFlow(context, options)),
-    );
-
-  flow
-    .command("enable")
-    .description("allow groups and limits in a store made by an older version")
-    .option("-y, --yes", "do not ask")
-    .action((options) =>
-      run(async (context) => (await import("../commands/limits.ts")).enableFlow(context, options)),
     );
 
   addScope(

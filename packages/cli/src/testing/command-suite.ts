@@ -28,8 +28,8 @@ export default defineWorker(async (context) => {
 
 export interface CommandSuiteOptions {
   readonly without?: {
-    /** Why it has no recurring jobs. */
-    readonly flow: string;
+    /** Why it has no limits. */
+    readonly limits: string;
     /** Why it keeps no attempts. */
     readonly history: string;
   };
@@ -42,7 +42,7 @@ const itIf = (condition: boolean): typeof it => (condition ? it : unregistered);
 
 /** What the command does on every kind of store. */
 export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptions = {}): void => {
-  const hasFlow = without?.flow === undefined;
+  const hasLimits = without?.limits === undefined;
   const hasHistory = without?.history === undefined;
   describe(`the command on ${kind}`, () => {
     let store: TestStore;
@@ -180,7 +180,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect((await store.folder.run("inspect", id)).stdout).not.toContain("Attempts");
     });
 
-    itIf(hasFlow)("changes jobs that wait", async () => {
+    itIf(hasLimits)("changes jobs that wait", async () => {
       const { leasehold, folder, json } = store;
       const schedule = { afterMs: 3_600_000 };
       const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: 1, schedule }));
@@ -312,7 +312,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(problems).toHaveLength(expected.length);
     });
 
-    itIf(hasFlow)("sets limits, pauses and resumes, and shows what is held", async () => {
+    itIf(hasLimits)("sets limits, pauses and resumes, and shows what is held", async () => {
       const { folder, json } = store;
       const set = await json(
         "flow",
@@ -353,7 +353,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(zero.code).toBe(2);
     });
 
-    itIf(hasFlow)(
+    itIf(hasLimits)(
       "looks after recurring jobs",
       async () => {
         const { leasehold, json, folder } = store;
@@ -397,9 +397,9 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       60_000,
     );
 
-    itIf(hasFlow)("notices recurring jobs that nobody looks after", async () => {
+    itIf(hasLimits)("notices recurring jobs that nobody looks after", async () => {
       const { leasehold, json, stateAdapter } = store;
-      const flow = requirePart(stateAdapter, "flow", "This test");
+      const recurring = requirePart(stateAdapter, "recurring", "This test");
       await leasehold.putRecurringJob({
         id: "hourly",
         cron: "0 * * * *",
@@ -411,9 +411,9 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
         );
       expect(await check()).toMatchObject([{ status: "ok", summary: "1 recurring job, none overdue." }]);
       await stateAdapter.runInTransaction(async (ctx) => {
-        const row = await flow.lockRecurring({ ctx, id: "hourly" });
+        const row = await recurring.lockRecurring({ ctx, id: "hourly" });
         const fireAt = (await stateAdapter.getTime({ ctx })) - 7_200_000;
-        await flow.advanceRecurring({ ctx, jobs: [{ ...row!, fireAt, zoneData: "9999z" }] });
+        await recurring.advanceRecurring({ ctx, jobs: [{ ...row!, fireAt, zoneData: "9999z" }] });
       });
       expect(await check()).toMatchObject([
         { status: "problem", summary: expect.stringContaining("1 recurring job overdue, hourly for 2h") },

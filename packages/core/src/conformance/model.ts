@@ -58,7 +58,7 @@ export const modelConformance = (
     };
     runner.afterAll(discard);
 
-    const checkAbout = (about: "jobs" | "flow") => async (drawn: readonly (readonly number[])[]) => {
+    const checkAbout = (about: "jobs" | "limits") => async (drawn: readonly (readonly number[])[]) => {
       store ??= fixture.create();
       const { adapter } = await store;
       try {
@@ -70,11 +70,11 @@ export const modelConformance = (
     };
 
     const replay = { ...(seed === undefined ? {} : { seed }), ...(path === undefined ? {} : { path }) };
-    const agree = async (about: "jobs" | "flow"): Promise<void> => {
+    const agree = async (about: "jobs" | "limits"): Promise<void> => {
       await fc.assert(fc.asyncProperty(steps, checkAbout(about)) as never, { numRuns: runs, ...replay });
     };
     runner.it("adapter and model agree on whatever happens", () => agree("jobs"), timeoutMs);
-    if (fixture.without?.flow === undefined)
-      runner.it("and on groups and rules", () => agree("flow"), timeoutMs);
+    if (fixture.without?.limits === undefined)
+      runner.it("and on groups and rules", () => agree("limits"), timeoutMs);
   });
 };

@@ -5,15 +5,19 @@ import type { ConformanceRunner } from "./runner.ts";
 import type { StateAdapterFixture } from "./state-fixture.ts";
 import { defineStateSuite, type StateSuites } from "./state-suite.ts";
 import { diagnosticsSuites } from "./state/diagnostics/suites.ts";
-import { flowSuites } from "./state/limits/suites.ts";
+import { editsSuites } from "./state/edits/suites.ts";
 import { historySuites } from "./state/history/suites.ts";
 import { jobsSuites } from "./state/jobs/suites.ts";
+import { limitsSuites } from "./state/limits/suites.ts";
+import { recurringSuites } from "./state/recurring/suites.ts";
 import { statisticsSuites } from "./state/statistics/suites.ts";
 
 const optionalSuites: Readonly<Record<PartName, StateSuites>> = {
-  statistics: statisticsSuites,
-  flow: flowSuites,
+  recurring: recurringSuites,
+  edits: editsSuites,
+  limits: limitsSuites,
   history: historySuites,
+  statistics: statisticsSuites,
   diagnostics: diagnosticsSuites,
 };
 

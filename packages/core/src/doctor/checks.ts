@@ -40,7 +40,7 @@ export const readFacts = (store: StateStore): StoreFacts => {
     now,
     backlog: once(() => requirePart(store, "statistics", "Counting jobs").measureBacklog({ cap: countCap })),
     workers: once(async () => store.history && listLiveWorkers(store.history, await now())),
-    rules: once(async () => (await store.flow?.listRules({ queue: null })) ?? []),
+    rules: once(async () => (await store.limits?.listRules({ queue: null })) ?? []),
     finishedSince: (from) =>
       requirePart(store, "statistics", "Measuring rates").listRecentlyFinished({ from, limit: sampleSize }),
   };
@@ -112,9 +112,9 @@ export const repairCounters = async (
   facts: StoreFacts,
   { counts, repair }: FlowCheckOptions,
 ): Promise<readonly CheckResult[]> => {
-  const { flow } = facts.store;
-  if (flow === undefined) return [];
-  const findings = counts ? judgeCounters(await flow.repairCounters({ repair }), repair) : [];
+  const { limits } = facts.store;
+  if (limits === undefined) return [];
+  const findings = counts ? judgeCounters(await limits.repairCounters({ repair }), repair) : [];
   if ((await facts.rules()).length === 0) return findings;
   const paused = await findPauses(facts);
   if (paused.length > 0) {
@@ -279,15 +279,18 @@ export const checkRecurringJobs = async (
   facts: StoreFacts,
   zoneData: string = process.versions["tz"] ?? "",
 ): Promise<readonly CheckResult[]> => {
-  const { flow } = facts.store;
-  if (flow === undefined) return [];
+  const { recurring } = facts.store;
+  if (recurring === undefined) return [];
   const now = await facts.now();
   let count = 0;
   const overdue: StateRecurringJob[] = [];
   let newest = "";
   let after: string | null = null;
   for (let page = 0; page < mostPages; page += 1) {
-    const rows: readonly StateRecurringJob[] = await flow.listRecurring({ limit: pageSizeRecurring, after });
+    const rows: readonly StateRecurringJob[] = await recurring.listRecurring({
+      limit: pageSizeRecurring,
+      after,
+    });
     count += rows.length;
     for (const row of rows) {
       if (!row.paused && row.fireAt !== null && row.fireAt < now - overdueAfterMs) overdue.push(row);

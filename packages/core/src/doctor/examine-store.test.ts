@@ -31,7 +31,7 @@ const examine = async (
 
 /** A process with a worker, as it would report itself. */
 const reportWorker = (stateAdapter: AnyStateAdapter, queue: string, typeName: string): Promise<number> =>
-  stateAdapter.history!.report({
+  stateAdapter.history!.writeReport({
     reporter: {
       id: "process",
       deployment: null,
@@ -107,7 +107,6 @@ describe("a queue whose jobs wait too long", () => {
 
   it("is not behind while it is paused, as a whole or for the type", async () => {
     const { clock, stateAdapter, leasehold } = await openStore();
-    await leasehold.enableFlow();
     await leasehold.startJobSequence({ typeName: "mail", input: null });
     await clock.advanceBy(10 * minute);
     const lateTypes = async () => findLateTypes(readStoreFacts(stateAdapter), { stalledMs: minute });
@@ -158,7 +157,7 @@ describe("failures", () => {
 describe("what the store says of itself", () => {
   const withDiagnostics = async (examineIt: () => Promise<readonly CheckResult[]>) => {
     const { stateAdapter } = await openStore();
-    return { ...stateAdapter, diagnostics: { examine: examineIt, estimateJobs: async () => 2_000_000 } };
+    return { ...stateAdapter, diagnostics: { runChecks: examineIt, estimateJobs: async () => 2_000_000 } };
   };
 
   it("comes after the clock, and ends the examination where there are no tables", async () => {

@@ -138,7 +138,7 @@ export const checkStore = async (
   const { diagnostics } = stateAdapter;
   if (diagnostics !== undefined) {
     // Without a deadline: reading a whole file takes as long as it takes.
-    findings.push(...(await tryCheck("database", () => diagnostics.examine({ depth, transactionAgeMs }))));
+    findings.push(...(await tryCheck("database", () => diagnostics.runChecks({ depth, transactionAgeMs }))));
   }
   // Without tables there are no jobs to look at.
   if (findings.some(({ check, status }) => check === "migrations" && status === "problem")) return findings;

@@ -9,7 +9,7 @@ import { readJob } from "../jobs/query.ts";
 import { viewFailure, viewFields } from "../jobs/view.ts";
 import type { JobThrottle } from "../limits/api.ts";
 import type { StateJob } from "../store/contract/job.ts";
-import type { Hold, ThrottleReason } from "../store/contract/limits.ts";
+import type { Throttle, ThrottleReason } from "../store/contract/limits.ts";
 import { JobNotFoundError } from "../store/errors.ts";
 import { expiresAt } from "../store/rules/edits.ts";
 
@@ -178,7 +178,7 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
         summary,
       };
     }
-    const hold = await engine.store.flow?.explainThrottle({ ctx, jobId: job.id });
+    const hold = await engine.store.limits?.explainThrottle({ ctx, jobId: job.id });
     if (hold) return explainThrottle(hold);
     const counted = (await engine.store.countAhead({ ctx, jobId: job.id, cap: mostAhead + 1 })) ?? 0;
     const ahead = { aheadInQueue: Math.min(counted, mostAhead), aheadCapped: counted > mostAhead };
@@ -222,7 +222,16 @@ const explainRunnable = (
     : `It is first in ${queue}. If it stays there, the workers that serve it (${workers}) are busy.`;
 };
 
-const explainThrottle = ({ by, queue, typeName, group, limit, inUse, claimableAt, jobIds }: Hold): Answer => {
+const explainThrottle = ({
+  by,
+  queue,
+  typeName,
+  group,
+  limit,
+  inUse,
+  claimableAt,
+  jobIds,
+}: Throttle): Answer => {
   const scope =
     group !== null
       ? `Group "${group}" of type "${typeName}"`

@@ -4,9 +4,9 @@ import { type Clock, type Runtime, withDeadline } from "../base/runtime.ts";
 import type { Observe } from "../observability/observe.ts";
 import type { StateCall } from "../store/contract/calls.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
-import type { AnyStateAdapter, OptionalParts, StateAdapter } from "../store/contract/state-adapter.ts";
+import type { AnyStateAdapter, Jobs, OptionalParts, StateAdapter } from "../store/contract/state-adapter.ts";
 import { StoreCallTimeoutError } from "../store/errors.ts";
-import { partMethods, partNames } from "../store/parts.ts";
+import { contractMethods, partNames } from "../store/parts.ts";
 import { type LostReply, lostReplies } from "./lost-replies.ts";
 
 /**
@@ -60,31 +60,6 @@ export interface DispatchOptions {
 }
 
 type CallArguments = StateCall<object> & Record<string, unknown>;
-
-/** Methods that are one store call each: same deadline, same retries, same error event. */
-const storeCalls = [
-  "getTime",
-  "createJobs",
-  "addJobBlockers",
-  "claimJobs",
-  "nextRunnableIn",
-  "renewLeases",
-  "lockHeldJobs",
-  "lockSequence",
-  "commitOutcomes",
-  "reapExpiredLeases",
-  "cancelSequences",
-  "redriveJobs",
-  "deleteSequences",
-  "pruneSequences",
-  "getJobs",
-  "getSequences",
-  "listJobs",
-  "getBlockers",
-  "listBlockedJobs",
-  "countJobs",
-  "countAhead",
-] as const satisfies readonly (keyof StateStore)[];
 
 /**
  * Every call to the store goes through here. Each has a deadline. A call outside the caller's transaction is repeated after a
@@ -206,19 +181,20 @@ export const createDispatch = ({
     );
   };
 
-  const callsOf = (owner: object, methods: readonly string[]): unknown =>
+  /** Every method as one store call: same deadline, same retries, same error event. */
+  const callsOf = (owner: object, methods: object): unknown =>
     Object.fromEntries(
-      methods.map((method) => [method, (args?: CallArguments) => call(owner, method, args)]),
+      Object.keys(methods).map((method) => [method, (args?: CallArguments) => call(owner, method, args)]),
     );
 
   const parts = Object.fromEntries(
     partNames.map((part) => {
       const offered = adapter[part];
-      return [part, offered && callsOf(offered, Object.keys(partMethods[part]))];
+      return [part, offered && callsOf(offered, contractMethods[part])];
     }),
   ) as OptionalParts<object>;
 
-  const calls = callsOf(adapter, storeCalls) as Pick<StateStore, (typeof storeCalls)[number]>;
+  const calls = callsOf(adapter, contractMethods.jobs) as Jobs<object>;
 
   return {
     ...calls,

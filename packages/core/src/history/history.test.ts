@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { History } from "../store/contract/history-part.ts";
+import type { History } from "../store/contract/history.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
@@ -248,7 +248,7 @@ describe("statistics", () => {
       counts: '{"created":1}',
     }));
     const reporter = { id: "r", deployment: null, startedAt: 0, about: "" };
-    await history.report({ reporter, rollups, causes: [], maxAgeMs: 1e12 });
+    await history.writeReport({ reporter, rollups, causes: [], maxAgeMs: 1e12 });
     const rows = await kit.leasehold.getStatistics({
       from: new Date(now - 60_000),
       before: new Date(now + 10_000),

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { requirePlainObject } from "../base/options.ts";
-import type { History } from "../store/contract/history-part.ts";
+import type { History } from "../store/contract/history.ts";
 import type { Engine, ReportedWorker } from "../engine/engine.ts";
 import { resolveTransaction } from "../engine/operation.ts";
 import type { StateProcess } from "../store/contract/history.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { History } from "../store/contract/history-part.ts";
+import type { History } from "../store/contract/history.ts";
 import type { LeaseholdOptions } from "../create-engine.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import type { InProcessStateAdapter } from "../memory/state-adapter.ts";
@@ -36,7 +36,8 @@ const createKit = async ({ plan, ...options }: Options = {}) => {
     },
   });
   const { history } = kit.stateAdapter as { readonly history?: unknown } as { history: History<object> };
-  const reports = (): ReportCall[] => recorded!.callsOf("report").map(({ args }) => args[0] as ReportCall);
+  const reports = (): ReportCall[] =>
+    recorded!.callsOf("writeReport").map(({ args }) => args[0] as ReportCall);
   const rollups = (): Promise<StatisticsBucket[]> =>
     history.readBuckets({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
   const counts = async (): Promise<unknown> =>
@@ -203,7 +204,7 @@ describe("the reporter", () => {
     const failing =
       (isOver: () => boolean): FaultPlan =>
       ({ method }) =>
-        method === "report" && !isOver() ? { kind: "fail_before" } : undefined;
+        method === "writeReport" && !isOver() ? { kind: "fail_before" } : undefined;
 
     it("keeps jobs running, tells about it, and reports later", async () => {
       let isOver = false;
@@ -228,7 +229,7 @@ describe("the reporter", () => {
     });
 
     it("closes in time when it does not answer", async () => {
-      const hanging: FaultPlan = ({ method }) => (method === "report" ? { kind: "hang" } : undefined);
+      const hanging: FaultPlan = ({ method }) => (method === "writeReport" ? { kind: "hang" } : undefined);
       const kit = await createKit({ plan: hanging });
       await kit.start(1);
       const startedAt = kit.clock.now();

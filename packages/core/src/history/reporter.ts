@@ -1,12 +1,11 @@
 import { type Backoff, delayOf } from "../base/backoff.ts";
 import { LeaseholdError } from "../base/errors.ts";
 import { type Runtime, withDeadline } from "../base/runtime.ts";
-import type { History } from "../store/contract/history-part.ts";
 import type { StateStore } from "../engine/dispatch.ts";
 import type { ReportedWorker, Reporter } from "../engine/engine.ts";
 import { noTally } from "../engine/operation.ts";
 import type { Observe } from "../observability/observe.ts";
-import type { NewCause, StatisticsBucket } from "../store/contract/history.ts";
+import type { History, NewCause, StatisticsBucket } from "../store/contract/history.ts";
 import { AdapterClosedError, StoreCallTimeoutError } from "../store/errors.ts";
 import {
   addCounts,
@@ -160,7 +159,7 @@ const startReporter = (
       const part = open.splice(0, mostRows);
       const causes = newCauses.slice(0, mostRows);
       const askedAt = clock.monotonic();
-      const time = await history.report({
+      const time = await history.writeReport({
         reporter,
         rollups: part.map((row) => toRollup(row, reporterId)),
         causes,
@@ -182,7 +181,7 @@ const startReporter = (
       if (error instanceof AdapterClosedError) ended = true;
       // Other errors have been reported where every store call passes.
       else if (error instanceof LeaseholdError && !store.isTransientError(error))
-        observe("stateAdapterError", () => ({ operation: "report", error }));
+        observe("stateAdapterError", () => ({ operation: "writeReport", error }));
     }
     underWay = undefined;
     scheduleNext();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { History } from "../store/contract/history-part.ts";
+import type { History } from "../store/contract/history.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import type { StatisticsBucket } from "../store/contract/history.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
@@ -66,7 +66,7 @@ const rowOf = ({ ageMs, reporter, queue, deployment, created }: Report, now: num
 
 const send = async (history: History<object>, rollups: readonly StatisticsBucket[]): Promise<void> => {
   const reporter = { id: "a", deployment: null, startedAt: 0, about: "" };
-  await history.report({ reporter, rollups, causes: [], maxAgeMs: Number.MAX_SAFE_INTEGER });
+  await history.writeReport({ reporter, rollups, causes: [], maxAgeMs: Number.MAX_SAFE_INTEGER });
 };
 
 const foldAll = async (history: History<object>, now: number): Promise<void> => {
@@ -189,7 +189,7 @@ describe("folding", () => {
     const now = clock.now();
     const cause = { fingerprint: "0".repeat(16), name: "E", message: "m", frame: null, deployment: null };
     const reporter = { id: "a", deployment: null, startedAt: now, about: "{}" };
-    const learn = () => history.report({ reporter, rollups: [], causes: [cause], maxAgeMs: minute });
+    const learn = () => history.writeReport({ reporter, rollups: [], causes: [cause], maxAgeMs: minute });
     const forgetAll = () =>
       history.deleteOldReports({ reportersBefore: 0, causesBefore: now + 1, rollups: [], limit: 10 });
     await learn();

@@ -1,4 +1,4 @@
-import type { History } from "../store/contract/history-part.ts";
+import type { History } from "../store/contract/history.ts";
 import type { RollUpBucketsCall, StatisticsBucket } from "../store/contract/history.ts";
 import {
   causeKeptMs,

@@ -7,7 +7,7 @@ import {
   requireName,
   requirePlainObject,
 } from "../base/options.ts";
-import type { History } from "../store/contract/history-part.ts";
+import type { History } from "../store/contract/history.ts";
 import type { Engine } from "../engine/engine.ts";
 import { resolveTransaction } from "../engine/operation.ts";
 import { type CountSum, createCountSum } from "./count-sum.ts";

@@ -137,7 +137,7 @@ const checkStartBlockers = (
 
 /** Refuses a group where the store knows none. */
 const groupOf = (engine: Engine, group: string | null): string | null => {
-  if (group !== null) requirePart(engine.store, "flow", "A job with a group");
+  if (group !== null) requirePart(engine.store, "limits", "A job with a group");
   return group;
 };
 
@@ -170,9 +170,9 @@ export const buildNewJob = (
   const schedule = parseSchedule(request.schedule);
   const deduplication = parseDeduplication(request.deduplication);
 
-  if (settings.expireAfterMs !== null) requirePart(engine.store, "flow", "expireAfterMs");
-  if (deduplication?.scope === "pending") requirePart(engine.store, "flow", 'deduplication.scope "pending"');
-  if (deduplication?.onDuplicate) requirePart(engine.store, "flow", "deduplication.onDuplicate");
+  if (settings.expireAfterMs !== null) requirePart(engine.store, "edits", "expireAfterMs");
+  if (deduplication?.scope === "pending") requirePart(engine.store, "edits", 'deduplication.scope "pending"');
+  if (deduplication?.onDuplicate) requirePart(engine.store, "edits", "deduplication.onDuplicate");
 
   const isDetached = request.detached !== undefined && requireBoolean(request.detached, "detached");
 

@@ -1,7 +1,7 @@
 import { encodePayload } from "../base/codec.ts";
 import { InvalidOptionError } from "../base/errors.ts";
 import { requireName, requirePlainObject } from "../base/options.ts";
-import type { Flow } from "../store/contract/flow.ts";
+import type { Edits } from "../store/contract/edits.ts";
 import type { Engine } from "../engine/engine.ts";
 import { announceAfter, resolveTransaction } from "../engine/operation.ts";
 import { validateAgainstSchema } from "../job-types/registry.ts";
@@ -25,8 +25,8 @@ export const updateWaitingJobs = async (
   const options = requirePlainObject(passed, "options");
   const known = { ...choiceOptions, ...changeOptions };
   const ctx = await resolveTransaction(engine, "updateWaitingJobs", options, known);
-  const flow = requirePart(engine.store, "flow", "updateWaitingJobs");
-  return update(engine, flow, ctx, options, await parseChange(engine, options));
+  const edits = requirePart(engine.store, "edits", "updateWaitingJobs");
+  return update(engine, edits, ctx, options, await parseChange(engine, options));
 };
 
 /** The same, for those who only want them to run. */
@@ -36,8 +36,8 @@ export const runJobsNow = async (
 ): Promise<UpdateWaitingJobsReport<string>> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "runJobsNow", options, choiceOptions);
-  const flow = requirePart(engine.store, "flow", "runJobsNow");
-  return update(engine, flow, ctx, options, { schedule: immediately });
+  const edits = requirePart(engine.store, "edits", "runJobsNow");
+  return update(engine, edits, ctx, options, { schedule: immediately });
 };
 
 const parseChange = async (engine: Engine, options: Record<string, unknown>): Promise<WaitingJobChange> => {
@@ -77,7 +77,7 @@ const parseInput = async (
 
 const update = async (
   engine: Engine,
-  flow: Flow<object>,
+  edits: Edits<object>,
   ctx: object | undefined,
   options: Record<string, unknown>,
   change: WaitingJobChange,
@@ -86,15 +86,15 @@ const update = async (
   const { jobIds, cursor } = await chooseJobs(engine, ctx, options, choiceRules);
   const results = dryRun
     ? await tryOut(engine, "updateWaitingJobs", ctx, (inner) =>
-        flow.updateWaitingJobs({ ctx: inner, jobIds, change }),
+        edits.updateWaitingJobs({ ctx: inner, jobIds, change }),
       )
-    : await updateInBatches(engine, flow, ctx, jobIds, change);
+    : await updateInBatches(engine, edits, ctx, jobIds, change);
   return { ...summarise(results), cursor };
 };
 
 const updateInBatches = async (
   engine: Engine,
-  flow: Flow<object>,
+  edits: Edits<object>,
   ctx: object | undefined,
   jobIds: readonly string[],
   change: WaitingJobChange,
@@ -102,7 +102,7 @@ const updateInBatches = async (
   const results: WaitingJobResult[] = [];
   for (const batch of inBatches(jobIds)) {
     await announceAfter(engine, "updateWaitingJobs", ctx, async (afterCommit) => {
-      const updated = await flow.updateWaitingJobs({ ctx, jobIds: batch, change });
+      const updated = await edits.updateWaitingJobs({ ctx, jobIds: batch, change });
       for (const { kind, job } of updated)
         if (kind === "changed") announceUpdate(afterCommit, job!, "update", change.schedule !== undefined);
       results.push(...updated);

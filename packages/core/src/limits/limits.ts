@@ -6,7 +6,6 @@ import {
   requireInteger,
   requireName,
   requireOneOf,
-  requireOptions,
   requirePlainObject,
 } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -58,7 +57,7 @@ const findFlow = async (
   ctx: object | undefined,
   scope: LimitScope,
 ): Promise<LimitState> => {
-  const uses = await requirePart(engine.store, "flow", operation).listRules({ ctx, queue: scope.queue });
+  const uses = await requirePart(engine.store, "limits", operation).listRules({ ctx, queue: scope.queue });
   const found = uses.find(({ rule }) => rule.typeName === scope.typeName);
   // There is nothing to list where there is no rule, nor a job with a group.
   if (found !== undefined) return viewFlow(found);
@@ -77,9 +76,9 @@ const changeRule = (
   change: FlowRuleChange,
   expectedVersion?: number,
 ): Promise<LimitState> => {
-  const flow = requirePart(engine.store, "flow", operation);
+  const limits = requirePart(engine.store, "limits", operation);
   return announceAfter(engine, operation, ctx, async (afterCommit) => {
-    const { kind, rule } = await flow.setFlowRule({ ctx, ...scope, change, expectedVersion });
+    const { kind, rule } = await limits.setRule({ ctx, ...scope, change, expectedVersion });
     if (kind === "version_mismatch")
       throw new FlowRuleChangedError(scope, expectedVersion ?? 0, rule.version);
     if (kind === "set" && mayOpen(change)) afterCommit.notify("queueResumed", scope.queue);
@@ -119,8 +118,8 @@ export const resume = async (engine: Engine, passed: unknown): Promise<LimitStat
   const group = requireName(options["group"], "group");
   const scope = parseTypeScope(engine, options);
   return announceAfter(engine, "resume", ctx, async (afterCommit) => {
-    const flow = requirePart(engine.store, "flow", "resume");
-    if (await flow.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueResumed", scope.queue);
+    const limits = requirePart(engine.store, "limits", "resume");
+    if (await limits.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueResumed", scope.queue);
     return findFlow(engine, "resume", ctx, scope);
   });
 };
@@ -129,7 +128,7 @@ export const getFlow = async (engine: Engine, passed: unknown = {}): Promise<Lim
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "getFlow", options, { queue: true });
   const queue = options["queue"] === undefined ? null : requireName(options["queue"], "queue");
-  const uses = await requirePart(engine.store, "flow", "getFlow").listRules({ ctx, queue });
+  const uses = await requirePart(engine.store, "limits", "getFlow").listRules({ ctx, queue });
   return uses.map(viewFlow);
 };
 
@@ -138,10 +137,10 @@ export const listGroups = async (engine: Engine, passed: unknown): Promise<Group
   const known = { ...scopeOptions, held: true, order: true, limit: true } as const;
   const ctx = await resolveTransaction(engine, "listGroups", options, known);
   const { held, order = "waiting", limit = 50 } = options;
-  const groups = await requirePart(engine.store, "flow", "listGroups").listGroups({
+  const groups = await requirePart(engine.store, "limits", "listGroups").listGroups({
     ctx,
     ...parseTypeScope(engine, options),
-    held: held === undefined ? undefined : requireBoolean(held, "held"),
+    throttled: held === undefined ? undefined : requireBoolean(held, "held"),
     order: requireOneOf(order, "order", ["waiting", "running"]),
     limit: requireInteger(limit, "limit", { min: 1, max: 1_000 }),
   });
@@ -149,10 +148,4 @@ export const listGroups = async (engine: Engine, passed: unknown): Promise<Group
     ...group,
     waitingSince: waitingSince === null ? null : new Date(waitingSince),
   }));
-};
-
-export const enableFlow = async (engine: Engine, passed: unknown = {}): Promise<void> => {
-  requireOptions(passed, "enableFlow", {});
-  engine.lifecycle.requireOpen("enableFlow");
-  await requirePart(engine.store, "flow", "enableFlow").enableFlow({});
 };

@@ -1,4 +1,4 @@
-import type { Hold, ThrottleReason } from "../store/contract/limits.ts";
+import type { Throttle, ThrottleReason } from "../store/contract/limits.ts";
 import type { LimitValues, LimitRule } from "../store/contract/limits.ts";
 import { findReachedLimit, type LimitsInUse } from "../store/rules/limits.ts";
 import type { RulesOver } from "../store/rules/limits.ts";
@@ -41,11 +41,11 @@ type Place = QueueIndex | QueueType | Line;
 /** Whose rule it is that holds a job back: where its jobs run, and what it is called. */
 interface Scope {
   readonly place: Place;
-  readonly name: Pick<Hold, "queue" | "typeName" | "group">;
+  readonly name: Pick<Throttle, "queue" | "typeName" | "group">;
   readonly use: LimitsInUse;
 }
 
-const hold = (by: ThrottleReason, { name }: Scope, details: Partial<Hold> = {}): Hold => ({
+const hold = (by: ThrottleReason, { name }: Scope, details: Partial<Throttle> = {}): Throttle => ({
   by,
   ...name,
   limit: null,
@@ -58,7 +58,7 @@ const hold = (by: ThrottleReason, { name }: Scope, details: Partial<Hold> = {}):
 const idsOf = (records: readonly JobRecord[]): string[] => records.slice(0, mostIds).map(({ id }) => id);
 
 /** Says what holds back a pending job that is due, of any number of jobs as they are at this moment. */
-export const createHoldFinder = (store: JobStore, now: number): ((record: JobRecord) => Hold | null) => {
+export const createHoldFinder = (store: JobStore, now: number): ((record: JobRecord) => Throttle | null) => {
   const { flow } = store;
   let byPlace: Map<Place, JobRecord[]> | undefined;
 
@@ -67,7 +67,7 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     return byPlace.get(place) ?? [];
   };
 
-  const byLimits = (limits: LimitValues, scope: Scope): Hold | null => {
+  const byLimits = (limits: LimitValues, scope: Scope): Throttle | null => {
     if (findReachedLimit({ ...limits, rate: null }, scope.use, now) !== null) {
       // Slots whose leases have expired come free with the next claim.
       const holders = runningIn(scope.place).filter((each) => !isFree(each, now));
@@ -84,7 +84,7 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     return hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, scope.use.bucketFullAt, now) });
   };
 
-  const byRule = (rule: LimitRule | undefined, scope: Scope): Hold | null => {
+  const byRule = (rule: LimitRule | undefined, scope: Scope): Throttle | null => {
     if (rule === undefined) return null;
     return rule.paused ? hold("paused", scope) : byLimits(rule, scope);
   };
@@ -108,7 +108,7 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     over: RulesOver,
     scope: Scope,
     stoppedBy: string | null,
-  ): Hold | null => {
+  ): Throttle | null => {
     if (stoppedBy !== null) return hold("stopped", scope, { jobIds: [stoppedBy] });
     const ahead = record.line.orderedJobs > 0 ? findAhead(record) : [];
     const [first] = ahead;

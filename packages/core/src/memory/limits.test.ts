@@ -4,7 +4,7 @@ import { createJobStore, type JobStore } from "./job-store.ts";
 import { claimJobs } from "./operations/claim-jobs.ts";
 import { commitOutcomes } from "./operations/commit-outcomes.ts";
 import { createJobs } from "./operations/create-jobs.ts";
-import { setFlowRule } from "./operations/set-flow-rule.ts";
+import { setRule } from "./operations/set-flow-rule.ts";
 
 const scope = { queue: "queue", typeName: "type" };
 
@@ -52,7 +52,7 @@ describe("groups and rules in process", () => {
 
   it("let a claim pass over lines that are full without looking at them", () => {
     const store = createJobStore();
-    setFlowRule(store, { ...scope, change: { perGroup: { concurrency: 1, rate: null } } }, baseTime);
+    setRule(store, { ...scope, change: { perGroup: { concurrency: 1, rate: null } } }, baseTime);
     for (let index = 0; index < 2_000; index += 1) {
       start(store, `group-${index}`);
       start(store, `group-${index}`);

@@ -1,7 +1,9 @@
 import { systemClock } from "../base/runtime.ts";
 import type { Clock } from "../base/runtime.ts";
-import type { Flow } from "../store/contract/flow.ts";
-import type { History } from "../store/contract/history-part.ts";
+import type { Edits } from "../store/contract/edits.ts";
+import type { History } from "../store/contract/history.ts";
+import type { Limits } from "../store/contract/limits.ts";
+import type { Recurring } from "../store/contract/recurring.ts";
 import type { StateCall } from "../store/contract/calls.ts";
 import type { Statistics } from "../store/contract/diagnostics.ts";
 import type { StateAdapter } from "../store/contract/state-adapter.ts";
@@ -29,7 +31,7 @@ import { explainThrottle } from "./operations/explain-hold.ts";
 import { listRules } from "./operations/list-flow.ts";
 import { listGroups } from "./operations/list-groups.ts";
 import { resumeGroup } from "./operations/resume-group.ts";
-import { setFlowRule } from "./operations/set-flow-rule.ts";
+import { setRule } from "./operations/set-flow-rule.ts";
 import { countJobs } from "./operations/count-jobs.ts";
 import { getBlockers, getSequence } from "./operations/get-sequences.ts";
 import { listBlockedJobs, listJobs } from "./operations/list-jobs.ts";
@@ -47,7 +49,9 @@ import type { InProcessContext } from "./transactions.ts";
 
 export interface InProcessStateAdapter extends StateAdapter<InProcessContext, InProcessContext> {
   readonly statistics: Statistics<InProcessContext>;
-  readonly flow: Flow<InProcessContext>;
+  readonly recurring: Recurring<InProcessContext>;
+  readonly edits: Edits<InProcessContext>;
+  readonly limits: Limits<InProcessContext>;
   readonly history: History<InProcessContext>;
 }
 
@@ -186,9 +190,8 @@ export const createInProcessStateAdapter = (
         read("listRecentlyFinished", call, (view) => listRecentlyFinished(view, call)),
     },
 
-    flow: {
-      enableFlow: (call) => read("enableFlow", call, () => undefined),
-      setFlowRule: (call) => write("setFlowRule", call, (now) => setFlowRule(store, call, now)),
+    limits: {
+      setRule: (call) => write("setRule", call, (now) => setRule(store, call, now)),
       resumeGroup: (call) => write("resumeGroup", call, () => resumeGroup(store, call)),
       // As with nextRunnableIn, changes of an open transaction count: claims wait for its end.
       listRules: (call) => read("listRules", call, (_view, now) => listRules(store, call.queue, now)),
@@ -196,6 +199,9 @@ export const createInProcessStateAdapter = (
       explainThrottle: (call) =>
         read("explainThrottle", call, (_view, now) => explainThrottle(store, call.jobId, now)),
       repairCounters: (call) => write("repairCounters", call, () => repairCounters(store, call.repair)),
+    },
+
+    recurring: {
       getRecurring: (call) =>
         readRows("getRecurring", call, ({ recurring }) => call.ids.map((id) => recurring.get(id))),
       listRecurring: (call) =>
@@ -217,6 +223,9 @@ export const createInProcessStateAdapter = (
         writeInTransaction("advanceRecurring", call, () => recurringJobs.advanceRecurring(tables, call.jobs)),
       deleteRecurring: (call) =>
         write("deleteRecurring", call, () => recurringJobs.deleteRecurring(tables, call.ids)),
+    },
+
+    edits: {
       updateWaitingJobs: (call) =>
         write("updateWaitingJobs", call, (now) => updateWaitingJobs(store, call, now)),
       expireWaitingJobs: (call) =>
@@ -230,7 +239,7 @@ export const createInProcessStateAdapter = (
         ),
       listCauses: (call) =>
         readRows("listCauses", call, ({ causes }, view) => listCauses(view, causes, call)),
-      report: (call) => write("report", call, (now) => reports.report(tables, call, now)),
+      writeReport: (call) => write("writeReport", call, (now) => reports.writeReport(tables, call, now)),
       listProcesses: (call) =>
         readRows("listProcesses", call, ({ reporters }) => reports.listProcesses(reporters, call)),
       readBuckets: (call) =>
@@ -242,7 +251,7 @@ export const createInProcessStateAdapter = (
 
     diagnostics: {
       // It has no database that could be out of order.
-      examine: () => read("examine", {}, () => []),
+      runChecks: () => read("runChecks", {}, () => []),
       estimateJobs: ({ limit }) =>
         read("estimateJobs", {}, (view) => {
           const jobs = view.jobs()[Symbol.iterator]();

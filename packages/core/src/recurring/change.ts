@@ -32,13 +32,13 @@ export const changeRecurringJob = (
   id: string,
   change: (found: ChangeContext) => NewRecurringJob | StateRecurringJob,
 ): Promise<StateRecurringJob> => {
-  const flow = requirePart(engine.store, "flow", operation);
+  const recurring = requirePart(engine.store, "recurring", operation);
   return runAtomically(engine, operation, ctx, async (inner, afterCommit) => {
-    const row = await flow.lockRecurring({ ctx: inner, id });
+    const row = await recurring.lockRecurring({ ctx: inner, id });
     const now = await engine.store.getTime({ ctx: inner });
     const changed = change({ row, now });
     if (changed === row) return row;
-    const stored = await flow.putRecurring({ ctx: inner, job: changed });
+    const stored = await recurring.putRecurring({ ctx: inner, job: changed });
     wakeTickers(afterCommit);
     return stored;
   });

@@ -92,7 +92,7 @@ const requireNoBlockers = (engine: Engine, typeName: string): void => {
 export const putRecurringJob = async (engine: Engine, passed: unknown): Promise<StateRecurringJob> => {
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "putRecurringJob", options, putOptionNames);
-  requirePart(engine.store, "flow", "putRecurringJob");
+  requirePart(engine.store, "recurring", "putRecurringJob");
   return storeRecurringJob(
     engine,
     "putRecurringJob",
@@ -207,14 +207,14 @@ export const declareRecurringJobs = async (engine: Engine, passed: unknown): Pro
     owner: true,
     removeOthers: true,
   });
-  const flow = requirePart(engine.store, "flow", "The option `recurringJobs` of createLeasehold");
+  const recurring = requirePart(engine.store, "recurring", "The option `recurringJobs` of createLeasehold");
   const owner = options.owner === undefined ? "default" : requireName(options.owner, "recurringJobs.owner");
   const removeOthers =
     options.removeOthers !== undefined && requireBoolean(options.removeOthers, "recurringJobs.removeOthers");
   const requests = await parseDeclarations(engine, options.jobs);
   for (const request of requests)
     await storeRecurringJob(engine, "createLeasehold", undefined, request, owner);
-  if (removeOthers) await deleteOthers(flow, owner, new Set(requests.map(({ id }) => id)));
+  if (removeOthers) await deleteOthers(recurring, owner, new Set(requests.map(({ id }) => id)));
 };
 
 const parseDeclarations = async (engine: Engine, jobs: unknown): Promise<RecurringRequest[]> => {
@@ -232,15 +232,15 @@ const parseDeclarations = async (engine: Engine, jobs: unknown): Promise<Recurri
 };
 
 const deleteOthers = async (
-  flow: Recurring<object>,
+  recurring: Recurring<object>,
   owner: string,
   declared: ReadonlySet<string>,
 ): Promise<void> => {
   let after: string | null = null;
   for (;;) {
-    const rows: { readonly id: string }[] = await flow.listRecurring({ owner, limit: pageSize, after });
+    const rows: { readonly id: string }[] = await recurring.listRecurring({ owner, limit: pageSize, after });
     const ids = rows.map(({ id }) => id).filter((id) => !declared.has(id));
-    if (ids.length > 0) await flow.deleteRecurring({ ids });
+    if (ids.length > 0) await recurring.deleteRecurring({ ids });
     if (rows.length < pageSize) return;
     after = rows.at(-1)!.id;
   }
@@ -254,6 +254,6 @@ export const deleteRecurringJob = async (
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "deleteRecurringJob", options, { id: true });
   const id = requireId(options["id"], "id");
-  const { deleteRecurring } = requirePart(engine.store, "flow", "deleteRecurringJob");
+  const { deleteRecurring } = requirePart(engine.store, "recurring", "deleteRecurringJob");
   return { deleted: (await deleteRecurring({ ctx, ids: [id] })).length > 0 };
 };

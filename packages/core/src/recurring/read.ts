@@ -62,7 +62,7 @@ export const getRecurringJob = async (
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "getRecurringJob", options, { id: true });
   const id = requireId(options["id"], "id");
-  const { getRecurring } = requirePart(engine.store, "flow", "getRecurringJob");
+  const { getRecurring } = requirePart(engine.store, "recurring", "getRecurringJob");
   const [row] = await getRecurring({ ctx, ids: [id] });
   return row && viewRecurringJob(engine, row);
 };
@@ -76,7 +76,7 @@ export const listRecurringJobs = async (
   const options = requirePlainObject(passed, "options");
   const known = { ...pageOptions, owner: true } as const;
   const ctx = await resolveTransaction(engine, "listRecurringJobs", options, known);
-  const { listRecurring } = requirePart(engine.store, "flow", "listRecurringJobs");
+  const { listRecurring } = requirePart(engine.store, "recurring", "listRecurringJobs");
   const owner = options["owner"] === undefined ? undefined : requireName(options["owner"], "owner");
   const { limit, after } = parsePage(kind, options);
   // One more row shows whether there is another page.
@@ -120,7 +120,7 @@ const readTimetable = async (
     throw new InvalidOptionError(extra, "must be left out with `id`: its times are stored");
   }
   const id = requireId(options["id"], "id");
-  const { getRecurring } = requirePart(engine.store, "flow", "previewRecurringJob");
+  const { getRecurring } = requirePart(engine.store, "recurring", "previewRecurringJob");
   const [row] = await getRecurring({ ctx, ids: [id] });
   return timetableOf(readDefinition(id, requireFound(id, row).definition));
 };

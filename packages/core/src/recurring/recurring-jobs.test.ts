@@ -196,9 +196,9 @@ describe("recurring jobs", () => {
   });
 
   it("need a store that has them", async () => {
-    const { flow: _flow, ...stateAdapter } = createInProcessStateAdapter();
+    const { recurring: _flow, ...stateAdapter } = createInProcessStateAdapter();
     const leasehold = await createLeasehold({ stateAdapter, jobTypes });
-    const missing = { code: "StorePartMissing", part: "flow" };
+    const missing = { code: "StorePartMissing", part: "recurring" };
     await expect(leasehold.putRecurringJob(nightly)).rejects.toMatchObject(missing);
     await expect(leasehold.listRecurringJobs()).rejects.toMatchObject(missing);
     await expect(leasehold.triggerRecurringJob({ id: "x" })).rejects.toMatchObject(missing);

@@ -113,7 +113,7 @@ const startRuns = async (
     for (const { job } of created) announceCreation(afterCommit, job);
   }
 
-  await engine.store.flow!.advanceRecurring({
+  await engine.store.recurring!.advanceRecurring({
     ctx,
     jobs: decided.map(({ row, record, decision }, index) => ({
       id: row.id,
@@ -166,7 +166,11 @@ const unreadableMs = 60_000;
  */
 export const tickRecurringJobs = async (engine: Engine, zoneData: string | null): Promise<number> =>
   runAtomically(engine, "tickRecurringJobs", undefined, async (ctx, afterCommit) => {
-    const { now, jobs } = await engine.store.flow!.lockDueRecurring({ ctx, limit: tickBatchSize, zoneData });
+    const { now, jobs } = await engine.store.recurring!.lockDueRecurring({
+      ctx,
+      limit: tickBatchSize,
+      zoneData,
+    });
     const locked: LockedRecurringJob[] = [];
     const unreadable: StateRecurringJob[] = [];
     for (const row of jobs) {
@@ -178,7 +182,7 @@ export const tickRecurringJobs = async (engine: Engine, zoneData: string | null)
       }
     }
     if (unreadable.length > 0) {
-      await engine.store.flow!.advanceRecurring({
+      await engine.store.recurring!.advanceRecurring({
         ctx,
         jobs: unreadable.map((row) => ({ ...row, fireAt: now + unreadableMs })),
       });
@@ -233,10 +237,10 @@ export const triggerRecurringJob = async (
   const options = requirePlainObject(passed, "options");
   const ctx = await resolveTransaction(engine, "triggerRecurringJob", options, { id: true });
   const id = requireId(options["id"], "id");
-  const flow = requirePart(engine.store, "flow", "triggerRecurringJob");
+  const { lockRecurring } = requirePart(engine.store, "recurring", "triggerRecurringJob");
 
   return runAtomically(engine, "triggerRecurringJob", ctx, async (inner, afterCommit) => {
-    const row = requireFound(id, await flow.lockRecurring({ ctx: inner, id }));
+    const row = requireFound(id, await lockRecurring({ ctx: inner, id }));
     const now = await engine.store.getTime({ ctx: inner });
     const definition = readDefinition(id, row.definition);
     const recurring = { row, definition, timetable: timetableOf(definition), record: readRecord(row.record) };

@@ -64,13 +64,13 @@ const drawChange = ({ random, plan }: OperationContext): FlowRuleChange =>
   ])();
 
 const changeRule: Operation = (_leasehold, context) => {
-  const flow = requirePart(context.store, "flow", "The simulation of groups and rules");
+  const limits = requirePart(context.store, "limits", "The simulation of groups and rules");
   const typeName = context.random.pick([null, ...typeNames]);
-  return flow.setFlowRule({ queue: ruledQueue, typeName, change: drawChange(context) });
+  return limits.setRule({ queue: ruledQueue, typeName, change: drawChange(context) });
 };
 
 const resume: Operation = (_leasehold, { random, store }) =>
-  requirePart(store, "flow", "The simulation of groups and rules").resumeGroup({
+  requirePart(store, "limits", "The simulation of groups and rules").resumeGroup({
     queue: ruledQueue,
     typeName: "strict",
     group: random.pick(groups),
@@ -121,10 +121,10 @@ const wheel = operations.flatMap(([weight, operation]) => Array.from({ length: w
 
 /** Lifts every pause and lets stopped groups go on, so that everything can come to its end. */
 const calm = async (store: AnyStateAdapter): Promise<void> => {
-  const flow = requirePart(store, "flow", "The simulation of groups and rules");
+  const limits = requirePart(store, "limits", "The simulation of groups and rules");
   for (const typeName of [null, ...typeNames])
-    await flow.setFlowRule({ queue: ruledQueue, typeName, change: { paused: false } });
-  for (const group of groups) await flow.resumeGroup({ queue: ruledQueue, typeName: "strict", group });
+    await limits.setRule({ queue: ruledQueue, typeName, change: { paused: false } });
+  for (const group of groups) await limits.resumeGroup({ queue: ruledQueue, typeName: "strict", group });
 };
 
 /** Groups, limits, rates, order and pauses, all changing while jobs run. */

@@ -2,6 +2,7 @@ import type { Clock } from "../base/runtime.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createAsyncLock } from "../base/async.ts";
 import type { StateJob } from "../store/contract/job.ts";
+import { contractMethods } from "../store/parts.ts";
 import { type AnyMethod, wrapAdapter } from "../testing/wrap-adapter.ts";
 import type { History, RowChange, StoreStep } from "./history.ts";
 
@@ -22,27 +23,13 @@ export interface RecordedStoreOptions {
   readonly onWait: (processName: string, since: number) => void;
 }
 
-const writeMethods: ReadonlySet<string> = new Set([
-  "createJobs",
-  "addJobBlockers",
-  "claimJobs",
-  "renewLeases",
-  "lockHeldJobs",
-  "lockSequence",
-  "commitOutcomes",
-  "reapExpiredLeases",
-  "cancelSequences",
-  "redriveJobs",
-  "deleteSequences",
-  "pruneSequences",
-  "setFlowRule",
-  "resumeGroup",
-  "updateWaitingJobs",
-  "expireWaitingJobs",
-  "putRecurring",
-  "advanceRecurring",
-  "deleteRecurring",
-]);
+// Reports and statistics are left out: they do not touch jobs.
+const { jobs, recurring, edits, limits } = contractMethods;
+
+const changesRows = (method: string): boolean =>
+  [jobs, recurring, edits, limits].some(
+    (part: Readonly<Record<string, string>>) => (part[method] ?? "read") !== "read",
+  );
 
 type Rows = Map<string, StateJob>;
 type Call = Record<string, unknown> & { readonly ctx?: unknown };
@@ -206,7 +193,7 @@ export const createRecordedStore = ({
               ? runTransaction(processName, original, callback as Callback)
               : runSavepoint(original, callback as Callback, parent);
         }
-        if (!writeMethods.has(method)) return original;
+        if (!changesRows(method)) return original;
         return (call) => write(processName, method, original, call as Call);
       }),
   };

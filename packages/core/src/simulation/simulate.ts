@@ -105,9 +105,9 @@ export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promis
 /** Where the store can, every third seed is about groups and rules. */
 const drawWorkload = (
   seed: number | string,
-  { flow }: AnyStateAdapter,
+  { limits }: AnyStateAdapter,
 ): SimulationWorkload<FlowDefinitions> | SimulationWorkload<MixedDefinitions> =>
-  flow !== undefined && createSeededRandom(`${seed}/workload`).chance(1 / 3) ? flowWorkload : mixedWorkload;
+  limits !== undefined && createSeededRandom(`${seed}/workload`).chance(1 / 3) ? flowWorkload : mixedWorkload;
 
 const defaultStateAdapter = (clock: Pick<Clock, "now">): AnyStateAdapter =>
   createInProcessStateAdapter({ clock });

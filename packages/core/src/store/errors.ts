@@ -138,16 +138,6 @@ export class StorePartMissingError extends LeaseholdError {
   }
 }
 
-/** Groups or rules were used while workers of a version that does not know them may be alive. Nothing was written. */
-export class FlowNotEnabledError extends LeaseholdError {
-  constructor() {
-    super(
-      "FlowNotEnabled",
-      "Groups and flow rules are not enabled in this store, because it was made by an older version: workers of that version would ignore limits. Once no such worker is left, call `leasehold.enableFlow()` or run `leasehold flow enable`.",
-    );
-  }
-}
-
 /** A rule was to be changed only if nobody else had changed it, and somebody has. Nothing was written. */
 export class FlowRuleChangedError extends LeaseholdError {
   readonly expectedVersion: number;

@@ -13,9 +13,11 @@ import { requirePart } from "./parts.ts";
 /** An adapter that offers only the jobs part. */
 const createJobsOnly = (): AnyStateAdapter => {
   const {
-    statistics: _statistics,
-    flow: _flow,
+    recurring: _recurring,
+    edits: _edits,
+    limits: _limits,
     history: _history,
+    statistics: _statistics,
     diagnostics: _diagnostics,
     ...jobsOnly
   } = createInProcessStateAdapter();

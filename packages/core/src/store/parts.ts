@@ -1,55 +1,90 @@
-import type { OptionalParts, PartName } from "./contract/state-adapter.ts";
+import type { Jobs, OptionalParts, PartName } from "./contract/state-adapter.ts";
 import { StorePartMissingError } from "./errors.ts";
 
 type Part<TPart extends PartName, TTxContext> = NonNullable<OptionalParts<TTxContext>[TPart]>;
 
-/** The methods of each part. Every one is a single store call. */
-export const partMethods: {
-  readonly [TPart in PartName]: Readonly<Record<keyof Part<TPart, object>, true>>;
-} = {
-  statistics: { measureBacklog: true, listRecentlyFinished: true },
-  flow: {
-    enableFlow: true,
-    setFlowRule: true,
-    listRules: true,
-    listGroups: true,
-    resumeGroup: true,
-    explainThrottle: true,
-    repairCounters: true,
-    getRecurring: true,
-    listRecurring: true,
-    nextRecurringIn: true,
-    lockRecurring: true,
-    lockDueRecurring: true,
-    putRecurring: true,
-    advanceRecurring: true,
-    deleteRecurring: true,
-    updateWaitingJobs: true,
-    expireWaitingJobs: true,
-  },
-  history: {
-    listAttempts: true,
-    listCauses: true,
-    report: true,
-    listProcesses: true,
-    readBuckets: true,
-    rollUpBuckets: true,
-    deleteOldReports: true,
-  },
-  diagnostics: { examine: true, estimateJobs: true },
+/** `lock` keeps rows locked until the transaction ends, and changes none. */
+type Effect = "read" | "lock" | "write";
+
+type ContractMethods = { readonly jobs: Readonly<Record<keyof Jobs<object>, Effect>> } & {
+  readonly [TPart in PartName]: Readonly<Record<keyof Part<TPart, object>, Effect>>;
 };
 
-export const partNames: readonly PartName[] = Object.keys(partMethods) as PartName[];
+/**
+ * Every method of the contract that is one store call, by part, with its effect. Dispatch, the test wrappers and the
+ * simulation read their method names here. The compiler refuses the table if a method is missing.
+ */
+export const contractMethods: ContractMethods = {
+  jobs: {
+    getTime: "read",
+    createJobs: "write",
+    addJobBlockers: "write",
+    claimJobs: "write",
+    nextRunnableIn: "read",
+    renewLeases: "write",
+    lockHeldJobs: "lock",
+    lockSequence: "lock",
+    commitOutcomes: "write",
+    reapExpiredLeases: "write",
+    cancelSequences: "write",
+    redriveJobs: "write",
+    deleteSequences: "write",
+    pruneSequences: "write",
+    getJobs: "read",
+    getSequences: "read",
+    listJobs: "read",
+    getBlockers: "read",
+    listBlockedJobs: "read",
+    countJobs: "read",
+    countAhead: "read",
+  },
+  recurring: {
+    getRecurring: "read",
+    listRecurring: "read",
+    nextRecurringIn: "read",
+    lockRecurring: "lock",
+    lockDueRecurring: "lock",
+    putRecurring: "write",
+    advanceRecurring: "write",
+    deleteRecurring: "write",
+  },
+  edits: { updateWaitingJobs: "write", expireWaitingJobs: "write" },
+  limits: {
+    setRule: "write",
+    listRules: "read",
+    listGroups: "read",
+    resumeGroup: "write",
+    explainThrottle: "read",
+    repairCounters: "write",
+  },
+  history: {
+    listAttempts: "read",
+    listCauses: "read",
+    writeReport: "write",
+    listProcesses: "read",
+    readBuckets: "read",
+    rollUpBuckets: "write",
+    deleteOldReports: "write",
+  },
+  statistics: { measureBacklog: "read", listRecentlyFinished: "read" },
+  diagnostics: { runChecks: "read", estimateJobs: "read" },
+};
 
-/** The adapters of this repository that offer each part, for those who find it missing. */
+const { jobs: _required, ...optional } = contractMethods;
+
+export const partNames: readonly PartName[] = Object.keys(optional) as PartName[];
+
+/** The adapters of this repository that offer each part, for the error about a missing part. */
 const offeredBy: Readonly<Record<PartName, readonly string[]>> = {
-  statistics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
-  flow: ["PostgreSQL", "SQLite", "in-process"],
+  recurring: ["PostgreSQL", "SQLite", "in-process"],
+  edits: ["PostgreSQL", "SQLite", "in-process"],
+  limits: ["PostgreSQL", "SQLite", "in-process"],
   history: ["PostgreSQL", "SQLite", "in-process"],
+  statistics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
   diagnostics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
 };
 
-/** The part, for an operation that cannot do without it. */
+/** Returns the part, or throws for an operation that needs it. */
 export const requirePart = <TPart extends PartName, TTxContext>(
   adapter: OptionalParts<TTxContext>,
   part: TPart,

@@ -1,4 +1,6 @@
-import { partMethods } from "../store/parts.ts";
+import { partNames } from "../store/parts.ts";
+
+const parts: ReadonlySet<string> = new Set(partNames);
 
 export type AnyMethod = (...args: unknown[]) => unknown;
 
@@ -28,7 +30,7 @@ export const wrapAdapter = <TAdapter extends object>(
     const original = source[name];
     if (typeof original === "function") {
       wrapped[name] = wrap(name, (...args) => (original as AnyMethod).apply(adapter, args));
-    } else if (Object.hasOwn(partMethods, name) && typeof original === "object" && original !== null) {
+    } else if (parts.has(name) && typeof original === "object" && original !== null) {
       wrapped[name] = wrapAdapter(original, wrap);
     } else {
       Object.defineProperty(wrapped, name, { enumerable: true, get: () => source[name] });

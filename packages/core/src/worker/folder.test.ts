@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { History } from "../store/contract/history-part.ts";
+import type { History } from "../store/contract/history.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";

@@ -16,10 +16,10 @@ import { type Loop, startLoop } from "./loop.ts";
 
 /** Fails jobs that have waited too long where no worker claims them. Returns whether there may be more. */
 const expireWaitingJobs = async ({ engine }: WorkerContext, limit: number): Promise<boolean> => {
-  const { flow } = engine.store;
-  if (flow === undefined) return false;
+  const { edits } = engine.store;
+  if (edits === undefined) return false;
   const error = toStoredErrorText(expiredError());
-  const expired = await flow.expireWaitingJobs({ limit, error });
+  const expired = await edits.expireWaitingJobs({ limit, error });
   const afterCommit = createAfterCommit(engine);
   for (const { job, cascaded } of expired) {
     announceFailure(afterCommit, job, "expired", job.lastError);
@@ -176,15 +176,15 @@ const pauseAfterTickMs = 20;
 export const startTicker = (worker: WorkerContext): Ticker | undefined => {
   const { engine, settings } = worker;
   const { store, runtime, listening } = engine;
-  const { flow } = store;
-  if (flow === undefined) return undefined;
+  const { recurring } = store;
+  if (recurring === undefined) return undefined;
   const { clock } = runtime;
   let zonesCheckedAt = -Infinity;
   const mustCheckZones = (): boolean =>
     zoneDataVersion !== "" && clock.monotonic() - zonesCheckedAt >= zoneCheckIntervalMs;
 
   const loop = startLoop(worker, "ticker", async () => {
-    const dueIn = await flow.nextRecurringIn({});
+    const dueIn = await recurring.nextRecurringIn({});
     // Jitter keeps the workers of a fleet from looking in step.
     const jitter = 0.75 + runtime.random() / 4;
     if (dueIn === null) return pauseWithoutAnyMs * jitter;

@@ -271,7 +271,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       await own.runInTransaction(async () => {
         const { redriven } = await own.redriveJobs({ ids: [id] });
         if (redriven.length === 0) throw underWay();
-        if (stateAdapter.flow !== undefined)
+        if (stateAdapter.edits !== undefined)
           await own.updateWaitingJobs({
             ids: [id],
             typeName: actionTypeName,

@@ -4,7 +4,7 @@ export interface Session {
   readonly user: string;
   readonly can: readonly Right[];
   readonly environment: { readonly label: string; readonly tone: string } | null;
-  readonly parts: { readonly statistics: boolean; readonly flow: boolean; readonly history: boolean };
+  readonly parts: Readonly<Record<"recurring" | "edits" | "limits" | "history" | "statistics", boolean>>;
   readonly now: string;
 }
 

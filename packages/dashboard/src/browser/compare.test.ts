@@ -17,7 +17,7 @@ it("shows two deployments side by side, and keeps the choice in the address", as
   const now = Date.now();
   const width = 10_000;
   const report = (deployment: string, counts: object) =>
-    stateAdapter.history!.report({
+    stateAdapter.history!.writeReport({
       reporter: { id: deployment, deployment, startedAt: now, about: "{}" },
       rollups: [
         {

@@ -1,5 +1,5 @@
 import { createInProcessStateAdapter } from "leasehold";
-import type { AnyStateAdapter, ExamineCall, CheckResult } from "leasehold/adapter";
+import type { AnyStateAdapter, RunChecksCall, CheckResult } from "leasehold/adapter";
 import { expect, it } from "vitest";
 import { openShop } from "../testing/open-shop.ts";
 import { createDoctor } from "./doctor.ts";
@@ -20,7 +20,7 @@ const openExamined = () => {
     ...stateAdapter,
     diagnostics: {
       ...stateAdapter.diagnostics!,
-      examine: async ({ depth }: ExamineCall) => {
+      runChecks: async ({ depth }: RunChecksCall) => {
         depths.push(depth);
         await new Promise<void>((resolve) => (answer = resolve));
         return [broken];
@@ -82,7 +82,7 @@ it("answers with findings, and without what a driver says", async () => {
     ...stateAdapter,
     diagnostics: {
       ...stateAdapter.diagnostics!,
-      examine: () => Promise.reject(new Error("no route to postgres://10.0.0.1")),
+      runChecks: () => Promise.reject(new Error("no route to postgres://10.0.0.1")),
     },
   };
   const { read, dashboard, leasehold } = await openShop(["read"], {}, failing);

@@ -9,7 +9,6 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
   const clock = createManualClock({ startAt: Date.now() });
   const stateAdapter = createInProcessStateAdapter({ clock });
   const { read, leasehold, dashboard } = await openShop(["read"], { workerless: ["order"] }, stateAdapter);
-  await leasehold.enableFlow();
   const look = async (check: string) => {
     const { body: situation } = await read("situation");
     const { body: examination } = await read("doctor/again");
@@ -34,7 +33,7 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
   });
 
   const about = { workers: [{ queues: [{ name: "default" }], typeNames: ["mail"] }] };
-  await stateAdapter.history!.report({
+  await stateAdapter.history!.writeReport({
     reporter: { id: "other", deployment: null, startedAt: 0, about: JSON.stringify(about) },
     rollups: [],
     causes: [],

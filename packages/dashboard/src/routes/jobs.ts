@@ -143,12 +143,12 @@ const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> 
 };
 
 /** What its state allows. The server decides again when it is asked to. */
-const actionsOn = ({ status, queue }: AnyJob, { flow }: Services["stateAdapter"]): ActionKind[] => {
+const actionsOn = ({ status, queue }: AnyJob, { edits }: Services["stateAdapter"]): ActionKind[] => {
   if (queue === actionQueue) return [];
   if (status === "failed") return ["redrive", "delete"];
   if (status === "completed") return ["delete"];
   // Not every store can change a job that waits.
-  return status === "running" || flow === undefined ? ["cancel"] : ["run_now", "reschedule", "cancel"];
+  return status === "running" || edits === undefined ? ["cancel"] : ["run_now", "reschedule", "cancel"];
 };
 
 export const getJob: Route = get({

@@ -23,7 +23,13 @@ export const getSession: Route = get({
     user: text,
     can: listOfSchema(wordOf(...rights)),
     environment: nullable(objectSchema({ label: text, tone: text })),
-    parts: objectSchema({ statistics: boolean, flow: boolean, history: boolean }),
+    parts: objectSchema({
+      recurring: boolean,
+      edits: boolean,
+      limits: boolean,
+      history: boolean,
+      statistics: boolean,
+    }),
     now: date,
   }),
   handle: async ({ environment, stateAdapter, now }, { viewer }) => ({
@@ -32,7 +38,9 @@ export const getSession: Route = get({
     environment,
     parts: {
       statistics: stateAdapter.statistics !== undefined,
-      flow: stateAdapter.flow !== undefined,
+      recurring: stateAdapter.recurring !== undefined,
+      edits: stateAdapter.edits !== undefined,
+      limits: stateAdapter.limits !== undefined,
       history: stateAdapter.history !== undefined,
     },
     now: new Date(await now()).toISOString(),

@@ -117,7 +117,7 @@ describe("the time to start", () => {
       counts: known!.counts,
     }));
     const reporter = { id: "r", deployment: null, startedAt: 0, about: "" };
-    await stateAdapter.history!.report({ reporter, rollups, causes: [], maxAgeMs: 1e12 });
+    await stateAdapter.history!.writeReport({ reporter, rollups, causes: [], maxAgeMs: 1e12 });
     const { body } = await read("time-to-start");
     expect(body.queues.length).toBe(50);
     expect(body.left).toBe(10);

@@ -11,16 +11,15 @@ export const openBusyShop = async (
 ) => {
   const shop = await openShop(rights, options, stateAdapter);
   const { leasehold, startWorker } = shop;
-  if (stateAdapter.flow !== undefined) {
-    await leasehold.enableFlow();
+  if (stateAdapter.recurring !== undefined) {
     await leasehold.putRecurringJob({
       id: "nightly",
       cron: "30 2 * * *",
       timeZone: "Europe/Berlin",
       job: { typeName: "mail", input: { to: "ada" } },
     });
-    await leasehold.setFlow({ queue: "default", concurrency: 5 });
   }
+  if (stateAdapter.limits !== undefined) await leasehold.setFlow({ queue: "default", concurrency: 5 });
   for (const item of ["broken", "broken", "tea"])
     await leasehold.start({ typeName: "order", input: { item, password: "hunter2" } });
   const worker = await startWorker();

@@ -101,7 +101,7 @@ export const openHostileShop = async (
     await leasehold.setFlow({ queue: text, concurrency: 3 });
     await act(text, "flow/pause", { queue: text, typeName: text });
     await act(text, "flow/resume", { queue: text, typeName: text });
-    await stateAdapter.history?.report({
+    await stateAdapter.history?.writeReport({
       reporter: {
         id: text,
         deployment: text,

@@ -93,7 +93,7 @@ describe("a replica for reads", () => {
     const lag = await adapter.measureReadLag();
     expect(lag?.bytes).toBeGreaterThan(0);
     expect(lag?.ms).toBeGreaterThan(0);
-    const findings = await adapter.diagnostics.examine({ depth: "light", transactionAgeMs: 60_000 });
+    const findings = await adapter.diagnostics.runChecks({ depth: "light", transactionAgeMs: 60_000 });
     expect(findings.find(({ check }) => check === "read replica")?.summary).toMatch(
       /^It is .* behind: .* left to replay\.$/,
     );

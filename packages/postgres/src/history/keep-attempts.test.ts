@@ -12,7 +12,7 @@ describe("the table of attempts", () => {
   beforeAll(async () => {
     fixture = await createPgFixture(inject("postgres18Url"));
     pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
-    await fixture.adapter.flow.setFlowRule({ queue: "ruled", typeName: null, change: { concurrency: 100 } });
+    await fixture.adapter.limits.setRule({ queue: "ruled", typeName: null, change: { concurrency: 100 } });
   });
   afterAll(async () => {
     await pool.end();

@@ -90,7 +90,7 @@ describe("two processes", () => {
     for (let round = 0; round < 30; round += 1) {
       await clear();
       const rows = Array.from({ length: 20 }, (_, n) => rollup(n, randomUUID(), "1"));
-      await fixture.adapter.history.report(reportOf("a", rows));
+      await fixture.adapter.history.writeReport(reportOf("a", rows));
       const remove = await read();
       // In the opposite order, which would be a deadlock if the order given were that of the locks.
       const folds = [
@@ -106,9 +106,9 @@ describe("two processes", () => {
   it("fold a row that the other has overwritten a moment ago: the later one does nothing", async () => {
     await clear();
     const [early, late] = [rollup(1, "a", "1"), rollup(1, "a", "2")];
-    await fixture.adapter.history.report(reportOf("a", [early]));
+    await fixture.adapter.history.writeReport(reportOf("a", [early]));
     const folded = await whileUncommitted(
-      (ctx) => fixture.adapter.history.report({ ...reportOf("a", [late]), ctx }),
+      (ctx) => fixture.adapter.history.writeReport({ ...reportOf("a", [late]), ctx }),
       () => other.history.rollUpBuckets({ remove: [early], put: [rollup(1, "", "1")] }),
       isOtherWaiting,
     );
@@ -119,7 +119,7 @@ describe("two processes", () => {
   it("put the same row for different ones: the later one does nothing, and leaves nothing of what it began", async () => {
     await clear();
     const [one, two] = [rollup(1, "a", "1"), rollup(2, "a", "2")];
-    await fixture.adapter.history.report(reportOf("a", [one, two]));
+    await fixture.adapter.history.writeReport(reportOf("a", [one, two]));
     const folded = await whileUncommitted(
       (ctx) => fixture.adapter.history.rollUpBuckets({ remove: [one], put: [rollup(5, "", "1")], ctx }),
       () => other.history.rollUpBuckets({ remove: [two], put: [rollup(4, "", "0"), rollup(5, "", "2")] }),
@@ -139,11 +139,11 @@ describe("two processes", () => {
     });
     let isDone = false;
     await whileUncommitted(
-      (ctx) => fixture.adapter.history.report({ ...reportOf("a", [], [cause("first")]), ctx }),
-      () => other.history.report(reportOf("b", [], [cause("second")])).then(() => (isDone = true)),
+      (ctx) => fixture.adapter.history.writeReport({ ...reportOf("a", [], [cause("first")]), ctx }),
+      () => other.history.writeReport(reportOf("b", [], [cause("second")])).then(() => (isDone = true)),
       async () => isDone,
     );
-    await other.history.report(reportOf("b", [], [cause("third")]));
+    await other.history.writeReport(reportOf("b", [], [cause("third")]));
     const { rows } = await direct.query(`SELECT message FROM ${fixture.schema}.cause`);
     expect(rows).toEqual([{ message: "first" }]);
   });

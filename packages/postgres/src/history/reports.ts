@@ -256,7 +256,7 @@ SELECT ${now} AS now`;
 const causeParams = (list: readonly NewCause[]): string[] =>
   causeColumns.map((name) => arrayLiteral(list.map((cause) => cause[name])));
 
-export const report = async ({ query }: Database, call: Call & ReportCall): Promise<number> => {
+export const writeReport = async ({ query }: Database, call: Call & ReportCall): Promise<number> => {
   const { reporter, rollups, maxAgeMs } = call;
   const [row] = await query(call.ctx, {
     name: "report",

@@ -196,8 +196,8 @@ describe("what the adapter has locked", () => {
 });
 
 describe("a recurring job that another transaction has locked", () => {
-  const put = (id: string, ctx: Parameters<PgStateAdapter["flow"]["putRecurring"]>[0]["ctx"]) =>
-    adapter.flow.putRecurring({
+  const put = (id: string, ctx: Parameters<PgStateAdapter["recurring"]["putRecurring"]>[0]["ctx"]) =>
+    adapter.recurring.putRecurring({
       ctx,
       job: {
         id,
@@ -222,7 +222,7 @@ describe("a recurring job that another transaction has locked", () => {
     try {
       await other.query(`SELECT FROM ${fixture.schema}.recurring_job WHERE id = 'a' FOR UPDATE`);
       const due = await adapter.runInTransaction((ctx) =>
-        adapter.flow.lockDueRecurring({ ctx, limit: 10, zoneData: null }),
+        adapter.recurring.lockDueRecurring({ ctx, limit: 10, zoneData: null }),
       );
       expect(idsOf(due.jobs)).toEqual(["b"]);
     } finally {
@@ -235,7 +235,7 @@ describe("a recurring job that another transaction has locked", () => {
     await other.query("BEGIN");
     await other.query(`SELECT FROM ${fixture.schema}.recurring_job WHERE id = 'a' FOR UPDATE`);
     await other.query(`UPDATE ${fixture.schema}.recurring_job SET version = 2 WHERE id = 'a'`);
-    const changing = adapter.runInTransaction((ctx) => adapter.flow.lockRecurring({ ctx, id: "a" }));
+    const changing = adapter.runInTransaction((ctx) => adapter.recurring.lockRecurring({ ctx, id: "a" }));
     await until(async () => {
       const { rows } = await other.query(
         `SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()

@@ -23,7 +23,7 @@ it("a look for expired leases and late jobs that finds nothing is one statement,
     statements.length = 0;
     transactions.mockClear();
     const reaped = await stateAdapter.reapExpiredLeases({ limit: 100, error: "{}" });
-    const expired = await stateAdapter.flow.expireWaitingJobs({ limit: 100, error: "{}" });
+    const expired = await stateAdapter.edits.expireWaitingJobs({ limit: 100, error: "{}" });
     return reaped.length + expired.length;
   };
   await kit.start(1);

@@ -122,10 +122,10 @@ it("a pending duplicate that is kept runs after the transaction that was content
 it("an update that meets a claim under way finds the job running", async () => {
   const { job, start, claim } = scene();
   const { job: waiting } = await start(adapters[0]!, job("old"));
-  let pending: ReturnType<(typeof adapters)[number]["flow"]["updateWaitingJobs"]> | undefined;
+  let pending: ReturnType<(typeof adapters)[number]["edits"]["updateWaitingJobs"]> | undefined;
   await adapters[0]!.runInTransaction(async (ctx) => {
     await claim(adapters[0]!, ctx);
-    pending = adapters[1]!.flow.updateWaitingJobs({ jobIds: [waiting.id], change: { priority: 9 } });
+    pending = adapters[1]!.edits.updateWaitingJobs({ jobIds: [waiting.id], change: { priority: 9 } });
     await untilSomebodyWaits();
   });
   expect(await pending!).toMatchObject([{ kind: "not_waiting", job: { status: "running", priority: 0 } }]);
@@ -136,10 +136,10 @@ it("expiry passes over a job that somebody is changing", async () => {
   const { job: waiting } = await start(adapters[0]!, job("old", { expireAfterMs: 1 }));
   const late = { limit: 10, error: "too late", now: waiting.scheduledAt + 60_000 };
   await adapters[0]!.runInTransaction(async (ctx) => {
-    await adapters[0]!.flow.updateWaitingJobs({ jobIds: [waiting.id], change: { priority: 1 }, ctx });
-    expect(await adapters[1]!.flow.expireWaitingJobs(late)).toEqual([]);
+    await adapters[0]!.edits.updateWaitingJobs({ jobIds: [waiting.id], change: { priority: 1 }, ctx });
+    expect(await adapters[1]!.edits.expireWaitingJobs(late)).toEqual([]);
   });
-  const expired = await adapters[1]!.flow.expireWaitingJobs(late);
+  const expired = await adapters[1]!.edits.expireWaitingJobs(late);
   expect(expired.map(({ job: { id } }) => id)).toEqual([waiting.id]);
 });
 

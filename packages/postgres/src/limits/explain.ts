@@ -3,7 +3,7 @@ import {
   type LimitValues,
   type CounterRepair,
   type LimitRule,
-  type Hold,
+  type Throttle,
   type ThrottleReason,
   limitsOfGroup,
   nextTokenAt,
@@ -144,7 +144,7 @@ const readTat = async (
   return Number(row?.["tat"] ?? 0);
 };
 
-type Scope = Partial<Pick<Hold, "typeName" | "group">>;
+type Scope = Partial<Pick<Throttle, "typeName" | "group">>;
 
 interface Counted {
   /** The bit of `slots`, and which jobs have it for the same limit as this one. */
@@ -153,7 +153,7 @@ interface Counted {
   readonly value: string | null;
 }
 
-export const explainThrottle = async (database: Database, call: ExplainCall): Promise<Hold | null> => {
+export const explainThrottle = async (database: Database, call: ExplainCall): Promise<Throttle | null> => {
   const { query, tables } = database;
   if (!database.isId(call.jobId)) return null;
   const [row] = await query(call.ctx, { sql: jobSql(tables), params: [call.now ?? null, call.jobId] });
@@ -164,7 +164,7 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
   const group = textOrNull(row["group_key"]);
   const isOrdered = !isNull(row["ordered"]) || row["line_ordered"] === true;
 
-  const hold = (by: ThrottleReason, scope: Scope, details: Partial<Hold> = {}): Hold => ({
+  const hold = (by: ThrottleReason, scope: Scope, details: Partial<Throttle> = {}): Throttle => ({
     by,
     queue,
     typeName: null,
@@ -182,7 +182,7 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
     tat: () => Promise<number>,
     scope: Scope,
     { slot, condition, value }: Counted,
-  ): Promise<Hold | null> => {
+  ): Promise<Throttle | null> => {
     if (concurrency !== null) {
       const params = [call.now ?? null, queue, slot, ...(value === null ? [] : [value])];
       const [holders] = await query(call.ctx, { sql: holdersSql(tables, condition), params });
@@ -203,13 +203,13 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
     scope: Scope,
     useHome: string,
     counted: Counted,
-  ): Promise<Hold | null> => {
+  ): Promise<Throttle | null> => {
     if (rule === undefined) return null;
     if (rule.paused) return hold("paused", scope);
     return byLimits(rule, () => readTat(database, call, queue, useHome), scope, counted);
   };
 
-  const byOrder = async (scope: Scope): Promise<Hold | null> => {
+  const byOrder = async (scope: Scope): Promise<Throttle | null> => {
     const ahead = await query(call.ctx, { sql: aheadSql(tables), params: [call.now ?? null, call.jobId] });
     if (ahead.length === 0) return null;
     const jobIds = ahead.map((each) => text(each["id"]));

@@ -69,7 +69,7 @@ describe("claims that race under limits, on connections that are ended at random
     const { adapter, schema } = fixture;
     const limit = 3;
     const count = 400;
-    await adapter.flow.setFlowRule({
+    await adapter.limits.setRule({
       queue: "default",
       typeName: "work",
       change: { concurrency: 5, perGroup: { concurrency: limit, rate: null } },
@@ -122,7 +122,7 @@ describe("claims that race under limits, on connections that are ended at random
     }
     expect(looks).toBeGreaterThan(20);
     expect(killed).toBeGreaterThan(5);
-    expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
+    expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: [] });
   }, 120_000);
 });
 
@@ -132,7 +132,7 @@ describe("an arrival that commits while a claim closes its line", () => {
     const pool = new pg.Pool({ connectionString: url, max: 1 });
     try {
       const change = { perGroup: { concurrency: 5, rate: null } };
-      await adapter.flow.setFlowRule({ queue: "default", typeName: "work", change });
+      await adapter.limits.setRule({ queue: "default", typeName: "work", change });
       await adapter.createJobs({ jobs: [newJob({ group: "a" })] });
       // The line is open when the job is stored, and empty when its transaction commits.
       await adapter.runInTransaction(async (ctx: object) => {
@@ -149,7 +149,7 @@ describe("an arrival that commits while a claim closes its line", () => {
       expect(await claim(adapter, { limit: 10 })).toHaveLength(0);
       await pool.query("COMMIT");
       expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
-      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: [] });
     } finally {
       await pool.end();
       await destroy();
@@ -163,7 +163,7 @@ describe("counters that are wrong", () => {
     const pool = new pg.Pool({ connectionString: url, max: 1 });
     try {
       const change = { concurrency: 2, perGroup: { concurrency: 2, rate: null } };
-      await adapter.flow.setFlowRule({ queue: "default", typeName: "work", change });
+      await adapter.limits.setRule({ queue: "default", typeName: "work", change });
       await adapter.createJobs({ jobs: Array.from({ length: 4 }, () => newJob({ group: "a" })) });
       expect(await claim(adapter, { limit: 1 })).toHaveLength(1);
       await pool.query(`UPDATE ${schema}.line SET running = 2 WHERE group_key = 'a'`);
@@ -172,10 +172,10 @@ describe("counters that are wrong", () => {
         { queue: "default", typeName: "work", group: null, was: 7, is: 1 },
         { queue: "default", typeName: "work", group: "a", was: 2, is: 1 },
       ];
-      expect((await adapter.flow.repairCounters({ repair: false })).counters).toEqual(expected);
+      expect((await adapter.limits.repairCounters({ repair: false })).counters).toEqual(expected);
       expect(await claim(adapter, { limit: 4 })).toHaveLength(0);
-      expect((await adapter.flow.repairCounters({ repair: true })).counters).toEqual(expected);
-      expect((await adapter.flow.repairCounters({ repair: false })).counters).toEqual([]);
+      expect((await adapter.limits.repairCounters({ repair: true })).counters).toEqual(expected);
+      expect((await adapter.limits.repairCounters({ repair: false })).counters).toEqual([]);
       expect(await claim(adapter, { limit: 4 })).toHaveLength(1);
     } finally {
       await pool.end();
@@ -215,19 +215,19 @@ describe("what another process has changed", () => {
       await adapter.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
       expect(await claim(adapter, { limit: 1 })).toHaveLength(1);
 
-      await other.flow.setFlowRule({ queue: "default", typeName: null, change: { paused: true } });
+      await other.limits.setRule({ queue: "default", typeName: null, change: { paused: true } });
       expect(await adapter.nextRunnableIn({ requests })).toBeNull();
       expect(await claim(adapter, { limit: 5 })).toHaveLength(0);
       const change = { paused: false, concurrency: 3 };
-      await other.flow.setFlowRule({ queue: "default", typeName: null, change });
+      await other.limits.setRule({ queue: "default", typeName: null, change });
       expect(await claim(adapter, { limit: 5 })).toHaveLength(2);
-      await other.flow.setFlowRule({ queue: "default", typeName: null, change: { concurrency: null } });
+      await other.limits.setRule({ queue: "default", typeName: null, change: { concurrency: null } });
       expect(await claim(adapter, { limit: 5 })).toHaveLength(3);
 
       await other.createJobs({ jobs: [newJob({ group: "a", queue: "second" })] });
       const second = [{ queue: "second", typeNames: ["work"], limit: 5 }];
       expect(await claim(adapter, { limit: 5, requests: second })).toHaveLength(1);
-      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: [] });
     } finally {
       await other.close();
       await pool.end();
@@ -241,7 +241,7 @@ describe("what another process has changed", () => {
     const other = await createPgStateAdapter({ stateProvider: createPgPoolStateProvider({ pool }), schema });
     try {
       await other.createJobs({ jobs: [newJob(), newJob()] });
-      await other.flow.setFlowRule({ queue: "default", typeName: "work", change: { concurrency: 1 } });
+      await other.limits.setRule({ queue: "default", typeName: "work", change: { concurrency: 1 } });
       expect(await claim(adapter, { limit: 5 })).toHaveLength(1);
       expect(await claim(adapter, { limit: 5 })).toHaveLength(0);
     } finally {
@@ -262,7 +262,7 @@ describe("the lines of groups that are no longer used", () => {
     };
     try {
       const change = { perGroup: { concurrency: 2, rate: null } };
-      await adapter.flow.setFlowRule({ queue: "default", typeName: "work", change });
+      await adapter.limits.setRule({ queue: "default", typeName: "work", change });
       await adapter.createJobs({
         jobs: Array.from({ length: 20 }, (_, n) => newJob({ group: `once-${n}` })),
       });
@@ -290,7 +290,7 @@ describe("the lines of groups that are no longer used", () => {
         return (await groups()).length === 2;
       }, "only what is in use is left");
       expect(await groups()).toEqual(["busy", "stopped"]);
-      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: [] });
       await adapter.createJobs({ jobs: [newJob({ group: "once-1" })] });
       expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
     } finally {

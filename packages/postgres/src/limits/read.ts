@@ -239,7 +239,7 @@ const toGroupUse = (
 const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX_SAFE_INTEGER;
 
 export const listGroups = async (database: Database, call: Call & ListGroupsCall): Promise<GroupUse[]> => {
-  const { queue, typeName, held, order, limit } = call;
+  const { queue, typeName, throttled, order, limit } = call;
   const [type] = await findQueueTypes(database, call, [{ queue, typeNames: [typeName] }]);
   const home = type!.number;
   await settleQueue(database, call, [type!]);
@@ -253,7 +253,7 @@ export const listGroups = async (database: Database, call: Call & ListGroupsCall
   });
   return rows
     .map((row) => toGroupUse(row, { over: rules, heldByType, now }))
-    .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
+    .filter(({ throttledBy }) => throttled === undefined || throttled === (throttledBy !== null))
     .filter(({ waiting, running }) => waiting + running > 0)
     .sort(
       (a, b) =>

@@ -1,6 +1,5 @@
 import {
   type LimitValues,
-  FlowNotEnabledError,
   type RateLimit,
   type LimitRule,
   type NewJob,
@@ -160,11 +159,6 @@ export const createLimitsCache = (tables: Tables, query: Database["query"]): Lim
   };
 };
 
-/** Whether groups and rules may be used in this store, for a row with the column. */
-export const assertEnabled = (row: SqlRow | undefined): void => {
-  if (row?.["enabled"] !== true) throw new FlowNotEnabledError();
-};
-
 interface NewType {
   readonly queue: string;
   readonly typeName: string;
@@ -202,13 +196,11 @@ WITH written AS (
   INSERT INTO ${flowRule} AS r (queue, home, type_name, has_groups)
   SELECT t.queue, t.home, t.type_name, t.has_groups
   FROM unnest($1::text[], $2::bigint[], $3::text[], $4::boolean[]) AS t (queue, home, type_name, has_groups)
-  WHERE NOT t.has_groups OR (SELECT enabled FROM ${flow})
   ORDER BY t.queue, t.home
   ON CONFLICT (queue, home) DO UPDATE SET has_groups = true WHERE excluded.has_groups AND NOT r.has_groups
   RETURNING 1
-),
-raised AS (UPDATE ${flow} SET epoch = epoch + 1 WHERE EXISTS (SELECT FROM written))
-SELECT enabled FROM ${flow}`;
+)
+UPDATE ${flow} SET epoch = epoch + 1 WHERE EXISTS (SELECT FROM written)`;
 
 // No second connection is free if every connection of the pool is held by a transaction that waits for one.
 const longestWaitMs = 2_000;
@@ -244,8 +236,7 @@ const registerTypes = async (
   ];
   const register = (own: Context | undefined): Promise<readonly SqlRow[]> =>
     database.query(own, { sql: registerSql(database.tables), params });
-  const [row] = ctx === undefined ? await register(ctx) : await registerOutside(database, register, ctx);
-  if (types.some(({ hasGroups }) => hasGroups)) assertEnabled(row);
+  await (ctx === undefined ? register(ctx) : registerOutside(database, register, ctx));
   await database.flow.load(database.hasSingleConnection ? ctx : undefined);
 };
 

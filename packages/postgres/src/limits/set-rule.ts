@@ -13,7 +13,7 @@ import type { Tables } from "../database/tables.ts";
 import { groupLineNumber, queueTypeNumber } from "../rows/runnable.ts";
 import { lockQueue } from "./claim.ts";
 import { countRunningJobs } from "./deltas.ts";
-import { assertEnabled, queueTypeOf, ruleSelect, ruleValues, toFlowRule } from "./rules.ts";
+import { queueTypeOf, ruleSelect, ruleValues, toFlowRule } from "./rules.ts";
 
 interface ResumeCall extends Call {
   readonly queue: string;
@@ -56,7 +56,7 @@ interface QueueRules {
 }
 
 const readSql = ({ flow, flowRule }: Tables): string => `
-SELECT f.enabled, ${nowSql("$2")} AS now, ${ruleSelect("r")}
+SELECT ${nowSql("$2")} AS now, ${ruleSelect("r")}
 FROM ${flow} AS f LEFT JOIN ${flowRule} AS r ON r.queue = $1::text`;
 
 const readRules = async (
@@ -64,7 +64,6 @@ const readRules = async (
   { ctx, queue, now }: InTransaction,
 ): Promise<QueueRules> => {
   const rows = await query(ctx, { sql: readSql(tables), params: [queue, now ?? null] });
-  assertEnabled(rows[0]);
   const rules = rows.filter((row) => row["queue"] !== null).map(toFlowRule);
   return {
     queue: rules.find(({ typeName }) => typeName === null),
@@ -161,7 +160,7 @@ const change = async (database: Database, call: InTransaction): Promise<SetRuleR
   return { kind: "set", rule: after };
 };
 
-export const setFlowRule = async (database: Database, call: SetCall): Promise<SetRuleResult> => {
+export const setRule = async (database: Database, call: SetCall): Promise<SetRuleResult> => {
   const result = await database.atomically(call.ctx, (ctx) => change(database, { ...call, ctx }));
   if (result.kind !== "set") return result;
   // Claims that did not know of the rule may have taken jobs until a moment ago, and others may have been locked.

@@ -39,7 +39,7 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
       for (const table of ["job", "line", "line_note"])
         await pool.query(`ALTER TABLE ${schema}.${table} SET (autovacuum_enabled = off)`);
       const change = { perGroup: { concurrency: 1, rate: null } };
-      await adapter.flow.setFlowRule({ queue: "default", typeName: "work", change });
+      await adapter.limits.setRule({ queue: "default", typeName: "work", change });
       // The plans are made while there is next to nothing, and kept.
       for (let time = 0; time < 8; time += 1) await round();
       await adapter.createJobs({ jobs: Array.from({ length: 101 }, () => newJob({ group: "hot" })) });
@@ -96,12 +96,12 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
     });
 
     it("the numbers are right", async () => {
-      expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
+      expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: [] });
       const call = { queue: "default", typeName: "work", held: true, order: "waiting", limit: 5 } as const;
-      expect(await adapter.flow.listGroups(call)).toMatchObject([
+      expect(await adapter.limits.listGroups(call)).toMatchObject([
         { group: "hot", running: 1, waiting: 1_000, throttledBy: "concurrency" },
       ]);
-      const [use] = await adapter.flow.listRules({ queue: "default" });
+      const [use] = await adapter.limits.listRules({ queue: "default" });
       expect(use).toMatchObject({ claimableGroups: 10_000, throttledGroups: 1 });
       const backlog = await adapter.statistics.measureBacklog({ cap: 500 });
       expect(backlog.find(({ typeName }) => typeName === "work")).toMatchObject({ runnable: 500 });

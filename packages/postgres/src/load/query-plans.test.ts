@@ -107,9 +107,9 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     const [first] = await adapter.createJobs({ jobs: [start()] });
     const [second] = await adapter.createJobs({ jobs: [start()] });
     expect(second).toMatchObject({ replaced: true, job: { id: first!.job.id } });
-    await adapter.flow.updateWaitingJobs({ jobIds: [first!.job.id], change: { priority: 1 } });
+    await adapter.edits.updateWaitingJobs({ jobIds: [first!.job.id], change: { priority: 1 } });
     const now = second!.job.scheduledAt + 1_000;
-    expect(await adapter.flow.expireWaitingJobs({ limit: 10, error: "too late", now })).toHaveLength(1);
+    expect(await adapter.edits.expireWaitingJobs({ limit: 10, error: "too late", now })).toHaveLength(1);
   };
 
   const takeOne = async (requests: ClaimRequest[] | undefined): Promise<StateJob> => {

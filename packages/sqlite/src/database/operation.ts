@@ -1,13 +1,15 @@
 import type {
   Claims,
   Deletion,
-  Flow,
+  Edits,
   History,
   CancelAndRedrive,
   Leases,
+  Limits,
   NewJobs,
   Outcomes,
   Reads,
+  Recurring,
   Statistics,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "./connection.ts";
@@ -20,7 +22,9 @@ type Contract = NewJobs<object> &
   Deletion<object> &
   Reads<object> &
   Statistics<object> &
-  Flow<object> &
+  Recurring<object> &
+  Edits<object> &
+  Limits<object> &
   History<object>;
 
 /**

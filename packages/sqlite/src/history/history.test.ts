@@ -172,7 +172,7 @@ it(
         reporterId: reporter.id,
         counts: String(number),
       }));
-      await adapter.history.report({ reporter, rollups, causes: [], maxAgeMs: 100_000, now: 1_000 });
+      await adapter.history.writeReport({ reporter, rollups, causes: [], maxAgeMs: 100_000, now: 1_000 });
     }
     let [folded, refused] = [0, 0];
     const children = [1, 2].map(() =>

@@ -84,7 +84,7 @@ export const prepareReports = ({ job, reporter, rollup, cause }: Tables): Report
   };
 
   return {
-    report: (db, { reporter: own, rollups, causes, maxAgeMs }, now) => {
+    writeReport: (db, { reporter: own, rollups, causes, maxAgeMs }, now) => {
       db.run(putReporter, [own.id, own.deployment, own.startedAt, now, own.about]);
       const recent = rollups.filter(({ from }) => from >= now - maxAgeMs);
       if (recent.length > 0) db.run(putRollups, [toText(recent)]);

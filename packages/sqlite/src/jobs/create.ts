@@ -1,7 +1,6 @@
 import {
   createdStateJob,
   type CreatedStateJob,
-  FlowNotEnabledError,
   JobAlreadyExistsError,
   JobNotFoundError,
   type NewJob,
@@ -13,7 +12,6 @@ import type { Operation } from "../database/operation.ts";
 import { allTexts } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Lines, Places } from "../limits/group-queues.ts";
-import type { Lanes } from "../limits/rule-rows.ts";
 import { type InsertedColumn, insertedColumns, type JobLookup } from "../rows/job-table.ts";
 import { inLine } from "../rows/places.ts";
 import { type Deduplication, initiallyLive } from "./deduplication.ts";
@@ -166,7 +164,6 @@ export const prepareCreateJobs = (
   lookup: JobLookup,
   deduplication: Deduplication,
   waiting: Edits,
-  lanes: Lanes,
   lines: Lines,
 ): Operation<"createJobs"> => {
   const insertJobs = prepareInsertJobs(tables, lines);
@@ -212,8 +209,6 @@ export const prepareCreateJobs = (
 
   return (db, { jobs }, now) => {
     assertCreatable(db, jobs);
-    if (jobs.some(({ group }) => group !== null) && !lanes.read(db).isEnabled)
-      throw new FlowNotEnabledError();
     const inserts = insertJobs(db, now);
     const results = jobs.map((wanted): CreatedStateJob => {
       // Earlier jobs of the same call count as duplicates too, so they have to be stored first.

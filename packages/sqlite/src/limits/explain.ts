@@ -2,7 +2,7 @@ import {
   type CounterRepair,
   explainThrottle,
   type GroupState,
-  type Hold,
+  type Throttle,
   newScopeState,
   type ThrottlingGroup,
   type ThrottlingScope,
@@ -33,7 +33,7 @@ interface RunningJob {
 }
 
 /** Explains what throttles jobs of a queue, all at one time. */
-export type FindThrottle = (job: DueJob) => Hold | null;
+export type FindThrottle = (job: DueJob) => Throttle | null;
 
 const runningRow = defineRow((columns): RunningJob => ({
   id: columns.value("id"),

@@ -36,8 +36,8 @@ it(
     appendFileSync(log, "");
     const scope = { queue: "default", typeName: "count" };
     const perGroup = { concurrency: 2, rate: null };
-    await adapter.flow.setFlowRule({ ...scope, typeName: null, change: { concurrency: limit } });
-    await adapter.flow.setFlowRule({ ...scope, change: { perGroup } });
+    await adapter.limits.setRule({ ...scope, typeName: null, change: { concurrency: limit } });
+    await adapter.limits.setRule({ ...scope, change: { perGroup } });
     const jobs = Array.from({ length: kills * jobsPerKill }, (_, index) =>
       newJob({ ...scope, group: `group-${index % 5}`, maxAttempts: 1_000 }),
     );
@@ -70,7 +70,7 @@ it(
       const counts = await adapter.countJobs({ filter: { statuses: ["running"] } });
       const running = counts.reduce((sum, { count }) => sum + count, 0);
       most = Math.max(most, running);
-      const { counters } = await adapter.flow.repairCounters({ repair: false });
+      const { counters } = await adapter.limits.repairCounters({ repair: false });
       expect(counters).toEqual([]);
       return running;
     };
@@ -105,7 +105,7 @@ it(
     expect(errors).toEqual([]);
     expect(await look()).toBe(0);
     expect(most).toBe(limit);
-    const uses = await adapter.flow.listRules({ queue: "default" });
+    const uses = await adapter.limits.listRules({ queue: "default" });
     expect(uses.map(({ running, throttledGroups }) => [running, throttledGroups])).toEqual([
       [0, 0],
       [0, 0],

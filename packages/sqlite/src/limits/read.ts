@@ -125,7 +125,7 @@ export const prepareListGroups = (
   const countRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
     WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key IS NOT NULL GROUP BY group_key`;
 
-  return (db, { queue, typeName, held, order, limit }, now) => {
+  return (db, { queue, typeName, throttled, order, limit }, now) => {
     const queueLanes = lanes.read(db).get(queue);
     const lane = queueLanes?.types.get(typeName);
     if (queueLanes === undefined || lane === undefined) return [];
@@ -141,6 +141,6 @@ export const prepareListGroups = (
       const idle = { group, waiting: 0, waitingSince: null, throttledBy: null, stoppedBy: null };
       groups.set(group, { ...(groups.get(group) ?? idle), running });
     }
-    return selectGroups(groups.values(), { held, order, limit });
+    return selectGroups(groups.values(), { throttled, order, limit });
   };
 };

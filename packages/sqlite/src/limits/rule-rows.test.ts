@@ -1,4 +1,3 @@
-import { FlowNotEnabledError } from "leasehold/adapter";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { claimAll, completion, newJob } from "../testing/jobs.ts";
 import { createTestStore, openRaw, type TestStore } from "../testing/store.ts";
@@ -30,10 +29,10 @@ describe("rules that another process has set", () => {
     const [mine, theirs] = [store.adapter, other.adapter];
     await mine.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
     expect(await claimAll(mine, 1)).toHaveLength(1);
-    await theirs.flow.setFlowRule({ ...scope, change: { paused: true } });
+    await theirs.limits.setRule({ ...scope, change: { paused: true } });
     expect(await claimAll(mine)).toEqual([]);
     expect(await mine.nextRunnableIn({ requests: [{ queue: "queue", typeNames: null }] })).toBeNull();
-    await theirs.flow.setFlowRule({ ...scope, change: { paused: false, concurrency: 3 } });
+    await theirs.limits.setRule({ ...scope, change: { paused: false, concurrency: 3 } });
     expect(await claimAll(mine)).toHaveLength(2);
   });
 
@@ -42,45 +41,25 @@ describe("rules that another process has set", () => {
     await mine.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
     const undo = new Error("undo");
     const run = mine.runInTransaction(async (ctx) => {
-      await mine.flow.setFlowRule({ ...scope, change: { concurrency: 5 }, ctx });
+      await mine.limits.setRule({ ...scope, change: { concurrency: 5 }, ctx });
       // From here on, this process knows the rule.
       expect(await mine.nextRunnableIn({ requests: [{ queue: "queue", typeNames: null }], ctx })).toBe(0);
       throw undo;
     });
     await expect(run).rejects.toBe(undo);
-    await theirs.flow.setFlowRule({ ...scope, change: { concurrency: 2 } });
+    await theirs.limits.setRule({ ...scope, change: { concurrency: 2 } });
     expect(await claimAll(mine)).toHaveLength(2);
-    expect((await mine.flow.repairCounters({ repair: false })).counters).toEqual([]);
+    expect((await mine.limits.repairCounters({ repair: false })).counters).toEqual([]);
   });
 
   it("count the jobs that this process is running", async () => {
     const [mine, theirs] = [store.adapter, other.adapter];
     await mine.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });
     const running = await claimAll(mine, 3);
-    await theirs.flow.setFlowRule({ ...scope, change: { concurrency: 3 } });
+    await theirs.limits.setRule({ ...scope, change: { concurrency: 3 } });
     expect(await claimAll(theirs)).toEqual([]);
     await mine.commitOutcomes({ outcomes: running.slice(0, 2).map((job) => completion(job)) });
     expect(await claimAll(theirs)).toHaveLength(2);
-  });
-});
-
-describe("a file that an older version has made", () => {
-  it("refuses groups and rules until they are enabled, and writes nothing", async () => {
-    const { adapter } = store;
-    await adapter.createJobs({ jobs: [newJob()] });
-    // As the migration leaves a file that has jobs.
-    await exec("UPDATE leasehold_flow SET enabled = 0");
-    await expect(adapter.flow.setFlowRule({ ...scope, change: { paused: true } })).rejects.toThrow(
-      FlowNotEnabledError,
-    );
-    await expect(adapter.createJobs({ jobs: [newJob(), newJob({ group: "a" })] })).rejects.toThrow(
-      FlowNotEnabledError,
-    );
-    expect(await claimAll(adapter)).toHaveLength(1);
-    await other.adapter.flow.enableFlow({});
-    await adapter.createJobs({ jobs: [newJob({ group: "a" })] });
-    await adapter.flow.setFlowRule({ ...scope, change: { paused: true } });
-    expect(await claimAll(adapter)).toEqual([]);
   });
 });
 
@@ -88,7 +67,7 @@ describe("counters that are wrong", () => {
   it("are found, and set right on request", async () => {
     const { adapter } = store;
     const perGroup = { concurrency: 2, rate: null };
-    await adapter.flow.setFlowRule({ ...scope, change: { concurrency: 3, perGroup } });
+    await adapter.limits.setRule({ ...scope, change: { concurrency: 3, perGroup } });
     await adapter.createJobs({ jobs: Array.from({ length: 6 }, () => newJob({ group: "a" })) });
     expect(await claimAll(adapter)).toHaveLength(2);
     await exec(
@@ -98,9 +77,9 @@ describe("counters that are wrong", () => {
       { queue: "queue", typeName: null, group: null, was: 9, is: 2 },
       { queue: "queue", typeName: "type", group: "a", was: 0, is: 2 },
     ];
-    expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: differences });
-    expect(await adapter.flow.repairCounters({ repair: true })).toEqual({ counters: differences });
-    expect(await adapter.flow.repairCounters({ repair: false })).toEqual({ counters: [] });
+    expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: differences });
+    expect(await adapter.limits.repairCounters({ repair: true })).toEqual({ counters: differences });
+    expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: [] });
     expect(await claimAll(adapter)).toEqual([]);
   });
 });

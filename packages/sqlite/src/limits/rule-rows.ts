@@ -20,8 +20,6 @@ export interface QueueRules {
 
 /** All lanes, as a connection sees them at the moment. */
 export interface RuleMap {
-  /** False until somebody says that no worker of an older version is left. */
-  readonly isEnabled: boolean;
   /** Undefined for a queue without rules and groups. */
   get(queue: string): QueueRules | undefined;
   all(): Iterable<Lane>;
@@ -34,7 +32,6 @@ export interface Lanes {
   /** The lane of this name, created if it does not exist; with that of its queue. */
   open(db: SqliteConnection, queue: string, typeName: string | null): Lane;
   setRule(db: SqliteConnection, lane: Lane, rule: LimitRule): void;
-  enable(db: SqliteConnection): void;
 }
 
 export const rulesOver = (lanes: QueueRules | undefined, typeName: string): RulesOver => ({
@@ -53,23 +50,22 @@ const laneRow = defineRow((columns) => ({
   rule: columns.value<string | null>("rule", null),
 }));
 
-const createLaneMap = (lanes: readonly Lane[], isEnabled: boolean, epoch: number): Seen => {
+const createLaneMap = (lanes: readonly Lane[], epoch: number): Seen => {
   const queues = new Map<string, { own: Lane; types: Map<string, Lane> }>();
   // The lane of a queue is made before those of its types.
   for (const lane of lanes) {
     if (lane.typeName === null) queues.set(lane.queue, { own: lane, types: new Map() });
     else queues.get(lane.queue)?.types.set(lane.typeName, lane);
   }
-  return { isEnabled, epoch, size: queues.size, get: (queue) => queues.get(queue), all: () => lanes };
+  return { epoch, size: queues.size, get: (queue) => queues.get(queue), all: () => lanes };
 };
 
 export const createLanes = ({ flow, lane: table }: Tables): Lanes => {
-  const readFlow = `SELECT epoch * 2 + enabled FROM ${flow} WHERE id = 1`;
+  const readFlow = `SELECT epoch FROM ${flow} WHERE id = 1`;
   const list = `SELECT ${laneRow.columns} FROM ${table} ORDER BY number`;
   const insert = `INSERT INTO ${table} (queue, type_name) VALUES (?, ?)`;
   const setRule = `UPDATE ${table} SET rule = ? WHERE number = ?`;
   const setEpoch = `UPDATE ${flow} SET epoch = ? WHERE id = 1`;
-  const enable = `UPDATE ${flow} SET enabled = 1 WHERE id = 1`;
 
   // By connection, because they may see different states.
   const seen = new WeakMap<SqliteConnection, Seen>();
@@ -87,12 +83,10 @@ export const createLanes = ({ flow, lane: table }: Tables): Lanes => {
   const readLanes = (db: SqliteConnection) => laneRow.all(db, list, []);
 
   const read = (db: SqliteConnection): Seen => {
-    const state = firstNumber(db, readFlow, []) ?? 0;
+    const epoch = firstNumber(db, readFlow, []) ?? 0;
     const known = seen.get(db);
-    const isEnabled = state % 2 === 1;
-    const epoch = (state - (isEnabled ? 1 : 0)) / 2;
-    if (known?.epoch === epoch && known.isEnabled === isEnabled) return known;
-    const next = createLaneMap(epoch === 0 ? [] : readLanes(db).map(toLane), isEnabled, epoch);
+    if (known?.epoch === epoch) return known;
+    const next = createLaneMap(epoch === 0 ? [] : readLanes(db).map(toLane), epoch);
     seen.set(db, next);
     return next;
   };
@@ -118,6 +112,5 @@ export const createLanes = ({ flow, lane: table }: Tables): Lanes => {
       db.run(setRule, [JSON.stringify(rule), number]);
       raiseEpoch(db);
     },
-    enable: (db) => void db.run(enable, []),
   };
 };

@@ -1,7 +1,6 @@
 import {
   changedLimitRule,
   emptyLimitRule,
-  FlowNotEnabledError,
   type RateLimit,
   type LimitRule,
   keepSpent,
@@ -37,10 +36,10 @@ const groupRateIn = ({ type, queue }: RulesOver): RateLimit | null =>
 const withRule = (over: RulesOver, rule: LimitRule): RulesOver =>
   rule.typeName === null ? { ...over, queue: rule } : { ...over, type: rule };
 
-export const prepareSetFlowRule = (
+export const prepareSetRule = (
   { job, lane: table, line, lineIndex, runningIndex }: Tables,
   lanes: Lanes,
-): Operation<"setFlowRule"> => {
+): Operation<"setRule"> => {
   const readTat = `SELECT tat FROM ${table} WHERE number = ?`;
   const setTat = `UPDATE ${table} SET tat = ? WHERE number = ?`;
   const setLineTats = `UPDATE ${line} SET tat = min(tat, ?) WHERE lane = ? AND tat > ?`;
@@ -108,7 +107,6 @@ export const prepareSetFlowRule = (
 
   return (db, { queue, typeName, change, expectedVersion }, now) => {
     const known = lanes.read(db);
-    if (!known.isEnabled) throw new FlowNotEnabledError();
     const found = typeName === null ? known.get(queue)?.own : known.get(queue)?.types.get(typeName);
     const before = found?.rule ?? emptyLimitRule(queue, typeName);
     if (expectedVersion !== undefined && expectedVersion !== before.version)

@@ -32,13 +32,13 @@ const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.s
 
 export const changeRule: Action = async (world, draw, ctx) => {
   const { adapter, model, now } = world;
-  const flow = requirePart(adapter, "flow", "setFlowRule");
+  const limits = requirePart(adapter, "limits", "setRule");
   const typeName = draw.pick([null, ...typeNames]);
   const change = drawChange(draw);
   const before = ruleOf(model, flowQueue, typeName);
   const expectedVersion = draw.pick([undefined, before.version, before.version + 1]);
-  world.note("setFlowRule", { typeName, change, expectedVersion });
-  const result = await flow.setFlowRule({
+  world.note("setRule", { typeName, change, expectedVersion });
+  const result = await limits.setRule({
     queue: flowQueue,
     typeName,
     change,
@@ -65,16 +65,16 @@ export const changeRule: Action = async (world, draw, ctx) => {
 
 export const resumeSome: Action = async (world, draw, ctx) => {
   const { adapter, model, now } = world;
-  const flow = requirePart(adapter, "flow", "resumeGroup");
+  const limits = requirePart(adapter, "limits", "resumeGroup");
   const place = { queue: flowQueue, typeName: draw.pick(typeNames), group: draw.pick(groups) };
   world.note("resumeGroup", place);
-  const resumed = await flow.resumeGroup({ ...place, now, ctx });
+  const resumed = await limits.resumeGroup({ ...place, now, ctx });
   assert.equal(resumed, model.stops.delete(keyOf(place)));
 };
 
 /** Begins with the rules that the runs before have left, of which only the versions matter. */
 export const readRules = async ({ adapter, model, now }: World): Promise<void> => {
-  for (const { rule } of (await adapter.flow?.listRules({ queue: flowQueue, now })) ?? [])
+  for (const { rule } of (await adapter.limits?.listRules({ queue: flowQueue, now })) ?? [])
     if (rule.version > 0)
       model.rules.set(keyOf({ queue: flowQueue, typeName: rule.typeName, group: null }), rule);
 };
@@ -83,9 +83,9 @@ export const readRules = async ({ adapter, model, now }: World): Promise<void> =
 export const resetRules = async ({ adapter, model, now }: World): Promise<void> => {
   const nothing = { paused: false, concurrency: null, rate: null, perGroup: null, weights: {} };
   for (const { typeName } of model.rules.values())
-    await adapter.flow?.setFlowRule({ queue: flowQueue, typeName, change: nothing, now });
+    await adapter.limits?.setRule({ queue: flowQueue, typeName, change: nothing, now });
   for (const typeName of typeNames)
     for (const group of groups)
       if (model.stops.has(keyOf({ queue: flowQueue, typeName, group })))
-        await adapter.flow?.resumeGroup({ queue: flowQueue, typeName, group, now });
+        await adapter.limits?.resumeGroup({ queue: flowQueue, typeName, group, now });
 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { requirePart } from "../../store/parts.ts";
-import type { Flow } from "../../store/contract/flow.ts";
+import type { Recurring } from "../../store/contract/recurring.ts";
 import type {
   NewRecurringJob,
   RecurringJobProgress,
@@ -16,8 +16,8 @@ const ids = ["nightly", "hourly", "weekly"] as const;
 const owners = [null, "shop", "bank"] as const;
 const versionsOfZoneData = ["", "2024a", "2025b"] as const;
 
-const flowOf = ({ adapter }: World): Flow<object> =>
-  requirePart(adapter, "flow", "The model of recurring jobs") as Flow<object>;
+const recurringOf = ({ adapter }: World): Recurring<object> =>
+  requirePart(adapter, "recurring", "The model of recurring jobs") as Recurring<object>;
 
 /** In the transaction that there is, or in one of its own. */
 const within = (world: World, ctx: object | undefined, work: (ctx: object) => Promise<void>) =>
@@ -37,7 +37,7 @@ const drawProgress = (draw: Draw, { model, now }: World): RecurringJobProgress =
 export const putSome: Action = (world, draw, ctx) =>
   within(world, ctx, async (tx) => {
     const { model, now } = world;
-    const flow = flowOf(world);
+    const recurring = recurringOf(world);
     const id = draw.pick(ids);
     const before = model.recurring.get(id);
     const job: NewRecurringJob = {
@@ -50,9 +50,9 @@ export const putSome: Action = (world, draw, ctx) =>
       ...(before !== undefined && draw.below(2) === 0 ? progressOf(before) : drawProgress(draw, world)),
     };
     world.note("putRecurring", job);
-    assert.deepEqual(await flow.lockRecurring({ ctx: tx, id, now }), before, "what was locked");
+    assert.deepEqual(await recurring.lockRecurring({ ctx: tx, id, now }), before, "what was locked");
     const stored = { ...job, createdAt: before?.createdAt ?? now, updatedAt: now };
-    assert.deepEqual(await flow.putRecurring({ ctx: tx, job, now }), stored, "what was put");
+    assert.deepEqual(await recurring.putRecurring({ ctx: tx, job, now }), stored, "what was put");
     model.recurring.set(id, stored);
   });
 
@@ -68,7 +68,7 @@ export const deleteSomeRecurring: Action = async (world, draw, ctx) => {
   const { model, now } = world;
   const wanted = draw.some([...ids, "never"], 3);
   world.note("deleteRecurring", wanted);
-  const deleted = await flowOf(world).deleteRecurring({ ids: wanted, now, ctx });
+  const deleted = await recurringOf(world).deleteRecurring({ ids: wanted, now, ctx });
   assert.deepEqual(
     deleted,
     wanted.filter((id) => model.recurring.delete(id)),
@@ -90,16 +90,16 @@ const dueRecurring = (model: ModelStore, now: number, zoneData: string | null): 
 export const tick: Action = (world, draw, ctx) =>
   within(world, ctx, async (tx) => {
     const { model, now } = world;
-    const flow = flowOf(world);
+    const recurring = recurringOf(world);
     const limit = draw.pick([100, 1, 2]);
     const zoneData = draw.pick([null, ...versionsOfZoneData]);
     world.note("tick", { limit, zoneData });
     const expected = dueRecurring(model, now, zoneData).slice(0, limit);
-    const locked = await flow.lockDueRecurring({ ctx: tx, limit, zoneData, now });
+    const locked = await recurring.lockDueRecurring({ ctx: tx, limit, zoneData, now });
     assert.deepEqual(locked, { now, jobs: expected }, "what is due");
     if (draw.below(2) === 1) await start(world, draw, tx);
     const moved = expected.map((job) => ({ id: job.id, ...drawProgress(draw, world) }));
-    await flow.advanceRecurring({ ctx: tx, jobs: moved, now });
+    await recurring.advanceRecurring({ ctx: tx, jobs: moved, now });
     for (const { id, ...progress } of moved)
       model.recurring.set(id, { ...model.recurring.get(id)!, ...progress });
   });
@@ -109,27 +109,27 @@ const pageSize = 2;
 /** Everything that can be read about recurring jobs must be what the model has. */
 export const compareRecurring = async (world: World): Promise<void> => {
   const { model, now } = world;
-  if (world.adapter.flow === undefined) return;
-  const flow = flowOf(world);
+  if (world.adapter.recurring === undefined) return;
+  const recurring = recurringOf(world);
   const all = [...model.recurring.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   const asked = [...ids, "never"];
   assert.deepEqual(
-    await flow.getRecurring({ ids: asked, now }),
+    await recurring.getRecurring({ ids: asked, now }),
     asked.map((id) => model.recurring.get(id)),
   );
   for (const owner of [undefined, "shop"]) {
     const found = all.filter((job) => owner === undefined || job.owner === owner);
     for (const after of [null, ids[1]]) {
-      const page = await flow.listRecurring({ limit: pageSize, after, owner, now });
+      const page = await recurring.listRecurring({ limit: pageSize, after, owner, now });
       assert.deepEqual(page, found.filter(({ id }) => after === null || id > after).slice(0, pageSize));
     }
   }
   const [first] = all.filter(({ paused, fireAt }) => !paused && fireAt !== null).sort(firesBefore);
   const nextIn = first === undefined ? null : Math.max(0, first.fireAt! - now);
-  assert.equal(await flow.nextRecurringIn({ now }), nextIn, "when the next one is due");
+  assert.equal(await recurring.nextRecurringIn({ now }), nextIn, "when the next one is due");
 };
 
 export const removeRecurring = async ({ adapter, model, now }: World): Promise<void> => {
   if (model.recurring.size > 0)
-    await adapter.flow?.deleteRecurring({ ids: [...model.recurring.keys()], now });
+    await adapter.recurring?.deleteRecurring({ ids: [...model.recurring.keys()], now });
 };

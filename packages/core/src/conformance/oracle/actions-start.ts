@@ -35,7 +35,7 @@ export const drawSchedule = (draw: Draw, now: number): Schedule =>
     { at: now + 2_000 },
   ]);
 
-/** For stores with the part `flow`. */
+/** For stores with the part `edits`. */
 const replacements: readonly NewJobDeduplication[] = [
   { key: "key-1", scope: "pending", windowMs: null },
   { key: "key-1", scope: "pending", windowMs: null, onDuplicate: "replace" },
@@ -76,9 +76,9 @@ const drawNewJob = (world: World, draw: Draw): NewJob => {
   const typeName = draw.pick(typeNames);
   const settings = drawSettings(world, draw, typeName);
   const deduplication = draw.pick(
-    adapter.flow === undefined ? deduplications : [...deduplications, ...replacements],
+    adapter.edits === undefined ? deduplications : [...deduplications, ...replacements],
   );
-  const expireAfterMs = adapter.flow === undefined ? null : draw.pick([null, null, 1_000, 5_000]);
+  const expireAfterMs = adapter.edits === undefined ? null : draw.pick([null, null, 1_000, 5_000]);
   const jobs = allJobs(model);
   const origin = draw.below(4) === 3 && jobs.length > 0 ? draw.pick(jobs) : undefined;
   return {

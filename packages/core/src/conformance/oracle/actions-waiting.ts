@@ -21,8 +21,8 @@ export const updateSome: Action = async (world, draw, ctx) => {
   );
   const change = drawChange(draw, now);
   world.note("updateWaitingJobs", { jobIds, change });
-  const flow = requirePart(adapter, "flow", "updateWaitingJobs");
-  const results = await flow.updateWaitingJobs({ jobIds, change, now, ctx });
+  const edits = requirePart(adapter, "edits", "updateWaitingJobs");
+  const results = await edits.updateWaitingJobs({ jobIds, change, now, ctx });
   const kinds = update(model, jobIds, change, now);
   assert.deepEqual(
     results.map(({ jobId, kind }) => [jobId, kind]),
@@ -40,8 +40,8 @@ export const expireSome: Action = async (world, draw, ctx) => {
   const limit = draw.pick([100, 1]);
   world.note("expireWaitingJobs", { limit });
   const due = expiredJobs(model, now);
-  const flow = requirePart(adapter, "flow", "expireWaitingJobs");
-  const results = await flow.expireWaitingJobs({ limit, error: "too late", now, ctx });
+  const edits = requirePart(adapter, "edits", "expireWaitingJobs");
+  const results = await edits.expireWaitingJobs({ limit, error: "too late", now, ctx });
   assert.equal(results.length, Math.min(limit, due.size), "how many expired");
   for (const { job: row, cascaded } of results) {
     const job = model.jobs.get(row.id) as ModelJob;

@@ -7,14 +7,14 @@ import { allJobs, type ModelJob } from "./store.ts";
 import type { World } from "./world.ts";
 
 const compareUse = async ({ adapter, model, now }: World): Promise<void> => {
-  for (const { rule, running, tokens } of await adapter.flow!.listRules({ queue: flowQueue, now })) {
+  for (const { rule, running, tokens } of await adapter.limits!.listRules({ queue: flowQueue, now })) {
     const place = { queue: flowQueue, typeName: rule.typeName, group: null };
     assert.deepEqual(rule, ruleOf(model, flowQueue, rule.typeName));
     if (rule.concurrency !== null) assert.equal(running, countedAt(model, place).length, "jobs counted");
     const left = rule.rate === null ? null : tokensAt(model, place, rule.rate, now);
     assert.equal(tokens, left, `tokens of ${rule.typeName ?? "the queue"}`);
   }
-  const { counters } = await adapter.flow!.repairCounters({ repair: false, now });
+  const { counters } = await adapter.limits!.repairCounters({ repair: false, now });
   assert.deepEqual(counters, []);
 };
 
@@ -39,7 +39,7 @@ const compareHolds = async ({ adapter, model, now }: World): Promise<void> => {
   if (allJobs(model).some((job) => job.queue === flowQueue && hasRunOut(job, now))) return;
   for (const job of allJobs(model)) {
     if (job.queue !== flowQueue) continue;
-    const actual = await adapter.flow!.explainThrottle({ jobId: job.id, now });
+    const actual = await adapter.limits!.explainThrottle({ jobId: job.id, now });
     const isDue = job.status === "pending" && job.scheduledAt <= now;
     const expected = isDue ? holdOf(model, job, now) : null;
     if (expected === null) assert.equal(actual, null, `nothing holds ${job.id}`);

@@ -76,25 +76,16 @@ const ruleActions: readonly Action[] = [
   expireSome,
 ];
 
-/** For stores with the part `flow`. */
-const jobActionsWithFlow: readonly Action[] = [
-  ...actions,
-  updateSome,
-  updateSome,
-  expireSome,
-  repeatReplacement,
-  putSome,
-  tick,
-  putSome,
-  tick,
-  deleteSomeRecurring,
-];
+const editActions: readonly Action[] = [updateSome, updateSome, expireSome, repeatReplacement];
 
-const actionsOf = ({ adapter, about }: World): readonly Action[] => {
-  const ofParts = adapter.history === undefined ? [] : [lookBack];
-  if (about === "flow") return [...ruleActions, ...ofParts];
-  return [...(adapter.flow === undefined ? actions : jobActionsWithFlow), ...ofParts];
-};
+const recurringActions: readonly Action[] = [putSome, tick, putSome, tick, deleteSomeRecurring];
+
+const actionsOf = ({ adapter, about }: World): readonly Action[] => [
+  ...(about === "limits" ? ruleActions : actions),
+  ...(about === "jobs" && adapter.edits !== undefined ? editActions : []),
+  ...(about === "jobs" && adapter.recurring !== undefined ? recurringActions : []),
+  ...(adapter.history === undefined ? [] : [lookBack]),
+];
 
 /** Some actions as one: committed or rolled back together, or with a savepoint that is rolled back alone. */
 const transaction: Action = async (world, draw, parent) => {
@@ -134,7 +125,7 @@ export const runAgainstModel = async (
   const world = createWorld(adapter, about, baseTime);
   const everything = [...actionsOf(world), transaction, transaction, transaction];
   try {
-    if (about === "flow") await readRules(world);
+    if (about === "limits") await readRules(world);
     for (const numbers of steps) {
       const draw = createDraw(numbers);
       await draw.pick(everything)(world, draw);
@@ -143,7 +134,7 @@ export const runAgainstModel = async (
     await compareVisibleState(world);
     await removeAll(world);
     await removeRecurring(world);
-    if (about === "flow") await resetRules(world);
+    if (about === "limits") await resetRules(world);
   } catch (error) {
     const story = world.log.map((line, index) => `${index + 1}. ${line}`).join("\n");
     const message = error instanceof Error ? error.message : String(error);

@@ -11,7 +11,7 @@ export interface World {
   readonly adapter: AnyStateAdapter;
   readonly model: ModelStore;
   /** Whether this run is about jobs alone, or about groups and rules. */
-  readonly about: "jobs" | "flow";
+  readonly about: "jobs" | "limits";
   /** The `now` of the next call. It only ever rises. */
   now: number;
   /** Every lease that was ever given: most of them are stale. */

@@ -55,7 +55,7 @@ export const describeFlow: Scenario = ({ test: register }) => {
   /** A store without the part refuses; there is nothing else to tell about it. */
   const test = (name: string, tell: (story: FlowStory) => Promise<void>): void =>
     register(name, jobTypes, async (story) => {
-      if (story.stateAdapter.flow !== undefined) return tell(story);
+      if (story.stateAdapter.limits !== undefined) return tell(story);
       await assert.rejects(story.leasehold.pause({ queue: story.queue }), StorePartMissingError);
       await assert.rejects(
         story.leasehold.start({ typeName: "work", input: { n: 1 }, group: "a" }),

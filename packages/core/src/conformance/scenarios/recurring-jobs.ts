@@ -54,8 +54,8 @@ const readEnd = async ({ leasehold, queue }: Story<Types>, id: string) => {
 /** The same store with a few methods of its recurring jobs replaced. */
 const withRecurring = (
   adapter: StoryStateAdapter,
-  replace: (flow: Recurring<StoryTransaction>) => Partial<Recurring<StoryTransaction>>,
-): Partial<StoryStateAdapter> => ({ flow: { ...adapter.flow!, ...replace(adapter.flow!) } });
+  replace: (recurring: Recurring<StoryTransaction>) => Partial<Recurring<StoryTransaction>>,
+): Partial<StoryStateAdapter> => ({ recurring: { ...adapter.recurring!, ...replace(adapter.recurring!) } });
 
 const expectOncePerTime = async (story: Story<Types>, id: string, anchorAt: Date, times: number) => {
   const { recurring, jobs } = await readEnd(story, id);
@@ -71,7 +71,7 @@ const expectOncePerTime = async (story: Story<Types>, id: string, anchorAt: Date
   );
 };
 
-const isOffered = (story: Story<Types>): boolean => story.stateAdapter.flow !== undefined;
+const isOffered = (story: Story<Types>): boolean => story.stateAdapter.recurring !== undefined;
 
 /** A story for stores that have recurring jobs; the others must say that they have none. */
 const tell =
@@ -84,7 +84,7 @@ const tell =
         everyMs: 1_000,
         job: { typeName: "report" },
       });
-      return assert.rejects(put, { code: "StorePartMissing", part: "flow" });
+      return assert.rejects(put, { code: "StorePartMissing", part: "recurring" });
     });
 
 export const describeRecurringJobs: Scenario = (suite) => {
@@ -104,11 +104,11 @@ export const describeRecurringJobs: Scenario = (suite) => {
     let failures = 0;
     const app = await story.openAnother({
       store: (adapter) =>
-        withRecurring(adapter, (flow) => ({
+        withRecurring(adapter, (part) => ({
           advanceRecurring: async (call) => {
             failures += 1;
             if (failures <= 2) throw new Error("The process is gone.");
-            return flow.advanceRecurring(call);
+            return part.advanceRecurring(call);
           },
         })),
     });
@@ -125,10 +125,10 @@ export const describeRecurringJobs: Scenario = (suite) => {
       store: (adapter) => {
         let isTick = false;
         return {
-          ...withRecurring(adapter, (flow) => ({
+          ...withRecurring(adapter, (part) => ({
             advanceRecurring: async (call) => {
               isTick ||= call.jobs.some(({ id }) => id === recurring.id);
-              return flow.advanceRecurring(call);
+              return part.advanceRecurring(call);
             },
           })),
           runInTransaction: async (callback, parent, options) => {

@@ -54,19 +54,19 @@ const startIndexer = async ({ leasehold, work }: Story<Definitions>): Promise<nu
 };
 
 export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
-  /** On a store without the part `flow` there is nothing to tell, except that it says so. */
+  /** On a store without the part `edits` there is nothing to tell, except that it says so. */
   const test: Tell = <TDefs>(
     name: string,
     types: JobTypes<TDefs>,
     tell: (story: Story<TDefs>) => Promise<void>,
   ): void =>
     tellAnyStore(name, types, async (story) => {
-      if (story.stateAdapter.flow !== undefined) return tell(story);
+      if (story.stateAdapter.edits !== undefined) return tell(story);
       await assert.rejects(story.leasehold.runJobsNow({ ids: [] }), StorePartMissingError);
     });
 
   tellAnyStore("a store without the part refuses, and writes nothing", jobTypes, async (story) => {
-    const other = await story.openAnother({ store: () => ({ flow: undefined }) });
+    const other = await story.openAnother({ store: () => ({ edits: undefined }) });
     const { leasehold } = other;
     const start = { typeName: "index", input: { version: 1 } } as const;
     for (const refused of [
@@ -85,7 +85,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     ])
       await assert.rejects(refused(), (error) => {
         assert.ok(error instanceof StorePartMissingError);
-        assert.equal(error.part, "flow");
+        assert.equal(error.part, "edits");
         return true;
       });
     const kept = { key: randomUUID(), onDuplicate: "keep" } as const;

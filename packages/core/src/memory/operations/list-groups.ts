@@ -33,7 +33,7 @@ const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX
 
 export const listGroups = (
   store: JobStore,
-  { queue, typeName, held, order, limit }: ListGroupsCall,
+  { queue, typeName, throttled, order, limit }: ListGroupsCall,
   now: number,
 ): GroupUse[] => {
   const [queueType] = store.runnable.queueTypes(queue, [typeName]);
@@ -43,7 +43,7 @@ export const listGroups = (
   return Array.from(queueType.groups.values(), (line) =>
     useOf(findHold, line, store.flow.line(cell, line.group).stoppedBy, now),
   )
-    .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
+    .filter(({ throttledBy }) => throttled === undefined || throttled === (throttledBy !== null))
     .filter(({ waiting, running }) => waiting + running > 0)
     .sort(
       (a, b) =>

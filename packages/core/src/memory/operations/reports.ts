@@ -16,7 +16,7 @@ import type { TableRows, Tables } from "../tables.ts";
 const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: BucketKey): string =>
   JSON.stringify([width, from, queue, typeName, deployment, reporterId]);
 
-export const report = (
+export const writeReport = (
   tables: Tables,
   { reporter, rollups, causes, maxAgeMs }: ReportCall,
   now: number,

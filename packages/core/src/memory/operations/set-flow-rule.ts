@@ -49,7 +49,7 @@ const markLimited = (store: JobStore, queue: string): void => {
   }
 };
 
-export const setFlowRule = (
+export const setRule = (
   store: JobStore,
   { queue, typeName, change, expectedVersion }: SetRuleCall,
   now: number,

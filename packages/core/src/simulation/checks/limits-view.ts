@@ -51,7 +51,7 @@ export const createFlowView = (): FlowView & { apply(step: StoreStep): void } =>
 
   return {
     apply: (step) => {
-      if (step.method === "setFlowRule") {
+      if (step.method === "setRule") {
         const { rule } = step.result as SetRuleResult;
         rules.set(keyOf(rule.queue, rule.typeName), rule);
         concerned.add(rule.queue);

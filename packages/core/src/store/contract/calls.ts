@@ -67,7 +67,4 @@ export interface Transactions<
    * Nothing was committed. Core repeats the call or the transaction; an adapter does not. Never true of a lost connection.
    */
   isConflictRollback(error: unknown): boolean;
-
-  /** The store's clock. */
-  getTime(call?: StateCall<TTxContext>): Promise<number>;
 }

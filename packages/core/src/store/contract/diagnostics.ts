@@ -21,7 +21,7 @@ export interface CheckResult {
  */
 export type CheckDepth = "light" | "usual" | "full";
 
-export interface ExamineCall {
+export interface RunChecksCall {
   readonly depth: CheckDepth;
   /** From this age on, an open transaction is worth a warning. */
   readonly transactionAgeMs: number;
@@ -34,7 +34,7 @@ export interface Diagnostics {
    * that cannot be made is a warning of its own, so this rejects only after `close`. Tables that are missing or too old are a
    * problem of the check `migrations`: then nobody looks at the jobs.
    */
-  examine(call: ExamineCall): Promise<readonly CheckResult[]>;
+  runChecks(call: RunChecksCall): Promise<readonly CheckResult[]>;
 
   /** About how many jobs there are. A store that has to count them stops at `limit`. */
   estimateJobs(call: { readonly limit: number }): Promise<number>;

@@ -102,7 +102,7 @@ export interface CauseList {
   readonly capped: boolean;
 }
 
-/** Failed jobs by what they failed from. `report` stores the causes; outcomes give jobs their fingerprints. */
+/** Failed jobs by what they failed from. `writeReport` stores the causes; outcomes give jobs their fingerprints. */
 export interface Causes<TTxContext> {
   listCauses(call: StateRead<TTxContext> & ListCausesCall): Promise<CauseList>;
 }
@@ -190,7 +190,7 @@ export interface Reports<TTxContext> {
    * waited for. Of a cause that is known only `lastSeenAt` changes, and not even that while somebody else changes it. Returns the
    * store's time.
    */
-  report(call: StateCall<TTxContext> & ReportCall): Promise<number>;
+  writeReport(call: StateCall<TTxContext> & ReportCall): Promise<number>;
 
   /** The one that reported last comes first. */
   listProcesses(call: StateRead<TTxContext> & ListProcessesCall): Promise<StateProcess[]>;
@@ -207,3 +207,9 @@ export interface Reports<TTxContext> {
   /** Deletes what is too old to be shown. Returns how many rows that was. */
   deleteOldReports(call: StateCall<TTxContext> & DeleteOldReportsCall): Promise<number>;
 }
+
+/**
+ * The optional part for what has happened: failed attempts, failure causes and statistics of each process. Jobs run the
+ * same without it.
+ */
+export interface History<TTxContext> extends Attempts<TTxContext>, Causes<TTxContext>, Reports<TTxContext> {}

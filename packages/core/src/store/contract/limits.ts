@@ -116,8 +116,8 @@ export interface GroupUse {
 export interface ListGroupsCall {
   readonly queue: string;
   readonly typeName: string;
-  /** Only groups that are held back, or only those that are not. */
-  readonly held?: boolean | undefined;
+  /** True: only throttled groups. False: only groups that are not throttled. */
+  readonly throttled?: boolean | undefined;
   /** Those that have waited longest first, or those with the most running jobs. */
   readonly order: "waiting" | "running";
   readonly limit: number;
@@ -128,7 +128,7 @@ export const throttleReasons = ["paused", "concurrency", "rate", "stopped", "ord
 export type ThrottleReason = (typeof throttleReasons)[number];
 
 /** What keeps a pending job from being claimed although its time has come. */
-export interface Hold {
+export interface Throttle {
   readonly by: ThrottleReason;
   /** Whose rule it is: of the queue (both null), of the type, or of the group. */
   readonly queue: string;
@@ -156,19 +156,12 @@ export interface CounterRepair {
 
 export interface Limits<TTxContext> {
   /**
-   * Says that no worker of a version without groups and rules is left. Until then `setFlowRule` and jobs with a group are
-   * refused with `FlowNotEnabledError`: an older worker would neither keep to limits nor give slots back. A store that was
-   * made by this version or a later one needs no such call. Idempotent.
-   */
-  enableFlow(call: StateCall<TTxContext>): Promise<void>;
-
-  /**
    * Changes what is named and leaves the rest. From then on claims keep to it: those that begin after this call has
    * returned, at the latest. Nothing that runs is interrupted. With a first limit, the jobs that are running are counted.
    * A rate begins with all its tokens. Editing it keeps what has been spent, up to an empty bucket (`keepSpent`); changing
    * another part of a rule leaves tokens as they are. A change to what is there already is `unchanged`, also the version.
    */
-  setFlowRule(call: StateCall<TTxContext> & SetRuleCall): Promise<SetRuleResult>;
+  setRule(call: StateCall<TTxContext> & SetRuleCall): Promise<SetRuleResult>;
 
   /**
    * All rules, or those of one queue; also types that have jobs with a group and no rule (version 0). By queue, then type;
@@ -193,7 +186,7 @@ export interface Limits<TTxContext> {
    * several reasons the outermost: queue, then type, then group. Decides by the same conditions as `claimJobs`: what is
    * held is not taken by a claim, and the first of a line is taken by a claim with room if it is not held.
    */
-  explainThrottle(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<Hold | null>;
+  explainThrottle(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<Throttle | null>;
 
   /** Compares every counter with the jobs that are running. With `repair` sets it right. */
   repairCounters(call: StateCall<TTxContext> & { readonly repair: boolean }): Promise<CounterRepair>;

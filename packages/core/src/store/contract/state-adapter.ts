@@ -1,26 +1,44 @@
-import type { Flow } from "./flow.ts";
-import type { History } from "./history-part.ts";
-import type { BaseStateAdapterContext, IsolationLevel, Transactions } from "./calls.ts";
+import type { BaseStateAdapterContext, IsolationLevel, StateCall, Transactions } from "./calls.ts";
 import type { Claims, Leases } from "./claims.ts";
 import type { Deletion, NewJobs } from "./creation.ts";
 import type { Diagnostics, Statistics } from "./diagnostics.ts";
+import type { Edits } from "./edits.ts";
+import type { History } from "./history.ts";
+import type { Limits } from "./limits.ts";
 import type { CancelAndRedrive, Outcomes } from "./outcomes.ts";
 import type { Reads } from "./reads.ts";
+import type { Recurring } from "./recurring.ts";
 
 /**
- * The parts of the state adapter's contract that an adapter may leave out. A part is a property of the adapter: it is
- * there with all its methods, or absent. Nobody asks for single methods.
+ * The parts of the state adapter's contract that an adapter may leave out. A part is a property of the adapter: either
+ * present with all its methods, or absent. Core checks for a part, never for a single method.
  *
- * A new part is a contract file here, a line in each of these three declarations, and a folder of conformance tests.
+ * A new part needs a contract file, a line here, an entry in `store/parts.ts`, and a folder of conformance suites.
  */
 export interface OptionalParts<TTxContext> {
-  readonly statistics?: Statistics<TTxContext> | undefined;
-  readonly flow?: Flow<TTxContext> | undefined;
+  readonly recurring?: Recurring<TTxContext> | undefined;
+  readonly edits?: Edits<TTxContext> | undefined;
+  readonly limits?: Limits<TTxContext> | undefined;
   readonly history?: History<TTxContext> | undefined;
+  readonly statistics?: Statistics<TTxContext> | undefined;
   readonly diagnostics?: Diagnostics | undefined;
 }
 
 export type PartName = keyof OptionalParts<object>;
+
+/** The required part. */
+export interface Jobs<TTxContext>
+  extends
+    NewJobs<TTxContext>,
+    Claims<TTxContext>,
+    Leases<TTxContext>,
+    Outcomes<TTxContext>,
+    CancelAndRedrive<TTxContext>,
+    Deletion<TTxContext>,
+    Reads<TTxContext> {
+  /** The store's clock. */
+  getTime(call?: StateCall<TTxContext>): Promise<number>;
+}
 
 /** What one store can do and another cannot, beside the optional parts. Core asks here instead of trying. */
 export interface StateAdapterCapabilities {
@@ -49,23 +67,14 @@ export interface StateAdapterCapabilities {
  * - rows are locked in the order of their ids, so that overlapping batches never deadlock;
  * - after `close` it throws `AdapterClosedError`.
  *
- * Every adapter has all of the jobs part (`jobs/`). It has each of the optional parts as a whole, or leaves it out.
+ * Every adapter has the part `Jobs`. It has each of the optional parts as a whole, or leaves it out.
  */
 export interface StateAdapter<
   TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext = BaseStateAdapterContext,
   TJobId extends string = string,
 >
-  extends
-    Transactions<TTxContext, TContext>,
-    NewJobs<TTxContext>,
-    Claims<TTxContext>,
-    Leases<TTxContext>,
-    Outcomes<TTxContext>,
-    CancelAndRedrive<TTxContext>,
-    Deletion<TTxContext>,
-    Reads<TTxContext>,
-    OptionalParts<TTxContext> {
+  extends Transactions<TTxContext, TContext>, Jobs<TTxContext>, OptionalParts<TTxContext> {
   readonly capabilities: StateAdapterCapabilities;
 
   /** Never called: carries the id type for `GetStateAdapterJobId`. */

@@ -4,7 +4,7 @@ import type {
   LimitRule,
   FlowRuleChange,
   GroupUse,
-  Hold,
+  Throttle,
   LimitScope,
   ListGroupsCall,
   ThrottleReason,
@@ -202,9 +202,9 @@ export interface ThrottledJob {
 export const explainThrottle = (
   { queue, typeName, rules, ofQueue, ofType, ofGroup }: ThrottledJob,
   now: number,
-): Hold | null => {
-  type ScopeName = Pick<Hold, "queue" | "typeName" | "group">;
-  const throttle = (by: ThrottleReason, name: ScopeName, details: Partial<Hold> = {}): Hold => ({
+): Throttle | null => {
+  type ScopeName = Pick<Throttle, "queue" | "typeName" | "group">;
+  const throttle = (by: ThrottleReason, name: ScopeName, details: Partial<Throttle> = {}): Throttle => ({
     by,
     ...name,
     limit: null,
@@ -215,7 +215,7 @@ export const explainThrottle = (
   });
   const idsOf = (jobs: readonly RunningJob[]): string[] => jobs.slice(0, mostIds).map(({ id }) => id);
 
-  const byLimits = (limits: LimitValues, scope: ThrottlingScope, name: ScopeName): Hold | null => {
+  const byLimits = (limits: LimitValues, scope: ThrottlingScope, name: ScopeName): Throttle | null => {
     const { concurrency: limit, rate } = limits;
     if (limit !== null && scope.running >= limit) {
       const holders = scope.holders();
@@ -227,12 +227,12 @@ export const explainThrottle = (
     return throttle("rate", name, { limit: rate.limit, claimableAt });
   };
 
-  const byRule = (rule: LimitRule | undefined, scope: ThrottlingScope, name: ScopeName): Hold | null => {
+  const byRule = (rule: LimitRule | undefined, scope: ThrottlingScope, name: ScopeName): Throttle | null => {
     if (rule === undefined) return null;
     return rule.paused ? throttle("paused", name) : byLimits(rule, scope, name);
   };
 
-  const byOrder = ({ ahead }: ThrottlingGroup, name: ScopeName): Hold | null => {
+  const byOrder = ({ ahead }: ThrottlingGroup, name: ScopeName): Throttle | null => {
     const { jobs, dueAt } = ahead();
     if (jobs.length === 0) return null;
     return throttle("order", name, {
@@ -262,11 +262,11 @@ export const compareScopes = (a: LimitScope, b: LimitScope): number =>
 /** Filters, sorts and cuts the groups of a type as `listGroups` returns them. */
 export const selectGroups = (
   groups: Iterable<GroupUse>,
-  { held, order, limit }: Pick<ListGroupsCall, "held" | "order" | "limit">,
+  { throttled, order, limit }: Pick<ListGroupsCall, "throttled" | "order" | "limit">,
 ): GroupUse[] => {
   const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX_SAFE_INTEGER;
   return [...groups]
-    .filter(({ throttledBy }) => held === undefined || held === (throttledBy !== null))
+    .filter(({ throttledBy }) => throttled === undefined || throttled === (throttledBy !== null))
     .filter(({ waiting, running }) => waiting + running > 0)
     .sort(
       (a, b) =>

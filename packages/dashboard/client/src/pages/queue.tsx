@@ -112,7 +112,7 @@ export const QueuePage = ({ queue }: { readonly queue: string }) => {
           {timeToStart !== undefined && <HeatMap title="Time to start" data={timeToStart} />}
           <TypeTable queue={queue} known={known} />
           {processes !== undefined && <QueueWorkers queue={queue} processes={processes} />}
-          {isNow && offers("flow") && rules !== undefined && (
+          {isNow && offers("limits") && rules !== undefined && (
             <QueueLimits queue={queue} rules={rules.filter((rule) => rule.queue === queue)} />
           )}
         </>

@@ -126,7 +126,7 @@ export const useKnown = (queue?: string) => {
   const { data: statistics, error } = useStatistics(queue);
   const { data: workers } = useTopic("processes", { when: isNow && offers("history") });
   const { data: flow } = usePolled<{ readonly rules: readonly LimitRule[] }>(
-    isNow && offers("flow") ? "flow" : null,
+    isNow && offers("limits") ? "flow" : null,
     10_000,
   );
   const known: Known = {

@@ -13,7 +13,7 @@ const call = { transactionAgeMs: 60_000 } as const;
 const describeExamine = ({ test, testAlone }: StateSuite): void => {
   for (const depth of ["light", "usual", "full"] as const)
     test(`finds nothing wrong with a new store (${depth})`, async (scenario) => {
-      const findings = await diagnosticsOf(scenario).examine({ ...call, depth });
+      const findings = await diagnosticsOf(scenario).runChecks({ ...call, depth });
       assert.deepEqual(
         findings.filter(({ status }) => status === "problem"),
         [],
@@ -26,13 +26,13 @@ const describeExamine = ({ test, testAlone }: StateSuite): void => {
 
   testAlone("changes nothing", async (scenario) => {
     const job = await scenario.start();
-    await diagnosticsOf(scenario).examine({ ...call, depth: "full" });
+    await diagnosticsOf(scenario).runChecks({ ...call, depth: "full" });
     assert.deepEqual(await scenario.reload(job), job);
   });
 
   testAlone("rejects after close", async (scenario) => {
     await scenario.adapter.close();
-    await assert.rejects(diagnosticsOf(scenario).examine({ ...call, depth: "usual" }), AdapterClosedError);
+    await assert.rejects(diagnosticsOf(scenario).runChecks({ ...call, depth: "usual" }), AdapterClosedError);
   });
 };
 

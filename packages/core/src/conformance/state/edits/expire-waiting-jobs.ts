@@ -4,10 +4,9 @@ import { requirePart } from "../../../store/parts.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, giveBack, retryAfter, type StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { withFlow } from "../limits/limits-scenario.ts";
 
 const expireAt = ({ adapter }: StateScenario, now: number, limit = 100): Promise<ExpiredJob[]> =>
-  requirePart(adapter, "flow", "expireWaitingJobs").expireWaitingJobs({ limit, error: "too late", now });
+  requirePart(adapter, "edits", "expireWaitingJobs").expireWaitingJobs({ limit, error: "too late", now });
 
 const idsOf = (expired: readonly ExpiredJob[]): string[] => expired.map(({ job }) => job.id);
 
@@ -89,44 +88,6 @@ export const describeExpireWaitingJobs = ({ testAlone: test }: StateSuite): void
     assert.equal(again?.deduplicated, false);
   });
 
-  test(
-    "an expired job has left its line, and the others of its group go on",
-    withFlow(async (scenario) => {
-      const { setTypeRule, start, claim, claimIds, end, flow, adapter, queue, typeName } = scenario;
-      const now = baseTime + 1_000;
-      await setTypeRule({ perGroup: { concurrency: 1, rate: null } });
-      await start({ group: "a", expireAfterMs: 1_000, priority: 1 });
-      const next = await start({ group: "a" });
-      assert.equal((await expireAt(scenario, now)).length, 1);
-      assert.equal(await adapter.countAhead({ jobId: next.id, cap: 10, now }), 0);
-      const groups = await flow.listGroups({ queue, typeName, order: "waiting", limit: 5, now });
-      assert.deepEqual(
-        groups.map(({ group, waiting }) => [group, waiting]),
-        [["a", 1]],
-      );
-      const [claimed] = await claim({ now });
-      assert.equal(claimed?.id, next.id);
-      await end(claimed, completion, now);
-      assert.deepEqual(await claimIds({ now }), []);
-      assert.equal(await adapter.nextRunnableIn({ requests: [{ queue, typeNames: null }], now }), null);
-    }),
-  );
-
-  test(
-    "an ordered group does not wait for a job that was given back and has expired",
-    withFlow(async (scenario) => {
-      const { start, run, end, claimIds } = scenario;
-      const ordered = { group: "a", ordered: "continue" } as const;
-      const first = await run(await start({ ...ordered, expireAfterMs: 1_000 }));
-      await end(first, { ...giveBack, schedule: { afterMs: 60_000 } });
-      const next = await start(ordered);
-      const now = baseTime + 61_000;
-      assert.deepEqual(await claimIds({ now: now - 2_000 }), []);
-      assert.equal((await expireAt(scenario, now)).length, 1);
-      assert.deepEqual(await claimIds({ now }), [next.id]);
-    }),
-  );
-
   test("takes at most as many as asked for, those first that expired first", async (scenario) => {
     const jobs = await scenario.startMany([5, 1, 4, 2, 3].map((ms) => ({ expireAfterMs: ms * 100 })));
     assert.deepEqual(idsOf(await expireAt(scenario, baseTime + 1_000, 2)), [jobs[1]!.id, jobs[3]!.id]);
@@ -139,8 +100,8 @@ export const describeExpireWaitingJobs = ({ testAlone: test }: StateSuite): void
     const now = baseTime + 1_000;
     await assert.rejects(
       adapter.runInTransaction(async (ctx) => {
-        const flow = requirePart(adapter, "flow", "expireWaitingJobs");
-        await flow.expireWaitingJobs({ limit: 1, error: "too late", now, ctx });
+        const edits = requirePart(adapter, "edits", "expireWaitingJobs");
+        await edits.expireWaitingJobs({ limit: 1, error: "too late", now, ctx });
         throw new Error("changed my mind");
       }),
       /changed my mind/,

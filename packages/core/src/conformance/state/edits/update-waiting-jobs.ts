@@ -13,7 +13,7 @@ const change = (
   wanted: WaitingJobChange,
   now = baseTime,
 ): Promise<WaitingJobResult[]> =>
-  requirePart(adapter, "flow", "updateWaitingJobs").updateWaitingJobs({
+  requirePart(adapter, "edits", "updateWaitingJobs").updateWaitingJobs({
     jobIds: jobs.map(({ id }) => id),
     change: wanted,
     now,
@@ -136,7 +136,7 @@ export const describeUpdateWaitingJobs = ({ test }: StateSuite): void => {
     const job = await scenario.start();
     await assert.rejects(
       adapter.runInTransaction(async (ctx) => {
-        await requirePart(adapter, "flow", "updateWaitingJobs").updateWaitingJobs({
+        await requirePart(adapter, "edits", "updateWaitingJobs").updateWaitingJobs({
           jobIds: [job.id],
           change: { schedule: { afterMs: 60_000 }, priority: 9 },
           now: baseTime,

@@ -78,8 +78,8 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
     "reaping many leaves one row of each, of jobs with groups and limits, too",
     withHistory(async (scenario) => {
       const { adapter, history, startMany, claim, queue, typeName } = scenario;
-      const hasFlow = adapter.flow !== undefined;
-      await adapter.flow?.setFlowRule({
+      const hasFlow = adapter.limits !== undefined;
+      await adapter.limits?.setRule({
         queue: `${queue}-2`,
         typeName: null,
         change: { concurrency: 100 },
@@ -152,13 +152,13 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
       withHistory(async (scenario) => {
         const { adapter, queue, startMany, claim, history } = scenario;
         if (isGrouped)
-          await adapter.flow?.setFlowRule({
+          await adapter.limits?.setRule({
             queue,
             typeName: null,
             change: { concurrency: 100 },
             now: baseTime,
           });
-        const settings = isGrouped && adapter.flow !== undefined ? { group: "group" } : {};
+        const settings = isGrouped && adapter.limits !== undefined ? { group: "group" } : {};
         await startMany(
           times(4, () => settings),
           baseTime - 70,

@@ -70,14 +70,14 @@ const kinds: Readonly<Record<string, (scenario: HistoryScenario, count: number) 
   },
   "of jobs with groups and limits": async ({ adapter, startMany, queue }, count) => {
     // A store may have this part and not that one.
-    await adapter.flow?.setFlowRule({
+    await adapter.limits?.setRule({
       queue,
       typeName: null,
       change: { concurrency: 1_000 },
       now: baseTime,
     });
     const settings = (n: number): Partial<NewJob> =>
-      adapter.flow === undefined ? {} : { group: `group-${n % 3}` };
+      adapter.limits === undefined ? {} : { group: `group-${n % 3}` };
     await startMany(times(count, settings));
   },
 };

@@ -136,9 +136,9 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
     "jobs that waited too long have none",
     withHistory(async ({ adapter, start, run, end, reload, causes }) => {
       // A store may have this part and not that one.
-      if (adapter.flow === undefined) return;
+      if (adapter.edits === undefined) return;
       const job = await start({ expireAfterMs: 1_000 });
-      await adapter.flow.expireWaitingJobs({ limit: 10, error: "too late", now: baseTime + 2_000 });
+      await adapter.edits.expireWaitingJobs({ limit: 10, error: "too late", now: baseTime + 2_000 });
       assert.equal((await reload(job)).failureReason, "expired");
       await end(await run(await start()), completion);
       assert.deepEqual(
@@ -354,7 +354,7 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
     withHistory(async (scenario) => {
       const { history, queue } = scenario;
       const report = (reporterId: string, causes: readonly NewCause[], now: number): Promise<number> =>
-        history.report({
+        history.writeReport({
           reporter: { id: reporterId, deployment: null, startedAt: baseTime, about: "{}" },
           rollups: [],
           causes,
@@ -390,7 +390,7 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
       const report = async (fingerprints: readonly string[], now: number): Promise<void> => {
         const causes = fingerprints.map(causeOf);
         const reporter = { id: "a", deployment: null, startedAt: baseTime, about: "{}" };
-        await history.report({ reporter, rollups: [], causes, maxAgeMs: 60_000, now });
+        await history.writeReport({ reporter, rollups: [], causes, maxAgeMs: 60_000, now });
       };
       const marks = [old!, seenAgain!, ofJob!, late!];
       await report(marks.slice(0, 3), baseTime + 5);

@@ -98,7 +98,7 @@ export const describeHistoryRaces = ({ test, testAlone }: StateSuite): void => {
           const own = old.filter((rollup) => rollup.reporterId === reporterId);
           const rollups = [...own, newRollup(scenario, { reporterId, counts: `${n}` })];
           const call = { ...reportCall({ reporter: newReporter({ id: reporterId }), rollups }), now };
-          await retryTransient(scenario, () => history.report(call));
+          await retryTransient(scenario, () => history.writeReport(call));
         }
       };
       const fold = async (): Promise<void> => {

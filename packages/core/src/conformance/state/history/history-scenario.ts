@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { requirePart } from "../../../store/parts.ts";
-import type { History } from "../../../store/contract/history-part.ts";
+import type { History } from "../../../store/contract/history.ts";
 import type {
   AttemptNote,
   AttemptOutcome,

@@ -60,8 +60,8 @@ export const describeHostileText = ({ test }: StateSuite): void => {
         const fingerprint = randomUUID().replaceAll("-", "").slice(0, 16);
         const cause = { fingerprint, name: text, message: text, frame: text, deployment: text };
         const call = { reporter, rollups, causes: [cause], maxAgeMs, now: baseTime };
-        await history.report(call);
-        await history.report(call);
+        await history.writeReport(call);
+        await history.writeReport(call);
         assert.deepEqual(await readAll(scenario), rollups);
         const reporters = await history.listProcesses({ seenFrom: baseTime, limit: 1_000 });
         assert.deepEqual(
@@ -91,7 +91,7 @@ export const describeHostileText = ({ test }: StateSuite): void => {
           [deployment, deployment, deployment],
         );
         const reporter = { id: randomUUID(), deployment, startedAt: baseTime, about: "" };
-        await history.report({ reporter, rollups: [], causes: [], maxAgeMs, now: baseTime });
+        await history.writeReport({ reporter, rollups: [], causes: [], maxAgeMs, now: baseTime });
         const reporters = await history.listProcesses({ seenFrom: baseTime, limit: 1_000 });
         assert.equal(reporters.find(({ id }) => id === reporter.id)?.deployment, deployment);
       }

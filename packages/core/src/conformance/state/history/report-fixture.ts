@@ -34,7 +34,7 @@ export const reportAll = async (
   now: number = baseTime,
 ): Promise<void> => {
   for (const id of new Set(rollups.map(({ reporterId }) => reporterId)))
-    await history.report({
+    await history.writeReport({
       reporter: newReporter({ id }),
       rollups: rollups.filter(({ reporterId }) => reporterId === id),
       causes: [],

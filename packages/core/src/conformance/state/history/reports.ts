@@ -11,10 +11,13 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
     "stores what a reporter says, and returns the store's time",
     withHistory(async (scenario) => {
       const rollups = [newRollup(scenario), newRollup(scenario, { from: baseTime + width, deployment: "" })];
-      assert.equal(await scenario.history.report({ ...reportCall({ rollups }), now: baseTime }), baseTime);
+      assert.equal(
+        await scenario.history.writeReport({ ...reportCall({ rollups }), now: baseTime }),
+        baseTime,
+      );
       assert.deepEqual(await readAll(scenario), rollups);
       const before = await scenario.adapter.getTime();
-      assert.ok((await scenario.history.report(reportCall())) >= before);
+      assert.ok((await scenario.history.writeReport(reportCall())) >= before);
     }),
   );
 
@@ -90,7 +93,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       await reportAll(scenario, [rollup]);
       await rollBack(scenario, async (ctx) => {
         const rollups = [{ ...rollup, counts: "after" }, newRollup(scenario, { from: baseTime + width })];
-        await scenario.history.report({ ...reportCall({ rollups }), ctx, now: baseTime });
+        await scenario.history.writeReport({ ...reportCall({ rollups }), ctx, now: baseTime });
         assert.equal((await readAll(scenario, { ctx })).length, 2);
       });
       assert.deepEqual(await readAll(scenario), [rollup]);
@@ -105,7 +108,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
         reporterIds.map(async (reporterId) => {
           for (let n = 0; n <= 5; n += 1)
             await retryTransient(scenario, () =>
-              scenario.history.report({
+              scenario.history.writeReport({
                 ...reportCall({
                   reporter: newReporter({ id: reporterId }),
                   rollups: times(3, (slot) =>
@@ -145,7 +148,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
         [b, baseTime + 10],
         [c, baseTime + 20],
       ] as const)
-        await history.report({ ...reportCall({ reporter }), now });
+        await history.writeReport({ ...reportCall({ reporter }), now });
       const seen = (reporter: typeof a, after: number): StateProcess => ({
         ...reporter,
         seenAt: baseTime + after,
@@ -155,7 +158,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       assert.deepEqual(await list(baseTime + 21), [seen(a, 30)]);
       assert.deepEqual(await list(0, 2), [seen(a, 30), seen(c, 20)]);
       const changed = { ...b, deployment: null, startedAt: baseTime, about: "{}" };
-      await history.report({ ...reportCall({ reporter: changed }), now: baseTime + 40 });
+      await history.writeReport({ ...reportCall({ reporter: changed }), now: baseTime + 40 });
       assert.deepEqual(await list(0), [seen(changed, 40), seen(a, 30), seen(c, 20)]);
     }),
   );
@@ -235,12 +238,15 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       const rollups = [width, minute].flatMap((each) =>
         froms.map((from) => newRollup(scenario, { width: each, from })),
       );
-      await history.report({ ...reportCall({ rollups }), now: baseTime + 20 });
+      await history.writeReport({ ...reportCall({ rollups }), now: baseTime + 20 });
       for (const [id, seenAt] of [
         ["old", 10],
         ["older", 5],
       ] as const)
-        await history.report({ ...reportCall({ reporter: newReporter({ id }) }), now: baseTime + seenAt });
+        await history.writeReport({
+          ...reportCall({ reporter: newReporter({ id }) }),
+          now: baseTime + seenAt,
+        });
       const call = {
         reportersBefore: baseTime + 10,
         causesBefore: 0,

@@ -42,7 +42,7 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
     // Reports everything again, also what is too old by now.
     const mine = [...counted.values()].filter(({ rollup }) => rollup.reporterId === reporterId);
     const rollups = mine.map(({ rollup }) => rollup);
-    await history.report({ ...reportCall({ reporter: newReporter({ id: reporterId }), rollups }), now });
+    await history.writeReport({ ...reportCall({ reporter: newReporter({ id: reporterId }), rollups }), now });
     for (const each of mine) if (each.rollup.from >= now - maxAgeMs) each.told = Number(each.rollup.counts);
   };
 

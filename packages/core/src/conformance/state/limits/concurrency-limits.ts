@@ -223,12 +223,12 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "jobs without a group in a queue without rules are not limited",
-    withFlow(async ({ startMany, claim, flow, queue }) => {
+    withFlow(async ({ startMany, claim, limits, queue }) => {
       await startMany(times(5, () => ({})));
       const claimed = await claim();
       assert.equal(claimed.length, 5);
       assert.ok(claimed.every(({ limited, group }) => !limited && group === null));
-      assert.deepEqual(await flow.listRules({ queue, now: baseTime }), []);
+      assert.deepEqual(await limits.listRules({ queue, now: baseTime }), []);
     }),
   );
 };

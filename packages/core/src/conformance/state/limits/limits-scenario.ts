@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
-import type { Flow } from "../../../store/contract/flow.ts";
+import type { Limits } from "../../../store/contract/limits.ts";
 import type { NewJob } from "../../../store/contract/creation.ts";
 import type { StateJob } from "../../../store/contract/job.ts";
-import type { FlowRuleChange, Hold, SetRuleResult } from "../../../store/contract/limits.ts";
+import type { FlowRuleChange, Throttle, SetRuleResult } from "../../../store/contract/limits.ts";
 import { requirePart } from "../../../store/parts.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { type ClaimOptions, completion, type StateScenario } from "../../state-scenario.ts";
 
 /** The words of the jobs suites, and those for groups and rules. */
 export interface FlowScenario extends StateScenario {
-  readonly flow: Flow<object>;
+  readonly limits: Limits<object>;
   /** Sets what is named of the rule of the scenario's queue, or of a type in it. */
   setQueueRule(change: FlowRuleChange, now?: number): Promise<SetRuleResult>;
   setTypeRule(change: FlowRuleChange, typeName?: string, now?: number): Promise<SetRuleResult>;
   /** So many jobs of a group, one after the other. */
   startGroup(group: string, count: number, overrides?: Partial<NewJob>, now?: number): Promise<StateJob[]>;
-  hold(job: StateJob, now?: number): Promise<Hold | null>;
+  hold(job: StateJob, now?: number): Promise<Throttle | null>;
   completeAll(jobs: readonly StateJob[], now?: number): Promise<void>;
   nextRunnableIn(now?: number): Promise<number | null>;
   /** Claims and returns the ids. */
@@ -33,19 +33,19 @@ export const withFlow =
   (test: (scenario: FlowScenario) => Promise<void>) =>
   async (scenario: StateScenario): Promise<void> => {
     const { adapter, queue, typeName } = scenario;
-    const flow = requirePart(adapter, "flow", "The suite of groups and rules") as Flow<object>;
+    const limits = requirePart(adapter, "limits", "The suite of groups and rules") as Limits<object>;
     await test({
       ...scenario,
-      flow,
-      setQueueRule: (change, now = baseTime) => flow.setFlowRule({ queue, typeName: null, change, now }),
+      limits,
+      setQueueRule: (change, now = baseTime) => limits.setRule({ queue, typeName: null, change, now }),
       setTypeRule: (change, type = typeName, now = baseTime) =>
-        flow.setFlowRule({ queue, typeName: type, change, now }),
+        limits.setRule({ queue, typeName: type, change, now }),
       startGroup: (group, count, overrides = {}, now = baseTime) =>
         scenario.startMany(
           times(count, () => ({ ...overrides, group })),
           now,
         ),
-      hold: ({ id }, now = baseTime) => flow.explainThrottle({ jobId: id, now }),
+      hold: ({ id }, now = baseTime) => limits.explainThrottle({ jobId: id, now }),
       completeAll: async (jobs, now = baseTime) => {
         for (const job of jobs) assert.equal((await scenario.end(job, completion, now)).kind, "applied");
       },
@@ -53,7 +53,7 @@ export const withFlow =
         adapter.nextRunnableIn({ requests: [{ queue, typeNames: null }], now }),
       claimIds: async (options) => idsOf(await scenario.claim(options)),
       assertCounters: async () => {
-        const { counters } = await flow.repairCounters({ repair: false, now: baseTime });
+        const { counters } = await limits.repairCounters({ repair: false, now: baseTime });
         assert.deepEqual(
           counters.filter((counter) => counter.queue === queue),
           [],

@@ -54,7 +54,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "a rate gives its burst at once, then one at a time, and nextRunnableIn knows when",
-    withFlow(async ({ setQueueRule, startMany, claim, nextRunnableIn, hold, flow, queue }) => {
+    withFlow(async ({ setQueueRule, startMany, claim, nextRunnableIn, hold, limits, queue }) => {
       // One token in 100 ms.
       await setQueueRule({ rate: { limit: 12, perMs: 1_000, burst: 3 } });
       const jobs = await startMany(times(9, () => ({})));
@@ -74,7 +74,7 @@ export const describeRates = ({ test }: StateSuite): void => {
       assert.equal((await claim({ now: baseTime + 99 })).length, 0);
       assert.equal((await claim({ now: baseTime + 100 })).length, 1);
       assert.equal((await claim({ now: baseTime + 100 })).length, 0);
-      const [use] = await flow.listRules({ queue, now: baseTime + 300 });
+      const [use] = await limits.listRules({ queue, now: baseTime + 300 });
       assert.equal(use?.tokens, 2);
       assert.equal((await claim({ now: baseTime + 10_000 })).length, 3, "no more than the burst");
     }),
@@ -96,7 +96,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "a job needs a token of its queue, its type and its group; one that is refused by one costs the others nothing",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, claim, flow, queue }) => {
+    withFlow(async ({ setQueueRule, setTypeRule, startGroup, claim, limits, queue }) => {
       const slow = { limit: 1, perMs: 60_000, burst: 1 };
       await setQueueRule({ rate: { limit: 10, perMs: 1_000, burst: 10 } });
       await setTypeRule({ perGroup: { concurrency: null, rate: slow } });
@@ -104,7 +104,7 @@ export const describeRates = ({ test }: StateSuite): void => {
       await startGroup("b", 5);
       assert.equal((await claim()).length, 2);
       assert.equal((await claim()).length, 0);
-      const [ofQueue] = await flow.listRules({ queue, now: baseTime });
+      const [ofQueue] = await limits.listRules({ queue, now: baseTime });
       assert.equal(ofQueue?.tokens, 8);
     }),
   );

@@ -6,7 +6,7 @@ import { times, withFlow } from "./limits-scenario.ts";
 export const describeFlowReads = ({ test }: StateSuite): void => {
   test(
     "listRules lists rules and types with groups, with how much is in use",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, startMany, claim, flow, queue, typeName }) => {
+    withFlow(async ({ setQueueRule, setTypeRule, startGroup, startMany, claim, limits, queue, typeName }) => {
       const grouped = `${typeName}-grouped`;
       await setQueueRule({ concurrency: 10, rate: { limit: 5, perMs: 1_000, burst: 5 } });
       await setTypeRule({ concurrency: 1 });
@@ -14,7 +14,7 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
       await startGroup("a", 2, { typeName: grouped });
       await startGroup("b", 1, { typeName: grouped });
       assert.equal((await claim({ typeNames: [typeName] })).length, 1);
-      const uses = await flow.listRules({ queue, now: baseTime });
+      const uses = await limits.listRules({ queue, now: baseTime });
       assert.deepEqual(
         uses.map(({ rule, running, tokens }) => [rule.typeName, rule.version, running, tokens]),
         [
@@ -31,15 +31,15 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
           [2, 0],
         ],
       );
-      const everywhere = await flow.listRules({ queue: null, now: baseTime });
+      const everywhere = await limits.listRules({ queue: null, now: baseTime });
       assert.equal(everywhere.filter(({ rule }) => rule.queue === queue).length, 3);
-      assert.deepEqual(await flow.listRules({ queue: `${queue}-other`, now: baseTime }), []);
+      assert.deepEqual(await limits.listRules({ queue: `${queue}-other`, now: baseTime }), []);
     }),
   );
 
   test(
     "listGroups lists groups by who has waited longest or runs most",
-    withFlow(async ({ setTypeRule, startGroup, claim, flow, queue, typeName }) => {
+    withFlow(async ({ setTypeRule, startGroup, claim, limits, queue, typeName }) => {
       await setTypeRule({ perGroup: { concurrency: 2, rate: null } });
       await startGroup("one", 3);
       assert.equal((await claim()).length, 2);
@@ -47,8 +47,8 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
       await startGroup("three", 2, {}, baseTime + 2);
       assert.equal((await claim({ now: baseTime + 2, limit: 1 })).length, 1);
       const now = baseTime + 2;
-      const list = async (call: { held?: boolean; order?: "waiting" | "running"; limit?: number }) =>
-        (await flow.listGroups({ queue, typeName, order: "waiting", limit: 10, now, ...call })).map(
+      const list = async (call: { throttled?: boolean; order?: "waiting" | "running"; limit?: number }) =>
+        (await limits.listGroups({ queue, typeName, order: "waiting", limit: 10, now, ...call })).map(
           ({ group, running, waiting, waitingSince, throttledBy }) => [
             group,
             running,
@@ -60,37 +60,27 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
       const all = await list({});
       assert.deepEqual(all[0], ["one", 2, 1, 0, "concurrency"]);
       assert.equal(all.length, 3);
-      assert.deepEqual(await list({ held: true }), [all[0]]);
-      assert.deepEqual((await list({ held: false })).map(([group]) => String(group)).sort(), [
+      assert.deepEqual(await list({ throttled: true }), [all[0]]);
+      assert.deepEqual((await list({ throttled: false })).map(([group]) => String(group)).sort(), [
         "three",
         "two",
       ]);
       assert.deepEqual((await list({ order: "running", limit: 1 }))[0]?.[0], "one");
       assert.deepEqual(
-        await flow.listGroups({ queue, typeName: "nobody's", order: "waiting", limit: 9, now }),
+        await limits.listGroups({ queue, typeName: "nobody's", order: "waiting", limit: 9, now }),
         [],
       );
     }),
   );
 
   test(
-    "enableFlow may be called at any time",
-    withFlow(async ({ flow, startGroup, claim }) => {
-      await flow.enableFlow({});
-      await flow.enableFlow({});
-      await startGroup("a", 1);
-      assert.equal((await claim()).length, 1);
-    }),
-  );
-
-  test(
     "repairCounters finds nothing to repair, and repairing leaves everything as it is",
-    withFlow(async ({ setQueueRule, startGroup, claim, flow, assertCounters }) => {
+    withFlow(async ({ setQueueRule, startGroup, claim, limits, assertCounters }) => {
       await setQueueRule({ concurrency: 2 });
       await startGroup("a", 4);
       await claim();
       await assertCounters();
-      await flow.repairCounters({ repair: true, now: baseTime });
+      await limits.repairCounters({ repair: true, now: baseTime });
       assert.deepEqual(await claim(), []);
     }),
   );

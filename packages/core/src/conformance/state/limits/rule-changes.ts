@@ -6,7 +6,7 @@ import { times, withFlow } from "./limits-scenario.ts";
 export const describeRuleChanges = ({ test }: StateSuite): void => {
   test(
     "a change sets what it names and leaves the rest; the version counts changes",
-    withFlow(async ({ setTypeRule, flow, queue, typeName }) => {
+    withFlow(async ({ setTypeRule, limits, queue, typeName }) => {
       const rate = { limit: 5, perMs: 1_000, burst: 1 };
       const first = await setTypeRule({ concurrency: 4, weights: { a: 2 } });
       assert.equal(first.kind, "set");
@@ -23,7 +23,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
       };
       assert.deepEqual(second, { kind: "set", rule: expected });
       assert.deepEqual(
-        (await flow.listRules({ queue, now: baseTime })).map(({ rule }) => rule),
+        (await limits.listRules({ queue, now: baseTime })).map(({ rule }) => rule),
         [expected],
       );
     }),
@@ -41,10 +41,10 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
 
   test(
     "an expected version has to be the present one",
-    withFlow(async ({ flow, queue, typeName }) => {
+    withFlow(async ({ limits, queue, typeName }) => {
       const scope = { queue, typeName, now: baseTime };
       const set = (concurrency: number, expectedVersion: number) =>
-        flow.setFlowRule({ ...scope, change: { concurrency }, expectedVersion });
+        limits.setRule({ ...scope, change: { concurrency }, expectedVersion });
       assert.equal((await set(3, 1)).kind, "version_mismatch");
       assert.equal((await set(3, 0)).kind, "set");
       const late = await set(9, 0);

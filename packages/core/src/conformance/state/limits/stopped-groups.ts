@@ -19,7 +19,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
   test(
     "a failure stops the group and no other, and says by whom",
     withFlow(async (scenario) => {
-      const { startGroup, claim, hold, nextRunnableIn, flow, queue, typeName } = scenario;
+      const { startGroup, claim, hold, nextRunnableIn, limits, queue, typeName } = scenario;
       const [failed, next] = await stopGroup(scenario);
       assert.deepEqual(await claim(), []);
       assert.equal(await nextRunnableIn(), null);
@@ -34,7 +34,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
         jobIds: [failed!.id],
       });
       const groups = { queue, typeName, order: "waiting", limit: 10, now: baseTime } as const;
-      assert.deepEqual(await flow.listGroups({ ...groups, held: true }), [
+      assert.deepEqual(await limits.listGroups({ ...groups, throttled: true }), [
         {
           group: "a",
           running: 0,
@@ -55,12 +55,12 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
   test(
     "resumeGroup lets it go on, once",
     withFlow(async (scenario) => {
-      const { flow, queue, typeName, claim, hold } = scenario;
+      const { limits, queue, typeName, claim, hold } = scenario;
       const [, next] = await stopGroup(scenario);
       const group = { queue, typeName, group: "a", now: baseTime };
-      assert.equal(await flow.resumeGroup(group), true);
-      assert.equal(await flow.resumeGroup(group), false);
-      assert.equal(await flow.resumeGroup({ ...group, group: "nobody" }), false);
+      assert.equal(await limits.resumeGroup(group), true);
+      assert.equal(await limits.resumeGroup(group), false);
+      assert.equal(await limits.resumeGroup({ ...group, group: "nobody" }), false);
       assert.equal(await hold(next!), null);
       assert.equal((await claim())[0]?.id, next?.id);
     }),
@@ -125,14 +125,14 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
   testAlone(
     "pruning the failed job leaves it stopped",
     withFlow(async (scenario) => {
-      const { adapter, flow, queue, typeName, claim } = scenario;
+      const { adapter, limits, queue, typeName, claim } = scenario;
       await stopGroup(scenario);
       const now = baseTime + 10_000;
       const rule = { sequenceTypeNames: null, completedBefore: now, failedBefore: now };
       const pruned = await adapter.pruneSequences({ rules: [rule], limit: 10, after: null, now });
       assert.equal(pruned?.deletedJobs, 1);
       assert.deepEqual(await claim({ now }), []);
-      assert.equal(await flow.resumeGroup({ queue, typeName, group: "a", now }), true);
+      assert.equal(await limits.resumeGroup({ queue, typeName, group: "a", now }), true);
       assert.equal((await claim({ now })).length, 1);
     }),
   );

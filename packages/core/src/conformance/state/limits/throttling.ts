@@ -37,7 +37,7 @@ const populate = async (scenario: FlowScenario, round: number, below: Below): Pr
   const [plain, ordered] = typeNames;
   for (const typeName of [null, plain!, ordered!]) {
     if (below(2) > 0) continue;
-    await scenario.flow.setFlowRule({ queue, typeName, change: drawRule(below), now: baseTime });
+    await scenario.limits.setRule({ queue, typeName, change: drawRule(below), now: baseTime });
   }
   const jobs = await scenario.startMany(
     times(2 + below(12), () => {
@@ -72,7 +72,7 @@ interface Rehearsal {
 
 /** What a claim with room takes. Nothing of it stays. */
 const rehearse = async (
-  { adapter, flow }: FlowScenario,
+  { adapter, limits }: FlowScenario,
   { queue, jobs }: Round,
   now: number,
 ): Promise<Rehearsal> => {
@@ -91,7 +91,7 @@ const rehearse = async (
     const forgotten: string[] = [];
     for (const job of await adapter.getJobs({ jobIds: idsOf(jobs), ctx, now })) {
       if (job?.status !== "pending" || job.scheduledAt > now) continue;
-      if ((await flow.explainThrottle({ jobId: job.id, now, ctx })) === null) forgotten.push(job.id);
+      if ((await limits.explainThrottle({ jobId: job.id, now, ctx })) === null) forgotten.push(job.id);
     }
     rehearsal = { taken: idsOf(claimed), forgotten };
     throw undo;
@@ -112,7 +112,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
         const now = round.now + below(1_500);
         const held: string[] = [];
         for (const { id } of jobs)
-          if ((await scenario.flow.explainThrottle({ jobId: id, now })) !== null) held.push(id);
+          if ((await scenario.limits.explainThrottle({ jobId: id, now })) !== null) held.push(id);
         const story = `round ${count}`;
         const { taken, forgotten } = await rehearse(scenario, round, now);
         assert.deepEqual(
@@ -178,7 +178,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
 
   test(
     "nothing holds jobs that run, have ended, wait for later or do not exist",
-    withFlow(async ({ setQueueRule, start, startMany, claim, end, hold, flow }) => {
+    withFlow(async ({ setQueueRule, start, startMany, claim, end, hold, limits }) => {
       await setQueueRule({ concurrency: 2 });
       await startMany([{}, {}]);
       const [running, completed] = await claim();
@@ -186,7 +186,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
       const later = await start({ schedule: { afterMs: 1_000 } });
       await setQueueRule({ paused: true });
       for (const job of [running!, completed!, later]) assert.equal(await hold(job), null);
-      assert.equal(await flow.explainThrottle({ jobId: randomUUID(), now: baseTime }), null);
+      assert.equal(await limits.explainThrottle({ jobId: randomUUID(), now: baseTime }), null);
     }),
   );
 

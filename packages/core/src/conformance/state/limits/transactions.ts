@@ -34,7 +34,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
   test(
     "a claim that is rolled back gives back its slots, tokens and turns",
     withFlow(async (scenario) => {
-      const { setQueueRule, setTypeRule, startGroup, claim, flow, queue, assertCounters } = scenario;
+      const { setQueueRule, setTypeRule, startGroup, claim, limits, queue, assertCounters } = scenario;
       await setQueueRule({ concurrency: 3, rate: { limit: 3, perMs: 1_000, burst: 3 } });
       await setTypeRule({ perGroup: { concurrency: 2, rate: { limit: 2, perMs: 60_000, burst: 2 } } });
       await startGroup("a", 4);
@@ -43,7 +43,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
         assert.equal((await claimIn(scenario, ctx)).length, 3);
         assert.equal((await claimIn(scenario, ctx)).length, 0);
       });
-      const [use] = await flow.listRules({ queue, now: baseTime });
+      const [use] = await limits.listRules({ queue, now: baseTime });
       assert.deepEqual([use?.running, use?.tokens], [0, 3]);
       assert.equal((await claim()).length, 3);
       await assertCounters();
@@ -53,16 +53,16 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
   test(
     "rules, stops and outcomes that are rolled back have not been",
     withFlow(async (scenario) => {
-      const { adapter, flow, queue, typeName, startGroup, claim, end, hold, assertCounters } = scenario;
+      const { adapter, limits, queue, typeName, startGroup, claim, end, hold, assertCounters } = scenario;
       await scenario.setQueueRule({ concurrency: 1 });
       const [first, second, third] = await startGroup("a", 3, { ordered: "stop" });
       const [running] = await claim();
       await rollBack(scenario, async (ctx) => {
         const change = { concurrency: 5, paused: true };
-        await flow.setFlowRule({ queue, typeName: null, change, now: baseTime, ctx });
+        await limits.setRule({ queue, typeName: null, change, now: baseTime, ctx });
         await adapter.commitOutcomes({ outcomes: [outcomeOf(running!, failure)], now: baseTime, ctx });
       });
-      const [use] = await flow.listRules({ queue, now: baseTime });
+      const [use] = await limits.listRules({ queue, now: baseTime });
       assert.deepEqual([use?.rule.concurrency, use?.rule.paused, use?.rule.version], [1, false, 1]);
       assert.deepEqual(await claim(), []);
       assert.equal((await hold(second!))?.by, "concurrency");
@@ -71,7 +71,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
 
       await end(await scenario.reload(second!), failure);
       await rollBack(scenario, async (ctx) => {
-        assert.equal(await flow.resumeGroup({ queue, typeName, group: "a", now: baseTime, ctx }), true);
+        assert.equal(await limits.resumeGroup({ queue, typeName, group: "a", now: baseTime, ctx }), true);
         assert.deepEqual(idsOf(await claimIn(scenario, ctx)), [third!.id]);
       });
       assert.equal((await hold(third!))?.by, "stopped");
@@ -100,7 +100,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
   test(
     "a savepoint that is rolled back takes back its own part only",
     withFlow(async (scenario) => {
-      const { adapter, setQueueRule, startMany, claim, flow, queue, assertCounters } = scenario;
+      const { adapter, setQueueRule, startMany, claim, limits, queue, assertCounters } = scenario;
       if (!adapter.capabilities.savepoints) return;
       await setQueueRule({ concurrency: 4, rate: { limit: 9, perMs: 1_000, burst: 9 } });
       await startMany(times(9, () => ({})));
@@ -115,7 +115,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
         );
         assert.equal((await claimIn(scenario, ctx, 1)).length, 1);
       });
-      const [use] = await flow.listRules({ queue, now: baseTime });
+      const [use] = await limits.listRules({ queue, now: baseTime });
       assert.deepEqual([use?.running, use?.tokens], [2, 7]);
       assert.equal((await claim()).length, 2);
       await assertCounters();
@@ -125,18 +125,18 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
   test(
     "a savepoint that was released is rolled back with its transaction",
     withFlow(async (scenario) => {
-      const { adapter, flow, queue, typeName, setQueueRule, startGroup, claim, end, hold } = scenario;
+      const { adapter, limits, queue, typeName, setQueueRule, startGroup, claim, end, hold } = scenario;
       await setQueueRule({ rate: { limit: 5, perMs: 60_000, burst: 5 } });
       const [, second] = await startGroup("a", 2, { ordered: "stop" });
       const [first] = await claim();
       await end(first!, failure);
       await rollBack(scenario, async (ctx) => {
-        await flow.resumeGroup({ queue, typeName, group: "a", now: baseTime, ctx });
+        await limits.resumeGroup({ queue, typeName, group: "a", now: baseTime, ctx });
         await adapter.runInTransaction(async (inner: object) => {
           assert.equal((await claimIn(scenario, inner)).length, 1);
         }, ctx);
       });
-      const [use] = await flow.listRules({ queue, now: baseTime });
+      const [use] = await limits.listRules({ queue, now: baseTime });
       assert.equal(use?.tokens, 4);
       assert.equal((await hold(second!))?.by, "stopped");
     }),

@@ -1,4 +1,4 @@
-import type { Flow } from "../../../store/contract/flow.ts";
+import type { Recurring } from "../../../store/contract/recurring.ts";
 import type {
   DueRecurringJobs,
   NewRecurringJob,
@@ -23,8 +23,8 @@ export const newRecurring = (overrides: Partial<NewRecurringJob> = {}): NewRecur
 });
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the suites pass contexts on without looking into them
-export const flowOf = (adapter: AnyStateAdapter): Flow<any> =>
-  requirePart(adapter, "flow", "The suite of recurring jobs");
+export const recurringOf = (adapter: AnyStateAdapter): Recurring<any> =>
+  requirePart(adapter, "recurring", "The suite of recurring jobs");
 
 export const put = (
   adapter: AnyStateAdapter,
@@ -33,8 +33,8 @@ export const put = (
 ): Promise<StateRecurringJob> =>
   adapter.runInTransaction(async (ctx) => {
     const job = newRecurring(overrides);
-    await flowOf(adapter).lockRecurring({ ctx, id: job.id, now });
-    return flowOf(adapter).putRecurring({ ctx, job, now });
+    await recurringOf(adapter).lockRecurring({ ctx, id: job.id, now });
+    return recurringOf(adapter).putRecurring({ ctx, job, now });
   });
 
 export const lockDue = (
@@ -42,5 +42,5 @@ export const lockDue = (
   options: { readonly now?: number; readonly limit?: number; readonly zoneData?: string | null } = {},
 ): Promise<DueRecurringJobs> =>
   adapter.runInTransaction((ctx) =>
-    flowOf(adapter).lockDueRecurring({ ctx, limit: 100, zoneData: null, now: baseTime, ...options }),
+    recurringOf(adapter).lockDueRecurring({ ctx, limit: 100, zoneData: null, now: baseTime, ...options }),
   );

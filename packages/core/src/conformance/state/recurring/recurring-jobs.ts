@@ -3,7 +3,7 @@ import { StateNotInTransactionError } from "../../../store/errors.ts";
 import { createGate } from "../../gate.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { flowOf, newRecurring, put } from "./fixture.ts";
+import { recurringOf, newRecurring, put } from "./fixture.ts";
 
 const idsOf = (jobs: readonly { readonly id: string }[]): string[] => jobs.map(({ id }) => id);
 
@@ -25,7 +25,7 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     const stored = await put(adapter, full);
     assert.deepEqual(stored, { ...full, createdAt: baseTime, updatedAt: baseTime });
     const empty = await put(adapter, { id: "b", nextNominalAt: null, fireAt: null });
-    assert.deepEqual(await flowOf(adapter).getRecurring({ ids: ["b", "none", full.id, "b"] }), [
+    assert.deepEqual(await recurringOf(adapter).getRecurring({ ids: ["b", "none", full.id, "b"] }), [
       empty,
       undefined,
       stored,
@@ -39,13 +39,13 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     const replaced = await put(adapter, changed, baseTime + 500);
     const expected = { ...newRecurring(changed), createdAt: baseTime, updatedAt: baseTime + 500 };
     assert.deepEqual(replaced, expected);
-    assert.deepEqual(await flowOf(adapter).getRecurring({ ids: ["nightly"] }), [expected]);
+    assert.deepEqual(await recurringOf(adapter).getRecurring({ ids: ["nightly"] }), [expected]);
   });
 
   test("lists in the order of ids, page by page, of one owner or of all", async ({ adapter }) => {
     const ids = ["a", "Z", "ä", "B", "b-2", "b", "日本", "ａ"];
     for (const [index, id] of ids.entries()) await put(adapter, { id, owner: index % 2 ? "shop" : null });
-    const { listRecurring } = flowOf(adapter);
+    const { listRecurring } = recurringOf(adapter);
     const sorted = ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
     assert.deepEqual(idsOf(await listRecurring({ limit: 100, after: null })), sorted);
     assert.deepEqual(idsOf(await listRecurring({ limit: 3, after: null })), sorted.slice(0, 3));
@@ -60,7 +60,7 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
   test("deletes, and says what was there", async ({ adapter }) => {
     await put(adapter, { id: "a" });
     await put(adapter, { id: "b" });
-    const { deleteRecurring, listRecurring } = flowOf(adapter);
+    const { deleteRecurring, listRecurring } = recurringOf(adapter);
     assert.deepEqual(await deleteRecurring({ ids: ["b", "none"] }), ["b"]);
     assert.deepEqual(await deleteRecurring({ ids: ["b"] }), []);
     assert.deepEqual(await deleteRecurring({ ids: [] }), []);
@@ -69,49 +69,52 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
 
   test("forgets a put, an advance and a deletion that are rolled back", async ({ adapter }) => {
     const before = await put(adapter);
-    const flow = flowOf(adapter);
+    const recurring = recurringOf(adapter);
     const rollBack = new Error("roll back");
     await assert.rejects(
       adapter.runInTransaction(async (ctx) => {
-        await flow.lockRecurring({ ctx, id: "nightly" });
-        await flow.advanceRecurring({ ctx, jobs: [{ ...before, fireAt: baseTime + 1, record: "moved" }] });
-        await flow.putRecurring({ ctx, job: newRecurring({ id: "other" }) });
-        await flow.deleteRecurring({ ctx, ids: ["nightly"] });
-        assert.deepEqual(await flow.getRecurring({ ctx, ids: ["nightly"] }), [undefined]);
+        await recurring.lockRecurring({ ctx, id: "nightly" });
+        await recurring.advanceRecurring({
+          ctx,
+          jobs: [{ ...before, fireAt: baseTime + 1, record: "moved" }],
+        });
+        await recurring.putRecurring({ ctx, job: newRecurring({ id: "other" }) });
+        await recurring.deleteRecurring({ ctx, ids: ["nightly"] });
+        assert.deepEqual(await recurring.getRecurring({ ctx, ids: ["nightly"] }), [undefined]);
         throw rollBack;
       }),
       rollBack,
     );
-    assert.deepEqual(await flow.listRecurring({ limit: 10, after: null }), [before]);
+    assert.deepEqual(await recurring.listRecurring({ limit: 10, after: null }), [before]);
   });
 
   test("lets one transaction at a time hold an id, whether or not there is a recurring job with it", async ({
     adapter,
   }) => {
-    const flow = flowOf(adapter);
+    const recurring = recurringOf(adapter);
     const isLocked = createGate();
     const mayEnd = createGate();
     const first = adapter.runInTransaction(async (ctx) => {
-      assert.equal(await flow.lockRecurring({ ctx, id: "nightly" }), undefined);
+      assert.equal(await recurring.lockRecurring({ ctx, id: "nightly" }), undefined);
       isLocked.open();
       await mayEnd.opened;
-      await flow.putRecurring({ ctx, job: newRecurring({ record: "first" }) });
+      await recurring.putRecurring({ ctx, job: newRecurring({ record: "first" }) });
     });
     await isLocked.opened;
-    const second = adapter.runInTransaction((ctx) => flow.lockRecurring({ ctx, id: "nightly" }));
+    const second = adapter.runInTransaction((ctx) => recurring.lockRecurring({ ctx, id: "nightly" }));
     mayEnd.open();
     await first;
     assert.equal((await second)?.record, "first");
   });
 
   test("refuses what needs a transaction without one", async ({ adapter }) => {
-    const flow = flowOf(adapter);
+    const recurring = recurringOf(adapter);
     const ctx = {};
     for (const call of [
-      () => flow.lockRecurring({ ctx, id: "a" }),
-      () => flow.lockDueRecurring({ ctx, limit: 1, zoneData: null }),
-      () => flow.putRecurring({ ctx, job: newRecurring() }),
-      () => flow.advanceRecurring({ ctx, jobs: [newRecurring()] }),
+      () => recurring.lockRecurring({ ctx, id: "a" }),
+      () => recurring.lockDueRecurring({ ctx, limit: 1, zoneData: null }),
+      () => recurring.putRecurring({ ctx, job: newRecurring() }),
+      () => recurring.advanceRecurring({ ctx, jobs: [newRecurring()] }),
     ])
       await assert.rejects(call, StateNotInTransactionError);
   });

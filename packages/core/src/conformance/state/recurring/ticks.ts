@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { createGate } from "../../gate.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { flowOf, lockDue, put } from "./fixture.ts";
+import { recurringOf, lockDue, put } from "./fixture.ts";
 
 const idsOf = (jobs: readonly { readonly id: string }[]): string[] => jobs.map(({ id }) => id);
 
 export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void => {
   test("says when the next one is due", async ({ adapter }) => {
-    const { nextRecurringIn } = flowOf(adapter);
+    const { nextRecurringIn } = recurringOf(adapter);
     assert.equal(await nextRecurringIn({ now: baseTime }), null);
     await put(adapter, { id: "ended", fireAt: null });
     await put(adapter, { id: "paused", paused: true });
@@ -31,7 +31,7 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
     const { now, jobs } = await lockDue(adapter);
     assert.equal(now, baseTime);
     assert.deepEqual(idsOf(jobs), ["a", "c", "b"]);
-    assert.deepEqual(jobs, await flowOf(adapter).getRecurring({ ids: ["a", "c", "b"] }));
+    assert.deepEqual(jobs, await recurringOf(adapter).getRecurring({ ids: ["a", "c", "b"] }));
     assert.deepEqual(idsOf((await lockDue(adapter, { limit: 2 })).jobs), ["a", "c"]);
     assert.deepEqual((await lockDue(adapter, { now: 0 })).jobs, []);
   });
@@ -51,7 +51,7 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
   test("takes its time from the store's clock", async ({ adapter }) => {
     const before = await adapter.getTime();
     const { now } = await adapter.runInTransaction((ctx) =>
-      flowOf(adapter).lockDueRecurring({ ctx, limit: 1, zoneData: null }),
+      recurringOf(adapter).lockDueRecurring({ ctx, limit: 1, zoneData: null }),
     );
     assert.ok(now >= before && now <= (await adapter.getTime()));
   });
@@ -68,19 +68,24 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
       zoneData: "2",
     };
     const ended = { nextNominalAt: null, fireAt: null, lastSequenceId: null, record: "end", zoneData: "" };
-    const flow = flowOf(adapter);
+    const recurring = recurringOf(adapter);
     await adapter.runInTransaction(async (ctx) => {
-      const { jobs } = await flow.lockDueRecurring({ ctx, limit: 10, zoneData: null, now: baseTime + 5 });
+      const { jobs } = await recurring.lockDueRecurring({
+        ctx,
+        limit: 10,
+        zoneData: null,
+        now: baseTime + 5,
+      });
       assert.equal(jobs.length, 2);
-      await flow.advanceRecurring({ ctx, jobs: [], now: baseTime + 5 });
-      await flow.advanceRecurring({ ctx, jobs: [{ id: "a", ...progress }], now: baseTime + 5 });
+      await recurring.advanceRecurring({ ctx, jobs: [], now: baseTime + 5 });
+      await recurring.advanceRecurring({ ctx, jobs: [{ id: "a", ...progress }], now: baseTime + 5 });
       const several = [
         { id: "b", ...ended },
         { id: "none", ...ended },
       ];
-      await flow.advanceRecurring({ ctx, jobs: several, now: baseTime + 5 });
+      await recurring.advanceRecurring({ ctx, jobs: several, now: baseTime + 5 });
     });
-    assert.deepEqual(await flow.getRecurring({ ids: ["a", "b", "none"] }), [
+    assert.deepEqual(await recurring.getRecurring({ ids: ["a", "b", "none"] }), [
       { ...before, ...progress },
       { ...other, ...ended },
       undefined,
@@ -90,12 +95,12 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
 
   test("lets two ticks at once have none twice", async ({ adapter }) => {
     for (let index = 0; index < 20; index += 1) await put(adapter, { id: `job-${index}` });
-    const flow = flowOf(adapter);
+    const recurring = recurringOf(adapter);
     const taken: string[] = [];
     const tick = (): Promise<number> =>
       adapter.runInTransaction(async (ctx) => {
-        const { jobs } = await flow.lockDueRecurring({ ctx, limit: 3, zoneData: null, now: baseTime });
-        await flow.advanceRecurring({
+        const { jobs } = await recurring.lockDueRecurring({ ctx, limit: 3, zoneData: null, now: baseTime });
+        await recurring.advanceRecurring({
           ctx,
           jobs: jobs.map((job) => ({ ...job, fireAt: baseTime + 60_000 })),
           now: baseTime,
@@ -114,14 +119,14 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
 
   test("has no say over one that is being changed, and sees the change afterwards", async ({ adapter }) => {
     await put(adapter);
-    const flow = flowOf(adapter);
+    const recurring = recurringOf(adapter);
     const isLocked = createGate();
     const mayEnd = createGate();
     const edit = adapter.runInTransaction(async (ctx) => {
-      const job = await flow.lockRecurring({ ctx, id: "nightly" });
+      const job = await recurring.lockRecurring({ ctx, id: "nightly" });
       isLocked.open();
       await mayEnd.opened;
-      await flow.putRecurring({ ctx, job: { ...job!, paused: true } });
+      await recurring.putRecurring({ ctx, job: { ...job!, paused: true } });
     });
     await isLocked.opened;
     const ticking = lockDue(adapter);
