@@ -214,7 +214,7 @@ describe("the reporter", () => {
       await kit.drain(kit.worker);
       const { jobs } = await kit.leasehold.listJobs({});
       expect(jobs.map(({ status }) => status)).toEqual(["completed", "completed"]);
-      expect(kit.events).toContain("stateAdapterError report");
+      expect(kit.events).toContain("stateAdapterError writeReport");
       isOver = true;
       await kit.clock.advanceBy(30_000);
       expect(await kit.counts()).toMatchObject({ created: 2, completed: 2 });
