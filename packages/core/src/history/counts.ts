@@ -1,3 +1,4 @@
+import type { Counted } from "../engine/engine.ts";
 import { type FailureReason, failureReasons } from "../store/contract/job.ts";
 
 /**
@@ -60,89 +61,108 @@ export interface Counts {
 }
 
 /**
- * How counts are stored: numbers in a tree, without zeros. Merging adds number to number, whatever they are called, so a
- * process of an earlier release that folds rows keeps what a later one counts.
+ * The slot of each count. Stored counts are a JSON array of slots, each followed by its number, without zeros: `[0,12,1,11]` is
+ * twelve created jobs and eleven completed ones. Wire format: processes of different versions share a store, so a slot never
+ * changes its meaning, and a new count gets a new slot.
  */
-export interface StoredCounts {
-  [name: string]: number | StoredCounts;
-}
-
-const deepest = 4;
-
-/** Without a prototype, so that no name can mean anything but itself. */
-export const emptyCounts = (): StoredCounts => Object.create(null) as StoredCounts;
-
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
-
-/** Adds numbers to numbers. Whatever else there is counts nothing, and neither does what is too deep. */
-const addTree = (counts: StoredCounts, tree: object, depth: number): void => {
-  if (depth > deepest) return;
-  for (const name in tree) {
-    if (!Object.hasOwn(tree, name)) continue;
-    const value = (tree as Record<string, unknown>)[name];
-    const present = counts[name];
-    if (typeof value === "number") {
-      if (Number.isFinite(value) && typeof present !== "object") counts[name] = (present ?? 0) + value;
-    } else if (isObject(value)) {
-      if (typeof present === "object") addTree(present, value, depth + 1);
-      else if (present === undefined) addTree((counts[name] = emptyCounts()), value, depth + 1);
-    }
-  }
+const counterSlots: Readonly<Record<Counted, number>> = {
+  created: 0,
+  completed: 1,
+  retried: 2,
+  givenBack: 3,
+  reaped: 4,
+  attempts_exhausted: 10,
+  unrecoverable: 11,
+  blocker_failed: 12,
+  cancelled: 13,
+  no_handler: 14,
+  invalid_input: 15,
+  expired: 16,
 };
 
-/** Adds `more` to `counts`, which were made by `emptyCounts`. */
-export const addCounts = (counts: StoredCounts, more: StoredCounts): void => addTree(counts, more, 0);
+/** The slots of step 0; the other steps follow. */
+const timeToStartSlot = 40;
 
-/** The same with counts as they are stored. Thousands of them are added at a time. */
-export const addStoredText = (counts: StoredCounts, text: string): void => {
-  let tree: unknown;
+const runTimeSlot: number = timeToStartSlot + lastStep + 1;
+
+const slotCount: number = runTimeSlot + lastStep + 1;
+
+/** More than any version uses: a number beyond it is no slot. */
+const mostSlots = 1_000;
+
+/** Numbers by slot. Longer where a later version has counted something else. */
+export type SlotCounts = number[];
+
+export const emptyCounts = (): SlotCounts => Array.from({ length: slotCount }, () => 0);
+
+export const addOne = (counts: SlotCounts, counted: Counted): void => {
+  counts[counterSlots[counted]]! += 1;
+};
+
+export const addAttempt = (counts: SlotCounts, waitedMs: number, ranMs: number): void => {
+  counts[timeToStartSlot + stepOf(waitedMs)]! += 1;
+  counts[runTimeSlot + stepOf(ranMs)]! += 1;
+};
+
+export const addCounts = (counts: SlotCounts, more: SlotCounts): void => {
+  for (let slot = 0; slot < more.length; slot += 1) counts[slot] = (counts[slot] ?? 0) + more[slot]!;
+};
+
+const isSlot = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) < mostSlots;
+
+/** Adds counts as they are stored. Text of another origin counts nothing. */
+export const addStored = (counts: SlotCounts, text: string): void => {
+  let stored: unknown;
   try {
-    tree = JSON.parse(text);
+    stored = JSON.parse(text);
   } catch {
-    // Text of another origin counts nothing.
     return;
   }
-  if (isObject(tree)) addTree(counts, tree, 0);
+  if (!Array.isArray(stored)) return;
+  for (let index = 0; index + 1 < stored.length; index += 2) {
+    const slot: unknown = stored[index];
+    const count: unknown = stored[index + 1];
+    if (!isSlot(slot) || !Number.isFinite(count)) continue;
+    while (counts.length <= slot) counts.push(0);
+    counts[slot]! += count as number;
+  }
 };
 
-export const encodeCounts = (counts: StoredCounts): string => JSON.stringify(counts);
+export const encodeCounts = (counts: SlotCounts): string => {
+  const stored: number[] = [];
+  for (const [slot, count] of counts.entries()) if (count !== 0) stored.push(slot, count);
+  return JSON.stringify(stored);
+};
 
-export const mergeCounts = (texts: readonly string[]): StoredCounts => {
+export const mergeCounts = (texts: readonly string[]): SlotCounts => {
   const sum = emptyCounts();
-  for (const text of texts) addStoredText(sum, text);
+  for (const text of texts) addStored(sum, text);
   return sum;
 };
 
-export const parseCounts = (text: string): StoredCounts => mergeCounts([text]);
-
-const numberAt = (counts: StoredCounts, name: string): number => {
-  const value = counts[name];
-  return typeof value === "number" ? value : 0;
+const histogramAt = (counts: SlotCounts, first: number): Histogram => {
+  const steps: Record<string, number> = {};
+  for (let step = 0; step <= lastStep; step += 1) {
+    const count = counts[first + step]!;
+    if (count > 0) steps[step] = count;
+  }
+  return steps;
 };
 
-const numbersAt = (counts: StoredCounts, name: string): Record<string, number> => {
-  const value = counts[name];
-  const numbers: Record<string, number> = {};
-  if (typeof value !== "object") return numbers;
-  for (const [key, count] of Object.entries(value)) if (typeof count === "number") numbers[key] = count;
-  return numbers;
-};
-
-/** With a zero for what was not counted. */
-export const readCounts = (counts: StoredCounts): Counts => {
-  const failed = numbersAt(counts, "failed");
+export const readCounts = (counts: SlotCounts): Counts => {
+  const numberOf = (counted: Counted): number => counts[counterSlots[counted]]!;
   return {
-    created: numberAt(counts, "created"),
-    completed: numberAt(counts, "completed"),
-    failed: Object.fromEntries(failureReasons.map((reason) => [reason, failed[reason] ?? 0])) as Record<
-      FailureReason,
-      number
-    >,
-    retried: numberAt(counts, "retried"),
-    givenBack: numberAt(counts, "givenBack"),
-    reaped: numberAt(counts, "reaped"),
-    timeToStart: numbersAt(counts, "timeToStart"),
-    runTime: numbersAt(counts, "runTime"),
+    created: numberOf("created"),
+    completed: numberOf("completed"),
+    failed: Object.fromEntries(
+      failureReasons.map((reason) => [reason, numberOf(reason)]),
+    ) as Counts["failed"],
+    retried: numberOf("retried"),
+    givenBack: numberOf("givenBack"),
+    reaped: numberOf("reaped"),
+    timeToStart: histogramAt(counts, timeToStartSlot),
+    runTime: histogramAt(counts, runTimeSlot),
   };
 };
 

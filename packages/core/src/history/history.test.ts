@@ -245,7 +245,7 @@ describe("statistics", () => {
       typeName: "charge",
       deployment: "",
       reporterId: "r",
-      counts: '{"created":1}',
+      counts: "[0,1]",
     }));
     const reporter = { id: "r", deployment: null, startedAt: 0, about: "" };
     await history.writeReport({ reporter, rollups, causes: [], maxAgeMs: 1e12 });

@@ -9,7 +9,7 @@ import type { FaultPlan } from "../testing/fault-plans.ts";
 import { withFaults } from "../testing/faults.ts";
 import { recordCalls, type RecordedAdapter } from "../testing/record-calls.ts";
 import { createTestKit, type TestKit } from "../testing/test-kit.ts";
-import { mergeCounts } from "./counts.ts";
+import { type Counts, mergeCounts, readCounts } from "./counts.ts";
 import { parseAbout } from "./processes.ts";
 
 interface Types {
@@ -40,8 +40,8 @@ const createKit = async ({ plan, ...options }: Options = {}) => {
     recorded!.callsOf("writeReport").map(({ args }) => args[0] as ReportCall);
   const rollups = (): Promise<StatisticsBucket[]> =>
     history.readBuckets({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
-  const counts = async (): Promise<unknown> =>
-    JSON.parse(JSON.stringify(mergeCounts((await rollups()).map((row) => row.counts)))) as unknown;
+  const counts = async (): Promise<Counts> =>
+    readCounts(mergeCounts((await rollups()).map((row) => row.counts)));
   const workers = kit.leasehold.createWorker().implementJobType({
     typeName: "work",
     process: async ({ job }) => {
@@ -65,11 +65,13 @@ describe("the reporter", () => {
       deployment,
     ]);
     expect(stored).toEqual([["default", "work", "v1"]]);
-    expect(await kit.counts()).toEqual({
+    expect(await kit.counts()).toMatchObject({
       created: 4,
+      givenBack: 0,
+      reaped: 0,
       completed: 2,
       retried: 1,
-      failed: { unrecoverable: 1 },
+      failed: { unrecoverable: 1, attempts_exhausted: 0 },
       timeToStart: { "0": 4 },
       runTime: { "0": 4 },
     });
@@ -113,7 +115,7 @@ describe("the reporter", () => {
     const rows = await kit.rollups();
     expect(rows.map(({ from }) => from - start)).toEqual([0, 10_000, 20_000]);
     expect(await kit.counts()).toMatchObject({ created: 25 });
-    expect(rows.map(({ counts }) => (JSON.parse(counts) as { created: number }).created)).toEqual([9, 10, 6]);
+    expect(rows.map(({ counts }) => readCounts(mergeCounts([counts])).created)).toEqual([9, 10, 6]);
     expect(new Set(kit.reports().map(({ reporter }) => reporter.id)).size).toBe(1);
   });
 

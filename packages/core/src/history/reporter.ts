@@ -14,7 +14,7 @@ import {
   emptyCounts,
   encodeCounts,
   oldestReportMs,
-  type StoredCounts,
+  type SlotCounts,
 } from "./counts.ts";
 import { readProcessInfo } from "./processes.ts";
 import { createTally } from "./tally.ts";
@@ -35,7 +35,7 @@ interface Row {
   readonly from: number;
   readonly queue: string;
   readonly typeName: string;
-  readonly counts: StoredCounts;
+  readonly counts: SlotCounts;
   /** Whether it has not been written to the store yet. */
   isOpen: boolean;
 }

@@ -10,13 +10,22 @@ import {
 import type { History } from "../store/contract/history.ts";
 import type { Engine } from "../engine/engine.ts";
 import { resolveTransaction } from "../engine/operation.ts";
-import { type CountSum, createCountSum } from "./count-sum.ts";
 import { oneOrMany } from "../jobs/filter.ts";
 import type { ReadBucketsCall, StatisticsBucket } from "../store/contract/history.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import { requirePart } from "../store/parts.ts";
 import type { EstimatedPercentiles, JobStatistics } from "./api.ts";
-import { bucketMs, countOf, estimatePercentiles, type Histogram, widths } from "./counts.ts";
+import {
+  addStored,
+  bucketMs,
+  countOf,
+  emptyCounts,
+  estimatePercentiles,
+  type Histogram,
+  readCounts,
+  type SlotCounts,
+  widths,
+} from "./counts.ts";
 import { countWorkers } from "./processes.ts";
 
 const knownOptions = {
@@ -70,7 +79,7 @@ async function* readCounted(
 interface Group extends Pick<StatisticsBucket, "queue" | "deployment"> {
   readonly typeName: string | null;
   readonly stretch: number;
-  readonly counts: CountSum;
+  readonly counts: SlotCounts;
 }
 
 /** The map under a key, which is made if there is none. */
@@ -116,11 +125,11 @@ export const getStatistics = async (engine: Engine, passed: unknown): Promise<Jo
       const byName = mapIn(mapIn(mapIn(byStretch, stretch), queue), typeName);
       let group = byName.get(deployment);
       if (!group) {
-        group = { stretch, queue, typeName, deployment, counts: createCountSum() };
+        group = { stretch, queue, typeName, deployment, counts: emptyCounts() };
         byName.set(deployment, group);
         groups.push(group);
       }
-      group.counts.add(row.counts);
+      addStored(group.counts, row.counts);
     }
   return groups
     .sort((a, b) => a.stretch - b.stretch)
@@ -148,7 +157,7 @@ const viewGroup = (
   from: number,
   before: number,
 ): JobStatistics => {
-  const { failed: failedByReason, timeToStart, runTime, ...counts } = sum.read();
+  const { failed: failedByReason, timeToStart, runTime, ...counts } = readCounts(sum);
   const failed = Object.values(failedByReason).reduce((sum, count) => sum + count, 0);
   const seconds = (before - from) / 1_000;
   return {
@@ -197,9 +206,10 @@ export const estimateStart = async (
   if (!history) return { workers: null, estimatedStart: null };
   const workers = await countWorkers(history, ctx, job, now);
   if (!workers || aheadInQueue === 0 || aheadCapped) return { workers, estimatedStart: null };
-  const sum = createCountSum();
+  const sum = emptyCounts();
   const range = { from: now - paceMs, before: now, queues: [job.queue] };
-  for await (const page of readCounted(history, ctx, range)) for (const { counts } of page) sum.add(counts);
-  const waitMs = (aheadInQueue / countOf(sum.read().runTime)) * paceMs;
+  for await (const page of readCounted(history, ctx, range))
+    for (const { counts } of page) addStored(sum, counts);
+  const waitMs = (aheadInQueue / countOf(readCounts(sum).runTime)) * paceMs;
   return { workers, estimatedStart: Number.isFinite(waitMs) ? new Date(Math.ceil(now + waitMs)) : null };
 };

@@ -81,7 +81,10 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     }
     const { rate } = limits;
     if (rate === null || findReachedLimit({ concurrency: null, rate }, scope.use, now) === null) return null;
-    return hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, scope.use.bucketFullAt, now) });
+    return hold("rate", scope, {
+      limit: rate.limit,
+      claimableAt: nextTokenAt(rate, scope.use.bucketFullAt, now),
+    });
   };
 
   const byRule = (rule: LimitRule | undefined, scope: Scope): Throttle | null => {
@@ -128,7 +131,10 @@ export const createHoldFinder = (store: JobStore, now: number): ((record: JobRec
     const ofQueue = byRule(over.queue, {
       place: queueType.queue,
       name: { queue, typeName: null, group: null },
-      use: { running: queueType.queue.running, bucketFullAt: flow.find(queue, null)?.state.bucketFullAt ?? 0 },
+      use: {
+        running: queueType.queue.running,
+        bucketFullAt: flow.find(queue, null)?.state.bucketFullAt ?? 0,
+      },
     });
     if (ofQueue !== null) return ofQueue;
     const ofType = byRule(over.type, {

@@ -26,7 +26,8 @@ const limitsOpenAt = (
 ): number => {
   const toEnd = concurrency === null ? 0 : running - concurrency + 1;
   const roomAt = toEnd <= 0 ? now : (ends()[toEnd - 1] ?? never);
-  const tokenAt = rate === null || tokensLeft(rate, bucketFullAt, now) > 0 ? now : nextTokenAt(rate, bucketFullAt, now);
+  const tokenAt =
+    rate === null || tokensLeft(rate, bucketFullAt, now) > 0 ? now : nextTokenAt(rate, bucketFullAt, now);
   return Math.max(roomAt, tokenAt);
 };
 
@@ -50,7 +51,10 @@ export const nextClaimableAt = (
   const types = runnable.queueTypes(queue, typeNames);
   const leased = (): Iterable<RunnableEntry> => types.flatMap((type) => [...type.leased.entries()]);
   const queueState = flow.find(queue, null)?.state;
-  const queueUse = { running: runnable.queue(queue)?.running ?? 0, bucketFullAt: queueState?.bucketFullAt ?? 0 };
+  const queueUse = {
+    running: runnable.queue(queue)?.running ?? 0,
+    bucketFullAt: queueState?.bucketFullAt ?? 0,
+  };
   const queueOpensAt = ruleOpensAt(queueState?.rule, queueUse, () => leaseEnds(leased(), maxAttempts), now);
   if (queueOpensAt === never) return never;
 

@@ -77,14 +77,19 @@ const nextJob = (
 };
 
 const spendOne = (limits: LimitValues | undefined, bucketFullAt: number, now: number): number =>
-  limits === undefined || limits.rate === null ? bucketFullAt : spendTokens(limits.rate, bucketFullAt, now, 1);
+  limits === undefined || limits.rate === null
+    ? bucketFullAt
+    : spendTokens(limits.rate, bucketFullAt, now, 1);
 
 /** Spends the tokens and moves the turns on for the first job of the line. Says whether a limit counts it. */
 const serve = ({ flow }: JobStore, next: NextJob, queueCell: FlowCell, now: number): boolean => {
   const { queueType, cell, over, line, typeTurn, lineTurn } = next;
   const limits = limitsOf(over, line);
   const { bucketFullAt } = flow.line(cell, line.group);
-  flow.setState(queueCell, { served: typeTurn, bucketFullAt: spendOne(over.queue, queueCell.state.bucketFullAt, now) });
+  flow.setState(queueCell, {
+    served: typeTurn,
+    bucketFullAt: spendOne(over.queue, queueCell.state.bucketFullAt, now),
+  });
   flow.setState(cell, {
     turn: typeTurn + 1,
     served: lineTurn,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { History } from "../store/contract/history.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
+import { mergeCounts, readCounts } from "../history/counts.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
@@ -51,7 +52,7 @@ describe("the folder", () => {
     const [folded, ...others] = await rows();
     expect(others).toEqual([]);
     expect(folded!.reporterId).toBe("");
-    expect(JSON.parse(folded!.counts)).toMatchObject({ created: 2, completed: 2 });
+    expect(readCounts(mergeCounts([folded!.counts]))).toMatchObject({ created: 2, completed: 2 });
     expect(processes.map(({ folds }) => folds()).sort((a, b) => a - b)).toEqual([0, 1]);
 
     // The other one does not even look.

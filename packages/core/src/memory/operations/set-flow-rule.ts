@@ -66,7 +66,9 @@ export const setRule = (
   const isSameRate = rule.rate === before.rate;
   flow.setState(cell, {
     rule,
-    bucketFullAt: isSameRate ? cell.state.bucketFullAt : bucketAfter(before.rate, rule.rate, cell.state.bucketFullAt, now),
+    bucketFullAt: isSameRate
+      ? cell.state.bucketFullAt
+      : bucketAfter(before.rate, rule.rate, cell.state.bucketFullAt, now),
   });
   markLimited(store, queue);
   runnable.reconsider({ queue, typeName });

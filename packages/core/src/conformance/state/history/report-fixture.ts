@@ -23,7 +23,7 @@ export const newRollup = (
   typeName,
   deployment: "1.4.2",
   reporterId: "reporter-1",
-  counts: '{"completed":1}',
+  counts: "[1,1]",
   ...overrides,
 });
 
