@@ -71,7 +71,7 @@ plant("jobs/filter.ts", [
 ]);
 
 plant("history/reports.ts", [
-  ["old counts are taken", ["WHERE begins_at >= ${now} - $6::bigint", "WHERE begins_at >= -$6::bigint"]],
+  ["old counts are taken", ["WHERE starts_at >= ${now} - $6::bigint", "WHERE starts_at >= -$6::bigint"]],
   ["a second report adds nothing", ["DO UPDATE SET counts = excluded.counts", "DO NOTHING"]],
   [
     "the last to see a cause describes it",
@@ -80,7 +80,10 @@ plant("history/reports.ts", [
   ],
   [
     "a cause that comes up again seems not to",
-    ["UPDATE ${cause} SET last_seen_at = ${now}", "UPDATE ${cause} SET last_seen_at = last_seen_at"],
+    [
+      "UPDATE ${failureCause} SET last_seen_at = ${now}",
+      "UPDATE ${failureCause} SET last_seen_at = last_seen_at",
+    ],
   ],
   [
     "reports wait for each other's causes",
@@ -89,13 +92,13 @@ plant("history/reports.ts", [
 ]);
 
 plant("history/reports.ts", [
-  ["a fold ignores that a row has changed", ["WHERE r.counts = f.counts ORDER", "ORDER"]],
-  ["a fold ignores that a row is gone", ["return rows.length === rollups.length;", "return true;"]],
+  ["a roll-up ignores that a row has changed", ["WHERE b.counts = f.counts ORDER", "ORDER"]],
+  ["a roll-up ignores that a row is gone", ["return rows.length === buckets.length;", "return true;"]],
   [
-    "a fold that comes too late leaves a part of its rows",
-    ["const added = rows.map(toRollup);", "const added = rows.slice(rows.length).map(toRollup);"],
+    "a roll-up that comes too late leaves a part of its rows",
+    ["const added = rows.map(toBucket);", "const added = rows.slice(rows.length).map(toBucket);"],
   ],
-  ["a fold does not delete", ["${deleteSql(tables, 8)}`", "${deleteSql(tables, 8)} AND false`"]],
+  ["a roll-up does not delete", ["${deleteSql(tables, 8)}`", "${deleteSql(tables, 8)} AND false`"]],
 ]);
 
 plant("history/causes.ts", [
@@ -107,9 +110,9 @@ plant("history/causes.ts", [
 ]);
 
 plant("history/reports.ts", [
-  ["the causes of failed jobs are forgotten", ["j.fingerprint = c.fingerprint", "false"]],
+  ["the causes of failed jobs are deleted", ["j.fingerprint = c.fingerprint", "false"]],
   [
-    "more is forgotten than allowed",
+    "more is deleted than allowed",
     [") AS found LIMIT $4::int - (SELECT count(*) FROM silent)", ") AS found LIMIT $4::int"],
   ],
 ]);

@@ -26,7 +26,7 @@ plant("jobs/claim.ts", [
   ],
   ["a claim of many types ignores the requests' limits", ["LIMIT asked.most", "LIMIT asked.most + 100"]],
   [
-    "what has just fallen due is passed over by what is in line",
+    "what has just fallen due is passed over by what is ready",
     ["($9::boolean AND (${someAreDueSql(tables, attemptsLeft)})) THEN", "($9::boolean AND false) THEN"],
   ],
   ["a claim does not count as an attempt", ["attempt = j.attempt + 1,", "attempt = j.attempt,"]],
@@ -36,7 +36,7 @@ plant("jobs/claim.ts", [
   ],
   ["an expired lease is not counted", ["CASE WHEN j.status = 'running' THEN 1 ELSE 0 END", "0"]],
   ["a job's own lease time is ignored", ["coalesce(j.lease_ms, $6::bigint)", "$6::bigint"]],
-  ["a claimed job stays in line", ["  ready = false,\n  due_at = ${now} +", "  due_at = ${now} +"]],
+  ["a claimed job stays ready", ["  ready = false,\n  due_at = ${now} +", "  due_at = ${now} +"]],
   ["a claim does not note its time", ["last_attempt_at = ${now}\n", "last_attempt_at = j.last_attempt_at\n"]],
   [
     "a repeated claim takes what others hold",
@@ -57,13 +57,13 @@ plant("jobs/claim.ts", [
   [
     "a claim does not notice that the rules have changed",
     [
-      "WHEN (SELECT epoch FROM ${tables.flow}) <> $10::bigint",
-      "WHEN (SELECT epoch FROM ${tables.flow}) * 0 <> $10::bigint * 0",
+      "WHEN (SELECT epoch FROM ${tables.limitEpoch}) <> $10::bigint",
+      "WHEN (SELECT epoch FROM ${tables.limitEpoch}) * 0 <> $10::bigint * 0",
     ],
   ],
 ]);
 
-plant("migrations/functions/claim-limited.ts", [
+plant("migrations/functions/claim.ts", [
   [
     "no lock keeps two claims of a queue apart",
     ["PERFORM pg_advisory_xact_lock(", "PERFORM abs(", "migrations/functions/shared.ts"],
@@ -81,35 +81,47 @@ plant("migrations/functions/claim-limited.ts", [
     ["qu.running + CASE WHEN q.concurrency IS NULL THEN 0 ELSE v_count END", "qu.running"],
   ],
   [
-    "a line of which nothing could be locked is closed as empty",
-    ["SELECT is_open AS open,", "SELECT is_open AND head_is_free AS open,"],
+    "a group of which nothing could be locked is closed as empty",
+    [
+      "SELECT is_claimable AS claimable,",
+      "SELECT is_claimable AND head_is_free AS claimable,",
+      "migrations/functions/shared.ts",
+    ],
     [
       "SELECT coalesce(${of}.waits, head.lease_version IS NOT NULL) AS waits,",
-      "SELECT coalesce(${of}.waits, head.lease_version IS NOT NULL) AS waits, EXISTS (SELECT FROM (SELECT j.id FROM ${job} AS j WHERE j.ready AND j.lane = ${of}.number LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS free) AS head_is_free,",
+      "SELECT coalesce(${of}.waits, head.lease_version IS NOT NULL) AS waits, EXISTS (SELECT FROM (SELECT j.id FROM ${job} AS j WHERE j.ready AND j.claim_key = ${of}.claim_key LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS free) AS head_is_free,",
+      "migrations/functions/shared.ts",
     ],
   ],
-  ["a full line stays open", ["has_room AND token_at = 0 AND retry_at = 0", "token_at = 0 AND retry_at = 0"]],
   [
-    "an expired lease that a claim finds leaves no note",
+    "a full group stays claimable",
     [
-      '${notesOfSql("expired")};',
-      '${notesOfSql("(SELECT * FROM expired WHERE false)")};',
+      "has_room AND token_at = 0 AND retry_at = 0",
+      "token_at = 0 AND retry_at = 0",
+      "migrations/functions/shared.ts",
+    ],
+  ],
+  [
+    "an expired lease that a claim finds inserts no delta",
+    [
+      '${deltasOfSql("expired")};',
+      '${deltasOfSql("(SELECT * FROM expired WHERE false)")};',
       "migrations/functions/reap.ts",
     ],
   ],
   [
-    "a job that falls due leaves no note",
+    "a job that falls due inserts no delta",
     [
-      'noted AS (INSERT INTO ${lineNote} (${deltaColumns}) ${notesOfSql("moved")})',
-      "noted AS (SELECT)",
-      "migrations/functions/next-runnable.ts",
+      'reported AS (INSERT INTO ${limitDelta} (${deltaColumns}) ${deltasOfSql("moved")})',
+      "reported AS (SELECT)",
+      "migrations/functions/promote-due.ts",
     ],
   ],
   [
-    "a line back from idle keeps its old turn",
+    "a group back from idle keeps its old virtual time",
     [
-      "AND NOT c.was_open THEN greatest(c.turn, c.round) ELSE",
-      "AND NOT c.was_open THEN c.turn ELSE",
+      "AND NOT c.was_claimable THEN greatest(c.virtual_time, c.served_virtual_time)",
+      "AND NOT c.was_claimable THEN c.virtual_time",
       "migrations/functions/apply-deltas.ts",
     ],
   ],
@@ -122,19 +134,33 @@ plant("migrations/functions/claim-limited.ts", [
   ],
   [
     "others do not wait for the retry of an ordered group",
-    ["CASE WHEN ${of}.ordered AND head.lease_version = 0 THEN", "CASE WHEN false THEN"],
+    [
+      "CASE WHEN ${of}.ordered AND head.lease_version = 0 THEN",
+      "CASE WHEN false THEN",
+      "migrations/functions/shared.ts",
+    ],
   ],
   [
     "a stopped group goes on",
-    ["waits AND ${of}.stopped_by IS NULL AND has_room AND", "waits AND has_room AND"],
+    [
+      "waits AND ${of}.stopped_by IS NULL AND has_room AND",
+      "waits AND has_room AND",
+      "migrations/functions/shared.ts",
+    ],
   ],
   [
     "a claim spends no tokens of its type",
-    ['tat = ${spendSql("u.tat", "t.rate_interval", "v_count")}', "tat = u.tat"],
+    [
+      'bucket_full_at = ${spendSql("u.bucket_full_at", "t.rate_interval", "v_count")}',
+      "bucket_full_at = u.bucket_full_at",
+    ],
   ],
   [
     "a weight does not count",
-    ["(r.taken * ${unit} / r.weight)::bigint),\n", "(r.taken * ${unit})::bigint),\n"],
+    [
+      "(r.taken * ${virtualTimePerJob} / r.weight)::bigint),\n",
+      "(r.taken * ${virtualTimePerJob})::bigint),\n",
+    ],
   ],
   [
     "a paused type is served",
@@ -143,8 +169,8 @@ plant("migrations/functions/claim-limited.ts", [
   [
     "an expired lease promises work though its limit stays reached",
     [
-      "l.running - j.freed < ${lineRoom}",
-      "l.running - j.freed >= 0",
+      "g.running - j.freed < ${groupLimit}",
+      "g.running - j.freed >= 0",
       "migrations/functions/next-runnable.ts",
     ],
   ],
@@ -158,11 +184,7 @@ plant("migrations/functions/claim-limited.ts", [
   ],
   [
     "the lease of a paused type is overlooked",
-    [
-      "= t.home OR (q.concurrency IS NOT NULL AND",
-      "= t.home OR (false AND",
-      "migrations/functions/next-runnable.ts",
-    ],
+    ["OR (q.concurrency IS NOT NULL AND", "OR (false AND", "migrations/functions/next-runnable.ts"],
   ],
 ]);
 
@@ -172,15 +194,15 @@ plant("recurring.ts", [
   ["a tick finds what is paused", ["WHERE NOT paused AND (", "WHERE ("]],
   [
     "a tick comes early",
-    ['"fire_at <= (SELECT now FROM clock)"', '"fire_at <= (SELECT now FROM clock) + 1"'],
+    ['"runs_at <= (SELECT now FROM clock)"', '"runs_at <= (SELECT now FROM clock) + 1"'],
   ],
   ["a tick ignores its limit", ["LIMIT ${limit}::int", "LIMIT ${limit}::int + 10"]],
-  ["a tick begins with the latest", ["ORDER BY fire_at, id LIMIT", "ORDER BY fire_at DESC, id LIMIT"]],
+  ["a tick begins with the latest", ["ORDER BY runs_at, id LIMIT", "ORDER BY runs_at DESC, id LIMIT"]],
   [
     "times by old zone data stay",
-    ["OR fire_at IS NOT NULL AND zone_data <> ''", "OR false AND zone_data <> ''"],
+    ["OR runs_at IS NOT NULL AND time_zone_version <> ''", "OR false AND time_zone_version <> ''"],
   ],
-  ["what has fired stays due", ["fire_at = a.fire_at,", "fire_at = r.fire_at,"]],
+  ["what has fired stays due", ["runs_at = a.runs_at,", "runs_at = r.runs_at,"]],
   [
     "the nominal time does not move on",
     ["next_nominal_at = a.next_nominal_at,", "next_nominal_at = r.next_nominal_at,"],
@@ -189,8 +211,14 @@ plant("recurring.ts", [
     "the sequence that was started is forgotten",
     ["last_sequence_id = a.last_sequence_id,", "last_sequence_id = r.last_sequence_id,"],
   ],
-  ["what became of a time is not recorded", ["record = a.record", "record = r.record"]],
-  ["new zone data is not noted", ["zone_data = a.zone_data,", "zone_data = r.zone_data,"]],
+  [
+    "what became of a time is not recorded",
+    ["tick_history = a.tick_history", "tick_history = r.tick_history"],
+  ],
+  [
+    "new zone data is not noted",
+    ["time_zone_version = a.time_zone_version,", "time_zone_version = r.time_zone_version,"],
+  ],
   ["a tick moves on all recurring jobs", ["WHERE r.id = a.id`", "WHERE a.id IS NOT NULL`"]],
 ]);
 
@@ -200,7 +228,7 @@ plant("recurring.ts", [
     ["pg_advisory_xact_lock(hashtextextended(", "abs(hashtextextended("],
   ],
   ["a change does not lock the row", ["WHERE id = $1::text FOR UPDATE`", "WHERE id = $1::text`"]],
-  ["a changed one keeps its old time", ["fire_at = excluded.fire_at,", "fire_at = r.fire_at,"]],
+  ["a changed one keeps its old time", ["runs_at = excluded.runs_at,", "runs_at = r.runs_at,"]],
   ["a pause is not stored", ["paused = excluded.paused,", "paused = r.paused,"]],
   [
     "a change resets when it was created",
@@ -217,21 +245,24 @@ plant("recurring.ts", [
 ]);
 
 plant("recurring.ts", [
-  ["a paused one is announced", ["WHERE NOT paused AND fire_at IS NOT NULL", "WHERE fire_at IS NOT NULL"]],
+  ["a paused one is announced", ["WHERE NOT paused AND runs_at IS NOT NULL", "WHERE runs_at IS NOT NULL"]],
   [
     "the latest of the recurring jobs is announced",
-    ["ORDER BY fire_at LIMIT 1", "ORDER BY fire_at DESC LIMIT 1"],
+    ["ORDER BY runs_at LIMIT 1", "ORDER BY runs_at DESC LIMIT 1"],
   ],
   ["those of all owners are listed", ["($2::text IS NULL OR owner = $2)", "($2::text IS NULL OR true)"]],
   ["a page begins with the last one of the page before", ["id > coalesce(", "id >= coalesce("]],
 ]);
 
 plant("jobs/commit.ts", [
-  ["the plain statement ends jobs that are counted", ["AND j.slots IS NULL", "AND true"]],
-  ["an outcome leaves its slot taken", [', slots = NULL"}', '"}']],
+  ["the plain statement ends jobs that are counted", ["AND j.counted_in IS NULL", "AND true"]],
+  ["an outcome leaves its job counted", [', counted_in = NULL"}', '"}']],
   [
-    "an outcome leaves no note",
-    ["WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))", "WHERE false"],
+    "an outcome inserts no delta",
+    [
+      "WHERE counted_in IS NOT NULL OR (queue_type IS NOT NULL AND kind IN ('retry', 'giveBack'))",
+      "WHERE false",
+    ],
   ],
   [
     "a failure does not stop its group",
@@ -243,20 +274,20 @@ plant("jobs/commit.ts", [
 ]);
 
 plant("jobs/leases.ts", [
-  ["reaping leaves no note", ["await insertDeltas(database, ctx, notes);", ""]],
-  ["reaping keeps the slot", ["  slots = NULL,\n", ""]],
+  ["reaping inserts no delta", ["await insertDeltas(database, ctx, deltas);", ""]],
+  ["a reaped job stays counted", ["  counted_in = NULL,\n", ""]],
 ]);
 
 plant("jobs/cancel.ts", [
-  ["cancelling a running job leaves no note", ["open.map((job) => ({ job }))", "[]"]],
+  ["cancelling a running job inserts no delta", ["open.map((job) => ({ job }))", "[]"]],
 ]);
 
 plant("jobs/create.ts", [
   [
-    "an arrival skips its note when the line looks open",
+    "an arrival skips its delta when the group looks claimable",
     [
-      "FROM inserted WHERE ready AND home IS NOT NULL",
-      "FROM inserted WHERE ready AND home IS NOT NULL AND NOT EXISTS (SELECT FROM ${tables.line} AS l WHERE l.number = inserted.lane AND l.open)",
+      "FROM inserted WHERE ready AND queue_type IS NOT NULL",
+      "FROM inserted WHERE ready AND queue_type IS NOT NULL AND NOT EXISTS (SELECT FROM ${tables.groupState} AS g WHERE g.claim_key = inserted.claim_key AND g.claimable)",
     ],
   ],
 ]);
@@ -281,7 +312,7 @@ plant("jobs/promote.ts", [
       "ORDER BY j.due_at LIMIT 1) <= ${now}\n) OR CASE",
       "ORDER BY j.due_at LIMIT 1) <= ${now} + 1000\n) OR CASE",
     ],
-    ["`${inLineSql(lane)} AND ${isDue}`", "inLineSql(lane)", "rows/runnable.ts"],
+    ["`${readySql(claimKey)} AND ${isDue}`", "readySql(claimKey)", "rows/runnable.ts"],
   ],
   [
     "claims wait for a job that falls due and is locked",
@@ -310,13 +341,13 @@ plant("rows/runnable.ts", [
   [
     "a handler's number of attempts is ignored for expired leases",
     [
-      'attemptsLeftSql("j", `(${parameter}::int[])[array_position($2::bigint[], j.lane)]`)',
+      'attemptsLeftSql("j", `(${parameter}::int[])[array_position($2::bigint[], j.claim_key)]`)',
       'attemptsLeftSql("j", `greatest((${parameter}::int[])[1] * 0, j.max_attempts)`)',
     ],
   ],
   [
     "a handler's number of attempts overrides that of the start",
-    ["CASE WHEN ${job}.max_attempts_given = false", "CASE WHEN ${job}.max_attempts > 0"],
+    ["CASE WHEN ${job}.max_attempts_explicit = false", "CASE WHEN ${job}.max_attempts > 0"],
   ],
 ]);
 
@@ -341,7 +372,7 @@ plant("jobs/next-runnable.ts", [
     ["${job}.priority > ${other}.priority", "${job}.priority <> ${other}.priority", "rows/runnable.ts"],
   ],
   [
-    "jobs behind in line are counted as ahead",
+    "jobs behind are counted as ahead",
     ["< (${other}.due_at, ${other}.position)", "> (${other}.due_at, ${other}.position)", "rows/runnable.ts"],
   ],
 ]);
@@ -380,7 +411,10 @@ plant("jobs/commit.ts", [
   ["an outcome does not check the token", ["AND j.lease_token = o.token AND (j.due_at", "AND (j.due_at"]],
   ["an outcome is taken after the lease has run out", ["AND (j.due_at > ${now} OR o.locked)", ""]],
   ["an outcome does not check the status", ["AND (j.status = 'running') IS TRUE AND", "AND"]],
-  ["the end of a sequence that others wait for is not passed on", ["AND (NOT j.watched OR", "AND (true OR"]],
+  [
+    "the end of a sequence that others wait for is not passed on",
+    ["AND (NOT j.has_dependants OR", "AND (true OR"],
+  ],
   ["a released job has used an attempt", ["THEN j.attempt - 1 ELSE", "THEN j.attempt ELSE"]],
   [
     "a retry does not wait",
@@ -388,13 +422,16 @@ plant("jobs/commit.ts", [
   ],
   [
     "a completed sequence keeps its key",
-    ["CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN false ELSE j.key_open END", "j.key_open"],
+    [
+      "CASE WHEN j.deduplication_open AND o.continued_to_id IS NULL THEN false ELSE j.deduplication_open END",
+      "j.deduplication_open",
+    ],
   ],
   [
     "a completed job is not finished",
     [
-      "  finished_at = ${now},\n  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN",
-      "  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN",
+      "  finished_at = ${now},\n  deduplication_open = CASE WHEN j.deduplication_open AND o.continued_to_id IS NULL THEN",
+      "  deduplication_open = CASE WHEN j.deduplication_open AND o.continued_to_id IS NULL THEN",
     ],
   ],
   [
@@ -474,7 +511,7 @@ plant("jobs/cancel.ts", [
   ["what has ended is cancelled too", ["filter(({ status }) => !isTerminal(status))", "filter(() => true)"]],
   [
     "a cancelled sequence keeps its key",
-    ["CASE WHEN j.key_open THEN false ELSE j.key_open END", "j.key_open"],
+    ["CASE WHEN j.deduplication_open THEN false ELSE j.deduplication_open END", "j.deduplication_open"],
   ],
 ]);
 
@@ -497,23 +534,23 @@ plant("jobs/redrive.ts", [
   ],
   [
     "jobs with blockers are revived without a look at them",
-    ["!endConcernsOthers && blockerCount === 0", "!endConcernsOthers && blockerCount >= 0"],
+    ["!hasDependants && blockerCount === 0", "!hasDependants && blockerCount >= 0"],
   ],
   [
     "a revived job does not take its key back",
-    ["CASE WHEN j.deduplication_key IS NOT NULL THEN true END", "j.key_open"],
+    ["CASE WHEN j.deduplication_key IS NOT NULL THEN true END", "j.deduplication_open"],
   ],
 ]);
 
 plant("jobs/blockers.ts", [
   [
-    "blockers do not know that they are waited for",
-    ["SET watched = true WHERE", "SET watched = watched WHERE"],
+    "blockers are not marked as having dependants",
+    ["SET has_dependants = true WHERE", "SET has_dependants = has_dependants WHERE"],
   ],
   ["jobs may wait for each other in a circle", ["if (cycle !== undefined) throw", "if (false) throw"]],
   ["completed blockers are waited for", ['status !== "completed"', 'status !== "blocked"']],
   [
-    "a job with a failed blocker waits for ever",
+    "a job with a failed blocker keeps waiting",
     ['if (failedBlocker !== undefined && job.onBlockerFailure === "fail")', "if (false)"],
   ],
   [
@@ -542,15 +579,12 @@ plant("jobs/create.ts", [
   ],
   ["a place in a sequence is given twice", [">= job.sequenceIndex,", "> job.sequenceIndex,"]],
   [
-    "a continuation does not know that its sequence is waited for",
-    [
-      "endConcernsOthers: latest?.endConcernsOthers ?? first?.deduplication != null",
-      "endConcernsOthers: false",
-    ],
+    "a continuation is not marked as having dependants",
+    ["hasDependants: latest?.hasDependants ?? first?.deduplication != null", "hasDependants: false"],
   ],
   [
-    "a job for later is in line at once",
-    ["awaits_blockers IS NULL AND moment <= created_at", "awaits_blockers IS NULL"],
+    "a job for later is ready at once",
+    ["awaits_blockers IS NULL AND due_time <= created_at", "awaits_blockers IS NULL"],
   ],
   [
     "a job that awaits blockers is pending",
@@ -623,16 +657,16 @@ plant("jobs/replace.ts", [
 
 plant("jobs/edits.ts", [
   [
-    "a job that is brought forward stays out of line",
+    "a job that is brought forward stays deferred",
     [
       "ready = j.status = 'pending' AND n.scheduled_at <= $1::bigint",
       "ready = j.ready AND n.scheduled_at <= $1::bigint",
     ],
   ],
-  ["a job that is put off stays in line", ["AND n.scheduled_at <= $1::bigint", "AND $1::bigint > 0"]],
+  ["a job that is put off stays ready", ["AND n.scheduled_at <= $1::bigint", "AND $1::bigint > 0"]],
   [
-    "a changed job in a group leaves no note",
-    ['notesOfSql("saved"', 'notesOfSql("(SELECT * FROM saved WHERE false)"'],
+    "a changed job in a group inserts no delta",
+    ['deltasOfSql("saved"', 'deltasOfSql("(SELECT * FROM saved WHERE false)"'],
   ],
   ["a job that is put off is due as before", ["due_at = n.scheduled_at,", "due_at = j.due_at,"]],
 ]);
@@ -659,8 +693,8 @@ plant("jobs/edits.ts", [
   ["a job expires too early", ["<= ${now}\n  ORDER BY", "<= ${now} + 1\n  ORDER BY"]],
   ["expiry ignores its limit", ["LIMIT $2::int FOR", "LIMIT $2::int + 100 FOR"]],
   ["expiry begins with the latest", ["${expiresAt} LIMIT $2", "${expiresAt} DESC LIMIT $2"]],
-  ["an expired job stays in line", ["  ready = false,\n", ""]],
-  ["an expired job leaves no note", ["failed.map((job) => ({ job })),", "[],"]],
+  ["an expired job stays ready", ["  ready = false,\n", ""]],
+  ["an expired job inserts no delta", ["failed.map((job) => ({ job })),", "[],"]],
   [
     "expiry waits for locked jobs",
     ["LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED", "LIMIT $2::int FOR NO KEY UPDATE"],
@@ -669,8 +703,8 @@ plant("jobs/edits.ts", [
   [
     "the key of an expired job stays taken",
     [
-      "key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END\nFROM late",
-      "key_open = j.key_open\nFROM late",
+      "deduplication_open = CASE WHEN j.deduplication_open THEN false ELSE j.deduplication_open END\nFROM late",
+      "deduplication_open = j.deduplication_open\nFROM late",
     ],
   ],
 ]);

@@ -1,7 +1,7 @@
-/** What a lock of a migration may cost a start, a claim or a commit. */
+/** How long a start, a claim or a commit may wait for a lock of a migration. */
 const longestLockWaitMs = 100;
 
-/** Prints what came of a run, and says whether it is good. */
+/** Prints the result of a run. Returns whether it is good. */
 export const judge = ({ kind, killed, migratedInMs, longestWaitMs, reports, outcome }) => {
   const problems = [];
   for (const { name, errors } of reports) {
@@ -20,11 +20,12 @@ export const judge = ({ kind, killed, migratedInMs, longestWaitMs, reports, outc
     problems.push(
       `${outcome.deliveries} deliveries of ${outcome.delivered} jobs for ${outcome.shipped} that completed`,
     );
-  if (!outcome.workers.some((name) => name.startsWith("earlier")) || !outcome.workers.includes("worker"))
+  if (!outcome.workers.some((name) => name.startsWith("worker")) || !outcome.workers.includes("next-worker"))
     problems.push(`Not both versions have worked: ${outcome.workers.join(", ")}`);
+  if (!outcome.isMigrated) problems.push("The migrations of the next version are not applied");
   if (outcome.invalidIndexes > 0) problems.push(`${outcome.invalidIndexes} indexes are not valid`);
   if (longestWaitMs > longestLockWaitMs)
-    problems.push(`Somebody waited ${longestWaitMs} ms for a lock of a migration`);
+    problems.push(`A statement waited ${longestWaitMs} ms for a lock of a migration`);
   const slowest = Math.max(...reports.map(({ slowestStartMs }) => slowestStartMs));
   console.log(
     `${kind}: ${acknowledged.size} sequences started, ${outcome.deliveries} deliveries; migrations ${migratedInMs} ms, ` +

@@ -1,5 +1,4 @@
-// One process of upgrade.mjs: a worker, a producer or a migration, of the version whose folder it is given. It uses only what
-// both versions have.
+// One process of upgrade.mjs: a worker, a producer or a migration, of the version in the given folder.
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -44,7 +43,7 @@ const close = async () => {
 const open = () =>
   createLeasehold({
     stateAdapter: store.stateAdapter,
-    jobTypes: defineUnionJobTypes(),
+    jobTypes: defineUnionJobTypes({ grouped: { queue: "grouped" } }),
     log: ({ event, data }) => {
       if (event === "stateAdapterError" || event === "workerError")
         tell({ error: `${data.operation ?? data.loop}: ${String(data.error)}` });
@@ -56,6 +55,7 @@ const work = async () => {
   const worker = await leasehold
     .createWorker()
     .implementJobType({ typeName: "part", process: async ({ job }) => job.input })
+    .implementJobType({ typeName: "grouped", process: async ({ job }) => job.input })
     .implementJobType({
       typeName: "flaky",
       retry: { type: "fixed", delayMs: 50 },
@@ -99,6 +99,7 @@ const produce = async () => {
       sequences: [
         { typeName: "order", input: n },
         { typeName: "flaky", input: n },
+        { typeName: "grouped", input: n, group: `${n % 5}` },
         { typeName: "part", input: n, schedule: { afterMs: 200 } },
         { typeName: "part", input: n, priority: 5, deduplication: { key: `${name}-${Math.floor(n / 2)}` } },
         {

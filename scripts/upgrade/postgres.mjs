@@ -5,7 +5,7 @@ import { cloneRow } from "../../benchmarks/systems/clone-row.mjs";
 
 const load = (root, name) => import(join(root, "packages", name, "dist/index.js"));
 
-/** Tables of the earlier version, with a job of each kind copied until there are enough for a migration to take a while. */
+/** Creates the tables and copies a finished job until an index takes a while to build. */
 const fill = async (pool, root, kept) => {
   const { createPgPoolStateProvider, createPgStateAdapter } = await load(root, "postgres");
   const { createLeasehold, defineUnionJobTypes } = await load(root, "core");
@@ -25,18 +25,18 @@ const fill = async (pool, root, kept) => {
   await pool.query("CREATE TABLE delivery (job_id uuid NOT NULL)");
 };
 
-// Others wait for the migration only: claims skip locked rows, and rows are not relations.
+// Only a migration makes statements wait for a lock of a relation.
 const waitsSql = `
   SELECT max(extract(epoch FROM clock_timestamp() - waitstart) * 1000) AS ms
   FROM pg_locks JOIN pg_stat_activity USING (pid)
   WHERE NOT granted AND locktype = 'relation' AND application_name NOT LIKE '%migration%'`;
 
-export const openPostgres = async ({ earlierRoot, kept }) => {
+export const openPostgres = async ({ root, kept }) => {
   const server = await startPostgres({ settings: { max_connections: "200" } });
   const pool = new pg.Pool({ connectionString: server.url, application_name: "judge" });
   const ask = async (sql) => (await pool.query(sql)).rows;
   const askOne = async (sql) => Object.values((await ask(sql))[0])[0];
-  await fill(pool, earlierRoot, kept);
+  await fill(pool, root, kept);
   return {
     address: server.url,
     describe: () => `${kept} jobs kept`,
@@ -83,6 +83,9 @@ export const openPostgres = async ({ earlierRoot, kept }) => {
       workers: (
         await ask("SELECT DISTINCT completed_by AS name FROM leasehold.job WHERE type_name <> 'kept'")
       ).map(({ name }) => name ?? ""),
+      isMigrated:
+        (await askOne("SELECT count(*) FROM leasehold.migration")) === "3" &&
+        (await askOne("SELECT prosrc FROM pg_proc WHERE proname = 'limit_claim'")).includes("-- replaced"),
       invalidIndexes: Number(await askOne("SELECT count(*) FROM pg_index WHERE NOT indisvalid")),
     }),
     close: async () => {

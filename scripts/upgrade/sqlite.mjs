@@ -6,10 +6,10 @@ import Database from "libsql";
 const load = (root, name) => import(join(root, "packages", name, "dist/index.js"));
 
 /** @returns the same as `openPostgres`, for a file. */
-export const openSqlite = async ({ earlierRoot }) => {
+export const openSqlite = async ({ root }) => {
   const folder = await mkdtemp(join(tmpdir(), "leasehold-upgrade-"));
   const file = join(folder, "jobs.db");
-  const { createSqliteStateAdapter } = await load(earlierRoot, "sqlite");
+  const { createSqliteStateAdapter } = await load(root, "sqlite");
   await (await createSqliteStateAdapter({ file })).close();
   const db = new Database(file);
   db.exec("PRAGMA busy_timeout = 10000");
@@ -37,6 +37,8 @@ export const openSqlite = async ({ earlierRoot }) => {
       deliveries: count("SELECT count(*) FROM delivery"),
       delivered: count("SELECT count(DISTINCT job_id) FROM delivery"),
       workers: ask("SELECT DISTINCT completed_by AS name FROM leasehold_job").map(({ name }) => name ?? ""),
+      isMigrated:
+        count("SELECT count(*) FROM pragma_table_info('leasehold_job') WHERE name = 'next_column'") === 1,
       invalidIndexes: 0,
     }),
     close: async () => {

@@ -88,7 +88,7 @@ const startWorker = async () => {
 
 const isOver = async () => {
   const [{ left }] = await ask(
-    `SELECT count(*)::int AS left FROM $schema.recurring_job WHERE fire_at IS NOT NULL`,
+    `SELECT count(*)::int AS left FROM $schema.recurring_job WHERE runs_at IS NOT NULL`,
   );
   return left === 0;
 };

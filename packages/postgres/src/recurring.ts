@@ -12,8 +12,8 @@ import { arrayLiteral, defineRows, nowSql, numberOrNull, text, textOrNull } from
 import type { Tables } from "./database/tables.ts";
 
 /** The select list of a recurring job, as `toStateRecurringJob` reads it. */
-const recurringColumns = `id, owner, paused, version, next_nominal_at, fire_at, last_sequence_id, zone_data,
-  created_at, updated_at, record, definition`;
+const recurringColumns = `id, owner, paused, version, next_nominal_at, runs_at, last_sequence_id, time_zone_version,
+  created_at, updated_at, tick_history, definition`;
 
 const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
   id: text(row["id"]),
@@ -21,12 +21,12 @@ const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
   paused: row["paused"] === true,
   version: Number(row["version"]),
   nextNominalAt: numberOrNull(row["next_nominal_at"]),
-  fireAt: numberOrNull(row["fire_at"]),
+  fireAt: numberOrNull(row["runs_at"]),
   lastSequenceId: textOrNull(row["last_sequence_id"]),
-  zoneData: text(row["zone_data"]),
+  zoneData: text(row["time_zone_version"]),
   createdAt: Number(row["created_at"]),
   updatedAt: Number(row["updated_at"]),
-  record: text(row["record"]),
+  record: text(row["tick_history"]),
   definition: text(row["definition"]),
 });
 
@@ -59,24 +59,24 @@ WHERE id > coalesce($1::text, '') AND ($2::text IS NULL OR owner = $2) ORDER BY 
 export const nextRecurringIn = async ({ query }: Database, { ctx, now }: Call): Promise<number | null> => {
   const [row] = await query(ctx, {
     name: "next_recurring_in",
-    sql: ({ recurring }) => `SELECT greatest(0, fire_at - ${nowSql("$1")}) AS due_in FROM ${recurring}
-WHERE NOT paused AND fire_at IS NOT NULL ORDER BY fire_at LIMIT 1`,
+    sql: ({ recurring }) => `SELECT greatest(0, runs_at - ${nowSql("$1")}) AS due_in FROM ${recurring}
+WHERE NOT paused AND runs_at IS NOT NULL ORDER BY runs_at LIMIT 1`,
     params: [now ?? null],
   });
   return numberOrNull(row?.["due_in"]);
 };
 
-/** The present is read first: a row that somebody else holds now and gives back later is then simply for the next tick. */
+/** Reads the present first. A row that another transaction has locked is skipped and left for the next tick. */
 const lockSql = ({ recurring }: Tables, condition: string, limit: string): string => `
 WITH clock AS MATERIALIZED (SELECT ${nowSql("$1")} AS now),
 due AS MATERIALIZED (
   SELECT ${recurringColumns} FROM ${recurring}
   WHERE NOT paused AND (${condition})
-  ORDER BY fire_at, id LIMIT ${limit}::int FOR UPDATE SKIP LOCKED
+  ORDER BY runs_at, id LIMIT ${limit}::int FOR UPDATE SKIP LOCKED
 )
-SELECT clock.now, due.* FROM clock LEFT JOIN due ON true ORDER BY due.fire_at, due.id`;
+SELECT clock.now, due.* FROM clock LEFT JOIN due ON true ORDER BY due.runs_at, due.id`;
 
-const isDue = "fire_at <= (SELECT now FROM clock)";
+const isDue = "runs_at <= (SELECT now FROM clock)";
 
 export const lockDueRecurring = async (
   { query }: Database,
@@ -95,7 +95,7 @@ export const lockDueRecurring = async (
           sql: (tables) =>
             lockSql(
               tables,
-              `${isDue} OR fire_at IS NOT NULL AND zone_data <> '' AND zone_data < $3::text COLLATE "C"`,
+              `${isDue} OR runs_at IS NOT NULL AND time_zone_version <> '' AND time_zone_version < $3::text COLLATE "C"`,
               "$2",
             ),
           params: [now ?? null, limit, zoneData],
@@ -110,10 +110,10 @@ export const lockDueRecurring = async (
 const advancedRows = defineRows<AdvancedRecurringJob>((idType) => [
   { name: "id", type: "text", read: ({ id }) => id },
   { name: "next_nominal_at", type: "bigint", read: ({ nextNominalAt }) => nextNominalAt },
-  { name: "fire_at", type: "bigint", read: ({ fireAt }) => fireAt },
+  { name: "runs_at", type: "bigint", read: ({ fireAt }) => fireAt },
   { name: "last_sequence_id", type: idType, read: ({ lastSequenceId }) => lastSequenceId },
-  { name: "zone_data", type: "text", read: ({ zoneData }) => zoneData },
-  { name: "record", type: "text", read: ({ record }) => record },
+  { name: "time_zone_version", type: "text", read: ({ zoneData }) => zoneData },
+  { name: "tick_history", type: "text", read: ({ record }) => record },
 ]);
 
 export const advanceRecurring = async (
@@ -126,14 +126,14 @@ export const advanceRecurring = async (
     name: single ? "advance_one_recurring" : "advance_recurring",
     sql: ({
       recurring,
-    }) => `UPDATE ${recurring} AS r SET next_nominal_at = a.next_nominal_at, fire_at = a.fire_at,
-  last_sequence_id = a.last_sequence_id, zone_data = a.zone_data, record = a.record
+    }) => `UPDATE ${recurring} AS r SET next_nominal_at = a.next_nominal_at, runs_at = a.runs_at,
+  last_sequence_id = a.last_sequence_id, time_zone_version = a.time_zone_version, tick_history = a.tick_history
 FROM ${advancedRows(idType).source("a", 1, single)} WHERE r.id = a.id`,
     params: advancedRows(idType).params(jobs),
   });
 };
 
-/** The lock on the id also keeps others from putting a row that is not there yet. Ticks go by row locks alone. */
+/** The lock on the id also covers a row that does not exist. Ticks use row locks only. */
 export const lockRecurring = async (
   { query }: Database,
   { ctx, id }: CallInTransaction & { readonly id: string },
@@ -162,8 +162,8 @@ export const putRecurring = async (
 INSERT INTO ${recurring} AS r (${recurringColumns})
 SELECT $2, $3, $4, $5, $6, $7, $8::${idType}, $9, clock.now, clock.now, $10, $11 FROM (SELECT ${nowSql("$1")} AS now) AS clock
 ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, paused = excluded.paused, version = excluded.version,
-  next_nominal_at = excluded.next_nominal_at, fire_at = excluded.fire_at, last_sequence_id = excluded.last_sequence_id,
-  zone_data = excluded.zone_data, updated_at = excluded.updated_at, record = excluded.record,
+  next_nominal_at = excluded.next_nominal_at, runs_at = excluded.runs_at, last_sequence_id = excluded.last_sequence_id,
+  time_zone_version = excluded.time_zone_version, updated_at = excluded.updated_at, tick_history = excluded.tick_history,
   definition = excluded.definition
 RETURNING ${recurringColumns}`,
     params: [
@@ -189,7 +189,7 @@ export const deleteRecurring = async (
 ): Promise<string[]> => {
   const rows = await query(ctx, {
     name: "delete_recurring",
-    // In the order of the ids, so that two calls cannot lock each other out.
+    // In the order of the ids, so that two calls cannot deadlock.
     sql: ({ recurring }) => `WITH locked AS MATERIALIZED (
   SELECT id FROM ${recurring} WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE
 )

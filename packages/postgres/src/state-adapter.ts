@@ -24,7 +24,7 @@ import {
 } from "./database/database.ts";
 import { isConflictRollback, isTransientPgError, StaleSnapshotError } from "./database/errors.ts";
 import { readKnownOptions } from "./database/provider.ts";
-import { createReadCopy, mayUseReplica, type ReadLag } from "./database/read-replica.ts";
+import { createReadReplica, mayUseReplica, type ReadLag } from "./database/read-replica.ts";
 import { checkIdDefault, checkIdType, nowSql, quoteIdentifier } from "./database/sql.ts";
 import { nameTables } from "./database/tables.ts";
 import { estimateJobs, runChecks, type DiagnosticsContext } from "./diagnostics.ts";
@@ -52,6 +52,7 @@ import { countJobs, getJobs, getSequences, listBlockedJobs, lockSequence } from 
 import { redriveJobs } from "./jobs/redrive.ts";
 import { repairCounters, explainThrottle } from "./limits/explain.ts";
 import { listRules, listGroups } from "./limits/read.ts";
+import { createLimitsCache } from "./limits/rules.ts";
 import { resumeGroup, setRule } from "./limits/set-rule.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrate, migrationStatus, type MigrationStatus } from "./migrations/migrate.ts";
@@ -131,9 +132,9 @@ export const createPgStateAdapter = async <
   const retryConfig = readRetryConfig(options.connectionRetryConfig);
   let closed = false;
   const isClosed = (): boolean => closed;
-  const database = createDatabase({ provider, tables, isClosed });
-  const copy =
-    readProvider && createReadCopy({ provider: readProvider, primary: database, tables, isClosed });
+  const shared = { tables, createLimits: createLimitsCache, isClosed };
+  const database = createDatabase({ provider, ...shared });
+  const replica = readProvider && createReadReplica({ provider: readProvider, primary: database, ...shared });
   const isTransientError = (error: unknown): boolean =>
     isTransientPgError(error) || error instanceof StaleSnapshotError || (isAlsoTransient?.(error) ?? false);
   const migrateNow = (): Promise<void> => migrate(provider, tables, migrations);
@@ -141,7 +142,7 @@ export const createPgStateAdapter = async <
     database,
     schema,
     migrationStatus: () => migrationStatus(provider, tables, migrations),
-    measureReadLag: async () => copy?.measureLag() ?? null,
+    measureReadLag: async () => replica?.measureLag() ?? null,
   };
   const runInSavepoint = createSavepoints(provider);
   const openCalls = createOpenCalls();
@@ -173,8 +174,8 @@ export const createPgStateAdapter = async <
     perform: (from: Database, call: TCall) => Promise<T>,
   ) =>
     checked(operation, (call: TCall) =>
-      copy !== undefined && mayUseReplica(call)
-        ? copy.read((from) => perform(from, call))
+      replica !== undefined && mayUseReplica(call)
+        ? replica.read((from) => perform(from, call))
         : perform(database, call),
     );
 
@@ -198,7 +199,7 @@ export const createPgStateAdapter = async <
       conflicts: "wait",
       savepoints: true,
       isolationLevels,
-      readsFromReplica: copy !== undefined,
+      readsFromReplica: replica !== undefined,
     },
     migrate: migrateNow,
     migrationStatus: examined.migrationStatus,

@@ -12,7 +12,6 @@ import {
   withDeadline,
 } from "leasehold/adapter";
 import { createHash } from "node:crypto";
-import { createLimitsCache, type LimitsCache } from "../limits/rules.ts";
 import { hasSqlState, isConflictRollback } from "./errors.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
 import type { Tables } from "./tables.ts";
@@ -144,10 +143,33 @@ export type Statement =
       readonly params: SqlStatement["params"];
     };
 
+/** What a process has read about the limits of one queue. */
+export interface QueueLimits {
+  /** Rules or groups apply to jobs of this queue, so that claims have to use `limit_claim`. */
+  readonly isLimited: boolean;
+  /** The types that have a row in the table of rules, and whether they have groups. */
+  readonly types: ReadonlyMap<string, boolean>;
+}
+
+/**
+ * The copy of the rules that this process has. Statements that depend on it compare its epoch with that of the store. A new
+ * store has epoch 0 and no rules, and so has a new copy: it is loaded only after a comparison has failed.
+ */
+export interface LimitsCache {
+  readonly epoch: number;
+  /** Some type of the store has groups. */
+  readonly hasGroups: boolean;
+  queue(queue: string): QueueLimits | undefined;
+  load(ctx?: Context): Promise<void>;
+  /** Whether the claim with this token counted some of its jobs against limits. */
+  countedBy(leaseToken: string): boolean;
+  rememberCounted(leaseToken: string): void;
+}
+
 /** What the operations work with. */
 export interface Database {
   readonly tables: Tables;
-  readonly flow: LimitsCache;
+  readonly limits: LimitsCache;
   /** There is only one connection, so that nothing else can happen while a transaction is open. */
   readonly hasSingleConnection: boolean;
   /** Whether a text can be an id at all. One that cannot is not found. */
@@ -168,6 +190,7 @@ export interface DatabaseOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- contexts are opaque to the operations
   readonly provider: IsolatedProvider<any, any>;
   readonly tables: Tables;
+  readonly createLimits: (tables: Tables, query: Database["query"]) => LimitsCache;
   readonly isClosed: () => boolean;
 }
 
@@ -180,7 +203,7 @@ const idChecks: Record<string, (value: string) => boolean> = {
   bigint: (value) => integerPattern.test(value),
 };
 
-export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions): Database => {
+export const createDatabase = ({ provider, tables, createLimits, isClosed }: DatabaseOptions): Database => {
   const assertOpen = (): void => {
     if (isClosed()) throw new AdapterClosedError("PostgreSQL state adapter");
   };
@@ -205,7 +228,7 @@ export const createDatabase = ({ provider, tables, isClosed }: DatabaseOptions):
 
   return {
     tables,
-    flow: createLimitsCache(tables, query),
+    limits: createLimits(tables, query),
     hasSingleConnection: provider.hasSingleConnection === true,
     isId: idChecks[tables.idType] ?? ((value) => !value.includes("\0")),
     query,

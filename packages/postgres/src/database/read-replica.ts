@@ -1,45 +1,47 @@
 import type { BaseStateAdapterContext } from "leasehold/adapter";
-import { type Call, createDatabase, createIsolatedProvider, type Database } from "./database.ts";
+import {
+  type Call,
+  createDatabase,
+  createIsolatedProvider,
+  type Database,
+  type DatabaseOptions,
+} from "./database.ts";
 import { hasSqlState } from "./errors.ts";
 import type { PgStateProvider } from "./provider.ts";
-import type { Tables } from "./tables.ts";
 
 /** How far a replica is behind the primary server. */
 export interface ReadLag {
   /** Bytes of the write-ahead log that it has not replayed yet. */
   readonly bytes: number;
-  /** Since when what it shows is old; 0 when it has replayed everything. Null when it has replayed nothing since it started. */
+  /** The age of its last replayed transaction; 0 if it has replayed everything, null if nothing since it started. */
   readonly ms: number | null;
 }
 
-/** A replica that answers reads for which an answer of a few moments ago will do. */
+/** A replica for reads that may be a few seconds old. */
 export interface ReadReplica {
-  /** Asks the replica, or the primary where the replica cannot answer. */
+  /** Reads from the replica, or from the primary while the replica fails. */
   read<T>(perform: (database: Database) => Promise<T>): Promise<T>;
   measureLag(): Promise<ReadLag>;
 }
 
-// A connection that cannot be made may take seconds to fail. Not every read should wait for that.
+// A failed connection may take seconds to be reported. After a failure, reads skip the replica for this long.
 const restMs = 5_000;
 
-/** Somebody set a limit for what a read may cost. The primary is not the place to exceed it. */
+/** A statement timeout that the operator has set. The read is not repeated on the primary, where it would cost as much. */
 const wasTooExpensive = (error: unknown): boolean => hasSqlState(error, "57014");
 
-export const createReadCopy = <
+export const createReadReplica = <
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
 >({
   provider,
   primary,
-  tables,
-  isClosed,
+  ...shared
 }: {
   readonly provider: PgStateProvider<TTxContext, TContext>;
   readonly primary: Database;
-  readonly tables: Tables;
-  readonly isClosed: () => boolean;
-}): ReadReplica => {
-  const copy = createDatabase({ provider: createIsolatedProvider(provider), tables, isClosed });
+} & Omit<DatabaseOptions, "provider">): ReadReplica => {
+  const replica = createDatabase({ provider: createIsolatedProvider(provider), ...shared });
   let restsUntil = 0;
 
   const ask = async (database: Database, sql: string, ...params: string[]) =>
@@ -49,10 +51,10 @@ export const createReadCopy = <
     read: async (perform) => {
       if (performance.now() < restsUntil) return perform(primary);
       try {
-        return await perform(copy);
+        return await perform(replica);
       } catch (error) {
         if (wasTooExpensive(error)) throw error;
-        // It may be away, or not have the tables yet. Where the question is at fault, the primary says so.
+        // The replica may be down, or without the tables so far. If the statement is wrong, the primary fails as well.
         restsUntil = performance.now() + restMs;
         return perform(primary);
       }
@@ -63,7 +65,7 @@ export const createReadCopy = <
         "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END)::text AS position",
       );
       const replayed = await ask(
-        copy,
+        replica,
         `SELECT pg_wal_lsn_diff($1::pg_lsn, replayed)::text AS bytes,
            extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000 AS ms
          FROM (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END) AS at (replayed)`,
@@ -77,6 +79,6 @@ export const createReadCopy = <
   };
 };
 
-/** Whether a call may be answered by a replica. What is in a transaction belongs to that transaction. */
+/** Whether a call may read from the replica. A call in a transaction reads in that transaction. */
 export const mayUseReplica = ({ ctx, mayLag }: Call & { readonly mayLag?: boolean | undefined }): boolean =>
   ctx === undefined && mayLag === true;

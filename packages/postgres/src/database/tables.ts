@@ -1,20 +1,19 @@
-/** The names of the tables, quoted and with their schema: nothing depends on a search path. */
+/** The names of the tables, quoted and with their schema: no statement depends on a search path. */
 export interface Tables {
   readonly schema: string;
   readonly job: string;
   readonly jobBlocker: string;
-  readonly migration: string;
-  readonly recurring: string;
-  readonly flow: string;
-  readonly flowRule: string;
-  readonly flowUse: string;
-  readonly line: string;
-  readonly lineNote: string;
   readonly jobAttempt: string;
-  readonly reporter: string;
-  readonly rollup: string;
-  readonly cause: string;
-  readonly action: string;
+  readonly recurring: string;
+  readonly limitEpoch: string;
+  readonly limitRule: string;
+  readonly limitUsage: string;
+  readonly limitDelta: string;
+  readonly groupState: string;
+  readonly process: string;
+  readonly statisticsBucket: string;
+  readonly failureCause: string;
+  readonly migration: string;
   /** The SQL type of ids. */
   readonly idType: string;
   readonly idDefault: string;
@@ -24,18 +23,17 @@ export const nameTables = (schema: string, idType: string, idDefault: string): T
   schema,
   job: `${schema}.job`,
   jobBlocker: `${schema}.job_blocker`,
-  migration: `${schema}.migration`,
-  recurring: `${schema}.recurring_job`,
-  flow: `${schema}.flow`,
-  flowRule: `${schema}.flow_rule`,
-  flowUse: `${schema}.flow_use`,
-  line: `${schema}.line`,
-  lineNote: `${schema}.line_note`,
   jobAttempt: `${schema}.job_attempt`,
-  reporter: `${schema}.reporter`,
-  rollup: `${schema}.rollup`,
-  cause: `${schema}.cause`,
-  action: `${schema}.action`,
+  recurring: `${schema}.recurring_job`,
+  limitEpoch: `${schema}.limit_epoch`,
+  limitRule: `${schema}.limit_rule`,
+  limitUsage: `${schema}.limit_usage`,
+  limitDelta: `${schema}.limit_delta`,
+  groupState: `${schema}.group_state`,
+  process: `${schema}.process`,
+  statisticsBucket: `${schema}.statistics_bucket`,
+  failureCause: `${schema}.failure_cause`,
+  migration: `${schema}.migration`,
   idType,
   idDefault,
 });

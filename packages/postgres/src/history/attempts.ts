@@ -9,8 +9,7 @@ import type { SqlRow } from "../database/provider.ts";
 import { arrayLiteral, text, textOrNull, unnestParameters } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
-// The attempts that did not complete their job are written by the statement that ends them, as WITH queries of it: a row is
-// there exactly if the end is.
+// The statement that ends an attempt without completing the job also records the attempt, in a WITH query.
 
 const keys = ["job_id", "lease_version"];
 
@@ -30,11 +29,10 @@ const values = [
 const columns = [...keys, ...values].join(", ");
 
 /**
- * Keeps the attempts that a query finds, with the names of the table for its columns, and of each of their jobs no more than
- * the latest.
+ * Records the attempts that a query returns under the column names of the table, and deletes all but the latest of each job.
  *
- * The lease that ran out may be there already: a claim that puts the job in line writes it, and the reaper, who knows the
- * error, may come before the job is taken. A job with few leases cannot have too many attempts, so most are not looked at.
+ * An expired lease may have a row already: promotion writes one, and the reaper, which has the error, may follow before the
+ * job is claimed. A job with few leases cannot have too many attempts, so the deletion skips most jobs.
  */
 export const keepAttemptsSql = ({ jobAttempt }: Tables, ended: string): string => `
 ended AS MATERIALIZED (${ended}),
@@ -51,13 +49,13 @@ trimmed AS (
   )
 )`;
 
-/** What a statement has to know of jobs whose lease has expired, as they were before it. */
-export const leaseColumns = (table: string): string =>
+/** The columns of a job with an expired lease that `expiredAttemptsSql` reads, as they were before the statement. */
+export const expiredLeaseColumns = (table: string): string =>
   ["attempt", "lease_version", "leased_by", "scheduled_at", "last_attempt_at", "due_at"]
     .map((name) => `${table}.${name}`)
     .join(", ");
 
-/** The attempts of jobs whose lease has expired: of a table with `id` and `leaseColumns`. */
+/** The attempts of jobs whose lease has expired: of a table with `id` and `expiredLeaseColumns`. */
 export const expiredAttemptsSql = (
   expired: string,
   { error, fingerprint }: { readonly error: string; readonly fingerprint: string },
@@ -68,10 +66,8 @@ export const expiredAttemptsSql = (
     ${error}::text AS error, NULL AS log
   FROM ${expired}`;
 
-// Only of jobs that exist: a worker of an older version deletes a job and leaves its attempts.
-//
-// The planner expects ten ids. If the table was small when the plan was made, it would read all of it. With a limit that it
-// does not know, it expects one id, and goes by the index.
+// For an array the planner expects ten ids, and reads the whole table if that was small when the plan was made. For a limit
+// from a subquery it expects one id, and goes by the index.
 const listSql = ({ job, jobAttempt, idType }: Tables): string => `
 SELECT a.* FROM (
   SELECT id FROM ${unnestParameters([`$1::${idType}[]`])} AS id LIMIT (SELECT 2147483647)

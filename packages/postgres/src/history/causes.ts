@@ -4,12 +4,12 @@ import type { SqlRow } from "../database/provider.ts";
 import { arrayLiteral, text, textOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
-// No index has failed jobs by queue and type. To find some of them, so many times the cap is looked at, or so many jobs.
+// No index has failed jobs by queue and type. A filter reads this many times the cap, and at least this many jobs.
 const mostCaps = 10;
 
-const fewestLookedAt = 10_000;
+const leastRead = 10_000;
 
-/** The index of failed jobs has them in the order of creation, which is the order of the ids that Leasehold makes. */
+/** The index of failed jobs is in the order of creation. */
 const failedSql = ({ job }: Tables): string => `
 WITH newest AS MATERIALIZED (
   SELECT id, fingerprint, queue, type_name, failure_reason, finished_at FROM ${job}
@@ -23,7 +23,7 @@ wanted AS MATERIALIZED (
 counted AS (
   SELECT fingerprint, queue, type_name, failure_reason, count(*) AS count, min(finished_at) AS first_failed_at,
     max(finished_at) AS last_failed_at, (array_agg(id ORDER BY finished_at DESC))[1] AS example_id
-  FROM (SELECT * FROM wanted LIMIT $1::int) AS looked_at
+  FROM (SELECT * FROM wanted LIMIT $1::int) AS newest_wanted
   GROUP BY fingerprint, queue, type_name, failure_reason, finished_at / $5::bigint
 )
 SELECT (SELECT count(*) FROM newest) > $2::int OR (SELECT count(*) FROM wanted) > $1::int AS capped, counted.*
@@ -48,7 +48,7 @@ const readCauses = async (
   const fingerprints = new Set(failed.flatMap(({ fingerprint }) => fingerprint ?? []));
   if (fingerprints.size === 0) return [];
   const rows = await query(ctx, {
-    sql: `SELECT * FROM ${tables.cause} WHERE fingerprint = ANY ($1::text[])`,
+    sql: `SELECT * FROM ${tables.failureCause} WHERE fingerprint = ANY ($1::text[])`,
     params: [arrayLiteral([...fingerprints])],
   });
   return rows.map((row) => ({
@@ -58,7 +58,7 @@ const readCauses = async (
     frame: textOrNull(row["frame"]),
     deployment: textOrNull(row["deployment"]),
     firstSeenAt: Number(row["first_seen_at"]),
-    lastSeenAt: Number(row["last_seen_at"] ?? row["first_seen_at"]),
+    lastSeenAt: Number(row["last_seen_at"]),
   }));
 };
 
@@ -70,10 +70,10 @@ export const listCauses = (database: Database, call: Call & ListCausesCall): Pro
       sql: failedSql(database.tables),
       params: [
         cap,
-        isFiltered ? Math.max(cap * mostCaps, fewestLookedAt) : cap,
+        isFiltered ? Math.max(cap * mostCaps, leastRead) : cap,
         queues ? arrayLiteral(queues) : null,
         typeNames ? arrayLiteral(typeNames) : null,
-        // Divided by null, all are in the same stretch.
+        // A division by null puts all in one bucket.
         everyMs ?? null,
       ],
     });

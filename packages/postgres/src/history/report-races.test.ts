@@ -55,7 +55,7 @@ describe("two processes", () => {
   const read = async (): Promise<StatisticsBucket[]> =>
     fixture.adapter.history.readBuckets({ width, from: 0, before: 1e15, limit: 1_000 });
 
-  const clear = (): Promise<unknown> => direct.query(`DELETE FROM ${fixture.schema}.rollup`);
+  const clear = (): Promise<unknown> => direct.query(`DELETE FROM ${fixture.schema}.statistics_bucket`);
 
   const isOtherWaiting = async (): Promise<boolean> => {
     const { rows } = await direct.query(
@@ -144,7 +144,7 @@ describe("two processes", () => {
       async () => isDone,
     );
     await other.history.writeReport(reportOf("b", [], [cause("third")]));
-    const { rows } = await direct.query(`SELECT message FROM ${fixture.schema}.cause`);
+    const { rows } = await direct.query(`SELECT message FROM ${fixture.schema}.failure_cause`);
     expect(rows).toEqual([{ message: "first" }]);
   });
 });

@@ -14,108 +14,107 @@ import type { SqlRow } from "../database/provider.ts";
 import { arrayLiteral, clockCte, now, text, textOrNull, unnestParameters } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
-interface RollupColumn<TRow> {
+interface BucketColumn<TRow> {
   readonly name: string;
   readonly type: "bigint" | "text";
-  readonly read: (rollup: TRow) => string | number;
+  readonly read: (bucket: TRow) => string | number;
 }
 
-const keyColumns: readonly RollupColumn<BucketKey>[] = [
-  { name: "width", type: "bigint", read: ({ width }) => width },
-  { name: "begins_at", type: "bigint", read: ({ from }) => from },
+const keyColumns: readonly BucketColumn<BucketKey>[] = [
+  { name: "bucket_ms", type: "bigint", read: ({ width }) => width },
+  { name: "starts_at", type: "bigint", read: ({ from }) => from },
   { name: "queue", type: "text", read: ({ queue }) => queue },
   { name: "type_name", type: "text", read: ({ typeName }) => typeName },
   { name: "deployment", type: "text", read: ({ deployment }) => deployment },
-  { name: "reporter_id", type: "text", read: ({ reporterId }) => reporterId },
+  { name: "process_id", type: "text", read: ({ reporterId }) => reporterId },
 ];
 
-const columns: readonly RollupColumn<StatisticsBucket>[] = [
+const columns: readonly BucketColumn<StatisticsBucket>[] = [
   ...keyColumns,
   { name: "counts", type: "text", read: ({ counts }) => counts },
 ];
 
-/** The columns of the key, in the order of the index, of a table if one is given. */
-const rollupKey = (table?: string): string =>
+/** The columns of the key in the order of the index, of a table if one is given. */
+const keyColumnsSql = (table?: string): string =>
   keyColumns.map(({ name }) => (table === undefined ? name : `${table}.${name}`)).join(", ");
 
-const rollupColumns: string = columns.map(({ name }) => name).join(", ");
+const bucketColumns: string = columns.map(({ name }) => name).join(", ");
 
 /** The key as one text. */
-const rollupKeyOf = (rollup: BucketKey): string => JSON.stringify(keyColumns.map(({ read }) => read(rollup)));
+const keyOf = (bucket: BucketKey): string => JSON.stringify(keyColumns.map(({ read }) => read(bucket)));
 
 /** Whether the rows of two tables have the same key. */
-const sameRollupSql = (one: string, other: string): string =>
+const sameKeySql = (one: string, other: string): string =>
   keyColumns.map(({ name }) => `${one}.${name} = ${other}.${name}`).join(" AND ");
 
-/** Rollups as a table in a statement, under this alias. Its parameters begin with `$first`. */
-const rollupSource = (alias: string, first: number): string =>
-  `${unnestParameters(columns.map(({ type }, index) => `$${first + index}::${type}[]`))} AS ${alias} (${rollupColumns})`;
+/** Buckets as a table in a statement, under this alias. Its parameters begin with `$first`. */
+const bucketSource = (alias: string, first: number): string =>
+  `${unnestParameters(columns.map(({ type }, index) => `$${first + index}::${type}[]`))} AS ${alias} (${bucketColumns})`;
 
-const rollupParams = (rollups: readonly StatisticsBucket[]): string[] =>
-  columns.map(({ read }) => arrayLiteral(rollups.map(read)));
+const bucketParams = (buckets: readonly StatisticsBucket[]): string[] =>
+  columns.map(({ read }) => arrayLiteral(buckets.map(read)));
 
-const toRollup = (row: SqlRow): StatisticsBucket => ({
-  width: Number(row["width"]),
-  from: Number(row["begins_at"]),
+const toBucket = (row: SqlRow): StatisticsBucket => ({
+  width: Number(row["bucket_ms"]),
+  from: Number(row["starts_at"]),
   queue: text(row["queue"]),
   typeName: text(row["type_name"]),
   deployment: text(row["deployment"]),
-  reporterId: text(row["reporter_id"]),
+  reporterId: text(row["process_id"]),
   counts: text(row["counts"]),
 });
 
-// Two processes may fold at once. The rows to remove are locked in the order of their keys, and compared as they are then.
-// After that, rows to put that are not among these are inserted, in the same order. If another process was faster with one of
-// them, those inserted are taken out again, and nothing has happened. Only then the locked rows are overwritten or deleted. So
-// no two processes can wait for each other.
+// Two processes may roll up at once. The statements lock the rows to remove in the order of their keys and compare them. Then
+// they insert the new rows, in the same order. If another process has inserted one of these, they delete what they inserted,
+// and the roll-up has no effect. Only then they overwrite or delete the locked rows. So two processes never deadlock.
 
-const lockSql = ({ rollup }: Tables): string => `
-SELECT r.width FROM ${rollupSource("f", 1)} JOIN ${rollup} AS r ON ${sameRollupSql("r", "f")}
-WHERE r.counts = f.counts ORDER BY ${rollupKey("r")} FOR UPDATE OF r`;
+const lockSql = ({ statisticsBucket }: Tables): string => `
+SELECT b.bucket_ms FROM ${bucketSource("f", 1)} JOIN ${statisticsBucket} AS b ON ${sameKeySql("b", "f")}
+WHERE b.counts = f.counts ORDER BY ${keyColumnsSql("b")} FOR UPDATE OF b`;
 
-const addSql = ({ rollup }: Tables): string => `
-INSERT INTO ${rollup} (${rollupColumns}) SELECT ${rollupColumns} FROM ${rollupSource("f", 1)} ORDER BY ${rollupKey("f")}
-ON CONFLICT (${rollupKey()}) DO NOTHING RETURNING ${rollupColumns}`;
+const addSql = ({ statisticsBucket }: Tables): string => `
+INSERT INTO ${statisticsBucket} (${bucketColumns}) SELECT ${bucketColumns} FROM ${bucketSource("f", 1)} ORDER BY ${keyColumnsSql("f")}
+ON CONFLICT (${keyColumnsSql()}) DO NOTHING RETURNING ${bucketColumns}`;
 
-const deleteSql = ({ rollup }: Tables, first: number): string =>
-  `DELETE FROM ${rollup} AS r USING ${rollupSource("f", first)} WHERE ${sameRollupSql("r", "f")}`;
+const deleteSql = ({ statisticsBucket }: Tables, first: number): string =>
+  `DELETE FROM ${statisticsBucket} AS b USING ${bucketSource("f", first)} WHERE ${sameKeySql("b", "f")}`;
 
 const settleSql = (tables: Tables): string => `
 WITH overwritten AS (
-  UPDATE ${tables.rollup} AS r SET counts = f.counts FROM ${rollupSource("f", 1)} WHERE ${sameRollupSql("r", "f")}
+  UPDATE ${tables.statisticsBucket} AS b SET counts = f.counts FROM ${bucketSource("f", 1)} WHERE ${sameKeySql("b", "f")}
 )
 ${deleteSql(tables, 8)}`;
 
-/** Whether all of them are as given. They stay locked. */
+/** Locks the rows. False if one of them has changed or is gone. */
 const lock = async (
   { query }: Database,
   ctx: Context,
-  rollups: readonly StatisticsBucket[],
+  buckets: readonly StatisticsBucket[],
 ): Promise<boolean> => {
-  if (rollups.length === 0) return true;
-  const rows = await query(ctx, { name: "lock_rollups", sql: lockSql, params: rollupParams(rollups) });
-  return rows.length === rollups.length;
+  if (buckets.length === 0) return true;
+  const rows = await query(ctx, { name: "lock_buckets", sql: lockSql, params: bucketParams(buckets) });
+  return rows.length === buckets.length;
 };
 
-/** Adds all of them or, if one of them exists, none. */
+/** Inserts all rows or, if one of them exists, none. */
 const add = async (
   { query }: Database,
   ctx: Context,
-  rollups: readonly StatisticsBucket[],
+  buckets: readonly StatisticsBucket[],
 ): Promise<boolean> => {
-  if (rollups.length === 0) return true;
-  const rows = await query(ctx, { name: "add_rollups", sql: addSql, params: rollupParams(rollups) });
-  if (rows.length === rollups.length) return true;
-  const added = rows.map(toRollup);
+  if (buckets.length === 0) return true;
+  const rows = await query(ctx, { name: "add_buckets", sql: addSql, params: bucketParams(buckets) });
+  if (rows.length === buckets.length) return true;
+  const added = rows.map(toBucket);
   await query(ctx, {
-    name: "undo_rollups",
+    name: "undo_buckets",
     sql: (tables) => deleteSql(tables, 1),
-    params: rollupParams(added),
+    params: bucketParams(added),
   });
   return false;
 };
 
-const keysOf = (rollups: readonly BucketKey[]): Set<string> => new Set(rollups.map(rollupKeyOf));
+const keysOf = (buckets: readonly BucketKey[]): Set<string> => new Set(buckets.map(keyOf));
 
 export const rollUpBuckets = (
   database: Database,
@@ -124,44 +123,44 @@ export const rollUpBuckets = (
   database.atomically(given, async (ctx) => {
     const [removed, wanted] = [keysOf(remove), keysOf(put)];
     if (!(await lock(database, ctx, remove))) return false;
-    const added = put.filter((rollup) => !removed.has(rollupKeyOf(rollup)));
+    const added = put.filter((bucket) => !removed.has(keyOf(bucket)));
     if (!(await add(database, ctx, added))) return false;
-    const overwritten = put.filter((rollup) => removed.has(rollupKeyOf(rollup)));
-    const gone = remove.filter((rollup) => !wanted.has(rollupKeyOf(rollup)));
-    const params = [...rollupParams(overwritten), ...rollupParams(gone)];
-    await database.query(ctx, { name: "settle_rollups", sql: settleSql, params });
+    const overwritten = put.filter((bucket) => removed.has(keyOf(bucket)));
+    const gone = remove.filter((bucket) => !wanted.has(keyOf(bucket)));
+    const params = [...bucketParams(overwritten), ...bucketParams(gone)];
+    await database.query(ctx, { name: "settle_buckets", sql: settleSql, params });
     return true;
   });
 
-// Rows that somebody else has locked are left for the next time.
-const forgetSql = ({ reporter, rollup, cause, job }: Tables): string => `
+// Locked rows are left for the next call.
+const deleteOldSql = ({ process, statisticsBucket, failureCause, job }: Tables): string => `
 WITH silent AS MATERIALIZED (
-  SELECT ctid FROM ${reporter} WHERE seen_at < $1::bigint ORDER BY seen_at LIMIT $4::int FOR UPDATE SKIP LOCKED
+  SELECT ctid FROM ${process} WHERE seen_at < $1::bigint ORDER BY seen_at LIMIT $4::int FOR UPDATE SKIP LOCKED
 ),
 old AS MATERIALIZED (
-  SELECT found.ctid FROM unnest($2::bigint[], $3::bigint[]) AS f (width, before) CROSS JOIN LATERAL (
-    SELECT r.ctid FROM ${rollup} AS r WHERE r.width = f.width AND r.begins_at < f.before
-    ORDER BY ${rollupKey("r")} LIMIT $4::int FOR UPDATE SKIP LOCKED
+  SELECT found.ctid FROM unnest($2::bigint[], $3::bigint[]) AS f (bucket_ms, before) CROSS JOIN LATERAL (
+    SELECT b.ctid FROM ${statisticsBucket} AS b WHERE b.bucket_ms = f.bucket_ms AND b.starts_at < f.before
+    ORDER BY ${keyColumnsSql("b")} LIMIT $4::int FOR UPDATE SKIP LOCKED
   ) AS found LIMIT $4::int - (SELECT count(*) FROM silent)
 ),
 unseen AS MATERIALIZED (
-  SELECT c.ctid FROM ${cause} AS c WHERE coalesce(c.last_seen_at, c.first_seen_at) < $5::bigint
+  SELECT c.ctid FROM ${failureCause} AS c WHERE c.last_seen_at < $5::bigint
     AND NOT EXISTS (SELECT FROM ${job} AS j WHERE j.status = 'failed' AND j.fingerprint = c.fingerprint)
   LIMIT $4::int - (SELECT count(*) FROM silent) - (SELECT count(*) FROM old) FOR UPDATE SKIP LOCKED
 ),
-left_reporters AS (DELETE FROM ${reporter} WHERE ctid = ANY (ARRAY(SELECT ctid FROM silent)) RETURNING 1),
-left_rollups AS (DELETE FROM ${rollup} WHERE ctid = ANY (ARRAY(SELECT ctid FROM old)) RETURNING 1),
-left_causes AS (DELETE FROM ${cause} WHERE ctid = ANY (ARRAY(SELECT ctid FROM unseen)) RETURNING 1)
-SELECT (SELECT count(*) FROM left_reporters) + (SELECT count(*) FROM left_rollups)
-  + (SELECT count(*) FROM left_causes) AS count`;
+deleted_processes AS (DELETE FROM ${process} WHERE ctid = ANY (ARRAY(SELECT ctid FROM silent)) RETURNING 1),
+deleted_buckets AS (DELETE FROM ${statisticsBucket} WHERE ctid = ANY (ARRAY(SELECT ctid FROM old)) RETURNING 1),
+deleted_causes AS (DELETE FROM ${failureCause} WHERE ctid = ANY (ARRAY(SELECT ctid FROM unseen)) RETURNING 1)
+SELECT (SELECT count(*) FROM deleted_processes) + (SELECT count(*) FROM deleted_buckets)
+  + (SELECT count(*) FROM deleted_causes) AS count`;
 
 export const deleteOldReports = async (
   { query }: Database,
   call: Call & DeleteOldReportsCall,
 ): Promise<number> => {
   const [row] = await query(call.ctx, {
-    name: "forget_reports",
-    sql: forgetSql,
+    name: "delete_old_reports",
+    sql: deleteOldSql,
     params: [
       call.reportersBefore,
       arrayLiteral(call.rollups.map(({ width }) => width)),
@@ -173,20 +172,20 @@ export const deleteOldReports = async (
   return Number(row?.["count"]);
 };
 
-/** There are as many rows as processes. An index by time would have to be written at every report. */
+/** Without an index: there are few rows, and every report would have to write it. */
 export const listProcesses = async (
   { query, tables }: Database,
   call: Call & ListProcessesCall,
 ): Promise<StateProcess[]> => {
   const rows = await query(call.ctx, {
-    sql: `SELECT * FROM ${tables.reporter} WHERE seen_at >= $1::bigint ORDER BY seen_at DESC, id LIMIT $2::int`,
+    sql: `SELECT * FROM ${tables.process} WHERE seen_at >= $1::bigint ORDER BY seen_at DESC, id LIMIT $2::int`,
     params: [call.seenFrom, call.limit],
   });
   return rows.map((row) => ({
     id: text(row["id"]),
     deployment: textOrNull(row["deployment"]),
     startedAt: Number(row["started_at"]),
-    about: text(row["about"]),
+    about: text(row["info"]),
     seenAt: Number(row["seen_at"]),
   }));
 };
@@ -197,10 +196,10 @@ export const readBuckets = async (
 ): Promise<StatisticsBucket[]> => {
   const { width, from, before, queues, typeNames, limit } = call;
   const rows = await query(call.ctx, {
-    sql: `SELECT ${rollupColumns} FROM ${tables.rollup}
-      WHERE width = $1::bigint AND begins_at >= $2::bigint AND begins_at < $3::bigint
+    sql: `SELECT ${bucketColumns} FROM ${tables.statisticsBucket}
+      WHERE bucket_ms = $1::bigint AND starts_at >= $2::bigint AND starts_at < $3::bigint
         AND ($4::text[] IS NULL OR queue = ANY ($4::text[])) AND ($5::text[] IS NULL OR type_name = ANY ($5::text[]))
-      ORDER BY ${rollupKey()} LIMIT $6::int`,
+      ORDER BY ${keyColumnsSql()} LIMIT $6::int`,
     params: [
       width,
       from,
@@ -210,46 +209,46 @@ export const readBuckets = async (
       limit,
     ],
   });
-  return rows.map(toRollup);
+  return rows.map(toBucket);
 };
 
 const causeColumns = ["fingerprint", "name", "message", "frame", "deployment"] as const;
 
 const causes = causeColumns.join(", ");
 
-const firstOfRollups = 7;
+const firstBucketParam = 7;
 
-const firstOfCauses = 14;
+const firstCauseParam = 14;
 
-// Two processes that meet a new error at the same time would both insert its cause, and the second would wait until the first
-// commits. So only who gets the lock inserts it; for the other it is as if it were known.
-const reportSql = ({ schema, reporter, rollup, cause }: Tables): string => `
+// If two processes report a new cause at once, the second insert would wait for the first to commit. So only the process that
+// gets the advisory lock inserts it; the other one skips it.
+const reportSql = ({ schema, process, statisticsBucket, failureCause }: Tables): string => `
 WITH ${clockCte("$1")},
 reported AS (
-  INSERT INTO ${reporter} (id, deployment, started_at, about, seen_at)
+  INSERT INTO ${process} (id, deployment, started_at, info, seen_at)
   VALUES ($2::text, $3::text, $4::bigint, $5::text, ${now})
   ON CONFLICT (id) DO UPDATE SET deployment = excluded.deployment, started_at = excluded.started_at,
-    about = excluded.about, seen_at = excluded.seen_at
+    info = excluded.info, seen_at = excluded.seen_at
 ),
 counted AS (
-  INSERT INTO ${rollup} (${rollupColumns}) SELECT ${rollupColumns} FROM ${rollupSource("n", firstOfRollups)}
-  WHERE begins_at >= ${now} - $6::bigint
-  ON CONFLICT (${rollupKey()}) DO UPDATE SET counts = excluded.counts
+  INSERT INTO ${statisticsBucket} (${bucketColumns}) SELECT ${bucketColumns} FROM ${bucketSource("n", firstBucketParam)}
+  WHERE starts_at >= ${now} - $6::bigint
+  ON CONFLICT (${keyColumnsSql()}) DO UPDATE SET counts = excluded.counts
 ),
 unknown AS MATERIALIZED (
-  SELECT * FROM ${unnestParameters(causeColumns.map((_, index) => `$${firstOfCauses + index}::text[]`))} AS n (${causes})
-  WHERE NOT EXISTS (SELECT FROM ${cause} AS known WHERE known.fingerprint = n.fingerprint)
+  SELECT * FROM ${unnestParameters(causeColumns.map((_, index) => `$${firstCauseParam + index}::text[]`))} AS n (${causes})
+  WHERE NOT EXISTS (SELECT FROM ${failureCause} AS known WHERE known.fingerprint = n.fingerprint)
 ),
 learned AS (
-  INSERT INTO ${cause} (${causes}, first_seen_at, last_seen_at) SELECT ${causes}, ${now}, ${now} FROM unknown
+  INSERT INTO ${failureCause} (${causes}, first_seen_at, last_seen_at) SELECT ${causes}, ${now}, ${now} FROM unknown
   WHERE pg_try_advisory_xact_lock(hashtextextended('leasehold cause in ${schema}: ' || fingerprint, 0))
   ON CONFLICT (fingerprint) DO NOTHING
 ),
 known AS MATERIALIZED (
-  SELECT fingerprint FROM ${cause} WHERE fingerprint = ANY ($${firstOfCauses}::text[]) FOR UPDATE SKIP LOCKED
+  SELECT fingerprint FROM ${failureCause} WHERE fingerprint = ANY ($${firstCauseParam}::text[]) FOR UPDATE SKIP LOCKED
 ),
 seen_again AS (
-  UPDATE ${cause} SET last_seen_at = ${now} WHERE fingerprint = ANY (ARRAY(SELECT fingerprint FROM known))
+  UPDATE ${failureCause} SET last_seen_at = ${now} WHERE fingerprint = ANY (ARRAY(SELECT fingerprint FROM known))
 )
 SELECT ${now} AS now`;
 
@@ -268,7 +267,7 @@ export const writeReport = async ({ query }: Database, call: Call & ReportCall):
       reporter.startedAt,
       reporter.about,
       maxAgeMs,
-      ...rollupParams(rollups),
+      ...bucketParams(rollups),
       ...causeParams(call.causes),
     ],
   });

@@ -11,9 +11,9 @@ import type { Tables } from "../database/tables.ts";
 import {
   deferredInGroupsSql,
   deferredSql,
-  firstLine,
-  inLineSql,
-  isBeforeLines,
+  firstGroupKey,
+  readySql,
+  isBeforeGroupKeys,
   isDeferred,
   isDue,
   isExpired,
@@ -65,16 +65,16 @@ const mostStretches = 1_000;
  */
 const stretchesSql = ({ job }: Tables, where: string): string => {
   const first = (rank: number, after: string, order: string): string =>
-    `(SELECT ${rank} AS rank, j.lane, j.queue, j.type_name, j.priority, j.due_at FROM ${job} AS j
+    `(SELECT ${rank} AS rank, j.claim_key, j.queue, j.type_name, j.priority, j.due_at FROM ${job} AS j
       WHERE j.ready ${where} ${after} ORDER BY ${order} LIMIT 1)`;
-  const wholeOrder = "j.lane, j.priority DESC, j.due_at, j.position";
+  const wholeOrder = "j.claim_key, j.priority DESC, j.due_at, j.position";
   return `stretch AS (
     ${first(0, "", wholeOrder)}
     UNION ALL
     SELECT found.* FROM stretch CROSS JOIN LATERAL (
       SELECT * FROM (
-        ${first(0, "AND j.lane = stretch.lane AND j.priority < stretch.priority", "j.priority DESC, j.due_at, j.position")}
-        UNION ALL ${first(1, "AND j.lane > stretch.lane", wholeOrder)}
+        ${first(0, "AND j.claim_key = stretch.claim_key AND j.priority < stretch.priority", "j.priority DESC, j.due_at, j.position")}
+        UNION ALL ${first(1, "AND j.claim_key > stretch.claim_key", wholeOrder)}
       ) AS either ORDER BY rank LIMIT 1
     ) AS found
   )`;
@@ -84,25 +84,25 @@ const stretchesSql = ({ job }: Tables, where: string): string => {
  * Jobs with a group wait in very many lines. No index has them by type unless they are for later, so that, as with running
  * jobs, a number of them is looked at. In their place in the index are also types whose own number is among those of lines.
  */
-const inGroupsSql = ({ flowRule }: Tables, { capped, some, first }: Parts): string => `
+const inGroupsSql = ({ limitRule }: Tables, { capped, some, first }: Parts): string => `
 UNION ALL
 SELECT 'runnable', queue, type_name, count(*), min(due_at)
-FROM ${some(`j.ready AND NOT (${isBeforeLines}) AND j.status = 'pending'`, "")} GROUP BY queue, type_name
+FROM ${some(`j.ready AND NOT (${isBeforeGroupKeys}) AND j.status = 'pending'`, "")} GROUP BY queue, type_name
 UNION ALL
-SELECT 'runnable', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.home")} AND ${isDue}`)},
-  ${first(`${deferredInGroupsSql("grouped.home")} AND ${isDue}`)}
+SELECT 'runnable', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.queue_type")} AND ${isDue}`)},
+  ${first(`${deferredInGroupsSql("grouped.queue_type")} AND ${isDue}`)}
 FROM grouped
 UNION ALL
-SELECT 'later', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.home")} AND NOT ${isDue}`)}, NULL FROM grouped
+SELECT 'later', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.queue_type")} AND NOT ${isDue}`)}, NULL FROM grouped
 UNION ALL
-SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("r.home")} AND ${isDue}`)}, ${first(`${deferredSql("r.home")} AND ${isDue}`)}
-FROM ${flowRule} AS r WHERE home >= ${firstLine}
+SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("r.queue_type")} AND ${isDue}`)}, ${first(`${deferredSql("r.queue_type")} AND ${isDue}`)}
+FROM ${limitRule} AS r WHERE queue_type >= ${firstGroupKey}
 UNION ALL
-SELECT 'later', queue, type_name, ${capped(`${deferredSql("r.home")} AND NOT ${isDue}`)}, NULL
-FROM ${flowRule} AS r WHERE home >= ${firstLine}
+SELECT 'later', queue, type_name, ${capped(`${deferredSql("r.queue_type")} AND NOT ${isDue}`)}, NULL
+FROM ${limitRule} AS r WHERE queue_type >= ${firstGroupKey}
 UNION ALL
 SELECT 'blocked', queue, type_name, count(*), NULL
-FROM ${some(`j.status = 'blocked' AND NOT (${isBeforeLines})`, "")} GROUP BY queue, type_name`;
+FROM ${some(`j.status = 'blocked' AND NOT (${isBeforeGroupKeys})`, "")} GROUP BY queue, type_name`;
 
 interface Parts {
   capped(condition: string): string;
@@ -112,7 +112,7 @@ interface Parts {
 
 const backlogSql = (tables: Tables, hasGroups: boolean): string => {
   const { job } = tables;
-  const where = hasGroups ? `AND ${isBeforeLines}` : "";
+  const where = hasGroups ? `AND ${isBeforeGroupKeys}` : "";
   const capped = (condition: string): string =>
     `(SELECT count(*) FROM (SELECT FROM ${job} AS j WHERE ${condition} LIMIT $2::int) AS counted)`;
   const some = (condition: string, order: string): string =>
@@ -123,25 +123,25 @@ const backlogSql = (tables: Tables, hasGroups: boolean): string => {
 WITH RECURSIVE ${clockCte("$1")}, ${stretchesSql(tables, where)},
 ${looseIndexScanSql(tables, "deferred", `${isDeferred} ${where}`)},
 ${looseIndexScanSql(tables, "blocked", `j.status = 'blocked' ${where}`)},
-${hasGroups ? `${looseIndexScanSql(tables, "grouped", `${isDeferred} AND j.home IS NOT NULL`, "home")},` : ""}
+${hasGroups ? `${looseIndexScanSql(tables, "grouped", `${isDeferred} AND j.queue_type IS NOT NULL`, "queue_type")},` : ""}
 in_line AS (
-  SELECT lane, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM stretch LIMIT ${mostStretches}) AS s
-  GROUP BY lane, queue, type_name
+  SELECT claim_key, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM stretch LIMIT ${mostStretches}) AS s
+  GROUP BY claim_key, queue, type_name
 )
 SELECT 'runnable' AS kind, queue, type_name, pending.count, CASE WHEN pending.count > 0 THEN oldest END AS oldest
 FROM in_line CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE status = 'pending') AS count
-  FROM (SELECT j.status FROM ${job} AS j WHERE ${inLineSql("in_line.lane")} LIMIT $2::int) AS first
+  FROM (SELECT j.status FROM ${job} AS j WHERE ${readySql("in_line.claim_key")} LIMIT $2::int) AS first
 ) AS pending
 UNION ALL
-SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND ${isDue}`)},
-  ${first(`${deferredSql("deferred.lane")} AND ${isDue}`)}
+SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.claim_key")} AND ${isDue}`)},
+  ${first(`${deferredSql("deferred.claim_key")} AND ${isDue}`)}
 FROM deferred
 UNION ALL
-SELECT 'later', queue, type_name, ${capped(`${deferredSql("deferred.lane")} AND NOT ${isDue}`)}, NULL
+SELECT 'later', queue, type_name, ${capped(`${deferredSql("deferred.claim_key")} AND NOT ${isDue}`)}, NULL
 FROM deferred
 UNION ALL
-SELECT 'blocked', queue, type_name, ${capped("j.status = 'blocked' AND j.lane = blocked.lane")}, NULL
+SELECT 'blocked', queue, type_name, ${capped("j.status = 'blocked' AND j.claim_key = blocked.claim_key")}, NULL
 FROM blocked
 UNION ALL
 SELECT 'running', queue, type_name, count(*), NULL FROM ${some("j.status = 'running'", "")} GROUP BY queue, type_name
@@ -187,10 +187,10 @@ const mergeRows = (rows: readonly SqlRow[], cap: number): TypeBacklog[] => {
 
 export const measureBacklog = (database: Database, call: Call & MeasureBacklogCall): Promise<TypeBacklog[]> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
-    // Who measures does not claim, and so would not notice the first group.
-    if (!database.flow.hasGroups) await database.flow.load(ctx);
+    // A process that only measures never claims, and so would never load the rules.
+    if (!database.limits.hasGroups) await database.limits.load(ctx);
     const rows = await database.query(ctx, {
-      sql: backlogSql(database.tables, database.flow.hasGroups),
+      sql: backlogSql(database.tables, database.limits.hasGroups),
       params: [call.now ?? null, call.cap],
     });
     return mergeRows(rows, call.cap);

@@ -14,8 +14,8 @@ import { lockCurrentJobs, lockJobs } from "../rows/locks.ts";
 import { failByBlocker, failDependants, findCycle } from "./dependants.ts";
 import { getJobs, getSequences } from "./reads.ts";
 
-// `watched` makes an outcome of the blocker look for dependants. It is an update and not only a lock: an outcome that waits
-// for this row must see that it has changed.
+// `has_dependants` makes an outcome of the blocker read its dependants. An update and not only a lock: an outcome that waits for
+// this row checks it again only if it has changed.
 const insertBlockersSql = ({ schema, job, jobBlocker, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 blocker AS MATERIALIZED (SELECT * FROM unnest($3::${idType}[]) WITH ORDINALITY AS t (sequence_id, blocker_index)),
@@ -23,7 +23,7 @@ inserted AS (
   INSERT INTO ${jobBlocker} (job_id, blocker_index, sequence_id)
   SELECT $2::${idType}, blocker_index - 1, sequence_id FROM blocker
 ),
-marked AS (UPDATE ${job} SET watched = true WHERE id = ANY ($4::${idType}[]) AND NOT watched)
+marked AS (UPDATE ${job} SET has_dependants = true WHERE id = ANY ($4::${idType}[]) AND NOT has_dependants)
 UPDATE ${job} SET
   blocker_count = $5::int,
   open_blockers = $6::int,

@@ -20,8 +20,8 @@ UPDATE ${job} AS j SET
   fingerprint = NULL,
   lease_token = NULL,
   leased_by = NULL,
-  slots = NULL,
-  key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
+  counted_in = NULL,
+  deduplication_open = CASE WHEN j.deduplication_open THEN false ELSE j.deduplication_open END
 WHERE id = ANY ($2::${idType}[])
 RETURNING ${now} AS now, ${jobColumns("j")}`;
 

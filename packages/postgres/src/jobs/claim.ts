@@ -3,73 +3,72 @@ import type { Call, Database } from "../database/database.ts";
 import type { SqlRow } from "../database/provider.ts";
 import { arrayLiteral, clockCte, now } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { claimRuled } from "../limits/claim.ts";
+import { claimLimited } from "../limits/claim.ts";
 import { claimedColumns, createClaimedJobReader, jobColumns, toStateJob } from "../rows/job-table.ts";
 import {
   findQueueTypes,
   type QueueType,
   readAttemptOverrides,
-  runnableInLineSql,
+  runnableSql,
   runOrder,
 } from "../rows/runnable.ts";
 import { promoteDueJobs, someAreDueSql } from "./promote.ts";
 
 // A claim is one statement:
 //
-//   clock       one present for the whole statement
-//   allowance   how many jobs to take: none if jobs are due that are not yet in line, or if there are new rules
-//   picked      where in the table the jobs are, in the order in which they are to run; locked
-//   UPDATE      makes them running, and returns them
+//   clock       the present, read once
+//   allowance   how many jobs to claim: 0 if jobs are due but not ready, or if the rules have changed
+//   picked      the places of the jobs in the table, in the order in which they run; locked
+//   UPDATE      makes them running and returns them
 //
-// With one queue and type, `picked` is the head of its line. With several, it is found in steps, of which only the last
-// locks anything:
+// With one queue and type, `picked` is the beginning of one range of the index. With several, it takes these steps, of which
+// only the last locks rows:
 //
-//   queue_type  the queues and types asked for, and the request of each
-//   portion     how far to look into each line at first
-//   glance      the heads of the lines, as far as that
-//   seen        how many of those would be taken from each line
-//   used_up     the lines of which all that was looked at would be taken: they may have more
-//   candidate   the same heads, but of lines that are used up as many as could be wanted at all
-//   share       how many to take from each line
-//   picked      as many from each line, passing over what others have locked
+//   queue_type  the queues and types of the requests
+//   portion     how many entries to read of each range at first
+//   glance      the first entries of each range
+//   seen        how many of them would be claimed from each range
+//   used_up     the ranges of which all read entries would be claimed: they may have more
+//   candidate   the same entries, with as many of used-up ranges as their request allows
+//   share       how many to claim from each range
+//   picked      that many of each range, without locked rows
 //
-// If it takes nothing, due jobs are put in line, and if there were any the claim is made again, this time without looking
-// for more of them:
+// If a claim finds nothing, it promotes due jobs. If there were any, it runs again without the check for due jobs:
 //
 //   claim ── jobs ──▶ done
 //     └── none ──▶ promote ── none ──▶ done
 //                     └── some ──▶ claim ──▶ done
 //
-// Queues with rules or groups have another statement (flow/claim-ruled.ts). Which queues these are, a process remembers; when
-// the rules have changed since, the claim takes nothing, and begins again when it has read them.
+// Queues with rules or groups have another statement (limits/claim.ts). A process remembers which queues these are. If the
+// rules have changed, the claim takes nothing, loads the rules and starts again.
 
 type ClaimJobsCall = Call & ClaimCall;
 
 /**
- * The jobs in line, in order.
+ * Ready jobs with one claim key, in the order in which they run.
  *
- * The planner estimates how many jobs fulfil the conditions. With conditions that the index does not have it would expect
- * next to none, and sort those few: wrong where there are a million. So there is nothing here that the index does not have.
+ * For a condition that the index lacks, the planner expects almost no rows and sorts them. With a million ready jobs that sort
+ * is slow. So this query has only columns of the index.
  */
-const lineSql = ({ job }: Tables, columns: string, lane: string): string => `
-  SELECT ${columns} FROM ${job} AS j WHERE ${runnableInLineSql(lane)} ORDER BY ${runOrder}`;
+const rangeSql = ({ job }: Tables, columns: string, claimKey: string): string => `
+  SELECT ${columns} FROM ${job} AS j WHERE ${runnableSql(claimKey)} ORDER BY ${runOrder}`;
 
 const allowanceSql = (tables: Tables, attemptsLeft: string): string =>
   `allowance AS MATERIALIZED (
-  SELECT CASE WHEN (SELECT epoch FROM ${tables.flow}) <> $10::bigint
+  SELECT CASE WHEN (SELECT epoch FROM ${tables.limitEpoch}) <> $10::bigint
     OR ($9::boolean AND (${someAreDueSql(tables, attemptsLeft)})) THEN 0 ELSE $4::int END AS size
 )`;
 
-const pickFromOneLine = (tables: Tables): string => `
+const pickFromOneRange = (tables: Tables): string => `
 picked AS MATERIALIZED (
   SELECT ctid FROM (
-    ${lineSql(tables, "ctid", "($2::bigint[])[1]")}
+    ${rangeSql(tables, "ctid", "($2::bigint[])[1]")}
     LIMIT (SELECT least(size, ($5::int[])[($3::int[])[1]]) FROM allowance)
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
 )`;
 
-/** Of the jobs looked at, those to take: of each request the first in line, and the requests in their order. */
+/** The jobs to claim of those that were read: the first of each request, and the requests in their order. */
 const takenSql = (rows: string): string => `
   SELECT first.* FROM unnest($5::int[]) WITH ORDINALITY AS asked (most, request)
   CROSS JOIN LATERAL (
@@ -77,12 +76,12 @@ const takenSql = (rows: string): string => `
   ) AS first
   ORDER BY request, ${runOrder} LIMIT (SELECT size FROM allowance)`;
 
-/** The first look goes a little further than an even share: lines that fill evenly hardly ever differ by more. */
-const pickFromManyLines = (tables: Tables): string => {
+/** Reads a little more than an even share at first: ranges that fill evenly rarely differ by more. */
+const pickFromManyRanges = (tables: Tables): string => {
   const orderColumns = "priority, due_at, position";
   const headsSql = (condition: string, size: string): string => `
   SELECT place, request, head.* FROM queue_type CROSS JOIN LATERAL (
-    ${lineSql(tables, orderColumns, "queue_type.number")} LIMIT ${size}
+    ${rangeSql(tables, orderColumns, "queue_type.number")} LIMIT ${size}
   ) AS head WHERE ${condition}`;
   return `
 queue_type AS MATERIALIZED (
@@ -109,19 +108,18 @@ share AS MATERIALIZED (
 ),
 picked AS MATERIALIZED (
   SELECT runnable.ctid, share.place FROM share
-  CROSS JOIN LATERAL (${lineSql(tables, `ctid, ${orderColumns}`, "($2::bigint[])[share.place]")}
+  CROSS JOIN LATERAL (${rangeSql(tables, `ctid, ${orderColumns}`, "($2::bigint[])[share.place]")}
     LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
   ORDER BY ($3::int[])[share.place], ${runOrder}
 )`;
 };
 
 /**
- * The jobs picked, as a table of places in the table of jobs. Rows that are locked stay where they are, so they can be
- * found again by `ctid`, without an index.
+ * The places of the picked jobs in the table. A locked row stays in its place, so `ctid` finds it without an index.
  *
- * The planner does not know the limits of `picked`, and expects a good part of the table: it would read all of it. An array
- * counts as ten rows; even for ten it would read a table that was small when the plan was made, and keep that plan when the
- * table has grown. With a limit that it does not know it expects one row of those ten, and goes by `ctid`.
+ * The planner cannot estimate `picked`, expects a large part of the table and would read all of it. For an array it expects
+ * ten rows, and would still read the whole table if that was small when the plan was made. For a limit from a subquery it
+ * expects a tenth, which is one row, and goes by `ctid`.
  */
 const takenPlacesSql = (single: boolean): string => {
   const columns = single ? ["ctid"] : ["ctid", "place"];
@@ -129,13 +127,13 @@ const takenPlacesSql = (single: boolean): string => {
   return `(
   SELECT * FROM unnest(${arrays.join(", ")}) WITH ORDINALITY
   LIMIT (SELECT 2147483647)
-) AS taken (${columns.join(", ")}, turn)`;
+) AS taken (${columns.join(", ")}, ordinal)`;
 };
 
 const claimSql = (tables: Tables, single: boolean, attemptsLeft: string): string => `
 WITH ${clockCte("$1")},
 ${allowanceSql(tables, attemptsLeft)},
-${single ? pickFromOneLine(tables) : pickFromManyLines(tables)}
+${single ? pickFromOneRange(tables) : pickFromManyRanges(tables)}
 UPDATE ${tables.job} AS j SET
   status = 'running',
   ready = false,
@@ -150,7 +148,7 @@ UPDATE ${tables.job} AS j SET
   last_attempt_at = ${now}
 FROM ${takenPlacesSql(single)}
 WHERE j.ctid = taken.ctid
-RETURNING taken.turn::int, ${single ? "" : "taken.place, "}${claimedColumns("j", false)}`;
+RETURNING taken.ordinal::int, ${single ? "" : "taken.place, "}${claimedColumns("j", false)}`;
 
 const heldSql = ({ job }: Tables): string => `
 WITH ${clockCte("$1")}
@@ -158,7 +156,7 @@ SELECT ${jobColumns("j")} FROM ${job} AS j
 WHERE status = 'running' AND lease_token = $2 AND due_at > ${now}
 ORDER BY priority DESC, position`;
 
-/** The jobs that an earlier call with this token took; one whose lease has expired since is no longer held. */
+/** The jobs that an earlier call with this token claimed, without those whose lease has expired. */
 const findClaimedByToken = async ({ query, tables }: Database, call: ClaimJobsCall): Promise<StateJob[]> => {
   const rows = await query(call.ctx, { sql: heldSql(tables), params: [call.now ?? null, call.leaseToken] });
   return rows.map(toStateJob);
@@ -167,13 +165,13 @@ const findClaimedByToken = async ({ query, tables }: Database, call: ClaimJobsCa
 const overlap = (queueTypes: readonly QueueType[]): boolean =>
   new Set(queueTypes.map(({ number }) => number)).size < queueTypes.length;
 
-/** The update returns rows in the order in which they were picked, unless the planner has chosen another way to meet them. */
+/** Sorts the rows only if the update returned them in another order than picked, which depends on the plan. */
 const inClaimOrder = (rows: readonly SqlRow[]): readonly SqlRow[] => {
   let last = 0;
   for (const row of rows) {
-    const turn = Number(row["turn"]);
-    if (turn < last) return [...rows].sort((a, b) => Number(a["turn"]) - Number(b["turn"]));
-    last = turn;
+    const ordinal = Number(row["ordinal"]);
+    if (ordinal < last) return [...rows].sort((a, b) => Number(a["ordinal"]) - Number(b["ordinal"]));
+    last = ordinal;
   }
   return rows;
 };
@@ -186,7 +184,7 @@ const createReader = (queueTypes: readonly QueueType[], call: ClaimJobsCall): ((
   return (row) => readers[Number(row["place"] ?? 1) - 1]!(row);
 };
 
-/** The rules have changed since this process read them. */
+/** The rules have changed since this process loaded them. */
 const staleRules = Symbol("stale rules");
 
 const claimFrom = async (
@@ -200,7 +198,7 @@ const claimFrom = async (
   const single = queueTypes.length === 1;
   const numbers = arrayLiteral(queueTypes.map(({ number }) => number));
   const overrides = readAttemptOverrides(queueTypes, call.maxAttempts);
-  const { epoch } = database.flow;
+  const { epoch } = database.limits;
   const claim = (unlessSomeAreDue: boolean): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
       name: `claim_${single ? "one" : "many"}${overrides.suffix}`,
@@ -228,9 +226,10 @@ const claimFrom = async (
   return inClaimOrder(rows).map(createReader(queueTypes, call));
 };
 
-const isRuled = ({ flow }: Database, { queue }: QueueType): boolean => flow.queue(queue)?.isRuled === true;
+const isLimited = ({ limits }: Database, { queue }: QueueType): boolean =>
+  limits.queue(queue)?.isLimited === true;
 
-/** Parts of a claim that are each one statement: a request with rules is alone, and so is one that repeats another's types. */
+/** The statements of a claim. A request with rules has its own, and so has one that repeats types of another. */
 const inParts = (database: Database, queueTypes: readonly QueueType[]): QueueType[][] => {
   const requests = [...new Set(queueTypes.map(({ request }) => request))].map((request) =>
     queueTypes.filter((queueType) => queueType.request === request),
@@ -239,7 +238,7 @@ const inParts = (database: Database, queueTypes: readonly QueueType[]): QueueTyp
   const parts: QueueType[][] = [];
   let plain: QueueType[] | undefined;
   for (const request of requests) {
-    if (areAlone || isRuled(database, request[0]!)) {
+    if (areAlone || isLimited(database, request[0]!)) {
       parts.push(request);
       plain = undefined;
     } else if (plain === undefined) {
@@ -260,10 +259,10 @@ const claimParts = async (
   const claimed: StateJob[] = [];
   for (const part of parts) {
     const left = limit - claimed.length;
-    const found = isRuled(database, part[0]!)
-      ? await claimRuled(database, call, part, Math.min(left, limits[part[0]!.request - 1] ?? 0))
+    const found = isLimited(database, part[0]!)
+      ? await claimLimited(database, call, part, Math.min(left, limits[part[0]!.request - 1] ?? 0))
       : await claimFrom(database, call, part, limits, left);
-    // What was claimed so far is kept: the rest is for the next claim.
+    // Return what is claimed so far; the next claim takes the rest.
     if (found === staleRules) return claimed.length > 0 ? claimed : staleRules;
     claimed.push(...found);
   }
@@ -280,7 +279,7 @@ const claimOnce = async (
   const queueTypes = found.filter(({ request }) => (limits[request - 1] ?? 0) > 0);
   const parts = inParts(database, queueTypes);
   if (!overlap(queueTypes)) return claimParts(database, call, parts, limits, limit);
-  // The same queue and type twice: one request after the other, so that the second sees what the first has taken.
+  // The same queue and type twice: one request after the other, so that the second does not read what the first claimed.
   return database.atomically(call.ctx, (ctx) => claimParts(database, { ...call, ctx }, parts, limits, limit));
 };
 
@@ -292,6 +291,6 @@ export const claimJobs = async (database: Database, call: ClaimJobsCall): Promis
   for (;;) {
     const claimed = await claimOnce(database, call, limits, limit);
     if (claimed !== staleRules) return [...held, ...claimed];
-    await database.flow.load(call.ctx);
+    await database.limits.load(call.ctx);
   }
 };

@@ -17,7 +17,6 @@ import {
   textList,
 } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { newPlaceSql } from "../flow/aged-priority.ts";
 import { keepAttemptsSql } from "../history/attempts.ts";
 import { freedCountsSql, insertDeltas, deltaColumns } from "../limits/deltas.ts";
 import { type LockedJob, lockJobs } from "../rows/locks.ts";
@@ -28,7 +27,7 @@ const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly after
 
 const outcomeColumns = (idType: string): RowsColumn<JobOutcome>[] => [
   { name: "id", type: idType, read: ({ jobId }) => jobId },
-  // An outcome without a token is alone in its call, so null is never one value among others.
+  // An outcome without a token is the only one of its statement, so that a list of tokens never contains null.
   { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
   { name: "kind", type: "text", required: true, read: ({ kind }) => kind },
   { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
@@ -53,7 +52,7 @@ const outcomeColumns = (idType: string): RowsColumn<JobOutcome>[] => [
   { name: "run_after", type: "bigint", read: (outcome) => scheduleOf(outcome).afterMs ?? null },
 ];
 
-/** What an outcome says about its attempt. There is nothing to say about one that completes its job. */
+/** The details of the attempt. An attempt that completes its job has none. */
 const attemptNoteOf = ({ kind, note }: JobOutcome): AttemptNote | undefined =>
   kind === "complete" ? undefined : note;
 
@@ -62,7 +61,7 @@ const ofAttempt =
   (outcome: JobOutcome): AttemptNote[TName] | null =>
     attemptNoteOf(outcome)?.[name] ?? null;
 
-// A row without `lease_version` is an outcome that says nothing about its attempt.
+// `lease_version` is null in a row of an outcome without details.
 const attemptColumns: RowsColumn<JobOutcome>[] = [
   { name: "lease_version", type: "int", read: ofAttempt("leaseVersion") },
   { name: "attempt", type: "int", required: true, read: (outcome) => attemptNoteOf(outcome)?.attempt ?? 0 },
@@ -84,7 +83,7 @@ const plainRows = defineRows<JobOutcome>(outcomeColumns);
 
 const rowsWithAttempts = defineRows<JobOutcome>((idType) => [...outcomeColumns(idType), ...attemptColumns]);
 
-/** The rows of a batch; `attempts`: with what outcomes say about their attempts, which most batches do not have. */
+/** The rows of a batch; `attempts`: with details of attempts, which most batches do not have. */
 const outcomeRows = (idType: string, attempts: boolean): RowsParameter<JobOutcome> =>
   attempts ? rowsWithAttempts(idType) : plainRows(idType);
 
@@ -92,36 +91,34 @@ const outcomeRows = (idType: string, attempts: boolean): RowsParameter<JobOutcom
 const attemptColumnNames: readonly string[] = attemptColumns.map(({ name }) => name);
 
 /**
- * Who checks that an outcome may be applied: the statement itself, which then leaves alone what it may not apply, and also
- * ends that change other rows; or the caller, who has locked the rows. A statement with notes does so for jobs with a
- * group, or with slots, as well; a caller leaves the notes. These are notes for lines (flow/notes.ts). What an outcome says
- * about its attempt is written by all of them.
+ * What checks that an outcome may be applied. A statement skips outcomes that it may not apply, and outcomes that change other
+ * rows. It also skips counted jobs, unless it inserts their deltas. The caller has locked the rows and inserts the deltas. All
+ * of them record attempts.
  */
-export type CheckedBy = "statement" | "statement with notes" | "caller";
+export type CheckedBy = "statement" | "statement with deltas" | "caller";
 
-// The planner could start from the index of running jobs, since `status = 'running'` is its condition. It would then read
-// all running jobs for a few ids. It does not recognise the condition behind `IS TRUE`, and goes by the ids.
+// Since `status = 'running'` is the condition of the index of running jobs, the planner may start there and read all of them
+// for a few ids. It does not recognise the condition before `IS TRUE`, and goes by the ids.
 const checkSql = (now: string): string => `
   AND (j.status = 'running') IS TRUE AND j.lease_token = o.token AND (j.due_at > ${now} OR o.locked)
-  AND (NOT j.watched OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
+  AND (NOT j.has_dependants OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
 
-const needsNoNote = ({ onlyCompletions }: Shape): string =>
-  `AND j.slots IS NULL ${onlyCompletions ? "" : "AND ((j.home IS NULL AND j.base_priority IS NULL) OR o.kind IN ('complete', 'fail'))"}`;
+const needsNoDelta = ({ onlyCompletions }: Shape): string =>
+  `AND j.counted_in IS NULL ${onlyCompletions ? "" : "AND (j.queue_type IS NULL OR o.kind IN ('complete', 'fail'))"}`;
 
-// For a batch of completions and nothing else, which is by far the most common one.
+// For a batch of completions only, which is by far the most common one.
 const completionSql = (now: string): string => `
   status = 'completed',
   ready = false,
   finished_at = ${now},
-  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL THEN false ELSE j.key_open END,
+  deduplication_open = CASE WHEN j.deduplication_open AND o.continued_to_id IS NULL THEN false ELSE j.deduplication_open END,
   output = o.output,
   completed_by = o.completed_by,
   continued_to_id = o.continued_to_id,
   lease_token = o.token,
   leased_by = NULL`;
 
-const anyOutcomeSql = (tables: Tables, now: string, { checkedBy, attempts }: Shape): string => {
-  const { schema } = tables;
+const anyOutcomeSql = ({ schema }: Tables, now: string, { attempts }: Shape): string => {
   const runAt = `CASE WHEN coalesce(o.run_at, o.run_after) IS NULL THEN j.scheduled_at
     ELSE greatest(${now}, coalesce(o.run_at, least(${now} + o.run_after, 8640000000000000))) END`;
   return `
@@ -131,8 +128,8 @@ const anyOutcomeSql = (tables: Tables, now: string, { checkedBy, attempts }: Sha
   due_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.due_at END,
   scheduled_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.scheduled_at END,
   finished_at = CASE WHEN o.kind IN ('complete', 'fail') THEN ${now} ELSE 0 END,
-  key_open = CASE WHEN j.key_open AND o.continued_to_id IS NULL AND o.kind IN ('complete', 'fail') THEN false
-    ELSE j.key_open END,
+  deduplication_open = CASE WHEN j.deduplication_open AND o.continued_to_id IS NULL AND o.kind IN ('complete', 'fail') THEN false
+    ELSE j.deduplication_open END,
   output = CASE WHEN o.kind = 'complete' THEN o.output ELSE j.output END,
   completed_by = CASE WHEN o.kind = 'complete' THEN o.completed_by ELSE j.completed_by END,
   continued_to_id = o.continued_to_id,
@@ -143,7 +140,6 @@ const anyOutcomeSql = (tables: Tables, now: string, { checkedBy, attempts }: Sha
   last_failed_at = CASE WHEN o.kind IN ('retry', 'fail') THEN ${now} ELSE j.last_failed_at END,
   attempt = CASE WHEN o.kind = 'giveBack' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
   expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,
-  ${checkedBy === "statement" ? "" : `priority = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${newPlaceSql(tables, runAt)} ELSE j.priority END,`}
   lease_token = o.token,
   leased_by = NULL`;
 };
@@ -153,13 +149,13 @@ interface Shape {
   readonly checkedBy: CheckedBy;
   readonly single: boolean;
   readonly onlyCompletions: boolean;
-  /** Some of the outcomes say something about their attempts, which is written with them. */
+  /** Some of the outcomes have details of their attempts. */
   readonly attempts: boolean;
 }
 
 const ofAttempts = ["kind", ...attemptColumnNames].map((name) => `o.${name}`).join(", ");
 
-/** WITH queries that write the attempts, after one with the name `applied`. */
+/** WITH queries that record the attempts, after one with the name `applied`. */
 const attemptsSql = (tables: Tables): string =>
   keepAttemptsSql(
     tables,
@@ -178,47 +174,46 @@ const updateSql = (
   }: { readonly now: string; readonly source: string; readonly isSame?: string },
 ): string => `
   UPDATE ${tables.job} AS j SET ${shape.onlyCompletions ? completionSql(now) : anyOutcomeSql(tables, now, shape)}
-    ${shape.checkedBy === "statement" ? "" : ", slots = NULL"}
+    ${shape.checkedBy === "statement" ? "" : ", counted_in = NULL"}
   FROM ${source} WHERE ${isSame} ${shape.checkedBy === "caller" ? "" : checkSql(now)}
-  ${shape.checkedBy === "statement" ? needsNoNote(shape) : ""}`;
+  ${shape.checkedBy === "statement" ? needsNoDelta(shape) : ""}`;
 
-// The frame of a batch would cost a single outcome more than the outcome itself.
+// Without the WITH queries of a batch, which cost a single outcome more than its update.
 const applyOneSql = (tables: Tables, shape: Shape): string => {
   const source = `${outcomeRows(tables.idType, false).source("o", 2, true)}, (SELECT ${nowSql("$1")} AS now) AS clock`;
   return `${updateSql(tables, shape, { now: "clock.now", source })} RETURNING clock.now, NULL AS some`;
 };
 
-// What an update returns is what there is after it, and a note for a line needs the slots that there were. So each row is
-// read first, and updated in its place. If it has changed in between, it is left to the statements that lock it: its slots
-// could be others.
-const applyNotedSql = (tables: Tables, shape: Shape): string => {
-  const { job, lineNote, idType } = tables;
+// An update returns new values, and a delta needs `counted_in` from before. So each row is read first and updated in its place.
+// If it has changed in between, `counted_in` may have changed as well, and the row is left to the statements that lock it.
+const applyWithDeltasSql = (tables: Tables, shape: Shape): string => {
+  const { job, limitDelta, idType } = tables;
   const source = `(
-    SELECT o.*, before.ctid AS place, before.slots
+    SELECT o.*, before.ctid AS place, before.counted_in
     FROM ${outcomeRows(idType, shape.attempts).source("o", 3, shape.single)} JOIN ${job} AS before ON before.id = o.id
     LIMIT (SELECT 2147483647)
   ) AS o`;
   return `
 WITH ${clockCte("$1")},
 applied AS (
-  ${updateSql(tables, shape, { now, source, isSame: "j.ctid = o.place AND j.slots IS NOT DISTINCT FROM o.slots" })}
-  RETURNING j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, o.slots, ${shape.attempts ? ofAttempts : "o.kind"}
+  ${updateSql(tables, shape, { now, source, isSame: "j.ctid = o.place AND j.counted_in IS NOT DISTINCT FROM o.counted_in" })}
+  RETURNING j.id, j.queue, j.queue_type, j.claim_key, j.group_key, j.ordered, o.counted_in, ${shape.attempts ? ofAttempts : "o.kind"}
 ),${shape.attempts ? `${attemptsSql(tables)},` : ""}
-noted AS (
-  INSERT INTO ${lineNote} (${deltaColumns}, stopped_by)
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL),
+reported AS (
+  INSERT INTO ${limitDelta} (${deltaColumns}, stopped_by)
+  SELECT queue, coalesce(queue_type, claim_key), claim_key, group_key, bool_or(ordered IS NOT NULL),
     CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE 0 END, ${freedCountsSql}, stopped_by
   FROM (
     SELECT *, CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by FROM applied
-    WHERE slots IS NOT NULL OR (home IS NOT NULL AND kind IN ('retry', 'giveBack'))
-  ) AS moved GROUP BY queue, home, lane, group_key, stopped_by
+    WHERE counted_in IS NOT NULL OR (queue_type IS NOT NULL AND kind IN ('retry', 'giveBack'))
+  ) AS moved GROUP BY queue, queue_type, claim_key, group_key, stopped_by
 )
 SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
   THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
 };
 
-// The rows are locked in the order in which they are updated, so that is the order of their ids: two batches then cannot
-// deadlock. Ids are returned only if some are missing.
+// The rows are updated, and so locked, in the order of their ids: two batches cannot deadlock. Ids are returned only if some
+// are missing.
 const applyManySql = (tables: Tables, shape: Shape): string => {
   const source = outcomeRows(tables.idType, shape.attempts).source("o", 3, shape.single);
   const [returned, written] = shape.attempts ? [`, ${ofAttempts}`, `,${attemptsSql(tables)}`] : ["", ""];
@@ -235,9 +230,9 @@ const isInOrder = (outcomes: readonly JobOutcome[]): boolean =>
 const byId = (a: JobOutcome, b: JobOutcome): number => (a.jobId < b.jobId ? -1 : 1);
 
 export interface Application {
-  /** When it happened. */
+  /** The time of the statement. */
   readonly at: number;
-  /** To which jobs; null for all. */
+  /** The jobs that it changed; null for all. */
   readonly applied: ReadonlySet<string> | null;
 }
 
@@ -253,13 +248,13 @@ const applyOutcomes = async (
   const onlyCompletions = sorted.every(({ kind }) => kind === "complete");
   const attempts = !onlyCompletions && sorted.some((outcome) => attemptNoteOf(outcome) !== undefined);
   const shape = { checkedBy, single, onlyCompletions, attempts };
-  const noted = checkedBy === "statement with notes";
-  const unframed = single && !noted && !attempts;
+  const withDeltas = checkedBy === "statement with deltas";
+  const unframed = single && !withDeltas && !attempts;
   const kinds = onlyCompletions ? "completions" : `any${attempts ? "_with_attempts" : ""}`;
   const [row] = await query(call.ctx, {
     name: `apply_checked_by_${checkedBy}_${kinds}_${single ? "one" : "many"}`,
     sql: (tables) => {
-      if (noted) return applyNotedSql(tables, shape);
+      if (withDeltas) return applyWithDeltasSql(tables, shape);
       return unframed ? applyOneSql(tables, shape) : applyManySql(tables, shape);
     },
     params: [
@@ -281,7 +276,7 @@ const applied = (at: number, consequences: Consequences): OutcomeResult => ({
   ...consequences,
 });
 
-/** Applies outcomes that may be applied, to jobs that are locked, and does what follows from them. */
+/** Applies accepted outcomes to locked jobs, and settles their dependants. */
 const applyAccepted = async (
   database: Database,
   transaction: TimedTransaction,
@@ -290,12 +285,12 @@ const applyAccepted = async (
 ): Promise<Map<string, Consequences>> => {
   if (outcomes.length === 0) return new Map();
   await applyOutcomes(database, transaction, outcomes, "caller");
-  const notes = outcomes.flatMap((outcome) => {
+  const deltas = outcomes.flatMap((outcome) => {
     const job = jobs.get(outcome.jobId);
     if (job === undefined) return [];
     return [{ job, stops: outcome.kind === "fail" && job.ordered === "stop" }];
   });
-  await insertDeltas(database, transaction.ctx, notes);
+  await insertDeltas(database, transaction.ctx, deltas);
   const jobOf = ({ jobId }: JobOutcome): LockedJob[] => {
     const job = jobs.get(jobId);
     return job === undefined ? [] : [job];
@@ -308,7 +303,7 @@ const applyAccepted = async (
   });
 };
 
-/** Locks every job, then says of each outcome why it is refused, or applies it. */
+/** Locks every job, then refuses or applies each outcome. */
 const commitLocked = async (
   database: Database,
   call: CallInTransaction,
@@ -326,8 +321,8 @@ const commitLocked = async (
 };
 
 /**
- * Splits outcomes into groups whose members do not affect each other. Two outcomes of one job do, and so may an outcome
- * without a worker, which is therefore alone in its group.
+ * Splits outcomes into rounds whose members do not affect each other. Two outcomes of one job do. An outcome without a worker
+ * may affect any other, and has a round of its own.
  */
 const inRounds = (outcomes: readonly JobOutcome[]): JobOutcome[][] => {
   const rounds: JobOutcome[][] = [];
@@ -362,21 +357,21 @@ const commitCarefully = (
 const areOfDifferentJobs = (outcomes: readonly JobOutcome[]): boolean =>
   outcomes.length === 1 || new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
 
-/** Commits what one statement can. Jobs that were claimed under a limit need one that leaves notes. */
+/** Commits what one statement can. Jobs that were claimed under a limit need the one that inserts deltas. */
 const commitAtOnce = async (
   database: Database,
   call: Call,
   outcomes: readonly JobOutcome[],
 ): Promise<Application> => {
-  const isCounted = ({ leaseToken }: JobOutcome): boolean => database.flow.countedBy(leaseToken!);
+  const isCounted = ({ leaseToken }: JobOutcome): boolean => database.limits.countedBy(leaseToken!);
   const counted = outcomes.filter(isCounted);
   if (counted.length === 0) return applyOutcomes(database, call, outcomes, "statement");
   if (counted.length === outcomes.length)
-    return applyOutcomes(database, call, outcomes, "statement with notes");
+    return applyOutcomes(database, call, outcomes, "statement with deltas");
   const others = outcomes.filter((outcome) => !isCounted(outcome));
   const first = await applyOutcomes(database, call, others, "statement");
   const second = await repeatAlone(call.ctx, () =>
-    applyOutcomes(database, call, counted, "statement with notes"),
+    applyOutcomes(database, call, counted, "statement with deltas"),
   );
   const idsOf = ({ applied }: Application, all: readonly JobOutcome[]): Iterable<string> =>
     applied ?? all.map(({ jobId }) => jobId);
@@ -385,9 +380,8 @@ const commitAtOnce = async (
 };
 
 /**
- * Nearly every outcome is of a job that still holds its lease and that nobody waits for. One statement commits all of
- * those, and leaves the others alone. Those are then locked, and are refused with the reason, or applied together with what
- * follows from them.
+ * Nearly every outcome is of a job with a valid lease and without dependants. One statement commits all of these and skips the
+ * others. The others are then locked, and refused with a reason or applied together with their dependants.
  */
 export const commitOutcomes = async (
   database: Database,

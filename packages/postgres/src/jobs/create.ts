@@ -15,7 +15,7 @@ import type { Tables } from "../database/tables.ts";
 import { registrationFor } from "../limits/rules.ts";
 import { hasRareValues, insertedColumns, insertedValues } from "../rows/job-table.ts";
 import { lockCurrentJobs } from "../rows/locks.ts";
-import { groupLineNumber, queueTypeNumber } from "../rows/runnable.ts";
+import { groupKey, queueTypeNumber } from "../rows/runnable.ts";
 import { findDuplicates, lockDeduplicationKeys } from "./deduplication.ts";
 import { getJobs } from "./reads.ts";
 import { findReplacedBy, lockDuplicates, mayReplace, replaceDuplicates } from "./replace.ts";
@@ -24,18 +24,18 @@ const uniqueViolation = "23505";
 
 interface Insertion extends NewJob {
   /** The end of its sequence changes other rows. */
-  readonly endConcernsOthers?: boolean;
+  readonly hasDependants?: boolean;
 }
 
-// A long list without a transaction is stored in portions: while the server stores one, the next is written out.
+// A long list without a transaction is inserted in portions: while the server inserts one, this process writes the next.
 const portionSize = 1_000;
 
-const laneOf = ({ queue, typeName, group }: NewJob): string =>
-  group === null ? queueTypeNumber(queue, typeName) : groupLineNumber(queue, typeName, group);
+const claimKeyOf = ({ queue, typeName, group }: NewJob): string =>
+  group === null ? queueTypeNumber(queue, typeName) : groupKey(queue, typeName, group);
 
 const newRowColumns = (idType: string, rare: boolean): RowsColumn<Insertion>[] => [
   ...insertedColumns(idType, rare),
-  { name: "lane", type: "bigint", required: true, read: laneOf },
+  { name: "claim_key", type: "bigint", required: true, read: claimKeyOf },
   {
     name: "run_at",
     type: "bigint",
@@ -47,7 +47,7 @@ const newRowColumns = (idType: string, rare: boolean): RowsColumn<Insertion>[] =
     read: ({ schedule }) => ("afterMs" in schedule ? schedule.afterMs || null : null),
   },
   { name: "awaits_blockers", type: "boolean", read: (job) => job.awaitsBlockers || null },
-  { name: "watched", type: "boolean", read: ({ endConcernsOthers }) => endConcernsOthers || null },
+  { name: "has_dependants", type: "boolean", read: ({ hasDependants }) => hasDependants || null },
 ];
 
 const plainRows = defineRows<Insertion>((idType) => newRowColumns(idType, false));
@@ -55,7 +55,7 @@ const plainRows = defineRows<Insertion>((idType) => newRowColumns(idType, false)
 const rareRows = defineRows<Insertion>((idType) => [
   ...newRowColumns(idType, true),
   {
-    name: "type_lane",
+    name: "type_key",
     type: "bigint",
     required: true,
     read: (job) => queueTypeNumber(job.queue, job.typeName),
@@ -65,32 +65,30 @@ const rareRows = defineRows<Insertion>((idType) => [
 const newRows = (idType: string, rare: boolean): RowsParameter<Insertion> =>
   rare ? rareRows(idType) : plainRows(idType);
 
-/** What each column is to hold: what the job brings along, and what follows from it and from the time. */
+/** The value of each column: what the job brings along, and what follows from it and from the time. */
 const newValues = ({ schema }: Tables, rare: boolean): Record<string, string> => ({
   ...insertedValues(rare),
-  lane: "lane",
+  claim_key: "claim_key",
   created_at: "created_at",
-  scheduled_at: "moment",
-  due_at: "moment",
-  ready: "awaits_blockers IS NULL AND moment <= created_at",
+  scheduled_at: "due_time",
+  due_at: "due_time",
+  ready: "awaits_blockers IS NULL AND due_time <= created_at",
   status: `(CASE WHEN awaits_blockers THEN 'blocked' ELSE 'pending' END)::${schema}.job_status`,
-  watched: "coalesce(watched, false)",
-  key_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
-  ...(rare && {
-    home: "CASE WHEN group_key IS NOT NULL THEN type_lane END",
-  }),
+  has_dependants: "coalesce(has_dependants, false)",
+  deduplication_open: "CASE WHEN deduplication_key IS NOT NULL THEN true END",
+  ...(rare && { queue_type: "CASE WHEN group_key IS NOT NULL THEN type_key END" }),
 });
 
 interface InsertShape {
   readonly single: boolean;
-  /** A conflict would abort a transaction of the caller, so there the ids are looked up first. */
+  /** In a transaction of the caller, which a conflict would abort, the statement checks the ids first. */
   readonly lookFirst: boolean;
-  /** With the columns that hardly any job has a value for. */
+  /** With the columns that are rarely inserted. */
   readonly rare: boolean;
 }
 
 const insertSql = (tables: Tables, { single, lookFirst, rare }: InsertShape): string => {
-  const { job, idType, lineNote } = tables;
+  const { job, idType, limitDelta } = tables;
   const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
   const values = newValues(tables, rare);
   return `
@@ -103,17 +101,17 @@ inserted AS (
   CROSS JOIN LATERAL (
     SELECT clock.now AS created_at, greatest(
       clock.now, coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000))
-    ) AS moment
+    ) AS due_time
   ) AS schedule
   WHERE NOT EXISTS (SELECT FROM taken)
-  ${rare ? "RETURNING queue, home, lane, group_key, ordered, ready" : ""}
+  ${rare ? "RETURNING queue, queue_type, claim_key, group_key, ordered, ready" : ""}
 )
 ${
   rare
-    ? `, noted AS (
-  INSERT INTO ${lineNote} (queue, home, line, group_key, ordered, arrived)
-  SELECT queue, home, lane, group_key, bool_or(ordered IS NOT NULL), count(*)
-  FROM inserted WHERE ready AND home IS NOT NULL GROUP BY queue, home, lane, group_key
+    ? `, reported AS (
+  INSERT INTO ${limitDelta} (queue, queue_type, claim_key, group_key, ordered, arrived)
+  SELECT queue, queue_type, claim_key, group_key, bool_or(ordered IS NOT NULL), count(*)
+  FROM inserted WHERE ready AND queue_type IS NOT NULL GROUP BY queue, queue_type, claim_key, group_key
 )`
     : ""
 }
@@ -146,7 +144,7 @@ const insert = async (
   return Number(rows[0]?.["now"]);
 };
 
-/** The transaction is the adapter's own, so a conflict may abort it. */
+/** A transaction of the adapter, which a conflict may abort. */
 const insertInPortions = (
   database: Database,
   { now: given }: Call,
@@ -185,7 +183,7 @@ const assertStorableIds = ({ isId, tables }: Database, jobs: readonly NewJob[]):
 };
 
 const assertDistinct = (jobs: readonly NewJob[]): void => {
-  // The ids that core makes are in rising order. Then they are certainly distinct.
+  // Ids that core makes are ascending, and then distinct.
   const firstJobsRise = jobs.every(
     ({ id, sequenceIndex }, index) => sequenceIndex === 0 && (index === 0 || jobs[index - 1]!.id < id),
   );
@@ -203,8 +201,8 @@ const assertDistinct = (jobs: readonly NewJob[]): void => {
 };
 
 /**
- * For continuations the current job of the sequence is locked: whether anybody waits for the sequence must not change before
- * the transaction commits. A place in the sequence that is taken is reported like an id that is taken.
+ * Locks the current jobs of the sequences that are continued: whether a sequence has dependants must not change before the
+ * commit. A taken place in a sequence is reported like a taken id.
  */
 const placeContinuations = async (
   database: Database,
@@ -226,7 +224,7 @@ const placeContinuations = async (
     const latest = current.get(job.sequenceId);
     if (first === undefined && latest === undefined)
       throw new JobNotFoundError(job.sequenceId, "job sequence");
-    return { ...job, endConcernsOthers: latest?.endConcernsOthers ?? first?.deduplication != null };
+    return { ...job, hasDependants: latest?.hasDependants ?? first?.deduplication != null };
   });
 };
 
@@ -256,7 +254,7 @@ const createDeduplicated = async (
   const { duplicates, at } = replaces
     ? await lockDuplicates(database, call, fresh)
     : { duplicates: await findDuplicates(database, call, jobs), at: Number.NaN };
-  // An id that is taken is an error for duplicates, too. The insert checks the others.
+  // A taken id is an error for a duplicate as well. The insert checks the other jobs.
   const known = await getJobs(database, {
     ctx: call.ctx,
     jobIds: [...duplicates.keys()].map(({ id }) => id),
@@ -285,8 +283,8 @@ const createDeduplicated = async (
 };
 
 /**
- * The error of the database does not say which ids are taken. They are looked up outside the transaction, which the conflict
- * has aborted. If none is found, another transaction has taken a place in a sequence, or has been rolled back since.
+ * Finds the taken ids, which the error of the database does not contain, outside the aborted transaction. If none is found,
+ * another transaction took a place in a sequence, or was rolled back.
  */
 const findTaken = async (database: Database, call: Call, jobs: readonly NewJob[]): Promise<string[]> => {
   const ids = jobs.map(({ id }) => id);

@@ -24,7 +24,7 @@ SELECT found.id FROM unnest($1::text[], $2::text[]) AS asked (sequence_type_name
 CROSS JOIN unnest(ARRAY[true, false]) AS live
 CROSS JOIN LATERAL (
   SELECT j.id FROM ${job} AS j
-  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = live
+  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.deduplication_open = live
   ORDER BY j.created_at DESC, j.position DESC LIMIT 1
 ) AS found`;
 
@@ -72,8 +72,8 @@ export const lockDeduplicationKeys = (
   );
 
 const newestSql = (tables: Tables, deduplicationLive: string): string => `
-  SELECT ${jobColumns("j")}, j.position AS position, j.key_open AS deduplication_live FROM ${tables.job} AS j
-  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.key_open = ${deduplicationLive}
+  SELECT ${jobColumns("j")}, j.position AS position, j.deduplication_open AS deduplication_live FROM ${tables.job} AS j
+  WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.deduplication_open = ${deduplicationLive}
   ORDER BY j.created_at DESC, j.position DESC LIMIT 1`;
 
 /** `waiting`: of those whose first job waits, too. */
@@ -154,12 +154,12 @@ export const setDeduplicationLive = async (
   live: boolean,
 ): Promise<void> => {
   const sequenceIds = jobs
-    .filter(({ endConcernsOthers, sequenceIndex }) => endConcernsOthers && sequenceIndex > 0)
+    .filter(({ hasDependants, sequenceIndex }) => hasDependants && sequenceIndex > 0)
     .map(({ sequenceId }) => sequenceId);
   if (sequenceIds.length === 0) return;
   await query(ctx, {
     name: "set_deduplication_live",
-    sql: () => `UPDATE ${tables.job} SET key_open = $2::boolean
+    sql: () => `UPDATE ${tables.job} SET deduplication_open = $2::boolean
       WHERE id = ANY ($1::${tables.idType}[]) AND deduplication_key IS NOT NULL`,
     params: [arrayLiteral(sequenceIds), live],
   });

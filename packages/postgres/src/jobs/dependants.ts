@@ -10,7 +10,6 @@ import {
 import type { Context, Database } from "../database/database.ts";
 import { arrayLiteral, text, textList } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { newPlaceSql } from "../flow/aged-priority.ts";
 import { insertDeltas } from "../limits/deltas.ts";
 import { assertSeesAll, lockedColumns, type LockedJob, toLockedJob } from "../rows/locks.ts";
 import { setDeduplicationLive } from "./deduplication.ts";
@@ -35,29 +34,29 @@ const findWaiting = async (
   }));
 };
 
-/** The way from one of the blockers to the job's own sequence, if one of them waits for it. */
+/** The path from one of the blockers to the sequence of the job, if one of them waits for it. */
 export const findCycle = (
   database: Database,
   ctx: Context,
-  { sequenceId, endConcernsOthers }: LockedJob,
+  { sequenceId, hasDependants }: LockedJob,
   blockerIds: readonly string[],
 ): Promise<string[] | undefined> =>
   runAsync(
     walkToCycle(sequenceId, blockerIds, (sequenceIds) =>
-      // Nobody waits for a job that concerns nobody else: no query for the sequence of a new job.
-      endConcernsOthers ? findWaiting(database, ctx, sequenceIds) : [],
+      // A sequence without dependants, such as that of a new job, is in no cycle: no query.
+      hasDependants ? findWaiting(database, ctx, sequenceIds) : [],
     ),
   );
 
-// What the end of a sequence does to the jobs that wait for it. All of it happens in the transaction that ends the sequence,
-// with these jobs locked: of two blockers that finish at the same time, the later one sees what the earlier one did.
+// The end of a sequence changes the jobs that wait for it, in the same transaction and with these jobs locked: of two blockers
+// that finish at the same time, the later one reads what the earlier one has written.
 
 export interface TimedTransaction {
   readonly ctx: Context;
   readonly now: number;
 }
 
-/** What followed from the end of one sequence. */
+/** The jobs that the end of one sequence has changed. */
 export interface Consequences {
   readonly unblocked: readonly JobReference[];
   readonly cascaded: readonly JobReference[];
@@ -65,7 +64,7 @@ export interface Consequences {
 
 interface Dependant {
   readonly job: LockedJob;
-  /** The sequences, of those asked about, that it waits for; one that was given twice is in here twice. */
+  /** Its blockers among the given sequences; a sequence that is its blocker twice is listed twice. */
   readonly blockerIds: readonly string[];
 }
 
@@ -80,7 +79,7 @@ ORDER BY j.id FOR NO KEY UPDATE OF j`;
 
 /**
  * Locks the jobs that have one of the sequences as blocker. The transaction must have locked the current jobs of these
- * sequences already.
+ * sequences.
  */
 export const lockDependants = async (
   database: Database,
@@ -104,21 +103,17 @@ export const lockDependants = async (
 
 const isFreed = "j.status = 'blocked' AND j.open_blockers <= done.count";
 
-// A job that is freed gets in line behind all that could run before it.
-const unblockSql = (tables: Tables): string => {
-  const { job, idType } = tables;
-  return `
+// A job is due when it is freed, at the earliest, so that it does not overtake jobs that could run before.
+const unblockSql = ({ job, idType }: Tables): string => `
 UPDATE ${job} AS j SET
   open_blockers = greatest(0, j.open_blockers - done.count),
   status = CASE WHEN ${isFreed} THEN 'pending' ELSE j.status END,
   ready = CASE WHEN ${isFreed} THEN j.scheduled_at <= $3::bigint ELSE j.ready END,
   due_at = CASE WHEN ${isFreed} THEN greatest(j.scheduled_at, $3::bigint) ELSE j.due_at END,
-  priority = CASE WHEN ${isFreed} THEN ${newPlaceSql(tables, "greatest(j.scheduled_at, $3::bigint)")} ELSE j.priority END,
   scheduled_at = CASE WHEN ${isFreed} THEN greatest(j.scheduled_at, $3::bigint) ELSE j.scheduled_at END
 FROM unnest($1::${idType}[], $2::int[]) AS done (id, count) WHERE j.id = done.id`;
-};
 
-/** The sequences have completed, so the jobs that wait for them have fewer open blockers. */
+/** Subtracts completed sequences from the open blockers of the jobs that wait for them. */
 const unblockDependants = async (
   database: Database,
   { ctx, now }: TimedTransaction,
@@ -156,7 +151,7 @@ UPDATE ${job} AS j SET
   failed_blocker_id = cause.sequence_id,
   last_error = cause.error,
   fingerprint = NULL,
-  key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
+  deduplication_open = CASE WHEN j.deduplication_open THEN false ELSE j.deduplication_open END
 FROM unnest($1::${idType}[], $2::${idType}[], $4::text[]) AS cause (id, sequence_id, error) WHERE j.id = cause.id`;
 
 export const failByBlocker = async (
@@ -178,12 +173,12 @@ export const failByBlocker = async (
   await setDeduplicationLive(database, transaction.ctx, jobs, false);
 };
 
-const idsOfConcern = (jobs: readonly LockedJob[]): string[] =>
-  jobs.filter(({ endConcernsOthers }) => endConcernsOthers).map(({ sequenceId }) => sequenceId);
+const idsWithDependants = (jobs: readonly LockedJob[]): string[] =>
+  jobs.filter(({ hasDependants }) => hasDependants).map(({ sequenceId }) => sequenceId);
 
 /**
- * The sequences of these jobs have failed. Fails what has to fail with them, and returns it by the sequence that began it.
- * The jobs are given with the errors that they have now.
+ * Fails the dependants of failed sequences, and returns them by the sequence at the root of the failure. The jobs are given with
+ * their new errors.
  */
 export const failDependants = (
   database: Database,
@@ -194,7 +189,7 @@ export const failDependants = (
     walkFailure<LockedJob>(
       {
         dependants: async (level) => {
-          const dependants = await lockDependants(database, transaction.ctx, idsOfConcern(level));
+          const dependants = await lockDependants(database, transaction.ctx, idsWithDependants(level));
           return dependants.flatMap(({ job, blockerIds }) =>
             blockerIds.map((blockerId) => ({ job, blockerId })),
           );
@@ -206,8 +201,8 @@ export const failDependants = (
   );
 
 /**
- * Does what follows from the ends of these jobs' sequences, and returns it by sequence id. Failed jobs are given with the
- * errors that they have now.
+ * Unblocks or fails the dependants of ended sequences, and returns them by sequence id. Failed jobs are given with their new
+ * errors.
  */
 export const settleDependants = async (
   database: Database,
@@ -216,7 +211,7 @@ export const settleDependants = async (
 ): Promise<Map<string, Consequences>> => {
   const ended = [...completed, ...failed];
   await setDeduplicationLive(database, transaction.ctx, ended, false);
-  const unblocked = await unblockDependants(database, transaction, idsOfConcern(completed));
+  const unblocked = await unblockDependants(database, transaction, idsWithDependants(completed));
   const cascaded = await failDependants(database, transaction, failed);
   return new Map(
     ended.map(({ sequenceId }) => [

@@ -10,12 +10,12 @@ import {
 import type { Call, Database } from "../database/database.ts";
 import { clockCte, defineRows, now, type RowsColumn } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { insertDeltas, deltaColumns, notesOfSql } from "../limits/deltas.ts";
+import { insertDeltas, deltaColumns, deltasOfSql } from "../limits/deltas.ts";
 import { asStateJob, lockedColumns, type LockedJob, lockJobs, toLockedJob } from "../rows/locks.ts";
 import { settleDependants, type TimedTransaction } from "./dependants.ts";
 import { hasCandidates } from "./promote.ts";
 
-// The conditions are those of the index job_expiring, which has nothing but jobs that can expire.
+// The conditions of the index job_expiring.
 const canExpire = "j.expire_after_ms IS NOT NULL AND j.status = 'pending' AND j.attempt = 0";
 
 const expiresAt = "j.scheduled_at + j.expire_after_ms";
@@ -37,7 +37,7 @@ UPDATE ${job} AS j SET
   failure_reason = 'expired',
   last_error = $3,
   fingerprint = NULL,
-  key_open = CASE WHEN j.key_open THEN false ELSE j.key_open END
+  deduplication_open = CASE WHEN j.deduplication_open THEN false ELSE j.deduplication_open END
 FROM late WHERE j.id = late.id
 RETURNING ${lockedColumns("j")}, ${now} AS now`;
 
@@ -53,7 +53,7 @@ const expire = (database: Database, call: Call & ExpireCall): Promise<ExpiredJob
       sql: expireSql,
       params: [call.now ?? null, call.limit, call.error],
     });
-    // Somebody else may have been quicker.
+    // Another process may have expired or claimed them.
     if (rows.length === 0) return [];
     const failed = rows.map(toLockedJob).sort((a, b) => expiryOf(a) - expiryOf(b));
     await insertDeltas(
@@ -76,9 +76,9 @@ const changedColumns = (idType: string): RowsColumn<StateJob>[] => [
   { name: "trace_context", type: "text", read: ({ traceContext }) => traceContext },
   { name: "priority", type: "int", read: ({ priority }) => priority },
   { name: "max_attempts", type: "int", read: ({ maxAttempts }) => maxAttempts },
-  // Null where it was asked for, as everywhere.
+  // Null where the start gave a number.
   {
-    name: "max_attempts_given",
+    name: "max_attempts_explicit",
     type: "boolean",
     read: ({ maxAttemptsGiven }) => (maxAttemptsGiven ? null : false),
   },
@@ -91,40 +91,43 @@ const changedColumns = (idType: string): RowsColumn<StateJob>[] => [
   { name: "progress", type: "text", read: ({ progress }) => progress },
 ];
 
-const plainRows = defineRows<StateJob>(changedColumns);
+const changedRows = defineRows<StateJob>(changedColumns);
 
-const columns = plainRows("uuid").columns.filter((name) => name !== "id" && name !== "priority");
+const columns = changedRows("uuid").columns.filter((name) => name !== "id" && name !== "priority");
 
 const updateSql = (
   { job }: Tables,
   source: string,
-  priority: { readonly stored: string; readonly base: string },
+  priority: { readonly stored: string; readonly given: string },
 ): string => `
 UPDATE ${job} AS j SET ${columns.map((name) => `${name} = n.${name}`).join(", ")},
   priority = ${priority.stored},
-  base_priority = ${priority.base},
+  given_priority = ${priority.given},
   due_at = n.scheduled_at,
   ready = j.status = 'pending' AND n.scheduled_at <= $1::bigint
 FROM ${source} WHERE j.id = n.id`;
 
 const saveSql = (tables: Tables, single: boolean): string =>
-  updateSql(tables, plainRows(tables.idType).source("n", 2, single), { stored: "n.priority", base: "NULL" });
+  updateSql(tables, changedRows(tables.idType).source("n", 2, single), {
+    stored: "n.priority",
+    given: "NULL",
+  });
 
-// In an ordered group such a job keeps its place before all others, whatever its priority.
+// In an ordered group such a job stays first, regardless of its priority.
 const hasBegun = "j.ordered IS NOT NULL AND j.lease_version > 0";
 
-/** Wherever in its line the job is now, or however much later it comes: the next claim looks at the line again. */
-const saveFlowSql = (tables: Tables, single: boolean): string => `
+/** The change may affect whether the group is claimable, so a delta makes the next claim check the group. */
+const saveInGroupsSql = (tables: Tables, single: boolean): string => `
 WITH saved AS (
-  ${updateSql(tables, plainRows(tables.idType).source("n", 2, single), {
+  ${updateSql(tables, changedRows(tables.idType).source("n", 2, single), {
     stored: `CASE WHEN ${hasBegun} THEN j.priority ELSE n.priority END`,
-    base: `CASE WHEN ${hasBegun} THEN n.priority END`,
+    given: `CASE WHEN ${hasBegun} THEN n.priority END`,
   })}
-  RETURNING j.queue, j.home, j.lane, j.group_key, j.ordered, j.slots
+  RETURNING j.queue, j.queue_type, j.claim_key, j.group_key, j.ordered, j.counted_in
 )
-INSERT INTO ${tables.lineNote} (${deltaColumns}) ${notesOfSql("saved")}`;
+INSERT INTO ${tables.limitDelta} (${deltaColumns}) ${deltasOfSql("saved")}`;
 
-/** Writes jobs that `replaced` or `updated` has made. The transaction has locked them, and they wait. */
+/** Writes waiting jobs that `replaced` or `updated` has made. The transaction has locked them. */
 export const saveWaitingJobs = async (
   { query, tables: { idType } }: Database,
   { ctx, now }: TimedTransaction,
@@ -133,19 +136,19 @@ export const saveWaitingJobs = async (
   if (jobs.length === 0) return;
   const single = jobs.length === 1;
   const name = `save_waiting_${single ? "one" : "many"}`;
-  const flow = jobs.some((job) => job.group !== null);
+  const hasGroups = jobs.some((job) => job.group !== null);
   await query(
     ctx,
-    flow
+    hasGroups
       ? {
-          name: `${name}_flow`,
-          sql: (tables) => saveFlowSql(tables, single),
-          params: [now, ...plainRows(idType).params(jobs)],
+          name: `${name}_in_groups`,
+          sql: (tables) => saveInGroupsSql(tables, single),
+          params: [now, ...changedRows(idType).params(jobs)],
         }
       : {
           name,
           sql: (tables) => saveSql(tables, single),
-          params: [now, ...plainRows(idType).params(jobs)],
+          params: [now, ...changedRows(idType).params(jobs)],
         },
   );
 };
@@ -156,7 +159,7 @@ export const updateWaitingJobs = (
 ): Promise<WaitingJobResult[]> =>
   database.atomically(call.ctx, async (ctx) => {
     const { jobIds, change } = call;
-    // What a claim has taken in the meantime shows here as running.
+    // A job that was claimed in the meantime is running here.
     const { jobs, at: now } = await lockJobs(database, { ctx, now: call.now }, jobIds);
     const changed = new Map<string, StateJob>();
     const results = jobIds.map((jobId): WaitingJobResult => {

@@ -25,12 +25,7 @@ import {
   unnestParameters,
 } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { newPlaceSql } from "../flow/aged-priority.ts";
-import {
-  expiredAttemptsSql,
-  keepAttemptsSql,
-  leaseColumns as leaseColumnsImported,
-} from "../history/attempts.ts";
+import { expiredAttemptsSql, expiredLeaseColumns, keepAttemptsSql } from "../history/attempts.ts";
 import { insertDeltas } from "../limits/deltas.ts";
 import { pickColumns } from "../rows/job-table.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../rows/locks.ts";
@@ -40,20 +35,20 @@ import { hasCandidates } from "./promote.ts";
 
 const columns = pickColumns("status", "leaseToken", "leasedUntil", "failureReason");
 
-/** The columns of a job that decide about its lease, as `toLeaseState` reads them. */
-const leaseColumns = (table: string): string => columns.select(table);
+/** The columns that decide whether a lease is valid, as `toLeaseState` reads them. */
+const leaseStateColumns = (table: string): string => columns.select(table);
 
-/** Undefined for a job that does not exist: an outer join has found nothing. */
+/** Undefined if the outer join found no job. */
 const toLeaseState = (row: SqlRow): LeaseState | undefined =>
   isNull(row["status"]) ? undefined : columns.read(row);
 
 type LockCall = Call & { readonly ctx: Context } & LockHeldJobsCall;
 
-/** Handlers without a batch lock one job at a time, and nearly every transaction begins with this: it has a statement of its own. */
+/** Nearly every transaction of a handler begins with the lock of one job, so that has a statement of its own. */
 const lockOne = ({ query, tables }: Database, call: LockCall, jobId: string): Promise<readonly SqlRow[]> =>
   query(call.ctx, {
     name: "lock_held_job",
-    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseColumns("j")} FROM ${tables.job} AS j
+    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseStateColumns("j")} FROM ${tables.job} AS j
       WHERE j.id = $2 FOR NO KEY UPDATE`,
     params: [call.now ?? null, jobId],
   });
@@ -65,7 +60,7 @@ const lockMany = (
 ): Promise<readonly SqlRow[]> =>
   query(call.ctx, {
     name: "lock_held_jobs",
-    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseColumns("j")} FROM ${tables.job} AS j
+    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseStateColumns("j")} FROM ${tables.job} AS j
       WHERE j.id = ANY ($2::${tables.idType}[]) ORDER BY j.id FOR NO KEY UPDATE`,
     params: [call.now ?? null, arrayLiteral(jobIds)],
   });
@@ -86,13 +81,13 @@ export const lockHeldJobs = async (database: Database, call: LockCall): Promise<
   return call.leases.map((lease) => judge(lease, rowOf.get(lease.jobId)));
 };
 
-// The numbers of attempts that handlers have are two lists, of types and of numbers.
+// `$4` and `$5` are the types and numbers of attempts of handlers.
 const reapSql = (tables: Tables): string => {
   const { schema, job } = tables;
   return `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
-  SELECT j.id, ${leaseColumnsImported("j")}, j.slots,
+  SELECT j.id, ${expiredLeaseColumns("j")}, j.counted_in,
     ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
   FROM ${job} AS j WHERE ${isExpired}
   ORDER BY j.due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
@@ -101,40 +96,39 @@ ${keepAttemptsSql(tables, expiredAttemptsSql("expired", { error: "$3", fingerpri
 UPDATE ${job} AS j SET
   lease_token = NULL,
   leased_by = NULL,
-  slots = NULL,
+  counted_in = NULL,
   expired_leases = j.expired_leases + 1,
   last_failed_at = j.due_at,
   status = (CASE WHEN expired.may_retry THEN 'pending' ELSE 'failed' END)::${schema}.job_status,
   ready = expired.may_retry,
-  priority = CASE WHEN expired.may_retry THEN ${newPlaceSql(tables, "j.due_at")} ELSE j.priority END,
   scheduled_at = CASE WHEN expired.may_retry THEN j.due_at ELSE j.scheduled_at END,
   finished_at = CASE WHEN expired.may_retry THEN 0 ELSE ${now} END,
   failure_reason = CASE WHEN expired.may_retry THEN NULL ELSE 'attempts_exhausted' END,
   last_error = CASE WHEN expired.may_retry THEN j.last_error ELSE $3 END,
   fingerprint = CASE WHEN expired.may_retry THEN NULL ELSE $6::text END,
-  key_open = CASE WHEN j.key_open AND NOT expired.may_retry THEN false ELSE j.key_open END
+  deduplication_open = CASE WHEN j.deduplication_open AND NOT expired.may_retry THEN false ELSE j.deduplication_open END
 FROM expired WHERE j.id = expired.id
-RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.slots AS previous_slots, ${now} AS now`;
+RETURNING ${lockedColumns("j")}, expired.leased_by AS previously_leased_by, expired.counted_in AS previously_counted_in, ${now} AS now`;
 };
 
-// For the first row of the index, as in promotion.ts.
+// Reads the first row of the index, as in promote.ts.
 const firstExpiredSql = ({ job }: Tables): string => `
 WITH ${clockCte("$1")}
 SELECT (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= ${now} AS found`;
 
-/** Groups come and go. In a transaction of the caller the lock of the queue would be held until that ends. */
-const sweepLines = async ({ query, flow }: Database, call: Call): Promise<void> => {
-  if (!flow.hasGroups || call.ctx !== undefined) return;
+/** Skipped in a transaction of the caller, which would hold the lock of a queue until it ends. */
+const deleteIdleGroups = async ({ query, limits }: Database, call: Call): Promise<void> => {
+  if (!limits.hasGroups || call.ctx !== undefined) return;
   await query(undefined, {
-    name: "sweep_lines",
-    sql: ({ schema }) => `SELECT ${schema}.flow_sweep($1::bigint)`,
+    name: "delete_idle_groups",
+    sql: ({ schema }) => `SELECT ${schema}.limit_delete_idle_groups($1::bigint)`,
     params: [call.now ?? null],
   });
 };
 
 export const reapExpiredLeases = async (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> => {
-  // First, because a conflict repeats the whole call: the answer of a reap that has committed would be lost.
-  await sweepLines(database, call);
+  // First, because core repeats the whole call after a conflict: the result of a committed reap would be lost.
+  await deleteIdleGroups(database, call);
   return (await hasCandidates(database, call, "expired", firstExpiredSql)) ? reap(database, call) : [];
 };
 
@@ -155,13 +149,13 @@ const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =
     const reaped = rows.map((row) => ({
       job: toLockedJob(row),
       previouslyLeasedBy: textOrNull(row["previously_leased_by"]),
-      slots: numberOrNull(row["previous_slots"]),
+      countedIn: numberOrNull(row["previously_counted_in"]),
     }));
-    const notes = reaped.map(({ job, slots }) => ({
-      job: { ...job, flow: { ...job.flow, slots } },
+    const deltas = reaped.map(({ job, countedIn }) => ({
+      job: { ...job, limitState: { ...job.limitState, countedIn } },
       stops: job.status === "failed" && job.ordered === "stop",
     }));
-    await insertDeltas(database, ctx, notes);
+    await insertDeltas(database, ctx, deltas);
     const failed = reaped.map(({ job }) => job).filter(({ status }) => status === "failed");
     const consequences = await settleDependants(
       database,
@@ -175,7 +169,7 @@ const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =
     }));
   });
 
-// A lease that is valid as the statement sees it, and was not renewed nevertheless, is of a job that somebody has locked.
+// If a lease is valid in the snapshot of the statement and was not renewed, another transaction has locked the job.
 const renewSql = ({ job, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 lease AS MATERIALIZED (
@@ -193,7 +187,7 @@ renewed AS (
   WHERE j.id = held.id AND j.lease_token = lease.token
   RETURNING j.id, j.due_at, lease.ordinal
 )
-SELECT ${now} AS now, renewed.due_at AS renewed_until, ${leaseColumns("j")}
+SELECT ${now} AS now, renewed.due_at AS renewed_until, ${leaseStateColumns("j")}
 FROM lease LEFT JOIN renewed ON renewed.ordinal = lease.ordinal LEFT JOIN ${job} AS j ON j.id = lease.id
 ORDER BY lease.ordinal`;
 

@@ -39,10 +39,10 @@ const pageByCreation = (
  */
 const places: Readonly<Partial<Record<JobStatus, (isDue: string) => readonly string[]>>> = {
   pending: (isDue) => [
-    `ready ORDER BY lane, ${runOrder}`,
-    `status = 'pending' AND NOT ready AND ${isDue} ORDER BY lane, due_at`,
+    `ready ORDER BY claim_key, ${runOrder}`,
+    `status = 'pending' AND NOT ready AND ${isDue} ORDER BY claim_key, due_at`,
   ],
-  blocked: () => ["status = 'blocked' ORDER BY lane"],
+  blocked: () => ["status = 'blocked' ORDER BY claim_key"],
   running: () => ["status = 'running' ORDER BY due_at"],
   failed: () => ["status = 'failed' ORDER BY created_at, id"],
 };

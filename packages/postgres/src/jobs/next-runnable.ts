@@ -2,37 +2,36 @@ import type { CountAheadCall, NextRunnableCall } from "leasehold/adapter";
 import type { Call, Database } from "../database/database.ts";
 import { arrayLiteral, clockCte, now, numberOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { ruledParams } from "../limits/claim.ts";
+import { limitParams } from "../limits/claim.ts";
 import {
   attemptsLeftSql,
   deferredSql,
   findQueueTypes,
-  inLineSql,
+  readySql,
   leasedSql,
   type QueueType,
   readAttemptOverrides,
-  runnableInLineSql,
+  runnableSql,
   runOrder,
   runsBeforeSql,
   waitsForRetrySql,
 } from "../rows/runnable.ts";
 
-/** When the job falls due, or now. */
-const moment = `greatest(${now}, j.due_at)`;
+/** When the job is due, or now. */
+const dueTime = `greatest(${now}, j.due_at)`;
 
 /**
- * The three places where runnable jobs are, each with an index of its own. The planner reads the whole table for one condition
- * about all of them, finished jobs too, so each is counted for itself.
+ * The three places of runnable jobs, each with an index. For one condition about all three the planner reads the whole table,
+ * including finished jobs, so each place has a count of its own.
  */
 const places: readonly string[] = [
-  `other.ready AND other.status = 'pending' AND other.due_at <= ${moment}`,
-  `other.status = 'pending' AND NOT other.ready AND (other.due_at <= ${moment} OR ${waitsForRetrySql("other")})`,
+  `other.ready AND other.status = 'pending' AND other.due_at <= ${dueTime}`,
+  `other.status = 'pending' AND NOT other.ready AND (other.due_at <= ${dueTime} OR ${waitsForRetrySql("other")})`,
   `other.status = 'running' AND other.due_at <= ${now} AND ${attemptsLeftSql("other")}`,
 ];
 
 /**
- * Counts the jobs that would go first at the moment this one falls due, as far as that can be foreseen: of its line, if it
- * has a group, and otherwise those of its queue without one.
+ * Counts the known jobs that run before this one when it is due: of its group, or of its queue without groups if it has none.
  */
 export const countAhead = async (
   { query, tables, isId }: Database,
@@ -43,7 +42,7 @@ export const countAhead = async (
         SELECT count(*) FROM (
           SELECT FROM ${tables.job} AS other
           WHERE ${place} AND other.queue = j.queue
-            AND CASE WHEN j.home IS NULL THEN other.home IS NULL ELSE other.lane = j.lane END
+            AND CASE WHEN j.queue_type IS NULL THEN other.queue_type IS NULL ELSE other.claim_key = j.claim_key END
             AND ${runsBeforeSql("other", "j")}
           LIMIT $3::int
         ) AS counted
@@ -57,14 +56,14 @@ export const countAhead = async (
   return row === undefined ? null : Number(row["ahead"]);
 };
 
-// Each part asks for the first row of an index, in the order of that index: the planner then has nothing to choose. Only if
-// nothing in line is runnable, all that is in line is looked at: nothing, unless the clock has gone back.
-const nextSql = ({ job, flow }: Tables, attemptsLeft: string): string => `
+// Each part reads the first row of an index in the order of that index, which leaves the planner one plan. Ready jobs that are
+// not due exist only after the clock has gone back; then all of them are read.
+const nextSql = ({ job, limitEpoch }: Tables, attemptsLeft: string): string => `
 WITH ${clockCte("$1")}, queue_type AS MATERIALIZED (SELECT * FROM unnest($2::bigint[]) AS t (number))
-SELECT min(next.due_at) - ${now} AS next_in, (SELECT epoch FROM ${flow}) AS epoch FROM (
+SELECT min(next.due_at) - ${now} AS next_in, (SELECT epoch FROM ${limitEpoch}) AS epoch FROM (
   SELECT coalesce(
-    (SELECT ${now} FROM ${job} AS j WHERE ${runnableInLineSql("queue_type.number")} ORDER BY ${runOrder} LIMIT 1),
-    (SELECT min(j.due_at) FROM ${job} AS j WHERE ${inLineSql("queue_type.number")})
+    (SELECT ${now} FROM ${job} AS j WHERE ${runnableSql("queue_type.number")} ORDER BY ${runOrder} LIMIT 1),
+    (SELECT min(j.due_at) FROM ${job} AS j WHERE ${readySql("queue_type.number")})
   ) AS due_at FROM queue_type
   UNION ALL
   SELECT (SELECT j.due_at FROM ${job} AS j WHERE ${deferredSql("queue_type.number")}
@@ -74,32 +73,32 @@ SELECT min(next.due_at) - ${now} AS next_in, (SELECT epoch FROM ${flow}) AS epoc
     ORDER BY j.due_at LIMIT 1)
 ) AS next`;
 
-const nextRuledSql = ({ schema }: Tables): string =>
-  `SELECT ${schema}.flow_next($1::bigint, $2::text, $3::bigint[], $4::int[]) AS next_in`;
+const nextLimitedSql = ({ schema }: Tables): string =>
+  `SELECT ${schema}.limit_next_runnable($1::bigint, $2::text, $3::bigint[], $4::int[]) AS next_in`;
 
 type NextCall = Call & NextRunnableCall;
 
-const nextOfRuled = async (
+const nextOfLimited = async (
   { query }: Database,
   call: NextCall,
   queueTypes: readonly QueueType[],
 ): Promise<number | null> => {
   const [row] = await query(call.ctx, {
-    name: "next_ruled",
-    sql: nextRuledSql,
-    params: [call.now ?? null, ...ruledParams(queueTypes, call.maxAttempts)],
+    name: "next_limited",
+    sql: nextLimitedSql,
+    params: [call.now ?? null, ...limitParams(queueTypes, call.maxAttempts)],
   });
   return numberOrNull(row?.["next_in"]);
 };
 
-/** Of queues without rules and groups; undefined if the rules have changed since this process read them. */
+/** Of queues without rules and groups; undefined if the rules have changed since this process loaded them. */
 const nextOfPlain = async (
   database: Database,
   call: NextCall,
   queueTypes: readonly QueueType[],
 ): Promise<number | null | undefined> => {
   const { params, suffix, attemptsLeft } = readAttemptOverrides(queueTypes, call.maxAttempts);
-  const { epoch } = database.flow;
+  const { epoch } = database.limits;
   const [row] = await database.query(call.ctx, {
     name: `next_runnable${suffix}`,
     sql: (tables) => nextSql(tables, attemptsLeft("$3")),
@@ -110,9 +109,9 @@ const nextOfPlain = async (
 
 const nextOnce = async (database: Database, call: NextCall): Promise<number | null | undefined> => {
   const queueTypes = await findQueueTypes(database, call, call.requests);
-  const isRuled = (queue: string): boolean => database.flow.queue(queue)?.isRuled === true;
+  const isLimited = (queue: string): boolean => database.limits.queue(queue)?.isLimited === true;
   const found: (number | null)[] = [];
-  const plain = queueTypes.filter(({ queue }) => !isRuled(queue));
+  const plain = queueTypes.filter(({ queue }) => !isLimited(queue));
   if (plain.length > 0) {
     const next = await nextOfPlain(database, call, plain);
     if (next === undefined) return undefined;
@@ -120,7 +119,7 @@ const nextOnce = async (database: Database, call: NextCall): Promise<number | nu
   }
   for (const queue of new Set(queueTypes.map((queueType) => queueType.queue))) {
     const types = queueTypes.filter((queueType) => queueType.queue === queue);
-    if (isRuled(queue)) found.push(await nextOfRuled(database, call, types));
+    if (isLimited(queue)) found.push(await nextOfLimited(database, call, types));
   }
   const times = found.filter((next) => next !== null);
   return times.length === 0 ? null : Math.max(0, Math.min(...times));
@@ -130,6 +129,6 @@ export const nextRunnableIn = async (database: Database, call: NextCall): Promis
   for (;;) {
     const next = await nextOnce(database, call);
     if (next !== undefined) return next;
-    await database.flow.load(call.ctx);
+    await database.limits.load(call.ctx);
   }
 };

@@ -1,13 +1,12 @@
 import type { Call, Database } from "../database/database.ts";
 import { clockCte, now } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { newPlaceSql } from "../flow/aged-priority.ts";
-import { expiredAttemptsSql, keepAttemptsSql, leaseColumns } from "../history/attempts.ts";
+import { expiredAttemptsSql, keepAttemptsSql, expiredLeaseColumns } from "../history/attempts.ts";
 import { type AttemptOverrides, deferredSql, isDue, leasedSql } from "../rows/runnable.ts";
 
 /**
- * Whether it is worth while to begin a transaction. What every worker does every few seconds finds nothing most of the time:
- * one statement is enough to see that, instead of three. In a transaction of the caller's there is nothing to save.
+ * Whether maintenance may find a job. Every worker runs it every few seconds, mostly without a result: one statement shows
+ * that, where a transaction takes three. In a transaction of the caller this saves nothing.
  */
 export const hasCandidates = async (
   { query }: Database,
@@ -16,24 +15,22 @@ export const hasCandidates = async (
   sql: (tables: Tables) => string,
 ): Promise<boolean> => {
   if (ctx !== undefined) return true;
-  const [row] = await query(undefined, { name: `may_find_${name}`, sql, params: [now ?? null] });
+  const [row] = await query(undefined, { name: `has_candidates_${name}`, sql, params: [now ?? null] });
   return row?.["found"] === true;
 };
 
-// Jobs whose time has come are put in line: pending ones that were for later, and running ones whose lease has expired.
-// A claim looks first whether there are any, so that nothing that is in line overtakes them.
+// Promotion marks jobs as ready: deferred jobs that are due, and running jobs whose lease has expired. A claim first checks for
+// such jobs, so that ready jobs do not overtake them.
 //
-// A lease that has expired is an attempt. It is written here, where the end of a lease is noticed: the statement that claims
-// the job would have to look for such jobs at every claim.
+// An expired lease is recorded as an attempt here. The statement that claims would have to check every job for it.
 
 /**
- * Whether jobs of the queues and types in `$2` are due and not yet in line.
+ * Whether jobs of the queues and types in `$2` are due and not ready.
  *
- * An index still has entries of jobs that finished long ago. A scan in the order of the index marks those as dead when it
- * meets them, and the next scan skips them. The planner, if it expects more than one row, may fetch all entries and sort
- * them: such a scan marks nothing, and would meet the dead entries again at every claim. So each question is for the first
- * row of an index. Of the running jobs only the very first is looked at, whatever its queue and type, before the question
- * proper is asked.
+ * An index keeps entries of finished jobs. A scan in index order marks them as dead, and the next scan skips them. If the
+ * planner expects more than one row, it may fetch all entries and sort them: such a bitmap scan marks nothing, and every claim
+ * would read the dead entries again. So each subquery reads the first row of an index. Of the running jobs, the very first of
+ * all queues is checked before those of these queues and types.
  */
 export const someAreDueSql = ({ job }: Tables, attemptsLeft: string): string => `EXISTS (
   SELECT FROM unnest($2::bigint[]) AS number
@@ -42,18 +39,17 @@ export const someAreDueSql = ({ job }: Tables, attemptsLeft: string): string => 
   THEN EXISTS (SELECT FROM ${job} AS j WHERE ${leasedSql(attemptsLeft)} AND ${isDue} AND NOT j.ready)
 END`;
 
-// How many jobs of a queue and type are put in line at once, so that a flood of due jobs does not hold up the claim.
+// The most jobs of a queue and type that one claim promotes, so that many due jobs do not delay it.
 const promotionLimit = 1_000;
 
-// Nothing is moved if the rules have changed since this process read them: the jobs may be in lines by now. A job that was
-// for later when waiting ceased to count gets its place now.
+// Promotes nothing if the rules have changed since this process loaded them: the queue may have limits now.
 const promoteSql = (tables: Tables, attemptsLeft: string): string => {
-  const { job, flow } = tables;
-  const areRulesKnown = `(SELECT epoch FROM ${flow}) = $3::bigint`;
+  const { job, limitEpoch } = tables;
+  const areRulesKnown = `(SELECT epoch FROM ${limitEpoch}) = $3::bigint`;
   return `
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
-  SELECT j.id, ${leaseColumns("j")} FROM ${job} AS j
+  SELECT j.id, ${expiredLeaseColumns("j")} FROM ${job} AS j
   WHERE ${leasedSql(attemptsLeft)} AND ${isDue} AND NOT j.ready
   ORDER BY j.due_at LIMIT ${promotionLimit} FOR NO KEY UPDATE SKIP LOCKED
 ),
@@ -66,20 +62,20 @@ due AS MATERIALIZED (
   SELECT expired.id FROM expired
 ),
 promoted AS (
-  UPDATE ${job} AS j SET ready = true, priority = ${newPlaceSql(tables, "j.due_at")}
+  UPDATE ${job} AS j SET ready = true
   WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE ${areRulesKnown})) RETURNING 1
 ),
 ${keepAttemptsSql(tables, `${expiredAttemptsSql("expired", { error: "NULL", fingerprint: "NULL" })} WHERE ${areRulesKnown}`)}
-SELECT count(*) AS promoted, (SELECT epoch FROM ${flow}) AS epoch FROM promoted`;
+SELECT count(*) AS promoted, (SELECT epoch FROM ${limitEpoch}) AS epoch FROM promoted`;
 };
 
 export interface Promotion {
   readonly promoted: number;
-  /** Of the rules, as the statement saw them. */
+  /** The epoch of the rules in the snapshot of the statement. */
   readonly epoch: number;
 }
 
-/** Puts jobs in line that are due. */
+/** Marks due jobs as ready. */
 export const promoteDueJobs = async (
   database: Database,
   call: Call,

@@ -2,7 +2,6 @@ import { type RedriveCall, redriveJobs as redrive, type RedriveResult, runAsync 
 import type { Call, CallInTransaction, Context, Database } from "../database/database.ts";
 import { arrayLiteral, nowSql, text } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { newPlaceSql } from "../flow/aged-priority.ts";
 import { insertDeltas } from "../limits/deltas.ts";
 import { currentJobIdSql, type LockedJob, lockJobs } from "../rows/locks.ts";
 import { lockKeys, setDeduplicationLive } from "./deduplication.ts";
@@ -19,14 +18,13 @@ UPDATE ${job} AS j SET
   ready = j.open_blockers = 0 AND greatest(j.scheduled_at, clock.earliest) <= clock.now,
   due_at = greatest(j.scheduled_at, clock.earliest),
   scheduled_at = greatest(j.scheduled_at, clock.earliest),
-  priority = ${newPlaceSql(tables, "greatest(j.scheduled_at, clock.earliest)")},
   attempt = 0,
   expired_leases = 0,
   finished_at = 0,
   failure_reason = NULL,
   failed_blocker_id = NULL,
   fingerprint = NULL,
-  key_open = CASE WHEN j.deduplication_key IS NOT NULL THEN true END
+  deduplication_open = CASE WHEN j.deduplication_key IS NOT NULL THEN true END
 FROM (
   SELECT now, greatest(now, $3::bigint, now + $4::bigint) AS earliest FROM (SELECT ${nowSql("$1")} AS now) AS present
 ) AS clock WHERE j.id = ANY ($2::${idType}[])`;
@@ -64,9 +62,9 @@ const hasFailedBlocker = async (database: Database, ctx: Context, job: LockedJob
   return exists(database, ctx, sql, job.id);
 };
 
-/** Whether another unfinished sequence has the key of the job's own. Waits for transactions that are starting one. */
+/** Whether another unfinished sequence has the same key. Waits for transactions that are starting one. */
 const hasLiveDuplicate = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
-  if (!job.endConcernsOthers) return false;
+  if (!job.hasDependants) return false;
   const [first] = await getJobs(database, { ctx, jobIds: [job.sequenceId] });
   if (first === undefined || first.deduplicationKey === null) return false;
   const { sequenceTypeName, deduplicationKey } = first;
@@ -74,11 +72,11 @@ const hasLiveDuplicate = async (database: Database, ctx: Context, job: LockedJob
   const { job: table } = database.tables;
   const sql = `SELECT FROM ${table} AS first JOIN ${table} AS other
     ON other.sequence_type_name = first.sequence_type_name AND other.deduplication_key = first.deduplication_key
-    WHERE first.id = $1 AND other.key_open AND other.id <> first.id`;
+    WHERE first.id = $1 AND other.deduplication_open AND other.id <> first.id`;
   return exists(database, ctx, sql, first.id);
 };
 
-/** A sequence that the job waits for may wait for the job's own sequence by now. */
+/** Whether a blocker of the job waits for the sequence of the job by now. */
 const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJob): Promise<boolean> => {
   const rows = await database.query(ctx, {
     sql: `SELECT sequence_id FROM ${database.tables.jobBlocker} WHERE job_id = $1`,
@@ -88,9 +86,8 @@ const wouldWaitForItself = async (database: Database, ctx: Context, job: LockedJ
   return (await findCycle(database, ctx, job, blockerIds)) !== undefined;
 };
 
-/** Neither waits for others nor is waited for. */
-const isAlone = ({ endConcernsOthers, blockerCount }: LockedJob): boolean =>
-  !endConcernsOthers && blockerCount === 0;
+/** Has neither blockers nor dependants. */
+const isAlone = ({ hasDependants, blockerCount }: LockedJob): boolean => !hasDependants && blockerCount === 0;
 
 export const redriveJobs = (database: Database, call: Call & RedriveCall): Promise<RedriveResult[]> =>
   database.atomically(call.ctx, async (ctx) => {

@@ -3,98 +3,105 @@ import { defineRows } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { LockedJob } from "../rows/locks.ts";
 
-// Who changes a job never writes the line of its group, or a counter: others would have to wait until the transaction ends.
-// A note says what happened, in the same transaction. The next claim of the queue reads the notes, and deletes them.
+// A transaction that changes a job does not update its group or a counter: it would hold that row lock until it commits. It
+// inserts a delta; the next claim of the queue applies the deltas and deletes them.
 //
-// A note is needed when a job that is counted is no longer running, and when a job with a group gets in line. The line may
-// look open and be closed by a claim a moment later, so the note is never left out. In ordered groups others wait for a job,
-// so a note says also that it has left.
+// A delta is needed when a counted job is no longer running, and when a job with a group becomes ready. It is needed even if
+// the group looks claimable: a claim may close the group before this transaction commits. Jobs of an ordered group wait for
+// one another, so a job that leaves such a group inserts a delta as well.
 //
-// A note says how many jobs got in line (`arrived`), or null if that is not certain: a claim then looks. With that a line knows
-// how many jobs it has at most, and hardly ever has to be looked into.
+// `arrived` is the number of jobs that became ready, or null if it is unknown; then the claim reads the index. With it a claim
+// computes an upper bound of the waiting jobs of a group, and rarely has to read the index.
 
-export const deltaColumns = "queue, home, line, group_key, ordered, arrived, freed, type_freed, queue_freed";
+export const deltaColumns =
+  "queue, queue_type, claim_key, group_key, ordered, arrived, group_freed, type_freed, queue_freed";
 
-/** How many slots have come free, by where they were counted. */
+/** How many jobs left the counters of groups, types and queues: one column for each bit of `counted_in`. */
 export const freedCountsSql: string = ["1", "2", "4"]
-  .map((slot) => `count(*) FILTER (WHERE slots & ${slot} <> 0)`)
+  .map((bit) => `count(*) FILTER (WHERE counted_in & ${bit} <> 0)`)
   .join(", ");
 
 /**
- * The notes about jobs that have moved: of a table with queue, home, lane, group_key, ordered, and slots as they were before.
+ * Deltas of jobs that may have become ready, from a table with queue, queue_type, claim_key, group_key, ordered, and
+ * counted_in as it was before.
  */
-export const notesOfSql = (moved: string): string => `
-  SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), NULL::int, ${freedCountsSql}
-  FROM ${moved} AS moved WHERE home IS NOT NULL OR slots IS NOT NULL GROUP BY queue, home, lane, group_key`;
+export const deltasOfSql = (moved: string): string => `
+  SELECT queue, coalesce(queue_type, claim_key), claim_key, group_key, bool_or(ordered IS NOT NULL), NULL::int, ${freedCountsSql}
+  FROM ${moved} AS moved WHERE queue_type IS NOT NULL OR counted_in IS NOT NULL GROUP BY queue, queue_type, claim_key, group_key`;
 
-/** What a note says about one job, beside where it is. */
-export interface Note {
+/** A change of one job. */
+export interface Delta {
   readonly job: LockedJob;
-  /** The group goes on only when somebody has seen to the failure of this job. */
+  /** The failure of this job stops its group until the job is redriven or deleted, or the group is resumed. */
   readonly stops?: boolean;
-  /** Somebody has. */
+  /** The job is redriven or deleted: the group continues if this job had stopped it. */
   readonly resumes?: boolean;
 }
 
-const noteRows = defineRows<Note>((idType) => [
+const deltaRows = defineRows<Delta>((idType) => [
   { name: "queue", type: "text", required: true, read: ({ job }) => job.queue },
-  { name: "home", type: "bigint", required: true, read: ({ job }) => job.flow.home ?? job.flow.lane },
-  { name: "line", type: "bigint", required: true, read: ({ job }) => job.flow.lane },
+  {
+    name: "queue_type",
+    type: "bigint",
+    required: true,
+    read: ({ job }) => job.limitState.queueType ?? job.limitState.claimKey,
+  },
+  { name: "claim_key", type: "bigint", required: true, read: ({ job }) => job.limitState.claimKey },
   { name: "group_key", type: "text", read: ({ job }) => job.group },
   { name: "ordered", type: "boolean", read: ({ job }) => job.ordered !== null || null },
-  { name: "slots", type: "int", read: ({ job }) => job.flow.slots },
+  { name: "counted_in", type: "int", read: ({ job }) => job.limitState.countedIn },
   { name: "stopped_by", type: idType, read: ({ job, stops }) => (stops === true ? job.id : null) },
   { name: "resumed_by", type: idType, read: ({ job, resumes }) => (resumes === true ? job.id : null) },
 ]);
 
-const leaveSql = ({ lineNote, idType }: Tables, single: boolean): string => `
-INSERT INTO ${lineNote} (${deltaColumns}, stopped_by, resumed_by)
-SELECT queue, home, line, group_key, coalesce(bool_or(ordered), false), NULL, ${freedCountsSql}, stopped_by, resumed_by
-FROM ${noteRows(idType).source("n", 1, single)} GROUP BY queue, home, line, group_key, stopped_by, resumed_by`;
+const insertSql = ({ limitDelta, idType }: Tables, single: boolean): string => `
+INSERT INTO ${limitDelta} (${deltaColumns}, stopped_by, resumed_by)
+SELECT queue, queue_type, claim_key, group_key, coalesce(bool_or(ordered), false), NULL, ${freedCountsSql}, stopped_by, resumed_by
+FROM ${deltaRows(idType).source("d", 1, single)} GROUP BY queue, queue_type, claim_key, group_key, stopped_by, resumed_by`;
 
-/** Leaves notes about jobs that have moved, given as they were when they were locked. */
+/** Inserts the deltas of jobs, given as they were when they were locked. */
 export const insertDeltas = async (
   { query, tables: { idType } }: Database,
   ctx: Context,
-  notes: readonly Note[],
+  deltas: readonly Delta[],
 ): Promise<void> => {
-  const needed = notes.filter(({ job }) => job.group !== null || job.flow.slots !== null);
+  const needed = deltas.filter(({ job }) => job.group !== null || job.limitState.countedIn !== null);
   if (needed.length === 0) return;
   const single = needed.length === 1;
   await query(ctx, {
-    name: `leave_notes_${single ? "one" : "many"}`,
-    sql: (tables) => leaveSql(tables, single),
-    params: noteRows(idType).params(needed),
+    name: `insert_deltas_${single ? "one" : "many"}`,
+    sql: (tables) => insertSql(tables, single),
+    params: deltaRows(idType).params(needed),
   });
 };
 
-// Which counters a running job has to be in by the rules, and is not.
+// The counters that the rules put a running job in, without those that it is in.
 const missing = `(
-  CASE WHEN j.home IS NOT NULL AND (j.ordered IS NOT NULL OR CASE WHEN t.group_limits THEN t.group_concurrency
+  CASE WHEN j.queue_type IS NOT NULL AND (j.ordered IS NOT NULL OR CASE WHEN t.group_limits THEN t.group_concurrency
     WHEN q.group_limits THEN q.group_concurrency END IS NOT NULL) THEN 1 ELSE 0 END
   | CASE WHEN t.concurrency IS NULL THEN 0 ELSE 2 END
   | CASE WHEN q.concurrency IS NULL THEN 0 ELSE 4 END
-) & ~coalesce(j.slots, 0)`;
+) & ~coalesce(j.counted_in, 0)`;
 
-/** A note that says that less than nothing has come free counts a job in. */
-const countSql = ({ job, flowRule, lineNote }: Tables, wait: boolean): string => `
+/** A delta with negative numbers adds jobs to the counters. */
+const countSql = ({ job, limitRule, limitDelta }: Tables, wait: boolean): string => `
 WITH uncounted AS MATERIALIZED (
-  SELECT j.id, j.queue, j.home, j.lane, j.group_key, j.ordered, ${missing} AS slots FROM ${job} AS j
-  LEFT JOIN ${flowRule} AS t ON t.queue = j.queue AND t.home = coalesce(j.home, j.lane)
-  LEFT JOIN ${flowRule} AS q ON q.queue = j.queue AND q.home = 0
+  SELECT j.id, j.queue, j.queue_type, j.claim_key, j.group_key, j.ordered, ${missing} AS counted_in FROM ${job} AS j
+  LEFT JOIN ${limitRule} AS t ON t.queue = j.queue AND t.queue_type = coalesce(j.queue_type, j.claim_key)
+  LEFT JOIN ${limitRule} AS q ON q.queue = j.queue AND q.queue_type = 0
   WHERE j.status = 'running' AND j.queue = $1::text AND ${missing} <> 0
   ORDER BY j.id FOR NO KEY UPDATE OF j ${wait ? "" : "SKIP LOCKED"}
 ),
 counted AS (
-  UPDATE ${job} AS j SET slots = coalesce(j.slots, 0) | u.slots FROM uncounted AS u WHERE j.id = u.id AND j.status = 'running'
+  UPDATE ${job} AS j SET counted_in = coalesce(j.counted_in, 0) | u.counted_in FROM uncounted AS u WHERE j.id = u.id AND j.status = 'running'
   RETURNING u.*
 )
-INSERT INTO ${lineNote} (${deltaColumns})
-SELECT queue, coalesce(home, lane), lane, group_key, bool_or(ordered IS NOT NULL), 0,
-  ${[1, 2, 4].map((slot) => `-count(*) FILTER (WHERE slots & ${slot} <> 0)`).join(", ")}
-FROM counted GROUP BY queue, home, lane, group_key`;
+INSERT INTO ${limitDelta} (${deltaColumns})
+SELECT queue, coalesce(queue_type, claim_key), claim_key, group_key, bool_or(ordered IS NOT NULL), 0,
+  ${[1, 2, 4].map((bit) => `-count(*) FILTER (WHERE counted_in & ${bit} <> 0)`).join(", ")}
+FROM counted GROUP BY queue, queue_type, claim_key, group_key`;
 
-/** Counts running jobs against limits that were not there when they were claimed. Without waiting, locked jobs are skipped. */
+/** Counts running jobs against limits set after their claim. Without `wait`, locked jobs are skipped. */
 export const countRunningJobs = async (
   { query, tables }: Database,
   ctx: Context | undefined,

@@ -15,44 +15,47 @@ import type { Tables } from "../database/tables.ts";
 import { attemptsLeftSql, isDue, runsBeforeSql } from "../rows/runnable.ts";
 import { readRules } from "./read.ts";
 
-// Whatever happens at the same time changes a counter, or leaves a note, in the transaction in which it changes a job. One
-// statement sees all three as they were at one moment, so nothing has to be locked. What differs is corrected by a note.
-const checkSql = ({ job, line, lineNote, flowUse, flowRule }: Tables, repair: boolean): string => `
+// A concurrent transaction changes a counter, or inserts a delta, together with the job. One statement reads jobs, counters
+// and deltas in one snapshot, so it needs no locks. A delta corrects what differs.
+const checkSql = (
+  { job, groupState, limitDelta, limitUsage, limitRule }: Tables,
+  repair: boolean,
+): string => `
 WITH counter AS (
-  SELECT l.queue, l.home, l.number AS line, l.group_key, 1 AS slot, l.running AS count FROM ${line} AS l WHERE l.number <> l.home
-  UNION ALL SELECT u.queue, u.home, u.home, NULL, CASE WHEN u.home = 0 THEN 4 ELSE 2 END, u.running FROM ${flowUse} AS u
-  UNION ALL SELECT n.queue, n.home, n.line, n.group_key, 1, -n.freed FROM ${lineNote} AS n WHERE n.line <> n.home
-  UNION ALL SELECT n.queue, n.home, n.home, NULL, 2, -n.type_freed FROM ${lineNote} AS n
-  UNION ALL SELECT n.queue, 0, 0, NULL, 4, -n.queue_freed FROM ${lineNote} AS n
+  SELECT g.queue, g.queue_type, g.claim_key, g.group_key, 1 AS bit, g.running AS count FROM ${groupState} AS g WHERE g.claim_key <> g.queue_type
+  UNION ALL SELECT u.queue, u.queue_type, u.queue_type, NULL, CASE WHEN u.queue_type = 0 THEN 4 ELSE 2 END, u.running FROM ${limitUsage} AS u
+  UNION ALL SELECT n.queue, n.queue_type, n.claim_key, n.group_key, 1, -n.group_freed FROM ${limitDelta} AS n WHERE n.claim_key <> n.queue_type
+  UNION ALL SELECT n.queue, n.queue_type, n.queue_type, NULL, 2, -n.type_freed FROM ${limitDelta} AS n
+  UNION ALL SELECT n.queue, 0, 0, NULL, 4, -n.queue_freed FROM ${limitDelta} AS n
 ),
-held AS (
-  SELECT j.queue, coalesce(j.home, j.lane) AS home, j.lane, j.group_key, j.slots FROM ${job} AS j
-  WHERE j.status = 'running' AND j.slots IS NOT NULL
+counted_job AS (
+  SELECT j.queue, coalesce(j.queue_type, j.claim_key) AS queue_type, j.claim_key, j.group_key, j.counted_in FROM ${job} AS j
+  WHERE j.status = 'running' AND j.counted_in IS NOT NULL
 ),
 running AS (
-  SELECT queue, home, lane AS line, group_key, 1 AS slot FROM held WHERE slots & 1 <> 0
-  UNION ALL SELECT queue, home, home, NULL, 2 FROM held WHERE slots & 2 <> 0
-  UNION ALL SELECT queue, 0, 0, NULL, 4 FROM held WHERE slots & 4 <> 0
+  SELECT queue, queue_type, claim_key, group_key, 1 AS bit FROM counted_job WHERE counted_in & 1 <> 0
+  UNION ALL SELECT queue, queue_type, queue_type, NULL, 2 FROM counted_job WHERE counted_in & 2 <> 0
+  UNION ALL SELECT queue, 0, 0, NULL, 4 FROM counted_job WHERE counted_in & 4 <> 0
 ),
 compared AS (
-  SELECT queue, home, line, slot, max(group_key) AS group_key, sum(was) AS was, sum(is_now) AS is_now FROM (
-    SELECT queue, home, line, slot, group_key, count AS was, 0 AS is_now FROM counter
-    UNION ALL SELECT queue, home, line, slot, group_key, 0, 1 FROM running
-  ) AS both_sides GROUP BY queue, home, line, slot HAVING sum(was) <> sum(is_now)
+  SELECT queue, queue_type, claim_key, bit, max(group_key) AS group_key, sum(was) AS was, sum(is_now) AS is_now FROM (
+    SELECT queue, queue_type, claim_key, bit, group_key, count AS was, 0 AS is_now FROM counter
+    UNION ALL SELECT queue, queue_type, claim_key, bit, group_key, 0, 1 FROM running
+  ) AS both_sides GROUP BY queue, queue_type, claim_key, bit HAVING sum(was) <> sum(is_now)
 )
 ${
   repair
     ? `, repaired AS (
-  INSERT INTO ${lineNote} (queue, home, line, group_key, freed, type_freed, queue_freed)
-  SELECT queue, home, line, group_key, CASE WHEN slot = 1 THEN was - is_now ELSE 0 END,
-    CASE WHEN slot = 2 THEN was - is_now ELSE 0 END, CASE WHEN slot = 4 THEN was - is_now ELSE 0 END
+  INSERT INTO ${limitDelta} (queue, queue_type, claim_key, group_key, group_freed, type_freed, queue_freed)
+  SELECT queue, queue_type, claim_key, group_key, CASE WHEN bit = 1 THEN was - is_now ELSE 0 END,
+    CASE WHEN bit = 2 THEN was - is_now ELSE 0 END, CASE WHEN bit = 4 THEN was - is_now ELSE 0 END
   FROM compared
 )`
     : ""
 }
-SELECT c.queue, c.slot, r.type_name, c.group_key, c.was, c.is_now
-FROM compared AS c LEFT JOIN ${flowRule} AS r ON r.queue = c.queue AND r.home = c.home
-ORDER BY c.queue, c.slot DESC, c.line`;
+SELECT c.queue, c.bit, r.type_name, c.group_key, c.was, c.is_now
+FROM compared AS c LEFT JOIN ${limitRule} AS r ON r.queue = c.queue AND r.queue_type = c.queue_type
+ORDER BY c.queue, c.bit DESC, c.claim_key`;
 
 export const repairCounters = async (
   { query, tables }: Database,
@@ -62,7 +65,7 @@ export const repairCounters = async (
   return {
     counters: rows.map((row) => ({
       queue: text(row["queue"]),
-      typeName: Number(row["slot"]) === 4 ? null : textOrNull(row["type_name"]),
+      typeName: Number(row["bit"]) === 4 ? null : textOrNull(row["type_name"]),
       group: textOrNull(row["group_key"]),
       was: Number(row["was"]),
       is: Number(row["is_now"]),
@@ -70,85 +73,85 @@ export const repairCounters = async (
   };
 };
 
-// Nothing here waits, or reads what only a claim may write under the lock of the queue: running jobs are counted instead of
-// asking the counters. That is the same, for they are counted in the transactions that make them run.
+// An explanation takes no locks, and reads no counters, which lag behind by the deltas: it counts the running jobs instead.
 
 type ExplainCall = Call & { readonly jobId: string };
 
 const mostIds = 5;
 
-/** A claim would put this running job back, and count it no longer. */
+/** The lease has expired and attempts are left: a claim would return this job to the queue and free its slots. */
 const isFree = `${isDue} AND ${attemptsLeftSql("j")}`;
 
-const jobSql = ({ job, line, idType }: Tables): string => `
+const jobSql = ({ job, groupState, idType }: Tables): string => `
 WITH ${clockCte("$1")}
-SELECT j.queue, j.type_name, j.group_key, j.ordered, j.lane, coalesce(j.home, j.lane) AS home,
-  coalesce(l.tat, 0) AS tat, l.stopped_by, coalesce(l.ordered, false) AS line_ordered
-FROM ${job} AS j LEFT JOIN ${line} AS l ON l.number = j.lane AND j.home IS NOT NULL
+SELECT j.queue, j.type_name, j.group_key, j.ordered, j.claim_key, coalesce(j.queue_type, j.claim_key) AS queue_type,
+  coalesce(g.bucket_full_at, 0) AS bucket_full_at, g.stopped_by, coalesce(g.ordered, false) AS group_ordered
+FROM ${job} AS j LEFT JOIN ${groupState} AS g ON g.claim_key = j.claim_key AND j.queue_type IS NOT NULL
 WHERE j.id = $2::${idType} AND j.status = 'pending' AND ${isDue}`;
 
-const holdersSql = ({ job }: Tables, scope: string): string => `
+const countedJobsSql = ({ job }: Tables, scope: string): string => `
 WITH ${clockCte("$1")},
-holder AS MATERIALIZED (
+counted AS MATERIALIZED (
   SELECT j.id FROM ${job} AS j
-  WHERE j.status = 'running' AND j.queue = $2::text AND j.slots & $3::int <> 0 AND ${scope} AND NOT (${isFree})
+  WHERE j.status = 'running' AND j.queue = $2::text AND j.counted_in & $3::int <> 0 AND ${scope} AND NOT (${isFree})
 )
-SELECT (SELECT count(*) FROM holder) AS count,
-  (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM (SELECT id FROM holder LIMIT ${mostIds}) AS first) AS ids`;
+SELECT (SELECT count(*) FROM counted) AS count,
+  (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM (SELECT id FROM counted LIMIT ${mostIds}) AS first) AS ids`;
 
-/** The jobs of an ordered line that go before: the one that runs, those that have begun, and those in line before it. */
+/** The jobs of an ordered group that run before this one: the running job, begun jobs, and earlier ready jobs. */
 const aheadSql = ({ job, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 own AS MATERIALIZED (SELECT * FROM ${job} WHERE id = $2::${idType})
-SELECT j.id, CASE WHEN j.status = 'pending' AND j.due_at > ${nowOf} THEN j.due_at END AS opens_at FROM own CROSS JOIN LATERAL (
+SELECT j.id, CASE WHEN j.status = 'pending' AND j.due_at > ${nowOf} THEN j.due_at END AS claimable_at FROM own CROSS JOIN LATERAL (
   SELECT j.*, 0 AS place FROM ${job} AS j
-  WHERE j.status = 'running' AND j.lane = own.lane AND (NOT (${isFree}) OR own.lease_version = 0 OR j.due_at < own.due_at)
+  WHERE j.status = 'running' AND j.claim_key = own.claim_key AND (NOT (${isFree}) OR own.lease_version = 0 OR j.due_at < own.due_at)
   UNION ALL
   SELECT * FROM (
-    SELECT j.*, 1 AS place FROM ${job} AS j WHERE j.ready AND j.lane = own.lane AND j.status = 'pending' AND ${isDue}
+    SELECT j.*, 1 AS place FROM ${job} AS j WHERE j.ready AND j.claim_key = own.claim_key AND j.status = 'pending' AND ${isDue}
       AND ${runsBeforeSql("j", "own")} ORDER BY j.priority DESC, j.due_at, j.position LIMIT ${mostIds}
-  ) AS in_line
+  ) AS ready
   UNION ALL
   SELECT * FROM (
-    SELECT j.*, 1 AS place FROM ${job} AS j WHERE j.status = 'pending' AND NOT j.ready AND j.lane = own.lane
+    SELECT j.*, 1 AS place FROM ${job} AS j WHERE j.status = 'pending' AND NOT j.ready AND j.claim_key = own.claim_key
       AND (${isDue} OR (j.ordered IS NOT NULL AND j.lease_version > 0)) AND ${runsBeforeSql("j", "own")}
     ORDER BY j.priority DESC, j.due_at, j.position LIMIT ${mostIds}
   ) AS deferred
 ) AS j ORDER BY j.place, j.priority DESC, j.due_at, j.position LIMIT ${mostIds}`;
 
-/** By whose failure the group is stopped, with what notes say about that. */
+/** The job whose failure stopped the group, including deltas that are not applied yet. */
 const findStop = async ({ query, tables }: Database, call: Call, row: SqlRow): Promise<string | null> => {
-  const notes = await query(call.ctx, {
-    sql: `SELECT stopped_by, resumed_by FROM ${tables.lineNote}
-      WHERE queue = $1::text AND line = $2::bigint AND (stopped_by IS NOT NULL OR resumed_by IS NOT NULL) ORDER BY number`,
-    params: [text(row["queue"]), text(row["lane"])],
+  const deltas = await query(call.ctx, {
+    sql: `SELECT stopped_by, resumed_by FROM ${tables.limitDelta}
+      WHERE queue = $1::text AND claim_key = $2::bigint AND (stopped_by IS NOT NULL OR resumed_by IS NOT NULL) ORDER BY number`,
+    params: [text(row["queue"]), text(row["claim_key"])],
   });
   let stoppedBy = textOrNull(row["stopped_by"]);
-  for (const note of notes) {
-    if (!isNull(note["stopped_by"])) stoppedBy = text(note["stopped_by"]);
-    else if (text(note["resumed_by"]) === stoppedBy) stoppedBy = null;
+  for (const delta of deltas) {
+    if (!isNull(delta["stopped_by"])) stoppedBy = text(delta["stopped_by"]);
+    else if (text(delta["resumed_by"]) === stoppedBy) stoppedBy = null;
   }
   return stoppedBy;
 };
 
-const readTat = async (
+const readBucket = async (
   { query, tables }: Database,
   call: Call,
   queue: string,
-  home: string,
+  queueType: string,
 ): Promise<number> => {
   const [row] = await query(call.ctx, {
-    sql: `SELECT tat FROM ${tables.flowUse} WHERE queue = $1::text AND home = $2::bigint`,
-    params: [queue, home],
+    sql: `SELECT bucket_full_at FROM ${tables.limitUsage} WHERE queue = $1::text AND queue_type = $2::bigint`,
+    params: [queue, queueType],
   });
-  return Number(row?.["tat"] ?? 0);
+  return Number(row?.["bucket_full_at"] ?? 0);
 };
 
 type Scope = Partial<Pick<Throttle, "typeName" | "group">>;
 
+/** The jobs that count against one limit. */
 interface Counted {
-  /** The bit of `slots`, and which jobs have it for the same limit as this one. */
-  readonly slot: number;
+  /** Of `counted_in`. */
+  readonly bit: number;
   readonly condition: string;
   readonly value: string | null;
 }
@@ -158,13 +161,13 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
   if (!database.isId(call.jobId)) return null;
   const [row] = await query(call.ctx, { sql: jobSql(tables), params: [call.now ?? null, call.jobId] });
   if (row === undefined) return null;
-  const [queue, typeName, home] = [text(row["queue"]), text(row["type_name"]), text(row["home"])];
+  const [queue, typeName, queueType] = [text(row["queue"]), text(row["type_name"]), text(row["queue_type"])];
   const { over, now } = await readRules(database, call, queue);
   const rules = over(queue, typeName);
   const group = textOrNull(row["group_key"]);
-  const isOrdered = !isNull(row["ordered"]) || row["line_ordered"] === true;
+  const isOrdered = !isNull(row["ordered"]) || row["group_ordered"] === true;
 
-  const hold = (by: ThrottleReason, scope: Scope, details: Partial<Throttle> = {}): Throttle => ({
+  const throttle = (by: ThrottleReason, scope: Scope, details: Partial<Throttle> = {}): Throttle => ({
     by,
     queue,
     typeName: null,
@@ -179,22 +182,27 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
 
   const byLimits = async (
     { concurrency, rate }: LimitValues,
-    tat: () => Promise<number>,
+    readBucketFullAt: () => Promise<number>,
     scope: Scope,
-    { slot, condition, value }: Counted,
+    { bit, condition, value }: Counted,
   ): Promise<Throttle | null> => {
     if (concurrency !== null) {
-      const params = [call.now ?? null, queue, slot, ...(value === null ? [] : [value])];
-      const [holders] = await query(call.ctx, { sql: holdersSql(tables, condition), params });
-      const inUse = Number(holders?.["count"]);
+      const params = [call.now ?? null, queue, bit, ...(value === null ? [] : [value])];
+      const [counted] = await query(call.ctx, { sql: countedJobsSql(tables, condition), params });
+      const inUse = Number(counted?.["count"]);
       if (inUse >= concurrency)
-        return hold("concurrency", scope, { limit: concurrency, inUse, jobIds: textList(holders?.["ids"]) });
+        return throttle("concurrency", scope, {
+          limit: concurrency,
+          inUse,
+          jobIds: textList(counted?.["ids"]),
+        });
     }
     if (rate === null) return null;
-    const spent = await tat();
-    const isReached = findReachedLimit({ concurrency: null, rate }, { running: 0, bucketFullAt: spent }, now) !== null;
+    const bucketFullAt = await readBucketFullAt();
+    const isReached =
+      findReachedLimit({ concurrency: null, rate }, { running: 0, bucketFullAt }, now) !== null;
     return isReached
-      ? hold("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, spent, now) })
+      ? throttle("rate", scope, { limit: rate.limit, claimableAt: nextTokenAt(rate, bucketFullAt, now) })
       : null;
   };
 
@@ -205,35 +213,35 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
     counted: Counted,
   ): Promise<Throttle | null> => {
     if (rule === undefined) return null;
-    if (rule.paused) return hold("paused", scope);
-    return byLimits(rule, () => readTat(database, call, queue, useHome), scope, counted);
+    if (rule.paused) return throttle("paused", scope);
+    return byLimits(rule, () => readBucket(database, call, queue, useHome), scope, counted);
   };
 
   const byOrder = async (scope: Scope): Promise<Throttle | null> => {
     const ahead = await query(call.ctx, { sql: aheadSql(tables), params: [call.now ?? null, call.jobId] });
     if (ahead.length === 0) return null;
     const jobIds = ahead.map((each) => text(each["id"]));
-    return hold("order", scope, { claimableAt: numberOrNull(ahead[0]?.["opens_at"]), jobIds });
+    return throttle("order", scope, { claimableAt: numberOrNull(ahead[0]?.["claimable_at"]), jobIds });
   };
 
   const ofRules =
-    (await byRule(rules.queue, {}, "0", { slot: 4, condition: "true", value: null })) ??
-    (await byRule(rules.type, { typeName }, home, {
-      slot: 2,
-      condition: "coalesce(j.home, j.lane) = $4::bigint",
-      value: home,
+    (await byRule(rules.queue, {}, "0", { bit: 4, condition: "true", value: null })) ??
+    (await byRule(rules.type, { typeName }, queueType, {
+      bit: 2,
+      condition: "coalesce(j.queue_type, j.claim_key) = $4::bigint",
+      value: queueType,
     }));
   if (ofRules !== null || group === null) return ofRules;
 
   const scope = { typeName, group };
   const stoppedBy = await findStop(database, call, row);
-  if (stoppedBy !== null) return hold("stopped", scope, { jobIds: [stoppedBy] });
+  if (stoppedBy !== null) return throttle("stopped", scope, { jobIds: [stoppedBy] });
   const ofOrder = isOrdered ? await byOrder(scope) : null;
   if (ofOrder !== null) return ofOrder;
   const limits = limitsOfGroup(rules, { group, ordered: isOrdered ? "continue" : null });
-  return byLimits(limits, async () => Number(row["tat"]), scope, {
-    slot: 1,
-    condition: "j.lane = $4::bigint",
-    value: text(row["lane"]),
+  return byLimits(limits, async () => Number(row["bucket_full_at"]), scope, {
+    bit: 1,
+    condition: "j.claim_key = $4::bigint",
+    value: text(row["claim_key"]),
   });
 };

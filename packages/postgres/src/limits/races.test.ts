@@ -166,8 +166,8 @@ describe("counters that are wrong", () => {
       await adapter.limits.setRule({ queue: "default", typeName: "work", change });
       await adapter.createJobs({ jobs: Array.from({ length: 4 }, () => newJob({ group: "a" })) });
       expect(await claim(adapter, { limit: 1 })).toHaveLength(1);
-      await pool.query(`UPDATE ${schema}.line SET running = 2 WHERE group_key = 'a'`);
-      await pool.query(`UPDATE ${schema}.flow_use SET running = 7 WHERE home <> 0`);
+      await pool.query(`UPDATE ${schema}.group_state SET running = 2 WHERE group_key = 'a'`);
+      await pool.query(`UPDATE ${schema}.limit_usage SET running = 7 WHERE queue_type <> 0`);
       const expected = [
         { queue: "default", typeName: "work", group: null, was: 7, is: 1 },
         { queue: "default", typeName: "work", group: "a", was: 2, is: 1 },
@@ -257,7 +257,7 @@ describe("the lines of groups that are no longer used", () => {
     const { adapter, schema, destroy } = await createPgFixture(url);
     const pool = new pg.Pool({ connectionString: url, max: 1 });
     const groups = async (): Promise<string[]> => {
-      const sql = `SELECT group_key FROM ${schema}.line WHERE group_key IS NOT NULL ORDER BY group_key`;
+      const sql = `SELECT group_key FROM ${schema}.group_state WHERE group_key IS NOT NULL ORDER BY group_key`;
       return (await pool.query<{ group_key: string }>(sql)).rows.map((row) => row.group_key);
     };
     try {

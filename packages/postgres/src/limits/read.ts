@@ -18,13 +18,13 @@ import { arrayLiteral, clockCte, nowSql, numberOrNull, text, textOrNull } from "
 import type { Tables } from "../database/tables.ts";
 import { attemptsLeftSql, findQueueTypes, isDue, type QueueType, runOrder } from "../rows/runnable.ts";
 import { settleQueue } from "./claim.ts";
-import { queueTypeOf, ruleSelect, toFlowRule } from "./rules.ts";
+import { queueTypeOf, ruleSelect, toLimitRule } from "./rules.ts";
 
-/** The rules as they are stored now, and the tokens that their buckets have given. */
+/** The stored rules. */
 export interface StoredRules {
   readonly now: number;
   readonly rules: readonly StoredRule[];
-  /** Over the jobs of a type. */
+  /** The rules that apply to jobs of a type. */
   over(queue: string, typeName: string): RulesOver;
 }
 
@@ -33,9 +33,9 @@ export interface StoredRule {
   readonly hasGroups: boolean;
 }
 
-const readSql = ({ flow, flowRule }: Tables): string => `
-SELECT ${nowSql("$1")} AS now, ${ruleSelect("r")} FROM ${flow} AS f
-LEFT JOIN ${flowRule} AS r ON $2::text IS NULL OR r.queue = $2::text
+const readSql = ({ limitEpoch, limitRule }: Tables): string => `
+SELECT ${nowSql("$1")} AS now, ${ruleSelect("r")} FROM ${limitEpoch} AS e
+LEFT JOIN ${limitRule} AS r ON $2::text IS NULL OR r.queue = $2::text
 ORDER BY r.queue, r.type_name NULLS FIRST`;
 
 export const readRules = async (
@@ -46,7 +46,7 @@ export const readRules = async (
   const rows = await query(call.ctx, { sql: readSql(tables), params: [call.now ?? null, queue] });
   const rules = rows
     .filter((row) => row["queue"] !== null)
-    .map((row) => ({ rule: toFlowRule(row), hasGroups: row["has_groups"] === true }));
+    .map((row) => ({ rule: toLimitRule(row), hasGroups: row["has_groups"] === true }));
   const find = (name: string, typeName: string | null): LimitRule | undefined =>
     rules.find(({ rule }) => rule.queue === name && rule.typeName === typeName)?.rule;
   return {
@@ -57,44 +57,45 @@ export const readRules = async (
 };
 
 export interface TypeUse extends LimitsInUse {
-  /** Lines of which something could be claimed as far as they are concerned themselves, and lines that hold everything back. */
-  readonly open: number;
-  readonly held: number;
+  /** Groups whose own limits allow a claim, and groups whose own limits do not. */
+  readonly claimable: number;
+  readonly throttled: number;
 }
 
-const mostLines = 10_000;
+/** More groups are not counted. */
+const mostGroups = 10_000;
 
-// `freed` is what notes say that has not been counted yet.
-const useSql = ({ job, line, lineNote, flowUse }: Tables): string => `
-SELECT h.home, coalesce(u.tat, 0) AS tat,
-  coalesce(u.running, 0) - coalesce((SELECT sum(CASE WHEN h.home = 0 THEN n.queue_freed ELSE n.type_freed END)
-    FROM ${lineNote} AS n WHERE n.queue = $1::text AND (h.home = 0 OR n.home = h.home)), 0) AS running,
-  CASE WHEN EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.lane = h.home) THEN 1 ELSE 0 END + (
+// Subtracts what deltas free that are not applied yet.
+const useSql = ({ job, groupState, limitDelta, limitUsage }: Tables): string => `
+SELECT h.queue_type, coalesce(u.bucket_full_at, 0) AS bucket_full_at,
+  coalesce(u.running, 0) - coalesce((SELECT sum(CASE WHEN h.queue_type = 0 THEN n.queue_freed ELSE n.type_freed END)
+    FROM ${limitDelta} AS n WHERE n.queue = $1::text AND (h.queue_type = 0 OR n.queue_type = h.queue_type)), 0) AS running,
+  CASE WHEN EXISTS (SELECT FROM ${job} AS j WHERE j.ready AND j.claim_key = h.queue_type) THEN 1 ELSE 0 END + (
     SELECT count(*) FROM (
-      SELECT FROM ${line} AS l WHERE l.home = h.home AND l.open AND l.number <> l.home LIMIT ${mostLines}
-    ) AS counted) AS open,
-  (SELECT count(*) FROM (SELECT FROM ${line} AS l WHERE l.home = h.home AND l.held LIMIT ${mostLines}) AS counted) AS held
-FROM unnest($2::bigint[]) AS h (home) LEFT JOIN ${flowUse} AS u ON u.queue = $1::text AND u.home = h.home`;
+      SELECT FROM ${groupState} AS g WHERE g.queue_type = h.queue_type AND g.claimable AND g.claim_key <> g.queue_type LIMIT ${mostGroups}
+    ) AS counted) AS claimable,
+  (SELECT count(*) FROM (SELECT FROM ${groupState} AS g WHERE g.queue_type = h.queue_type AND g.throttled LIMIT ${mostGroups}) AS counted) AS throttled
+FROM unnest($2::bigint[]) AS h (queue_type) LEFT JOIN ${limitUsage} AS u ON u.queue = $1::text AND u.queue_type = h.queue_type`;
 
-/** How much of its rules a queue uses, by the lanes of types; "0" for the queue as a whole. */
+/** The usage of a queue, by the numbers of its types; "0" is the queue as a whole. */
 const readUse = async (
   { query, tables }: Database,
   call: Call,
   queue: string,
-  homes: readonly string[],
+  queueTypes: readonly string[],
 ): Promise<Map<string, TypeUse>> => {
   const rows = await query(call.ctx, {
     sql: useSql(tables),
-    params: [queue, arrayLiteral([...new Set(["0", ...homes])])],
+    params: [queue, arrayLiteral([...new Set(["0", ...queueTypes])])],
   });
   return new Map(
     rows.map((row) => [
-      text(row["home"]),
+      text(row["queue_type"]),
       {
         running: Number(row["running"]),
-        bucketFullAt: Number(row["tat"]),
-        open: Number(row["open"]),
-        held: Number(row["held"]),
+        bucketFullAt: Number(row["bucket_full_at"]),
+        claimable: Number(row["claimable"]),
+        throttled: Number(row["throttled"]),
       },
     ]),
   );
@@ -102,33 +103,32 @@ const readUse = async (
 
 const nothing: LimitsInUse = { running: 0, bucketFullAt: 0 };
 
-/** What the rules of a queue and a type hold all jobs of the type back by. */
-const findHoldOfType = (
+/** Why the rules of a queue and a type throttle all jobs of the type; null if they do not. */
+const findThrottleOfType = (
   { queue, type }: RulesOver,
   use: ReadonlyMap<string, LimitsInUse>,
-  home: string,
+  queueType: string,
   now: number,
 ): ThrottleReason | null =>
-  findThrottleOfRule(queue, use.get("0") ?? nothing, now) ?? findThrottleOfRule(type, use.get(home) ?? nothing, now);
+  findThrottleOfRule(queue, use.get("0") ?? nothing, now) ??
+  findThrottleOfRule(type, use.get(queueType) ?? nothing, now);
 
-const mostLinesListFlow = 10_000;
-
-/** Lines that are open by themselves are held all the same if a rule of their type or queue holds everything back. */
-const countLines = (
+/** A group that its own limits leave claimable is throttled if a rule of its type or queue is. */
+const countGroups = (
   types: readonly QueueType[],
   { over, now }: StoredRules,
   use: ReadonlyMap<string, TypeUse>,
 ): Pick<LimitUse, "claimableGroups" | "throttledGroups"> => {
   let [claimableGroups, throttledGroups] = [0, 0];
   for (const { queue, typeName, number } of types) {
-    const { open, held } = use.get(number) ?? { open: 0, held: 0 };
-    const isHeld = findHoldOfType(over(queue, typeName), use, number, now) !== null;
-    claimableGroups += isHeld ? 0 : open;
-    throttledGroups += isHeld ? open + held : held;
+    const { claimable, throttled } = use.get(number) ?? { claimable: 0, throttled: 0 };
+    const isThrottled = findThrottleOfType(over(queue, typeName), use, number, now) !== null;
+    claimableGroups += isThrottled ? 0 : claimable;
+    throttledGroups += isThrottled ? claimable + throttled : throttled;
   }
   return {
-    claimableGroups: Math.min(claimableGroups, mostLinesListFlow),
-    throttledGroups: Math.min(throttledGroups, mostLinesListFlow),
+    claimableGroups: Math.min(claimableGroups, mostGroups),
+    throttledGroups: Math.min(throttledGroups, mostGroups),
   };
 };
 
@@ -141,23 +141,27 @@ const listOne = async (
   const rules = stored.rules.filter(({ rule }) => rule.queue === queue);
   const types = await findQueueTypes(database, call, [{ queue, typeNames: null }]);
   await settleQueue(database, call, types);
-  const homes = [
+  const queueTypes = [
     ...types.map(({ number }) => number),
     ...rules.map(({ rule }) => queueTypeOf(queue, rule.typeName)),
   ];
-  const use = await readUse(database, call, queue, homes);
-  // Others are types whose number has to be known, and nothing else.
+  const use = await readUse(database, call, queue, queueTypes);
+  // Other rows only register a type whose number is among the keys of groups.
   return rules
     .filter(({ rule, hasGroups }) => rule.version > 0 || hasGroups)
     .map(({ rule }) => {
       const { typeName } = rule;
-      const home = queueTypeOf(queue, typeName);
-      const { running = 0, bucketFullAt = 0 } = use.get(home) ?? {};
+      const queueType = queueTypeOf(queue, typeName);
+      const { running = 0, bucketFullAt = 0 } = use.get(queueType) ?? {};
       return {
         rule: rule.version === 0 ? emptyLimitRule(queue, typeName) : rule,
         running,
         tokens: rule.rate === null ? null : tokensLeft(rule.rate, bucketFullAt, stored.now),
-        ...countLines(typeName === null ? types : types.filter(({ number }) => number === home), stored, use),
+        ...countGroups(
+          typeName === null ? types : types.filter(({ number }) => number === queueType),
+          stored,
+          use,
+        ),
       };
     });
 };
@@ -173,65 +177,67 @@ export const listRules = async (
   return uses;
 };
 
-const mostLinesListGroups = 1_000;
+/** Groups that are read of each kind. */
+const mostListed = 1_000;
 
+/** More waiting jobs of a group are not counted. */
 const mostCounted = 1_000;
 
-/** Lines with something in them. A job whose lease has expired does not count as `busy`: a claim would put it back. */
-const linesSql = ({ job, line }: Tables): string => `
+/** Groups with jobs. `busy` leaves out jobs with expired leases, which a claim would return to the queue. */
+const groupsSql = ({ job, groupState }: Tables): string => `
 WITH ${clockCte("$1")},
 busy AS MATERIALIZED (
-  SELECT j.lane, count(*) AS running, count(*) FILTER (WHERE NOT (${isDue} AND ${attemptsLeftSql("j")})) AS busy
-  FROM ${job} AS j WHERE j.status = 'running' AND j.home = $2::bigint GROUP BY j.lane LIMIT ${mostLinesListGroups}
+  SELECT j.claim_key, count(*) AS running, count(*) FILTER (WHERE NOT (${isDue} AND ${attemptsLeftSql("j")})) AS busy
+  FROM ${job} AS j WHERE j.status = 'running' AND j.queue_type = $2::bigint GROUP BY j.claim_key LIMIT ${mostListed}
 ),
-looked AS MATERIALIZED (
-  (SELECT l.number FROM ${line} AS l WHERE l.home = $2::bigint AND l.held LIMIT ${mostLinesListGroups})
-  UNION (SELECT l.number FROM ${line} AS l WHERE l.home = $2::bigint AND l.open AND l.number <> l.home LIMIT ${mostLinesListGroups})
-  UNION SELECT lane FROM busy
+listed AS MATERIALIZED (
+  (SELECT g.claim_key FROM ${groupState} AS g WHERE g.queue_type = $2::bigint AND g.throttled LIMIT ${mostListed})
+  UNION (SELECT g.claim_key FROM ${groupState} AS g WHERE g.queue_type = $2::bigint AND g.claimable AND g.claim_key <> g.queue_type LIMIT ${mostListed})
+  UNION SELECT claim_key FROM busy
 )
-SELECT coalesce(l.group_key, head.group_key, (
-    SELECT j.group_key FROM ${job} AS j WHERE j.status = 'running' AND j.lane = looked.number LIMIT 1
-  )) AS group_key, coalesce(l.ordered, false) OR head.ordered IS NOT NULL AS ordered,
-  l.stopped_by, coalesce(l.tat, 0) AS tat, coalesce(busy.running, 0) AS running, coalesce(busy.busy, 0) AS busy,
+SELECT coalesce(g.group_key, head.group_key, (
+    SELECT j.group_key FROM ${job} AS j WHERE j.status = 'running' AND j.claim_key = listed.claim_key LIMIT 1
+  )) AS group_key, coalesce(g.ordered, false) OR head.ordered IS NOT NULL AS ordered,
+  g.stopped_by, coalesce(g.bucket_full_at, 0) AS bucket_full_at, coalesce(busy.running, 0) AS running, coalesce(busy.busy, 0) AS busy,
   waiting.count AS waiting, waiting.since, head.lease_version, (
-    SELECT j.due_at FROM ${job} AS j WHERE j.lane = looked.number AND j.ordered IS NOT NULL AND j.status = 'pending'
+    SELECT j.due_at FROM ${job} AS j WHERE j.claim_key = listed.claim_key AND j.ordered IS NOT NULL AND j.status = 'pending'
       AND NOT j.ready AND j.lease_version > 0 ORDER BY j.due_at LIMIT 1
   ) AS retry_at
-FROM looked LEFT JOIN ${line} AS l ON l.number = looked.number LEFT JOIN busy ON busy.lane = looked.number
+FROM listed LEFT JOIN ${groupState} AS g ON g.claim_key = listed.claim_key LEFT JOIN busy ON busy.claim_key = listed.claim_key
 LEFT JOIN LATERAL (
-  SELECT j.group_key, j.ordered, j.lease_version FROM ${job} AS j WHERE j.ready AND j.lane = looked.number
+  SELECT j.group_key, j.ordered, j.lease_version FROM ${job} AS j WHERE j.ready AND j.claim_key = listed.claim_key
   ORDER BY ${runOrder} LIMIT 1
 ) AS head ON true
 CROSS JOIN LATERAL (
   SELECT count(*), min(first.due_at) AS since FROM (
-    SELECT j.due_at FROM ${job} AS j WHERE j.ready AND j.lane = looked.number LIMIT ${mostCounted}
+    SELECT j.due_at FROM ${job} AS j WHERE j.ready AND j.claim_key = listed.claim_key LIMIT ${mostCounted}
   ) AS first
 ) AS waiting`;
 
 const toGroupUse = (
   row: SqlRow,
-  { over, heldByType, now }: { over: RulesOver; heldByType: ThrottleReason | null; now: number },
+  { over, throttledByType, now }: { over: RulesOver; throttledByType: ThrottleReason | null; now: number },
 ): GroupUse => {
   const group = text(row["group_key"]);
   const isOrdered = row["ordered"] === true;
   const busy = Number(row["busy"]);
   const stoppedBy = textOrNull(row["stopped_by"]);
   const waiting = Number(row["waiting"]);
-  const findHold = (): ThrottleReason | null => {
+  const findThrottle = (): ThrottleReason | null => {
     if (waiting === 0) return null;
-    if (heldByType !== null) return heldByType;
+    if (throttledByType !== null) return throttledByType;
     if (stoppedBy !== null) return "stopped";
     const waitsForRetry = row["retry_at"] !== null && Number(row["lease_version"]) === 0;
     if (isOrdered && (busy > 0 || waitsForRetry)) return "order";
     const limits = limitsOfGroup(over, { group, ordered: isOrdered ? "continue" : null });
-    return findReachedLimit(limits, { running: busy, bucketFullAt: Number(row["tat"]) }, now);
+    return findReachedLimit(limits, { running: busy, bucketFullAt: Number(row["bucket_full_at"]) }, now);
   };
   return {
     group,
     running: Number(row["running"]),
     waiting,
     waitingSince: numberOrNull(row["since"]),
-    throttledBy: findHold(),
+    throttledBy: findThrottle(),
     stoppedBy,
   };
 };
@@ -241,18 +247,18 @@ const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX
 export const listGroups = async (database: Database, call: Call & ListGroupsCall): Promise<GroupUse[]> => {
   const { queue, typeName, throttled, order, limit } = call;
   const [type] = await findQueueTypes(database, call, [{ queue, typeNames: [typeName] }]);
-  const home = type!.number;
+  const queueType = type!.number;
   await settleQueue(database, call, [type!]);
   const { over, now } = await readRules(database, call, queue);
-  const use = await readUse(database, call, queue, [home]);
+  const use = await readUse(database, call, queue, [queueType]);
   const rules = over(queue, typeName);
-  const heldByType = findHoldOfType(rules, use, home, now);
+  const throttledByType = findThrottleOfType(rules, use, queueType, now);
   const rows = await database.query(call.ctx, {
-    sql: linesSql(database.tables),
-    params: [call.now ?? null, home],
+    sql: groupsSql(database.tables),
+    params: [call.now ?? null, queueType],
   });
   return rows
-    .map((row) => toGroupUse(row, { over: rules, heldByType, now }))
+    .map((row) => toGroupUse(row, { over: rules, throttledByType, now }))
     .filter(({ throttledBy }) => throttled === undefined || throttled === (throttledBy !== null))
     .filter(({ waiting, running }) => waiting + running > 0)
     .sort(

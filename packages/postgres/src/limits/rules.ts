@@ -7,14 +7,14 @@ import {
   StoreCallTimeoutError,
   withDeadline,
 } from "leasehold/adapter";
-import type { Context, Database } from "../database/database.ts";
+import type { Context, Database, LimitsCache, QueueLimits } from "../database/database.ts";
 import { isConflictRollback } from "../database/errors.ts";
 import type { SqlRow, SqlStatement } from "../database/provider.ts";
 import { arrayLiteral, numberOrNull, text, textOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { isGroupKey, queueTypeNumber } from "../rows/runnable.ts";
 
-/** The number that the rule and the counters of a queue or a type have: the lane of the type, 0 for the queue as a whole. */
+/** The key of a rule and its counters: the number of queue and type, or 0 for the queue as a whole. */
 export const queueTypeOf = (queue: string, typeName: string | null): string =>
   typeName === null ? "0" : queueTypeNumber(queue, typeName);
 
@@ -29,20 +29,20 @@ const readLimits = (row: SqlRow, prefix: string): LimitValues => ({
   rate: readRate(row, prefix),
 });
 
-export const toFlowRule = (row: SqlRow): LimitRule => ({
+export const toLimitRule = (row: SqlRow): LimitRule => ({
   queue: text(row["queue"]),
   typeName: textOrNull(row["type_name"]),
   paused: row["paused"] === true,
   ...readLimits(row, ""),
   perGroup: row["group_limits"] === true ? readLimits(row, "group_") : null,
-  // As text: drivers do not agree on how to read JSON.
+  // Selected as text, because drivers read JSON differently.
   weights: JSON.parse(text(row["weights"])) as Record<string, number>,
   version: Number(row["version"]),
 });
 
 export const ruleSelect = (
   table: string,
-): string => `${table}.queue, ${table}.home, ${table}.type_name, ${table}.paused,
+): string => `${table}.queue, ${table}.queue_type, ${table}.type_name, ${table}.paused,
   ${["", "group_"]
     .flatMap((prefix) =>
       ["concurrency", "rate_limit", "rate_per_ms", "rate_burst"].map(
@@ -65,21 +65,21 @@ const limitValues = (limits: LimitValues | null, prefix: string): [string, strin
   ];
 };
 
-/** What is stored for a rule: columns, their types and values. */
+/** The columns of a rule, their types and values. */
 export const ruleValues = (rule: LimitRule): [column: string, type: string, value: Param][] => [
   ["queue", "text", rule.queue],
-  ["home", "bigint", queueTypeOf(rule.queue, rule.typeName)],
+  ["queue_type", "bigint", queueTypeOf(rule.queue, rule.typeName)],
   ["type_name", "text", rule.typeName],
   ["paused", "boolean", rule.paused],
   ...limitValues(rule, ""),
   ["group_limits", "boolean", rule.perGroup !== null],
   ...limitValues(rule.perGroup, "group_"),
-  // Drivers do not agree on how to pass JSON.
+  // Passed as text, because drivers write JSON differently.
   ["weights", "text::jsonb", JSON.stringify(rule.weights)],
   ["version", "bigint", rule.version],
 ];
 
-/** Whether the rule makes a difference to any job. */
+/** Whether the rule limits any job. */
 const isEffective = (rule: LimitRule): boolean =>
   rule.paused ||
   rule.concurrency !== null ||
@@ -87,44 +87,20 @@ const isEffective = (rule: LimitRule): boolean =>
   rule.perGroup !== null ||
   Object.keys(rule.weights).length > 0;
 
-interface QueueFlow {
-  /** Rules or groups concern jobs of this queue, so that claims have to go by lines. */
-  readonly isRuled: boolean;
-  readonly rule: LimitRule | undefined;
-  readonly types: ReadonlyMap<string, { readonly rule: LimitRule; readonly hasGroups: boolean }>;
-}
+const loadSql = ({ limitEpoch, limitRule }: Tables): string => `
+SELECT e.epoch, ${ruleSelect("r")} FROM ${limitEpoch} AS e LEFT JOIN ${limitRule} AS r ON true`;
 
-/**
- * What this process knows of the rules. It is right as long as the epoch is that of the store, which the statements that
- * depend on it compare. A store begins with epoch 0 and without rules, and so does a process: it asks only when that turns
- * out wrong.
- */
-export interface LimitsCache {
-  readonly epoch: number;
-  /** Some type of the store has groups. */
-  readonly hasGroups: boolean;
-  queue(queue: string): QueueFlow | undefined;
-  /** Reads the rules of the store. */
-  load(ctx?: Context): Promise<void>;
-  /** Whether the claim of jobs with this token counted some of them against limits. */
-  countedBy(leaseToken: string): boolean;
-  rememberCounted(leaseToken: string): void;
-}
-
-const loadSql = ({ flow, flowRule }: Tables): string => `
-SELECT f.epoch, ${ruleSelect("r")} FROM ${flow} AS f LEFT JOIN ${flowRule} AS r ON true`;
-
-const readQueues = (rows: readonly SqlRow[]): Map<string, QueueFlow> => {
-  const queues = new Map<string, QueueFlow>();
+const readQueues = (rows: readonly SqlRow[]): Map<string, QueueLimits> => {
+  const queues = new Map<string, QueueLimits>();
   for (const row of rows) {
     if (row["queue"] === null) continue;
-    const rule = toFlowRule(row);
+    const rule = toLimitRule(row);
+    const { queue, typeName } = rule;
     const hasGroups = row["has_groups"] === true;
-    const { isRuled = false, rule: known, types = new Map() } = queues.get(rule.queue) ?? {};
-    queues.set(rule.queue, {
-      isRuled: isRuled || hasGroups || isEffective(rule),
-      rule: rule.typeName === null ? rule : known,
-      types: rule.typeName === null ? types : new Map([...types, [rule.typeName, { rule, hasGroups }]]),
+    const { isLimited = false, types = new Map() } = queues.get(queue) ?? {};
+    queues.set(queue, {
+      isLimited: isLimited || hasGroups || isEffective(rule),
+      types: typeName === null ? types : new Map([...types, [typeName, hasGroups]]),
     });
   }
   return queues;
@@ -134,7 +110,7 @@ const mostTokens = 10_000;
 
 export const createLimitsCache = (tables: Tables, query: Database["query"]): LimitsCache => {
   let epoch = 0;
-  let queues: ReadonlyMap<string, QueueFlow> = new Map();
+  let queues: ReadonlyMap<string, QueueLimits> = new Map();
   let hasGroups = false;
   const tokens = new Set<string>();
   return {
@@ -165,14 +141,14 @@ interface NewType {
   readonly hasGroups: boolean;
 }
 
-/** The types that others have to know of before these jobs are there, and may not yet. */
-const findNewTypes = ({ flow }: Database, jobs: readonly NewJob[]): NewType[] => {
+/** The types that have to be in the table of rules before these jobs are inserted, and may not be there yet. */
+const findNewTypes = ({ limits }: Database, jobs: readonly NewJob[]): NewType[] => {
   const found = new Map<string, NewType>();
   let last: NewJob | undefined;
   for (const job of jobs) {
     const { queue, typeName, group } = job;
     const hasGroups = group !== null;
-    // Most calls are about one type.
+    // Most calls start jobs of one type.
     if (
       last !== undefined &&
       last.queue === queue &&
@@ -181,33 +157,33 @@ const findNewTypes = ({ flow }: Database, jobs: readonly NewJob[]): NewType[] =>
     )
       continue;
     last = job;
-    // A search for types stops before the numbers of lines. A type whose own number happens to be there has to be known.
+    // A search for types stops before the keys of groups. A type whose own number is among these needs a row.
     if (!hasGroups && !isGroupKey(queueTypeNumber(queue, typeName))) continue;
-    const known = flow.queue(queue)?.types.get(typeName);
-    if (known !== undefined && (known.hasGroups || !hasGroups)) continue;
+    const knownGroups = limits.queue(queue)?.types.get(typeName);
+    if (knownGroups !== undefined && (knownGroups || !hasGroups)) continue;
     const key = JSON.stringify([queue, typeName]);
     found.set(key, { queue, typeName, hasGroups: hasGroups || (found.get(key)?.hasGroups ?? false) });
   }
   return [...found.values()];
 };
 
-const registerSql = ({ flow, flowRule }: Tables): string => `
+const registerSql = ({ limitEpoch, limitRule }: Tables): string => `
 WITH written AS (
-  INSERT INTO ${flowRule} AS r (queue, home, type_name, has_groups)
-  SELECT t.queue, t.home, t.type_name, t.has_groups
-  FROM unnest($1::text[], $2::bigint[], $3::text[], $4::boolean[]) AS t (queue, home, type_name, has_groups)
-  ORDER BY t.queue, t.home
-  ON CONFLICT (queue, home) DO UPDATE SET has_groups = true WHERE excluded.has_groups AND NOT r.has_groups
+  INSERT INTO ${limitRule} AS r (queue, queue_type, type_name, has_groups)
+  SELECT t.queue, t.queue_type, t.type_name, t.has_groups
+  FROM unnest($1::text[], $2::bigint[], $3::text[], $4::boolean[]) AS t (queue, queue_type, type_name, has_groups)
+  ORDER BY t.queue, t.queue_type
+  ON CONFLICT (queue, queue_type) DO UPDATE SET has_groups = true WHERE excluded.has_groups AND NOT r.has_groups
   RETURNING 1
 )
-UPDATE ${flow} SET epoch = epoch + 1 WHERE EXISTS (SELECT FROM written)`;
+UPDATE ${limitEpoch} SET epoch = epoch + 1 WHERE EXISTS (SELECT FROM written)`;
 
-// No second connection is free if every connection of the pool is held by a transaction that waits for one.
+// If each connection of the pool belongs to a transaction that waits for a second one, none becomes free.
 const longestWaitMs = 2_000;
 
 /**
- * In a transaction of its own: the caller's may take long, and everybody else who starts the first group of a type, or edits
- * a rule, would wait for it.
+ * Registers in a separate transaction. The transaction of the caller may be long, and would block other callers that start the
+ * first group of a type or edit a rule.
  */
 const registerOutside = async (
   database: Database,
@@ -222,7 +198,7 @@ const registerOutside = async (
   });
 };
 
-/** Makes known which types have groups, before the first of them is stored. */
+/** Registers types that have groups, before the first job with a group is inserted. */
 const registerTypes = async (
   database: Database,
   ctx: Context | undefined,
@@ -237,10 +213,10 @@ const registerTypes = async (
   const register = (own: Context | undefined): Promise<readonly SqlRow[]> =>
     database.query(own, { sql: registerSql(database.tables), params });
   await (ctx === undefined ? register(ctx) : registerOutside(database, register, ctx));
-  await database.flow.load(database.hasSingleConnection ? ctx : undefined);
+  await database.limits.load(database.hasSingleConnection ? ctx : undefined);
 };
 
-/** What has to be done before these jobs are stored; undefined when there is nothing, as for nearly all. */
+/** Registers the types of these jobs. Undefined if all are registered, as in nearly every call. */
 export const registrationFor = (
   database: Database,
   ctx: Context | undefined,

@@ -36,7 +36,7 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
     beforeAll(async () => {
       counter = createPageCounter(createPgPoolStateProvider({ pool }) as never, pool);
       adapter = await createPgStateAdapter({ stateProvider: counter.provider, schema });
-      for (const table of ["job", "line", "line_note"])
+      for (const table of ["job", "group_state", "limit_delta"])
         await pool.query(`ALTER TABLE ${schema}.${table} SET (autovacuum_enabled = off)`);
       const change = { perGroup: { concurrency: 1, rate: null } };
       await adapter.limits.setRule({ queue: "default", typeName: "work", change });

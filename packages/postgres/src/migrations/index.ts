@@ -1,30 +1,5 @@
-import {
-  attempts,
-  blockedJobs,
-  causeLastSeen,
-  flow,
-  flowIndexes,
-  history,
-  historyIndexes,
-  jobs,
-  recurringJobs,
-  vacuumOfMany,
-  waitingJobIndexes,
-  waitingJobs,
-} from "./0001-initial.ts";
+import { initial } from "./0001-initial.ts";
 import type { Migration } from "./migrate.ts";
 
-export const migrations: readonly Migration[] = [
-  jobs,
-  attempts,
-  blockedJobs,
-  recurringJobs,
-  waitingJobs,
-  waitingJobIndexes,
-  flow,
-  flowIndexes,
-  history,
-  historyIndexes,
-  causeLastSeen,
-  vacuumOfMany,
-];
+/** In the order in which they run. A migration that was released is never changed; a change is a new one. */
+export const migrations: readonly Migration[] = [initial];

@@ -41,6 +41,13 @@ afterAll(async () => {
   for (const name of used) await dropSchema(url, name);
 });
 
+/** The migrations of a version that does not exist. */
+const { nextMigrations } = (await import(
+  new URL("../../../../scripts/upgrade/next-migrations.mjs", import.meta.url).href
+)) as { readonly nextMigrations: { readonly postgres: readonly Migration[] } };
+
+const withNext: readonly Migration[] = [...migrations, ...nextMigrations.postgres];
+
 const allVersions = migrations.map(({ version, name }) => ({ version, name }));
 
 /** A migration for the tests, which records each of its runs. */
@@ -72,10 +79,9 @@ const withOwnPool = async <T>(use: (own: PgStateProvider<never, never>) => Promi
 };
 
 describe("migrate", () => {
-  /** As the first version does it. */
   const storeJob = (): Promise<unknown> =>
     pool.query(
-      `INSERT INTO ${schema}.job (id, sequence_id, root_sequence_id, lane, created_at, due_at, scheduled_at,
+      `INSERT INTO ${schema}.job (id, sequence_id, root_sequence_id, claim_key, created_at, due_at, scheduled_at,
          sequence_created_at, status, priority, sequence_index, max_attempts, ready, queue, type_name,
          sequence_type_name, input)
        SELECT id, id, id, $1, 1, 1, 1, 1, 'pending', 0, 0, 4, true, 'default', 'work', 'work', 'null'
@@ -87,7 +93,7 @@ describe("migrate", () => {
     const before = await migrationStatus(provider, tables, migrations);
     expect(before.applied).toEqual([]);
     expect(before.pending).toMatchObject(allVersions);
-    expect(before.pending[0]!.sql).toContain(`CREATE TABLE IF NOT EXISTS "${schema}".job`);
+    expect(before.pending[0]!.sql).toContain(`CREATE TABLE "${schema}".job (`);
     const { rows } = await pool.query("SELECT to_regnamespace($1) AS found", [schema]);
     expect(rows).toEqual([{ found: null }]);
 
@@ -214,9 +220,52 @@ describe("migrate", () => {
     await single.end();
   });
 
-  it("takes over jobs that the first version has stored", async () => {
-    await migrate(provider, tables, migrations.slice(0, 1));
+  it("adds a column and an index and replaces a function on a table with jobs", async () => {
+    await migrate(provider, tables, migrations);
     await storeJob();
+    expect((await migrationStatus(provider, tables, withNext)).pending).toMatchObject([
+      { version: 2 },
+      { version: 3 },
+    ]);
+    await migrate(provider, tables, withNext);
+    const { rows } = await pool.query(
+      `SELECT i.indisvalid AS valid, p.prosrc LIKE '%-- replaced%' AS replaced,
+         (SELECT next_column FROM ${schema}.job) AS value
+       FROM pg_index AS i, pg_proc AS p
+       WHERE i.indexrelid = to_regclass($1) AND p.oid = to_regproc($2)`,
+      [`${schema}.job_next`, `${schema}.limit_claim`],
+    );
+    expect(rows).toEqual([{ valid: true, replaced: true, value: null }]);
+  });
+
+  it("builds an index again whose build was interrupted", async () => {
+    await migrate(provider, tables, migrations);
+    await storeJob();
+    await pool.query(`CREATE INDEX job_next ON ${schema}.job (created_at)`);
+    await migrate(provider, tables, withNext);
+    const { rows } = await pool.query("SELECT pg_get_indexdef(to_regclass($1)) AS definition", [
+      `${schema}.job_next`,
+    ]);
+    expect(rows).toMatchObject([{ definition: expect.stringContaining("next_column") as string }]);
+  });
+
+  it("leaves tables on which this version works, with limits and without", async () => {
+    await migrate(provider, tables, withNext);
+    const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
+    expect((await adapter.migrationStatus()).pending).toEqual([]);
+    await adapter.createJobs({ jobs: [newJob(), newJob({ queue: "grouped", group: "a" })] });
+    const requests = ["default", "grouped"].map((queue) => ({ queue, typeNames: ["work"], limit: 5 }));
+    const jobs = await claim(adapter, { limit: 5, requests });
+    expect(await adapter.commitOutcomes({ outcomes: jobs.map(completionOf) })).toMatchObject([
+      { kind: "applied" },
+      { kind: "applied" },
+    ]);
+  });
+
+  it("takes over jobs that an earlier version has stored", async () => {
+    await migrate(provider, tables, migrations);
+    await storeJob();
+    await migrate(provider, tables, withNext);
     const adapter = await createPgStateAdapter({ stateProvider: provider, schema });
     const [job] = await claim(adapter, { limit: 5 });
     expect(job).toMatchObject({ attempt: 1, maxAttemptsGiven: true, lastFailedAt: null });
@@ -226,11 +275,11 @@ describe("migrate", () => {
   });
 
   it("holds up nobody while it waits for a transaction that uses the table", async () => {
-    await migrate(provider, tables, migrations.slice(0, 1));
+    await migrate(provider, tables, migrations);
     const reader = await pool.connect();
     await reader.query("BEGIN");
     await reader.query(`SELECT count(*) FROM ${schema}.job`);
-    const migrating = migrate(provider, tables, migrations);
+    const migrating = migrate(provider, tables, withNext);
     await until(async () => {
       const { rows } = await pool.query(
         "SELECT 1 FROM pg_locks WHERE relation = to_regclass($1) AND mode = 'AccessExclusiveLock' AND NOT granted",
@@ -242,7 +291,7 @@ describe("migrate", () => {
     await reader.query("COMMIT");
     reader.release();
     await migrating;
-    expect((await migrationStatus(provider, tables, migrations)).pending).toEqual([]);
+    expect((await migrationStatus(provider, tables, withNext)).pending).toEqual([]);
   });
 
   it("asks for no more than use of the tables where the schema is up to date", async () => {

@@ -4,13 +4,13 @@ import { hasSqlState } from "../database/errors.ts";
 import type { PgStateProvider } from "../database/provider.ts";
 import type { Tables } from "../database/tables.ts";
 
-/** One step of the schema. Never changed once released: what comes later is a step of its own. */
+/** One step of the schema. A released step is never changed; a change is a new step. */
 export interface Migration {
   readonly version: number;
   readonly name: string;
-  /** Each can be run again when it was interrupted. */
+  /** Outside a transaction, each must be repeatable after an interruption. */
   readonly statements: (tables: Tables) => readonly string[];
-  /** For what PostgreSQL refuses to do in a transaction, such as `CREATE INDEX CONCURRENTLY`. */
+  /** For statements that PostgreSQL refuses in a transaction, such as `CREATE INDEX CONCURRENTLY`. */
   readonly outsideTransaction?: boolean;
 }
 
@@ -65,7 +65,7 @@ export const migrationStatus = async (
   };
 };
 
-/** The lock belongs to the transaction: it works through a pooler, and ends with the connection that held it. */
+/** The lock belongs to the transaction, so that it works through a pooler and ends with the connection. */
 const tryToLock = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {
   const [row] = await provider.executeSql(ctx, {
     sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked",
@@ -79,7 +79,7 @@ const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context
     sql: "SELECT to_regnamespace($1) IS NOT NULL AS found",
     params: [tables.schema],
   });
-  // IF NOT EXISTS alone would need the right to create schemas even if the schema exists.
+  // CREATE SCHEMA IF NOT EXISTS requires the right to create schemas even if the schema exists.
   if (found?.["found"] !== true) {
     await provider.executeSql(ctx, { sql: `CREATE SCHEMA ${tables.schema}`, params: [] });
   }
@@ -93,13 +93,16 @@ const prepareSchema = async (provider: AnyProvider, tables: Tables, ctx: Context
   });
 };
 
-// Everybody who wants the table waits as long as this, and for the change itself.
+// Other statements on the table wait this long, and for the change itself.
 const lockTimeoutMs = 50;
 
-/** Whether an index can be built in the transaction, because there are no jobs yet, or no other connection to block. */
-const blocksNobody = async (provider: AnyProvider, tables: Tables, ctx: Context): Promise<boolean> => {
+/**
+ * Whether an index can be built in the transaction: the table is empty, or there is no other connection to block. Outside the
+ * transaction, which would keep its lock on the table, and `DROP INDEX CONCURRENTLY` waits for all such locks.
+ */
+const blocksNoStatement = async (provider: AnyProvider, tables: Tables): Promise<boolean> => {
   if (provider.hasSingleConnection === true) return true;
-  const [row] = await provider.executeSql(ctx, {
+  const [row] = await provider.executeSql(undefined, {
     sql: `SELECT NOT EXISTS (SELECT FROM ${tables.job}) AS empty`,
     params: [],
   });
@@ -108,7 +111,7 @@ const blocksNobody = async (provider: AnyProvider, tables: Tables, ctx: Context)
 
 const secondConnectionMs = 5_000;
 
-/** The lock occupies one connection. A pool that has no other would wait for itself forever. */
+/** The lock occupies one connection. A pool without a second one would wait without limit. */
 const assertSecondConnection = async (provider: AnyProvider): Promise<void> => {
   const tooLate = () =>
     new InvalidOptionError(
@@ -123,24 +126,21 @@ const applyMigration = async (
   provider: AnyProvider,
   tables: Tables,
   migration: Migration,
-  ctx: Context,
+  { ctx, inTransaction }: { readonly ctx: Context; readonly inTransaction: boolean },
 ): Promise<void> => {
   const run = async (own: Context, change = (sql: string) => sql): Promise<void> => {
     for (const sql of migration.statements(tables))
       await provider.executeSql(own, { sql: change(sql), params: [], alone: own === undefined });
   };
-  // A migration that changes a table needs an exclusive lock for a moment. While it waits for the lock, everybody else
-  // queues up behind it. So it waits briefly, and tries again later.
+  // A migration that changes a table needs an exclusive lock, and all other statements queue behind that request. So it waits
+  // briefly and tries again later.
   const limitWaiting = (): Promise<unknown> =>
     provider.executeSql(ctx, { sql: `SET LOCAL lock_timeout = '${lockTimeoutMs}ms'`, params: [] });
-  if (migration.outsideTransaction === true && (await blocksNobody(provider, tables, ctx))) {
-    await limitWaiting();
-    await run(ctx, (sql) => sql.replace(" INDEX CONCURRENTLY ", " INDEX "));
-  } else if (migration.outsideTransaction === true) {
+  if (!inTransaction) {
     await assertSecondConnection(provider);
-    // The transaction that holds the lock stays open, and the work is done on another connection. The setting keeps the
-    // server from ending the idle transaction. Its statement has no snapshot and so replaces the last one: `CREATE INDEX
-    // CONCURRENTLY` waits until there are no older snapshots.
+    // The transaction that holds the lock stays open, and another connection does the work. The setting keeps the server from
+    // ending the idle transaction. `SET` needs no snapshot and so releases the last one: `CREATE INDEX CONCURRENTLY` waits
+    // until there are no older snapshots.
     await provider.executeSql(ctx, {
       sql: "SET LOCAL idle_in_transaction_session_timeout = 0",
       params: [],
@@ -149,7 +149,7 @@ const applyMigration = async (
     await run(undefined);
   } else {
     await limitWaiting();
-    await run(ctx);
+    await run(ctx, (sql) => sql.replace(" INDEX CONCURRENTLY ", " INDEX "));
   }
   await provider.executeSql(ctx, {
     sql: `INSERT INTO ${tables.migration} (version, name) VALUES ($1, $2)`,
@@ -164,25 +164,29 @@ const lockPollMs = 50;
 const retryDelayMs = 500;
 
 /**
- * Brings the schema up to date. Any number of processes may do so at once: one does the work, and the others wait and then
- * find nothing left to do. A migration that was interrupted is run again the next time.
+ * Brings the schema up to date. Of several processes at once, one does the work and the others wait until none is left. An
+ * interrupted migration is repeated by the next call.
  *
- * The others wait outside any transaction. A transaction that waited for the lock would keep a snapshot, and a migration that
- * builds an index concurrently waits for snapshots. PostgreSQL would not detect that deadlock.
+ * The others wait outside a transaction. A transaction that waits for the lock would keep a snapshot, and `CREATE INDEX
+ * CONCURRENTLY` waits for snapshots: a deadlock that PostgreSQL does not detect.
  */
 export const migrate = async (
   provider: AnyProvider,
   tables: Tables,
   migrations: readonly Migration[],
 ): Promise<void> => {
-  const tryToApply = (migration: Migration): Promise<boolean> =>
-    provider.runInTransaction(async (ctx) => {
+  const tryToApply = async (migration: Migration): Promise<boolean> => {
+    const inTransaction =
+      migration.outsideTransaction !== true || (await blocksNoStatement(provider, tables));
+    return provider.runInTransaction(async (ctx) => {
       if (!(await tryToLock(provider, tables, ctx))) return false;
       await prepareSchema(provider, tables, ctx);
       const applied = await readApplied(provider, tables, ctx);
-      if (unapplied([migration], applied).length > 0) await applyMigration(provider, tables, migration, ctx);
+      if (unapplied([migration], applied).length > 0)
+        await applyMigration(provider, tables, migration, { ctx, inTransaction });
       return true;
     });
+  };
   const apply = async (migration: Migration): Promise<boolean> => {
     try {
       return await tryToApply(migration);

@@ -2,11 +2,10 @@ import type { JobReference, NewJob, OrderedGroup, StateJob } from "leasehold/ada
 import type { SqlRow } from "../database/provider.ts";
 import { isNull, jobStatus, type RowsColumn, text } from "../database/sql.ts";
 
-// Each property of a job once: its column, its type, its usual value, and where it comes from in a new job. The insert
-// statement and the select lists are made from this table, and so are the readers in job-rows.ts. A new property needs a
-// migration and an entry here.
+// Each property of a job once: its column, its type, its usual value, and its value in a new job. The insert statement, the
+// select lists and the readers are made from this table. A new property needs a migration and an entry here.
 //
-// A value that is usual travels as null, in both directions: that costs the server and the driver next to nothing.
+// A usual value travels as null in both directions, which costs the server and the driver very little.
 
 export type ColumnType = "id" | "text" | "bigint" | "int" | "boolean";
 
@@ -14,32 +13,32 @@ export interface JobColumn<TProperty extends keyof StateJob> {
   readonly column: string;
   readonly type: ColumnType;
   /**
-   * What nearly every job has here: the value of another column, or a constant, together with what is stored for it.
-   * Without this it is null, except where every job has its own value.
+   * The value of nearly every job: that of another column, or a constant together with its stored form. Default: null, except
+   * where every job has its own value.
    */
   readonly usually?:
     | { readonly sameAs: string }
     | { readonly value: StateJob[TProperty]; readonly stored: unknown };
-  /** For a column with several meanings: it has this one in jobs of this status, and is then selected under this name. */
+  /** For a column with several meanings: it has this one in jobs of this status, and is selected under this name. */
   readonly when?: { readonly status: StateJob["status"]; readonly as: string };
-  /** The value of a new job, null for the usual one. Columns without this begin with their default. */
+  /** The value in a new job, null for the usual one. Columns without this start with their default. */
   readonly insert?: (job: NewJob) => string | number | boolean | null;
-  /** So few new jobs have a value that others are inserted by a statement without this column. */
+  /** Few new jobs have a value: the others are inserted by a statement without this column. */
   readonly rarelyInserted?: true;
-  /** New jobs never have null here, and those of one call mostly have the same value, which then travels once. */
+  /** Never null in new jobs, and mostly the same in all jobs of a call; then the value travels once. */
   readonly insertedOnce?: true;
-  /** Null in jobs without a group that no rule concerns. */
-  readonly flow?: true;
-  /** A column that has the value where it is not null, as in some jobs with a group or under a rule. */
+  /** Null in jobs without a group and without limits. */
+  readonly ofLimits?: true;
+  /** A column that has the value where it is not null: in jobs of ordered groups that have begun. */
   readonly overriddenBy?: string;
-  /** Reads what is stored, if it is not simply of the type of the column. */
+  /** Reads the stored value. Default: by the type of the column. */
   readonly read?: (stored: unknown) => StateJob[TProperty];
 }
 
 const zero = { value: 0, stored: 0 } as const;
 
 const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } = {
-  // Every job has its own value of these. job-rows.ts reads them by name.
+  // Every job has its own value of these. `readJob` reads them by name.
   id: { column: "id", type: "id", insert: (job) => job.id },
   input: { column: "input", type: "text", insert: (job) => job.input },
   createdAt: { column: "created_at", type: "bigint" },
@@ -49,7 +48,7 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   queue: { column: "queue", type: "text", insertedOnce: true, insert: (job) => job.queue },
   typeName: { column: "type_name", type: "text", insertedOnce: true, insert: (job) => job.typeName },
 
-  // These mostly repeat one of those. job-rows.ts knows that, too.
+  // These mostly repeat one of those above, as `readJob` does.
   scheduledAt: { column: "scheduled_at", type: "bigint", usually: { sameAs: "created_at" } },
   sequenceId: {
     column: "sequence_id",
@@ -84,42 +83,48 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     usually: zero,
     insert: (job) => job.sequenceIndex || null,
   },
-  // Where `base_priority` is not null, that is what was asked for, and `priority` only the place in line.
   priority: {
     column: "priority",
     type: "int",
     usually: zero,
-    overriddenBy: "base_priority",
+    overriddenBy: "given_priority",
     insert: (job) => job.priority || null,
   },
   expiredLeases: { column: "expired_leases", type: "int", usually: zero },
   blockerCount: { column: "blocker_count", type: "int", usually: zero },
   openBlockers: { column: "open_blockers", type: "int", usually: zero },
   onBlockerFailure: {
-    column: "waits_regardless",
+    column: "waits_on_blocker_failure",
     type: "boolean",
     usually: { value: "fail", stored: false },
     insert: (job) => job.onBlockerFailure === "wait" || null,
     read: (stored) => (stored === true ? "wait" : "fail"),
   },
   maxAttemptsGiven: {
-    column: "max_attempts_given",
+    column: "max_attempts_explicit",
     type: "boolean",
     usually: { value: true, stored: null },
     insert: (job) => (job.maxAttemptsGiven === false ? false : null),
   },
-  group: { column: "group_key", type: "text", flow: true, insert: (job) => job.group },
+  group: {
+    column: "group_key",
+    type: "text",
+    ofLimits: true,
+    rarelyInserted: true,
+    insert: (job) => job.group,
+  },
   ordered: {
     column: "ordered",
     type: "text",
-    flow: true,
+    ofLimits: true,
+    rarelyInserted: true,
     insert: (job) => job.ordered,
     read: (stored) => stored as OrderedGroup,
   },
   limited: {
-    column: "slots",
+    column: "counted_in",
     type: "int",
-    flow: true,
+    ofLimits: true,
     usually: { value: false, stored: null },
     read: (stored) => stored !== null && stored !== undefined,
   },
@@ -170,23 +175,25 @@ export const allColumns: readonly AnyColumn[] = (Object.keys(columns) as (keyof 
   }),
 );
 
-/** What is stored for a null that travels; undefined for null itself. */
+/** The stored form of a null that travels; undefined if that is null. */
 const usualSql = ({ usually }: AnyColumn): string | undefined => {
   if (usually === undefined) return undefined;
   if ("sameAs" in usually) return usually.sameAs;
   return usually.stored === null ? undefined : text(usually.stored);
 };
 
-/** The column as it is stored. */
+/** The stored value. */
 const plainSql = (table: string, { column, when }: AnyColumn): string =>
   when === undefined
     ? `${table}.${column}`
     : `CASE WHEN ${table}.status = '${when.status}' THEN ${table}.${column} END AS ${when.as}`;
 
-const selectSql = (table: string, column: AnyColumn, flow: boolean): string => {
+const selectSql = (table: string, column: AnyColumn, withLimits: boolean): string => {
   const own = plainSql(table, column);
   const value =
-    flow && column.overriddenBy !== undefined ? `coalesce(${table}.${column.overriddenBy}, ${own})` : own;
+    withLimits && column.overriddenBy !== undefined
+      ? `coalesce(${table}.${column.overriddenBy}, ${own})`
+      : own;
   const usual = usualSql(column);
   if (usual === undefined) return value;
   const sameAs = column.usually && "sameAs" in column.usually;
@@ -194,46 +201,44 @@ const selectSql = (table: string, column: AnyColumn, flow: boolean): string => {
 };
 
 /**
- * The select list of a job, of the table or alias given, as `toStateJob` reads it. Without `flow` for jobs that have no group
- * and that no rule concerns.
+ * The select list of a job, of the table or alias given, as `toStateJob` reads it. `withLimits: false` is for jobs without a
+ * group and without limits.
  */
 export const jobColumns = (
   table: string,
   {
     without = [],
-    flow = true,
-  }: { readonly without?: readonly (keyof StateJob)[]; readonly flow?: boolean } = {},
+    withLimits = true,
+  }: { readonly without?: readonly (keyof StateJob)[]; readonly withLimits?: boolean } = {},
 ): string =>
   allColumns
-    .filter((column) => !without.includes(column.property) && (flow || column.flow !== true))
-    .map((column) => selectSql(table, column, flow))
+    .filter((column) => !without.includes(column.property) && (withLimits || column.ofLimits !== true))
+    .map((column) => selectSql(table, column, withLimits))
     .join(", ");
 
-const inserted = (rare: boolean): readonly AnyColumn[] =>
-  allColumns.filter(
-    ({ insert, rarelyInserted, flow }) => insert !== undefined && (rare || !(rarelyInserted ?? flow)),
-  );
+type InsertedColumn = AnyColumn & Required<Pick<AnyColumn, "insert">>;
+
+const insertable = allColumns.filter((column): column is InsertedColumn => column.insert !== undefined);
+
+const rarelyInserted = insertable.filter((column) => column.rarelyInserted);
+
+const inserted = (rare: boolean): readonly InsertedColumn[] =>
+  insertable.filter((column) => rare || !column.rarelyInserted);
 
 /** Whether a job has a value in one of the columns that are rarely inserted. */
 export const hasRareValues = (job: NewJob): boolean =>
-  job.group !== null || (job.expireAfterMs ?? null) !== null || (job.recurrence ?? null) !== null;
+  rarelyInserted.some(({ insert }) => insert(job) !== null);
 
-/** The columns for which a new job has a value, the id first; `rare`: those too that hardly any job has a value for. */
+/** The columns that have a value in a new job, the id first; `rare`: with those that are rarely inserted. */
 export const insertedColumns = (idType: string, rare: boolean): RowsColumn<NewJob>[] =>
-  inserted(rare).flatMap(({ column, type, insert, insertedOnce }) =>
-    insert === undefined
-      ? []
-      : [
-          {
-            name: column,
-            type: type === "id" ? idType : type,
-            required: insertedOnce === true,
-            read: insert,
-          },
-        ],
-  );
+  inserted(rare).map(({ column, type, insert, insertedOnce }) => ({
+    name: column,
+    type: type === "id" ? idType : type,
+    required: insertedOnce === true,
+    read: insert,
+  }));
 
-/** What to store in these columns, by column, in a statement in which they and `created_at` are visible. */
+/** The stored values of these columns, for a statement in which they and `created_at` are visible. */
 export const insertedValues = (rare: boolean): Readonly<Record<string, string>> =>
   Object.fromEntries(
     inserted(rare).map((column) => {
@@ -244,7 +249,7 @@ export const insertedValues = (rare: boolean): Readonly<Record<string, string>> 
 
 type MutableJob = { -readonly [TProperty in keyof StateJob]: StateJob[TProperty] };
 
-/** A job with nothing but usual values. What every job has its own value of is still missing. */
+/** A job with only usual values. The properties of which every job has its own value are missing. */
 const usualJob = Object.fromEntries(
   allColumns.map(({ property, usually }) => [
     property,
@@ -260,20 +265,19 @@ const readersByType: Record<ColumnType, (stored: unknown) => string | number | b
   boolean: (stored) => stored === true,
 };
 
-/** How to read what is not null, by the name under which it is selected. */
+/** Readers of values that are not null, by the name under which they are selected. */
 const readers = new Map(
   allColumns.map(({ property, column, type, when, read }) => [
     when?.as ?? column,
     { property, read: read ?? readersByType[type] },
   ]),
 );
-// These are read before the others.
+// `readJob` reads these by name.
 for (const name of ["id", "input", "created_at", "attempt", "max_attempts"]) readers.delete(name);
 
 /**
- * This runs for every claimed job, so it is written for speed. Most columns are null. It copies an object as a whole, sets
- * properties by name, and walks over the row once: each of these is fast, while reading every column by a name from the table
- * is not.
+ * Runs for every claimed job, so it is written for speed. Most columns are null. To copy a whole object, set properties by
+ * name and walk over the row once is faster than to read every column by a name from the table.
  */
 const readJob = (row: SqlRow, known: StateJob): MutableJob => {
   const id = text(row["id"]);
@@ -286,7 +290,7 @@ const readJob = (row: SqlRow, known: StateJob): MutableJob => {
     attempt,
     input: text(row["input"]),
     maxAttempts: Number(row["max_attempts"]),
-    // As `sameAs` says in the table.
+    // As `sameAs` in the table.
     scheduledAt: createdAt,
     sequenceId: id,
     rootSequenceId: id,
@@ -298,7 +302,7 @@ const readJob = (row: SqlRow, known: StateJob): MutableJob => {
     const stored = row[name];
     if (isNull(stored)) continue;
     const reader = readers.get(name);
-    // The table holds only readers that return what their property is.
+    // The type of `columns` guarantees that a reader returns the type of its property.
     if (reader !== undefined) (job as Record<string, unknown>)[reader.property] = reader.read(stored);
   }
   return job;
@@ -312,10 +316,10 @@ export const toStateJob = (row: SqlRow): StateJob =>
     status: jobStatus(row["status"]),
   });
 
-/** The select list of a job that has just been claimed, without what the claimer knows and what no running job has. */
-export const claimedColumns = (table: string, flow: boolean): string =>
+/** The select list of a claimed job, without values that follow from the claim and values that no running job has. */
+export const claimedColumns = (table: string, withLimits: boolean): string =>
   jobColumns(table, {
-    flow,
+    withLimits,
     without: [
       "status",
       "queue",
@@ -336,11 +340,11 @@ export const claimedColumns = (table: string, flow: boolean): string =>
 export interface ClaimTerms {
   readonly workerId: string;
   readonly leaseToken: string;
-  /** Of jobs that do not have their own. */
+  /** For jobs without their own. */
   readonly leaseMs: number;
 }
 
-/** Reads jobs of one queue and type that have just been claimed. */
+/** Reads claimed jobs of one queue and type. */
 export const createClaimedJobReader = (
   { queue, typeName }: { readonly queue: string; readonly typeName: string },
   { workerId, leaseToken, leaseMs }: ClaimTerms,
@@ -360,7 +364,7 @@ export const createClaimedJobReader = (
   };
 };
 
-/** Some properties of jobs: the select list for these, and its reader. */
+/** The select list of some properties of jobs, and its reader. */
 export interface JobPart<TProperty extends keyof StateJob> {
   select(table: string): string;
   read(row: SqlRow): Pick<StateJob, TProperty>;

@@ -9,39 +9,40 @@ import { jobColumns, toStateJob } from "./job-table.ts";
 /** A job whose row the transaction has locked. */
 export interface LockedJob extends StateJob {
   /** The end of its sequence changes other rows: jobs that wait for it, or its first job, which has the deduplication key. */
-  readonly endConcernsOthers: boolean;
-  readonly flow: JobFlow;
+  readonly hasDependants: boolean;
+  readonly limitState: JobLimitState;
 }
 
-/** Where a job waits, and where it is counted. */
-export interface JobFlow {
-  readonly lane: string;
-  /** Of a job with a group, the lane of its queue and type. */
-  readonly home: string | null;
-  readonly slots: number | null;
+/** The place of a job in the claim index, and the counters that it is in. */
+interface JobLimitState {
+  readonly claimKey: string;
+  /** Null for a job without a group, whose claim key is its queue type. */
+  readonly queueType: string | null;
+  readonly countedIn: number | null;
 }
 
 export const lockedColumns = (table: string): string =>
-  `${jobColumns(table)}, ${table}.lane, ${table}.home, ${table}.watched OR ${table}.deduplication_key IS NOT NULL AS end_concerns_others`;
+  `${jobColumns(table)}, ${table}.claim_key, ${table}.queue_type,
+  ${table}.has_dependants OR ${table}.deduplication_key IS NOT NULL AS has_dependants`;
 
 export const toLockedJob = (row: SqlRow): LockedJob => ({
   ...toStateJob(row),
-  endConcernsOthers: row["end_concerns_others"] === true,
-  flow: {
-    lane: text(row["lane"]),
-    home: textOrNull(row["home"]),
-    slots: numberOrNull(row["slots"]),
+  hasDependants: row["has_dependants"] === true,
+  limitState: {
+    claimKey: text(row["claim_key"]),
+    queueType: textOrNull(row["queue_type"]),
+    countedIn: numberOrNull(row["counted_in"]),
   },
 });
 
-/** The job as the contract has it. */
+/** The job without what only this store reads. */
 export const asStateJob = ({
-  endConcernsOthers: _endConcernsOthers,
-  flow: _flow,
+  hasDependants: _hasDependants,
+  limitState: _limitState,
   ...job
 }: LockedJob): StateJob => job;
 
-/** Locks jobs until the transaction ends. Returns them by id, and the time at which that was asked for. */
+/** Locks jobs until the transaction ends. Returns them by id, and the time of the statement. */
 export const lockJobs = async (
   { query, tables, isId }: Database,
   call: Call & { readonly ctx: Context },
@@ -74,8 +75,8 @@ WHERE j.id = ANY (ARRAY(
 ORDER BY j.id FOR NO KEY UPDATE OF j`;
 
 /**
- * Locks the current job of each sequence, and returns it by sequence id. The transaction that held the lock before may have
- * continued the sequence: then the next job is the one to lock, and so on.
+ * Locks the current job of each sequence and returns it by sequence id. While this transaction waited, another one may have
+ * continued the sequence: then the next job is locked, and so on.
  */
 export const lockCurrentJobs = async (
   { query, isId }: Database,
@@ -90,7 +91,7 @@ export const lockCurrentJobs = async (
       sql: lockSql,
       params: [arrayLiteral(wanted)],
     });
-    // A job that was locked in the round before is still the latest that this transaction can see: it ends here.
+    // A job that was locked in the previous round is still the latest in the snapshot of this transaction: stop.
     const found = rows.map(toLockedJob).filter(({ id, sequenceId }) => locked.get(sequenceId)?.id !== id);
     for (const job of found) locked.set(job.sequenceId, job);
     wanted = found.filter(({ continuedToId }) => continuedToId !== null).map(({ sequenceId }) => sequenceId);
@@ -98,7 +99,7 @@ export const lockCurrentJobs = async (
   return locked;
 };
 
-// No second connection is free if every connection of the pool is held by a transaction that waits for one.
+// If each connection of the pool belongs to a transaction that waits for a second one, none becomes free.
 const longestWaitMs = 2_000;
 
 const readOutside = async (database: Database, statement: Statement): Promise<string[]> => {
@@ -108,12 +109,12 @@ const readOutside = async (database: Database, statement: Statement): Promise<st
 };
 
 /**
- * Throws unless the transaction sees all rows that `findIds` finds. The transaction must hold locks that keep others from
- * adding to those.
+ * Throws unless the snapshot of the transaction contains all rows that `findIds` finds. The transaction must hold locks that
+ * prevent further such rows.
  *
- * At READ COMMITTED it sees them. At a stricter level a transaction sees what there was when it began, even after it has
- * waited for a lock: it would not see a duplicate, or a dependant, that the transaction before it has inserted. PostgreSQL
- * notices when two transactions change the same row, but these are new rows.
+ * At READ COMMITTED it always does. At a stricter level the snapshot is from the start of the transaction, even after it has
+ * waited for a lock: a duplicate or dependant that the previous holder of the lock inserted would be missing. PostgreSQL
+ * detects conflicts of two updates of one row, but not of new rows.
  */
 export const assertSeesAll = async (database: Database, ctx: Context, findIds: Statement): Promise<void> => {
   if (await database.seesLatest(ctx)) return;
