@@ -75,7 +75,7 @@ plant("dashboard/src/actions/action.ts", [
   ["the log can be deleted and cancelled", ["queue !== actionQueue;", "queue !== `${actionQueue}!`;"]],
   [
     "a time in a filter stays a text",
-    ["Object.hasOwn(momentFields, name) ? new Date(String(value)) : value", "value"],
+    ["Object.hasOwn(timeFields, name) ? new Date(String(value)) : value", "value"],
   ],
 ]);
 

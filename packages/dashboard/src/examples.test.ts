@@ -87,7 +87,7 @@ describe.each([
       return { status: answer.status, body: (await answer.json()) as Record<string, never> };
     };
     const plan = await act("plans/cancel", { ids: [id] });
-    expect(plan).toMatchObject({ status: 200, body: { foreseen: { changed: 1 } } });
+    expect(plan).toMatchObject({ status: 200, body: { preview: { changed: 1 } } });
     const run = await act("plans/cancel/run", { ids: [id], before: plan.body["before"] });
     expect(run.status).toBe(200);
     await expect.poll(async () => (await leasehold.getJob({ id }))?.status).toBe("failed");

@@ -104,7 +104,7 @@ describe("a dashboard that is a server of its own", () => {
     };
     const address = new URL("api/v1/plans/redrive", url);
     const plan = await fetch(address, { method: "POST", headers, body: '{"filter":{}}' });
-    expect(await plan.json()).toMatchObject({ foreseen: { changed: 0, isExact: true } });
+    expect(await plan.json()).toMatchObject({ preview: { changed: 0, isExact: true } });
     const foreign = await fetch(address, {
       method: "POST",
       headers: { ...headers, origin: "http://evil.example" },

@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Session } from "./answers.ts";
+import type { Session } from "../../src/answers/numbers.ts";
 import { ActionsPage } from "./pages/actions.tsx";
 import { ComparePage } from "./pages/compare.tsx";
 import { DoctorPage } from "./pages/doctor.tsx";

@@ -1,8 +1,9 @@
 import type { JobStatus } from "leasehold";
 import { actionQueue } from "leasehold/adapter";
+import type { ActionKind } from "../answers/jobs.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Right } from "../http/rights.ts";
-import { type JobFilterQuery, momentFields } from "./job-filter.ts";
+import { type JobFilterQuery, timeFields } from "./job-filter.ts";
 
 /** Which jobs an action is about. Those that came to match after `before` are left alone. */
 export interface Choice {
@@ -34,7 +35,7 @@ export interface PortionCall {
   readonly reason: string;
 }
 
-/** Something that can be done to many jobs: foreseen first, then done in portions. */
+/** Something that can be done to many jobs: preview first, then done in portions. */
 export interface PlannedAction {
   readonly needs: Right;
   /** Of what there are so many: jobs, or trees of jobs. */
@@ -175,10 +176,6 @@ const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
   };
 };
 
-export const actionKinds = ["redrive", "cancel", "run_now", "reschedule", "delete"] as const;
-
-export type ActionKind = (typeof actionKinds)[number];
-
 export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
   redrive: { needs: "redrive", unit: "jobs", isFinal: false, command: "failed redrive", portion: redrive },
   cancel: { needs: "cancel", unit: "jobs", isFinal: false, command: "cancel", portion: cancel },
@@ -209,7 +206,7 @@ export const restoreChoice = ({ ids, filter, before, schedule }: StoredChoice): 
     (Object.fromEntries(
       Object.entries(filter).map(([name, value]) => [
         name,
-        Object.hasOwn(momentFields, name) ? new Date(String(value)) : value,
+        Object.hasOwn(timeFields, name) ? new Date(String(value)) : value,
       ]),
     ) as unknown as Choice["filter"]),
   before: new Date(before),

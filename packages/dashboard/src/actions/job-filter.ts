@@ -1,9 +1,9 @@
 import { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "leasehold";
 import { HttpError } from "../http/errors.ts";
-import { type Field, type Fields, listOf, moment, oneOf, optional, text } from "../http/fields.ts";
+import { type Field, type Fields, listOf, timestamp, oneOf, optional, text } from "../http/fields.ts";
 import type { Viewer } from "../http/rights.ts";
 
-interface MomentFilters {
+interface TimeFilters {
   readonly createdFrom: Date | undefined;
   readonly createdBefore: Date | undefined;
   readonly scheduledFrom: Date | undefined;
@@ -13,7 +13,7 @@ interface MomentFilters {
 }
 
 /** The filters of jobs, in addresses and in plans. */
-export interface JobFilterQuery extends MomentFilters {
+export interface JobFilterQuery extends TimeFilters {
   readonly queue: readonly string[] | undefined;
   readonly typeName: readonly string[] | undefined;
   readonly sequenceTypeName: readonly string[] | undefined;
@@ -24,9 +24,9 @@ export interface JobFilterQuery extends MomentFilters {
   readonly rootSequenceId: string | undefined;
 }
 
-const time = optional(moment);
+const time = optional(timestamp);
 
-export const momentFields: Fields<MomentFilters> = {
+export const timeFields: Fields<TimeFilters> = {
   createdFrom: time,
   createdBefore: time,
   scheduledFrom: time,
@@ -46,7 +46,7 @@ export const filterFields: Fields<JobFilterQuery> = {
   fingerprint: names,
   leasedBy: names,
   rootSequenceId: optional(text()),
-  ...momentFields,
+  ...timeFields,
 };
 
 /** Whether jobs can run by now. A list that is read again and again goes by the time of each reading. */

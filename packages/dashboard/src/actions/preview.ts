@@ -1,4 +1,4 @@
-import type { Foreseen } from "../answers/jobs.ts";
+import type { Preview } from "../answers/jobs.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Choice, PlannedAction } from "./action.ts";
 
@@ -75,11 +75,11 @@ const portionSize = 500;
 
 const mostExamples = 100;
 
-export const foresee = async (
+export const preview = async (
   leasehold: AnyLeasehold,
   { portion }: PlannedAction,
   choice: Choice,
-): Promise<Foreseen> => {
+): Promise<Preview> => {
   const changed: string[] = [];
   const skipped: { jobId: string; reason: string }[] = [];
   let revived = 0;

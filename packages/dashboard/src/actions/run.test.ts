@@ -278,8 +278,8 @@ it("keeps the log when finished jobs are pruned or chosen by a filter", async ()
     ["cancel", { queue: ["leasehold.actions"] }],
     ["delete", {}],
   ] as const)
-    expect((await act(`plans/${kind}`, { filter })).body.foreseen.examples.changed).not.toContain(stopped);
-  expect((await act("plans/delete", { ids: [stopped] })).body.foreseen.changed).toBe(0);
+    expect((await act(`plans/${kind}`, { filter })).body.preview.examples.changed).not.toContain(stopped);
+  expect((await act("plans/delete", { ids: [stopped] })).body.preview.changed).toBe(0);
   const user = await createLeasehold({
     stateAdapter,
     jobTypes: defineUnionJobTypes<ShopTypes>(),

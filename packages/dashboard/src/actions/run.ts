@@ -9,17 +9,10 @@ import {
 } from "leasehold";
 import { actionQueue, actionTypeName, type AnyStateAdapter, storageOptionsOf } from "leasehold/adapter";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ActionProgress, LoggedAction } from "../answers/jobs.ts";
+import type { ActionKind, ActionProgress, LoggedAction } from "../answers/jobs.ts";
 import { HttpError, notFound } from "../http/errors.ts";
 import { type AnyLeasehold, toJson } from "../http/leasehold.ts";
-import {
-  type ActionKind,
-  type Choice,
-  plannedActions,
-  type Portion,
-  restoreChoice,
-  type StoredChoice,
-} from "./action.ts";
+import { type Choice, plannedActions, type Portion, restoreChoice, type StoredChoice } from "./action.ts";
 
 /** What an action has done so far. It is reported after each portion; the next attempt continues at `cursor`. */
 interface Counts {

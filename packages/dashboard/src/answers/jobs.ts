@@ -1,16 +1,35 @@
-/** What the routes answer. The page imports these types, so this file imports nothing that a browser does not have. */
+import { rights } from "../http/rights.ts";
+import {
+  type AnswerOf,
+  boolean,
+  count,
+  date,
+  integer,
+  listOf,
+  nullable,
+  objectOf,
+  opaque,
+  payload,
+  recordOf,
+  text,
+  wordOf,
+} from "./schemas.ts";
 
-export type Status = "blocked" | "pending" | "running" | "completed" | "failed";
+// What the routes answer about jobs: each answer is a schema, and the page imports the types that follow from them. This file imports
+// nothing that a browser does not have.
 
-export type Right = "read" | "payloads" | "redrive" | "cancel" | "delete" | "update" | "flow";
+export type { Hidden, Right } from "../http/rights.ts";
 
-export type ActionKind = "redrive" | "cancel" | "run_now" | "reschedule" | "delete";
+export const actionKinds = ["redrive", "cancel", "run_now", "reschedule", "delete"] as const;
 
-/** Stands in place of a value that the server keeps to itself. */
-export interface Hidden {
-  readonly $hidden: string;
-}
+export type ActionKind = (typeof actionKinds)[number];
 
+export const right = wordOf(...rights);
+
+export const status = wordOf("blocked", "pending", "running", "completed", "failed");
+export type Status = AnswerOf<typeof status>;
+
+/** Written out because it contains itself. */
 export interface StoredError {
   readonly name: string;
   readonly message: unknown;
@@ -19,36 +38,47 @@ export interface StoredError {
   readonly cause?: StoredError;
 }
 
-export interface JobRow {
-  readonly id: string;
-  readonly typeName: string;
-  readonly queue: string;
-  readonly status: Status;
-  readonly sequenceId: string;
-  readonly sequenceTypeName: string;
-  readonly rootSequenceId: string;
-  readonly originId: string | null;
-  readonly priority: number;
-  readonly attempt: number;
-  readonly createdAt: string;
-  readonly scheduledAt: string;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-  readonly failureReason: string | null;
-  readonly error: StoredError | null;
-  readonly leasedBy: string | null;
-  readonly group: string | null;
-  readonly deduplicationKey: string | null;
-}
+export const storedError = objectOf(
+  { name: text, message: payload },
+  { stack: payload, code: text, cause: opaque<StoredError>() },
+);
 
-export interface JobPage {
-  readonly jobs: readonly JobRow[];
-  readonly cursor: string | null;
-  /** When the last job was created that was looked at, where there is a cursor. */
-  readonly searchedTo: string | null;
-  readonly now: string;
-}
+/** A job in a list: all but its payloads. */
+const jobFields = {
+  id: text,
+  typeName: text,
+  queue: text,
+  status,
+  sequenceId: text,
+  sequenceTypeName: text,
+  rootSequenceId: text,
+  originId: nullable(text),
+  priority: integer,
+  attempt: count,
+  createdAt: date,
+  scheduledAt: date,
+  startedAt: nullable(date),
+  endedAt: nullable(date),
+  failureReason: nullable(text),
+  error: nullable(storedError),
+  leasedBy: nullable(text),
+  group: nullable(text),
+  deduplicationKey: nullable(text),
+};
 
+export const jobRow = objectOf(jobFields);
+export type JobRow = AnswerOf<typeof jobRow>;
+
+export const jobPage = objectOf({
+  jobs: listOf(jobRow),
+  cursor: nullable(text),
+  /** When the last job was created that was searched, if a search in inputs ended before the page was full. */
+  searchedTo: nullable(date),
+  now: date,
+});
+export type JobPage = AnswerOf<typeof jobPage>;
+
+/** Core has the complete type. Each property may be missing: viewers without the right to payloads get another object. */
 export interface Explanation {
   readonly jobId?: string;
   readonly state?: string;
@@ -67,78 +97,91 @@ export interface Explanation {
   readonly estimatedStart?: string | null;
 }
 
-export interface Attempt {
-  readonly attempt: number;
-  readonly outcome: string;
-  readonly workerId: string | null;
-  readonly deployment: string | null;
-  readonly dueAt: string;
-  readonly startedAt: string;
-  readonly endedAt: string;
-  readonly fingerprint: string | null;
-  readonly error: StoredError | null;
-  readonly log: unknown;
-}
+const attempt = objectOf({
+  attempt: count,
+  outcome: text,
+  workerId: nullable(text),
+  deployment: nullable(text),
+  dueAt: date,
+  startedAt: date,
+  endedAt: date,
+  fingerprint: nullable(text),
+  error: nullable(storedError),
+  log: payload,
+});
+export type Attempt = AnswerOf<typeof attempt>;
 
-export interface JobDetail {
-  readonly job: JobRow & { readonly input: unknown; readonly output: unknown; readonly progress: unknown };
-  readonly explanation: Explanation;
-  readonly blockers: readonly { readonly id: string; readonly typeName: string; readonly status: string }[];
-  readonly sequence: readonly JobRow[];
-  readonly actions: readonly ActionKind[];
-  readonly attempts: readonly Attempt[];
-  readonly traceUrl: string | null;
-  readonly now: string;
-}
+export const jobDetail = objectOf({
+  job: objectOf({ ...jobFields, input: payload, output: payload, progress: payload }),
+  explanation: opaque<Explanation>(),
+  blockers: listOf(objectOf({ id: text, typeName: text, status: text })),
+  sequence: listOf(jobRow),
+  attempts: listOf(attempt),
+  actions: listOf(wordOf(...actionKinds)),
+  traceUrl: nullable(text),
+  now: date,
+});
+export type JobDetail = AnswerOf<typeof jobDetail>;
 
 /** What an action would do. */
-export interface Foreseen {
-  readonly changed: number;
-  readonly revived: number;
-  readonly skipped: number;
-  /** How many were left alone for which reason. */
-  readonly reasons: Readonly<Record<string, number>>;
-  readonly examples: {
-    readonly changed: readonly string[];
-    readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
-  };
-  /** False if there were too many to look at all of them: then the numbers are those of the first. */
-  readonly isExact: boolean;
-}
+const preview = objectOf({
+  changed: count,
+  revived: count,
+  skipped: count,
+  /** How many are skipped for which reason. */
+  reasons: recordOf(count),
+  examples: objectOf({
+    changed: listOf(text),
+    skipped: listOf(objectOf({ jobId: text, reason: text })),
+  }),
+  /** False if there were too many jobs to read all of them: then the numbers are those of the first. */
+  isExact: boolean,
+});
+export type Preview = AnswerOf<typeof preview>;
 
-export interface Plan {
-  readonly before: string;
-  readonly expiresAt: string;
-  readonly unit: "jobs" | "trees";
-  readonly needsConfirmation: boolean;
-  readonly command: string | null;
-  readonly foreseen: Foreseen;
-}
+export const plan = objectOf({
+  before: date,
+  expiresAt: date,
+  unit: wordOf("jobs", "trees"),
+  needsConfirmation: boolean,
+  command: nullable(text),
+  preview,
+});
+export type Plan = AnswerOf<typeof plan>;
 
-export interface ActionProgress {
-  readonly state: "running" | "done" | "stopped" | "failed";
-  readonly changed?: number;
-  readonly revived?: number;
-  readonly skipped?: number;
-  readonly reasons?: Readonly<Record<string, number>>;
-  readonly error?: string | null;
-  readonly by?: string;
-}
+/** The numbers are missing for a change that is no action on many jobs, such as a pause. */
+const actionProgress = objectOf(
+  { state: wordOf("running", "done", "stopped", "failed") },
+  {
+    changed: count,
+    revived: count,
+    skipped: count,
+    reasons: recordOf(count),
+    error: nullable(text),
+    by: text,
+  },
+);
+export type ActionProgress = AnswerOf<typeof actionProgress>;
 
-export interface LoggedAction {
-  readonly id: string;
-  readonly user: string;
-  readonly kind: string;
-  readonly plan: Readonly<Record<string, unknown>>;
-  readonly result: ActionProgress;
-  readonly startedAt: string;
-}
+export const loggedAction = objectOf({
+  id: text,
+  user: text,
+  kind: text,
+  plan: opaque<Readonly<Record<string, unknown>>>(),
+  result: actionProgress,
+  startedAt: date,
+});
+export type LoggedAction = AnswerOf<typeof loggedAction>;
+
+export const actionPage = objectOf({ actions: listOf(loggedAction), cursor: nullable(text) });
+export type ActionPage = AnswerOf<typeof actionPage>;
 
 export interface LimitValues {
   readonly concurrency: number | null;
   readonly rate: { readonly limit: number; readonly perMs: number; readonly burst: number } | null;
 }
 
+/** Core has the complete type. */
 export interface LimitRule extends LimitValues {
   readonly queue: string;
   readonly typeName: string | null;
@@ -151,6 +194,28 @@ export interface LimitRule extends LimitValues {
   readonly throttledGroups: number;
 }
 
+export const limitRules = objectOf({ rules: listOf(opaque<LimitRule>()) });
+
+export const treeNode = objectOf({
+  id: text,
+  typeName: text,
+  queue: text,
+  status,
+  createdAt: date,
+  startedAt: nullable(date),
+  endedAt: nullable(date),
+});
+export type TreeNode = AnswerOf<typeof treeNode>;
+
+export const tree = objectOf({
+  nodes: listOf(treeNode),
+  edges: listOf(objectOf({ from: text, to: text, kind: text })),
+  criticalPath: listOf(text),
+  isComplete: boolean,
+});
+export type Tree = AnswerOf<typeof tree>;
+
+/** Core has the complete type. */
 export interface RecurringJob {
   readonly id: string;
   readonly cron: string | null;
@@ -175,19 +240,7 @@ export interface RecurringJob {
   }[];
 }
 
-export interface TreeNode {
-  readonly id: string;
-  readonly typeName: string;
-  readonly queue: string;
-  readonly status: Status;
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-}
-
-export interface Tree {
-  readonly nodes: readonly TreeNode[];
-  readonly edges: readonly { readonly from: string; readonly to: string; readonly kind: string }[];
-  readonly criticalPath: readonly string[];
-  readonly isComplete: boolean;
-}
+export const recurringPage = objectOf({
+  recurringJobs: listOf(opaque<RecurringJob>()),
+  cursor: nullable(text),
+});

@@ -1,187 +1,208 @@
-import type { Right } from "./jobs.ts";
+import { right } from "./jobs.ts";
+import {
+  type AnswerOf,
+  boolean,
+  count,
+  date,
+  listOf,
+  nullable,
+  number,
+  objectOf,
+  payload,
+  text,
+  wordOf,
+} from "./schemas.ts";
 
-export interface Session {
-  readonly user: string;
-  readonly can: readonly Right[];
-  readonly environment: { readonly label: string; readonly tone: string } | null;
-  readonly parts: Readonly<Record<"recurring" | "edits" | "limits" | "history" | "statistics", boolean>>;
-  readonly now: string;
-}
+// What the routes answer about queues, processes and time. Like `jobs.ts`, it imports nothing that a browser does not have.
 
-export interface TypeBacklog {
-  readonly queue: string;
-  readonly typeName: string;
-  readonly runnable: number;
-  readonly later: number;
-  readonly running: number;
-  readonly expired: number;
-  readonly blocked: number;
-  readonly failed: number;
-  readonly oldestRunnableAt: string | null;
-}
+export const session = objectOf({
+  user: text,
+  can: listOf(right),
+  environment: nullable(objectOf({ label: text, tone: text })),
+  parts: objectOf({
+    recurring: boolean,
+    edits: boolean,
+    limits: boolean,
+    history: boolean,
+    statistics: boolean,
+  }),
+  now: date,
+});
+export type Session = AnswerOf<typeof session>;
 
-export interface Backlog {
-  readonly cap: number;
-  readonly now: string;
-  readonly types: readonly TypeBacklog[];
-}
+const typeBacklog = objectOf({
+  queue: text,
+  typeName: text,
+  runnable: count,
+  later: count,
+  running: count,
+  expired: count,
+  blocked: count,
+  failed: count,
+  oldestRunnableAt: nullable(date),
+});
+export type TypeBacklog = AnswerOf<typeof typeBacklog>;
 
-export interface Cause {
+export const backlog = objectOf({ cap: count, now: date, types: listOf(typeBacklog) });
+export type Backlog = AnswerOf<typeof backlog>;
+
+const cause = objectOf({
   /** Null for jobs that failed without an error of a handler. */
-  readonly fingerprint: string | null;
-  readonly name: string | null;
-  readonly message: unknown;
-  readonly frame: string | null;
-  readonly deployment: string | null;
-  readonly firstSeenAt: string | null;
-  readonly count: number;
-  readonly lastFailedAt: string;
-  readonly firstFailedAt: string;
-  readonly exampleId: string;
-  readonly types: readonly { readonly queue: string; readonly typeName: string; readonly count: number }[];
-  readonly reasons: readonly string[];
+  fingerprint: nullable(text),
+  name: nullable(text),
+  message: payload,
+  frame: nullable(text),
+  deployment: nullable(text),
+  firstSeenAt: nullable(date),
+  count,
+  firstFailedAt: date,
+  lastFailedAt: date,
+  exampleId: text,
+  types: listOf(objectOf({ queue: text, typeName: text, count })),
+  reasons: listOf(text),
   /** How many failed in each hour of the last day, the earliest first. */
-  readonly trend: readonly number[];
-}
+  trend: listOf(count),
+});
+export type Cause = AnswerOf<typeof cause>;
 
-export interface Causes {
-  readonly causes: readonly Cause[];
-  readonly isComplete: boolean;
-}
+export const causes = objectOf({ isComplete: boolean, causes: listOf(cause) });
+export type Causes = AnswerOf<typeof causes>;
 
-export interface Process {
-  readonly id: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly nodeVersion: string;
-  readonly leaseholdVersion: string | null;
-  readonly deployment: string | null;
-  readonly startedAt: string;
-  readonly seenAt: string;
-  readonly isAlive: boolean;
-  readonly hasClosed: boolean;
-  readonly workers: readonly {
-    readonly workerId: string;
-    readonly queues: readonly string[];
-    readonly typeNames: readonly string[];
-    readonly slots: number;
-    readonly running: number;
-  }[];
-}
+const workerProcess = objectOf({
+  id: text,
+  host: text,
+  pid: count,
+  nodeVersion: text,
+  leaseholdVersion: nullable(text),
+  deployment: nullable(text),
+  startedAt: date,
+  seenAt: date,
+  isAlive: boolean,
+  hasClosed: boolean,
+  workers: listOf(
+    objectOf({
+      workerId: text,
+      queues: listOf(text),
+      typeNames: listOf(text),
+      slots: count,
+      running: count,
+    }),
+  ),
+});
+export type Process = AnswerOf<typeof workerProcess>;
 
-export interface StatisticsPoint {
-  readonly at: string;
-  readonly created: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly retried: number;
-}
+export const processes = objectOf({ processes: listOf(workerProcess) });
 
-export interface QueueStatistics {
-  readonly queue: string;
-  readonly created: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly retried: number;
-  /** In milliseconds; estimates. */
-  readonly startP50: number | null;
-  readonly startP95: number | null;
-  readonly runP50: number | null;
-  readonly runP95: number | null;
-}
+const counts = { created: count, completed: count, failed: count, retried: count };
 
-export interface TypeStatistics extends QueueStatistics {
-  readonly typeName: string;
-}
+/** In milliseconds; estimates. */
+const percentiles = {
+  startP50: nullable(number),
+  startP95: nullable(number),
+  runP50: nullable(number),
+  runP95: nullable(number),
+};
 
-export interface TypeFailures {
+const statisticsPoint = objectOf({ at: date, ...counts });
+export type StatisticsPoint = AnswerOf<typeof statisticsPoint>;
+
+const queueStatistics = objectOf({ queue: text, ...counts, ...percentiles });
+export type QueueStatistics = AnswerOf<typeof queueStatistics>;
+
+const typeStatistics = objectOf({ queue: text, typeName: text, ...counts, ...percentiles });
+export type TypeStatistics = AnswerOf<typeof typeStatistics>;
+
+const newDeployment = objectOf({ deployment: text, at: date });
+export type NewDeployment = AnswerOf<typeof newDeployment>;
+
+const typeFailures = objectOf({
   /** Null for all other types together. */
-  readonly typeName: string | null;
-  readonly types: number;
-  readonly failed: number;
-  readonly points: readonly { readonly at: string; readonly failed: number }[];
-}
+  typeName: nullable(text),
+  types: count,
+  failed: count,
+  points: listOf(objectOf({ at: date, failed: count })),
+});
+export type TypeFailures = AnswerOf<typeof typeFailures>;
 
-export interface NewDeployment {
-  readonly deployment: string;
-  readonly at: string;
-}
+export const statistics = objectOf({
+  from: date,
+  before: date,
+  /** The size of a time bucket, in milliseconds. */
+  bucketMs: count,
+  isEstimate: boolean,
+  points: listOf(statisticsPoint),
+  queues: listOf(queueStatistics),
+  types: listOf(typeStatistics),
+  failures: listOf(typeFailures),
+  deployments: listOf(newDeployment),
+});
+export type Statistics = AnswerOf<typeof statistics>;
 
-export interface Statistics {
-  readonly from: string;
-  readonly before: string;
-  /** How long a point is, in milliseconds. */
-  readonly width: number;
-  readonly isEstimate: boolean;
-  readonly points: readonly StatisticsPoint[];
-  readonly queues: readonly QueueStatistics[];
-  readonly types: readonly TypeStatistics[];
-  readonly failures: readonly TypeFailures[];
-  readonly deployments: readonly NewDeployment[];
-}
-
-export interface TimeToStart {
-  readonly from: string;
-  readonly before: string;
-  readonly width: number;
-  /** The 95th percentile for each part of the time, in milliseconds; null where no job started. */
-  readonly queues: readonly {
-    readonly queue: string;
-    readonly p95: readonly (number | null)[];
-    /** How many jobs completed or failed. */
-    readonly ended: readonly number[];
-  }[];
+export const timeToStart = objectOf({
+  from: date,
+  before: date,
+  bucketMs: count,
+  queues: listOf(
+    objectOf({
+      queue: text,
+      /** The 95th percentile for each time bucket, in milliseconds; null where no job started. */
+      p95: listOf(nullable(number)),
+      /** How many jobs completed or failed. */
+      ended: listOf(count),
+    }),
+  ),
   /** How many queues are not listed. */
-  readonly left: number;
-}
+  left: count,
+});
+export type TimeToStart = AnswerOf<typeof timeToStart>;
 
-export interface Situation {
-  readonly level: "calm" | "attention" | "trouble";
-  readonly sentences: readonly {
-    readonly text: string;
-    readonly href: string | null;
-    readonly since: string | null;
-  }[];
-}
+export const summary = objectOf({
+  level: wordOf("calm", "attention", "trouble"),
+  sentences: listOf(objectOf({ text, href: nullable(text), since: nullable(date) })),
+});
+export type Summary = AnswerOf<typeof summary>;
 
-export interface ComparedSide {
+const comparedSide = objectOf({
   /** Jobs that completed or failed. */
-  readonly ended: number;
-  readonly failed: number;
-  readonly attempts: number;
-  readonly runP50: number | null;
-  readonly runP95: number | null;
-}
+  ended: count,
+  failed: count,
+  attempts: count,
+  runP50: nullable(number),
+  runP95: nullable(number),
+});
+export type ComparedSide = AnswerOf<typeof comparedSide>;
 
-export interface Comparison {
-  readonly from: string;
-  readonly before: string;
-  readonly fewestSamples: number;
+export const comparison = objectOf({
+  from: date,
+  before: date,
+  fewestSamples: count,
   /** The latest first. `(none)` stands for processes without a deployment. */
-  readonly deployments: readonly {
-    readonly deployment: string;
-    readonly firstSeenAt: string;
-    readonly ended: number;
-  }[];
-  readonly one: string | null;
-  readonly other: string | null;
-  readonly types: readonly {
-    readonly queue: string;
-    readonly typeName: string;
-    readonly one: ComparedSide;
-    readonly other: ComparedSide;
-    readonly failures: "too_few" | "same" | "more" | "fewer";
-    readonly runTime: "too_few" | "same" | "slower" | "faster";
-  }[];
-}
+  deployments: listOf(objectOf({ deployment: text, firstSeenAt: date, ended: count })),
+  one: nullable(text),
+  other: nullable(text),
+  types: listOf(
+    objectOf({
+      queue: text,
+      typeName: text,
+      one: comparedSide,
+      other: comparedSide,
+      failures: wordOf("too_few", "same", "more", "fewer"),
+      runTime: wordOf("too_few", "same", "slower", "faster"),
+    }),
+  ),
+});
+export type Comparison = AnswerOf<typeof comparison>;
 
-export interface Examination {
-  readonly lookedAt: string;
-  readonly isThorough: boolean;
-  readonly findings: readonly {
-    readonly check: string;
-    readonly status: "ok" | "warning" | "problem";
-    readonly summary: string;
-    readonly advice: string | null;
-  }[];
-}
+export const checkReport = objectOf({
+  checkedAt: date,
+  isThorough: boolean,
+  results: listOf(
+    objectOf({
+      check: text,
+      status: wordOf("ok", "warning", "problem"),
+      summary: text,
+      advice: nullable(text),
+    }),
+  ),
+});
+export type CheckReport = AnswerOf<typeof checkReport>;

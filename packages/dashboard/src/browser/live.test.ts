@@ -52,8 +52,8 @@ it("hears of changes in one stream, which a hidden or paused page does without",
   await expect.poll(() => runnable(page).textContent()).toBe("0");
   await shop.leasehold.start({ typeName: "order", input: { item: "tea" } });
   await expect.poll(() => runnable(page).textContent(), { timeout: 5_000 }).toBe("1");
-  expect([...streams]).toEqual(["/api/v1/events?topic=backlog&topic=processes&topic=situation"]);
-  expect(asked.filter((url) => /backlog|situation/.test(url) && !url.includes("events"))).toEqual([]);
+  expect([...streams]).toEqual(["/api/v1/events?topic=backlog&topic=processes&topic=summary"]);
+  expect(asked.filter((url) => /backlog|summary/.test(url) && !url.includes("events"))).toEqual([]);
 
   await goTo(page, "Workers");
   await expect.poll(() => [...streams]).toEqual(["/api/v1/events?topic=backlog&topic=processes"]);

@@ -39,13 +39,13 @@ export const whole = ({ min, max }: { min: number; max: number }): Field<number>
     return Number(number);
   });
 
-/** A moment: ISO 8601 with a zone. */
-export const moment: Field<Date> = field({ type: "string", format: "date-time" }, (value, name) => {
+/** A time: ISO 8601 with a zone. */
+export const timestamp: Field<Date> = field({ type: "string", format: "date-time" }, (value, name) => {
   const isComplete =
     typeof value === "string" &&
     /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(value);
   const date = new Date(isComplete ? value : Number.NaN);
-  return Number.isNaN(date.getTime()) ? wrong(name, "must be a moment such as 2040-01-01T00:00:00Z") : date;
+  return Number.isNaN(date.getTime()) ? wrong(name, "must be a time such as 2040-01-01T00:00:00Z") : date;
 });
 
 export const oneOf = <const T extends string>(values: readonly T[]): Field<T> =>
@@ -143,6 +143,6 @@ declare const answered: unique symbol;
 
 /**
  * The schema of an answer, which knows the type of the answer: one that allows more or less than the type does not compile. It
- * is made with the functions of routes/answers.ts.
+ * is made with the functions of answers/schemas.ts.
  */
 export type Answer<T> = Schema & { readonly [answered]: (answer: T) => T };

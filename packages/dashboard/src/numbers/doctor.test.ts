@@ -50,8 +50,8 @@ it("looks once for everybody who asks meanwhile, and keeps what it found for a w
   expect(first).toBe(second);
   expect(first).toMatchObject({
     depth: "light",
-    lookedAt: 1_000,
-    findings: expect.arrayContaining([broken]),
+    checkedAt: 1_000,
+    results: expect.arrayContaining([broken]),
   });
   time = 1_099;
   expect(await doctor.latest()).toBe(first);
@@ -66,7 +66,7 @@ it("looks thoroughly for a person, after a quick look that is under way, and nev
   const { examined, depths, finish } = openExamined();
   const doctor = createDoctor({ stateAdapter: examined, workerless: new Set(), now: async () => 0 });
   const quick = doctor.latest();
-  const thorough = [doctor.look(), doctor.look()];
+  const thorough = [doctor.check(), doctor.check()];
   await finish(1);
   expect((await quick).depth).toBe("light");
   await finish(2);
@@ -76,7 +76,7 @@ it("looks thoroughly for a person, after a quick look that is under way, and nev
   expect(await doctor.latest()).toBe(first);
 });
 
-it("answers with findings, and without what a driver says", async () => {
+it("answers with results, and without what a driver says", async () => {
   const stateAdapter = createInProcessStateAdapter();
   const failing: AnyStateAdapter = {
     ...stateAdapter,
@@ -95,13 +95,13 @@ it("answers with findings, and without what a driver says", async () => {
   ] as const) {
     expect(answer).toMatchObject({ status: 200, body: { isThorough } });
     expect(JSON.stringify(answer.body)).not.toContain("10.0.0.1");
-    expect(answer.body.findings).toContainEqual({
+    expect(answer.body.results).toContainEqual({
       check: "database",
       status: "warning",
       summary: "This could not be checked.",
       advice: expect.any(String),
     });
-    expect(answer.body.findings).toContainEqual(
+    expect(answer.body.results).toContainEqual(
       expect.objectContaining({ check: "failures", summary: "1 job failed in the last hour; 1 in all." }),
     );
   }

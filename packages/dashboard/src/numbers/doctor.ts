@@ -1,20 +1,20 @@
 import type { AnyStateAdapter } from "leasehold/adapter";
 import { type CheckDepth, checkStore, type CheckResult, type QueueCheckOptions } from "leasehold/doctor";
 
-export interface Examination {
+export interface StoreCheck {
   readonly depth: CheckDepth;
   /** By the store's clock. */
-  readonly lookedAt: number;
-  readonly findings: readonly CheckResult[];
+  readonly checkedAt: number;
+  readonly results: readonly CheckResult[];
 }
 
 export interface Doctor {
-  /** What counts as waiting too long, here and in the situation. */
+  /** What counts as waiting too long, here and in the summary. */
   readonly lateness: QueueCheckOptions;
   /** The last examination; a new one, which costs the store little, if that is too old. */
-  latest(): Promise<Examination>;
+  latest(): Promise<StoreCheck>;
   /** A new examination, as a person asks for it. */
-  look(): Promise<Examination>;
+  check(): Promise<StoreCheck>;
 }
 
 export interface DoctorOptions {
@@ -35,16 +35,16 @@ export const createDoctor = ({
   now,
   maxAgeMs = 5 * 60_000,
 }: DoctorOptions): Doctor => {
-  let last: Examination | undefined;
-  let underWay: { readonly depth: CheckDepth; readonly done: Promise<Examination> } | undefined;
+  let last: StoreCheck | undefined;
+  let underWay: { readonly depth: CheckDepth; readonly done: Promise<StoreCheck> } | undefined;
 
-  const examine = async (depth: CheckDepth): Promise<Examination> => {
-    const findings = await checkStore(stateAdapter, { depth, stalledMs, workerless });
-    last = { depth, findings, lookedAt: await now() };
+  const examine = async (depth: CheckDepth): Promise<StoreCheck> => {
+    const results = await checkStore(stateAdapter, { depth, stalledMs, workerless });
+    last = { depth, results, checkedAt: await now() };
     return last;
   };
 
-  const begin = async (depth: CheckDepth): Promise<Examination> => {
+  const begin = async (depth: CheckDepth): Promise<StoreCheck> => {
     const done = examine(depth);
     underWay = { depth, done };
     try {
@@ -57,10 +57,10 @@ export const createDoctor = ({
   return {
     lateness: { stalledMs, workerless },
     latest: async () => {
-      if (last !== undefined && (await now()) - last.lookedAt < maxAgeMs) return last;
+      if (last !== undefined && (await now()) - last.checkedAt < maxAgeMs) return last;
       return underWay?.done ?? begin("light");
     },
-    look: async () => {
+    check: async () => {
       while (underWay !== undefined) {
         const { depth, done } = underWay;
         if (depth === "usual") return done;

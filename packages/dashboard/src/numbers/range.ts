@@ -1,5 +1,5 @@
 import { badRequest } from "../http/errors.ts";
-import { type Fields, moment, optional, whole, withDefault } from "../http/fields.ts";
+import { type Fields, timestamp, optional, whole, withDefault } from "../http/fields.ts";
 
 interface Counted {
   readonly from: Date;
@@ -71,8 +71,8 @@ interface RangeQuery {
 
 /** The query of whatever is about a stretch of time: the latest so many minutes, or those before a moment. */
 export const rangeFields: Fields<RangeQuery> = {
-  from: optional(moment),
-  before: optional(moment),
+  from: optional(timestamp),
+  before: optional(timestamp),
   minutes: withDefault(whole({ min: 1, max: longestRangeMs / minute }), 60),
 };
 
@@ -80,11 +80,11 @@ export interface Range {
   readonly from: number;
   readonly before: number;
   /** How long each part of it is. */
-  readonly width: number;
+  readonly bucketMs: number;
 }
 
 /** Counts are kept for 10 seconds, minutes and hours, so other steps would show some in one part and some in two. */
-const widths = [
+const bucketSizes = [
   ...[10, 20, 30].map((seconds) => seconds * second),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minute),
   ...[1, 2, 6, 12].map((hours) => hours * hour),
@@ -110,10 +110,10 @@ export const resolveRange = (
     throw badRequest('"from" must be in the past and before "before", by 90 days at most.');
   const kept = keptWidth(now - start);
   const least = Math.max(kept, shortest);
-  const width = widths.find((step) => step >= least && length / step <= mostParts) ?? day;
+  const bucketMs = bucketSizes.find((step) => step >= least && length / step <= mostParts) ?? day;
   return {
-    from: Math.floor(start / width) * width,
+    from: Math.floor(start / bucketMs) * bucketMs,
     before: Math.min(now, Math.ceil(end / kept) * kept),
-    width,
+    bucketMs,
   };
 };

@@ -1,7 +1,7 @@
 import { findLateTypes, findPauses, findStuckJobs, type LateType, readStoreFacts } from "leasehold/doctor";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Services } from "../routes/route.ts";
-import { cap, describeSituation, type FailedGroup, type Situation } from "./summary.ts";
+import { cap, describeSummary, type FailedGroup, type Summary } from "./summary.ts";
 
 const minuteMs = 60_000;
 /** How far back it is worth looking. */
@@ -93,7 +93,7 @@ const byQueue = (types: readonly LateType[], now: number) => {
 };
 
 /** Made from what the checks of doctor judge, so that the two cannot disagree. */
-export const readSituation = async (services: Services): Promise<Situation> => {
+export const readSummary = async (services: Services): Promise<Summary> => {
   const { stateAdapter, doctor, findBehindSince } = services;
   if (stateAdapter.statistics === undefined)
     return {
@@ -119,7 +119,7 @@ export const readSituation = async (services: Services): Promise<Situation> => {
       ? await findBehindSince({ queue: queue.queue, oldestAt: now - queue.oldestMs, lateMs }, now)
       : null,
   }));
-  return describeSituation({
+  return describeSummary({
     now,
     unserved: byQueue(
       late.filter(({ isServed }) => !isServed),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeSituation, type FailedGroup, type Judgement } from "./summary.ts";
+import { describeSummary, type FailedGroup, type Judgement } from "./summary.ts";
 
 const now = Date.UTC(2040, 0, 1);
 
@@ -8,7 +8,7 @@ const minute = 60_000;
 const late = { queue: "default", oldestMs: 7 * minute, runnable: 1_200, since: now - 40 * minute };
 
 const situationOf = (changes: Partial<Judgement>) =>
-  describeSituation({ now, unserved: [], behind: [], stuck: 0, paused: [], failed: [], ...changes });
+  describeSummary({ now, unserved: [], behind: [], stuck: 0, paused: [], failed: [], ...changes });
 
 const failed = (changes: Partial<FailedGroup> = {}): FailedGroup => ({
   fingerprint: "a".repeat(16),
@@ -20,7 +20,7 @@ const failed = (changes: Partial<FailedGroup> = {}): FailedGroup => ({
   ...changes,
 });
 
-describe("the situation", () => {
+describe("the summary", () => {
   it("is calm where nothing waits for long and nothing failed", () => {
     expect(situationOf({})).toEqual({
       level: "calm",

@@ -8,7 +8,7 @@ export interface Sentence {
   readonly since: Date | null;
 }
 
-export interface Situation {
+export interface Summary {
   readonly level: "calm" | "attention" | "trouble";
   readonly sentences: readonly Sentence[];
 }
@@ -105,7 +105,7 @@ const describeFailures = ({ failed, now }: Judgement): { isRecent: boolean; sent
 };
 
 /** What somebody would say who has just looked at everything. */
-export const describeSituation = (judgement: Judgement): Situation => {
+export const describeSummary = (judgement: Judgement): Summary => {
   const { unserved, behind, stuck, paused } = judgement;
   const failures = describeFailures(judgement);
   const sentences = [

@@ -1,32 +1,21 @@
+import { type Choice, type PlannedAction, plannedActions, type Schedule } from "../actions/action.ts";
+import { filterFields, type JobFilterQuery, requireFilterRights } from "../actions/job-filter.ts";
+import { commandFor, preview } from "../actions/preview.ts";
 import {
   type ActionKind,
   actionKinds,
-  type Choice,
-  type PlannedAction,
-  plannedActions,
-  type Schedule,
-} from "../actions/action.ts";
-import { filterFields, type JobFilterQuery, requireFilterRights } from "../actions/job-filter.ts";
-import { commandFor, foresee } from "../actions/preview.ts";
-import type { ActionProgress, LoggedAction, Plan } from "../answers/jobs.ts";
-import {
-  boolean,
-  count,
-  date,
-  listOfSchema,
-  nullable,
-  objectSchema,
-  opaque,
-  recordOf,
-  text as textSchema,
-  wordOf,
-} from "../answers/schemas.ts";
+  actionPage,
+  loggedAction,
+  type LoggedAction,
+  plan,
+} from "../answers/jobs.ts";
+import { boolean, objectOf as object, text as textAnswer } from "../answers/schemas.ts";
 import { badRequest, HttpError } from "../http/errors.ts";
 import {
   type Field,
   type Fields,
   listOf,
-  moment,
+  timestamp,
   objectOf,
   optional,
   text,
@@ -58,7 +47,7 @@ const idsField: Field<readonly string[] | undefined> = optional(listOf(text(), {
 const longestScheduleMs = 10 * 365 * 86_400_000;
 
 const scheduleFields: Fields<ScheduleBody> = {
-  at: optional(moment),
+  at: optional(timestamp),
   afterMs: optional(whole({ min: 0, max: longestScheduleMs })),
 };
 
@@ -70,7 +59,7 @@ const choiceFields = ({ isTimed }: PlannedAction): Fields<ChoiceBody> => ({
 
 const actionFields = (action: PlannedAction): Fields<ActionBody> => ({
   ...choiceFields(action),
-  before: moment,
+  before: timestamp,
   pace: optional(whole({ min: 1, max: 100_000 })),
   confirm: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
 });
@@ -89,22 +78,10 @@ const chooseFrom = ({ ids, filter, schedule }: ChoiceBody, before: Date): Choice
 /** A plan is good for a while: what it says about jobs becomes wrong with time. */
 const longestPlanMs = 5 * 60_000;
 
-const foreseen = objectSchema<Plan["foreseen"]>({
-  changed: count,
-  revived: count,
-  skipped: count,
-  reasons: recordOf(count),
-  examples: objectSchema({
-    changed: listOfSchema(textSchema),
-    skipped: listOfSchema(objectSchema({ jobId: textSchema, reason: textSchema })),
-  }),
-  isExact: boolean,
-});
-
 const routesOf = (kind: ActionKind): Route[] => {
   const action = plannedActions[kind];
   const { needs } = action;
-  const started = objectSchema<{ readonly id: string }>({ id: textSchema });
+  const started = object({ id: textAnswer });
   return [
     post({
       path: `plans/${kind}`,
@@ -112,14 +89,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       summary: `What "${kind}" would do, without doing it.`,
       body: choiceFields(action),
       isExpensive: true,
-      answer: objectSchema<Plan>({
-        before: date,
-        expiresAt: date,
-        unit: wordOf("jobs", "trees"),
-        needsConfirmation: boolean,
-        command: nullable(textSchema),
-        foreseen,
-      }),
+      answer: plan,
       handle: async (services, { body, viewer }) => {
         requireFilterRights(viewer, body.filter);
         const before = new Date(await services.now());
@@ -130,7 +100,7 @@ const routesOf = (kind: ActionKind): Route[] => {
           unit: action.unit,
           needsConfirmation: action.isFinal,
           command: commandFor(action.command, choice),
-          foreseen: await foresee(services.leasehold, action, choice),
+          preview: await preview(services.leasehold, action, choice),
         };
       },
     }),
@@ -147,7 +117,7 @@ const routesOf = (kind: ActionKind): Route[] => {
           throw new HttpError(409, "plan_expired", "This plan is too old.", { hint: "Make a new one." });
         const choice = chooseFrom(body, body.before);
         if (action.isFinal) {
-          const { changed } = await foresee(services.leasehold, action, choice);
+          const { changed } = await preview(services.leasehold, action, choice);
           if (body.confirm !== changed)
             throw new HttpError(409, "not_confirmed", `This is about ${changed} ${action.unit}.`, {
               hint: "Confirm the number that the plan says.",
@@ -161,7 +131,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       needs,
       summary: "Stops an action after the portion under way.",
       body: {} as Fields<object>,
-      answer: objectSchema<{ readonly stopped: boolean }>({ stopped: boolean }),
+      answer: object({ stopped: boolean }),
       handle: async ({ actions }, { params }) => ({ stopped: await actions.stop(kind, params["id"]!) }),
     }),
     post({
@@ -178,15 +148,6 @@ const routesOf = (kind: ActionKind): Route[] => {
   ];
 };
 
-const loggedAction = objectSchema<LoggedAction>({
-  id: textSchema,
-  user: textSchema,
-  kind: textSchema,
-  plan: opaque<LoggedAction["plan"]>(),
-  result: opaque<ActionProgress>(),
-  startedAt: date,
-});
-
 /** Deduplication keys are payloads, also in the filter of an action. */
 const hideKeys = (action: LoggedAction, viewer: Viewer): LoggedAction => {
   const { filter } = action.plan as { readonly filter?: Readonly<Record<string, unknown>> };
@@ -202,10 +163,7 @@ const listActions = get({
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
     cursor: optional(text({ max: 2_000 })),
   },
-  answer: objectSchema<{ readonly actions: readonly LoggedAction[]; readonly cursor: string | null }>({
-    actions: listOfSchema(loggedAction),
-    cursor: nullable(textSchema),
-  }),
+  answer: actionPage,
   handle: async ({ actions }, { query, viewer }) => {
     const page = await actions.list(query.limit, query.cursor);
     return { actions: page.actions.map((action) => hideKeys(action, viewer)), cursor: page.cursor };

@@ -1,27 +1,9 @@
 import type { JobStatistics } from "leasehold";
-import type { ComparedSide, Comparison } from "../answers/numbers.ts";
-import {
-  count,
-  date,
-  listOfSchema,
-  nullable,
-  number,
-  objectSchema,
-  text,
-  wordOf,
-} from "../answers/schemas.ts";
+import { comparison } from "../answers/numbers.ts";
 import { optional, text as name } from "../http/fields.ts";
 import { compareDeployments, fewestSamples } from "../numbers/compare.ts";
 import { rangeFields, resolveRange } from "../numbers/range.ts";
 import { get, type Route } from "./route.ts";
-
-const side = objectSchema<ComparedSide>({
-  ended: count,
-  failed: count,
-  attempts: count,
-  runP50: nullable(number),
-  runP95: nullable(number),
-});
 
 /** Processes that name no deployment count as one, which nobody should call their own like this. */
 const unnamed = "(none)";
@@ -49,32 +31,15 @@ const compare = get({
     "Two deployments side by side: failures and run time of each type. By default the latest two of the time asked for; `(none)` stands for processes without a deployment.",
   isExpensive: true,
   query: { ...rangeFields, one: optional(name()), other: optional(name()) },
-  answer: objectSchema<Comparison>({
-    from: date,
-    before: date,
-    fewestSamples: count,
-    deployments: listOfSchema(objectSchema({ deployment: text, firstSeenAt: date, ended: count })),
-    one: nullable(text),
-    other: nullable(text),
-    types: listOfSchema(
-      objectSchema({
-        queue: text,
-        typeName: text,
-        one: side,
-        other: side,
-        failures: wordOf("too_few", "same", "more", "fewer"),
-        runTime: wordOf("too_few", "same", "slower", "faster"),
-      }),
-    ),
-  }),
+  answer: comparison,
   handle: async ({ leasehold, stateAdapter, now }, { query }) => {
-    const { from, before, width } = resolveRange(query, await now(), { mostParts: 200 });
+    const { from, before, bucketMs } = resolveRange(query, await now(), { mostParts: 200 });
     const stretch = { from: new Date(from), before: new Date(before), byDeployment: true } as const;
     const [stretches, rows] =
       stateAdapter.history === undefined
         ? [[], []]
         : await Promise.all([
-            leasehold.getStatistics({ ...stretch, everyMs: width, byType: false }),
+            leasehold.getStatistics({ ...stretch, everyMs: bucketMs, byType: false }),
             leasehold.getStatistics(stretch),
           ]);
     const deployments = listDeployments(stretches);

@@ -1,20 +1,7 @@
 import type { FailureCause } from "leasehold";
-import type { Causes, Process, Situation } from "../answers/numbers.ts";
-import {
-  boolean,
-  count,
-  date,
-  listOfSchema,
-  nullable,
-  objectSchema,
-  payload,
-  text,
-  wordOf,
-} from "../answers/schemas.ts";
-import { readSituation } from "../numbers/read-summary.ts";
+import { causes as causesAnswer, processes as processesAnswer, summary } from "../answers/numbers.ts";
+import { readSummary } from "../numbers/read-summary.ts";
 import { get, type Route } from "./route.ts";
-
-const texts = listOfSchema(text);
 
 const hourMs = 3_600_000;
 
@@ -37,27 +24,7 @@ const listCauses = get({
   needs: "read",
   summary: "Failed jobs by what they failed from, those with the most jobs first.",
   isExpensive: true,
-  answer: objectSchema<Causes>({
-    isComplete: boolean,
-    causes: listOfSchema(
-      objectSchema({
-        fingerprint: nullable(text),
-        name: nullable(text),
-        message: payload,
-        frame: nullable(text),
-        deployment: nullable(text),
-        firstSeenAt: nullable(date),
-        count,
-        firstFailedAt: date,
-        lastFailedAt: date,
-        exampleId: text,
-        types: listOfSchema(objectSchema({ queue: text, typeName: text, count })),
-        reasons: texts,
-        // How many failed in each hour of the last day, the earliest first.
-        trend: listOfSchema(count),
-      }),
-    ),
-  }),
+  answer: causesAnswer,
   handle: async ({ leasehold, stateAdapter, redact, now }, { viewer }) => {
     if (stateAdapter.history === undefined) return { isComplete: true, causes: [] };
     const [{ causes, capped }, time] = await Promise.all([
@@ -95,25 +62,7 @@ const listProcesses = get({
   needs: "read",
   isTopic: true,
   summary: "Processes that start jobs or run them, those that reported last first.",
-  answer: objectSchema<{ readonly processes: readonly Process[] }>({
-    processes: listOfSchema(
-      objectSchema({
-        id: text,
-        host: text,
-        pid: count,
-        nodeVersion: text,
-        leaseholdVersion: nullable(text),
-        deployment: nullable(text),
-        startedAt: date,
-        seenAt: date,
-        isAlive: boolean,
-        hasClosed: boolean,
-        workers: listOfSchema(
-          objectSchema({ workerId: text, queues: texts, typeNames: texts, slots: count, running: count }),
-        ),
-      }),
-    ),
-  }),
+  answer: processesAnswer,
   handle: async ({ leasehold, stateAdapter }) => {
     const processes = stateAdapter.history === undefined ? [] : await leasehold.listProcesses();
     return {
@@ -135,17 +84,14 @@ const listProcesses = get({
   },
 });
 
-const getSituation = get({
-  path: "situation",
+const getSummary = get({
+  path: "summary",
   needs: "read",
   isTopic: true,
   summary: "How things are, in sentences.",
-  answer: objectSchema<Situation>({
-    level: wordOf("calm", "attention", "trouble"),
-    sentences: listOfSchema(objectSchema({ text, href: nullable(text), since: nullable(date) })),
-  }),
+  answer: summary,
   handle: async (services) => {
-    const { level, sentences } = await readSituation(services);
+    const { level, sentences } = await readSummary(services);
     return {
       level,
       sentences: sentences.map(({ since, ...rest }) => ({ ...rest, since: since?.toISOString() ?? null })),
@@ -153,4 +99,4 @@ const getSituation = get({
   },
 });
 
-export const historyRoutes: readonly Route[] = [listCauses, listProcesses, getSituation];
+export const historyRoutes: readonly Route[] = [listCauses, listProcesses, getSummary];

@@ -76,7 +76,7 @@ it("foresees what a redrive would do, does it, and writes down who did", async (
   await worker.stop();
   const filter = { typeName: ["order"] };
   const plan = (await act("plans/redrive", { filter })).body;
-  expect(plan.foreseen).toMatchObject({ changed: 1, skipped: 0, isExact: true });
+  expect(plan.preview).toMatchObject({ changed: 1, skipped: 0, isExact: true });
   expect(await leasehold.countJobs({ status: "failed" })).toHaveLength(1);
   const { id } = (await act("plans/redrive/run", { filter, before: plan.before })).body;
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
@@ -118,7 +118,7 @@ it("deletes only after the number was confirmed, and never a tree that is not fi
   await leasehold.cancelJobSequences({ ids: [done.id] });
   await leasehold.start({ typeName: "order", input: { item: "milk" } });
   const plan = (await act("plans/delete", { filter: {} })).body;
-  expect(plan).toMatchObject({ needsConfirmation: true, unit: "trees", foreseen: { changed: 1 } });
+  expect(plan).toMatchObject({ needsConfirmation: true, unit: "trees", preview: { changed: 1 } });
   const choice = { filter: {}, before: plan.before };
   expect((await act("plans/delete/run", choice)).status).toBe(409);
   expect((await act("plans/delete/run", { ...choice, confirm: 2 })).status).toBe(409);
@@ -135,7 +135,7 @@ it("reschedules one job or many, by a moment or by how long from now", async () 
   const at = "2040-01-01T00:00:00.000Z";
   const reschedule = async (choice: object): Promise<void> => {
     const plan = (await act("plans/reschedule", choice)).body;
-    expect(plan.foreseen).toMatchObject({ changed: "ids" in choice ? 1 : 2, skipped: 0 });
+    expect(plan.preview).toMatchObject({ changed: "ids" in choice ? 1 : 2, skipped: 0 });
     const { id } = (await act("plans/reschedule/run", { ...choice, before: plan.before })).body;
     await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
   };
@@ -154,7 +154,7 @@ it.each([
   [{}, '"schedule" is missing.'],
   [{ schedule: {} }, 'Either "schedule.at" or "schedule.afterMs" is needed.'],
   [{ schedule: { at: "2040-01-01T00:00:00Z", afterMs: 0 } }, 'Either "schedule.at"'],
-  [{ schedule: { at: "tomorrow" } }, '"at" must be a moment'],
+  [{ schedule: { at: "tomorrow" } }, '"at" must be a time'],
   [{ schedule: { afterMs: -1 } }, '"afterMs" must be a whole number'],
 ])("refuses to reschedule by %o", async (choice, message) => {
   const { act } = await openShop(rights);

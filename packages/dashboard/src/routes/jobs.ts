@@ -1,6 +1,5 @@
 import type { AnyJob } from "leasehold";
 import { actionQueue } from "leasehold/adapter";
-import { type ActionKind, actionKinds } from "../actions/action.ts";
 import {
   dueTimes,
   filterFields,
@@ -8,20 +7,14 @@ import {
   scheduledWhen,
   statusField,
 } from "../actions/job-filter.ts";
-import type { Explanation, JobDetail, JobPage, JobRow, StoredError } from "../answers/jobs.ts";
 import {
-  count,
-  date,
-  errorSchema,
-  jobRow,
-  listOfSchema,
-  nullable,
-  objectSchema,
-  opaque,
-  payload,
-  text as textSchema,
-  wordOf,
-} from "../answers/schemas.ts";
+  type ActionKind,
+  type Explanation,
+  jobDetail,
+  jobPage,
+  type JobRow,
+  type StoredError,
+} from "../answers/jobs.ts";
 import { notFound } from "../http/errors.ts";
 import { oneOf, optional, text, whole, withDefault } from "../http/fields.ts";
 import type { Viewer } from "../http/rights.ts";
@@ -108,13 +101,7 @@ export const listJobs: Route = get({
     limit: withDefault(whole({ min: 1, max: 200 }), 50),
     cursor: optional(text({ max: 2_000 })),
   },
-  answer: objectSchema<JobPage>({
-    jobs: listOfSchema(objectSchema(jobRow)),
-    cursor: nullable(textSchema),
-    // Where a search in inputs has ended before the page was full.
-    searchedTo: nullable(date),
-    now: date,
-  }),
+  answer: jobPage,
   isExpensive: ({ inputContains }) => inputContains !== undefined,
   handle: async (services, { query: { inputContains, due, ...query }, viewer }) => {
     requireFilterRights(viewer, { ...query, inputContains });
@@ -155,30 +142,7 @@ export const getJob: Route = get({
   path: "jobs/:id",
   needs: "read",
   summary: "One job: why it is where it is, what it carries, what it waits for.",
-  answer: objectSchema<JobDetail>({
-    job: objectSchema({ ...jobRow, input: payload, output: payload, progress: payload }),
-    // One for whom it is hidden gets another object.
-    explanation: opaque<Explanation>(),
-    blockers: listOfSchema(objectSchema({ id: textSchema, typeName: textSchema, status: textSchema })),
-    sequence: listOfSchema(objectSchema(jobRow)),
-    attempts: listOfSchema(
-      objectSchema({
-        attempt: count,
-        outcome: textSchema,
-        workerId: nullable(textSchema),
-        deployment: nullable(textSchema),
-        dueAt: date,
-        startedAt: date,
-        endedAt: date,
-        fingerprint: nullable(textSchema),
-        error: nullable(errorSchema),
-        log: payload,
-      }),
-    ),
-    actions: listOfSchema(wordOf(...actionKinds)),
-    traceUrl: nullable(textSchema),
-    now: date,
-  }),
+  answer: jobDetail,
   handle: async (services, { params, viewer }) => {
     const { leasehold } = services;
     const job = await requireJob(services, params["id"]!);

@@ -1,5 +1,5 @@
-import type { LimitRule } from "../answers/jobs.ts";
-import { listOfSchema, objectSchema, opaque } from "../answers/schemas.ts";
+import { limitRules } from "../answers/jobs.ts";
+import { listOf, objectOf as object, opaque } from "../answers/schemas.ts";
 import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../http/fields.ts";
 import { listRecurring, previewRecurring, recurringAction } from "./recurring.ts";
 import { toJson } from "../http/leasehold.ts";
@@ -17,9 +17,7 @@ const listRules = get({
   needs: "read",
   summary: "Limits, rates and pauses, with what is in use of them.",
   query: { queue: optional(text()) },
-  answer: objectSchema<{ readonly rules: readonly LimitRule[] }>({
-    rules: listOfSchema(opaque<LimitRule>()),
-  }),
+  answer: limitRules,
   handle: async ({ leasehold }, { query }) => ({ rules: toJson([...(await leasehold.getFlow(query))]) }),
 });
 
@@ -28,7 +26,7 @@ const listGroups = get({
   needs: "read",
   summary: "The groups of a type that wait or run.",
   query: { typeName: text(), queue: optional(text()) },
-  answer: objectSchema<{ readonly groups: readonly object[] }>({ groups: listOfSchema(opaque()) }),
+  answer: object({ groups: listOf(opaque()) }),
   handle: async ({ leasehold }, { query }) => ({ groups: toJson([...(await leasehold.listGroups(query))]) }),
 });
 

@@ -1,12 +1,5 @@
-import type { RecurringJob } from "../answers/jobs.ts";
-import {
-  date,
-  listOfSchema,
-  nullable,
-  objectSchema,
-  opaque,
-  text as textSchema,
-} from "../answers/schemas.ts";
+import { recurringPage } from "../answers/jobs.ts";
+import { date, listOf, objectOf, opaque, text as textAnswer } from "../answers/schemas.ts";
 import { type Fields, optional, text } from "../http/fields.ts";
 import { toJson } from "../http/leasehold.ts";
 import { get, post, type Route, type Services } from "./route.ts";
@@ -16,10 +9,7 @@ export const listRecurring: Route = get({
   needs: "read",
   summary: "Recurring jobs, in the order of their ids.",
   query: { cursor: optional(text({ max: 2_000 })), owner: optional(text()) },
-  answer: objectSchema<{ readonly recurringJobs: readonly RecurringJob[]; readonly cursor: string | null }>({
-    recurringJobs: listOfSchema(opaque<RecurringJob>()),
-    cursor: nullable(textSchema),
-  }),
+  answer: recurringPage,
   handle: async ({ leasehold, redact }, { query, viewer }) => {
     const { recurringJobs, cursor } = await leasehold.listRecurringJobs({ ...query, limit: 100 });
     return {
@@ -37,9 +27,7 @@ export const previewRecurring: Route = get({
   path: "recurring/:id/times",
   needs: "read",
   summary: "The next times of a recurring job.",
-  answer: objectSchema<{ readonly times: readonly { readonly at: string; readonly local: string }[] }>({
-    times: listOfSchema(objectSchema({ at: date, local: textSchema })),
-  }),
+  answer: objectOf({ times: listOf(objectOf({ at: date, local: textAnswer })) }),
   handle: async ({ leasehold }, { params }) => ({
     times: toJson([...(await leasehold.previewRecurringJob({ id: params["id"]!, count: 10 }))]),
   }),

@@ -21,7 +21,7 @@ const find = (rows: readonly Row[], queue: string): Row => rows.find((row) => ro
 describe("statistics", () => {
   it("are of the latest hour: over time, by queue and by type", async () => {
     const { body } = await shop.read("statistics");
-    expect(body).toMatchObject({ from: "2026-03-03T12:44:00.000Z", width: 60_000, isEstimate: true });
+    expect(body).toMatchObject({ from: "2026-03-03T12:44:00.000Z", bucketMs: 60_000, isEstimate: true });
     expect(body.points[0]).toMatchObject({ at: "2026-03-03T12:44:00.000Z", created: 49, completed: 49 });
     expect(
       body.queues.map(({ queue, created }: { queue: string; created: number }) => [queue, created]),
@@ -80,7 +80,7 @@ describe("statistics", () => {
 describe("the time to start", () => {
   it("is by queue and minute, with the percentiles of all types of a queue", async () => {
     const { body } = await shop.read("time-to-start");
-    expect(body).toMatchObject({ from: "2026-03-03T12:44:00.000Z", width: 60_000, left: 0 });
+    expect(body).toMatchObject({ from: "2026-03-03T12:44:00.000Z", bucketMs: 60_000, left: 0 });
     const { queues } = body as { queues: { queue: string; p95: (number | null)[]; ended: number[] }[] };
     expect(queues[0]!.ended.slice(0, 3)).toEqual([12, 12, 12]);
     expect(queues.map(({ queue }) => queue)).toEqual(["default", "mail", "payments", "reports"]);
@@ -93,7 +93,7 @@ describe("the time to start", () => {
 
   it("has longer parts where the time is longer", async () => {
     const { body } = await shop.read("time-to-start?minutes=1440");
-    expect(body.width).toBe(900_000);
+    expect(body.bucketMs).toBe(900_000);
     expect(body.queues[0].p95.length).toBeLessThanOrEqual(100);
   });
 

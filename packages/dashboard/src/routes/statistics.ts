@@ -1,30 +1,11 @@
 import type { JobStatistics } from "leasehold";
-import type { Statistics, TimeToStart } from "../answers/numbers.ts";
-import {
-  boolean,
-  count,
-  date,
-  listOfSchema,
-  nullable,
-  number,
-  objectSchema,
-  text,
-} from "../answers/schemas.ts";
+import { statistics, type StatisticsPoint, timeToStart } from "../answers/numbers.ts";
 import { optional, text as name } from "../http/fields.ts";
 import { findNewDeployments } from "../numbers/compare.ts";
 import { countFailures, rangeFields, resolveRange } from "../numbers/range.ts";
 import { get, type Route } from "./route.ts";
 
-const counts = { created: count, completed: count, failed: count, retried: count };
-
-const percentiles = {
-  startP50: nullable(number),
-  startP95: nullable(number),
-  runP50: nullable(number),
-  runP95: nullable(number),
-};
-
-type Counts = Record<keyof typeof counts, number>;
+type Counts = { -readonly [K in Exclude<keyof StatisticsPoint, "at">]: number };
 
 const viewCounts = ({ created, completed, failed, retried }: Counts): Counts => ({
   created,
@@ -61,31 +42,14 @@ const readStatistics = get({
   isExpensive: true,
   isShared: true,
   query: { ...rangeFields, queue: optional(name()) },
-  answer: objectSchema<Statistics>({
-    from: date,
-    before: date,
-    width: count,
-    isEstimate: boolean,
-    points: listOfSchema(objectSchema({ at: date, ...counts })),
-    queues: listOfSchema(objectSchema({ queue: text, ...counts, ...percentiles })),
-    types: listOfSchema(objectSchema({ queue: text, typeName: text, ...counts, ...percentiles })),
-    failures: listOfSchema(
-      objectSchema({
-        typeName: nullable(text),
-        types: count,
-        failed: count,
-        points: listOfSchema(objectSchema({ at: date, failed: count })),
-      }),
-    ),
-    deployments: listOfSchema(objectSchema({ deployment: text, at: date })),
-  }),
+  answer: statistics,
   handle: async ({ leasehold, stateAdapter, now }, { query }) => {
     const range = resolveRange(query, await now(), { mostParts: 200 });
     const stretch = { from: new Date(range.from), before: new Date(range.before), queue: query.queue };
     const hasHistory = stateAdapter.history !== undefined;
     const [parts, types, queues] = hasHistory
       ? await Promise.all([
-          leasehold.getStatistics({ ...stretch, everyMs: range.width, byDeployment: true }),
+          leasehold.getStatistics({ ...stretch, everyMs: range.bucketMs, byDeployment: true }),
           leasehold.getStatistics(stretch),
           leasehold.getStatistics({ ...stretch, byType: false }),
         ])
@@ -94,7 +58,7 @@ const readStatistics = get({
     return {
       from: stretch.from.toISOString(),
       before: stretch.before.toISOString(),
-      width: range.width,
+      bucketMs: range.bucketMs,
       isEstimate: true,
       points: sumByTime(parts),
       queues: queues.map((row) => ({ queue: row.queue, ...viewTotals(row) })),
@@ -119,24 +83,22 @@ const readTimeToStart = get({
   isExpensive: true,
   isShared: true,
   query: { ...rangeFields, queue: optional(name()) },
-  answer: objectSchema<TimeToStart>({
-    from: date,
-    before: date,
-    width: count,
-    queues: listOfSchema(
-      objectSchema({ queue: text, p95: listOfSchema(nullable(number)), ended: listOfSchema(count) }),
-    ),
-    left: count,
-  }),
+  answer: timeToStart,
   handle: async ({ leasehold, stateAdapter, now }, { query }) => {
     const range = resolveRange(query, await now(), { mostParts: mostColumns, shortest: 60_000 });
-    const { width } = range;
+    const { bucketMs } = range;
     const [from, before] = [new Date(range.from), new Date(range.before)];
     const rows =
       stateAdapter.history === undefined
         ? []
-        : await leasehold.getStatistics({ from, before, everyMs: width, byType: false, queue: query.queue });
-    const columns = Math.ceil((range.before - range.from) / width);
+        : await leasehold.getStatistics({
+            from,
+            before,
+            everyMs: bucketMs,
+            byType: false,
+            queue: query.queue,
+          });
+    const columns = Math.ceil((range.before - range.from) / bucketMs);
     const byQueue = new Map<string, { readonly p95: (number | null)[]; readonly ended: number[] }>();
     for (const { queue, from: at, completed, failed, estimated } of rows) {
       let entry = byQueue.get(queue);
@@ -148,7 +110,7 @@ const readTimeToStart = get({
             ended: Array.from({ length: columns }, () => 0),
           }),
         );
-      const column = (at.getTime() - range.from) / width;
+      const column = (at.getTime() - range.from) / bucketMs;
       entry.p95[column] = estimated.timeToStartMs?.p95 ?? null;
       entry.ended[column] = completed + failed;
     }
@@ -158,7 +120,7 @@ const readTimeToStart = get({
     return {
       from: from.toISOString(),
       before: before.toISOString(),
-      width,
+      bucketMs,
       queues: busiest
         .slice(0, mostQueues)
         .map(([queue, { p95, ended }]) => ({ queue, p95, ended }))

@@ -1,6 +1,5 @@
 import type { AnyJob } from "leasehold";
-import type { Tree, TreeNode } from "../answers/jobs.ts";
-import { boolean, date, listOfSchema, nullable, objectSchema, status, text } from "../answers/schemas.ts";
+import { tree, type TreeNode } from "../answers/jobs.ts";
 import { notFound } from "../http/errors.ts";
 import { get, type Route, type Services } from "./route.ts";
 
@@ -97,22 +96,7 @@ export const treeRoutes: readonly Route[] = [
     needs: "read",
     summary: "All jobs below a root, how they hang together, and what kept the last one waiting.",
     isExpensive: true,
-    answer: objectSchema<Tree>({
-      nodes: listOfSchema(
-        objectSchema({
-          id: text,
-          typeName: text,
-          queue: text,
-          status,
-          createdAt: date,
-          startedAt: nullable(date),
-          endedAt: nullable(date),
-        }),
-      ),
-      edges: listOfSchema(objectSchema({ from: text, to: text, kind: text })),
-      criticalPath: listOfSchema(text),
-      isComplete: boolean,
-    }),
+    answer: tree,
     handle: async (services, { params }) => {
       const { jobs, cursor } = await services.leasehold.listJobs({
         rootSequenceId: params["id"]!,

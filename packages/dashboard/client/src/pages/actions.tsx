@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { ActionKind, LoggedAction } from "../answers.ts";
+import type { ActionKind, LoggedAction } from "../../../src/answers/jobs.ts";
 import { Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { Age, Time } from "../parts/job-state.tsx";
 import { Top } from "../parts/shell.tsx";

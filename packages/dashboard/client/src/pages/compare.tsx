@@ -1,4 +1,4 @@
-import type { ComparedSide, Comparison } from "../answers.ts";
+import type { ComparedSide, Comparison } from "../../../src/answers/numbers.ts";
 import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Time } from "../parts/job-state.tsx";

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Examination } from "../answers.ts";
+import type { CheckReport } from "../../../src/answers/numbers.ts";
 import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { countFindings } from "../parts/findings.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -9,7 +9,7 @@ import { type ApiError, read, usePolled } from "../state/api.ts";
 import { plural } from "../state/format.ts";
 import { announce } from "../state/settings.ts";
 
-type CheckResult = Examination["findings"][number];
+type CheckResult = CheckReport["results"][number];
 
 const looks = {
   problem: { icon: "failed", word: "problem" },
@@ -58,14 +58,14 @@ const Findings = ({
 
 /** The last examination, and a way to ask for another one. */
 const useExamination = () => {
-  const polled = usePolled<Examination>("doctor", 30_000);
-  const [own, setOwn] = useState<Examination>();
+  const polled = usePolled<CheckReport>("doctor", 30_000);
+  const [own, setOwn] = useState<CheckReport>();
   const [error, setError] = useState<ApiError>();
   const [isLooking, setLooking] = useState(false);
   const lookAgain = async (): Promise<void> => {
     setLooking(true);
     try {
-      const found = await read<Examination>("doctor/again");
+      const found = await read<CheckReport>("doctor/again");
       setOwn(found);
       setError(undefined);
       announce(`Doctor has looked: ${countFindings(found) ?? "all is well"}.`);
@@ -81,8 +81,8 @@ const useExamination = () => {
 
 export const DoctorPage = () => {
   const { data, error, isLooking, lookAgain } = useExamination();
-  const trouble = data?.findings.filter(({ status }) => status !== "ok") ?? [];
-  const well = data?.findings.filter(({ status }) => status === "ok") ?? [];
+  const trouble = data?.results.filter(({ status }) => status !== "ok") ?? [];
+  const well = data?.results.filter(({ status }) => status === "ok") ?? [];
   return (
     <>
       <Top title="Doctor" />
@@ -92,7 +92,7 @@ export const DoctorPage = () => {
         <>
           <div class="row">
             <p class="dim">
-              {data.isThorough ? "Full check" : "Quick check"}, <Age at={data.lookedAt} />.
+              {data.isThorough ? "Full check" : "Quick check"}, <Age at={data.checkedAt} />.
               {!data.isThorough && " Look again for all checks."}
             </p>
             <button type="button" class="button side" disabled={isLooking} onClick={() => void lookAgain()}>

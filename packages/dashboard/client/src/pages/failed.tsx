@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { ActionKind, Cause, Causes, TypeBacklog } from "../answers.ts";
+import type { ActionKind } from "../../../src/answers/jobs.ts";
+import type { Cause, Causes, TypeBacklog } from "../../../src/answers/numbers.ts";
 import { PlanPanel } from "../parts/action-panel.tsx";
 import { Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { Spark } from "../parts/figures.tsx";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { ActionKind, Attempt, JobDetail, JobRow } from "../answers.ts";
+import type { ActionKind, Attempt, JobDetail, JobRow } from "../../../src/answers/jobs.ts";
 import { PlanPanel } from "../parts/action-panel.tsx";
 import { AttemptStrip, AttemptTable } from "../parts/attempts.tsx";
 import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";

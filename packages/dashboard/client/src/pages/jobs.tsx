@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ActionKind, JobPage as Page } from "../answers.ts";
+import type { ActionKind, JobPage as Page } from "../../../src/answers/jobs.ts";
 import { PlanPanel } from "../parts/action-panel.tsx";
 import { Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { Top } from "../parts/shell.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { LimitRule } from "../answers.ts";
+import type { LimitRule } from "../../../src/answers/jobs.ts";
 import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { describeLimits, LimitsPanel, PausePanel } from "../parts/limits-panel.tsx";
 import { Link } from "../parts/link.tsx";

@@ -1,4 +1,4 @@
-import type { Process, Situation } from "../answers.ts";
+import type { Process, Summary } from "../../../src/answers/numbers.ts";
 import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { BusySlots } from "../parts/figures.tsx";
 import { FindingsNote } from "../parts/findings.tsx";
@@ -18,11 +18,11 @@ import { PastFigures, PresentFigures } from "./overview/figures.tsx";
 
 const icons = { calm: "calm", attention: "warning", trouble: "failed" } as const;
 
-const SituationCard = ({ situation }: { readonly situation: Situation }) => (
-  <section class={`situation ${situation.level}`} aria-label="The situation">
-    <Icon name={icons[situation.level]} />
+const SituationCard = ({ summary }: { readonly summary: Summary }) => (
+  <section class={`summary ${summary.level}`} aria-label="The summary">
+    <Icon name={icons[summary.level]} />
     <p>
-      {situation.sentences.map(({ text, href, since }, index) => (
+      {summary.sentences.map(({ text, href, since }, index) => (
         <span key={index}>
           {href === null ? text : <Link to={`/${href}`}>{text}</Link>}{" "}
           {since !== null && (
@@ -125,7 +125,7 @@ const WorkersCard = ({ processes }: { readonly processes: readonly Process[] }) 
 export const OverviewPage = () => {
   const { isNow, known, error, isComplete } = useKnown();
   const { data: timeToStart } = useTimeToStart();
-  const { data: situation } = useTopic("situation", { when: isNow });
+  const { data: summary } = useTopic("summary", { when: isNow });
   const { backlog, statistics, processes } = known;
   return (
     <>
@@ -134,7 +134,7 @@ export const OverviewPage = () => {
       </Top>
       <MomentBar statistics={statistics} />
       {error !== undefined && <Problem error={error} />}
-      {isNow && situation !== undefined && <SituationCard situation={situation} />}
+      {isNow && summary !== undefined && <SituationCard summary={summary} />}
       {isNow && <FindingsNote />}
       {backlog !== undefined && <PresentFigures known={backlog} statistics={statistics} />}
       {!isNow && statistics !== undefined && <PastFigures statistics={statistics} />}

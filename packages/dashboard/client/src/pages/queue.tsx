@@ -1,4 +1,4 @@
-import type { LimitRule } from "../answers.ts";
+import type { LimitRule } from "../../../src/answers/jobs.ts";
 import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { describeLimits } from "../parts/limits-panel.tsx";

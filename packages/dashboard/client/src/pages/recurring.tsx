@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { RecurringJob } from "../answers.ts";
+import type { RecurringJob } from "../../../src/answers/jobs.ts";
 import { Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Age, Time } from "../parts/job-state.tsx";

@@ -1,7 +1,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import { useMemo } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { Status, Tree, TreeNode } from "../answers.ts";
+import type { Status, Tree, TreeNode } from "../../../src/answers/jobs.ts";
 import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { StateMark } from "../parts/job-state.tsx";

@@ -1,4 +1,4 @@
-import type { Process } from "../answers.ts";
+import type { Process } from "../../../src/answers/numbers.ts";
 import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { BusySlots } from "../parts/figures.tsx";
 import { Age } from "../parts/job-state.tsx";

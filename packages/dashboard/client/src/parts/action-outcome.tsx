@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { ActionKind, ActionProgress, LoggedAction, Plan } from "../answers.ts";
+import type { ActionKind, ActionProgress, LoggedAction, Plan } from "../../../src/answers/jobs.ts";
 import { formatSkip, kinds, standOf } from "../state/action.ts";
 import { act, type ApiError, usePolled } from "../state/api.ts";
 import { formatCount, plural, shortId } from "../state/format.ts";
@@ -80,7 +80,7 @@ export const unitOf = (plan: Plan, count: number): string =>
 
 /** What a dry run found, as a sentence. */
 export const foresee = (kind: ActionKind, plan: Plan): string => {
-  const { changed, revived, skipped, isExact } = plan.foreseen;
+  const { changed, revived, skipped, isExact } = plan.preview;
   if (changed === 0)
     return skipped === 0
       ? "There is nothing to do: no job fits."
@@ -98,7 +98,7 @@ export const foresee = (kind: ActionKind, plan: Plan): string => {
 };
 
 export const Outcomes = ({ kind, plan }: { readonly kind: ActionKind; readonly plan: Plan }) => {
-  const { changed, revived, reasons, examples } = plan.foreseen;
+  const { changed, revived, reasons, examples } = plan.preview;
   return (
     <ul class="outcomes">
       {changed > 0 && (

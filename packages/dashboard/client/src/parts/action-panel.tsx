@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { ActionKind, Plan } from "../answers.ts";
+import type { ActionKind, Plan } from "../../../src/answers/jobs.ts";
 import { type Choice, kinds, type Schedule } from "../state/action.ts";
 import { act, type ApiError } from "../state/api.ts";
 import { formatCount, formatDuration, formatTime, zoneName } from "../state/format.ts";
@@ -162,7 +162,7 @@ export const PlanPanel = ({
   };
 
   const { name, isDangerous } = kinds[kind];
-  const count = plan?.foreseen.changed ?? 0;
+  const count = plan?.preview.changed ?? 0;
   const isConfirmed = plan?.needsConfirmation !== true || typed.replaceAll(/\D/g, "") === String(count);
   const isOld = plan !== undefined && Date.parse(plan.expiresAt) < now.value;
   return (
@@ -179,7 +179,7 @@ export const PlanPanel = ({
         <Skeleton rows={4} />
       )}
       {plan !== undefined && runningId !== undefined && (
-        <Progress kind={kind} id={runningId} expected={count + plan.foreseen.skipped} onEnd={onDone} />
+        <Progress kind={kind} id={runningId} expected={count + plan.preview.skipped} onEnd={onDone} />
       )}
       {plan !== undefined && runningId === undefined && (
         <>
@@ -204,7 +204,7 @@ export const PlanPanel = ({
             </p>
           )}
           <Outcomes kind={kind} plan={plan} />
-          {!plan.foreseen.isExact && (
+          {!plan.preview.isExact && (
             <p class="small dim">Only the first ones were looked at. The rest is treated in the same way.</p>
           )}
           {count > 5 && <Pace jobs={count} value={pace} onChange={setPace} />}
@@ -234,7 +234,7 @@ export const PlanPanel = ({
                 disabled={isBusy || !isConfirmed}
                 onClick={() => void run(plan)}
               >
-                {name} {plan.foreseen.isExact ? unitOf(plan, count) : "all of them"}
+                {name} {plan.preview.isExact ? unitOf(plan, count) : "all of them"}
               </button>
             )}
             <button type="button" class="button" onClick={onClose}>

@@ -1,6 +1,6 @@
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import type { Attempt, JobRow, Status } from "../answers.ts";
+import type { Attempt, JobRow, Status } from "../../../src/answers/jobs.ts";
 import { formatDuration } from "../state/format.ts";
 import { now } from "../state/settings.ts";
 import { Scroll } from "./card.tsx";

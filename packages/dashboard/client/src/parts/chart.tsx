@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { NewDeployment } from "../answers.ts";
+import type { NewDeployment } from "../../../src/answers/numbers.ts";
 import { formatRate, formatTime } from "../state/format.ts";
 import { now } from "../state/settings.ts";
 import { Scroll } from "./card.tsx";

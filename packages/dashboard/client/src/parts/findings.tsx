@@ -1,4 +1,4 @@
-import type { Examination } from "../answers.ts";
+import type { CheckReport } from "../../../src/answers/numbers.ts";
 import { usePolled } from "../state/api.ts";
 import { plural } from "../state/format.ts";
 import { Icon } from "./icon.tsx";
@@ -7,8 +7,8 @@ import { Link } from "./link.tsx";
 const everyMs = 60_000;
 
 /** How many findings are not ok, in words; undefined where all are. */
-export const countFindings = ({ findings }: Examination): string | undefined => {
-  const count = (wanted: string): number => findings.filter(({ status }) => status === wanted).length;
+export const countFindings = ({ results }: CheckReport): string | undefined => {
+  const count = (wanted: string): number => results.filter(({ status }) => status === wanted).length;
   const [problems, warnings] = [count("problem"), count("warning")];
   const parts = [
     ...(problems > 0 ? [plural(problems, "problem")] : []),
@@ -19,7 +19,7 @@ export const countFindings = ({ findings }: Examination): string | undefined => 
 
 /** A line that leads to what doctor has found, if anything. */
 export const FindingsNote = () => {
-  const { data } = usePolled<Examination>("doctor", everyMs);
+  const { data } = usePolled<CheckReport>("doctor", everyMs);
   const found = data && countFindings(data);
   if (found === undefined) return null;
   return (

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { TimeToStart } from "../answers.ts";
+import type { TimeToStart } from "../../../src/answers/numbers.ts";
 import { formatDuration, formatTime, formatUnit } from "../state/format.ts";
 import { lookAt, pathAt, queuePath } from "../state/range.ts";
 import { now } from "../state/settings.ts";
@@ -79,12 +79,12 @@ export const HeatMap = ({ data, title }: { readonly data: TimeToStart; readonly 
   const [pointed, setPointed] = useState<number>();
   const [chosen, setChosen] = useState<number>();
   const [isTable, setIsTable] = useState(false);
-  const { queues, width, left } = data;
+  const { queues, bucketMs, left } = data;
   const from = Date.parse(data.from);
-  const columns = Math.ceil((Date.parse(data.before) - from) / width);
-  const startOf = (column: number): string => new Date(from + column * width).toISOString();
+  const columns = Math.ceil((Date.parse(data.before) - from) / bucketMs);
+  const startOf = (column: number): string => new Date(from + column * bucketMs).toISOString();
   const timeOf = (column: number): string => formatTime(startOf(column), now.value, { seconds: false });
-  const endOf = (column: number): number => from + (column + 1) * width;
+  const endOf = (column: number): number => from + (column + 1) * bucketMs;
   const at = pointed ?? chosen;
   const isKnown = queues.length > 0;
   const pick = (column: number): void => {
@@ -95,7 +95,7 @@ export const HeatMap = ({ data, title }: { readonly data: TimeToStart; readonly 
   return (
     <Card
       title={title}
-      note={`from due to started, 95th percentile, by ${formatUnit(width)}`}
+      note={`from due to started, 95th percentile, by ${formatUnit(bucketMs)}`}
       side={
         isKnown && (
           <>

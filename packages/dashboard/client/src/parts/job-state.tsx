@@ -1,4 +1,4 @@
-import type { JobRow, Status } from "../answers.ts";
+import type { JobRow, Status } from "../../../src/answers/jobs.ts";
 import { formatAge, formatTime } from "../state/format.ts";
 import { now } from "../state/settings.ts";
 import { Icon, type IconName } from "./icon.tsx";

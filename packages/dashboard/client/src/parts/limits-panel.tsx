@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { LimitValues, LimitRule } from "../answers.ts";
+import type { LimitValues, LimitRule } from "../../../src/answers/jobs.ts";
 import { formatCount, formatDuration, plural } from "../state/format.ts";
 import { ConfirmPanel } from "./panel.tsx";
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Hidden, StoredError } from "../answers.ts";
+import type { Hidden, StoredError } from "../../../src/answers/jobs.ts";
 import { plural } from "../state/format.ts";
 
 const isHidden = (value: object): value is Hidden =>

@@ -1,7 +1,7 @@
-import type { TimeToStart, TypeBacklog } from "../answers.ts";
+import type { TimeToStart, TypeBacklog } from "../../../src/answers/numbers.ts";
 import { formatCount, formatDuration } from "../state/format.ts";
 import { emptyIn, type QueueRow, sum } from "../state/queue-rows.ts";
-import { moment, queuePath, range } from "../state/range.ts";
+import { rangeEnd, queuePath, range } from "../state/range.ts";
 import { offers } from "../state/session.ts";
 import { Card, Empty, Scroll } from "./card.tsx";
 import { AgeCell, CountCell, DurationCell, lateMs, RateCell, Spark } from "./figures.tsx";
@@ -81,9 +81,9 @@ interface Rows {
 const EndedCell = ({ queue, timeToStart }: { readonly queue: string } & Omit<Rows, "rows">) => {
   const ended = timeToStart?.queues.find((row) => row.queue === queue)?.ended;
   if (timeToStart === undefined || ended === undefined) return <td />;
-  const { from, before, width } = timeToStart;
+  const { from, before, bucketMs } = timeToStart;
   // A part that is not over would look like a fall.
-  const whole = Math.floor((Date.parse(before) - Date.parse(from)) / width);
+  const whole = Math.floor((Date.parse(before) - Date.parse(from)) / bucketMs);
   return (
     <td>
       <Spark values={ended.slice(0, whole)} />
@@ -201,13 +201,13 @@ const PastTable = ({ rows, timeToStart }: Rows) => (
 
 /** All queues, as they are or as they were. */
 export const QueueTable = ({ rows, timeToStart }: Rows) => {
-  const isPast = moment.value !== undefined;
+  const isPast = rangeEnd.value !== undefined;
   if (rows.length === 0)
     return (
       <Card title="Queues">
         {isPast ? (
           <Empty icon="queues" title="No queue had jobs then.">
-            Counts are kept for 90 days. Look at another moment, or at a longer time.
+            Counts are kept for 90 days. Look at another rangeEnd, or at a longer time.
           </Empty>
         ) : (
           <Empty icon="queues" title="Nothing waits, runs or has failed.">

@@ -1,6 +1,6 @@
-import type { Statistics } from "../answers.ts";
+import type { Statistics } from "../../../src/answers/numbers.ts";
 import { formatTime } from "../state/format.ts";
-import { chooseRange, lookAt, moment, range, type RangeKey, ranges } from "../state/range.ts";
+import { chooseRange, lookAt, rangeEnd, range, type RangeKey, ranges } from "../state/range.ts";
 import { offers } from "../state/session.ts";
 import { now } from "../state/settings.ts";
 import { Icon } from "./icon.tsx";
@@ -19,7 +19,7 @@ export const RangePicker = () =>
 
 /** Says that the numbers are not those of now. What is kept of the distant past is by the hour, so it may be a bit more. */
 export const MomentBar = ({ statistics }: { readonly statistics: Statistics | undefined }) => {
-  const at = moment.value;
+  const at = rangeEnd.value;
   if (at === undefined) return null;
   const length = range.value[2] * 60_000;
   const before = statistics?.before ?? at;

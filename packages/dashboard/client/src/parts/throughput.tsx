@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Statistics, StatisticsPoint } from "../answers.ts";
+import type { Statistics, StatisticsPoint } from "../../../src/answers/numbers.ts";
 import { formatCount, formatShare, formatTime, formatUnit, plural } from "../state/format.ts";
 import { sum } from "../state/queue-rows.ts";
 import { jobsPath } from "../state/router.ts";
@@ -9,10 +9,10 @@ import { Chart, Plot } from "./chart.tsx";
 import { Link } from "./link.tsx";
 
 /** Every part of the time that is over, also those in which nothing happened. */
-const allPoints = ({ from, before, width, points }: Statistics): StatisticsPoint[] => {
+const allPoints = ({ from, before, bucketMs, points }: Statistics): StatisticsPoint[] => {
   const known = new Map(points.map((point) => [Date.parse(point.at), point]));
   const all: StatisticsPoint[] = [];
-  for (let at = Date.parse(from); at + width <= Date.parse(before); at += width)
+  for (let at = Date.parse(from); at + bucketMs <= Date.parse(before); at += bucketMs)
     all.push(
       known.get(at) ?? { at: new Date(at).toISOString(), created: 0, completed: 0, failed: 0, retried: 0 },
     );
@@ -47,15 +47,15 @@ export const Throughput = ({
   /** Now; undefined where that is not known. */
   readonly unfinished: number | undefined;
 }) => {
-  const { width, deployments } = statistics;
+  const { bucketMs, deployments } = statistics;
   const points = allPoints(statistics);
   const times = points.map(({ at }) => at);
   const rates = (of: (point: StatisticsPoint) => number): number[] =>
-    points.map((point) => of(point) / (width / 1_000));
+    points.map((point) => of(point) / (bucketMs / 1_000));
   const leftOver = sum(points, ({ created, completed, failed }) => created - completed - failed);
   const words = leftOver < 0 ? "more ended than came" : "more came than ended";
   return (
-    <Card title="Throughput" note={`jobs per second, by ${formatUnit(width)}`}>
+    <Card title="Throughput" note={`jobs per second, by ${formatUnit(bucketMs)}`}>
       {statistics.points.length === 0 ? (
         <Empty icon="overview" title="Nothing was counted in this time.">
           Processes count for themselves, unless they are created with <code>statistics: false</code>. Choose
@@ -110,7 +110,7 @@ export const Failures = ({
   readonly queue?: string;
 }) => {
   const [at, setAt] = useState<number>();
-  const { failures, width, from, before, deployments } = statistics;
+  const { failures, bucketMs, from, before, deployments } = statistics;
   const times = allPoints(statistics).map((point) => point.at);
   const columns = failures.map(({ typeName, types, points }) => {
     const known = new Map(points.map((point) => [point.at, point.failed]));
@@ -122,7 +122,7 @@ export const Failures = ({
   const totals = times.map((_, index) => sum(columns, ({ values }) => values[index]!));
   const all = sum(failures, ({ failed }) => failed);
   return (
-    <Card title="Failures" note={`jobs per ${formatUnit(width)}, by type`}>
+    <Card title="Failures" note={`jobs per ${formatUnit(bucketMs)}, by type`}>
       {failures.length === 0 ? (
         <Empty title="Nothing failed in this time.">
           Jobs that failed before are under{" "}

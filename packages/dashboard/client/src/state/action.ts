@@ -1,4 +1,4 @@
-import type { ActionKind, ActionProgress, Right, Status } from "../answers.ts";
+import type { ActionKind, ActionProgress, Right, Status } from "../../../src/answers/jobs.ts";
 import { now } from "./settings.ts";
 
 export type Filter = Readonly<Record<string, string | readonly string[]>>;
@@ -145,12 +145,12 @@ export const filterOf = (query: URLSearchParams): Filter => {
   return filter;
 };
 
-/** The same for a plan, which is about the jobs of one moment. */
+/** The same for a plan, whose jobs are those of one point in time. */
 export const planFilterOf = (query: URLSearchParams): Filter => {
-  const moment = new Date(now.peek()).toISOString();
+  const time = new Date(now.peek()).toISOString();
   const scheduled: Readonly<Record<string, Filter>> = {
-    now: { scheduledBefore: moment },
-    later: { scheduledFrom: moment },
+    now: { scheduledBefore: time },
+    later: { scheduledFrom: time },
   };
   return { ...filterOf(query), ...scheduled[query.get("due") ?? ""] };
 };

@@ -1,13 +1,13 @@
 import { effect, signal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Backlog, Process, Situation } from "../answers.ts";
+import type { Backlog, Process, Summary } from "../../../src/answers/numbers.ts";
 import { addressOf, ApiError, type Polled, read } from "./api.ts";
 import { followClock, isLive } from "./settings.ts";
 
 /** What the server tells of as it changes. */
 export interface Topics {
   readonly backlog: Backlog;
-  readonly situation: Situation;
+  readonly summary: Summary;
   readonly processes: { readonly processes: readonly Process[] };
 }
 

@@ -1,7 +1,14 @@
-import type { Backlog, LimitRule, Process, QueueStatistics, Statistics, TypeBacklog } from "../answers.ts";
+import type { LimitRule } from "../../../src/answers/jobs.ts";
+import type {
+  Backlog,
+  Process,
+  QueueStatistics,
+  Statistics,
+  TypeBacklog,
+} from "../../../src/answers/numbers.ts";
 import { usePolled } from "./api.ts";
 import { useTopic } from "./live.ts";
-import { moment, useStatistics } from "./range.ts";
+import { rangeEnd, useStatistics } from "./range.ts";
 import { backlog, offers } from "./session.ts";
 
 /** All that is known of a queue. What is missing is not known. */
@@ -122,7 +129,7 @@ export const emptyIn = ({
 
 /** All that is known of queues, of now or of the moment that is looked at. What waits and runs is known of now only. */
 export const useKnown = (queue?: string) => {
-  const isNow = moment.value === undefined;
+  const isNow = rangeEnd.value === undefined;
   const { data: statistics, error } = useStatistics(queue);
   const { data: workers } = useTopic("processes", { when: isNow && offers("history") });
   const { data: flow } = usePolled<{ readonly rules: readonly LimitRule[] }>(

@@ -1,5 +1,5 @@
 import { computed } from "@preact/signals";
-import type { Statistics, TimeToStart } from "../answers.ts";
+import type { Statistics, TimeToStart } from "../../../src/answers/numbers.ts";
 import { type Polled, usePolled } from "./api.ts";
 import { changeQuery, navigate, place, type Query, thisPathWith, withQuery } from "./router.ts";
 import { offers } from "./session.ts";
@@ -25,8 +25,8 @@ export const range = computed(
 export const chooseRange = (key: RangeKey): void =>
   changeQuery({ range: key === usualRange[0] ? undefined : key });
 
-/** The moment in the past that is looked at: a stretch of time that ends then. Undefined for now. */
-export const moment = computed((): string | undefined => {
+/** When the shown range of time ends; undefined for now. */
+export const rangeEnd = computed((): string | undefined => {
   const time = Date.parse(place.value.query.get("at") ?? "");
   return Number.isNaN(time) || time >= now.peek() ? undefined : new Date(time).toISOString();
 });
@@ -34,7 +34,7 @@ export const moment = computed((): string | undefined => {
 /** Without the parts of seconds that an address need not have. */
 const shortIso = (time: number): string => new Date(time).toISOString().replace(/(:00)?\.000Z$/, "Z");
 
-/** This view as of a moment; without one, or with one that is to come, as of now. */
+/** This page for a range that ends at a time; for now if it has none or one in the future. */
 export const pathAt = (time: number | undefined): string =>
   thisPathWith({ at: time === undefined || time >= now.peek() ? undefined : shortIso(time) });
 
@@ -52,8 +52,8 @@ export const queuePath = (queue: string): string => withMoment("/queues", { name
 
 /** What is past does not change, so it is asked for once. */
 const useStretch = <T>(route: string, queue: string | undefined): Polled<T> => {
-  const path = withQuery(route, { minutes: String(range.value[2]), before: moment.value, queue });
-  return usePolled<T>(offers("history") ? path : null, moment.value === undefined ? 10_000 : null);
+  const path = withQuery(route, { minutes: String(range.value[2]), before: rangeEnd.value, queue });
+  return usePolled<T>(offers("history") ? path : null, rangeEnd.value === undefined ? 10_000 : null);
 };
 
 export const useStatistics = (queue?: string): Polled<Statistics> => useStretch("statistics", queue);

@@ -1,5 +1,6 @@
 import { computed, signal } from "@preact/signals";
-import type { Backlog, Right, Session } from "../answers.ts";
+import type { Right } from "../../../src/answers/jobs.ts";
+import type { Backlog, Session } from "../../../src/answers/numbers.ts";
 import type { ApiError } from "./api.ts";
 
 /** Who looks, and what the store offers. Set before the first page is shown. */

@@ -89,7 +89,7 @@ describe.each([
   });
 
   it("has everything for the overview in 100 ms, and for the other pages", async () => {
-    const overview = ["session", "backlog", "situation", "statistics", "time-to-start"];
+    const overview = ["session", "backlog", "summary", "statistics", "time-to-start"];
     expect(await tooSlow(overview, 100)).toEqual([]);
     expect(await bestOf(() => Promise.all(overview.map((path) => many.read(path))))).toBeLessThan(200);
     expect(await tooSlow(["causes", "flow", "processes", "recurring", "actions"], 100)).toEqual([]);

@@ -1,4 +1,4 @@
-import type { JobDetail, JobRow } from "../../answers.ts";
+import type { JobDetail, JobRow } from "../../../../src/answers/jobs.ts";
 import { Card } from "../../parts/card.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Age, JobState, StateMark, Time } from "../../parts/job-state.tsx";

@@ -1,4 +1,5 @@
-import type { Explanation, JobDetail, JobRow, Statistics } from "../../answers.ts";
+import type { Explanation, JobDetail, JobRow } from "../../../../src/answers/jobs.ts";
+import type { Statistics } from "../../../../src/answers/numbers.ts";
 import { Card } from "../../parts/card.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Age, Time } from "../../parts/job-state.tsx";

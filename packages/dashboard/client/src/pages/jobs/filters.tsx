@@ -1,4 +1,4 @@
-import type { Status } from "../../answers.ts";
+import type { Status } from "../../../../src/answers/jobs.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Link } from "../../parts/link.tsx";
 import { ranges } from "../../state/action.ts";

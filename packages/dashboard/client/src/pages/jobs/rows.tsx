@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { JobPage as Page, JobRow } from "../../answers.ts";
+import type { JobPage as Page, JobRow } from "../../../../src/answers/jobs.ts";
 import { Scroll } from "../../parts/card.tsx";
 import { Age, JobState, Time } from "../../parts/job-state.tsx";
 import { Link } from "../../parts/link.tsx";

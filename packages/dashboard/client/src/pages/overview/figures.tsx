@@ -1,4 +1,4 @@
-import type { Backlog, Statistics } from "../../answers.ts";
+import type { Backlog, Statistics } from "../../../../src/answers/numbers.ts";
 import { Figure } from "../../parts/figures.tsx";
 import { formatAge, formatCount, formatDuration, formatShare, plural, rateOf } from "../../state/format.ts";
 import { secondsOf, sum } from "../../state/queue-rows.ts";

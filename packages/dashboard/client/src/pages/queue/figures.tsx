@@ -1,8 +1,8 @@
-import type { Statistics } from "../../answers.ts";
+import type { Statistics } from "../../../../src/answers/numbers.ts";
 import { Figure } from "../../parts/figures.tsx";
 import { formatAge, formatCount, formatDuration, formatShare, plural, rateOf } from "../../state/format.ts";
 import { emptyIn, type QueueRow } from "../../state/queue-rows.ts";
-import { moment, range } from "../../state/range.ts";
+import { rangeEnd, range } from "../../state/range.ts";
 import { jobsPath } from "../../state/router.ts";
 import { now } from "../../state/settings.ts";
 
@@ -55,7 +55,7 @@ export const QueueFigures = ({
   const { queue, backlog, isCapped } = row;
   return (
     <div class="figures of-queue">
-      {moment.value === undefined && (
+      {rangeEnd.value === undefined && (
         <>
           <Figure
             label="Runnable now"

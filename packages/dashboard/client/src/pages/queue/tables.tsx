@@ -1,4 +1,4 @@
-import type { Process, TypeBacklog, TypeStatistics } from "../../answers.ts";
+import type { Process, TypeBacklog, TypeStatistics } from "../../../../src/answers/numbers.ts";
 import { Card, Empty, Scroll } from "../../parts/card.tsx";
 import { AgeCell, BusySlots, CountCell, DurationCell, lateMs } from "../../parts/figures.tsx";
 import { Age } from "../../parts/job-state.tsx";

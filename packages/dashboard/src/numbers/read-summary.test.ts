@@ -10,13 +10,13 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
   const stateAdapter = createInProcessStateAdapter({ clock });
   const { read, leasehold, dashboard } = await openShop(["read"], { workerless: ["order"] }, stateAdapter);
   const look = async (check: string) => {
-    const { body: situation } = await read("situation");
+    const { body: summary } = await read("summary");
     const { body: examination } = await read("doctor/again");
-    const findings: { check: string; status: string }[] = examination.findings;
+    const findings: { check: string; status: string }[] = examination.results;
     return {
-      level: situation.level as string,
-      texts: situation.sentences.map(({ text }: { text: string }) => text) as string[],
-      since: situation.sentences[0].since as string | null,
+      level: summary.level as string,
+      texts: summary.sentences.map(({ text }: { text: string }) => text) as string[],
+      since: summary.sentences[0].since as string | null,
       doctor: findings.find((finding) => finding.check === check)?.status,
     };
   };
