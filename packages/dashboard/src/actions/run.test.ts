@@ -266,11 +266,11 @@ it("hides actions in lists, counts and causes, and finds them where they are nam
 });
 
 it("keeps the log when finished jobs are pruned or chosen by a filter", async () => {
-  const { first, stateAdapter } = await openTwo();
+  const { clock, first, stateAdapter } = await openTwo();
   const { leasehold, act, read } = first;
   const stopped = await beginSlowly(first);
   await act(`plans/cancel/stop/${stopped}`);
-  const done = await act("flow/pause", { queue: "default" });
+  const done = await act("limits/pause", { queue: "default" });
   expect(done.status).toBe(200);
   await leasehold.redriveJobs({ filter: {} });
   for (const [kind, filter] of [
@@ -285,6 +285,7 @@ it("keeps the log when finished jobs are pruned or chosen by a filter", async ()
     jobTypes: defineUnionJobTypes<ShopTypes>(),
     defaults: { retention: { completedMs: 0, failedMs: 0 } },
   });
+  clock.at += 1_000;
   await user.pruneJobSequences({ olderThanMs: 0, statuses: ["completed", "failed"] });
   expect((await read("actions")).body.actions).toMatchObject([
     { kind: "pause", result: { state: "done" } },
@@ -310,7 +311,7 @@ it("writes with the codec of the Leasehold, which can read its jobs then", async
     authorize: () => ({ user: "ada", can: rights }),
   });
   const { act } = clientOf(dashboard, "");
-  await act("flow/pause", { queue: "default" });
+  await act("limits/pause", { queue: "default" });
   const { jobs } = await leasehold.listJobs({ queue: "leasehold.actions" } as object);
   expect(jobs).toMatchObject([{ input: { user: "ada", kind: "pause", choice: { queue: "default" } } }]);
 });
@@ -326,8 +327,8 @@ it("makes a change and its entry in the log in one transaction", async () => {
     },
   };
   const { act, read } = await openBeside(full);
-  expect((await act("flow/pause", { queue: "default" })).status).toBe(500);
-  expect((await read("flow")).body.rules).toEqual([]);
+  expect((await act("limits/pause", { queue: "default" })).status).toBe(500);
+  expect((await read("limits")).body.rules).toEqual([]);
   isRefusing = false;
   expect((await act("recurring/none/pause")).status).toBe(404);
   expect((await read("actions")).body.actions).toMatchObject([

@@ -38,7 +38,7 @@ export interface StoredError {
   readonly cause?: StoredError;
 }
 
-export const storedError = objectOf(
+const storedError = objectOf(
   { name: text, message: payload },
   { stack: payload, code: text, cause: opaque<StoredError>() },
 );
@@ -174,7 +174,6 @@ export const loggedAction = objectOf({
 export type LoggedAction = AnswerOf<typeof loggedAction>;
 
 export const actionPage = objectOf({ actions: listOf(loggedAction), cursor: nullable(text) });
-export type ActionPage = AnswerOf<typeof actionPage>;
 
 export interface LimitValues {
   readonly concurrency: number | null;

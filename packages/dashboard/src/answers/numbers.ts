@@ -122,7 +122,6 @@ const typeFailures = objectOf({
   failed: count,
   points: listOf(objectOf({ at: date, failed: count })),
 });
-export type TypeFailures = AnswerOf<typeof typeFailures>;
 
 export const statistics = objectOf({
   from: date,

@@ -58,7 +58,7 @@ it("says in words that the store is away, keeps what it knows, and heals by itse
     "jobs",
     `jobs/${failedId}`,
     "causes",
-    "flow",
+    "limits",
     "actions",
     `trees/${failedId}`,
   ])

@@ -5,9 +5,9 @@
  * - `payloads`: see inputs, outputs, progress and error messages;
  * - `redrive`, `cancel`, `delete`: each for itself;
  * - `update`: run waiting jobs now, reschedule them, change their priority;
- * - `flow`: pause and resume, change limits, and look after recurring jobs.
+ * - `limits`: pause and resume, change limits, and look after recurring jobs.
  */
-export const rights = ["read", "payloads", "redrive", "cancel", "delete", "update", "flow"] as const;
+export const rights = ["read", "payloads", "redrive", "cancel", "delete", "update", "limits"] as const;
 
 export type Right = (typeof rights)[number];
 

@@ -3,7 +3,7 @@ import { compareRoutes } from "./compare.ts";
 import { doctorRoutes } from "./doctor.ts";
 import { historyRoutes } from "./history.ts";
 import { getJob, listJobs } from "./jobs.ts";
-import { flowRoutes } from "./limits.ts";
+import { limitRoutes } from "./limits.ts";
 import { getBacklog, getSession } from "./overview.ts";
 import type { Route } from "./route.ts";
 import { statisticsRoutes } from "./statistics.ts";
@@ -17,7 +17,7 @@ export const routes: readonly Route[] = [
   getJob,
   ...treeRoutes,
   ...planRoutes,
-  ...flowRoutes,
+  ...limitRoutes,
   ...historyRoutes,
   ...statisticsRoutes,
   ...doctorRoutes,

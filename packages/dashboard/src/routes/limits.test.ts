@@ -5,18 +5,23 @@ import { openShop } from "../testing/open-shop.ts";
 it("sets and clears limits, and writes down who did", async () => {
   const { leasehold, read, act } = await openShop(rights);
   const rate = { limit: 100, perMs: 60_000 };
-  const set = await act("flow/set", { queue: "default", concurrency: 5, rate, perGroup: { concurrency: 1 } });
+  const set = await act("limits/set", {
+    queue: "default",
+    concurrency: 5,
+    rate,
+    perGroup: { concurrency: 1 },
+  });
   expect([set.status, set.body.concurrency]).toEqual([200, 5]);
   expect(await leasehold.getFlow()).toMatchObject([
     { queue: "default", typeName: null, concurrency: 5, rate, perGroup: { concurrency: 1, rate: null } },
   ]);
   const { version } = set.body;
   // What is not named stays.
-  await act("flow/set", { queue: "default", concurrency: null, expectedVersion: version });
+  await act("limits/set", { queue: "default", concurrency: null, expectedVersion: version });
   expect(await leasehold.getFlow()).toMatchObject([
     { concurrency: null, rate, perGroup: { concurrency: 1 } },
   ]);
-  await act("flow/set", { queue: "default", rate: null, perGroup: null });
+  await act("limits/set", { queue: "default", rate: null, perGroup: null });
   expect(await leasehold.getFlow()).toMatchObject([{ concurrency: null, rate: null, perGroup: null }]);
   const { actions } = (await read("actions")).body;
   expect(actions).toHaveLength(3);
@@ -32,7 +37,7 @@ it("does not overwrite limits that somebody else has changed meanwhile", async (
   const { leasehold, act } = await openShop(rights);
   const { version } = await leasehold.setFlow({ queue: "default", concurrency: 5 });
   await leasehold.setFlow({ queue: "default", concurrency: 6 });
-  const refused = await act("flow/set", { queue: "default", concurrency: 7, expectedVersion: version });
+  const refused = await act("limits/set", { queue: "default", concurrency: 7, expectedVersion: version });
   expect([refused.status, refused.body.error.code]).toEqual([409, "FlowRuleChanged"]);
   expect(await leasehold.getFlow()).toMatchObject([{ concurrency: 6 }]);
 });
@@ -46,7 +51,7 @@ it.each([
   [{ queue: "default", weights: {} }, 400],
 ])("refuses limits such as %o", async (body, status) => {
   const { leasehold, act } = await openShop(rights);
-  const answer = await act("flow/set", body);
+  const answer = await act("limits/set", body);
   expect(answer.status).toBe(status);
   expect(answer.body.error.message).toMatch(/queue|concurrency|perMs|weights/);
   expect(await leasehold.getFlow()).toEqual([]);

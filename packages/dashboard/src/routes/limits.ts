@@ -13,7 +13,7 @@ interface Scope {
 const scopeFields: Fields<Scope> = { queue: optional(text()), typeName: optional(text()) };
 
 const listRules = get({
-  path: "flow",
+  path: "limits",
   needs: "read",
   summary: "Limits, rates and pauses, with what is in use of them.",
   query: { queue: optional(text()) },
@@ -32,8 +32,8 @@ const listGroups = get({
 
 const pauseRoute = (kind: "pause" | "resume"): Route =>
   post({
-    path: `flow/${kind}`,
-    needs: "flow",
+    path: `limits/${kind}`,
+    needs: "limits",
     summary: kind === "pause" ? "Starts no more jobs of a queue or type." : "Ends a pause.",
     body: scopeFields,
     answer: opaque(),
@@ -52,7 +52,7 @@ interface LimitsBody {
   readonly rate: RateBody | null | undefined;
 }
 
-interface SetFlowBody extends Scope, LimitsBody {
+interface SetLimitsBody extends Scope, LimitsBody {
   readonly perGroup: LimitsBody | null | undefined;
   readonly expectedVersion: number | undefined;
 }
@@ -71,29 +71,29 @@ const limitsFields: Fields<LimitsBody> = {
   rate: optional(orNull(objectOf(rateFields))),
 };
 
-const setFlowFields: Fields<SetFlowBody> = {
+const setLimitsFields: Fields<SetLimitsBody> = {
   ...scopeFields,
   ...limitsFields,
   perGroup: optional(orNull(objectOf(limitsFields))),
   expectedVersion: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
 };
 
-const setFlow = post({
-  path: "flow/set",
-  needs: "flow",
+const setLimits = post({
+  path: "limits/set",
+  needs: "limits",
   summary: "Changes the limits of a queue or type: what is named changes, and null removes it.",
-  body: setFlowFields,
+  body: setLimitsFields,
   answer: opaque(),
   handle: (services, { body, viewer }) =>
     services.actions.record(viewer.user, "set_limits", body, () => services.leasehold.setFlow(body as never)),
 });
 
-export const flowRoutes: readonly Route[] = [
+export const limitRoutes: readonly Route[] = [
   listRules,
   listGroups,
   pauseRoute("pause"),
   pauseRoute("resume"),
-  setFlow,
+  setLimits,
   listRecurring,
   previewRecurring,
   recurringAction("pause", ({ leasehold }, id) => leasehold.pauseRecurringJob({ id })),

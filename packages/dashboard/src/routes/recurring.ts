@@ -39,7 +39,7 @@ export const recurringAction = (
 ): Route =>
   post({
     path: `recurring/:id/${kind}`,
-    needs: "flow",
+    needs: "limits",
     summary: `Lets somebody ${kind} a recurring job.`,
     body: {} as Fields<object>,
     answer: opaque(),

@@ -99,8 +99,8 @@ export const openHostileShop = async (
     ids.push(id);
     await leasehold.putRecurringJob({ id: text, everyMs: 3_600_000, job: { typeName: text, input: text } });
     await leasehold.setFlow({ queue: text, concurrency: 3 });
-    await act(text, "flow/pause", { queue: text, typeName: text });
-    await act(text, "flow/resume", { queue: text, typeName: text });
+    await act(text, "limits/pause", { queue: text, typeName: text });
+    await act(text, "limits/resume", { queue: text, typeName: text });
     await stateAdapter.history?.writeReport({
       reporter: {
         id: text,

@@ -50,7 +50,7 @@ const withQueues = (rules: readonly LimitRule[]): LimitRule[] => {
 };
 
 export const LimitsPage = () => {
-  const { data, error, reload } = usePolled<{ readonly rules: readonly LimitRule[] }>("flow");
+  const { data, error, reload } = usePolled<{ readonly rules: readonly LimitRule[] }>("limits");
   const [chosen, setChosen] = useState<{ readonly key: string; readonly panel: "pause" | "limits" }>();
   const wanted = place.value.query.get("queue");
   const rules = data && withQueues(data.rules).filter(({ queue }) => wanted === null || queue === wanted);
@@ -93,7 +93,7 @@ export const LimitsPage = () => {
                       <th class="number">Starts left</th>
                       <th>Per group</th>
                       <th class="number">Lines held back</th>
-                      {may("flow") && <th>Actions</th>}
+                      {may("limits") && <th>Actions</th>}
                     </tr>
                   </thead>
                   <tbody>
@@ -115,7 +115,7 @@ export const LimitsPage = () => {
                         <td class="number">{rule.tokens === null ? "–" : formatCount(rule.tokens)}</td>
                         <td>{describeLimits(rule.perGroup)}</td>
                         <td class="number">{formatCount(rule.throttledGroups)}</td>
-                        {may("flow") && (
+                        {may("limits") && (
                           <td>
                             <span class="row nowrap">
                               <button

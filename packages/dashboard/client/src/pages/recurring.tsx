@@ -132,7 +132,7 @@ const Row = ({
       </td>
       <td class="number">{formatCount((counts["started"] ?? 0) + (counts["caught_up"] ?? 0))}</td>
       <td class="number">{formatCount((counts["skipped"] ?? 0) + (counts["dropped"] ?? 0))}</td>
-      {may("flow") && (
+      {may("limits") && (
         <td>
           <span class="row nowrap">
             <button type="button" class="button small" onClick={() => onAct(paused ? "resume" : "pause")}>
@@ -178,7 +178,7 @@ export const RecurringPage = () => {
                     <th>Latest</th>
                     <th class="number">Started</th>
                     <th class="number">Left out</th>
-                    {may("flow") && <th>Actions</th>}
+                    {may("limits") && <th>Actions</th>}
                   </tr>
                 </thead>
                 <tbody>

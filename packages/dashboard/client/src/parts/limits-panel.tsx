@@ -129,7 +129,7 @@ export const PausePanel = ({
   const name = nameOf(rule);
   const deed = {
     title: `${rule.paused ? "Resume" : "Pause"} ${name}`,
-    path: `flow/${verb}`,
+    path: `limits/${verb}`,
     body: scopeOf(rule),
     done: `${name} ${verb}d.`,
   };
@@ -175,7 +175,7 @@ export const LimitsPanel = ({
   const name = nameOf(rule);
   const deed = {
     title: `Limit ${name}`,
-    path: "flow/set",
+    path: "limits/set",
     body: {
       ...scopeOf(rule),
       ...limits,

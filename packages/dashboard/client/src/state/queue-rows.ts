@@ -132,15 +132,15 @@ export const useKnown = (queue?: string) => {
   const isNow = rangeEnd.value === undefined;
   const { data: statistics, error } = useStatistics(queue);
   const { data: workers } = useTopic("processes", { when: isNow && offers("history") });
-  const { data: flow } = usePolled<{ readonly rules: readonly LimitRule[] }>(
-    isNow && offers("limits") ? "flow" : null,
+  const { data: limits } = usePolled<{ readonly rules: readonly LimitRule[] }>(
+    isNow && offers("limits") ? "limits" : null,
     10_000,
   );
   const known: Known = {
     backlog: isNow ? backlog.value : undefined,
     statistics,
     processes: isNow ? workers?.processes : undefined,
-    rules: flow?.rules,
+    rules: limits?.rules,
   };
   const isComplete =
     (known.backlog !== undefined || !isNow) && (statistics !== undefined || !offers("history"));

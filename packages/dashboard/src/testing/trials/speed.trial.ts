@@ -92,7 +92,7 @@ describe.each([
     const overview = ["session", "backlog", "summary", "statistics", "time-to-start"];
     expect(await tooSlow(overview, 100)).toEqual([]);
     expect(await bestOf(() => Promise.all(overview.map((path) => many.read(path))))).toBeLessThan(200);
-    expect(await tooSlow(["causes", "flow", "processes", "recurring", "actions"], 100)).toEqual([]);
+    expect(await tooSlow(["causes", "limits", "processes", "recurring", "actions"], 100)).toEqual([]);
     // A week by the minute and the hour is nearly 20,000 rows.
     expect(await tooSlow(["statistics?minutes=10080"], 2_000)).toEqual([]);
   });
