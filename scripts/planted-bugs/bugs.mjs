@@ -219,8 +219,8 @@ plant("repeated start taken for a duplicate id", [
 
 plant("hint as the only wake-up", [
   "worker/fetcher.js",
-  "return Math.min(settings.pollIntervalMs, idleMs);",
-  "return 3_600_000;",
+  "if (idleMs >= settings.pollIntervalMs)",
+  "if (true)\n            return 3_600_000;\n        if (false)",
 ]);
 plant("a fetcher dies of a store error", [
   "worker/loop.js",
@@ -250,11 +250,11 @@ plant("lease trusted by the wall clock", [
   "clock.monotonic() < held.leaseEndsAt",
   "clock.now() < (held.job.lastAttemptAt ?? 0) + 600_000",
 ]);
-plant("concurrency limit ignored", ["worker/consumer.js", "calls < settings.concurrency)", "true)"]);
+plant("concurrency limit ignored", ["worker/slots.js", "if (calls >= concurrency)", "if (false)"]);
 plant("queue limit ignored", [
   "worker/slots.js",
-  "slots.running < slots.queue.concurrency && hasWork(slots)",
-  "hasWork(slots)",
+  "if (slots.running >= slots.queue.concurrency)",
+  "if (false)",
 ]);
 plant("operator's cap on attempts ignored", [
   "worker/outcome.js",
@@ -294,7 +294,7 @@ plant("poison job takes its neighbours along", [
 ]);
 plant("stop leaks the buffered leases", [
   "worker/consumer.js",
-  "stopListening();\n            giveBackBuffered();",
+  "stopListening();\n            releaseBuffered();",
   "stopListening();",
 ]);
 plant("stop does not wait for the committer", [
@@ -340,11 +340,7 @@ plant("a job that failed in the transaction of its batch counts as completed", [
   "if (committed.failures.has(member.held.job.id))",
   "if (false)",
 ]);
-plant("a batch takes no slot", [
-  "worker/consumer.js",
-  "calls += 1;\n        const first = jobs[0];",
-  "const first = jobs[0];",
-]);
+plant("a batch takes no slot", ["worker/slots.js", "calls += 1;", "if (!batchOf(jobs[0])) calls += 1;"]);
 plant("stop leaks the leases of jobs that wait for a fuller batch", [
   "worker/slots.js",
   "...batches.flatMap((batch) => batch.buffer.drain()),",

@@ -99,22 +99,27 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer: (callback, delayMs, { background = false } = {}) => {
-    const deadline = performance.now() + delayMs;
-    let handle: NodeJS.Timeout;
-    const arm = (): void => {
-      const remaining = deadline - performance.now();
-      handle =
-        remaining > longestTimeoutMs
-          ? setTimeout(arm, longestTimeoutMs)
-          : setTimeout(callback, Math.max(0, remaining));
-      if (background) handle.unref();
-    };
-    arm();
+    if (delayMs > longestTimeoutMs) return setLongTimer(callback, delayMs, background);
+    const handle = setTimeout(callback, Math.max(0, delayMs));
+    if (background) handle.unref();
     return () => clearTimeout(handle);
   },
   soon: (callback) => {
     setImmediate(callback);
   },
+};
+
+/** A timer in several steps, by the monotonic clock: each step may be late. */
+const setLongTimer = (callback: () => void, delayMs: number, background: boolean): CancelTimer => {
+  const end = performance.now() + delayMs;
+  const armNext = (): void => {
+    const remaining = end - performance.now();
+    const next = remaining > longestTimeoutMs ? armNext : callback;
+    cancel = systemClock.setTimer(next, Math.min(remaining, longestTimeoutMs), { background });
+  };
+  let cancel: CancelTimer = () => {};
+  armNext();
+  return () => cancel();
 };
 
 export const createSystemRuntime = (): Runtime => ({

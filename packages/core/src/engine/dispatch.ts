@@ -88,6 +88,43 @@ export const createDispatch = ({
     return withDeadline(call, deadlineMs, () => new StoreCallTimeoutError(method, deadlineMs), clock);
   };
 
+  const repeatCall = (
+    method: string,
+    args: CallArguments | undefined,
+    run: () => Promise<unknown>,
+  ): Promise<unknown> => {
+    const inTransaction = args?.ctx !== undefined;
+    const isRepeatable = (error: unknown): boolean => {
+      const isTransient = isWorthRepeating(error);
+      // An error that the contract defines is an answer, not a fault.
+      if (isTransient || !(error instanceof LeaseholdError)) {
+        observe("stateAdapterError", () => ({ operation: method, error }));
+      }
+      return isTransient && !inTransaction;
+    };
+    const runOrRepeat = inTransaction ? run : () => repeatAfterConflict(runtime, isConflictRollback, run);
+    return repeat(runtime, { maxRuns: maxAttempts, delay, isRepeatable }, runOrRepeat);
+  };
+
+  /** Repeats a call whose first try has failed. */
+  const repeatFailed = (
+    owner: object,
+    method: string,
+    args: CallArguments | undefined,
+    failure: unknown,
+  ): Promise<unknown> => {
+    const { again, recover } = lostReplies[method] ?? {};
+    let isFirst = true;
+    return repeatCall(method, args, async () => {
+      if (isFirst) {
+        isFirst = false;
+        throw failure;
+      }
+      const call = invoke(owner, method, again ? again(args) : args);
+      return recover ? call.catch((error: unknown) => recover(error, args, calls)) : call;
+    });
+  };
+
   /** A call whose answer is compared with that of an earlier try. */
   const createMatchedTries = (
     owner: object,
@@ -120,43 +157,15 @@ export const createDispatch = ({
     };
   };
 
-  const createTries = (
-    owner: object,
-    method: string,
-    args: CallArguments | undefined,
-  ): (() => Promise<unknown>) => {
-    const lost = lostReplies[method];
-    if (!lost) return () => invoke(owner, method, args);
-    const { again, match, recover } = lost;
-    if (match) return createMatchedTries(owner, method, args, match);
-    let isRepeat = false;
-    return () => {
-      if (!isRepeat) {
-        isRepeat = true;
-        return invoke(owner, method, args);
-      }
-      const call = invoke(owner, method, again ? again(args) : args);
-      return recover ? call.catch((error: unknown) => recover(error, args, calls)) : call;
-    };
-  };
-
   /** `owner` is the adapter, or the part of it that has the method. */
-  const call = (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
-    const inTransaction = args?.ctx !== undefined;
-    const run = inTransaction ? () => invoke(owner, method, args) : createTries(owner, method, args);
-    const isRepeatable = (error: unknown): boolean => {
-      const isTransient = isWorthRepeating(error);
-      // An error that the contract defines is an answer, not a fault.
-      if (isTransient || !(error instanceof LeaseholdError)) {
-        observe("stateAdapterError", () => ({ operation: method, error }));
-      }
-      return isTransient && !inTransaction;
-    };
-    return repeat(
-      runtime,
-      { maxRuns: maxAttempts, delay, isRepeatable },
-      inTransaction ? run : () => repeatAfterConflict(runtime, isConflictRollback, run),
-    );
+  const call = async (owner: object, method: string, args: CallArguments | undefined): Promise<unknown> => {
+    const match = args?.ctx === undefined && lostReplies[method]?.match;
+    if (match) return repeatCall(method, args, createMatchedTries(owner, method, args, match));
+    try {
+      return await invoke(owner, method, args);
+    } catch (error) {
+      return repeatFailed(owner, method, args, error);
+    }
   };
 
   /** Repeats only a transaction that never began: the caller's callback may have had effects by then. */

@@ -107,7 +107,6 @@ export interface StoppableWorker {
 export interface Lifecycle {
   /** Aborts once closed: for calls that wait. */
   readonly closed: AbortSignal;
-  requireOpen(operation: string): void;
   /** Keeps track of the worker, so that `close` can stop it. */
   startWorker<TWorker extends StoppableWorker>(start: () => Promise<TWorker>): Promise<TWorker>;
   close(options?: unknown): Promise<void>;

@@ -1,5 +1,5 @@
 import { repeatAfterConflict } from "../base/backoff.ts";
-import { InvalidOptionError } from "../base/errors.ts";
+import { InvalidOptionError, LeaseholdClosedError } from "../base/errors.ts";
 import {
   closestName,
   type OptionNames,
@@ -70,6 +70,11 @@ export const createAfterCommit = (
   };
 };
 
+/** Throws once the instance is closed. */
+export const requireOpen = ({ lifecycle }: Engine, operation: string): void => {
+  if (lifecycle.closed.aborted) throw new LeaseholdClosedError(operation);
+};
+
 /** None for a timer or promise that outlives its callback: that transaction has ended. */
 const findSurroundingTransaction = async (engine: Engine): Promise<object | undefined> => {
   const transaction = engine.scope.getStore()?.transaction;
@@ -87,7 +92,7 @@ export const resolveTransaction = async (
   passed: Record<string, unknown>,
   known: OptionNames,
 ): Promise<object | undefined> => {
-  engine.lifecycle.requireOpen(operation);
+  requireOpen(engine, operation);
   const keys = Object.keys(passed).filter((key) => !Object.hasOwn(known, key));
   if (keys.length === 0) return findSurroundingTransaction(engine);
   const isInTransaction = async (names: readonly string[]): Promise<boolean> =>
@@ -210,7 +215,7 @@ export const runUserTransaction = async <T>(
   callback: (ctx: object) => Promise<T>,
   options?: TransactionOptions,
 ): Promise<T> => {
-  engine.lifecycle.requireOpen("runInTransaction");
+  requireOpen(engine, "runInTransaction");
   const outer = engine.scope.getStore()?.transaction;
   if (outer && options) {
     throw new InvalidOptionError(

@@ -150,7 +150,7 @@ const jobFields = (
     group: job.group,
     expireAfterMs: job.expireAfterMs,
     progress: decode(engine, job.progress, "progress"),
-    lastError: parseStoredError(job.lastError),
+    lastError: job.lastError === null ? null : parseStoredError(job.lastError),
     lastAttemptAt: date(job.lastAttemptAt),
     lastFailedAt: date(job.lastFailedAt),
     deduplicationKey: job.deduplicationKey,

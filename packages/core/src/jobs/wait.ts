@@ -10,6 +10,7 @@ import {
 import { sleep } from "../base/runtime.ts";
 import { restoreError } from "../base/stored-error.ts";
 import type { Engine } from "../engine/engine.ts";
+import { requireOpen } from "../engine/operation.ts";
 import { requireTypeName } from "../job-types/registry.ts";
 import { isTerminal, type StateJob, type StateSequence } from "../store/contract/job.ts";
 import {
@@ -72,7 +73,7 @@ export const waitForJobSequenceCompletion = async (
     for (;;) {
       wake = new AbortController();
       signal?.throwIfAborted();
-      engine.lifecycle.requireOpen("waitForJobSequenceCompletion");
+      requireOpen(engine, "waitForJobSequenceCompletion");
       try {
         const isUnfinished = isPoll && (await isUnfinishedInCopy(engine, id));
         const finished = isUnfinished ? undefined : await readFinished(engine, id, typeName);

@@ -1,99 +1,61 @@
 import { isObserved } from "../observability/observe.ts";
-import type { ClaimRequest } from "../store/contract/claims.ts";
 import type { JobOutcome } from "../store/contract/outcomes.ts";
 import { UnknownJobTypeError } from "../store/errors.ts";
 import { expiredError, hadExpired } from "../store/rules/checks.ts";
 import { reportLostLease } from "./attempt-events.ts";
-import { type OnAttemptOver, runCall } from "./call.ts";
+import { runCall } from "./call.ts";
 import { type Committer, endAttempt } from "./committer.ts";
 import type { WorkerContext } from "./context.ts";
 import { createSuspects } from "./crash-isolation.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import { attemptLimit, failOutcome, giveBackOutcome, type Verdict } from "./outcome.ts";
-import { type BatchSlots, createSlots, type QueueSlots, type Capacity } from "./slots.ts";
+import { type Claim, createSlots, nothingToClaim } from "./slots.ts";
 
-/** Runs claimed jobs in slots, fairly across queues, and says how many more it could take. */
+/** Starts and ends the calls of handlers for claimed jobs. `Slots` decides what may start and what to claim. */
 export interface Consumer {
   accept(jobs: readonly HeldJob[]): void;
   /** How many queues, and batch types of queues, have enough room to be worth a claim. */
   queuesWithRoom(): number;
-  /** What to claim now; empty while there is no room. */
-  claimRequests(): { readonly requests: readonly ClaimRequest[]; readonly limit: number };
-  /** Starts nothing any more; buffered jobs are given back. */
+  /** What to claim now; no requests while there is no room. */
+  claim(): Claim;
+  /** Starts nothing any more; buffered jobs are released. */
   stop(): void;
-  /** Tells every running handler that the worker is going. Returns how many. */
+  /** Aborts every running handler. Returns how many. */
   abortRunning(): number;
   /** Resolves when no slot is in use. */
   drained(): Promise<void>;
   readonly running: number;
   readonly buffered: number;
-  /** Jobs given back without having been started. */
-  readonly givenBack: number;
+  /** Jobs released without having been started. */
+  readonly released: number;
   /** Handlers that ignored their signal until they were given up on. */
   readonly abandoned: number;
 }
 
-const nothingToClaim = { requests: [], limit: 0 };
-
-const noRoom: Capacity = { calls: 0, jobs: 0, backlog: Infinity };
-
 export const createConsumer = (worker: WorkerContext, committer: Committer): Consumer => {
-  const { engine, settings, handlers, crashIsolation, wakeUps } = worker;
+  const { engine, handlers, crashIsolation, wakeUps } = worker;
   const { clock } = engine.runtime;
   const slots = createSlots(worker, () => pump());
   const suspects = createSuspects(worker);
   const runningJobs = new Set<HeldJob>();
-  const counts = { givenBack: 0, abandoned: 0 };
-  /** How many calls of handlers are running. */
-  let calls = 0;
+  const counts = { released: 0, abandoned: 0 };
   let stopping = false;
   let pumpIsDue = false;
-  /** How many jobs to hold in advance of free slots, by the last estimate. */
-  let ahead = 0;
   let onDrained: (() => void)[] = [];
 
-  const startJob = (job: HeldJob): void => {
-    calls += 1;
-    const queue = slots.of(job);
-    queue.running += 1;
-    queue.prefetch.jobStarted();
-    enter(job);
-    runCall(worker, [job], handlers.get(job.job.typeName)!, leaveSlot, freeSlot);
-  };
-
-  const leaveSlot = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
-    slots.of(job).prefetch.jobFinished();
-    leave(job, verdict, wasAbandoned);
-  };
-
-  const startBatch = (batch: BatchSlots, jobs: readonly HeldJob[]): void => {
-    calls += 1;
-    const first = jobs[0]!;
-    slots.of(first).running += 1;
+  const start = (jobs: readonly HeldJob[]): void => {
+    slots.begin(jobs);
     for (const job of jobs) {
-      batch.prefetch.jobStarted();
-      enter(job);
+      runningJobs.add(job);
+      reportProcessing(worker, job, 1);
     }
-    const onOver: OnAttemptOver = (job, verdict, wasAbandoned) => {
-      batch.prefetch.jobFinished();
-      leave(job, verdict, wasAbandoned);
-    };
-    runCall(worker, jobs, handlers.get(batch.typeName)!, onOver, freeSlot);
+    runCall(worker, jobs, handlers.get(jobs[0]!.job.typeName)!, finishJob, endCall);
   };
 
-  /** A job that runs alone is a batch of one, where its type runs in batches. */
-  const startAlone = (job: HeldJob): void => {
-    const batch = slots.batchOf(job);
-    if (batch) startBatch(batch, [job]);
-    else startJob(job);
-  };
+  const startAlone = (job: HeldJob): void => start([job]);
 
-  const enter = (job: HeldJob): void => {
-    runningJobs.add(job);
-    reportProcessing(worker, job, 1);
-  };
-
-  const leave = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
+  const finishJob = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
+    slots.jobFinished(job);
     if (wasAbandoned) counts.abandoned += 1;
     runningJobs.delete(job);
     reportProcessing(worker, job, -1);
@@ -101,24 +63,20 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     else endAttempt(worker, job, { kind: verdict });
   };
 
-  /** The call that this job was the first of is over. */
-  const freeSlot = (job: HeldJob): void => {
-    calls -= 1;
-    slots.of(job).running -= 1;
-    suspects.leave(job);
+  const endCall = (first: HeldJob): void => {
+    slots.end(first);
+    suspects.leave(first);
     if (runningJobs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
-    pumpSoon();
-  };
-
-  /** Jobs that finish in the same moment make room together. */
-  const pumpSoon = (): void => {
+    // Jobs that finish at the same time make room together.
     if (pumpIsDue) return;
     pumpIsDue = true;
-    void Promise.resolve().then(() => {
-      pumpIsDue = false;
-      pump();
-      wakeUps.roomFreed.signal();
-    });
+    void Promise.resolve().then(pumpFreed);
+  };
+
+  const pumpFreed = (): void => {
+    pumpIsDue = false;
+    pump();
+    wakeUps.roomFreed.signal();
   };
 
   const drop = (job: HeldJob): void => {
@@ -126,76 +84,50 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     endAttempt(worker, job, { kind: "lost" });
   };
 
+  /** Starts whatever may start. Jobs whose lease may be over are dropped. */
   const pump = (): void => {
     suspects.pump(startAlone, drop);
-    while (calls < settings.concurrency) {
-      const queue = slots.next();
-      if (!queue) return;
-      const batch = slots.hasBatches ? slots.nextBatch(queue) : undefined;
-      if (!(batch ? pumpBatch(batch) : pumpJob(queue))) return;
+    for (let next = slots.next(); next; next = slots.next()) {
+      if (!crashIsolation.tryEnter(false)) return;
+      // Out of the buffer first: a handler may stop the worker before it even returns.
+      const taken = slots.take(next);
+      const jobs = taken.every((job) => isLeaseTrusted(job, clock)) ? taken : dropLost(taken);
+      if (jobs.length > 0) start(jobs);
+      else crashIsolation.leave(false);
     }
   };
 
-  /** Starts the first job of the buffer, or drops it. Returns false if nothing may be started now. */
-  const pumpJob = (queue: QueueSlots): boolean => {
-    const trusted = isLeaseTrusted(queue.buffer.peek()!, clock);
-    if (trusted && !crashIsolation.tryEnter(false)) return false;
-    // Out of the buffer first: a handler may stop the worker before it even returns.
-    const job = slots.shift(queue)!;
-    if (trusted) startJob(job);
-    else drop(job);
-    return true;
-  };
+  const dropLost = (jobs: readonly HeldJob[]): HeldJob[] =>
+    jobs.filter((job) => {
+      const isTrusted = isLeaseTrusted(job, clock);
+      if (!isTrusted) drop(job);
+      return isTrusted;
+    });
 
-  const pumpBatch = (batch: BatchSlots): boolean => {
-    if (!crashIsolation.tryEnter(false)) return false;
-    const jobs: HeldJob[] = [];
-    for (const job of slots.takeBatch(batch)) {
-      if (isLeaseTrusted(job, clock)) jobs.push(job);
-      else drop(job);
-    }
-    if (jobs.length > 0) startBatch(batch, jobs);
-    else crashIsolation.leave(false);
-    return true;
-  };
-
-  const giveBack = (job: HeldJob): void => {
-    counts.givenBack += 1;
+  const release = (job: HeldJob): void => {
+    counts.released += 1;
     committer.add(job, giveBackOutcome(job));
   };
 
-  const giveBackBuffered = (): void => {
-    for (const job of slots.drain()) giveBack(job);
+  const releaseBuffered = (): void => {
+    for (const job of slots.drain()) release(job);
   };
 
   const accept = (job: HeldJob): void => {
     const refusal = refuse(worker, job);
     if (refusal) committer.add(job, refusal);
-    else if (stopping) giveBack(job);
+    else if (stopping) release(job);
     else {
       const place = suspects.place(job);
       if (place === "buffer") slots.push(job);
-      if (place === "giveBack") giveBack(job);
+      if (place === "giveBack") release(job);
     }
   };
 
-  const countBuffered = (): number => slots.buffered + suspects.waiting;
-
-  // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
-  const hasEnough = (): boolean => countBuffered() > ahead / 2 && calls >= settings.concurrency;
-
-  const room = (): Capacity => {
-    if (stopping || !crashIsolation.mayClaim(worker)) return noRoom;
-    // A store that is slow to write holds back claiming, so that leases do not pile up behind it.
-    const backlog = Math.max(0, committer.pending - settings.commitBatchSize);
-    const free = settings.concurrency - calls;
-    // What waits although slots are free waits for those of its own queue, and must not take these from the others.
-    const jobs = hasEnough() ? 0 : free + Math.max(0, ahead - countBuffered()) - backlog;
-    return { calls: free, jobs, backlog };
-  };
+  const mayClaim = (): boolean => !stopping && crashIsolation.mayClaim(worker);
 
   const stopListening = crashIsolation.onChange(() => {
-    if (crashIsolation.isReserved) giveBackBuffered();
+    if (crashIsolation.isReserved) releaseBuffered();
     pump();
     wakeUps.roomFreed.signal();
   });
@@ -207,25 +139,13 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       suspects.endClaim();
       pump();
     },
-    queuesWithRoom: () => {
-      // Asked after every job: while there is enough by the last estimate, a new one is not worth its cost.
-      if (hasEnough() && !slots.hasBatches) return 0;
-      ahead = slots.updatePrefetchTarget();
-      return slots.countWithRoom(room());
-    },
-    claimRequests: () => {
-      ahead = slots.updatePrefetchTarget();
-      const free = room();
-      const requests = slots.claimRequests(free);
-      if (requests.length === 0) return nothingToClaim;
-      const limit = slots.hasBatches ? requests.reduce((sum, request) => sum + request.limit, 0) : free.jobs;
-      return { requests, limit };
-    },
+    queuesWithRoom: () => (mayClaim() ? slots.countWithRoom(committer.pending, suspects.waiting) : 0),
+    claim: () => (mayClaim() ? slots.claim(committer.pending, suspects.waiting) : nothingToClaim),
     stop: () => {
       stopping = true;
       stopListening();
-      giveBackBuffered();
-      suspects.stop(giveBack);
+      releaseBuffered();
+      suspects.stop(release);
     },
     abortRunning: () => {
       const jobs = [...runningJobs];
@@ -238,10 +158,10 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       return runningJobs.size;
     },
     get buffered() {
-      return countBuffered() + slots.bufferedInBatches;
+      return slots.buffered + suspects.waiting;
     },
-    get givenBack() {
-      return counts.givenBack;
+    get released() {
+      return counts.released;
     },
     get abandoned() {
       return counts.abandoned;

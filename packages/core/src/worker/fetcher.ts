@@ -72,15 +72,14 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
    * A claim can find nothing although the store reports a due job: another transaction has locked the row, usually another
    * worker that has just claimed it, or a limit throttles the job. The pause doubles, to spare the store.
    */
-  const pauseAfterEmptyClaim = (dueIn: number): number => {
-    const longestMs = settings.pollIntervalMs;
-    const pauseMs = delayOf({ firstMs: 5, longestMs, jitter: "none" }, emptyClaims + 1, runtime.random);
-    emptyClaims = dueIn > longestMs ? 0 : emptyClaims + 1;
-    return pauseMs;
+  const pauseAfterEmptyClaim = (): number => {
+    emptyClaims += 1;
+    const backoff = { firstMs: 5, longestMs: settings.pollIntervalMs, jitter: "none" } as const;
+    return delayOf(backoff, emptyClaims, runtime.random);
   };
 
   const turn = async (): Promise<number> => {
-    const { requests, limit } = consumer.claimRequests();
+    const { requests, limit } = consumer.claim();
     queuesAsked = requests.length;
     if (queuesAsked === 0) return untilRoomMs;
     // Who has asked for a turn has to claim, so that others need not wait for that.
@@ -109,8 +108,10 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     const now = clock.monotonic();
     nextDueAt = Math.min(nextDueAt, now + dueIn);
     expectsNothing = dueIn <= 0 || nextDueAt - now >= settings.pollIntervalMs;
-    const idleMs = Math.max(nextDueAt - now, pauseAfterEmptyClaim(dueIn));
-    return Math.min(settings.pollIntervalMs, idleMs);
+    if (dueIn > settings.pollIntervalMs) emptyClaims = 0;
+    const idleMs = nextDueAt - now;
+    if (idleMs >= settings.pollIntervalMs) return settings.pollIntervalMs;
+    return Math.max(idleMs, pauseAfterEmptyClaim());
   };
 
   const loop = startLoop(worker, "fetcher", turn);

@@ -8,7 +8,7 @@ import type { StopOptions } from "./api.ts";
 export const createLifecycle = (notifier: Notifier, reporter: Reporter): Lifecycle => {
   const workers = new Set<Promise<StoppableWorker>>();
   const closed = new AbortController();
-  // Everyone who waits for a sequence listens to it. Node warns of a leak from the eleventh on.
+  // Every wait for a sequence adds a listener. Node warns of a leak from the eleventh on.
   setMaxListeners(0, closed.signal);
   let closing: Promise<void> | undefined;
 
@@ -22,9 +22,6 @@ export const createLifecycle = (notifier: Notifier, reporter: Reporter): Lifecyc
 
   return {
     closed: closed.signal,
-    requireOpen: (operation) => {
-      if (closed.signal.aborted) throw new LeaseholdClosedError(operation);
-    },
     startWorker: async (start) => {
       if (closing) throw new LeaseholdClosedError("start");
       const starting = start();

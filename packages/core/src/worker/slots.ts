@@ -6,7 +6,7 @@ import type { BatchSettings, QueueSettings, WorkerContext } from "./context.ts";
 import type { HeldJob } from "./held-jobs.ts";
 
 /** How many jobs to hold in advance of free slots. */
-export interface PrefetchEstimate {
+interface PrefetchEstimate {
   jobStarted(): void;
   jobFinished(): void;
   current(): number;
@@ -16,13 +16,13 @@ export interface PrefetchEstimate {
 const horizonMs = 50;
 
 const windowMs = 20;
-// The first jobs of a burst say little about the rest.
+// The first jobs of a burst are no sample of the rest.
 const shortestWindowMs = 5;
 
 /**
  * Quick jobs deserve a buffer, slow ones do not: a job that waits behind an hour's work could have run elsewhere. So
- * the buffer holds what was lately finished in a few dozen milliseconds of work, and at most `limit`. Time in which
- * nothing ran does not count: it was spent waiting for the store, which is what the buffer is for.
+ * the buffer holds as many jobs as were lately finished in `horizonMs` of work, and at most `limit`. Idle time does not
+ * count: it was spent waiting for the store, and the buffer is there to avoid that.
  */
 const createPrefetchEstimate = (clock: Clock, limit: number): PrefetchEstimate => {
   let running = 0;
@@ -30,17 +30,6 @@ const createPrefetchEstimate = (clock: Clock, limit: number): PrefetchEstimate =
   let busyMs = 0;
   let finished = 0;
   let perMs = 0;
-
-  const measure = (): number => {
-    const now = clock.monotonic();
-    const busy = running > 0 ? busyMs + now - busySince : busyMs;
-    if (busy < windowMs) return Math.max(perMs, finished / Math.max(busy, shortestWindowMs));
-    perMs = finished / busy;
-    finished = 0;
-    busyMs = 0;
-    busySince = now;
-    return perMs;
-  };
 
   return {
     jobStarted: () => {
@@ -52,12 +41,23 @@ const createPrefetchEstimate = (clock: Clock, limit: number): PrefetchEstimate =
       running -= 1;
       if (running === 0) busyMs += clock.monotonic() - busySince;
     },
-    current: () => Math.min(limit, Math.floor(measure() * horizonMs)),
+    current: () => {
+      const now = clock.monotonic();
+      const busy = running > 0 ? busyMs + now - busySince : busyMs;
+      let rate = Math.max(perMs, finished / Math.max(busy, shortestWindowMs));
+      if (busy >= windowMs) {
+        rate = perMs = finished / busy;
+        finished = 0;
+        busyMs = 0;
+        busySince = now;
+      }
+      return Math.min(limit, Math.floor(rate * horizonMs));
+    },
   };
 };
 
 /** The slots of one queue, and the jobs that wait here for one. */
-export interface QueueSlots {
+interface QueueSlots {
   readonly queue: QueueSettings;
   /** Jobs that run one at a time. */
   readonly buffer: Fifo<HeldJob>;
@@ -66,93 +66,108 @@ export interface QueueSlots {
   /** The types that run in batches. */
   readonly batches: readonly BatchSlots[];
   readonly prefetch: PrefetchEstimate;
-  /** How many jobs that run one at a time to hold in advance of free slots, when last reckoned. */
-  ahead: number;
-  /** How many calls of handlers are running. */
+  /** How many jobs that run one at a time to hold in advance of free slots, by the last estimate. */
+  prefetchTarget: number;
+  /** Calls of handlers that are running. */
   running: number;
-  /** Whose turn it is: that of the jobs that run one at a time, or that of a batch type. */
+  /** Where the next call comes from: the jobs that run one at a time, or a batch type. */
   turn: number;
 }
 
 /** The jobs of one queue and batch type that wait here for a slot. */
-export interface BatchSlots {
-  readonly queue: QueueSettings;
+interface BatchSlots {
   readonly typeName: string;
   readonly settings: BatchSettings;
   readonly buffer: BatchBuffer;
   readonly prefetch: PrefetchEstimate;
-  /** How many jobs to hold in advance of free slots, when last reckoned. */
-  ahead: number;
+  /** How many jobs to hold in advance of free slots, by the last estimate. */
+  prefetchTarget: number;
 }
 
 /** What there is room for. */
-export interface Capacity {
+interface Capacity {
   /** Slots that are free, over all queues. */
   readonly calls: number;
-  /** How many jobs that run one at a time could be taken on; 0 while asking for them is not worth a round trip. */
+  /** How many jobs that run one at a time to claim; 0 while a claim is not worth a round trip. */
   readonly jobs: number;
   /** Outcomes that the store is slow to write. */
   readonly backlog: number;
 }
 
-/** The slots of all queues of a worker. Queues take turns, so that a full one cannot keep the others from the slots. */
-export interface Slots {
-  of(job: HeldJob): QueueSlots;
-  push(job: HeldJob): void;
-  /** The queue whose turn it is to start something; undefined while no queue has both jobs and a slot for them. */
-  next(): QueueSlots | undefined;
-  /** The batch type whose turn it is in this queue; undefined if it is that of a job that runs by itself. */
-  nextBatch(slots: QueueSlots): BatchSlots | undefined;
-  /** Takes the first job that runs by itself out of the buffer. */
-  shift(slots: QueueSlots): HeldJob | undefined;
-  takeBatch(slots: BatchSlots): readonly HeldJob[];
-  /** The batch type of a job; undefined for one that runs by itself. */
-  batchOf(job: HeldJob): BatchSlots | undefined;
-  /** Takes all jobs out of the buffers. */
-  drain(): HeldJob[];
-  /** Reckons anew how many jobs to hold in advance of free slots. Returns how many that are of those that run one at a time. */
-  updatePrefetchTarget(): number;
-  /** How many queues, and batch types of queues, could take more jobs. */
-  countWithRoom(room: Capacity): number;
-  /** What to claim; empty when nothing has room. */
-  claimRequests(room: Capacity): readonly ClaimRequest[];
-  readonly hasBatches: boolean;
-  /** Jobs that run one at a time. */
-  readonly buffered: number;
-  readonly bufferedInBatches: number;
+/** Where the jobs of the next call come from. */
+export type NextCall = QueueSlots | BatchSlots;
+
+export interface Claim {
+  readonly requests: readonly ClaimRequest[];
+  readonly limit: number;
 }
 
-const freeSlots = ({ queue, running, buffer, ahead }: QueueSlots): number =>
-  queue.concurrency - running + ahead - buffer.size;
+/**
+ * The slots of a worker and the jobs that wait for one: what may start, and what to claim. Queues take turns, so that a full
+ * queue cannot keep the others from the slots. `uncommitted` outcomes and `suspects` are held elsewhere, and also count.
+ */
+export interface Slots {
+  push(job: HeldJob): void;
+  /** What may start; undefined while no queue has both jobs and a slot for them. */
+  next(): NextCall | undefined;
+  /** Takes the jobs of a call out of their buffer. */
+  take(next: NextCall): readonly HeldJob[];
+  /** A call with these jobs occupies a slot. */
+  begin(jobs: readonly HeldJob[]): void;
+  jobFinished(job: HeldJob): void;
+  /** The call that began with this job is over. */
+  end(first: HeldJob): void;
+  /** Takes all jobs out of the buffers. */
+  drain(): HeldJob[];
+  /** How many queues, and batch types of queues, have enough room to be worth a claim. */
+  countWithRoom(uncommitted: number, suspects: number): number;
+  /** What to claim; no requests while nothing has room. */
+  claim(uncommitted: number, suspects: number): Claim;
+  readonly buffered: number;
+}
+
+const freeSlots = ({ queue, running, buffer, prefetchTarget }: QueueSlots): number =>
+  queue.concurrency - running + prefetchTarget - buffer.size;
 
 /** How many calls of handlers could begin. */
 const callsOf = ({ queue, running }: QueueSlots, { calls }: Capacity): number =>
   Math.max(0, Math.min(calls, queue.concurrency - running));
 
-/** How many jobs to claim for so many calls of a batch type. Half a buffer is worth a round trip. */
-const batchRoomOf = ({ buffer, settings, ahead }: BatchSlots, calls: number, { backlog }: Capacity): number =>
-  calls === 0 && buffer.size > ahead / 2 ? 0 : calls * settings.maxSize + ahead - buffer.size - backlog;
+/** How many jobs to claim for this many calls of a batch type. Half a buffer is worth a round trip. */
+const batchRoomOf = (
+  { buffer, settings, prefetchTarget }: BatchSlots,
+  calls: number,
+  { backlog }: Capacity,
+): number =>
+  calls === 0 && buffer.size > prefetchTarget / 2
+    ? 0
+    : calls * settings.maxSize + prefetchTarget - buffer.size - backlog;
 
 /** Whether jobs that run one at a time are worth a claim: there is a slot for one, or half a buffer of them. */
-const wantsSingles = (slots: QueueSlots, room: Capacity): boolean =>
-  freeSlots(slots) > 0 && (slots.buffer.size <= slots.ahead / 2 || callsOf(slots, room) > slots.buffer.size);
+const hasRoomForSingles = (slots: QueueSlots, room: Capacity): boolean =>
+  room.jobs > 0 &&
+  slots.typeNames?.length !== 0 &&
+  freeSlots(slots) > 0 &&
+  (slots.buffer.size <= slots.prefetchTarget / 2 || callsOf(slots, room) > slots.buffer.size);
+
+export const nothingToClaim: Claim = { requests: [], limit: 0 };
 
 /** `onBatchReady` is called when a batch has waited long enough for more jobs. */
 export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Slots => {
   const { settings, handlers, engine } = worker;
+  const { concurrency, commitBatchSize, prefetch } = settings;
   const singleTypes = [...handlers.keys()].filter((typeName) => !handlers.get(typeName)!.batch);
 
-  const createBatches = (queue: QueueSettings): BatchSlots[] =>
+  const createBatches = (): BatchSlots[] =>
     [...handlers].flatMap(([typeName, { batch }]) =>
       batch === undefined
         ? []
         : {
-            queue,
             typeName,
             settings: batch,
             buffer: createBatchBuffer(worker, batch, onBatchReady),
-            prefetch: createPrefetchEstimate(engine.runtime.clock, settings.prefetch),
-            ahead: 0,
+            prefetch: createPrefetchEstimate(engine.runtime.clock, prefetch),
+            prefetchTarget: 0,
           },
     );
 
@@ -160,22 +175,27 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
     queue,
     buffer: createFifo(),
     typeNames: queue.claimAllTypes ? null : singleTypes,
-    batches: createBatches(queue),
-    prefetch: createPrefetchEstimate(engine.runtime.clock, settings.prefetch),
-    ahead: 0,
+    batches: createBatches(),
+    prefetch: createPrefetchEstimate(engine.runtime.clock, prefetch),
+    prefetchTarget: 0,
     running: 0,
     turn: 0,
   }));
   const byName = new Map(queues.map((slots) => [slots.queue.name, slots]));
   const allBatches = queues.flatMap(({ batches }) => batches);
   const hasBatches = allBatches.length > 0;
-  let buffered = 0;
+  /** Calls of handlers that are running. */
+  let calls = 0;
+  /** Buffered jobs that run one at a time. */
+  let singles = 0;
   let turn = 0;
+  /** Of jobs that run one at a time, over all queues. */
+  let prefetchTarget = 0;
 
-  const of = ({ job }: HeldJob): QueueSlots => byName.get(job.queue)!;
+  const queueOf = ({ job }: HeldJob): QueueSlots => byName.get(job.queue)!;
 
   const batchOf = (job: HeldJob): BatchSlots | undefined =>
-    hasBatches ? of(job).batches.find(({ typeName }) => typeName === job.job.typeName) : undefined;
+    hasBatches ? queueOf(job).batches.find(({ typeName }) => typeName === job.job.typeName) : undefined;
 
   const takeTurn = (): QueueSlots => {
     const slots = queues[turn]!;
@@ -183,113 +203,130 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
     return slots;
   };
 
-  const shift = ({ buffer }: QueueSlots): HeldJob | undefined => {
-    const job = buffer.shift();
-    if (job) buffered -= 1;
-    return job;
+  /** The batch type whose turn it is in this queue; else the jobs that run one at a time. */
+  const nextIn = (slots: QueueSlots): NextCall | undefined => {
+    const { batches, buffer } = slots;
+    for (let asked = 0; asked <= batches.length; asked++) {
+      const batch = batches[slots.turn];
+      slots.turn = (slots.turn + 1) % (batches.length + 1);
+      if (batch ? batch.buffer.isReady() : buffer.size > 0) return batch ?? slots;
+    }
+    return undefined;
   };
 
-  const hasWork = ({ buffer, batches }: QueueSlots): boolean =>
-    buffer.size > 0 || batches.some((batch) => batch.buffer.isReady());
+  const updatePrefetchTargets = (): void => {
+    for (const batch of allBatches) batch.prefetchTarget = batch.prefetch.current();
+    let sum = 0;
+    for (const slots of queues) sum += slots.prefetchTarget = slots.prefetch.current();
+    prefetchTarget = Math.min(prefetch, sum);
+  };
 
-  const hasRoomForSingles = (slots: QueueSlots, room: Capacity): boolean =>
-    room.jobs > 0 && slots.typeNames?.length !== 0 && wantsSingles(slots, room);
+  // Half a buffer is worth a round trip; a single free slot is not while there is work in hand.
+  const hasEnough = (suspects: number): boolean =>
+    singles + suspects > prefetchTarget / 2 && calls >= concurrency;
 
-  const hasRoomForBatch = (slots: QueueSlots, batch: BatchSlots, room: Capacity): boolean =>
-    batchRoomOf(batch, callsOf(slots, room), room) > 0;
-
-  const updatePrefetchTarget = (): number => {
-    for (const batch of allBatches) batch.ahead = batch.prefetch.current();
-    let ahead = 0;
-    for (const slots of queues) ahead += slots.ahead = slots.prefetch.current();
-    return Math.min(settings.prefetch, ahead);
+  const findRoom = (uncommitted: number, suspects: number): Capacity => {
+    updatePrefetchTargets();
+    // A store that is slow to write holds back claims, so that leases do not pile up behind it.
+    const backlog = Math.max(0, uncommitted - commitBatchSize);
+    const free = concurrency - calls;
+    // Jobs that wait although slots are free wait for slots of their own queue, and must not take these from the others.
+    const ahead = Math.max(0, prefetchTarget - singles - suspects);
+    return { calls: free, jobs: hasEnough(suspects) ? 0 : free + ahead - backlog, backlog };
   };
 
   /** Calls `found` for each queue, without a batch, and for each batch type that has room. */
-  const findRoom = (
+  const eachWithRoom = (
     room: Capacity,
     found: (slots: QueueSlots, batch: BatchSlots | undefined) => void,
   ): void => {
     for (const slots of queues) {
       const { batches, typeNames } = slots;
+      const hasRoom = (batch: BatchSlots): boolean => batchRoomOf(batch, callsOf(slots, room), room) > 0;
       if (typeNames === null) {
         // One request brings the jobs of all types, so that none is asked for twice.
-        const hasRoom = (batch: BatchSlots): boolean => hasRoomForBatch(slots, batch, room);
         if (hasRoomForSingles(slots, room) || batches.some(hasRoom)) found(slots, undefined);
         continue;
       }
       if (hasRoomForSingles(slots, room)) found(slots, undefined);
-      for (const batch of batches) if (hasRoomForBatch(slots, batch, room)) found(slots, batch);
+      for (const batch of batches) if (hasRoom(batch)) found(slots, batch);
     }
   };
 
   return {
-    of,
-    batchOf,
     push: (job) => {
       const batch = batchOf(job);
       if (batch) {
         batch.buffer.push(job);
         return;
       }
-      of(job).buffer.push(job);
-      buffered += 1;
+      queueOf(job).buffer.push(job);
+      singles += 1;
     },
     next: () => {
+      if (calls >= concurrency) return undefined;
       for (let asked = 0; asked < queues.length; asked++) {
         const slots = takeTurn();
-        if (slots.running < slots.queue.concurrency && hasWork(slots)) return slots;
+        if (slots.running >= slots.queue.concurrency) continue;
+        const next = hasBatches ? nextIn(slots) : slots.buffer.size > 0 && slots;
+        if (next) return next;
       }
       return undefined;
     },
-    nextBatch: (slots) => {
-      const { batches, buffer } = slots;
-      for (let asked = 0; asked <= batches.length; asked++) {
-        const batch = batches[slots.turn];
-        slots.turn = (slots.turn + 1) % (batches.length + 1);
-        if (batch ? batch.buffer.isReady() : buffer.size > 0) return batch;
-      }
-      return undefined;
+    take: (next) => {
+      if ("typeName" in next) return next.buffer.take();
+      singles -= 1;
+      return [next.buffer.shift()!];
     },
-    shift,
-    takeBatch: ({ buffer }) => buffer.take(),
+    begin: (jobs) => {
+      const slots = queueOf(jobs[0]!);
+      const { prefetch: estimate } = batchOf(jobs[0]!) ?? slots;
+      calls += 1;
+      slots.running += 1;
+      for (let started = 0; started < jobs.length; started++) estimate.jobStarted();
+    },
+    jobFinished: (job) => (batchOf(job) ?? queueOf(job)).prefetch.jobFinished(),
+    end: (first) => {
+      calls -= 1;
+      queueOf(first).running -= 1;
+    },
     drain: () => {
-      buffered = 0;
+      singles = 0;
       return queues.flatMap(({ buffer, batches }) => [
         ...buffer.take(buffer.size),
         ...batches.flatMap((batch) => batch.buffer.drain()),
       ]);
     },
-    updatePrefetchTarget,
-    countWithRoom: (room) => {
+    countWithRoom: (uncommitted, suspects) => {
+      // Called after every job: while there is enough by the last estimate, a new one is not worth its cost.
+      if (hasEnough(suspects) && !hasBatches) return 0;
       let count = 0;
-      findRoom(room, () => (count += 1));
+      eachWithRoom(findRoom(uncommitted, suspects), () => (count += 1));
       return count;
     },
-    claimRequests: (room) => {
+    claim: (uncommitted, suspects) => {
+      const room = findRoom(uncommitted, suspects);
       const wanting: { slots: QueueSlots; batch: BatchSlots | undefined }[] = [];
-      findRoom(room, (slots, batch) => wanting.push({ slots, batch }));
-      if (wanting.length === 0) return [];
+      eachWithRoom(room, (slots, batch) => wanting.push({ slots, batch }));
+      if (wanting.length === 0) return nothingToClaim;
       // The order rotates, so that when there is little room every queue comes first in turn.
       const first = turn % wanting.length;
       const share = Math.ceil(room.jobs / wanting.length);
       takeTurn();
       const forBatch = (slots: QueueSlots, batch: BatchSlots): number =>
         Math.max(1, batchRoomOf(batch, Math.ceil(callsOf(slots, room) / wanting.length), room));
-      return [...wanting.slice(first), ...wanting.slice(0, first)].map(({ slots, batch }) => {
+      const requests = [...wanting.slice(first), ...wanting.slice(0, first)].map(({ slots, batch }) => {
         const queue = slots.queue.name;
         if (batch) return { queue, typeNames: [batch.typeName], limit: forBatch(slots, batch) };
         let limit = Math.min(freeSlots(slots), share);
         if (slots.typeNames === null) for (const each of slots.batches) limit += forBatch(slots, each);
         return { queue, typeNames: slots.typeNames, limit: Math.max(1, limit) };
       });
+      const limit = hasBatches ? requests.reduce((sum, request) => sum + request.limit, 0) : room.jobs;
+      return { requests, limit };
     },
-    hasBatches,
     get buffered() {
-      return buffered;
-    },
-    get bufferedInBatches() {
-      return allBatches.reduce((sum, { buffer }) => sum + buffer.size, 0);
+      return singles + allBatches.reduce((sum, { buffer }) => sum + buffer.size, 0);
     },
   };
 };

@@ -126,7 +126,7 @@ export const startWorker = async (
     const unwrittenResults = committer.unwritten - unwrittenBefore;
     const result = {
       clean: flushed && abortedJobs === 0 && unwrittenResults === 0,
-      releasedJobs: consumer.givenBack,
+      releasedJobs: consumer.released,
       abortedJobs,
       abandonedJobs: consumer.abandoned,
       unwrittenResults,

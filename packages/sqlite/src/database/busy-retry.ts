@@ -24,13 +24,21 @@ export const createBusyRetry = ({
     delay: { firstMs: initialDelayMs, longestMs: maxDelayMs, jitter: "half" },
     isRepeatable: (error) => isBusy(error),
   };
-  return async (attempt) => {
+  const waitForLock = async <T>(attempt: () => T): Promise<T> => {
     const start = performance.now();
     try {
       return await repeat(systemBackoff, options, attempt);
     } catch (error) {
       if (!isBusy(error)) throw error;
       throw new SqliteBusyError(performance.now() - start, { cause: error });
+    }
+  };
+  return async (attempt) => {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      return waitForLock(attempt);
     }
   };
 };
