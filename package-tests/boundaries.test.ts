@@ -135,6 +135,24 @@ const publicCases = ["otel", "cli", "dashboard"].flatMap((name): Case[] => {
   ];
 });
 
+/** Each folder of the dashboard may import the ones before it. */
+const dashboardFolders = ["http", "answers", "numbers", "actions", "routes"];
+
+const dashboardCases = dashboardFolders.flatMap((folder, place): Case[] => [
+  ...dashboardFolders
+    .filter((other) => other !== folder)
+    .map((other) => ({
+      file: `packages/dashboard/src/${folder}/file.ts`,
+      imports: `../${other}/other.ts`,
+      allowed: dashboardFolders.indexOf(other) < place,
+    })),
+  {
+    file: `packages/dashboard/src/${folder}/file.ts`,
+    imports: "../../../core/src/worker/loop.ts",
+    allowed: false,
+  },
+]);
+
 const testServerCases = ["test-servers", "mongodb-test-server"].flatMap((name): Case[] => {
   const file = `packages/${name}/src/file.ts`;
   return [
@@ -152,6 +170,7 @@ const cases = [
   ...adapterEntryCases,
   ...adapterCases,
   ...publicCases,
+  ...dashboardCases,
   ...testServerCases,
 ];
 

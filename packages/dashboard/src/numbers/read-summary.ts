@@ -1,6 +1,13 @@
-import { findLateTypes, findPauses, findStuckJobs, type LateType, readStoreFacts } from "leasehold/doctor";
+import type { AnyStateAdapter } from "leasehold/adapter";
+import {
+  findLateTypes,
+  findPauses,
+  findStuckJobs,
+  type LateType,
+  type QueueCheckOptions,
+  readStoreFacts,
+} from "leasehold/doctor";
 import type { AnyLeasehold } from "../http/leasehold.ts";
-import type { Services } from "../routes/route.ts";
 import { cap, describeSummary, type FailedGroup, type Summary } from "./summary.ts";
 
 const minuteMs = 60_000;
@@ -53,11 +60,19 @@ export const createBehindSince = (leasehold: AnyLeasehold): FindBehindSince => {
   };
 };
 
+export interface SummarySources {
+  readonly leasehold: AnyLeasehold;
+  readonly stateAdapter: AnyStateAdapter;
+  /** From when on a job waits too long. */
+  readonly lateness: QueueCheckOptions;
+  readonly findBehindSince: FindBehindSince;
+}
+
 const sampleSize = 20;
 
 /** By cause, where the store knows causes. Otherwise a few of those created last have to tell whether any failed lately. */
 const readFailures = async (
-  { leasehold, stateAdapter }: Services,
+  { leasehold, stateAdapter }: SummarySources,
   failed: number,
 ): Promise<FailedGroup[]> => {
   if (failed === 0) return [];
@@ -93,8 +108,8 @@ const byQueue = (types: readonly LateType[], now: number) => {
 };
 
 /** Made from what the checks of doctor judge, so that the two cannot disagree. */
-export const readSummary = async (services: Services): Promise<Summary> => {
-  const { stateAdapter, doctor, findBehindSince } = services;
+export const readSummary = async (sources: SummarySources): Promise<Summary> => {
+  const { stateAdapter, lateness, findBehindSince } = sources;
   if (stateAdapter.statistics === undefined)
     return {
       level: "calm",
@@ -103,13 +118,13 @@ export const readSummary = async (services: Services): Promise<Summary> => {
   const facts = readStoreFacts(stateAdapter);
   const [now, late, stuck, paused, backlog] = await Promise.all([
     facts.now(),
-    findLateTypes(facts, doctor.lateness),
+    findLateTypes(facts, lateness),
     findStuckJobs(facts, 1),
     findPauses(facts),
     facts.backlog(),
   ]);
   const failed = backlog.reduce((sum, type) => sum + type.failed, 0);
-  const { stalledMs: lateMs } = doctor.lateness;
+  const { stalledMs: lateMs } = lateness;
   const behind = byQueue(
     late.filter(({ isServed }) => isServed),
     now,
@@ -129,6 +144,6 @@ export const readSummary = async (services: Services): Promise<Summary> => {
     // One is enough to know that nobody takes over. How many there are is counted already.
     stuck: stuck.length === 0 ? 0 : backlog.reduce((sum, type) => sum + type.expired, 0),
     paused,
-    failed: await readFailures(services, failed),
+    failed: await readFailures(sources, failed),
   });
 };

@@ -91,7 +91,7 @@ const getSummary = get({
   summary: "How things are, in sentences.",
   answer: summary,
   handle: async (services) => {
-    const { level, sentences } = await readSummary(services);
+    const { level, sentences } = await readSummary({ ...services, lateness: services.doctor.lateness });
     return {
       level,
       sentences: sentences.map(({ since, ...rest }) => ({ ...rest, since: since?.toISOString() ?? null })),
