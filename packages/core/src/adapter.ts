@@ -1,4 +1,5 @@
 /** What an adapter may use: the contracts it implements, the model they speak of, and the errors they throw. */
+export { type AsyncLock, createAsyncLock } from "./base/async.ts";
 export {
   type Backoff,
   type BackoffRuntime,

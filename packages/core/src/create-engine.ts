@@ -1,5 +1,5 @@
 import { createAsyncScope } from "./base/async.ts";
-import { type CheckedRetryConfig, readRetryConfig, type RetryConfig } from "./base/backoff.ts";
+import { readRetryConfig, type RetryConfig } from "./base/backoff.ts";
 import { type Codec, defaultMaxPayloadBytes, jsonCodec } from "./base/codec.ts";
 import { InvalidOptionError } from "./base/errors.ts";
 import {
@@ -14,7 +14,12 @@ import {
   requireOptions,
 } from "./base/options.ts";
 import { createSystemRuntime, type Runtime } from "./base/runtime.ts";
-import { coalesceCreations, createDispatch } from "./engine/dispatch.ts";
+import {
+  coalesceCreations,
+  createDispatch,
+  defaultStoreDeadlineMs,
+  defaultStoreRetry,
+} from "./engine/dispatch.ts";
 import type { Engine } from "./engine/engine.ts";
 import { createReporter } from "./history/reporter.ts";
 import type { JobTypes } from "./job-types/define.ts";
@@ -126,7 +131,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     adapter: options.stateAdapter,
     runtime,
     observe,
-    deadlineMs: optionalInteger(options.storeDeadlineMs, "storeDeadlineMs", 10_000, {
+    deadlineMs: optionalInteger(options.storeDeadlineMs, "storeDeadlineMs", defaultStoreDeadlineMs, {
       min: 1,
       max: longestDurationMs,
     }),
@@ -176,8 +181,6 @@ const parseCreateId = (createId: unknown, idGenerator: unknown): (() => string) 
     return requireId(id, `${option}()`);
   };
 };
-
-const defaultStoreRetry: CheckedRetryConfig = { maxAttempts: 3, initialDelayMs: 50, maxDelayMs: 1_000 };
 
 const requireMethods = (value: unknown, option: string, methods: readonly string[]): void => {
   const missing = methods.find((method) => typeof readProperty(value, method) !== "function");

@@ -142,6 +142,8 @@ export type {
 export type { TransactionOptions } from "./store/contract/calls.ts";
 
 export type { RetryConfig } from "./base/backoff.ts";
+export { wrapStateAdapterWithRetry } from "./engine/dispatch.ts";
+export { wrapNotifyAdapterWithLogging, wrapStateAdapterWithLogging } from "./observability/log-adapters.ts";
 
 export {
   LeaseholdError,

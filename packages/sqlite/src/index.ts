@@ -1,3 +1,4 @@
+export { type AsyncLock, createAsyncLock } from "leasehold/adapter";
 export type { ConnectionRetryConfig } from "./database/busy-retry.ts";
 
 export type { SqliteConnection, SqliteValue } from "./database/connection.ts";

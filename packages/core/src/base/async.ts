@@ -44,16 +44,16 @@ export const createAsyncScope = <T>(): AsyncScope<T> => {
   };
 };
 
-/** Lets one holder in at a time, in the order of asking. */
-export interface Mutex {
+/** One holder at a time, in the order of `acquire`. */
+export interface AsyncLock {
   isHeld(): boolean;
-  /** Held at once if it is free; else when every earlier one has released it. */
+  /** Resolves once every earlier holder has released it. */
   acquire(): Promise<void>;
-  /** Passes straight to the next in line, so nobody can slip in between. */
+  /** Passes the lock straight to the next holder. */
   release(): void;
 }
 
-export const createAsyncLock = (): Mutex => {
+export const createAsyncLock = (): AsyncLock => {
   let held = false;
   let waiting: (() => void)[] = [];
   let served = 0;
@@ -74,7 +74,7 @@ export const createAsyncLock = (): Mutex => {
         return;
       }
       served += 1;
-      // Shifting one by one would cost a copy of the whole line each time.
+      // Shifting one by one would copy the whole array each time.
       if (served > 1_000 && served * 2 > waiting.length) {
         waiting = waiting.slice(served);
         served = 0;
@@ -85,8 +85,8 @@ export const createAsyncLock = (): Mutex => {
 };
 
 /**
- * Calls somebody who is only told of things: a log, a tracer, an `onError`. Whatever it throws, or rejects with, must not
- * change what happens to jobs, nor end the process.
+ * Calls a log, a tracer or an `onError` and ignores its errors: they must neither change what happens to jobs nor end the
+ * process.
  */
 export const shielded = (call: () => unknown): void => {
   try {

@@ -1,7 +1,7 @@
 import { repeat, repeatAfterConflict, systemBackoff } from "../base/backoff.ts";
 import { lostReplies } from "../engine/lost-replies.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 /** Repeats a call after a transient error, as core does. */
 export const retryTransient = <T>(

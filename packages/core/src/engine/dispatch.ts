@@ -1,6 +1,13 @@
-import { type Backoff, type CheckedRetryConfig, repeat, repeatAfterConflict } from "../base/backoff.ts";
+import {
+  type Backoff,
+  type CheckedRetryConfig,
+  readRetryConfig,
+  repeat,
+  repeatAfterConflict,
+  type RetryConfig,
+} from "../base/backoff.ts";
 import { LeaseholdError } from "../base/errors.ts";
-import { type Clock, type Runtime, withDeadline } from "../base/runtime.ts";
+import { type Clock, createSystemRuntime, type Runtime, withDeadline } from "../base/runtime.ts";
 import type { Observe } from "../observability/observe.ts";
 import type { StateCall } from "../store/contract/calls.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
@@ -225,6 +232,32 @@ const answerSafely = (question: () => boolean): boolean => {
   } catch {
     return false;
   }
+};
+
+export const defaultStoreRetry: CheckedRetryConfig = {
+  maxAttempts: 3,
+  initialDelayMs: 50,
+  maxDelayMs: 1_000,
+};
+
+export const defaultStoreDeadlineMs = 10_000;
+
+/**
+ * A state adapter with the deadlines and retries of Leasehold, for programs that call it themselves. `createLeasehold` does this
+ * for the adapter it gets, with the options `storeDeadlineMs` and `storeRetry`.
+ */
+export const wrapStateAdapterWithRetry = <TAdapter extends AnyStateAdapter>(
+  stateAdapter: TAdapter,
+  retryConfig?: RetryConfig,
+): TAdapter => {
+  const dispatch = createDispatch({
+    adapter: stateAdapter,
+    runtime: createSystemRuntime(),
+    observe: () => {},
+    deadlineMs: defaultStoreDeadlineMs,
+    retry: readRetryConfig(retryConfig, "retryConfig", defaultStoreRetry),
+  });
+  return { ...stateAdapter, ...dispatch };
 };
 
 interface Creation {

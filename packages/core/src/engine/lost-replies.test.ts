@@ -3,7 +3,7 @@ import { defineUnionJobTypes } from "../job-types/define.ts";
 import type { DefineBlocker } from "../job-types/markers.ts";
 import { InjectedFaultError, withFaults } from "../testing/faults.ts";
 import { createTestKit } from "../testing/test-kit.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{
   work: { input: null; output: null };

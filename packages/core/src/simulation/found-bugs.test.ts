@@ -4,7 +4,7 @@ import { sleep } from "../base/runtime.ts";
 import { defineJobTypes, defineUnionJobTypes, typeOnly } from "../job-types/define.ts";
 import { withFaults } from "../testing/faults.ts";
 import { createTestKit } from "../testing/test-kit.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 import { createCrashIsolation } from "../worker/crash-isolation.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();

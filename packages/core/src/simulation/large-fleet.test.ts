@@ -5,7 +5,7 @@ import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{ greet: { input: number; output: number } }>();
 const idleSeconds = 60;

@@ -2,7 +2,7 @@ import { defineJobTypes, type JobTypes, typeOnly } from "../job-types/define.ts"
 import type { Leasehold } from "../leasehold-api.ts";
 import type { NewJob } from "../store/contract/creation.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 import type { Script } from "./mixed-job-types.ts";
 
 interface GroupedScript extends Script {

@@ -3,7 +3,7 @@ import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { withFaults } from "../testing/faults.ts";
 import type { ManualClock } from "../testing/manual-clock.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
-import { type AnyMethod, wrapAdapter } from "../testing/wrap-adapter.ts";
+import { type AnyMethod, wrapAdapter } from "../store/wrap-adapter.ts";
 import type { Chaos } from "./chaos.ts";
 import type { VirtualProcess } from "./virtual-process.ts";
 

@@ -3,7 +3,7 @@ import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createAsyncLock } from "../base/async.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import { contractMethods } from "../store/parts.ts";
-import { type AnyMethod, wrapAdapter } from "../testing/wrap-adapter.ts";
+import { type AnyMethod, wrapAdapter } from "../store/wrap-adapter.ts";
 import type { History, RowChange, StoreStep } from "./history.ts";
 
 /** The one store of a simulation. It writes down what each call changed by looking at the rows, not at the answer. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CancelResult } from "../store/contract/outcomes.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 import { shrinkSimulation } from "./shrink.ts";
 import { simulate, type SimulationOptions } from "./simulate.ts";
 import { formatTimeline } from "./timeline.ts";

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createAsyncLock, type Mutex } from "../base/async.ts";
+import { createAsyncLock, type AsyncLock } from "../base/async.ts";
 import { StateNotInTransactionError } from "./errors.ts";
 
 /** A transaction, or a savepoint inside one. `own` is what the store keeps for it. */
@@ -7,7 +7,7 @@ export interface TransactionFrame<TOwn> {
   readonly root: TransactionFrame<TOwn> | null;
   readonly parent: TransactionFrame<TOwn> | null;
   /** Savepoints directly inside run one after the other, as on one database connection. */
-  readonly savepoints: Mutex;
+  readonly savepoints: AsyncLock;
   readonly own: TOwn;
 }
 

@@ -5,7 +5,7 @@ import { LeaseholdError } from "../base/errors.ts";
 import { requireOptions } from "../base/options.ts";
 import type { Fault, FaultPlan } from "./fault-plans.ts";
 import { createSpoiledTransactions } from "./spoiled-transactions.ts";
-import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
+import { type AnyMethod, wrapAdapter } from "../store/wrap-adapter.ts";
 
 /** Stands for a lost connection, a deadlock or a store that is starting up. */
 export class InjectedFaultError extends LeaseholdError {

@@ -3,7 +3,7 @@ import type { NotifyAdapter } from "../notify/contract.ts";
 import { createInProcessNotifyAdapter } from "../notify/in-process.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import { recordCalls } from "./record-calls.ts";
-import { wrapAdapter } from "./wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 describe("recordCalls", () => {
   it("remembers method, arguments and result, and passes them on", async () => {

@@ -1,6 +1,6 @@
 import type { NotifyAdapter } from "../notify/contract.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
-import { wrapAdapter } from "./wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 export type RecordedOutcome =
   | { readonly kind: "pending" }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../base/runtime.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createDeferred } from "../base/async.ts";
-import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
+import { type AnyMethod, wrapAdapter } from "../store/wrap-adapter.ts";
 
 /** Knows what the store has been asked and has not answered. */
 export interface CallWatch {

@@ -2,7 +2,7 @@ import type { StateAdapter } from "../store/contract/state-adapter.ts";
 import type { InProcessStateAdapter } from "../memory/state-adapter.ts";
 import type { InProcessContext } from "../memory/transactions.ts";
 import { readProperty } from "../base/options.ts";
-import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
+import { type AnyMethod, wrapAdapter } from "../store/wrap-adapter.ts";
 
 /**
  * The in-process store with contexts of another kind. It has one transaction at a time, so a context that carries the

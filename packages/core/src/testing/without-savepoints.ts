@@ -1,7 +1,7 @@
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { StateNotInTransactionError } from "../store/errors.ts";
 import { createSpoiledTransactions } from "./spoiled-transactions.ts";
-import { type AnyMethod, wrapAdapter } from "./wrap-adapter.ts";
+import { type AnyMethod, wrapAdapter } from "../store/wrap-adapter.ts";
 
 const notCalls = new Set(["isInTransaction", "isTransientError", "isConflictRollback"]);
 

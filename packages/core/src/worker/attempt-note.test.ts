@@ -6,7 +6,7 @@ import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { RescheduleJobError, UnrecoverableJobError } from "../store/errors.ts";
 import { recordCalls, type RecordedAdapter } from "../testing/record-calls.ts";
 import { createTestKit, type TestKit } from "../testing/test-kit.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 import type { JobHandler } from "./handler-api.ts";
 
 interface Types {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createTestKit } from "../testing/test-kit.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: null; output: null } }>();
 

@@ -7,7 +7,7 @@ import { createDeterministicRuntime } from "../testing/deterministic-runtime.ts"
 import { withFaults } from "../testing/faults.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { createTestKit } from "../testing/test-kit.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 interface Types {
   task: { input: { poison: boolean; afterMs?: number }; output: string };

@@ -6,7 +6,7 @@ import type { LogEntry } from "../observability/log.ts";
 import { type Fault, type FaultPlan, onNthCall } from "../testing/fault-plans.ts";
 import { InjectedFaultError, withFaults } from "../testing/faults.ts";
 import { createTestKit, type TestKit } from "../testing/test-kit.ts";
-import { wrapAdapter } from "../testing/wrap-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 
 interface Types {
   work: { input: { n: number }; output: number };

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/runtime.ts";
 import type { AnyStateAdapter } from "../../store/contract/state-adapter.ts";
-import { type AnyMethod, wrapAdapter } from "../../testing/wrap-adapter.ts";
+import { type AnyMethod, wrapAdapter } from "../../store/wrap-adapter.ts";
 
 /** A process that can be killed between any two of its store calls. Its share of the store and of time dies with it. */
 export interface MortalProcess {

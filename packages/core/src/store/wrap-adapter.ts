@@ -1,4 +1,4 @@
-import { partNames } from "../store/parts.ts";
+import { partNames } from "./parts.ts";
 
 const parts: ReadonlySet<string> = new Set(partNames);
 
