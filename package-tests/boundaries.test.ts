@@ -121,6 +121,34 @@ const adapterCases = ["postgres", "sqlite", "mongodb", "redis", "nats"].flatMap(
   ];
 });
 
+/** For each folder of the PostgreSQL store, the others it may import from. */
+const mayImportInPostgres: Record<string, readonly string[]> = {
+  database: [],
+  rows: ["database"],
+  history: ["database"],
+  limits: ["database", "rows"],
+  jobs: ["database", "rows", "history", "limits"],
+  notify: ["database"],
+  providers: ["database", "notify"],
+  migrations: ["database"],
+};
+
+const postgresCases = Object.entries(mayImportInPostgres).flatMap(([folder, allowed]): Case[] => {
+  const file = `packages/postgres/src/${folder}/file.ts`;
+  const others = Object.keys(mayImportInPostgres).filter((other) => other !== folder);
+  return [
+    ...others.map((other) => ({ file, imports: `../${other}/other.ts`, allowed: allowed.includes(other) })),
+    ...["recurring", "diagnostics", "options", "state-adapter", "index"].map((name) => ({
+      file,
+      imports: `../${name}.ts`,
+      allowed: false,
+    })),
+    { file, imports: "leasehold/adapter", allowed: true },
+    { file, imports: "leasehold", allowed: false },
+    { file: `packages/postgres/src/${folder}/file.test.ts`, imports: "../state-adapter.ts", allowed: true },
+  ];
+});
+
 const publicCases = ["otel", "cli", "dashboard"].flatMap((name): Case[] => {
   const file = `packages/${name}/src/commands/file.ts`;
   return [
@@ -169,6 +197,7 @@ const cases = [
   ...entryCases,
   ...adapterEntryCases,
   ...adapterCases,
+  ...postgresCases,
   ...publicCases,
   ...dashboardCases,
   ...testServerCases,
@@ -194,6 +223,13 @@ describe("import boundaries", () => {
 
   it("cover every folder of the core", () => {
     expect(Object.keys(mayImport).sort()).toEqual(coreFolders.sort());
+  });
+
+  it("cover every folder of the PostgreSQL store", () => {
+    const folders = foldersIn("packages/postgres/src").filter(
+      (name) => !/^(testing|faults|load)$/.test(name),
+    );
+    expect(Object.keys(mayImportInPostgres).sort()).toEqual(folders.sort());
   });
 
   it("cover every file beside the folders", () => {
