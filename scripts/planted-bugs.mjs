@@ -3,19 +3,24 @@
 // bugs are hunted at a time. `--store postgres`, `sqlite` or `mongodb` breaks the statements of that store instead,
 // `--store recurring` the times and ticks of recurring jobs, `--store history` what the in-process store keeps of the past,
 // `--store dashboard` the actions of the dashboard. With
-// `--tests pattern` only tests of that name are asked, which is quicker where it is known who is to notice.
+// `--tests pattern` only tests of that name are asked, which is quicker where it is known who is to notice. With `--matrix` each
+// bug in core, or with `--store sqlite` in that store, is shown with every layer of tests that notices it on its own;
+// `--layer name` picks layers.
 import { execFile } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { plantedBugs } from "./planted-bugs/bugs.mjs";
 import { findStoreMisfits, stores } from "./planted-bugs/store-bugs.mjs";
-import { huntInStore } from "./planted-bugs/store-hunt.mjs";
+import { layers } from "./planted-bugs/layers.mjs";
+import { huntByLayer, huntInStore } from "./planted-bugs/store-hunt.mjs";
 import { createVariant, findMisfits } from "./planted-bugs/variant.mjs";
 
 const { values } = parseArgs({
   options: {
     "at-once": { type: "string", default: String(Math.min(2, availableParallelism())) },
+    layer: { type: "string", multiple: true },
+    matrix: { type: "boolean", default: false },
     only: { type: "string", multiple: true, default: [""] },
     seeds: { type: "string", default: "2000" },
     store: { type: "string" },
@@ -91,7 +96,27 @@ const huntByTests = async () => {
   });
 };
 
-await (values.store === undefined ? huntBySimulation() : huntByTests());
+const printMatrix = async () => {
+  const known = layers[values.store ?? "core"] ?? giveUp(`${values.store} has no layers.`);
+  const names = values.layer ?? Object.keys(known);
+  const picked = Object.fromEntries(names.map((name) => [name, known[name] ?? giveUp(`No layer ${name}.`)]));
+  console.log(`| bug | ${names.join(" | ")} |\n|---|${"---|".repeat(names.length)}`);
+  const indexes = queue.map((bug) => bugs.indexOf(bug));
+  const alone = Object.fromEntries(names.map((name) => [name, 0]));
+  await huntByLayer({ store: values.store, bugs, indexes, layers: picked, atOnce }, (index, found) => {
+    const marks = names.map((name) =>
+      found[name].error !== undefined ? "?" : found[name].by === null ? "" : "x",
+    );
+    const noticed = names.filter((_, place) => marks[place] === "x");
+    if (noticed.length === 0) (marks.includes("?") ? unknown : missed).push(bugs[index].name);
+    if (noticed.length === 1) alone[noticed[0]] += 1;
+    console.log(`| ${bugs[index].name.replaceAll("|", "/")} | ${marks.join(" | ")} |`);
+  });
+  console.log(`| only this layer | ${names.map((name) => alone[name]).join(" | ")} |`);
+};
+
+const huntEach = () => (values.store === undefined ? huntBySimulation() : huntByTests());
+await (values.matrix ? printMatrix() : huntEach());
 const caught = queue.length - missed.length - unknown.length;
 console.log(`\n${caught} of ${queue.length} planted bugs caught.`);
 if (unknown.length > 0) console.log(`No verdict about ${unknown.length}: the hunt itself failed.`);

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noBug, root, stores } from "./store-bugs.mjs";
+import { createVariant } from "./variant.mjs";
 
 // A bug that makes the tests themselves hang is caught by this. On a busy machine they take longer, with and without a bug.
 const shortestPatienceMs = 300_000;
@@ -19,7 +20,8 @@ const startServer = async (store) => {
   });
 };
 
-const runTests = ({ store, bug, only, url, report, patienceMs }) =>
+/** Runs the tests of a configuration, which reads `planted`: which bug, and perhaps which tests. */
+const runTests = ({ config = "store", planted, only = "", url, report, patienceMs }) =>
   new Promise((resolve) => {
     const child = spawn(
       process.execPath,
@@ -27,7 +29,7 @@ const runTests = ({ store, bug, only, url, report, patienceMs }) =>
         join(root, "node_modules/vitest/vitest.mjs"),
         "run",
         "--config",
-        join(root, "scripts/planted-bugs/store-vitest.config.mjs"),
+        join(root, `scripts/planted-bugs/${config}-vitest.config.mjs`),
         "--reporter=json",
         `--outputFile=${report}`,
         ...(only === "" ? [] : ["--testNamePattern", only]),
@@ -37,7 +39,7 @@ const runTests = ({ store, bug, only, url, report, patienceMs }) =>
         stdio: ["ignore", "ignore", "pipe"],
         env: {
           ...process.env,
-          LEASEHOLD_PLANTED_BUG: JSON.stringify({ store, bug }),
+          LEASEHOLD_PLANTED_BUG: JSON.stringify(planted),
           LEASEHOLD_PLANTED_BUG_URL: url ?? "",
         },
       },
@@ -77,14 +79,18 @@ const judge = async ({ code, signal, isLate, complaint }, file) => {
   }
 };
 
+/** Runs tests in a folder for their reports; see `judge`. */
+const judgeTests = async (folder, name, options) => {
+  const report = join(folder, `${name}.json`);
+  return judge(await runTests({ ...options, report }), report);
+};
+
 /** Calls `onResult` with what is known about each bug; see `judge`. */
 export const huntInStore = async (store, indexes, { atOnce, only = stores[store].only }, onResult) => {
   const server = await startServer(store);
   const folder = await mkdtemp(join(tmpdir(), "leasehold-planted-bugs-"));
-  const findWhatNotices = async (bug, patienceMs) => {
-    const report = join(folder, `${bug}.json`);
-    return judge(await runTests({ store, bug, only, url: server?.url, report, patienceMs }), report);
-  };
+  const findWhatNotices = (bug, patienceMs) =>
+    judgeTests(folder, bug, { planted: { store, bug }, only, url: server?.url, patienceMs });
   try {
     // Tests that fail anyway would seem to catch everything.
     const began = performance.now();
@@ -99,6 +105,43 @@ export const huntInStore = async (store, indexes, { atOnce, only = stores[store]
     await Promise.all(Array.from({ length: atOnce }, takeTurns));
   } finally {
     await server?.stop();
+    await rm(folder, { recursive: true });
+  }
+};
+
+/**
+ * Calls `onResult` for each bug with the layers that notice it on their own. `store` undefined: bugs in core, planted in a copy
+ * of the built package.
+ */
+export const huntByLayer = async ({ store, bugs, indexes, layers, atOnce }, onResult) => {
+  const folder = await mkdtemp(join(tmpdir(), "leasehold-planted-bugs-"));
+  const run = (name, layer, bug, variant, patienceMs) =>
+    judgeTests(folder, name, {
+      config: store === undefined ? "core" : "store",
+      planted: { store, bug, folder: variant?.folder ?? null, ...layer },
+      patienceMs,
+    });
+  try {
+    const patience = {};
+    for (const [name, layer] of Object.entries(layers)) {
+      const began = performance.now();
+      const { by, error } = await run(name, layer, noBug, undefined, longestPatienceMs);
+      if (by !== null) throw new Error(`The layer ${name} fails without any bug: ${by ?? error}`);
+      patience[name] = patienceAfter(performance.now() - began);
+    }
+    const waiting = [...indexes];
+    const takeTurns = async () => {
+      for (let index = waiting.shift(); index !== undefined; index = waiting.shift()) {
+        const variant = store === undefined ? createVariant(bugs[index]) : undefined;
+        const found = {};
+        for (const [name, layer] of Object.entries(layers))
+          found[name] = await run(`${index}-${name}`, layer, index, variant, patience[name]);
+        variant?.remove();
+        onResult(index, found);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, takeTurns));
+  } finally {
     await rm(folder, { recursive: true });
   }
 };

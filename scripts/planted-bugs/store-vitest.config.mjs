@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { noBug, root, stores } from "./store-bugs.mjs";
 
-const { store, bug } = JSON.parse(process.env.LEASEHOLD_PLANTED_BUG);
+const { store, bug, include, exclude = [] } = JSON.parse(process.env.LEASEHOLD_PLANTED_BUG);
 const { bugs, tests } = stores[store];
 const patches = bug === noBug ? [] : bugs[bug].patches;
 
@@ -26,7 +26,8 @@ export default defineConfig({
     testTimeout: 60_000,
     bail: 1,
     maxWorkers: 1,
-    include: tests,
+    include: include ?? tests,
+    exclude,
     globalSetup: store === "postgres" ? [join(root, "scripts/planted-bugs/given-servers.mjs")] : [],
   },
 });
