@@ -147,11 +147,11 @@ await leasehold.completeJobSequence({
   typeName: "${external.at(-1).name}",
   complete: async ({ job, complete }) => complete(job, () => ({ done${index.get(external.at(-1).name)}: true, total: 1 })),
 });
-const { jobs } = await leasehold.listJobs({ queue: "default" });
+const { jobs } = await leasehold.jobs.list({ queue: "default" });
 for (const job of jobs) {
   if (job.typeName === "${external[0].name}" && job.status === "completed" && job.continuedToId === null) void job.output.total;
 }
-const { jobs: failed } = await leasehold.listJobs({ status: "failed" });
+const { jobs: failed } = await leasehold.jobs.list({ status: "failed" });
 void failed.map(({ failure }) => failure.reason);
 `;
 };

@@ -41,7 +41,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
   print(`Without a worker the summary is ${summary.status}.`);
 
-  const explanation = await leasehold.explainJob({ id: summary.id });
+  const explanation = await leasehold.jobs.explain({ id: summary.id });
   if (explanation.state === "blocked") {
     print(`It waits for: ${explanation.by.map(({ typeName }) => typeName).join(", ")}`);
   }

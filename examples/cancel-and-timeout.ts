@@ -41,9 +41,9 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   const wanted = await leasehold.startJobSequence({ typeName: "render-video", input: { video: "first" } });
   await begun;
-  print(`Progress: ${JSON.stringify((await leasehold.getJob({ id: wanted.id }))?.progress)}`);
+  print(`Progress: ${JSON.stringify((await leasehold.jobs.get({ id: wanted.id }))?.progress)}`);
   // #region cancel
-  const [cancelled] = await leasehold.cancelJobSequences({
+  const [cancelled] = await leasehold.jobs.cancel({
     ids: [wanted.id],
     reason: "The user closed the page.",
   });

@@ -38,7 +38,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     leasehold.startJobSequence({
       typeName: "send-invoice",
       input: { invoiceId: "i-1" },
-      deduplication: { key: "i-1", scope: "all" },
+      deduplication: { key: "i-1", strategy: "all" },
     });
   // #endregion
   const sent = await invoice();
@@ -54,7 +54,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     leasehold.startJobSequence({
       typeName: "send-digest",
       input: { userId: "u-1" },
-      deduplication: { key: "u-1", scope: "all", windowMs: 3_600_000 },
+      deduplication: { key: "u-1", strategy: "all", windowMs: 3_600_000 },
     });
   // #endregion
   await digest();

@@ -118,7 +118,7 @@ const examples: Record<string, Expectation> = {
     lines: [
       "Calls at once: 4",
       "Changes in order: 1, 2, 3",
-      'held: It is held back. Type "call-api" in queue "default" is paused; resume it to go on.',
+      'throttled: It is throttled. Type "call-api" in queue "default" is paused. Resume it with limits.resume.',
       "It has run.",
     ],
   },

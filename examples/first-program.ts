@@ -18,7 +18,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const started = await leasehold.runInTransaction(async (ctx) => {
     ctx.client.exec("CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, receipt TEXT)");
     ctx.client.prepare("INSERT OR REPLACE INTO orders VALUES (?, NULL)").run("order-1");
-    return leasehold.start({ ...ctx, typeName: "send-receipt", input: { orderId: "order-1" } });
+    return leasehold.startJobSequence({ ...ctx, typeName: "send-receipt", input: { orderId: "order-1" } });
   });
 
   await leasehold
@@ -36,7 +36,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     })
     .start();
 
-  const { output } = await leasehold.waitFor(started); // { sentTo: "ada@example.com" }
+  const { output } = await leasehold.waitForJobSequenceCompletion(started); // { sentTo: "ada@example.com" }
   // #endregion
   print(`Receipt sent to ${output.sentTo}`);
   const order = await stateAdapter.provideContext(async ({ client }) =>

@@ -66,7 +66,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const result = await stopped;
   print(`First stop: clean=${result.clean}`);
   // #endregion
-  print(`The short job is ${(await leasehold.getJob({ id: short.id }))?.status}.`);
+  print(`The short job is ${(await leasehold.jobs.get({ id: short.id }))?.status}.`);
 
   const long = await leasehold.startJobSequence({ typeName: "long-job" });
   const secondWorker = await definition.start();
@@ -75,7 +75,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const { clean, abortedJobs } = await secondWorker.stop({ deadlineMs: 0 });
   print(`Second stop: clean=${clean}, abortedJobs=${abortedJobs}`);
   // #endregion
-  const givenBack = await leasehold.getJob({ id: long.id });
+  const givenBack = await leasehold.jobs.get({ id: long.id });
   print(`The long job is ${givenBack?.status} again, with ${givenBack?.attempt} attempts used.`);
 
   stopping = false;

@@ -43,24 +43,24 @@ export const main = async (print: (line: string) => void): Promise<void> => {
       input: { order, cents },
     })),
   });
-  for (const job of jobs) await leasehold.waitFor(job).catch(() => {});
+  for (const job of jobs) await leasehold.waitForJobSequenceCompletion(job).catch(() => {});
 
   // #region attempts
-  for (const { attempt, outcome, workerId, error, log } of await leasehold.listJobAttempts(jobs[0]!)) {
+  for (const { attempt, outcome, workerId, error, log } of await leasehold.history.listAttempts(jobs[0]!)) {
     const lines = log.map(({ text }) => text).join(", ");
     print(`Attempt ${attempt} on ${workerId}: ${outcome}; ${error?.message ?? "no error"}; log: ${lines}`);
   }
   // #endregion
 
   // #region causes
-  const { causes } = await leasehold.listFailureCauses({ typeName: "charge-card" });
+  const { causes } = await leasehold.history.listCauses({ typeName: "charge-card" });
   for (const { count, name, message } of causes) print(`${count} failed with ${name}: ${message}`);
   // #endregion
 
   isDown = false;
   // #region redrive
   const { fingerprint } = causes[0]!;
-  const plan = await leasehold.redriveJobs({ filter: { fingerprint: fingerprint! }, dryRun: true });
+  const plan = await leasehold.jobs.redrive({ filter: { fingerprint: fingerprint! }, dryRun: true });
   print(`A redrive of this cause would revive ${plan.redriven.length}`);
   // #endregion
 
@@ -68,7 +68,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   // #region statistics
   const before = new Date(Date.now() + 60_000);
-  for (const row of await leasehold.getStatistics({ from, before })) {
+  for (const row of await leasehold.history.getStatistics({ from, before })) {
     const { queue, typeName, created, completed, failed, retried } = row;
     print(
       `${queue}, ${typeName}: ${created} created, ${completed} completed, ${failed} failed, ${retried} retried`,
@@ -77,7 +77,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
 
   // #region processes
-  for (const { deployment, alive, workers } of await leasehold.listProcesses())
+  for (const { deployment, alive, workers } of await leasehold.history.listProcesses())
     print(`A process of ${deployment}: ${alive ? "alive" : "silent"}, ${workers.length} workers`);
   // #endregion
 

@@ -39,7 +39,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
       typeName: "pay-out",
       input: { account, cents },
       // "all": also once the first pay-out has finished, for as long as it is kept.
-      deduplication: { key: idempotencyKey, scope: "all" },
+      deduplication: { key: idempotencyKey, strategy: "all" },
     });
   // #endregion
 
@@ -61,7 +61,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   const first = await requestPayOut("ada", 5_000, "request-1");
   const { output } = await leasehold.waitForJobSequenceCompletion(first);
-  print(`${output.transfer}, at attempt ${(await leasehold.getJob({ id: first.id }))?.attempt}`);
+  print(`${output.transfer}, at attempt ${(await leasehold.jobs.get({ id: first.id }))?.attempt}`);
   const again = await requestPayOut("ada", 5_000, "request-1");
   print(`The same request again: deduplicated=${again.deduplicated}`);
   print(`Transfers made: ${bank.transfers.size}`);

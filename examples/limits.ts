@@ -22,7 +22,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   // #region limits
   // Stored, and for every worker on this store at once. Nothing is deployed, nothing that runs is interrupted.
-  await leasehold.setFlow({
+  await leasehold.limits.set({
     typeName: "call-api",
     concurrency: 4, // at most four at once
     rate: { limit: 1_000, perMs: 1_000 }, // at most 1,000 started in any second
@@ -69,19 +69,22 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     })
     .start({ concurrency: 20 });
 
-  for (const call of calls) await leasehold.waitFor(call);
-  for (const change of changes) await leasehold.waitFor(change);
+  for (const call of calls) await leasehold.waitForJobSequenceCompletion(call);
+  for (const change of changes) await leasehold.waitForJobSequenceCompletion(change);
   print(`Calls at once: ${most}`);
   print(`Changes in order: ${applied.join(", ")}`);
 
   // #region pause
-  await leasehold.pause({ typeName: "call-api" });
-  const held = await leasehold.start({ typeName: "call-api", input: { customer: "acme", page: 9 } });
-  const { state, summary } = await leasehold.explainJob(held);
+  await leasehold.limits.pause({ typeName: "call-api" });
+  const held = await leasehold.startJobSequence({
+    typeName: "call-api",
+    input: { customer: "acme", page: 9 },
+  });
+  const { state, summary } = await leasehold.jobs.explain(held);
   print(`${state}: ${summary}`);
-  await leasehold.resume({ typeName: "call-api" });
+  await leasehold.limits.resume({ typeName: "call-api" });
   // #endregion
-  await leasehold.waitFor(held);
+  await leasehold.waitForJobSequenceCompletion(held);
   print("It has run.");
 
   await worker.stop();

@@ -61,7 +61,21 @@ const untyped = (call: AnyFunction) => call as unknown as (...values: unknown[])
 const stateAdapter = createInProcessStateAdapter();
 const jobTypes = defineJobTypes({ task: {}, next: { internal: true }, step: { continuesTo: ["next"] } });
 const leasehold = await createLeasehold({ stateAdapter, jobTypes });
-const api = leasehold as unknown as Record<string, (...values: unknown[]) => unknown>;
+type Methods = Record<string, (...values: unknown[]) => unknown>;
+const prefixed = (namespace: "jobs" | "recurring" | "limits" | "history"): Methods =>
+  Object.fromEntries(
+    Object.entries(leasehold[namespace] as unknown as Methods).map(([name, method]) => [
+      `${namespace}.${name}`,
+      method,
+    ]),
+  );
+const api: Methods = {
+  ...(leasehold as unknown as Methods),
+  ...prefixed("jobs"),
+  ...prefixed("recurring"),
+  ...prefixed("limits"),
+  ...prefixed("history"),
+};
 const sequence = await leasehold.startJobSequence({ typeName: "step" });
 
 const newWorker = () =>
@@ -242,7 +256,7 @@ const objects: Record<string, OptionsObject> = {
   },
   continueWith: { names: [...jobOptions, "startBlockers"], pass: continueWith },
   deduplication: {
-    names: ["key", "scope", "windowMs", "onDuplicate", "strategy"],
+    names: ["key", "strategy", "windowMs", "onDuplicate"],
     pass: (options) =>
       api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", ...options } }),
   },
@@ -259,13 +273,9 @@ const objects: Record<string, OptionsObject> = {
         deduplication: { key: "k", onDuplicate: { debounce } },
       }),
   },
-  updateWaitingJobs: {
+  "jobs.update": {
     names: ["ids", "filter", "dryRun", "limit", "cursor", "schedule", "priority", "typeName", "input"],
-    pass: (options) => api["updateWaitingJobs"]!({ ids: [], priority: 1, ...options }),
-  },
-  runJobsNow: {
-    names: ["ids", "filter", "dryRun", "limit", "cursor"],
-    pass: (options) => api["runJobsNow"]!({ ids: [], ...options }),
+    pass: (options) => api["jobs.update"]!({ ids: [], priority: 1, ...options }),
   },
   schedule: {
     names: ["at", "afterMs"],
@@ -356,30 +366,33 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) =>
       api["completeJobSequence"]!({ id: sequence.id, typeName: "step", complete: () => null, ...options }),
   },
-  getJob: { names: ["id", "typeName"], pass: (options) => api["getJob"]!({ id: sequence.id, ...options }) },
-  getJobSequence: {
+  "jobs.get": {
     names: ["id", "typeName"],
-    pass: (options) => api["getJobSequence"]!({ id: sequence.id, ...options }),
+    pass: (options) => api["jobs.get"]!({ id: sequence.id, ...options }),
   },
-  getJobBlockers: {
+  "jobs.getSequence": {
+    names: ["id", "typeName"],
+    pass: (options) => api["jobs.getSequence"]!({ id: sequence.id, ...options }),
+  },
+  "jobs.listBlockers": {
     names: ["id"],
-    pass: (options) => api["getJobBlockers"]!({ id: sequence.id, ...options }),
+    pass: (options) => api["jobs.listBlockers"]!({ id: sequence.id, ...options }),
   },
-  listFailureCauses: {
+  "history.listCauses": {
     names: ["queue", "typeName", "scanLimit", "everyMs"],
-    pass: (options) => api["listFailureCauses"]!(options),
+    pass: (options) => api["history.listCauses"]!(options),
   },
-  listProcesses: { names: [], pass: (options) => api["listProcesses"]!(options) },
-  getStatistics: {
+  "history.listProcesses": { names: [], pass: (options) => api["history.listProcesses"]!(options) },
+  "history.getStatistics": {
     names: ["from", "before", "queue", "typeName", "everyMs", "byType", "byDeployment"],
-    pass: (options) => api["getStatistics"]!({ from: new Date(0), ...options }),
+    pass: (options) => api["history.getStatistics"]!({ from: new Date(0), ...options }),
   },
-  explainJob: { names: ["id"], pass: (options) => api["explainJob"]!({ id: sequence.id, ...options }) },
-  listJobs: {
+  "jobs.explain": { names: ["id"], pass: (options) => api["jobs.explain"]!({ id: sequence.id, ...options }) },
+  "jobs.list": {
     names: [...filters, ...page, "order", "after", "input"],
-    pass: (options) => api["listJobs"]!(options),
+    pass: (options) => api["jobs.list"]!(options),
   },
-  listJobSequences: {
+  "jobs.listSequences": {
     names: [
       ...page,
       "typeName",
@@ -390,88 +403,91 @@ const objects: Record<string, OptionsObject> = {
       "createdBefore",
       "order",
     ],
-    pass: (options) => api["listJobSequences"]!(options),
+    pass: (options) => api["jobs.listSequences"]!(options),
   },
   getTime: { names: [], pass: (options) => api["getTime"]!(options) },
   close: {
     names: ["deadlineMs"],
     pass: async (options) => (await createLeasehold({ stateAdapter, jobTypes })).close(options),
   },
-  "input of listJobs": {
+  "input of jobs.list": {
     names: ["path", "equals", "contains"],
-    pass: (input) => api["listJobs"]!({ input }),
+    pass: (input) => api["jobs.list"]!({ input }),
   },
-  listSequenceJobs: {
+  "jobs.listInSequence": {
     names: ["id", ...page],
-    pass: (options) => api["listSequenceJobs"]!({ id: sequence.id, ...options }),
+    pass: (options) => api["jobs.listInSequence"]!({ id: sequence.id, ...options }),
   },
-  listBlockedJobs: {
+  "jobs.listBlocked": {
     names: ["id", ...page],
-    pass: (options) => api["listBlockedJobs"]!({ id: sequence.id, ...options }),
+    pass: (options) => api["jobs.listBlocked"]!({ id: sequence.id, ...options }),
   },
-  listJobAttempts: {
+  "history.listAttempts": {
     names: ["id"],
-    pass: (options) => api["listJobAttempts"]!({ id: sequence.id, ...options }),
+    pass: (options) => api["history.listAttempts"]!({ id: sequence.id, ...options }),
   },
-  countJobs: { names: filters, pass: (options) => api["countJobs"]!(options) },
-  redriveJobs: {
+  "jobs.count": { names: filters, pass: (options) => api["jobs.count"]!(options) },
+  "jobs.redrive": {
     names: ["ids", "filter", "dryRun", "limit", "cursor", "schedule"],
-    pass: (options) => api["redriveJobs"]!({ filter: {}, ...options }),
+    pass: (options) => api["jobs.redrive"]!({ filter: {}, ...options }),
   },
-  "the filter of redriveJobs": { names: filters, pass: (filter) => api["redriveJobs"]!({ filter }) },
-  cancelJobSequences: {
+  "the filter of jobs.redrive": { names: filters, pass: (filter) => api["jobs.redrive"]!({ filter }) },
+  "jobs.cancel": {
     names: ["ids", "reason"],
-    pass: (options) => api["cancelJobSequences"]!({ ids: [], ...options }),
+    pass: (options) => api["jobs.cancel"]!({ ids: [], ...options }),
   },
   deleteJobSequences: {
     names: ["rootSequenceIds"],
     pass: (options) => api["deleteJobSequences"]!({ rootSequenceIds: [], ...options }),
   },
-  pruneJobSequences: {
+  "jobs.prune": {
     names: ["olderThanMs", "statuses", "batchSize"],
-    pass: (options) => api["pruneJobSequences"]!({ olderThanMs: 1, ...options }),
+    pass: (options) => api["jobs.prune"]!({ olderThanMs: 1, ...options }),
   },
 
-  setFlow: {
+  "limits.set": {
     names: ["queue", "typeName", "paused", "concurrency", "rate", "perGroup", "weights", "expectedVersion"],
-    pass: (options) => api["setFlow"]!({ queue: "q", ...options }),
+    pass: (options) => api["limits.set"]!({ queue: "q", ...options }),
   },
-  "rate of setFlow": {
+  "rate of limits.set": {
     names: ["limit", "perMs", "burst"],
-    pass: (rate) => api["setFlow"]!({ queue: "q", rate: { limit: 1, perMs: 1, ...rate } }),
+    pass: (rate) => api["limits.set"]!({ queue: "q", rate: { limit: 1, perMs: 1, ...rate } }),
   },
-  "perGroup of setFlow": {
+  "perGroup of limits.set": {
     names: ["concurrency", "rate"],
-    pass: (perGroup) => api["setFlow"]!({ queue: "q", perGroup }),
+    pass: (perGroup) => api["limits.set"]!({ queue: "q", perGroup }),
   },
-  pause: { names: ["queue", "typeName"], pass: (options) => api["pause"]!({ queue: "q", ...options }) },
-  resume: {
+  "limits.pause": {
+    names: ["queue", "typeName"],
+    pass: (options) => api["limits.pause"]!({ queue: "q", ...options }),
+  },
+  "limits.resume": {
     names: ["queue", "typeName", "group"],
-    pass: (options) => api["resume"]!({ queue: "q", ...options }),
+    pass: (options) => api["limits.resume"]!({ queue: "q", ...options }),
   },
-  getFlow: { names: ["queue"], pass: (options) => api["getFlow"]!(options) },
-  listGroups: {
-    names: ["queue", "typeName", "held", "order", "limit"],
-    pass: (options) => api["listGroups"]!({ typeName: "task", ...options }),
+  "limits.list": { names: ["queue"], pass: (options) => api["limits.list"]!(options) },
+  "limits.listGroups": {
+    names: ["queue", "typeName", "throttled", "order", "limit"],
+    pass: (options) => api["limits.listGroups"]!({ typeName: "task", ...options }),
   },
-  putRecurringJob: {
+  "recurring.put": {
     names: recurringOptions,
     pass: (options) =>
-      api["putRecurringJob"]!({ id: "nightly", cron: "@daily", job: { typeName: "task" }, ...options }),
+      api["recurring.put"]!({ id: "nightly", cron: "@daily", job: { typeName: "task" }, ...options }),
   },
-  "the job of putRecurringJob": {
+  "the job of recurring.put": {
     names: ["typeName", "input", "queue", "priority", "maxAttempts", "timeoutMs", "group"],
     pass: (options) =>
-      api["putRecurringJob"]!({ id: "nightly", cron: "@daily", job: { typeName: "task", ...options } }),
+      api["recurring.put"]!({ id: "nightly", cron: "@daily", job: { typeName: "task", ...options } }),
   },
   recurringJobs: {
     names: ["jobs", "owner", "removeOthers"],
     pass: (options) => createLeasehold({ stateAdapter, jobTypes, recurringJobs: { jobs: [], ...options } }),
   },
-  listRecurringJobs: { names: [...page, "owner"], pass: (options) => api["listRecurringJobs"]!(options) },
-  previewRecurringJob: {
+  "recurring.list": { names: [...page, "owner"], pass: (options) => api["recurring.list"]!(options) },
+  "recurring.preview": {
     names: [...recurringTimes, "id", "count", "from"],
-    pass: (options) => api["previewRecurringJob"]!({ cron: "@daily", ...options }),
+    pass: (options) => api["recurring.preview"]!({ cron: "@daily", ...options }),
   },
 
   checkStore: {

@@ -38,9 +38,9 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const good = await leasehold.startJobSequence({ typeName: "fetch-export", input: { exportId: "e-1" } });
   const bad = await leasehold.startJobSequence({ typeName: "fetch-export", input: { exportId: "e-2" } });
   await kit.advance(worker, 90 * minute);
-  const ready = await leasehold.getJob({ id: good.id });
+  const ready = await leasehold.jobs.get({ id: good.id });
   print(`e-1: ${ready?.status}, attempts used: ${ready?.attempt}`);
-  const late = await leasehold.getJob({ id: bad.id });
+  const late = await leasehold.jobs.get({ id: bad.id });
   print(`e-2: ${late?.status === "failed" ? late.failure.reason : late?.status}`);
 };
 

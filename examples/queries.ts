@@ -21,29 +21,29 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   // #region list
   const filter = { typeName: "index-page", order: "oldest", limit: 2 } as const;
-  let page = await leasehold.listJobs(filter);
+  let page = await leasehold.jobs.list(filter);
   for (;;) {
     print(`A page of ${page.jobs.map((job) => job.input.page).join(", ")}`);
     if (page.cursor === null) break;
-    page = await leasehold.listJobs({ ...filter, cursor: page.cursor });
+    page = await leasehold.jobs.list({ ...filter, cursor: page.cursor });
   }
   // #endregion
 
   // #region count
-  for (const row of await leasehold.countJobs({ status: "pending" })) print(`${row.typeName}: ${row.count}`);
+  for (const row of await leasehold.jobs.count({ status: "pending" })) print(`${row.typeName}: ${row.count}`);
   // #endregion
 
   // #region explain
-  const [last] = (await leasehold.listJobs({ typeName: "index-page", limit: 1 })).jobs;
-  const waiting = await leasehold.explainJob({ id: last!.id });
+  const [last] = (await leasehold.jobs.list({ typeName: "index-page", limit: 1 })).jobs;
+  const waiting = await leasehold.jobs.explain({ id: last!.id });
   if (waiting.state === "runnable") print(`Runnable, with ${waiting.aheadInQueue} ahead of it`);
-  print((await leasehold.explainJob({ id: later.id })).summary);
+  print((await leasehold.jobs.explain({ id: later.id })).summary);
   // #endregion
 
   // #region delete
   const { deletedJobs } = await leasehold.deleteJobSequences({ rootSequenceIds: [later.rootSequenceId] });
   print(`Deleted: ${deletedJobs}`);
-  const pruned = await leasehold.pruneJobSequences({ olderThanMs: 30 * 24 * 3_600_000 });
+  const pruned = await leasehold.jobs.prune({ olderThanMs: 30 * 24 * 3_600_000 });
   print(`Finished more than 30 days ago: ${pruned.deletedJobs}`);
   // #endregion
 

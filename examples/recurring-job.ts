@@ -50,7 +50,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
 
   // #region put
-  await leasehold.putRecurringJob({
+  await leasehold.recurring.put({
     id: "sync a-1",
     everyMs: 3_600_000,
     job: { typeName: "sync-account", input: { accountId: "a-1" }, priority: -1 },
@@ -61,7 +61,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
 
   // #region preview
-  const times = await leasehold.previewRecurringJob({
+  const times = await leasehold.recurring.preview({
     cron: "30 2 * * *",
     timeZone: "Europe/Berlin",
     from: new Date("2030-03-30T00:00:00Z"),
@@ -75,15 +75,15 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   await kit.advance(worker, 1_000);
 
   // #region operate
-  await leasehold.pauseRecurringJob({ id: "sync a-1" });
-  const { result } = await leasehold.triggerRecurringJob({ id: "sync a-1" }); // now, paused or not
-  await leasehold.resumeRecurringJob({ id: "sync a-1" });
+  await leasehold.recurring.pause({ id: "sync a-1" });
+  const { result } = await leasehold.recurring.trigger({ id: "sync a-1" }); // now, paused or not
+  await leasehold.recurring.resume({ id: "sync a-1" });
   // #endregion
   print(result);
   await kit.advance(worker, 1_000);
 
   // #region read
-  const sync = await leasehold.getRecurringJob({ id: "sync a-1" });
+  const sync = await leasehold.recurring.get({ id: "sync a-1" });
   print(`next ${sync?.nextAt?.toISOString()}`);
   for (const { result: became, count } of sync?.recent ?? []) print(`${became} ${count}`); // newest first
   // #endregion

@@ -55,7 +55,7 @@ export const main = async (
   for (const sequence of [mail, payment, poll]) await leasehold.waitForJobSequenceCompletion(sequence);
 
   const untilRemoved = async (id: string): Promise<void> => {
-    while ((await leasehold.getJob({ id })) !== undefined) await new Promise((done) => setTimeout(done, 5));
+    while ((await leasehold.jobs.get({ id })) !== undefined) await new Promise((done) => setTimeout(done, 5));
   };
   now += hour + 1;
   await untilRemoved(poll.id);
@@ -63,7 +63,7 @@ export const main = async (
   now += 7 * day;
   await untilRemoved(mail.id);
   print("After a week the mail is gone");
-  const kept = await leasehold.getJob({ id: payment.id });
+  const kept = await leasehold.jobs.get({ id: payment.id });
   print(`The payment is kept: ${kept?.status}`);
 
   await running.stop();

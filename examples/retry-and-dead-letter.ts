@@ -45,7 +45,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
 
   const flaky = await leasehold.startJobSequence({ typeName: "fetch-rates", input: { currency: "EUR" } });
   await leasehold.waitForJobSequenceCompletion(flaky);
-  const flakyJob = await leasehold.getJob({ id: flaky.id });
+  const flakyJob = await leasehold.jobs.get({ id: flaky.id });
   print(`Completed at attempt ${flakyJob?.attempt}; before that: ${flakyJob?.lastError?.message}`);
 
   // #region unrecoverable
@@ -72,18 +72,18 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   });
 
   // #region dead-letters
-  const deadLetters = await leasehold.listJobs({ status: "failed", order: "oldest" });
+  const deadLetters = await leasehold.jobs.list({ status: "failed", order: "oldest" });
   for (const { typeName, failure } of deadLetters.jobs) print(`In failed: ${typeName} (${failure.reason})`);
   // #endregion
 
   outage = false;
   // #region redrive
   const filter = { typeName: "fetch-rates", failureReason: "attempts_exhausted" } as const;
-  const plan = await leasehold.redriveJobs({ filter, dryRun: true });
+  const plan = await leasehold.jobs.redrive({ filter, dryRun: true });
   print(
     `A dry run would revive ${plan.redriven.length} job and ${plan.redriven[0]?.revivedJobIds.length} dependant.`,
   );
-  await leasehold.redriveJobs({ filter });
+  await leasehold.jobs.redrive({ filter });
   // #endregion
   const priced = await leasehold.waitForJobSequenceCompletion(order);
   print(`After the redrive the order costs ${priced.output}.`);

@@ -54,16 +54,16 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
 
   await leasehold.waitForJobSequenceCompletion(soon);
-  const ran = await leasehold.getJob({ id: soon.id });
+  const ran = await leasehold.jobs.get({ id: soon.id });
   print(`Not before its time: ${ran!.lastAttemptAt!.getTime() >= ran!.createdAt.getTime() + 20}`);
 
-  const explanation = await leasehold.explainJob({ id: farAway.id });
+  const explanation = await leasehold.jobs.explain({ id: farAway.id });
   print(explanation.summary);
-  await leasehold.cancelJobSequences({ ids: [farAway.id], reason: "The passport was renewed early." });
+  await leasehold.jobs.cancel({ ids: [farAway.id], reason: "The passport was renewed early." });
 
   const exported = await leasehold.startJobSequence({ typeName: "await-export", input: { exportId: "e-1" } });
   const { output } = await leasehold.waitForJobSequenceCompletion(exported);
-  const job = await leasehold.getJob({ id: exported.id });
+  const job = await leasehold.jobs.get({ id: exported.id });
   print(`The export was ready at look ${output.looks}; attempts used: ${job?.attempt}.`);
 
   await worker.stop();

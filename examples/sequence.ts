@@ -65,7 +65,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   print("declined" in output ? `Declined: ${output.declined}` : `Shipped: ${output.trackingCode}`);
   // #endregion
 
-  const { jobs } = await leasehold.listSequenceJobs({ id: order.id, typeName: order.typeName });
+  const { jobs } = await leasehold.jobs.listInSequence({ id: order.id, typeName: order.typeName });
   print(`Jobs of the sequence: ${jobs.map(({ typeName }) => typeName).join(" -> ")}`);
 
   const costly = await leasehold.startJobSequence({

@@ -26,7 +26,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
 
   print(output.greeting);
-  const job = await leasehold.getJob({ id: started.id });
+  const job = await leasehold.jobs.get({ id: started.id });
   print(`The job is ${job?.status} after ${job?.attempt} attempt.`);
 
   // #region stop

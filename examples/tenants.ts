@@ -23,14 +23,14 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const leasehold = await createLeasehold({ stateAdapter, jobTypes });
 
   const sendReport = (tenant: string, report: string) =>
-    leasehold.start({ typeName: "send-report", input: { tenant, report } });
+    leasehold.startJobSequence({ typeName: "send-report", input: { tenant, report } });
 
   for (const report of ["1", "2", "3", "4"]) await sendReport("acme", report);
   const last = await sendReport("acme", "5");
   const only = await sendReport("globex", "1");
 
   // #region worker
-  await leasehold.setFlow({ typeName: "send-report", perGroup: { concurrency: 1 } }); // one at once for each tenant
+  await leasehold.limits.set({ typeName: "send-report", perGroup: { concurrency: 1 } }); // one at once for each tenant
 
   const currentTenant = new AsyncLocalStorage<string | null>();
   const withTenant: Middleware = async ({ job }, next) => currentTenant.run(job.group, next);
@@ -49,8 +49,8 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     .start({ concurrency: 1 });
   // #endregion
 
-  await leasehold.waitFor(last);
-  await leasehold.waitFor(only);
+  await leasehold.waitForJobSequenceCompletion(last);
+  await leasehold.waitForJobSequenceCompletion(only);
   print(`All ${order.length} reports were sent.`);
   print(`Globex waited for all of Acme's: ${order.indexOf("globex 1") === order.length - 1}`);
 

@@ -28,11 +28,11 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     input: { invoice: "2030-7" },
   });
   await kit.drain(worker); // runs what can run now: the first attempt fails
-  const waiting = await kit.leasehold.getJob({ id }); // pending again, attempt 1
+  const waiting = await kit.leasehold.jobs.get({ id }); // pending again, attempt 1
 
   mailServerIsUp = true;
   await kit.advance(worker, 3_600_000); // an hour later the retry succeeds
-  const sent = await kit.leasehold.getJob({ id, typeName: "send-invoice" });
+  const sent = await kit.leasehold.jobs.get({ id, typeName: "send-invoice" });
   // #endregion
   print(`After the first attempt: ${waiting?.status}, attempt ${waiting?.attempt}`);
   print(`An hour later: ${sent?.status}, attempt ${sent?.attempt}`);

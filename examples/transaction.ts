@@ -19,7 +19,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
 
   const countJobs = async (): Promise<number> =>
-    (await leasehold.countJobs()).reduce((sum, { count }) => sum + count, 0);
+    (await leasehold.jobs.count()).reduce((sum, { count }) => sum + count, 0);
 
   // #region commit
   const order = await leasehold.runInTransaction(async (ctx) => {
@@ -87,10 +87,10 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     .start();
 
   const { output } = await leasehold.waitForJobSequenceCompletion(order);
-  const attempts = (await leasehold.getJob({ id: order.id }))?.attempt;
+  const attempts = (await leasehold.jobs.get({ id: order.id }))?.attempt;
   print(`The order completed at attempt ${attempts}: ${output.receiptId}`);
 
-  const receipts = await leasehold.listJobs({ typeName: "send-receipt" });
+  const receipts = await leasehold.jobs.list({ typeName: "send-receipt" });
   print(`Receipts started, although the first attempt failed: ${receipts.jobs.length}`);
   const [receipt] = receipts.jobs;
   await leasehold.waitForJobSequenceCompletion({ id: receipt!.id, typeName: "send-receipt" });

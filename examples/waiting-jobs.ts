@@ -30,7 +30,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
       schedule: { afterMs: 2_000 },
       deduplication: {
         key: "d-1",
-        scope: "pending",
+        strategy: "pending",
         onDuplicate: { debounce: { maxDelayMs: 10_000 } },
       },
     });
@@ -40,33 +40,37 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     time += 1_000;
     changed = await documentChanged(version);
   }
-  const debounced = await leasehold.getJob({ id: changed.id, typeName: "index-document" });
+  const debounced = await leasehold.jobs.get({ id: changed.id, typeName: "index-document" });
   print(`After 12 changes: replaced=${changed.replaced}, version ${debounced?.input.version}`);
   print(`It runs at second ${seconds(debounced!.scheduledAt)}`);
 
   // #region update
-  const { updated } = await leasehold.updateWaitingJobs({
+  const { updated } = await leasehold.jobs.update({
     ids: [changed.id],
     typeName: "index-document",
     input: { id: "d-1", version: 99 },
     priority: 10,
     schedule: { afterMs: 60_000 },
   });
-  const report = await leasehold.runJobsNow({ filter: { typeName: "index-document" }, dryRun: true });
+  const report = await leasehold.jobs.update({
+    filter: { typeName: "index-document" },
+    schedule: { afterMs: 0 },
+    dryRun: true,
+  });
   // #endregion
   print(`Moved to second ${seconds(updated[0]!.scheduledAt)}`);
   print(`Would run now: ${report.updated.length}`);
 
   // #region expiry
   const code = await leasehold.startJobSequence({ typeName: "send-code", input: { to: "+49 30 1234" } });
-  print((await leasehold.explainJob(code)).summary);
+  print((await leasehold.jobs.explain(code)).summary);
   // #endregion
   time += 60_000;
   const worker = await leasehold
     .createWorker()
     .implementJobType({ typeName: "send-code", process: async () => print("This is not printed") })
     .start();
-  await leasehold.waitFor({ ...code, timeoutMs: 5_000 }).catch((error: unknown) => {
+  await leasehold.waitForJobSequenceCompletion({ ...code, timeoutMs: 5_000 }).catch((error: unknown) => {
     if (error instanceof JobSequenceFailedError) print(`Failed with ${error.reason}`);
   });
   await worker.stop();

@@ -64,7 +64,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     print(`A second click: ${(error as Error).name}`);
   }
 
-  const { jobs } = await leasehold.listSequenceJobs({ id: post.id, typeName: post.typeName });
+  const { jobs } = await leasehold.jobs.listInSequence({ id: post.id, typeName: post.typeName });
   for (const job of jobs) {
     if (job.status === "completed")
       print(`${job.typeName}: ${job.completedBy === null ? "no worker" : "a worker"}`);

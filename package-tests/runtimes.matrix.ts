@@ -78,7 +78,7 @@ test("a job runs on the kit", async () => {
   const worker = kit.leasehold.createWorker().implementJobType({ typeName: "greet", process: async () => "hello" });
   const { id } = await kit.leasehold.startJobSequence({ typeName: "greet", input: null });
   await kit.drain(worker);
-  expect((await kit.leasehold.getJob({ id })).output).toBe("hello");
+  expect((await kit.leasehold.jobs.get({ id })).output).toBe("hello");
 });
 
 test("a store opens", async () => {

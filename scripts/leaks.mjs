@@ -78,7 +78,7 @@ const remove = async (started) => {
 
 const allCompleted = async (count) => {
   for (;;) {
-    const counts = await leasehold.countJobs({ status: "completed" });
+    const counts = await leasehold.jobs.count({ status: "completed" });
     if (counts.reduce((sum, row) => sum + row.count, 0) === count) return;
     await pause(5);
   }

@@ -78,7 +78,7 @@ export const measureChurn = async ({ pool, leasehold, servers, rows, pruned, job
     await start(leasehold);
     await done;
     const gone = pruned * rows + turn * jobsPerTurn;
-    await leasehold.pruneJobSequences({ olderThanMs: ageToKeep(gone, rows, turnsBegan) });
+    await leasehold.jobs.prune({ olderThanMs: ageToKeep(gone, rows, turnsBegan) });
     if (turn % Math.ceil(turns / reportedTurns) !== 0 && turn !== turns) continue;
     const after = await read();
     const seconds = (performance.now() - since) / 1_000;

@@ -77,7 +77,7 @@ try {
   // The first turn warms everything up and makes the tables as large as they will be.
   await startMany("plain");
   await drain("plain", async () => null, 100);
-  await leasehold.pruneJobSequences({ olderThanMs: 0 });
+  await leasehold.jobs.prune({ olderThanMs: 0 });
   await observer.query("VACUUM ANALYZE leasehold.job");
 
   await measure("start, one by one", 2_000, async () => {
@@ -102,7 +102,7 @@ try {
     ),
   );
   const finished = jobs * 2;
-  await measure("prune", finished, () => leasehold.pruneJobSequences({ olderThanMs: 0 }));
+  await measure("prune", finished, () => leasehold.jobs.prune({ olderThanMs: 0 }));
   console.table(lines);
   console.log(`Disk while it is kept, with its indexes: ${Math.round(bytes)} bytes a job`);
 } finally {

@@ -26,7 +26,7 @@ const startTemplates = async (leasehold, shares) => {
     },
     failed: async (typeName) => {
       const { id } = await later(typeName);
-      await leasehold.cancelJobSequences({ ids: [id] });
+      await leasehold.jobs.cancel({ ids: [id] });
       return { id };
     },
     later,

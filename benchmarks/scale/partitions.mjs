@@ -239,7 +239,7 @@ const deleteRows = async () => {
   const store = await open(layouts.one_table, 1);
   await fillPostgres(store.pool, store.leasehold, rows, shares);
   await settle(store);
-  const prune = () => store.leasehold.pruneJobSequences({ olderThanMs: Math.round(spanMs * 0.9) });
+  const prune = () => store.leasehold.jobs.prune({ olderThanMs: Math.round(spanMs * 0.9) });
   report("delete row by row", await measure(store, rows / 10, prune));
   const vacuum = () => store.pool.query("VACUUM leasehold.job");
   report("… and the vacuum after that", await measure(store, rows / 10, vacuum));

@@ -131,20 +131,20 @@ const operate = async (store, rows, report) => {
   await time(
     "redrive by filter, dry run",
     undefined,
-    () => leasehold.redriveJobs({ filter, dryRun: true }),
+    () => leasehold.jobs.redrive({ filter, dryRun: true }),
     report,
   );
   await time(
     "redrive by filter",
     ({ redriven }, ms) => `${number(redriven.length)} jobs, ${rate(redriven.length, ms)}`,
-    () => leasehold.redriveJobs({ filter }),
+    () => leasehold.jobs.redrive({ filter }),
     report,
   );
   const pruned = Math.min(100_000, rows / 10);
   await time(
     "prune the oldest",
     ({ deletedJobs }, ms) => `${number(deletedJobs)} jobs, ${rate(deletedJobs, ms)}`,
-    () => leasehold.pruneJobSequences({ olderThanMs: Math.round(spanMs * (1 - pruned / rows)) }),
+    () => leasehold.jobs.prune({ olderThanMs: Math.round(spanMs * (1 - pruned / rows)) }),
     report,
   );
   await store.pool.query("DELETE FROM leasehold.job WHERE ready");

@@ -80,7 +80,7 @@ const measurePruning = async (leasehold, store, jobs, prune) => {
   const startedAt = performance.now();
   const cpu = process.cpuUsage();
   const serverCpu = await store.serverCpu();
-  const { deletedJobs } = await leasehold.pruneJobSequences({ olderThanMs });
+  const { deletedJobs } = await leasehold.jobs.prune({ olderThanMs });
   const seconds = (performance.now() - startedAt) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
   const microseconds = user + system + ((await store.serverCpu()) - serverCpu) * 1e6;

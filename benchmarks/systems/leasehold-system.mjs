@@ -100,7 +100,7 @@ export const leaseholdSystem = (settings) => {
     const putSome = async () => {
       while (next < recurring) {
         const n = next++;
-        await leasehold.putRecurringJob({
+        await leasehold.recurring.put({
           id: `recurring-${n}`,
           everyMs: 86_400_000,
           anchorAt: new Date(startAt + Math.floor((n * spreadMs) / recurring)),

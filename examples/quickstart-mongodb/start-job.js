@@ -17,10 +17,10 @@ const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes:
 
 const started = await leasehold.runInTransaction(async ({ session }) => {
   await client.db().collection("visitors").insertOne({ name: "Ada" }, { session });
-  return leasehold.start({ session, typeName: "greet", input: { name: "Ada" } });
+  return leasehold.startJobSequence({ session, typeName: "greet", input: { name: "Ada" } });
 });
 console.log(`Started ${started.id}; waiting for a worker.`);
-const { output } = await leasehold.waitFor(started);
+const { output } = await leasehold.waitForJobSequenceCompletion(started);
 console.log(output);
 
 await leasehold.close();

@@ -19,10 +19,10 @@ const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes:
 const started = await leasehold.runInTransaction(async (ctx) => {
   await ctx.client.query("CREATE TABLE IF NOT EXISTS visitor (name text)");
   await ctx.client.query("INSERT INTO visitor VALUES ($1)", ["Ada"]);
-  return leasehold.start({ ...ctx, typeName: "greet", input: { name: "Ada" } });
+  return leasehold.startJobSequence({ ...ctx, typeName: "greet", input: { name: "Ada" } });
 });
 console.log(`Started ${started.id}; waiting for a worker.`);
-const { output } = await leasehold.waitFor(started);
+const { output } = await leasehold.waitForJobSequenceCompletion(started);
 console.log(output);
 
 await leasehold.close();

@@ -17,9 +17,9 @@ await leasehold
   })
   .start();
 
-const started = await leasehold.start({ typeName: "greet", input: { name: "Ada" } });
+const started = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
 console.log(`Started ${started.id}`);
-const { output } = await leasehold.waitFor(started);
+const { output } = await leasehold.waitForJobSequenceCompletion(started);
 console.log(output);
 
 await leasehold.close();

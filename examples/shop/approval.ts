@@ -10,7 +10,7 @@ export interface WaitingApproval {
 
 /** The orders that wait for a person. */
 export const listApprovals = async ({ leasehold }: Shop): Promise<WaitingApproval[]> => {
-  const { jobs } = await leasehold.listJobs({
+  const { jobs } = await leasehold.jobs.list({
     typeName: "approve-order",
     status: "pending",
     order: "oldest",

@@ -35,9 +35,8 @@ export const openShop = async (file: string, story: Story): Promise<Shop> => {
       jobs: [{ id: "count-stock", everyMs: 2_000, job: { typeName: "count-stock" } }],
     },
   });
-  // The file may be of an older version. This process is the only one that works on it, so no older worker is left.
   // The payment provider takes no more than 20 calls at once, over however many workers.
-  await leasehold.setFlow({ queue: "payments", concurrency: 20 });
+  await leasehold.limits.set({ queue: "payments", concurrency: 20 });
   return {
     leasehold,
     stateAdapter,

@@ -35,7 +35,7 @@ const describeApproval = ({ orderId, item, cents }: WaitingApproval): string =>
 
 /** Jobs that somebody still has to do now, which those for later are not. */
 const countOpen = async ({ leasehold }: Shop): Promise<number> => {
-  const { jobs } = await leasehold.listJobs({ status: ["blocked", "pending", "running"], limit: 1_000 });
+  const { jobs } = await leasehold.jobs.list({ status: ["blocked", "pending", "running"], limit: 1_000 });
   return jobs.filter((job) => job.status !== "pending" || job.scheduledAt.getTime() < Date.now() + 60_000)
     .length;
 };

@@ -52,7 +52,7 @@ const open = (args: readonly string[], terminal: boolean) => {
 const countOpen = async (): Promise<Record<string, number>> => {
   const stateAdapter = await createSqliteStateAdapter({ file });
   const leasehold = await createLeasehold({ stateAdapter, jobTypes });
-  const rows = await leasehold.countJobs({ status: ["blocked", "pending", "running"] });
+  const rows = await leasehold.jobs.count({ status: ["blocked", "pending", "running"] });
   await stateAdapter.close();
   // A tick may come while the shop closes.
   const others = rows.filter(({ typeName }) => typeName !== "count-stock");

@@ -24,7 +24,7 @@ const describeDurations = (durations: readonly number[]): string => {
 
 /** What the day was like, and where to look next. */
 export const summarise = async ({ leasehold }: Shop, story: Story, day: Day): Promise<string> => {
-  const counts = await leasehold.countJobs();
+  const counts = await leasehold.jobs.count();
   const open = counts.filter(({ status }) => status !== "completed" && status !== "failed");
   const left = open.reduce((sum, row) => sum + row.count, 0);
   const { orderDurations, deadLetters, retries } = story;

@@ -83,8 +83,8 @@ plant("released job costs an attempt", [
 ]);
 plant("retry not counted", [
   "store/rules/transitions.js",
-  "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const givenBack",
-  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const givenBack",
+  "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const released",
+  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const released",
 ]);
 plant("deduplication race within one call", [
   "memory/operations/create-jobs.js",
@@ -314,7 +314,7 @@ plant("claims of one worker share a token", [
 ]);
 plant("attempt shutdown counted as a failure", [
   "worker/outcome.js",
-  'if (abortReason === "shutdown")\n                return giveBackOutcome(held);',
+  'if (abortReason === "shutdown")\n                return releaseOutcome(held);',
   "",
 ]);
 

@@ -30,10 +30,7 @@ plant("dashboard/src/actions/run.ts", [
   ["a stop does not wait for the portion under way", ["await here?.end.catch(() => undefined);", ""]],
   [
     "an action of another process is not stopped",
-    [
-      'if (isOpen(await requireJob(id))) await own.cancelJobSequences({ ids: [id], reason: "Stopped." });',
-      "",
-    ],
+    ['if (isOpen(await requireJob(id))) await own.jobs.cancel({ ids: [id], reason: "Stopped." });', ""],
   ],
   ["two can resume an action", ["if (redriven.length === 0) throw underWay();", ""]],
   ["the log does not name who resumed", ["resumed?.by ?? user", "user"]],

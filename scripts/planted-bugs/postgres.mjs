@@ -260,7 +260,7 @@ plant("jobs/commit.ts", [
   [
     "an outcome inserts no delta",
     [
-      "WHERE counted_in IS NOT NULL OR (queue_type IS NOT NULL AND kind IN ('retry', 'giveBack'))",
+      "WHERE counted_in IS NOT NULL OR (queue_type IS NOT NULL AND kind IN ('retry', 'release'))",
       "WHERE false",
     ],
   ],

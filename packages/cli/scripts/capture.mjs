@@ -70,7 +70,7 @@ const makeRetryingJob = async () => {
       },
     })
     .start({ queues: { payments: 1 } });
-  while ((await jobs.getJob({ id })).lastError === null) await sleep(10);
+  while ((await jobs.jobs.get({ id })).lastError === null) await sleep(10);
   await worker.stop();
   await stateAdapter.close();
   return id;

@@ -30,7 +30,7 @@ describe("on MongoDB alone", () => {
     await worker.waitFor("Worker started");
     const started = await folder.run("start", "greet", "--input", '"Grace"', "--wait", "15s");
     expect(started).toMatchObject({ code: 0, stdout: '"Hello, Grace!"\n' });
-    expect(await leasehold.countJobs()).toMatchObject([{ status: "completed", count: 1 }]);
+    expect(await leasehold.jobs.count()).toMatchObject([{ status: "completed", count: 1 }]);
     worker.kill("SIGTERM");
     expect((await worker.ended).code).toBe(0);
   });

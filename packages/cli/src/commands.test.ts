@@ -42,12 +42,12 @@ describe("complete", () => {
     expect(unconfirmed.stderr).not.toContain("--dry-run");
     const done = await run("complete", blockerId, "--output", '{"approved":true}', "--yes");
     expect(done).toMatchObject({ code: 0, stdout: `${blockerId}  completed\n` });
-    expect(await leasehold.getJob({ id: blockerId })).toMatchObject({
+    expect(await leasehold.jobs.get({ id: blockerId })).toMatchObject({
       status: "completed",
       output: { approved: true },
       completedBy: null,
     });
-    expect((await leasehold.getJob({ id }))?.status).toBe("pending");
+    expect((await leasehold.jobs.get({ id }))?.status).toBe("pending");
     const again = await run("complete", blockerId, "--yes");
     expect(again.code).toBe(1);
     expect(again.stderr).toContain("completed");
@@ -59,7 +59,7 @@ describe("list", () => {
   it("finds jobs by a text in their input", async () => {
     const { leasehold } = store;
     for (const to of ["ada@example.com", "bob@example.com"])
-      await leasehold.start({ typeName: "mail", input: { to } });
+      await leasehold.startJobSequence({ typeName: "mail", input: { to } });
     const found = async (text: string): Promise<unknown> => json("list", "--input-contains", text);
     expect(await found("ada@")).toMatchObject({ jobs: [{ input: { to: "ada@example.com" } }], cursor: null });
     expect(await found("eve@")).toEqual({ jobs: [], cursor: null });
@@ -71,9 +71,9 @@ describe("cancel", () => {
   it("cancels what a filter finds, and asks before", async () => {
     const { leasehold } = store;
     const mails = await Promise.all(
-      ["one", "two"].map((queue) => leasehold.start({ typeName: "mail", input: null, queue })),
+      ["one", "two"].map((queue) => leasehold.startJobSequence({ typeName: "mail", input: null, queue })),
     );
-    const order = await leasehold.start({ typeName: "order", input: null });
+    const order = await leasehold.startJobSequence({ typeName: "order", input: null });
     const results = (outcome: string) =>
       expect.arrayContaining(mails.map(({ id }) => ({ id, outcome })) as never[]);
     expect(await json("cancel", "--type", "mail", "--dry-run")).toEqual({
@@ -85,10 +85,10 @@ describe("cancel", () => {
       dryRun: false,
       results: results("cancelled"),
     });
-    expect(await leasehold.getJob({ id: mails[0]!.id })).toMatchObject({
+    expect(await leasehold.jobs.get({ id: mails[0]!.id })).toMatchObject({
       failure: { error: { message: "no stamps" } },
     });
-    expect((await leasehold.getJob({ id: order.id }))?.status).toBe("pending");
+    expect((await leasehold.jobs.get({ id: order.id }))?.status).toBe("pending");
     expect((await run("cancel")).code).toBe(2);
     expect((await run("cancel", order.id, "--all")).code).toBe(2);
   });
@@ -98,14 +98,14 @@ describe("delete", () => {
   it("deletes the finished jobs that a filter finds", async () => {
     const { leasehold } = store;
     const [kept, waiting, done] = await Promise.all(
-      ["order", "mail", "mail"].map((typeName) => leasehold.start({ typeName, input: null })),
+      ["order", "mail", "mail"].map((typeName) => leasehold.startJobSequence({ typeName, input: null })),
     );
-    await leasehold.cancelJobSequences({ ids: [kept!.id, done!.id] });
+    await leasehold.jobs.cancel({ ids: [kept!.id, done!.id] });
     expect(await json("delete", "--type", "mail", "--dry-run")).toMatchObject({
       plan: [{ rootSequenceId: done!.id, jobs: 1 }],
     });
     expect(await json("delete", "--type", "mail", "--yes")).toMatchObject({ deletedJobs: 1 });
-    const left = (await leasehold.listJobs()).jobs.map(({ id }) => id);
+    const left = (await leasehold.jobs.list()).jobs.map(({ id }) => id);
     expect(new Set(left)).toEqual(new Set([kept!.id, waiting!.id]));
     expect((await run("delete")).code).toBe(2);
   });
@@ -122,12 +122,12 @@ describe("delete", () => {
     const plan = await run("delete", blockerId, "--dry-run");
     expect(plan.stdout).toBe(`${id}  2 jobs\nWould delete 2 jobs.\n`);
     expect((await run("delete", blockerId)).code).toBe(6);
-    expect(await leasehold.getJob({ id })).toBeDefined();
+    expect(await leasehold.jobs.get({ id })).toBeDefined();
     expect(await run("delete", blockerId, "nope", "--yes")).toMatchObject({
       code: 3,
       stdout: "Deleted 2 jobs.\n",
     });
-    expect(await leasehold.countJobs()).toEqual([]);
+    expect(await leasehold.jobs.count()).toEqual([]);
   });
 });
 
@@ -144,15 +144,15 @@ describe("failed redrive", () => {
       "Would redrive 2 jobs: 1 that were chosen, and 1 that had failed because of them.",
     );
     expect(await json("failed", "redrive", "--all", "--yes")).toMatchObject({ jobs: 2, skipped: [] });
-    expect(await leasehold.countJobs({ status: "failed" })).toEqual([]);
+    expect(await leasehold.jobs.count({ status: "failed" })).toEqual([]);
   });
 
   it("lets jobs wait until the time it is given", async () => {
     const { leasehold, stateAdapter } = store;
     const { id } = await leasehold.startJobSequence({ typeName: "a", input: null });
-    await leasehold.cancelJobSequences({ ids: [id] });
+    await leasehold.jobs.cancel({ ids: [id] });
     expect(await run("failed", "redrive", id, "--at", "2h", "--yes")).toMatchObject({ code: 0 });
-    const job = await leasehold.getJob({ id });
+    const job = await leasehold.jobs.get({ id });
     expect(job?.status).toBe("pending");
     expect(job?.scheduledAt.getTime()).toBeGreaterThan((await stateAdapter.getTime()) + 7_100_000);
     expect((await run("failed", "redrive", id, "--at", "soon", "--yes")).code).toBe(2);
@@ -165,15 +165,14 @@ describe("failed redrive", () => {
       sequences: Array.from({ length: count }, () => ({ typeName: "a", input: null })),
     });
     const ids = started.map(({ id }) => id);
-    for (const half of [ids.slice(0, 5_000), ids.slice(5_000)])
-      await leasehold.cancelJobSequences({ ids: half });
+    for (const half of [ids.slice(0, 5_000), ids.slice(5_000)]) await leasehold.jobs.cancel({ ids: half });
     expect((await run("failed", "redrive", "--all", "--limit", "7", "--yes")).stdout).toBe(
       "Redrove 7 jobs.\n",
     );
     const dry = await run("failed", "redrive", "--all", "--dry-run");
     expect(dry.stdout).toContain("and 9,993 more jobs\nWould redrive 10,043 jobs.\n");
     expect((await run("failed", "redrive", "--all", "--yes")).stdout).toBe("Redrove 10,043 jobs.\n");
-    expect(await leasehold.countJobs({ status: "failed" })).toEqual([]);
+    expect(await leasehold.jobs.count({ status: "failed" })).toEqual([]);
   });
 });
 
@@ -224,7 +223,7 @@ describe("inspect", () => {
         },
       })
       .start();
-    while ((await leasehold.getJob({ id }))?.lastError === null)
+    while ((await leasehold.jobs.get({ id }))?.lastError === null)
       await new Promise((resolve) => setTimeout(resolve, 5));
     await worker.stop();
     const { stdout } = await run("inspect", id);

@@ -58,7 +58,7 @@ describe("the command in detail", () => {
         await leasehold.startJobSequence({ typeName: "child", input: null }),
       ]) as never,
     });
-    await leasehold.cancelJobSequences({ ids: [parent.id] });
+    await leasehold.jobs.cancel({ ids: [parent.id] });
     const kept = await json("failed", "delete", parent.id, "--yes");
     expect(kept.value).toMatchObject({
       deletedJobs: 0,
@@ -105,13 +105,13 @@ describe("the command in detail", () => {
   it("deletes the jobs of a measurement that was interrupted", async () => {
     const { folder, leasehold } = store;
     const bench = folder.start(["bench", "--jobs", "1000000", "--batch", "20", "--yes"]);
-    while ((await leasehold.countJobs()).length === 0)
+    while ((await leasehold.jobs.count()).length === 0)
       await new Promise((resolve) => setTimeout(resolve, 20));
     bench.kill("SIGINT");
     const { code, stderr } = await bench.ended;
     expect(code).toBe(1);
     expect(stderr).toContain("Interrupted");
-    expect(await leasehold.countJobs()).toEqual([]);
+    expect(await leasehold.jobs.count()).toEqual([]);
   });
 });
 

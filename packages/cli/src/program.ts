@@ -4,7 +4,7 @@ import type { GlobalOptions, Run } from "./commands/context.ts";
 import { parseDuration } from "./options/values.ts";
 import { addCompletionCommands } from "./program/completion.ts";
 import { addFailedCommands, addJobCommands, addWaitingCommands } from "./program/jobs.ts";
-import { addFlowCommands, addRecurringCommands } from "./program/limits.ts";
+import { addLimitCommands, addRecurringCommands } from "./program/limits.ts";
 import { addOperatorCommands, addWorkerCommands } from "./program/operate.ts";
 
 const version = (
@@ -53,7 +53,7 @@ export const createProgram = (runWith: (options: GlobalOptions) => Run): Command
   addRecurringCommands(program, run);
   addWaitingCommands(program, run);
   addWorkerCommands(program, run);
-  addFlowCommands(program, run);
+  addLimitCommands(program, run);
   addOperatorCommands(program, run);
   addCompletionCommands(program, run);
   return program;

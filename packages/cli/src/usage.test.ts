@@ -246,7 +246,7 @@ describe("a person", () => {
     expect(no.code).toBe(6);
     expect(no.stdout).toContain("Nothing was changed.");
     expect(no.stdout).not.toContain("error");
-    expect((await leasehold.getJob({ id }))?.status).toBe("pending");
+    expect((await leasehold.jobs.get({ id }))?.status).toBe("pending");
     const agreed = folder.start(["cancel", id], { terminal });
     await agreed.waitFor("Cancel 1 sequence?");
     agreed.type("y");

@@ -267,7 +267,7 @@ export {
   expired,
   failed,
   failedByBlocker,
-  givenBack,
+  released,
   reaped,
   retried,
   revived,

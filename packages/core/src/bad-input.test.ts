@@ -3,6 +3,7 @@ import { LeaseholdError } from "./base/errors.ts";
 import { defineJobTypes, typeOnly } from "./job-types/define.ts";
 import { createLeasehold } from "./leasehold.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
+import { facadeMethods } from "./testing/facade-methods.ts";
 import { rescheduleJob } from "./worker/outcome.ts";
 
 /** The façade as a caller without types sees it. */
@@ -129,17 +130,7 @@ const startCases: readonly Case[] = [
     [undefined, "", "x".repeat(501), 7, "\0"],
     (key) => [start({ deduplication: { key } })],
   ],
-  [
-    "deduplication.scope",
-    ["some", "completed", 7],
-    (scope) => [start({ deduplication: { key: "k", scope } })],
-  ],
   ["deduplication.strategy", ["some", 7], (strategy) => [start({ deduplication: { key: "k", strategy } })]],
-  [
-    "deduplication.strategy",
-    ["all"],
-    (strategy) => [start({ deduplication: { key: "k", scope: "unfinished", strategy } })],
-  ],
   [
     "deduplication.onDuplicate",
     ["swap", 7, null],
@@ -202,7 +193,6 @@ const recurringIds: readonly Case[] = [
 
 const cases: Record<string, readonly Case[]> = {
   startJobSequence: startCases,
-  start: startCases,
   startJobSequences: [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["sequences", [undefined, "text", {}, 7], (sequences) => [{ sequences }]],
@@ -221,14 +211,13 @@ const cases: Record<string, readonly Case[]> = {
     ["complete", [undefined, ...notFunctions], (complete) => [{ id, typeName: "work", complete }]],
   ],
   waitForJobSequenceCompletion: waitCases,
-  waitFor: waitCases,
-  cancelJobSequences: [
+  "jobs.cancel": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["ids", [undefined, "text", {}], (ids) => [{ ids }]],
     ["ids[0]", names, (value) => [{ ids: [value] }]],
     ["reason", ["", 7, "x".repeat(2_001)], (reason) => [{ ids: [id], reason }]],
   ],
-  redriveJobs: [
+  "jobs.redrive": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["ids", [undefined, "text", {}], (ids) => [{ ids }]],
     ["ids[0]", names, (value) => [{ ids: [value] }]],
@@ -238,7 +227,7 @@ const cases: Record<string, readonly Case[]> = {
     ["limit", integers(1, 100_000), (limit) => [{ filter: {}, limit }]],
     ...filter((value) => ({ filter: value }), "filter."),
   ],
-  updateWaitingJobs: [
+  "jobs.update": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["ids", [undefined, "text", {}], (ids) => [{ ids, priority: 1 }]],
     ["ids[0]", names, (value) => [{ ids: [value], priority: 1 }]],
@@ -251,25 +240,18 @@ const cases: Record<string, readonly Case[]> = {
     ["input", [undefined], (input) => [{ ids: [id], typeName: "work", input }]],
     ...filter((value) => ({ filter: value, priority: 1 }), "filter."),
   ],
-  runJobsNow: [
-    ["options", [undefined, ...notObjects], (options) => [options]],
-    ["ids", [undefined, "text", {}], (ids) => [{ ids }]],
-    ["ids[0]", names, (value) => [{ ids: [value] }]],
-    ["limit", integers(1, 100_000), (limit) => [{ filter: {}, limit }]],
-    ...filter((value) => ({ filter: value }), "filter."),
-  ],
   deleteJobSequences: [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["rootSequenceIds", [undefined, "text", {}], (rootSequenceIds) => [{ rootSequenceIds }]],
     ["rootSequenceIds[0]", names, (value) => [{ rootSequenceIds: [value] }]],
   ],
-  pruneJobSequences: [
+  "jobs.prune": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["olderThanMs", [undefined, -1, 0.5, "1", Number.NaN], (olderThanMs) => [{ olderThanMs }]],
     ["batchSize", integers(1, 100_000), (batchSize) => [{ olderThanMs: 0, batchSize }]],
     ["statuses[0]", ["pending", 7], (status) => [{ olderThanMs: 0, statuses: [status] }]],
   ],
-  setFlow: [
+  "limits.set": [
     ...flowScope({ paused: true }),
     ["options", [{}], () => [{ queue: "q" }]],
     ["paused", [null, 1, "yes"], (paused) => [{ queue: "q", paused }]],
@@ -292,35 +274,35 @@ const cases: Record<string, readonly Case[]> = {
       (expectedVersion) => [{ queue: "q", paused: true, expectedVersion }],
     ],
   ],
-  pause: flowScope(),
-  resume: [...flowScope(), ["group", names, (group) => [{ typeName: "work", group }]]],
-  getFlow: [
+  "limits.pause": flowScope(),
+  "limits.resume": [...flowScope(), ["group", names, (group) => [{ typeName: "work", group }]]],
+  "limits.list": [
     ["options", notObjects, (options) => [options]],
     ["queue", names, (queue) => [{ queue }]],
   ],
-  listGroups: [
+  "limits.listGroups": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["typeName", [undefined, ...names], (typeName) => [{ typeName }]],
     ["queue", names, (queue) => [{ typeName: "work", queue }]],
-    ["held", [null, 1, "yes"], (held) => [{ typeName: "work", held }]],
+    ["throttled", [null, 1, "yes"], (throttled) => [{ typeName: "work", throttled }]],
     ["order", ["sideways", 7], (order) => [{ typeName: "work", order }]],
     ["limit", integers(1, 1_000), (limit) => [{ typeName: "work", limit }]],
   ],
   runInTransaction: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
   withNotify: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
-  getJob: [
+  "jobs.get": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["id", [undefined, ...names], (value) => [{ id: value }]],
   ],
-  getJobSequence: [["id", [undefined, ...names], (value) => [{ id: value }]]],
-  listJobs: [
+  "jobs.getSequence": [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  "jobs.list": [
     ["options", notObjects, (options) => [options]],
     ["order", ["sideways", 7], (order) => [{ order }]],
     ["limit", integers(1, 1_000), (limit) => [{ limit }]],
     ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
     ...filter((value) => value),
   ],
-  listJobSequences: [
+  "jobs.listSequences": [
     ["options", notObjects, (options) => [options]],
     ["status[0]", ["unknown", 7], (status) => [{ status: [status] }]],
     ["typeName", ["", 7], (typeName) => [{ typeName }]],
@@ -332,20 +314,20 @@ const cases: Record<string, readonly Case[]> = {
     ["limit", integers(1, 1_000), (limit) => [{ limit }]],
     ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
   ],
-  listSequenceJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
-  getJobBlockers: [["id", [undefined, ...names], (value) => [{ id: value }]]],
-  listBlockedJobs: [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
-  listJobAttempts: [["id", [undefined, ...names], (value) => [{ id: value }]]],
-  countJobs: [["options", notObjects, (options) => [options]], ...filter((value) => value)],
-  listFailureCauses: [
+  "jobs.listInSequence": [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
+  "jobs.listBlockers": [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  "jobs.listBlocked": [["id", [undefined, ...names], (value) => [{ id: value }]], ...page],
+  "history.listAttempts": [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  "jobs.count": [["options", notObjects, (options) => [options]], ...filter((value) => value)],
+  "history.listCauses": [
     ["options", notObjects, (options) => [options]],
     ["queue", ["", 7], (queue) => [{ queue }]],
     ["typeName[0]", ["", 7], (typeName) => [{ typeName: [typeName] }]],
     ["scanLimit", integers(1, 100_000), (scanLimit) => [{ scanLimit }]],
     ["everyMs", [59_999, 60_000.5, "1h", null], (everyMs) => [{ everyMs }]],
   ],
-  listProcesses: [["options", notObjects, (options) => [options]]],
-  getStatistics: [
+  "history.listProcesses": [["options", notObjects, (options) => [options]]],
+  "history.getStatistics": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["from", [undefined, ...notDates, new Date(1)], (from) => [{ from, before: new Date(1) }]],
     ["before", notDates, (before) => [{ from: new Date(0), before }]],
@@ -355,8 +337,8 @@ const cases: Record<string, readonly Case[]> = {
     ["byType", ["yes", 1, null], (byType) => [{ from: new Date(0), byType }]],
     ["byDeployment", ["yes", 1, null], (byDeployment) => [{ from: new Date(0), byDeployment }]],
   ],
-  explainJob: [["id", [undefined, ...names], (value) => [{ id: value }]]],
-  putRecurringJob: [
+  "jobs.explain": [["id", [undefined, ...names], (value) => [{ id: value }]]],
+  "recurring.put": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["id", [undefined, ...names], (value) => [recurring({ id: value })]],
     [
@@ -378,18 +360,18 @@ const cases: Record<string, readonly Case[]> = {
     ["paused", ["yes", 1, null], (paused) => [recurring({ paused })]],
     ["expectedVersion", integers(0, largestInt), (expectedVersion) => [recurring({ expectedVersion })]],
   ],
-  pauseRecurringJob: recurringIds,
-  resumeRecurringJob: recurringIds,
-  deleteRecurringJob: recurringIds,
-  triggerRecurringJob: recurringIds,
-  getRecurringJob: recurringIds,
-  listRecurringJobs: [
+  "recurring.pause": recurringIds,
+  "recurring.resume": recurringIds,
+  "recurring.delete": recurringIds,
+  "recurring.trigger": recurringIds,
+  "recurring.get": recurringIds,
+  "recurring.list": [
     ["options", notObjects, (options) => [options]],
     ["owner", names, (owner) => [{ owner }]],
     ["limit", integers(1, 1_000), (limit) => [{ limit }]],
     ["cursor", ["garbage", 7, {}], (cursor) => [{ cursor }]],
   ],
-  previewRecurringJob: [
+  "recurring.preview": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["cron", [undefined, "* * *"], (cron) => [{ cron }]],
     ["id", names, (value) => [{ id: value }]],
@@ -431,7 +413,7 @@ let leasehold: Untyped;
 
 beforeEach(async () => {
   stateAdapter = createInProcessStateAdapter();
-  leasehold = (await createLeasehold({ stateAdapter, jobTypes })) as unknown as Untyped;
+  leasehold = facadeMethods(await createLeasehold({ stateAdapter, jobTypes }));
 });
 
 afterEach(async () => {
@@ -488,19 +470,18 @@ describe("bad input to", () => {
     for (const [method, args] of Object.entries({
       startJobSequence: start({ prioritty: 1 }),
       startJobSequences: { sequences: [], prioritty: 1 },
-      cancelJobSequences: { ids: [id], prioritty: 1 },
-      redriveJobs: { ids: [id], prioritty: 1 },
-      runJobsNow: { ids: [id], prioritty: 1 },
-      updateWaitingJobs: { ids: [id], prioritty: 1 },
+      "jobs.cancel": { ids: [id], prioritty: 1 },
+      "jobs.redrive": { ids: [id], prioritty: 1 },
+      "jobs.update": { ids: [id], prioritty: 1 },
       deleteJobSequences: { rootSequenceIds: [id], prioritty: 1 },
       completeJobSequence: { id, typeName: "work", complete: () => {}, prioritty: 1 },
-      getJob: { id, prioritty: 1 },
-      listJobs: { prioritty: 1 },
-      countJobs: { prioritty: 1 },
-      listFailureCauses: { prioritty: 1 },
-      listProcesses: { prioritty: 1 },
-      getStatistics: { from: new Date(0), prioritty: 1 },
-      explainJob: { id, prioritty: 1 },
+      "jobs.get": { id, prioritty: 1 },
+      "jobs.list": { prioritty: 1 },
+      "jobs.count": { prioritty: 1 },
+      "history.listCauses": { prioritty: 1 },
+      "history.listProcesses": { prioritty: 1 },
+      "history.getStatistics": { from: new Date(0), prioritty: 1 },
+      "jobs.explain": { id, prioritty: 1 },
     })) {
       const error = await rejection(() => leasehold[method]!(args));
       expect(error, method).toMatchObject({

@@ -4,6 +4,7 @@ import { LeaseholdError } from "./base/errors.ts";
 import { defineJobTypes, typeOnly } from "./job-types/define.ts";
 import { createLeasehold } from "./leasehold.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "./memory/state-adapter.ts";
+import { facadeMethods } from "./testing/facade-methods.ts";
 import { watchGlobals } from "./testing/global-watch.ts";
 import { hostileValues, ThrownByCallback } from "./testing/hostile-values.ts";
 import { createTestKit } from "./testing/test-kit.ts";
@@ -101,7 +102,7 @@ const jobTypes = defineJobTypes({ work: { input: typeOnly<unknown>(), output: ty
 beforeAll(async () => {
   watch.start();
   store = createInProcessStateAdapter();
-  facade = (await createLeasehold({ stateAdapter: store, jobTypes })) as unknown as Untyped;
+  facade = facadeMethods(await createLeasehold({ stateAdapter: store, jobTypes }));
 });
 
 afterAll(async () => {
@@ -204,7 +205,6 @@ const startOptions = [
 const waitOptions = ["id", "typeName", "timeoutMs", "pollIntervalMs", "signal"];
 
 const functions: Record<string, () => Call[]> = {
-  start: () => withOptions(method("start"), { typeName: "work", input: null }, startOptions),
   startJobSequence: () => [
     ...withOptions(method("startJobSequence"), { typeName: "work", input: null }, startOptions),
     asCallback((value) => facade["startJobSequence"]!({ typeName: "work", startBlockers: value })),
@@ -234,20 +234,19 @@ const functions: Record<string, () => Call[]> = {
       "typeName",
       "complete",
     ]),
-  waitFor: () => withOptions(method("waitFor"), { id, typeName: "work" }, waitOptions),
   waitForJobSequenceCompletion: () =>
     withOptions(method("waitForJobSequenceCompletion"), { id, typeName: "work" }, waitOptions),
-  cancelJobSequences: () => [
-    ...withOptions(method("cancelJobSequences"), { ids: [id] }, ["ids", "reason"]),
-    (value) => facade["cancelJobSequences"]!({ ids: [id, value] }),
+  "jobs.cancel": () => [
+    ...withOptions(method("jobs.cancel"), { ids: [id] }, ["ids", "reason"]),
+    (value) => facade["jobs.cancel"]!({ ids: [id, value] }),
   ],
-  redriveJobs: () => [
-    ...withOptions(method("redriveJobs"), { ids: [id] }, ["ids", "dryRun", "filter"]),
-    ...withOptions((filter) => facade["redriveJobs"]!({ filter }), {}, filterOptions),
-    (value) => facade["redriveJobs"]!({ filter: {}, limit: value }),
+  "jobs.redrive": () => [
+    ...withOptions(method("jobs.redrive"), { ids: [id] }, ["ids", "dryRun", "filter"]),
+    ...withOptions((filter) => facade["jobs.redrive"]!({ filter }), {}, filterOptions),
+    (value) => facade["jobs.redrive"]!({ filter: {}, limit: value }),
   ],
-  updateWaitingJobs: () => [
-    ...withOptions(method("updateWaitingJobs"), { ids: [id], priority: 1 }, [
+  "jobs.update": () => [
+    ...withOptions(method("jobs.update"), { ids: [id], priority: 1 }, [
       "ids",
       "dryRun",
       "filter",
@@ -256,20 +255,16 @@ const functions: Record<string, () => Call[]> = {
       "typeName",
       "input",
     ]),
-    ...withOptions((filter) => facade["updateWaitingJobs"]!({ filter, priority: 1 }), {}, filterOptions),
-    (value) => facade["updateWaitingJobs"]!({ ids: [id], typeName: "work", input: value }),
-    (value) => facade["updateWaitingJobs"]!({ filter: {}, priority: 1, limit: value }),
-  ],
-  runJobsNow: () => [
-    ...withOptions(method("runJobsNow"), { ids: [id] }, ["ids", "dryRun", "filter"]),
-    (value) => facade["runJobsNow"]!({ filter: {}, cursor: value }),
+    ...withOptions((filter) => facade["jobs.update"]!({ filter, priority: 1 }), {}, filterOptions),
+    (value) => facade["jobs.update"]!({ ids: [id], typeName: "work", input: value }),
+    (value) => facade["jobs.update"]!({ filter: {}, priority: 1, limit: value }),
   ],
   deleteJobSequences: () => [
     ...withOptions(method("deleteJobSequences"), {}, ["rootSequenceIds"]),
     (value) => facade["deleteJobSequences"]!({ rootSequenceIds: [value] }),
   ],
-  pruneJobSequences: () =>
-    withOptions(method("pruneJobSequences"), { olderThanMs: 0 }, ["olderThanMs", "statuses", "batchSize"]),
+  "jobs.prune": () =>
+    withOptions(method("jobs.prune"), { olderThanMs: 0 }, ["olderThanMs", "statuses", "batchSize"]),
   runInTransaction: () => [
     asCallback(method("runInTransaction")),
     (value) =>
@@ -278,11 +273,11 @@ const functions: Record<string, () => Call[]> = {
       ),
   ],
   withNotify: () => [asCallback(method("withNotify"))],
-  getJob: () => withOptions(method("getJob"), { id }, ["id", "typeName"]),
-  getJobSequence: () => withOptions(method("getJobSequence"), { id }, ["id", "typeName"]),
-  listJobs: () => withOptions(method("listJobs"), {}, [...filterOptions, ...page, "order"]),
-  listJobSequences: () =>
-    withOptions(method("listJobSequences"), {}, [
+  "jobs.get": () => withOptions(method("jobs.get"), { id }, ["id", "typeName"]),
+  "jobs.getSequence": () => withOptions(method("jobs.getSequence"), { id }, ["id", "typeName"]),
+  "jobs.list": () => withOptions(method("jobs.list"), {}, [...filterOptions, ...page, "order"]),
+  "jobs.listSequences": () =>
+    withOptions(method("jobs.listSequences"), {}, [
       "status",
       "typeName",
       "rootsOnly",
@@ -296,20 +291,21 @@ const functions: Record<string, () => Call[]> = {
   getTime: () => [method("getTime")],
   close: () => {
     const close = async (options: unknown): Promise<unknown> => {
-      const opened = (await createLeasehold({ stateAdapter: store, jobTypes })) as unknown as Untyped;
+      const opened = facadeMethods(await createLeasehold({ stateAdapter: store, jobTypes }));
       return opened["close"]!(options);
     };
     return withOptions(close, {}, ["deadlineMs"]);
   },
-  listSequenceJobs: () => withOptions(method("listSequenceJobs"), { id }, [...page, "typeName"]),
-  getJobBlockers: () => withOptions(method("getJobBlockers"), { id }, ["id"]),
-  listBlockedJobs: () => withOptions(method("listBlockedJobs"), { id }, page),
-  listJobAttempts: () => withOptions(method("listJobAttempts"), { id }, ["id"]),
-  countJobs: () => withOptions(method("countJobs"), {}, filterOptions),
-  listFailureCauses: () => withOptions(method("listFailureCauses"), {}, ["queue", "typeName", "scanLimit"]),
-  listProcesses: () => withOptions(method("listProcesses"), {}, ["from"]),
-  getStatistics: () =>
-    withOptions(method("getStatistics"), { from: new Date(0), before: new Date(1) }, [
+  "jobs.listInSequence": () => withOptions(method("jobs.listInSequence"), { id }, [...page, "typeName"]),
+  "jobs.listBlockers": () => withOptions(method("jobs.listBlockers"), { id }, ["id"]),
+  "jobs.listBlocked": () => withOptions(method("jobs.listBlocked"), { id }, page),
+  "history.listAttempts": () => withOptions(method("history.listAttempts"), { id }, ["id"]),
+  "jobs.count": () => withOptions(method("jobs.count"), {}, filterOptions),
+  "history.listCauses": () =>
+    withOptions(method("history.listCauses"), {}, ["queue", "typeName", "scanLimit"]),
+  "history.listProcesses": () => withOptions(method("history.listProcesses"), {}, ["from"]),
+  "history.getStatistics": () =>
+    withOptions(method("history.getStatistics"), { from: new Date(0), before: new Date(1) }, [
       "from",
       "before",
       "queue",
@@ -318,9 +314,9 @@ const functions: Record<string, () => Call[]> = {
       "byType",
       "byDeployment",
     ]),
-  explainJob: () => withOptions(method("explainJob"), { id }, ["id"]),
-  setFlow: () => [
-    ...withOptions(method("setFlow"), { queue: "q", concurrency: 5 }, [
+  "jobs.explain": () => withOptions(method("jobs.explain"), { id }, ["id"]),
+  "limits.set": () => [
+    ...withOptions(method("limits.set"), { queue: "q", concurrency: 5 }, [
       "queue",
       "typeName",
       "paused",
@@ -330,20 +326,21 @@ const functions: Record<string, () => Call[]> = {
       "weights",
       "expectedVersion",
     ]),
-    ...withOptions((rate) => facade["setFlow"]!({ queue: "q", rate }), { limit: 1, perMs: 1 }, [
+    ...withOptions((rate) => facade["limits.set"]!({ queue: "q", rate }), { limit: 1, perMs: 1 }, [
       "limit",
       "perMs",
       "burst",
     ]),
   ],
-  pause: () => withOptions(method("pause"), { queue: "q" }, ["queue", "typeName"]),
-  resume: () => withOptions(method("resume"), { typeName: "work" }, ["queue", "typeName", "group"]),
-  getFlow: () => withOptions(method("getFlow"), {}, ["queue"]),
-  listGroups: () =>
-    withOptions(method("listGroups"), { typeName: "work" }, ["queue", "held", "order", "limit"]),
-  putRecurringJob: () => {
+  "limits.pause": () => withOptions(method("limits.pause"), { queue: "q" }, ["queue", "typeName"]),
+  "limits.resume": () =>
+    withOptions(method("limits.resume"), { typeName: "work" }, ["queue", "typeName", "group"]),
+  "limits.list": () => withOptions(method("limits.list"), {}, ["queue"]),
+  "limits.listGroups": () =>
+    withOptions(method("limits.listGroups"), { typeName: "work" }, ["queue", "throttled", "order", "limit"]),
+  "recurring.put": () => {
     const job = { typeName: "work", input: null };
-    const put = method("putRecurringJob");
+    const put = method("recurring.put");
     const settings = ["typeName", "input", "queue", "priority", "maxAttempts", "timeoutMs"];
     return [
       ...withOptions(put, { id: "r", cron: "@daily", job }, recurringOptions),
@@ -351,14 +348,14 @@ const functions: Record<string, () => Call[]> = {
       ...withOptions((given) => put({ id: "r", cron: "@daily", job: given }), job, settings),
     ];
   },
-  pauseRecurringJob: () => withOptions(method("pauseRecurringJob"), { id }, ["id", "expectedVersion"]),
-  resumeRecurringJob: () => withOptions(method("resumeRecurringJob"), { id }, ["id", "expectedVersion"]),
-  deleteRecurringJob: () => withOptions(method("deleteRecurringJob"), { id }, ["id"]),
-  triggerRecurringJob: () => withOptions(method("triggerRecurringJob"), { id }, ["id"]),
-  getRecurringJob: () => withOptions(method("getRecurringJob"), { id }, ["id"]),
-  listRecurringJobs: () => withOptions(method("listRecurringJobs"), {}, ["owner", "limit", "cursor"]),
-  previewRecurringJob: () =>
-    withOptions(method("previewRecurringJob"), { cron: "@daily" }, [
+  "recurring.pause": () => withOptions(method("recurring.pause"), { id }, ["id", "expectedVersion"]),
+  "recurring.resume": () => withOptions(method("recurring.resume"), { id }, ["id", "expectedVersion"]),
+  "recurring.delete": () => withOptions(method("recurring.delete"), { id }, ["id"]),
+  "recurring.trigger": () => withOptions(method("recurring.trigger"), { id }, ["id"]),
+  "recurring.get": () => withOptions(method("recurring.get"), { id }, ["id"]),
+  "recurring.list": () => withOptions(method("recurring.list"), {}, ["owner", "limit", "cursor"]),
+  "recurring.preview": () =>
+    withOptions(method("recurring.preview"), { cron: "@daily" }, [
       "cron",
       "timeZone",
       "startAt",

@@ -31,29 +31,29 @@ await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "index-page" }
 // @ts-expect-error an option that does not exist
 await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "cleanup", timeout: 5 });
 
-const short = await union.waitFor(page);
+const short = await union.waitForJobSequenceCompletion(page);
 
-const startedShort = await union.start({ typeName: "cleanup" });
+const startedShort = await union.startJobSequence({ typeName: "cleanup" });
 
 const startedLong = await union.startJobSequence({ typeName: "cleanup" });
 // @ts-expect-error no such type
-await union.start({ typeName: "clean-up" });
+await union.startJobSequence({ typeName: "clean-up" });
 // @ts-expect-error no sequence starts with an internal type
-await union.waitFor({ id: "job-1", typeName: "index-page" });
+await union.waitForJobSequenceCompletion({ id: "job-1", typeName: "index-page" });
 
 // --- reading -------------------------------------------------------------------------------------------------------
 
-const anyJob = await union.getJob({ id: "job-1" });
+const anyJob = await union.jobs.get({ id: "job-1" });
 
-const indexJob = await union.getJob({ ...ctx, id: "job-1", typeName: "index-page" });
+const indexJob = await union.jobs.get({ ...ctx, id: "job-1", typeName: "index-page" });
 
-const anySequence = await runtime.getJobSequence({ id: "job-1" });
+const anySequence = await runtime.jobs.getSequence({ id: "job-1" });
 
-const pageSequence = await runtime.getJobSequence({ id: "job-1", typeName: "fetch-page" });
+const pageSequence = await runtime.jobs.getSequence({ id: "job-1", typeName: "fetch-page" });
 
-const listing = await union.listJobs();
+const listing = await union.jobs.list();
 
-const failedPages = await union.listJobs({
+const failedPages = await union.jobs.list({
   ...ctx,
   typeName: ["fetch-page"],
   status: "failed",
@@ -61,27 +61,27 @@ const failedPages = await union.listJobs({
   cursor: null,
 });
 
-const open = await runtime.listJobs({
+const open = await runtime.jobs.list({
   status: ["pending", "blocked"],
   createdFrom: new Date(0),
   order: "oldest",
 });
 
-const sequences = await union.listJobSequences();
+const sequences = await union.jobs.listSequences();
 
-const failedSequences = await union.listJobSequences({ ...ctx, typeName: "fetch-page", status: "failed" });
+const failedSequences = await union.jobs.listSequences({ ...ctx, typeName: "fetch-page", status: "failed" });
 
-const runningSequences = await runtime.listJobSequences({ status: ["running"], rootsOnly: true });
+const runningSequences = await runtime.jobs.listSequences({ status: ["running"], rootsOnly: true });
 
 const now: Date = await union.getTime(ctx);
 
 void now;
 
-const ofSequence = await union.listSequenceJobs({ id: page.id, typeName: "fetch-page" });
+const ofSequence = await union.jobs.listInSequence({ id: page.id, typeName: "fetch-page" });
 
-const counts = await union.countJobs({ queue: ["a", "b"], typeName: "cleanup" });
+const counts = await union.jobs.count({ queue: ["a", "b"], typeName: "cleanup" });
 
-const explanation = await union.explainJob({ ...ctx, id: "job-1" });
+const explanation = await union.jobs.explain({ ...ctx, id: "job-1" });
 
 // @ts-expect-error a job may not have completed
 void anyJob?.output;
@@ -92,19 +92,19 @@ if (anyJob?.typeName === "index-page") void anyJob.input.url;
 
 if (anyJob?.typeName === "index-page") void (anyJob.input.words satisfies string[]);
 // @ts-expect-error no such type
-await union.getJob({ id: "job-1", typeName: "fetch-pages" });
+await union.jobs.get({ id: "job-1", typeName: "fetch-pages" });
 // @ts-expect-error no such status
-await union.listJobs({ status: "done" });
+await union.jobs.list({ status: "done" });
 // @ts-expect-error a filter that does not exist
-await union.listJobs({ statuses: ["failed"] });
+await union.jobs.list({ statuses: ["failed"] });
 // @ts-expect-error no sequence starts with an internal type
-await union.listJobSequences({ typeName: "index-page" });
+await union.jobs.listSequences({ typeName: "index-page" });
 // @ts-expect-error a filter of jobs, not of sequences
-await union.listJobSequences({ queue: "default" });
+await union.jobs.listSequences({ queue: "default" });
 // @ts-expect-error an option that does not exist
 await union.close({ timeoutMs: 5 });
 // @ts-expect-error a part of the context is not a context
-await union.getJob({ tenant: "acme", id: "job-1" });
+await union.jobs.get({ tenant: "acme", id: "job-1" });
 
 switch (explanation.state) {
   case "runnable":
@@ -125,18 +125,18 @@ void (explanation.summary satisfies string);
 
 // --- operating -----------------------------------------------------------------------------------------------------
 
-const cancelled = await union.cancelJobSequences({ ids: ["job-1"], reason: "mistake" });
+const cancelled = await union.jobs.cancel({ ids: ["job-1"], reason: "mistake" });
 
-const redriven = await union.redriveJobs({
+const redriven = await union.jobs.redrive({
   filter: { typeName: "cleanup", failureReason: "no_handler" },
   dryRun: true,
 });
 
-await union.redriveJobs({ ...ctx, ids: ["job-1"], limit: 1 });
+await union.jobs.redrive({ ...ctx, ids: ["job-1"], limit: 1 });
 
 await union.deleteJobSequences({ rootSequenceIds: [page.rootSequenceId] });
 
-await union.pruneJobSequences({ olderThanMs: 1, statuses: ["failed"], batchSize: 1 });
+await union.jobs.prune({ olderThanMs: 1, statuses: ["failed"], batchSize: 1 });
 
 const three: number = await union.runInTransaction(async ({ client, tenant }) => {
   await union.startJobSequence({ client, tenant, typeName: "cleanup" });
@@ -147,7 +147,7 @@ const four: number = await union.withNotify(async () => three + 1);
 
 void four;
 
-const changed = await union.updateWaitingJobs({
+const changed = await union.jobs.update({
   ...ctx,
   ids: ["job-1"],
   typeName: "fetch-page",
@@ -159,32 +159,32 @@ void (changed.updated[0]?.scheduledAt satisfies Date | undefined);
 
 void changed.skipped.map(({ reason }) => reason satisfies "not_found" | "not_waiting" | "other_type");
 
-await union.updateWaitingJobs({ filter: { typeName: "cleanup" }, schedule: { afterMs: 1 }, dryRun: true });
+await union.jobs.update({ filter: { typeName: "cleanup" }, schedule: { afterMs: 1 }, dryRun: true });
 
-await union.runJobsNow({ ids: [page.id] });
+await union.jobs.update({ ids: [page.id], schedule: { afterMs: 0 } });
 // @ts-expect-error the input of another type
-await union.updateWaitingJobs({ ids: ["job-1"], typeName: "fetch-page", input: { path: "/" } });
+await union.jobs.update({ ids: ["job-1"], typeName: "fetch-page", input: { path: "/" } });
 // @ts-expect-error an input is for a type
-await union.updateWaitingJobs({ ids: ["job-1"], input: { url: "/" } });
+await union.jobs.update({ ids: ["job-1"], input: { url: "/" } });
 // @ts-expect-error only jobs that wait can be changed
-await union.runJobsNow({ filter: { status: "running" } });
+await union.jobs.update({ filter: { status: "running" }, priority: 1 });
 // @ts-expect-error ids or a filter
-await union.runJobsNow({ dryRun: true });
+await union.jobs.update({ priority: 1, dryRun: true });
 
 await union.startJobSequence({
   typeName: "cleanup",
   expireAfterMs: 1_000,
-  deduplication: { key: "k", scope: "pending", onDuplicate: { debounce: { maxDelayMs: 5 } } },
+  deduplication: { key: "k", strategy: "pending", onDuplicate: { debounce: { maxDelayMs: 5 } } },
 });
 // @ts-expect-error debounce has a bound
 await union.startJobSequence({ typeName: "cleanup", deduplication: { key: "k", onDuplicate: "debounce" } });
 
 // @ts-expect-error ids or a filter
-await union.redriveJobs({ dryRun: true });
+await union.jobs.redrive({ dryRun: true });
 // @ts-expect-error not both
-await union.redriveJobs({ ids: ["job-1"], filter: {} });
+await union.jobs.redrive({ ids: ["job-1"], filter: {} });
 // @ts-expect-error only failed jobs can be redriven
-await union.redriveJobs({ filter: { status: "running" } });
+await union.jobs.redrive({ filter: { status: "running" } });
 // @ts-expect-error ids are those of the adapter
 await union.deleteJobSequences({ rootSequenceIds: ["1"] });
 
@@ -222,7 +222,7 @@ declare const anyLeasehold: Leasehold<any, AnyStateAdapter>;
 
 await anyLeasehold.startJobSequence({ typeName: "whatever", input: { a: 1 }, client: 3 });
 
-const { jobs } = await anyLeasehold.listJobs({ typeName: "whatever", status: "failed" });
+const { jobs } = await anyLeasehold.jobs.list({ typeName: "whatever", status: "failed" });
 
 void jobs.map(({ id, failure }) => [id, failure.reason]);
 

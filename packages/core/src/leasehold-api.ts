@@ -20,7 +20,6 @@ import type {
 import type { CompleteJobSequenceOptions } from "./jobs/api/complete.ts";
 import type {
   CancelledJobSequence,
-  JobChoice,
   PruneOptions,
   RedriveOptions,
   RedriveReport,
@@ -90,13 +89,10 @@ export type Leasehold<TDefs, TStateAdapter extends AnyStateAdapter> = LeaseholdA
  * a transaction of its own.
  */
 export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
-  /** Starts a job: the first of a new sequence. Also available as `start`. */
+  /** Starts a job: the first of a new sequence. */
   startJobSequence<TTypeName extends JobTypeNames<TDefs>["all"]>(
     options: StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"],
   ): Promise<StartedJobSequence<TJobId, TDefs, TTypeName>>;
-
-  /** Short for `startJobSequence`. */
-  start: LeaseholdApi<TDefs, TTxContext, TJobId>["startJobSequence"];
 
   /** Starts many sequences, all or none. It is one store call, unless some of them have blockers. */
   startJobSequences<
@@ -113,42 +109,11 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /**
    * Waits until a sequence has completed. Rejects with `JobSequenceFailedError` as soon as it has failed, and with
    * `WaitForJobSequenceCompletionTimeoutError` when it takes too long. You can pass the sequence that `startJobSequence`
-   * returned. Also available as `waitFor`.
+   * returned.
    */
   waitForJobSequenceCompletion<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: WaitOptions<TJobId, TTypeName>,
   ): Promise<CompletedJobSequence<JobSequenceOf<TJobId, TDefs, TTypeName>>>;
-
-  /** Short for `waitForJobSequenceCompletion`. */
-  waitFor: LeaseholdApi<TDefs, TTxContext, TJobId>["waitForJobSequenceCompletion"];
-
-  /** Ends sequences early: the current job fails with `cancelled`, and its handler is aborted if it runs. */
-  cancelJobSequences(
-    options: {
-      /** The ids of the sequences. */
-      readonly ids: readonly TJobId[];
-      /** Stored as the error message of the jobs. */
-      readonly reason?: string | undefined;
-    } & TransactionOption<TTxContext>,
-  ): Promise<readonly CancelledJobSequence<TJobId>[]>;
-
-  /** Runs failed jobs again, by id or by filter, together with the jobs that failed because of them. */
-  redriveJobs(
-    options: RedriveOptions<TDefs, TJobId> & TransactionOption<TTxContext>,
-  ): Promise<RedriveReport<TJobId>>;
-
-  /**
-   * Changes jobs that wait, by id or by filter: when they run, their priority, their input. A job that runs or has finished
-   * is left as it is.
-   */
-  updateWaitingJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
-    options: UpdateWaitingJobsOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
-  ): Promise<UpdateWaitingJobsReport<TJobId>>;
-
-  /** Makes jobs that wait for their time run now, by id or by filter. Blocked ones still wait for their blockers. */
-  runJobsNow(
-    options: JobChoice<TDefs, TJobId> & TransactionOption<TTxContext>,
-  ): Promise<UpdateWaitingJobsReport<TJobId>>;
 
   /** Deletes whole trees of sequences, whatever their status. */
   deleteJobSequences(
@@ -158,12 +123,9 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     } & TransactionOption<TTxContext>,
   ): Promise<{ readonly deletedJobs: number }>;
 
-  /** Deletes trees that finished long ago, in batches, each in a transaction of its own. */
-  pruneJobSequences(options: PruneOptions): Promise<{ readonly deletedJobs: number }>;
-
   /**
    * Runs the callback in a transaction and notifies workers once it has committed. With the `isolationLevel`
-   * `repeatable read` or `serializable`, the callback runs again, up to ten times in all, when the store rolls the transaction
+   * `repeatable read` or `serializable`, the callback runs again, up to 20 times in all, when the store rolls the transaction
    * back because of a conflict with another one.
    */
   runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>, options?: TransactionOptions): Promise<T>;
@@ -171,29 +133,70 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /** Put it around a transaction that you open yourself: it notifies workers once the callback has succeeded. */
   withNotify<T>(callback: () => Promise<T>): Promise<T>;
 
+  /** Defines a worker: add handlers with `implementJobType`, then call `start`. */
+  createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;
+
+  /** Reads and operates jobs. */
+  readonly jobs: JobsApi<TDefs, TTxContext, TJobId>;
+
+  /** Jobs that start again and again, by a cron expression or at an interval. */
+  readonly recurring: RecurringApi<TDefs, TTxContext, TJobId>;
+
+  /** Limits, rates, pauses and groups, over all workers. */
+  readonly limits: LimitsApi<TDefs, TTxContext>;
+
+  /** Past attempts, failure causes, processes and statistics. Needs a store with the part `history`. */
+  readonly history: HistoryApi<TDefs, TTxContext, TJobId>;
+
+  /** Reads the store's clock, which decides on schedules, leases and timestamps. */
+  getTime(options?: TransactionOption<TTxContext>): Promise<Date>;
+
+  /**
+   * Stops the workers of this Leasehold, as `stop` does, and sends the notifications that are still waiting. Later calls,
+   * and calls of `waitForJobSequenceCompletion` that still wait, fail with `LeaseholdClosedError`. Calling `close` again does no harm.
+   *
+   * The adapters stay open, since others may share them. Close those you created afterwards, and last the pool or
+   * connection that you gave them.
+   */
+  close(options?: StopOptions): Promise<void>;
+
+  /** `close`, for `await using leasehold = await createLeasehold(…)`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** `leasehold.jobs` */
+export interface JobsApi<TDefs, TTxContext, TJobId extends string> {
   /** Reads one job; undefined if there is none. With `typeName` it must be of that type. */
-  getJob<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
+  get<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
     options: {
       readonly id: TJobId;
       readonly typeName?: TTypeName | undefined;
     } & TransactionOption<TTxContext>,
   ): Promise<JobOf<TJobId, TDefs, TTypeName> | undefined>;
 
+  /** Reads one page of jobs, typed by the `typeName` and `status` asked for. */
+  list<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>, TStatus extends JobStatus = JobStatus>(
+    options?: ListJobsOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
+  ): Promise<JobListing<ListedJob<TDefs, TJobId, TTypeName, TStatus>>>;
+
+  /** Counts jobs by queue, type and status. Counts of zero are left out. */
+  count<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
+    options?: JobFilterOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<readonly JobCountRow<TTypeName>[]>;
+
+  /** Answers "why is this job not running?", or says what became of it. */
+  explain(options: { readonly id: TJobId } & TransactionOption<TTxContext>): Promise<JobExplanation<TJobId>>;
+
   /** Reads one sequence; undefined if there is none. With `typeName` it must be of that type. */
-  getJobSequence<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
+  getSequence<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
     options: {
       readonly id: TJobId;
       readonly typeName?: TTypeName | undefined;
     } & TransactionOption<TTxContext>,
   ): Promise<JobSequenceOf<TJobId, TDefs, TTypeName> | undefined>;
 
-  /** Reads one page of jobs, typed by the `typeName` and `status` asked for. */
-  listJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>, TStatus extends JobStatus = JobStatus>(
-    options?: ListJobsOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
-  ): Promise<JobListing<ListedJob<TDefs, TJobId, TTypeName, TStatus>>>;
-
   /** Reads one page of sequences, typed by the `typeName` and `status` asked for. */
-  listJobSequences<
+  listSequences<
     TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>,
     TStatus extends JobSequenceStatus = JobSequenceStatus,
   >(
@@ -201,41 +204,134 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   ): Promise<JobSequenceListing<ListedJobSequence<TDefs, TJobId, TTypeName, TStatus>>>;
 
   /** Reads one page of the jobs of a sequence, in the order they ran. */
-  listSequenceJobs<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
+  listInSequence<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
     options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & PageOptions &
       TransactionOption<TTxContext>,
   ): Promise<JobListing<JobOf<TJobId, TDefs, SequenceJobTypes<TDefs, TTypeName>, TTypeName>>>;
 
   /** Reads the sequences that a job waits for, or waited for, in the order of `startBlockers`. */
-  getJobBlockers(
+  listBlockers(
     options: { readonly id: TJobId } & TransactionOption<TTxContext>,
   ): Promise<readonly JobSequenceOf<TJobId, TDefs, ExternalJobTypeName<TDefs>>[]>;
 
   /** Reads one page of the jobs that wait for a sequence, or waited for it, oldest first. */
-  listBlockedJobs(
+  listBlocked(
     options: { readonly id: TJobId } & PageOptions & TransactionOption<TTxContext>,
   ): Promise<JobListing<JobOf<TJobId, TDefs, JobTypeName<TDefs>>>>;
 
+  /** Ends sequences early: the current job fails with `cancelled`, and its handler is aborted if it runs. */
+  cancel(
+    options: {
+      /** The ids of the sequences. */
+      readonly ids: readonly TJobId[];
+      /** Stored as the error message of the jobs. */
+      readonly reason?: string | undefined;
+    } & TransactionOption<TTxContext>,
+  ): Promise<readonly CancelledJobSequence<TJobId>[]>;
+
+  /** Runs failed jobs again, by id or by filter, together with the jobs that failed because of them. */
+  redrive(
+    options: RedriveOptions<TDefs, TJobId> & TransactionOption<TTxContext>,
+  ): Promise<RedriveReport<TJobId>>;
+
+  /**
+   * Changes jobs that wait, by id or by filter: when they run, their priority, their input. A job that runs or has finished
+   * is left as it is.
+   */
+  update<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
+    options: UpdateWaitingJobsOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<UpdateWaitingJobsReport<TJobId>>;
+
+  /** Deletes trees that finished long ago, in batches, each in a transaction of its own. */
+  prune(options: PruneOptions): Promise<{ readonly deletedJobs: number }>;
+}
+
+/** `leasehold.recurring` */
+export interface RecurringApi<TDefs, TTxContext, TJobId extends string> {
+  /**
+   * Creates or changes a recurring job: one that starts jobs again and again, by a cron expression or at an interval. Putting the
+   * same again changes nothing. If its times have changed, they count from now on.
+   */
+  put<TTypeName extends JobTypeNames<TDefs>["external"]>(
+    options: PutRecurringJobOptions<TDefs, TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<RecurringJob<TJobId>>;
+
+  /** Stops a recurring job from starting jobs. Those that it has started go on. */
+  pause(
+    options: {
+      readonly id: string;
+      /** As for `put`. */
+      readonly expectedVersion?: number | undefined;
+    } & TransactionOption<TTxContext>,
+  ): Promise<RecurringJob<TJobId>>;
+
+  /** Lets a paused recurring job go on with its next time. What fell due meanwhile is not made up for. */
+  resume: RecurringApi<TDefs, TTxContext, TJobId>["pause"];
+
+  /** Deletes a recurring job, and says whether it was there. The jobs that it has started stay. */
+  delete(
+    options: { readonly id: string } & TransactionOption<TTxContext>,
+  ): Promise<{ readonly deleted: boolean }>;
+
+  /** Starts a job of a recurring job now, by its `overlap` policy, paused or not. Its regular times stay as they are. */
+  trigger(
+    options: { readonly id: string } & TransactionOption<TTxContext>,
+  ): Promise<TriggeredRecurringJob<TJobId>>;
+
+  /** Reads one recurring job; undefined if there is none. */
+  get(
+    options: { readonly id: string } & TransactionOption<TTxContext>,
+  ): Promise<RecurringJob<TJobId> | undefined>;
+
+  /** Reads one page of recurring jobs, in the order of their ids. */
+  list(
+    options?: ListRecurringJobsOptions & TransactionOption<TTxContext>,
+  ): Promise<RecurringJobListing<TJobId>>;
+
+  /** Says when a recurring job would come, or will. Writes nothing. */
+  preview(
+    options: PreviewRecurringJobOptions & TransactionOption<TTxContext>,
+  ): Promise<readonly PreviewedTime[]>;
+}
+
+/** `leasehold.limits` */
+export interface LimitsApi<TDefs, TTxContext> {
+  /**
+   * Sets limits for a queue or a job type, over all workers: how many jobs run at once, how many start in a time, the same
+   * for each group, turns, pauses. Changes what is named and leaves the rest; null removes. Takes effect at once and
+   * interrupts nothing.
+   */
+  set(options: SetLimitsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
+
+  /** Starts no more jobs of a queue or type, in any process. What runs goes on, and jobs can still be added. */
+  pause(options: LimitScopeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
+
+  /** Ends a pause; with `group`, lets an ordered group go on that stopped at a failed job. */
+  resume(options: ResumeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
+
+  /** Reads the rules, of all queues or of one, and how much of them is in use. */
+  list(
+    options?: { readonly queue?: string | undefined } & TransactionOption<TTxContext>,
+  ): Promise<readonly LimitState[]>;
+
+  /** Reads the groups of a type that have waiting or running jobs. */
+  listGroups(
+    options: ListGroupsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>,
+  ): Promise<readonly GroupState[]>;
+}
+
+/** `leasehold.history` */
+export interface HistoryApi<TDefs, TTxContext, TJobId extends string> {
   /**
    * Reads the attempts of a job that have ended, the latest first: the one that completed it, and up to 20 of the others. Needs a
    * store with the part `history`.
    */
-  listJobAttempts(
+  listAttempts(
     options: { readonly id: TJobId } & TransactionOption<TTxContext>,
   ): Promise<readonly JobAttempt[]>;
 
-  /** Counts jobs by queue, type and status. Counts of zero are left out. */
-  countJobs<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
-    options?: JobFilterOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
-  ): Promise<readonly JobCountRow<TTypeName>[]>;
-
-  /** Answers "why is this job not running?", or says what became of it. */
-  explainJob(
-    options: { readonly id: TJobId } & TransactionOption<TTxContext>,
-  ): Promise<JobExplanation<TJobId>>;
-
   /** Reads what failed jobs have failed from: jobs whose errors are of the same kind are one cause. */
-  listFailureCauses(
+  listCauses(
     options?: ListFailureCausesOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>,
   ): Promise<FailureCauseListing<TJobId>>;
 
@@ -257,90 +353,4 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
       readonly byType?: true | undefined;
     } & TransactionOption<TTxContext>,
   ): Promise<readonly JobStatistics<TTypeName>[]>;
-
-  /**
-   * Sets limits for a queue or a job type, over all workers: how many jobs run at once, how many start in a time, the same
-   * for each group, turns, pauses. Changes what is named and leaves the rest; null removes. Takes effect at once and
-   * interrupts nothing.
-   */
-  setFlow(options: SetLimitsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
-
-  /** Starts no more jobs of a queue or type, in any process. What runs goes on, and jobs can still be added. */
-  pause(options: LimitScopeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
-
-  /** Ends a pause; with `group`, lets an ordered group go on that stopped at a failed job. */
-  resume(options: ResumeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
-
-  /** Reads the rules, of all queues or of one, and how much of them is in use. */
-  getFlow(
-    options?: { readonly queue?: string | undefined } & TransactionOption<TTxContext>,
-  ): Promise<readonly LimitState[]>;
-
-  /** Reads the groups of a type that have waiting or running jobs. */
-  listGroups(
-    options: ListGroupsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>,
-  ): Promise<readonly GroupState[]>;
-
-  /**
-   * Creates or changes a recurring job: one that starts jobs again and again, by a cron expression or at an interval. Putting the
-   * same again changes nothing. If its times have changed, they count from now on.
-   */
-  putRecurringJob<TTypeName extends JobTypeNames<TDefs>["external"]>(
-    options: PutRecurringJobOptions<TDefs, TTypeName> & TransactionOption<TTxContext>,
-  ): Promise<RecurringJob<TJobId>>;
-
-  /** Stops a recurring job from starting jobs. Those that it has started go on. */
-  pauseRecurringJob(
-    options: {
-      readonly id: string;
-      /** As for `putRecurringJob`. */
-      readonly expectedVersion?: number | undefined;
-    } & TransactionOption<TTxContext>,
-  ): Promise<RecurringJob<TJobId>>;
-
-  /** Lets a paused recurring job go on with its next time. What fell due meanwhile is not made up for. */
-  resumeRecurringJob: LeaseholdApi<TDefs, TTxContext, TJobId>["pauseRecurringJob"];
-
-  /** Deletes a recurring job, and says whether it was there. The jobs that it has started stay. */
-  deleteRecurringJob(
-    options: { readonly id: string } & TransactionOption<TTxContext>,
-  ): Promise<{ readonly deleted: boolean }>;
-
-  /** Starts a job of a recurring job now, by its `overlap` policy, paused or not. Its regular times stay as they are. */
-  triggerRecurringJob(
-    options: { readonly id: string } & TransactionOption<TTxContext>,
-  ): Promise<TriggeredRecurringJob<TJobId>>;
-
-  /** Reads one recurring job; undefined if there is none. */
-  getRecurringJob(
-    options: { readonly id: string } & TransactionOption<TTxContext>,
-  ): Promise<RecurringJob<TJobId> | undefined>;
-
-  /** Reads one page of recurring jobs, in the order of their ids. */
-  listRecurringJobs(
-    options?: ListRecurringJobsOptions & TransactionOption<TTxContext>,
-  ): Promise<RecurringJobListing<TJobId>>;
-
-  /** Says when a recurring job would come, or will. Writes nothing. */
-  previewRecurringJob(
-    options: PreviewRecurringJobOptions & TransactionOption<TTxContext>,
-  ): Promise<readonly PreviewedTime[]>;
-
-  /** Defines a worker: add handlers with `implementJobType`, then call `start`. */
-  createWorker(options?: WorkerDefinitionOptions): WorkerBuilder<TDefs, TTxContext, TJobId>;
-
-  /** Reads the store's clock, which decides on schedules, leases and timestamps. */
-  getTime(options?: TransactionOption<TTxContext>): Promise<Date>;
-
-  /**
-   * Stops the workers of this Leasehold, as `stop` does, and sends the notifications that are still waiting. Later calls,
-   * and calls of `waitFor` that still wait, fail with `LeaseholdClosedError`. Calling `close` again does no harm.
-   *
-   * The adapters stay open, since others may share them. Close those you created afterwards, and last the pool or
-   * connection that you gave them.
-   */
-  close(options?: StopOptions): Promise<void>;
-
-  /** `close`, for `await using leasehold = await createLeasehold(…)`. */
-  [Symbol.asyncDispose](): Promise<void>;
 }

@@ -8,14 +8,13 @@ import { listFailureCauses } from "./history/causes.ts";
 import { listProcesses } from "./history/processes.ts";
 import { getStatistics } from "./history/statistics.ts";
 import type { DefineBlocker, DefineContinuationOutput } from "./job-types/markers.ts";
-import { cancelJobSequences } from "./jobs/cancel.ts";
+import { cancelJobs } from "./jobs/cancel.ts";
 import { completeJobSequence } from "./jobs/complete-sequence.ts";
-import { deleteJobSequences, pruneJobSequences } from "./jobs/delete.ts";
+import { deleteJobSequences, pruneJobs } from "./jobs/delete.ts";
 import * as queries from "./jobs/query.ts";
-import { listJobSequences } from "./jobs/query.ts";
 import { redriveJobs } from "./jobs/redrive.ts";
 import { startJobSequence, startJobSequences } from "./jobs/start.ts";
-import { runJobsNow, updateWaitingJobs } from "./jobs/update.ts";
+import { updateJobs } from "./jobs/update.ts";
 import {
   type StartedSequence,
   type StartedSequenceView,
@@ -25,10 +24,14 @@ import {
 } from "./jobs/view.ts";
 import { waitForJobSequenceCompletion } from "./jobs/wait.ts";
 import type { Leasehold, LeaseholdApi } from "./leasehold-api.ts";
-import * as flow from "./limits/limits.ts";
+import * as limits from "./limits/limits.ts";
 import { declareRecurringJobs, deleteRecurringJob, putRecurringJob, setPaused } from "./recurring/put.ts";
-import * as recurring from "./recurring/read.ts";
-import { viewRecurringJob } from "./recurring/read.ts";
+import {
+  getRecurringJob,
+  listRecurringJobs,
+  previewRecurringJob,
+  viewRecurringJob,
+} from "./recurring/read.ts";
 import { triggerRecurringJob } from "./recurring/tick.ts";
 import type { AnyStateAdapter } from "./store/contract/state-adapter.ts";
 import { createWorkerBuilder } from "./worker/builder.ts";
@@ -47,7 +50,7 @@ type AnyDefinitions = Record<string, AnyDefinition>;
 type Untyped<TApi> = {
   readonly [K in keyof TApi]: TApi[K] extends (...passed: never) => infer TResult
     ? (...passed: readonly unknown[]) => TResult
-    : never;
+    : Untyped<TApi[K]>;
 };
 
 /** Connects job types to a store. The result starts, reads and operates jobs, and creates workers. */
@@ -59,24 +62,14 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   const crashIsolation = crashIsolationOf(options.runtime ?? undefined);
   const view = (started: StartedSequence): StartedSequenceView => viewStarted(engine, started);
 
-  const start = async (passed: unknown) => view(await startJobSequence(engine, passed));
-  const waitFor = async (passed: unknown) =>
-    viewCompleted(engine, await waitForJobSequenceCompletion(engine, passed));
-
   const facade = {
-    startJobSequence: start,
-    start,
+    startJobSequence: async (passed: unknown) => view(await startJobSequence(engine, passed)),
     startJobSequences: async (passed: unknown) => (await startJobSequences(engine, passed)).map(view),
     completeJobSequence: async (passed: unknown) =>
       viewSequence(engine, await completeJobSequence(engine, passed)),
-    waitForJobSequenceCompletion: waitFor,
-    waitFor,
-    cancelJobSequences: (passed: unknown) => cancelJobSequences(engine, passed),
-    redriveJobs: (passed: unknown) => redriveJobs(engine, passed),
-    updateWaitingJobs: (passed: unknown) => updateWaitingJobs(engine, passed),
-    runJobsNow: (passed: unknown) => runJobsNow(engine, passed),
+    waitForJobSequenceCompletion: async (passed: unknown) =>
+      viewCompleted(engine, await waitForJobSequenceCompletion(engine, passed)),
     deleteJobSequences: (passed: unknown) => deleteJobSequences(engine, passed),
-    pruneJobSequences: (passed: unknown) => pruneJobSequences(engine, passed),
     runInTransaction: async (callback: unknown, options?: unknown) => {
       const run = requireFunction<(ctx: object) => Promise<unknown>>(callback, "callback");
       const parsed = parseTransactionOptions(engine, options, "runInTransaction");
@@ -86,39 +79,50 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
       const run = requireFunction<() => Promise<unknown>>(callback, "callback");
       return collectNotifications(engine, async () => run());
     },
-    getJob: (passed: unknown) => queries.getJob(engine, passed),
-    getJobSequence: (passed: unknown) => queries.getJobSequence(engine, passed),
-    listJobs: (passed?: unknown) => queries.listJobs(engine, passed),
-    listJobSequences: (passed?: unknown) => listJobSequences(engine, passed),
-    listSequenceJobs: (passed: unknown) => queries.listSequenceJobs(engine, passed),
-    getJobBlockers: (passed: unknown) => queries.getJobBlockers(engine, passed),
-    listBlockedJobs: (passed: unknown) => queries.listBlockedJobs(engine, passed),
-    listJobAttempts: (passed: unknown) => listJobAttempts(engine, passed),
-    countJobs: (passed?: unknown) => queries.countJobs(engine, passed),
-    explainJob: (passed: unknown) => explainJob(engine, passed),
-    listFailureCauses: (passed?: unknown) => listFailureCauses(engine, passed),
-    listProcesses: (passed?: unknown) => listProcesses(engine, passed),
-    getStatistics: (passed: unknown) => getStatistics(engine, passed),
-    setFlow: (passed: unknown) => flow.setFlow(engine, passed),
-    pause: (passed: unknown) => flow.pause(engine, passed),
-    resume: (passed: unknown) => flow.resume(engine, passed),
-    getFlow: (passed?: unknown) => flow.getFlow(engine, passed),
-    listGroups: (passed: unknown) => flow.listGroups(engine, passed),
-    putRecurringJob: async (passed: unknown) =>
-      viewRecurringJob(engine, await putRecurringJob(engine, passed)),
-    pauseRecurringJob: async (passed: unknown) =>
-      viewRecurringJob(engine, await setPaused(engine, "pauseRecurringJob", passed, true)),
-    resumeRecurringJob: async (passed: unknown) =>
-      viewRecurringJob(engine, await setPaused(engine, "resumeRecurringJob", passed, false)),
-    deleteRecurringJob: (passed: unknown) => deleteRecurringJob(engine, passed),
-    triggerRecurringJob: (passed: unknown) => triggerRecurringJob(engine, passed),
-    getRecurringJob: (passed: unknown) => recurring.getRecurringJob(engine, passed),
-    listRecurringJobs: (passed?: unknown) => recurring.listRecurringJobs(engine, passed),
-    previewRecurringJob: (passed: unknown) => recurring.previewRecurringJob(engine, passed),
+    createWorker: (passed?: unknown) => createWorkerBuilder(engine, crashIsolation, passed),
     getTime: (passed?: unknown) => queries.getTime(engine, passed),
     close: (passed?: unknown) => engine.lifecycle.close(passed),
     [Symbol.asyncDispose]: () => engine.lifecycle.close(),
-    createWorker: (passed?: unknown) => createWorkerBuilder(engine, crashIsolation, passed),
+    jobs: {
+      get: (passed: unknown) => queries.getJob(engine, passed),
+      list: (passed?: unknown) => queries.listJobs(engine, passed),
+      count: (passed?: unknown) => queries.countJobs(engine, passed),
+      explain: (passed: unknown) => explainJob(engine, passed),
+      getSequence: (passed: unknown) => queries.getJobSequence(engine, passed),
+      listSequences: (passed?: unknown) => queries.listJobSequences(engine, passed),
+      listInSequence: (passed: unknown) => queries.listSequenceJobs(engine, passed),
+      listBlockers: (passed: unknown) => queries.listBlockers(engine, passed),
+      listBlocked: (passed: unknown) => queries.listBlockedJobs(engine, passed),
+      cancel: (passed: unknown) => cancelJobs(engine, passed),
+      redrive: (passed: unknown) => redriveJobs(engine, passed),
+      update: (passed: unknown) => updateJobs(engine, passed),
+      prune: (passed: unknown) => pruneJobs(engine, passed),
+    },
+    recurring: {
+      put: async (passed: unknown) => viewRecurringJob(engine, await putRecurringJob(engine, passed)),
+      pause: async (passed: unknown) =>
+        viewRecurringJob(engine, await setPaused(engine, "recurring.pause", passed, true)),
+      resume: async (passed: unknown) =>
+        viewRecurringJob(engine, await setPaused(engine, "recurring.resume", passed, false)),
+      delete: (passed: unknown) => deleteRecurringJob(engine, passed),
+      trigger: (passed: unknown) => triggerRecurringJob(engine, passed),
+      get: (passed: unknown) => getRecurringJob(engine, passed),
+      list: (passed?: unknown) => listRecurringJobs(engine, passed),
+      preview: (passed: unknown) => previewRecurringJob(engine, passed),
+    },
+    limits: {
+      set: (passed: unknown) => limits.setLimits(engine, passed),
+      pause: (passed: unknown) => limits.pause(engine, passed),
+      resume: (passed: unknown) => limits.resume(engine, passed),
+      list: (passed?: unknown) => limits.listLimits(engine, passed),
+      listGroups: (passed: unknown) => limits.listGroups(engine, passed),
+    },
+    history: {
+      listAttempts: (passed: unknown) => listJobAttempts(engine, passed),
+      listCauses: (passed?: unknown) => listFailureCauses(engine, passed),
+      listProcesses: (passed?: unknown) => listProcesses(engine, passed),
+      getStatistics: (passed: unknown) => getStatistics(engine, passed),
+    },
   } satisfies Untyped<LeaseholdApi<AnyDefinitions, object, string>>;
 
   setStorageOptions(facade, engine);

@@ -68,7 +68,7 @@ it("validates with a zod schema at start and at claim", async () => {
     part: "input",
     issues: [{ path: "input.name" }],
   });
-  expect(await leasehold.countJobs()).toEqual([]);
+  expect(await leasehold.jobs.count()).toEqual([]);
   const greeted = await leasehold.startJobSequence({ typeName: "greet", input: {} });
   expect((await leasehold.waitForJobSequenceCompletion(greeted)).output).toBe("Hello world");
   const name = "whoever reads this far";

@@ -13,8 +13,10 @@ import type { Environment } from "./routes/route.ts";
 
 /** What is used of a Leasehold, whatever its job types are. */
 export interface OperatedLeasehold {
-  // oxlint-disable-next-line typescript/no-explicit-any -- the types of arguments depend on the job types
-  listJobs(options?: any): Promise<unknown>;
+  readonly jobs: {
+    // oxlint-disable-next-line typescript/no-explicit-any -- the types of arguments depend on the job types
+    list(options?: any): Promise<unknown>;
+  };
   close(): Promise<void>;
 }
 

@@ -77,7 +77,7 @@ describe.each([
 
   it("reads, and acts with a body", async () => {
     const { ask, leasehold } = await open();
-    const { id } = await leasehold.start({ typeName: "order", input: { item: "tea" } });
+    const { id } = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
     const read = async (path: string): Promise<Record<string, never>> =>
       (await (await ask(`/ops/jobs/api/v1/${path}`)).json()) as Record<string, never>;
     expect(await read("jobs?status=pending&status=failed")).toMatchObject({ jobs: [{ id }] });
@@ -90,7 +90,7 @@ describe.each([
     expect(plan).toMatchObject({ status: 200, body: { preview: { changed: 1 } } });
     const run = await act("plans/cancel/run", { ids: [id], before: plan.body["before"] });
     expect(run.status).toBe(200);
-    await expect.poll(async () => (await leasehold.getJob({ id }))?.status).toBe("failed");
+    await expect.poll(async () => (await leasehold.jobs.get({ id }))?.status).toBe("failed");
     expect((await act("plans/cancel", { ids: id })).status).toBe(400);
     const refused = await ask("/ops/jobs/api/v1/plans/cancel", {
       method: "POST",
@@ -115,7 +115,7 @@ describe.each([
       }
     };
     await readUntil("event: backlog");
-    await leasehold.start({ typeName: "mail", input: { to: "ada" } });
+    await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" } });
     await readUntil('"typeName":"mail"');
     await dashboard.close();
     while (!(await reader.read()).done);

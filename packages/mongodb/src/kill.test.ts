@@ -88,7 +88,7 @@ it(
     );
     await last.stop();
 
-    const counts = await leasehold.countJobs();
+    const counts = await leasehold.jobs.count();
     expect(counts.map(({ typeName, status, count }) => `${count} ${typeName} ${status}`).sort()).toEqual([
       "32 count completed",
       "8 gather completed",

@@ -36,9 +36,9 @@ it("runs handlers that write to collections of their own, in the kit's time", as
   const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
   const before = clock.now();
   await kit.drain(worker);
-  expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "pending", attempt: 1 });
   await kit.advance(worker, 3_600_000);
-  const job = await leasehold.getJob({ id });
+  const job = await leasehold.jobs.get({ id });
   expect(job).toMatchObject({ status: "completed", attempt: 2 });
   expect(Number(job?.createdAt)).toBe(before);
   expect(await payments.find().toArray()).toEqual([{ _id: "o-1", attempt: 2 }]);

@@ -42,7 +42,7 @@ const jobCounters = {
   ],
   jobAttemptLateResult: ["job.attempt.late_result", "{attempt}", "Results dropped: the attempt was over"],
   jobAttemptReleased: [
-    "job.attempt.given_back",
+    "job.attempt.released",
     "{attempt}",
     "Attempts that the store rolled back and that do not count",
   ],

@@ -39,7 +39,7 @@ const emitAll = async (): Promise<Emitted> => {
   });
   const sequence = { typeName: "quick" as const, deduplication: { key: "one" } };
   await leasehold.startJobSequences({ sequences: [sequence, sequence] });
-  await leasehold.setFlow({ typeName: "quick", concurrency: 1 });
+  await leasehold.limits.set({ typeName: "quick", concurrency: 1 });
   telemetry.adapter.observeStore(stateAdapter);
 
   const metrics = await telemetry.collect();

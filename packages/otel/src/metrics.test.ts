@@ -32,7 +32,7 @@ const expected = {
   "job.attempt.stuck": ["counter", "queue", "typeName"],
   "job.attempt.late_result": ["counter", "queue", "typeName"],
   "job.attempt.transaction_repeated": ["counter", "operation", "queue", "typeName"],
-  "job.attempt.given_back": ["counter", "queue", "typeName"],
+  "job.attempt.released": ["counter", "queue", "typeName"],
   "job.attempt.error_after_completion": ["counter", "queue", "typeName"],
   "job_sequence.created": ["counter", "typeName"],
   "job_sequence.completed": ["counter", "typeName"],

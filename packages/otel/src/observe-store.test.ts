@@ -42,7 +42,7 @@ describe("gauges from the store", () => {
       startBlockers: async () => [await leasehold.startJobSequence({ typeName: "mail" })],
     });
     await claim("bulk", 1_000);
-    await leasehold.cancelJobSequences({ ids: [id] });
+    await leasehold.jobs.cancel({ ids: [id] });
     const of = (queue: string, typeName: string, status: string, value: number) => ({
       attributes: { queue, typeName, status },
       value,
@@ -57,7 +57,7 @@ describe("gauges from the store", () => {
         of("bulk", "mail", "running", 1),
       ]),
     );
-    const { jobs } = await leasehold.listJobs();
+    const { jobs } = await leasehold.jobs.list();
     await leasehold.deleteJobSequences({
       rootSequenceIds: [...new Set(jobs.map((job) => job.rootSequenceId))],
     });
@@ -66,8 +66,8 @@ describe("gauges from the store", () => {
 
   it("tell limits, what counts against them, and pauses", async () => {
     const { leasehold, series, claim } = await setUp();
-    await leasehold.setFlow({ typeName: "mail", concurrency: 1 });
-    await leasehold.pause({ queue: "bulk" });
+    await leasehold.limits.set({ typeName: "mail", concurrency: 1 });
+    await leasehold.limits.pause({ queue: "bulk" });
     await leasehold.startJobSequence({ typeName: "mail" });
     await leasehold.startJobSequence({ typeName: "mail", group: "acme" });
     await claim("default", 1_000);

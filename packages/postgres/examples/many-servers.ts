@@ -71,7 +71,7 @@ export const redriveEverywhere = async (
     let redriven = 0;
     let cursor: string | null | undefined;
     do {
-      const page = await leasehold.redriveJobs({ filter: { typeName: "send-report" }, cursor });
+      const page = await leasehold.jobs.redrive({ filter: { typeName: "send-report" }, cursor });
       redriven += page.redriven.length;
       cursor = page.cursor;
     } while (cursor);

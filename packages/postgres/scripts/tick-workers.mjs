@@ -54,7 +54,7 @@ const putAll = async () => {
   const put = async (index) => {
     const anchor = soon + Math.floor((index * everyMs) / recurring);
     const endAt = new Date(anchor + times * everyMs - 1);
-    const { nextAt } = await leasehold.putRecurringJob({
+    const { nextAt } = await leasehold.recurring.put({
       id: `tick-${index}`,
       everyMs,
       startAt: new Date(anchor),

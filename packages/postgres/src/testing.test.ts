@@ -34,9 +34,9 @@ const payAnHourLater = async (
   });
   const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
   await kit.drain(worker);
-  expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "pending", attempt: 1 });
   await kit.advance(worker, 3_600_000);
-  expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
+  expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "completed", attempt: 2 });
   expect(await run(`SELECT * FROM ${schema}.payments`)).toEqual([{ id: "o-1", attempt: 2 }]);
   await kit.close();
 };

@@ -31,7 +31,7 @@ const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers
 const open = async (file, { groups, rule }) => {
   const stateAdapter = await createSqliteStateAdapter({ file, driver: values.driver });
   const leasehold = await createLeasehold({ stateAdapter, jobTypes: defineUnionJobTypes() });
-  if (rule !== undefined) await leasehold.setFlow({ queue: "default", ...rule });
+  if (rule !== undefined) await leasehold.limits.set({ queue: "default", ...rule });
   return { stateAdapter, leasehold, groups, starts: [], drains: [] };
 };
 

@@ -25,9 +25,9 @@ it("runs handlers that write to tables of their own, in the kit's time", async (
   const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
   const before = clock.now();
   await kit.drain(worker);
-  expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "pending", attempt: 1 });
   await kit.advance(worker, 3_600_000);
-  const job = await leasehold.getJob({ id, typeName: "pay" });
+  const job = await leasehold.jobs.get({ id, typeName: "pay" });
   expect(job).toMatchObject({ status: "completed", output: "paid", attempt: 2 });
   expect(Number(job?.createdAt)).toBe(before);
   const rows = await stateAdapter.provideContext(async ({ client }) =>

@@ -108,7 +108,7 @@ const measure = async (
   try {
     await allDone;
     // The last results are on their way; what counts is that they are stored.
-    while ((await leasehold.countJobs({ queue: typeName, status: ["pending", "running"] })).length > 0) {
+    while ((await leasehold.jobs.count({ queue: typeName, status: ["pending", "running"] })).length > 0) {
       await sleep(1);
     }
     const drainPerSecond = (options.jobs / (performance.now() - began)) * 1_000;

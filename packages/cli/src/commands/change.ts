@@ -32,7 +32,7 @@ interface Outcome {
 }
 
 const foresee = async (leasehold: AnyLeasehold, id: string): Promise<Outcome> => {
-  const status = (await leasehold.getJobSequence({ id }))?.status;
+  const status = (await leasehold.jobs.getSequence({ id }))?.status;
   if (status === undefined) return { id, outcome: "not_found" };
   return {
     id,
@@ -74,7 +74,7 @@ export const cancel = async (
       if (dryRun)
         return inBatches(sequenceIds, (batch) => Promise.all(batch.map((id) => foresee(leasehold, id))));
       await confirm(output, `Cancel ${plural(sequenceIds.length, "sequence")}?`, { yes, dryRun });
-      return inBatches(sequenceIds, (batch) => leasehold.cancelJobSequences({ ids: batch, reason }));
+      return inBatches(sequenceIds, (batch) => leasehold.jobs.cancel({ ids: batch, reason }));
     };
     const results = [...(await cancelAll()), ...missing.map((id) => ({ id, outcome: "not_found" as const }))];
     if (output.json) output.printJson({ dryRun, results });
@@ -131,7 +131,7 @@ const chooseTrees = async (
   const trees: Tree[] = [];
   const skipped: Skipped[] = [];
   for (const rootSequenceId of new Set(jobs.map((job) => job.rootSequenceId))) {
-    const counts = await leasehold.countJobs({ rootSequenceId });
+    const counts = await leasehold.jobs.count({ rootSequenceId });
     const unfinished = counts.some(({ status }) => status !== "completed" && status !== "failed");
     if (unfinished && !force) skipped.push({ id: rootSequenceId, reason: "unfinished" });
     else trees.push({ rootSequenceId, jobs: counts.reduce((sum, { count }) => sum + count, 0) });
@@ -286,7 +286,7 @@ const redriveAll = async (
   const examples: AnyJob[] = [];
   for await (const jobs of pages) {
     if (jobs.length === 0) continue;
-    const report = await leasehold.redriveJobs({ ids: jobs.map(({ id }) => id), dryRun, schedule: at });
+    const report = await leasehold.jobs.redrive({ ids: jobs.map(({ id }) => id), dryRun, schedule: at });
     redriven.push(...report.redriven);
     skipped.push(...report.skipped);
     const alive = new Set(report.redriven.map(({ jobId }) => jobId));
@@ -362,7 +362,7 @@ export interface WaitingChange {
   readonly input?: unknown;
 }
 
-type Change = Omit<Parameters<AnyLeasehold["updateWaitingJobs"]>[0], "ids" | "filter">;
+type Change = Omit<Parameters<AnyLeasehold["jobs"]["update"]>[0], "ids" | "filter">;
 
 type ReportWaitingUpdate = Omit<UpdateWaitingJobsReport<string>, "cursor">;
 
@@ -405,14 +405,14 @@ const updateAll = async (
   if (filter === undefined)
     return ids.length === 0
       ? { updated: [], skipped: [] }
-      : leasehold.updateWaitingJobs({ ...change, ids, dryRun } as never);
+      : leasehold.jobs.update({ ...change, ids, dryRun } as never);
   const updated: ReportWaitingUpdate["updated"][number][] = [];
   const skipped: ReportWaitingUpdate["skipped"][number][] = [];
   let cursor: string | null = null;
   do {
     const room = Math.min(10_000, limit - updated.length);
     const options = { ...change, filter, dryRun, limit: room, cursor };
-    const report: UpdateWaitingJobsReport<string> = await leasehold.updateWaitingJobs(options as never);
+    const report: UpdateWaitingJobsReport<string> = await leasehold.jobs.update(options as never);
     updated.push(...report.updated);
     skipped.push(...report.skipped);
     cursor = report.cursor;

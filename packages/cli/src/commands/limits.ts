@@ -59,7 +59,7 @@ const toRow = ({ colours }: Output, state: LimitState): Row => {
     formatPerGroup(state),
     state.throttledGroups === 0
       ? formatCount(state.claimableGroups)
-      : `${state.claimableGroups}, ${state.throttledGroups} held`,
+      : `${state.claimableGroups}, ${state.throttledGroups} throttled`,
   ];
 };
 
@@ -72,10 +72,10 @@ const show = (output: Output, states: readonly LimitState[]): void =>
     ),
   );
 
-export const showFlow = (context: CommandContext, { queue }: LimitScopeOptions): Promise<ExitCode> =>
+export const showLimits = (context: CommandContext, { queue }: LimitScopeOptions): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold, label }) => {
     const { output } = context;
-    const states = await leasehold.getFlow({ queue });
+    const states = await leasehold.limits.list({ queue });
     if (output.json) output.printJson({ flow: states });
     else if (states.length === 0) output.note(`No limits, pauses or groups in ${label}.`);
     else show(output, states);
@@ -124,15 +124,15 @@ const change = (context: CommandContext, apply: Change): Promise<ExitCode> =>
     return exitCodes.done;
   });
 
-export const setFlow = (context: CommandContext, options: SetLimitsOptions): Promise<ExitCode> => {
+export const setLimits = (context: CommandContext, options: SetLimitsOptions): Promise<ExitCode> => {
   const scope = readScope(options);
   const rule = readRule(options);
-  return change(context, (leasehold) => leasehold.setFlow({ ...scope, ...rule }));
+  return change(context, (leasehold) => leasehold.limits.set({ ...scope, ...rule }));
 };
 
 export const pause = (context: CommandContext, options: LimitScopeOptions): Promise<ExitCode> => {
   const scope = readScope(options);
-  return change(context, (leasehold) => leasehold.pause(scope));
+  return change(context, (leasehold) => leasehold.limits.pause(scope));
 };
 
 export const resume = (
@@ -140,19 +140,19 @@ export const resume = (
   { group, ...options }: LimitScopeOptions & { readonly group?: string },
 ): Promise<ExitCode> => {
   const scope = readScope(options);
-  if (group === undefined) return change(context, (leasehold) => leasehold.resume(scope));
+  if (group === undefined) return change(context, (leasehold) => leasehold.limits.resume(scope));
   if (!("typeName" in scope)) {
     throw new CliError("Usage", "A group belongs to a type.", {
       exitCode: exitCodes.usage,
       hint: "Pass --type beside --group.",
     });
   }
-  return change(context, (leasehold) => leasehold.resume({ ...scope, group }));
+  return change(context, (leasehold) => leasehold.limits.resume({ ...scope, group }));
 };
 
 export interface GroupsOptions {
   readonly queue?: string;
-  readonly held: boolean;
+  readonly throttled: boolean;
   readonly running: boolean;
   readonly top: number;
 }
@@ -172,14 +172,14 @@ const mostCounted = 1_000;
 export const listGroups = (
   context: CommandContext,
   typeName: string,
-  { queue, held, running, top }: GroupsOptions,
+  { queue, throttled, running, top }: GroupsOptions,
 ): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold, label }) => {
     const { output } = context;
-    const groups = await leasehold.listGroups({
+    const groups = await leasehold.limits.listGroups({
       typeName,
       queue,
-      held: held ? true : undefined,
+      throttled: throttled ? true : undefined,
       order: running ? "running" : "waiting",
       limit: top,
     });
@@ -188,7 +188,9 @@ export const listGroups = (
       return exitCodes.done;
     }
     if (groups.length === 0) {
-      output.note(`No group of ${oneLine(typeName)} has ${held ? "jobs held back" : "jobs"} in ${label}.`);
+      output.note(
+        `No group of ${oneLine(typeName)} has ${throttled ? "throttled jobs" : "jobs"} in ${label}.`,
+      );
       return exitCodes.done;
     }
     const now = (await leasehold.getTime()).getTime();

@@ -80,7 +80,7 @@ export const prune = async (
     const { output } = context;
     const which = `${statuses.join(" and ")} for more than ${formatDuration(olderThan)}`;
     await confirm(output, `Delete all jobs of ${label} that have been ${which}?`, { yes });
-    const { deletedJobs } = await leasehold.pruneJobSequences({ olderThanMs: olderThan, statuses });
+    const { deletedJobs } = await leasehold.jobs.prune({ olderThanMs: olderThan, statuses });
     if (output.json) output.printJson({ deletedJobs });
     else output.print(`Deleted ${plural(deletedJobs, "job")}.`);
     return exitCodes.done;

@@ -21,10 +21,10 @@ export const inspect = async (
   context.withStore({}, async ({ leasehold, stateAdapter }) => {
     const { output } = context;
     const job = await requireJob(leasehold, id);
-    const explanation = await leasehold.explainJob({ id: job.id });
-    const sequence = await leasehold.listSequenceJobs({ id: job.sequenceId, limit: mostRelated });
-    const dependants = await leasehold.listBlockedJobs({ id: job.sequenceId, limit: mostRelated });
-    const attempts = stateAdapter.history ? await leasehold.listJobAttempts({ id: job.id }) : null;
+    const explanation = await leasehold.jobs.explain({ id: job.id });
+    const sequence = await leasehold.jobs.listInSequence({ id: job.sequenceId, limit: mostRelated });
+    const dependants = await leasehold.jobs.listBlocked({ id: job.sequenceId, limit: mostRelated });
+    const attempts = stateAdapter.history ? await leasehold.history.listAttempts({ id: job.id }) : null;
     const now = (await leasehold.getTime()).getTime();
     const inspection = {
       job,
@@ -59,7 +59,7 @@ export const list = async (context: CommandContext, options: ListOptions): Promi
     const { limit, cursor, order, inputContains } = options;
     const whole = async (id: string | undefined): Promise<string | undefined> =>
       id === undefined ? undefined : wholeId(leasehold, id);
-    const page = await leasehold.listJobs({
+    const page = await leasehold.jobs.list({
       ...toFilter(options),
       ...(options.sequence === undefined ? {} : { sequenceId: await whole(options.sequence) }),
       ...(options.root === undefined ? {} : { rootSequenceId: await whole(options.root) }),
@@ -101,7 +101,7 @@ export const sequences = async (context: CommandContext, options: SequencesOptio
   context.withStore({}, async ({ leasehold }) => {
     const { output } = context;
     const { status, type, root, rootsOnly, createdAfter, createdBefore, limit, cursor, order } = options;
-    const page = await leasehold.listJobSequences({
+    const page = await leasehold.jobs.listSequences({
       status,
       typeName: type,
       rootSequenceId: root === undefined ? undefined : await wholeId(leasehold, root),

@@ -16,7 +16,7 @@ export const listRecurring = async (
 ): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold }) => {
     const { output } = context;
-    const page = await leasehold.listRecurringJobs(options);
+    const page = await leasehold.recurring.list(options);
     if (output.json) output.printJson(page);
     else if (page.recurringJobs.length === 0) output.note("No recurring jobs.");
     else {
@@ -39,7 +39,7 @@ const print = ({ output }: CommandContext, job: RecurringJob<string>): void => {
 
 export const showRecurring = async (context: CommandContext, id: string): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold }) => {
-    const job = await leasehold.getRecurringJob({ id });
+    const job = await leasehold.recurring.get({ id });
     if (job === undefined) throw notFound(id);
     print(context, job);
     return exitCodes.done;
@@ -61,7 +61,7 @@ export const previewRecurring = async (
     if ((id === undefined) === (cron === undefined)) {
       throw new CliError("Usage", "Name a recurring job, or pass --cron.", { exitCode: exitCodes.usage });
     }
-    const times = await leasehold.previewRecurringJob(
+    const times = await leasehold.recurring.preview(
       cron === undefined ? { id: id!, count } : { cron, timeZone, count },
     );
     if (output.json) output.printJson({ times });
@@ -71,10 +71,7 @@ export const previewRecurring = async (
 
 const setPaused = async (context: CommandContext, id: string, paused: boolean): Promise<ExitCode> =>
   context.withStore({ notifies: true }, async ({ leasehold }) => {
-    print(
-      context,
-      await (paused ? leasehold.pauseRecurringJob({ id }) : leasehold.resumeRecurringJob({ id })),
-    );
+    print(context, await (paused ? leasehold.recurring.pause({ id }) : leasehold.recurring.resume({ id })));
     return exitCodes.done;
   });
 
@@ -93,7 +90,7 @@ const triggerTexts = {
 export const triggerRecurring = async (context: CommandContext, id: string): Promise<ExitCode> =>
   context.withStore({ notifies: true }, async ({ leasehold }) => {
     const { output } = context;
-    const triggered = await leasehold.triggerRecurringJob({ id });
+    const triggered = await leasehold.recurring.trigger({ id });
     if (output.json) output.printJson(triggered);
     else output.print(triggerTexts[triggered.result](oneLine(triggered.sequenceId ?? "")));
     return triggered.result === "skipped" ? exitCodes.finding : exitCodes.done;
@@ -106,9 +103,9 @@ export const deleteRecurring = async (
 ): Promise<ExitCode> =>
   context.withStore({ notifies: true }, async ({ leasehold }) => {
     const { output } = context;
-    if ((await leasehold.getRecurringJob({ id })) === undefined) throw notFound(id);
+    if ((await leasehold.recurring.get({ id })) === undefined) throw notFound(id);
     await confirm(output, `Delete the recurring job ${oneLine(id)}?`, { yes });
-    const result = await leasehold.deleteRecurringJob({ id });
+    const result = await leasehold.recurring.delete({ id });
     if (output.json) output.printJson(result);
     else output.print(`${oneLine(id)}  deleted`);
     return exitCodes.done;

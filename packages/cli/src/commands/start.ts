@@ -31,7 +31,7 @@ const isUnknownType = async (
   found: FoundConfig | undefined,
 ): Promise<boolean> =>
   !configuredTypeNames(found?.config.jobTypes).includes(typeName) &&
-  (await leasehold.listJobs({ typeName, limit: 1 })).jobs.length === 0;
+  (await leasehold.jobs.list({ typeName, limit: 1 })).jobs.length === 0;
 
 const warnOfNewType = async (output: Output, leasehold: AnyLeasehold, typeName: string): Promise<void> => {
   const others = (await recentNames(leasehold)).typeNames.filter((name) => name !== typeName);

@@ -165,7 +165,7 @@ const idCandidates = async (
   { status }: Extract<Wanted, { kind: "id" }>,
   start: string,
 ): Promise<Candidate[]> => {
-  const { jobs } = await leasehold.listJobs({ status, limit: start === "" ? mostIds : idSample });
+  const { jobs } = await leasehold.jobs.list({ status, limit: start === "" ? mostIds : idSample });
   const now = Date.now();
   return jobs
     .filter(({ id }) => id.startsWith(start))

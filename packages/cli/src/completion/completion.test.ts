@@ -16,7 +16,7 @@ beforeEach(async () => {
   ({ id: mailId } = await leasehold.startJobSequence({ typeName: "mail:send", input: null, queue: "post" }));
   await leasehold.startJobSequence({ typeName: "mail:draft", input: null });
   const { id } = await leasehold.startJobSequence({ typeName: "parcel", input: null });
-  await leasehold.cancelJobSequences({ ids: [id] });
+  await leasehold.jobs.cancel({ ids: [id] });
 });
 
 afterEach(() => store.close());

@@ -83,7 +83,7 @@ export interface JobFilter {
   readonly finishedBefore?: Date | undefined;
 }
 
-/** The same in the words of `listJobs`, without what was not asked for. */
+/** The same in the words of `jobs.list`, without what was not asked for. */
 export const toFilter = (options: FilterOptions): JobFilter => {
   const filter: JobFilter = {
     status: options.status,

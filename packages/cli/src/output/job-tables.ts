@@ -12,7 +12,7 @@ const colourOutcome = (colours: Colours, outcome: JobAttemptOutcome, text: strin
     case "expired":
       return colours.red(text);
     case "retried":
-    case "given_back":
+    case "released":
       return colours.yellow(text);
   }
 };

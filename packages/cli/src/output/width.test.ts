@@ -55,9 +55,9 @@ beforeAll(async () => {
     })
     // The start asked for more, and only the operator of a worker can overrule it.
     .start({ queues: { "notifications-eu-west": 1 }, maxAttempts: 1 });
-  while ((await leasehold.countJobs({ status: "failed" })).length === 0) await sleep(5);
+  while ((await leasehold.jobs.count({ status: "failed" })).length === 0) await sleep(5);
   await worker.stop();
-  ({ jobs } = await leasehold.listJobs());
+  ({ jobs } = await leasehold.jobs.list());
 });
 
 /** These, and one with as much to say as any. */
@@ -67,7 +67,7 @@ const attemptsOf = (attempts: readonly JobAttempt[]): readonly JobAttempt[] => {
     ...attempts,
     {
       attempt: 17,
-      outcome: "given_back",
+      outcome: "released",
       workerId: "worker-on-a-host-with-a-long-name-12345",
       deployment: "release-2026-11-17-a1b2c3d",
       dueAt: new Date(startedAt - 25 * 3_600_000),
@@ -93,8 +93,8 @@ describe("a narrow terminal", () => {
     for (const job of jobs) {
       const inspection = {
         job,
-        explanation: await leasehold.explainJob({ id: job.id }),
-        attempts: attemptsOf(await leasehold.listJobAttempts({ id: job.id })),
+        explanation: await leasehold.jobs.explain({ id: job.id }),
+        attempts: attemptsOf(await leasehold.history.listAttempts({ id: job.id })),
         blockers: [],
         sequence: [job, job],
         dependants: jobs,

@@ -7,25 +7,25 @@ const largestLimit = 2 ** 31 - 1;
 const addScope = (command: Command): Command =>
   command.option("-q, --queue <queue>", "the queue").option("-t, --type <type>", "only jobs of this type");
 
-/** flow, flow set, pause, resume, groups. */
-export const addFlowCommands = (program: Command, run: Run): void => {
-  const flow = program
-    .command("flow")
+/** limits, limits set, pause, resume, groups. */
+export const addLimitCommands = (program: Command, run: Run): void => {
+  const limits = program
+    .command("limits")
     .description("show limits, rates and pauses, and how much of them is in use")
     .option("-q, --queue <queue>", "only this queue")
     .action((options) =>
-      run(async (context) => (await import("../commands/limits.ts")).showFlow(context, options)),
+      run(async (context) => (await import("../commands/limits.ts")).showLimits(context, options)),
     );
 
   const limit = parseOrNone(parseInteger(1, largestLimit));
-  addScope(flow.command("set").description("change limits, for all workers at once; `none` removes one"))
+  addScope(limits.command("set").description("change limits, for all workers at once; `none` removes one"))
     .option("-c, --concurrency <number>", "jobs that run at once", limit)
     .option("--rate <limit/time>", "starts in a time: 100/1m, or 100/1m/10 with a burst of 10", parseRate)
     .option("--group-concurrency <number>", "jobs of each group that run at once", limit)
     .option("--group-rate <limit/time>", "the same as --rate, for each group", parseRate)
     .option("--weight <group=number>", "turns of a group for one of others", parseGroupWeight)
     .action((options) =>
-      run(async (context) => (await import("../commands/limits.ts")).setFlow(context, options)),
+      run(async (context) => (await import("../commands/limits.ts")).setLimits(context, options)),
     );
 
   addScope(
@@ -44,7 +44,7 @@ export const addFlowCommands = (program: Command, run: Run): void => {
     .command("groups <type>")
     .description("list the groups of a type that have waiting or running jobs")
     .option("-q, --queue <queue>", "the queue (default: that of the type)")
-    .option("--held", "only groups that something holds back", false)
+    .option("--throttled", "only groups that a limit or a pause stops", false)
     .option("--running", "those with the most running jobs first, not those that waited longest", false)
     .option("-n, --top <number>", "how many", parseInteger(1, 1_000), 20)
     .action((type: string, options) =>

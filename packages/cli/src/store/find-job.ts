@@ -8,7 +8,7 @@ const notOfThatType = "22P02";
 
 const getJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> => {
   try {
-    return await leasehold.getJob({ id });
+    return await leasehold.jobs.get({ id });
   } catch (error) {
     if ((error as { readonly code?: unknown }).code === notOfThatType) return undefined;
     throw error;
@@ -25,7 +25,7 @@ const pageSize = 1_000;
 
 const mostPages = 20;
 
-type Filter = Parameters<AnyLeasehold["listJobs"]>[0];
+type Filter = Parameters<AnyLeasehold["jobs"]["list"]>[0];
 
 const windowOf = (head: string): Filter => {
   if (!/^[0-9a-f]{8}/i.test(head)) return {};
@@ -52,7 +52,7 @@ const findByEnds = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob |
   const matches: AnyJob[] = [];
   let cursor: string | null = null;
   for (let page = 0; page < mostPages; page += 1) {
-    const listing: Awaited<ReturnType<AnyLeasehold["listJobs"]>> = await leasehold.listJobs({
+    const listing: Awaited<ReturnType<AnyLeasehold["jobs"]["list"]>> = await leasehold.jobs.list({
       ...windowOf(head),
       limit: pageSize,
       cursor,
@@ -116,7 +116,7 @@ const sample = 500;
 export const recentNames = async (
   leasehold: AnyLeasehold,
 ): Promise<{ readonly queues: readonly string[]; readonly typeNames: readonly string[] }> => {
-  const { jobs } = await leasehold.listJobs({ limit: sample });
+  const { jobs } = await leasehold.jobs.list({ limit: sample });
   return {
     queues: [...new Set(jobs.map(({ queue }) => queue))].sort(),
     typeNames: [...new Set(jobs.map(({ typeName }) => typeName))].sort(),

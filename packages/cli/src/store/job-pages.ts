@@ -14,7 +14,7 @@ export const eachPageOfJobs = async function* (
   let cursor: string | null = null;
   let left = limit;
   do {
-    const page: Awaited<ReturnType<AnyLeasehold["listJobs"]>> = await leasehold.listJobs({
+    const page: Awaited<ReturnType<AnyLeasehold["jobs"]["list"]>> = await leasehold.jobs.list({
       ...filter,
       status,
       order: "oldest",

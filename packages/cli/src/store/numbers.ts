@@ -116,10 +116,12 @@ export const readRecent = async (
   };
 };
 
-/** The part of a Leasehold that knows what processes have counted. */
+/** The part of a Leasehold that reads the counts of all processes. */
 export interface StatisticsSource {
-  getStatistics(options: { readonly from: Date; readonly before: Date }): Promise<readonly CountedType[]>;
-  listProcesses(): Promise<readonly LeaseholdProcess[]>;
+  readonly history: {
+    getStatistics(options: { readonly from: Date; readonly before: Date }): Promise<readonly CountedType[]>;
+    listProcesses(): Promise<readonly LeaseholdProcess[]>;
+  };
 }
 
 /** What became of the jobs of one type. */
@@ -170,10 +172,13 @@ export const readCountedWork = async (
   { from, now, queue }: QueueChoice & { readonly from: number; readonly now: number },
 ): Promise<CountedWork | undefined> => {
   if (source === undefined || stateAdapter.history === undefined) return undefined;
-  const processes = await source.listProcesses();
+  const processes = await source.history.listProcesses();
   if (!processes.some(({ seenAt }) => seenAt.getTime() >= from)) return undefined;
   const since = Math.floor(from / stretchMs) * stretchMs;
-  const types = await source.getStatistics({ from: new Date(since), before: new Date(now + stretchMs) });
+  const types = await source.history.getStatistics({
+    from: new Date(since),
+    before: new Date(now + stretchMs),
+  });
   return {
     since,
     types: types.filter((type) => queue === undefined || queue.includes(type.queue)),

@@ -113,9 +113,9 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
 
     it("lists sequences, each with the job it has come to", async () => {
       const { folder, leasehold, json } = store;
-      const cancelled = await leasehold.start({ typeName: "mail" });
-      await leasehold.cancelJobSequences({ ids: [cancelled.id], reason: "not needed" });
-      const open = await leasehold.start({ typeName: "order" });
+      const cancelled = await leasehold.startJobSequence({ typeName: "mail" });
+      await leasehold.jobs.cancel({ ids: [cancelled.id], reason: "not needed" });
+      const open = await leasehold.startJobSequence({ typeName: "order" });
       const current = await leasehold.completeJobSequence({
         id: open.id,
         typeName: "order",
@@ -138,7 +138,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
 
     /** The id of a job that failed once, and then completed. */
     const runTwice = async ({ leasehold }: TestStore): Promise<string> => {
-      const { id } = await leasehold.start({ typeName: "flaky", input: null });
+      const { id } = await leasehold.startJobSequence({ typeName: "flaky", input: null });
       const worker = await leasehold
         .createWorker({ retry: { type: "fixed", delayMs: 0 } })
         .implementJobType({
@@ -150,7 +150,12 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
           },
         })
         .start({ workerId: "worker-7", pollIntervalMs: 10 });
-      await leasehold.waitFor({ id, typeName: "flaky", timeoutMs: 20_000, pollIntervalMs: 10 });
+      await leasehold.waitForJobSequenceCompletion({
+        id,
+        typeName: "flaky",
+        timeoutMs: 20_000,
+        pollIntervalMs: 10,
+      });
       await worker.stop();
       return id;
     };
@@ -196,13 +201,13 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       const change = ["--priority", "7", "--input", "2", "--at", "2h", "--yes"];
       const changed = await folder.run("waiting", "update", first, ...change);
       expect(changed).toMatchObject({ code: 0, stdout: "Changed 1 job.\n" });
-      const job = await leasehold.getJob({ id: first });
+      const job = await leasehold.jobs.get({ id: first });
       expect(job).toMatchObject({ priority: 7, input: 2 });
       expect(job!.scheduledAt.getTime() - job!.createdAt.getTime()).toBeGreaterThan(schedule.afterMs * 1.5);
 
       const now = await folder.run("waiting", "run-now", "--type", "a", "--limit", "1", "--yes");
       expect(now.stdout).toBe("Changed 1 job.\n");
-      await leasehold.cancelJobSequences({ ids: [second] });
+      await leasehold.jobs.cancel({ ids: [second] });
       const skipped = await folder.run("waiting", "run-now", second, "--yes");
       expect(skipped.stderr).toContain("it does not wait (failed)");
       expect(skipped.stdout).toBe("Changed 0 jobs.\n");
@@ -214,7 +219,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       const [first] = await leasehold.startJobSequences({ sequences });
       await failAll(store, "a", "b");
       const failedTypes = async (): Promise<Record<string, number>> => {
-        const rows = await leasehold.countJobs({ status: "failed" });
+        const rows = await leasehold.jobs.count({ status: "failed" });
         return Object.fromEntries(rows.map(({ typeName, count }) => [typeName, count]));
       };
 
@@ -272,7 +277,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       const { code, stderr } = await worker.ended;
       expect(stderr).toContain("Stopping");
       expect(code).toBe(0);
-      expect((await leasehold.getJob({ id: waiting.id }))?.status).toBe("completed");
+      expect((await leasehold.jobs.get({ id: waiting.id }))?.status).toBe("completed");
     });
 
     it("finds what is wrong", async () => {
@@ -292,7 +297,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       await stateAdapter.renewLeases({
         leases: [
           {
-            jobId: (await leasehold.listJobs({ typeName: "lost" })).jobs[0]?.id ?? "",
+            jobId: (await leasehold.jobs.list({ typeName: "lost" })).jobs[0]?.id ?? "",
             leaseToken: "token",
             leaseMs: 1_000,
           },
@@ -315,7 +320,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
     itIf(hasLimits)("sets limits, pauses and resumes, and shows what is held", async () => {
       const { folder, json } = store;
       const set = await json(
-        "flow",
+        "limits",
         "set",
         "--type",
         "mail",
@@ -340,16 +345,16 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       const id = (await folder.run("start", "mail", "--group", "acme")).stdout.trim();
       const shown = await folder.run("inspect", id);
       expect(shown.stdout).toContain('Queue "default" is paused');
-      expect((await folder.run("groups", "mail", "--held")).stdout).toMatch(/acme +1 .* paused/);
-      expect((await folder.run("flow")).stdout).toMatch(/default +mail +open +0\/2 +10\/1m/);
+      expect((await folder.run("groups", "mail", "--throttled")).stdout).toMatch(/acme +1 .* paused/);
+      expect((await folder.run("limits")).stdout).toMatch(/default +mail +open +0\/2 +10\/1m/);
       expect((await folder.run("doctor")).stdout).toContain("Paused: default.");
       expect((await folder.run("resume", "--queue", "default")).stdout).toMatch(/default +open/);
-      expect((await json("flow", "set", "--type", "mail", "-c", "none")).value).toMatchObject({
+      expect((await json("limits", "set", "--type", "mail", "-c", "none")).value).toMatchObject({
         concurrency: null,
       });
       const wrong = await folder.run("pause");
       expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--queue or --type")]);
-      const zero = await folder.run("flow", "set", "--type", "mail", "-c", "0");
+      const zero = await folder.run("limits", "set", "--type", "mail", "-c", "0");
       expect(zero.code).toBe(2);
     });
 
@@ -363,7 +368,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
         });
         const cron = "30 2 * * *";
         const job = { typeName: "report", input: { country: "DE" } };
-        await leasehold.putRecurringJob({ id: "nightly", cron, timeZone: "Europe/Berlin", job });
+        await leasehold.recurring.put({ id: "nightly", cron, timeZone: "Europe/Berlin", job });
         expect((await json("recurring", "list")).value).toMatchObject({
           recurringJobs: [{ id: "nightly", cron, paused: false }],
           cursor: null,
@@ -400,7 +405,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
     itIf(hasLimits)("notices recurring jobs that nobody looks after", async () => {
       const { leasehold, json, stateAdapter } = store;
       const recurring = requirePart(stateAdapter, "recurring", "This test");
-      await leasehold.putRecurringJob({
+      await leasehold.recurring.put({
         id: "hourly",
         cron: "0 * * * *",
         job: { typeName: "mail", input: null },
@@ -424,13 +429,13 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
     it("prunes what finished long ago", async () => {
       const { folder, json, leasehold } = store;
       const { id } = await leasehold.startJobSequence({ typeName: "old", input: null });
-      await leasehold.cancelJobSequences({ ids: [id] });
+      await leasehold.jobs.cancel({ ids: [id] });
       expect((await folder.run("prune", "--older-than", "1d")).code).toBe(6);
       expect((await json("prune", "--older-than", "1d", "-s", "failed", "--yes")).value.deletedJobs).toBe(0);
       await expect
         .poll(async () => {
           await json("prune", "--older-than", "1ms", "-s", "completed,failed", "--yes");
-          return leasehold.getJob({ id });
+          return leasehold.jobs.get({ id });
         })
         .toBeUndefined();
       expect((await folder.run("prune", "--older-than", "1d", "-s", "pending", "--yes")).code).toBe(2);
@@ -443,7 +448,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(value.startPerSecond).toBeGreaterThan(0);
       expect(value.drainPerSecond).toBeGreaterThan(0);
       expect(value.roundTripMs.p95).toBeGreaterThanOrEqual(value.roundTripMs.p50);
-      expect(await leasehold.countJobs()).toEqual([]);
+      expect(await leasehold.jobs.count()).toEqual([]);
     });
 
     it("shows a live table in a terminal until q is pressed", async () => {

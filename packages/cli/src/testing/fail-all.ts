@@ -14,7 +14,7 @@ export const failAll = async ({ leasehold }: TestStore, ...typeNames: string[]):
   }
   const worker = await builder.start();
   const isOpen = async (): Promise<boolean> =>
-    (await leasehold.countJobs({ typeName: typeNames, status: ["pending", "running"] })).length > 0;
+    (await leasehold.jobs.count({ typeName: typeNames, status: ["pending", "running"] })).length > 0;
   while (await isOpen()) await new Promise((resolve) => setTimeout(resolve, 10));
   await worker.stop();
 };

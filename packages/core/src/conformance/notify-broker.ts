@@ -130,7 +130,7 @@ export const brokerConformance = (runner: ConformanceRunner, fixture: BrokerFixt
         }
         await working;
         await fleet.settle();
-        const job = await leasehold.getJob({ id: waiting.id });
+        const job = await leasehold.jobs.get({ id: waiting.id });
         assert.deepEqual([job?.status, job?.attempt], ["pending", 0]);
         fleet.assertRanOnce(50);
         giveUp.abort();

@@ -67,8 +67,8 @@ export const retryAfter = (afterMs: number): Extract<Ending, { kind: "retry" }> 
   error: "try again",
 });
 
-export const giveBack: Extract<Ending, { kind: "giveBack" }> = {
-  kind: "giveBack",
+export const release: Extract<Ending, { kind: "release" }> = {
+  kind: "release",
   schedule: null,
   error: null,
 };

@@ -88,7 +88,7 @@ describe("a queue whose jobs wait too long", () => {
     // Then it is no longer alive.
     await clock.advanceBy(2 * minute);
     expect(await status()).toBe("problem");
-    await leasehold.cancelJobSequences({ ids: [jobs[0]!.id] });
+    await leasehold.jobs.cancel({ ids: [jobs[0]!.id] });
     expect(await status()).toBe("warning");
     await clock.advanceBy(6 * minute);
     expect(await status()).toBe("problem");
@@ -112,10 +112,10 @@ describe("a queue whose jobs wait too long", () => {
     const lateTypes = async () => findLateTypes(readStoreFacts(stateAdapter), { stalledMs: minute });
     expect(await lateTypes()).toMatchObject([{ queue: "default", typeName: "mail", isServed: false }]);
     for (const scope of [{ queue: "default" }, { typeName: "mail" as const }]) {
-      await leasehold.pause(scope);
+      await leasehold.limits.pause(scope);
       expect(await lateTypes()).toEqual([]);
       expect(await examine(stateAdapter, "limits")).toMatchObject([{ status: "warning" }]);
-      await leasehold.resume(scope);
+      await leasehold.limits.resume(scope);
     }
   });
 });
@@ -145,7 +145,7 @@ describe("failures", () => {
   it("are worth a warning for an hour", async () => {
     const { clock, stateAdapter, leasehold } = await openStore();
     const { id } = await leasehold.startJobSequence({ typeName: "mail", input: null });
-    await leasehold.cancelJobSequences({ ids: [id] });
+    await leasehold.jobs.cancel({ ids: [id] });
     expect(await examine(stateAdapter, "failures")).toMatchObject([
       { status: "warning", summary: "1 job failed in the last hour; 1 in all." },
     ]);

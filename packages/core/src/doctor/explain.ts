@@ -37,8 +37,8 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly estimatedStart: Date | null;
     }
   | ({
-      /** Its time has come, but a limit, a pause, or the order of its group holds it back. */
-      readonly state: "held";
+      /** Its time has come, but a limit, a pause, or the order of its group delays it. */
+      readonly state: "throttled";
     } & JobThrottle<TJobId>)
   | {
       readonly state: "scheduled";
@@ -95,7 +95,7 @@ const when = (ms: number | null): string => (ms === null ? "an unknown time" : n
  */
 export const explainJob = async (engine: Engine, passed: unknown): Promise<JobExplanation> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "explainJob", options, viewFields);
+  const ctx = await resolveTransaction(engine, "jobs.explain", options, viewFields);
   const id = requireId(options["id"], "id");
   const asked = await readJob(engine, ctx, id);
   if (!asked) throw new JobNotFoundError(id);
@@ -239,21 +239,21 @@ const explainThrottle = ({
         ? `Queue "${queue}"`
         : `Type "${typeName}" in queue "${queue}"`;
   const summaries: Record<ThrottleReason, string> = {
-    paused: `${scope} is paused; resume it to go on.`,
+    paused: `${scope} is paused. Resume it with limits.resume.`,
     concurrency: `${scope} may have ${limit} running at once, and ${inUse} are running.`,
     rate: `${scope} has had all the starts that its rate of ${limit} allows; the next is possible at ${when(claimableAt)}.`,
-    stopped: `${scope} stopped when job ${jobIds[0]} failed. Redrive, cancel or delete that job, or resume the group.`,
+    stopped: `${scope} stopped when job ${jobIds[0]} failed. Redrive or delete that job, or resume the group with limits.resume.`,
     order: `${scope} runs one job at a time, in order, and job ${jobIds[0]} comes first.`,
   };
   return {
-    state: "held",
+    state: "throttled",
     by,
     scope: { queue, typeName, group },
     limit,
     inUse,
     claimableAt: claimableAt === null ? null : new Date(claimableAt),
     jobIds,
-    summary: `It is held back. ${summaries[by]}`,
+    summary: `It is throttled. ${summaries[by]}`,
   };
 };
 

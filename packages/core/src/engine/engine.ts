@@ -10,7 +10,7 @@ import type { FailureReason } from "../store/contract/job.ts";
 import type { StateStore } from "./dispatch.ts";
 
 /** What can happen to a job, once for each time. A reason: it failed for that. */
-export type Counted = "created" | "completed" | "retried" | "givenBack" | "reaped" | FailureReason;
+export type Counted = "created" | "completed" | "retried" | "released" | "reaped" | FailureReason;
 
 /** Jobs of one type in one queue. */
 export interface Lane {

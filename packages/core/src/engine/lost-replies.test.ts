@@ -58,7 +58,7 @@ const createStory = async () => {
     work,
     waits,
     events,
-    cancel: () => leasehold.cancelJobSequences({ ids: [work.id] }),
+    cancel: () => leasehold.jobs.cancel({ ids: [work.id] }),
     losing: async <T>(what: "commit" | "reply", call: () => Promise<T>): Promise<T> => {
       lost = what;
       const result = await kit.clock.runUntil(call());
@@ -72,7 +72,7 @@ describe.each(["commit", "reply"] as const)("when the %s of a call is lost, and 
   it("a redrive says that it took place, once", async () => {
     const { leasehold, losing, work, waits, events, cancel } = await createStory();
     await cancel();
-    const report = await losing(what, () => leasehold.redriveJobs({ ids: [work.id] }));
+    const report = await losing(what, () => leasehold.jobs.redrive({ ids: [work.id] }));
     expect(report).toEqual({
       redriven: [{ jobId: work.id, sequenceId: work.id, revivedJobIds: [waits.id] }],
       skipped: [],
@@ -103,7 +103,7 @@ describe("a call that is made again", () => {
   it("does not take somebody else's redrive for its own", async () => {
     const { leasehold, losing, work, events, cancel, clock, stateAdapter } = await createStory();
     await cancel();
-    const redrive = losing("commit", () => leasehold.redriveJobs({ ids: [work.id] }));
+    const redrive = losing("commit", () => leasehold.jobs.redrive({ ids: [work.id] }));
     // In the pause before the second try.
     const other = clock.now() + 1;
     await stateAdapter.redriveJobs({ jobIds: [work.id], now: other });
@@ -117,7 +117,7 @@ describe("a call that is made again", () => {
   it("recognises a job that has been claimed meanwhile", async () => {
     const { leasehold, losing, work, cancel, stateAdapter, clock } = await createStory();
     await cancel();
-    const redrive = losing("reply", () => leasehold.redriveJobs({ ids: [work.id] }));
+    const redrive = losing("reply", () => leasehold.jobs.redrive({ ids: [work.id] }));
     const requests = [{ queue: "default", typeNames: ["work"], limit: 1 }];
     const lease = { workerId: "worker", leaseToken: "token", leaseMs: 1_000, limit: 1 };
     for (let claimed = 0; claimed === 0;)

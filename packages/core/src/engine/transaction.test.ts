@@ -19,7 +19,7 @@ describe("the transaction around a call", () => {
     });
     release!();
     await leftOver.started;
-    expect(await leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await leasehold.jobs.count()).toMatchObject([{ count: 1 }]);
   });
 
   it("takes calls along when it rolls back, though no context was passed", async () => {
@@ -29,6 +29,6 @@ describe("the transaction around a call", () => {
       throw new Error("changed my mind");
     });
     await expect(failed).rejects.toThrow("changed my mind");
-    expect(await leasehold.countJobs()).toEqual([]);
+    expect(await leasehold.jobs.count()).toEqual([]);
   });
 });

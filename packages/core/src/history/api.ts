@@ -8,10 +8,10 @@ import type { FailureReason } from "../store/contract/job.ts";
  * - `completed`: its job is done.
  * - `retried`: it failed, and the job is to run again.
  * - `failed`: it failed, and with it the job.
- * - `given_back`: it was ended early with an error that did not count, as by a worker that stops.
+ * - `released`: it was ended early with an error that did not count, as by a worker that stops.
  * - `expired`: its worker was gone, and its lease ran out.
  */
-export type JobAttemptOutcome = "completed" | "retried" | "failed" | "given_back" | "expired";
+export type JobAttemptOutcome = "completed" | "retried" | "failed" | "released" | "expired";
 
 /** A line that a handler wrote with `log`. */
 export interface JobLogLine {
@@ -41,7 +41,7 @@ export interface JobAttempt {
   readonly log: readonly JobLogLine[];
 }
 
-/** The argument of `listFailureCauses`. */
+/** The argument of `history.listCauses`. */
 export interface ListFailureCausesOptions<TTypeName extends string> {
   readonly queue?: OneOrMany<string> | undefined;
   readonly typeName?: OneOrMany<TTypeName> | undefined;
@@ -122,7 +122,7 @@ export interface LeaseholdProcess {
   }[];
 }
 
-/** The argument of `getStatistics`. */
+/** The argument of `history.getStatistics`. */
 export interface GetStatisticsOptions<TTypeName extends string> {
   readonly from: Date;
   /** Default: now. */
@@ -164,7 +164,7 @@ export interface JobStatistics<TTypeName extends string | null = string> {
   /** Attempts that failed and are tried again. */
   readonly retried: number;
   /** Jobs that went back to their queue without an attempt being counted. */
-  readonly givenBack: number;
+  readonly released: number;
   /** Leases that ran out. */
   readonly reaped: number;
   readonly perSecond: { readonly created: number; readonly completed: number; readonly failed: number };

@@ -5,7 +5,7 @@ import { createTestKit } from "../testing/test-kit.ts";
 
 const jobTypes = defineUnionJobTypes<{ work: { input: number; output: number } }>();
 
-describe("listJobAttempts", () => {
+describe("history.listAttempts", () => {
   it("shows how each attempt ended, the latest first, and the one that completed the job", async () => {
     const kit = await createTestKit({ jobTypes, deployment: "v7" });
     const startedAt = kit.clock.now();
@@ -21,15 +21,15 @@ describe("listJobAttempts", () => {
         return runs;
       },
     });
-    const job = await kit.leasehold.start({ typeName: "work", input: 1 });
-    expect(await kit.leasehold.listJobAttempts(job)).toEqual([]);
+    const job = await kit.leasehold.startJobSequence({ typeName: "work", input: 1 });
+    expect(await kit.leasehold.history.listAttempts(job)).toEqual([]);
     await kit.advance(worker, 60_000, { workerId: "w" });
 
-    const attempts = await kit.leasehold.listJobAttempts({ id: job.id });
+    const attempts = await kit.leasehold.history.listAttempts({ id: job.id });
     expect(attempts.map(({ attempt, outcome, workerId }) => [attempt, outcome, workerId])).toEqual([
       [3, "completed", "w"],
       [2, "retried", "w"],
-      [2, "given_back", "w"],
+      [2, "released", "w"],
       [1, "retried", "w"],
     ]);
     expect(attempts[0]).toMatchObject({ deployment: null, error: null, fingerprint: null, log: [] });
@@ -52,24 +52,24 @@ describe("listJobAttempts", () => {
 
   it("has nothing to show of a job that was completed from outside", async () => {
     const { leasehold } = await createTestKit({ jobTypes });
-    const { id } = await leasehold.start({ typeName: "work", input: 1 });
+    const { id } = await leasehold.startJobSequence({ typeName: "work", input: 1 });
     await leasehold.completeJobSequence({
       id,
       typeName: "work",
       complete: ({ job, complete }) => complete(job, async () => 1),
     });
-    expect(await leasehold.listJobAttempts({ id })).toEqual([]);
+    expect(await leasehold.history.listAttempts({ id })).toEqual([]);
   });
 
   it("needs a job, and a store with a history", async () => {
     const { leasehold } = await createTestKit({ jobTypes });
-    await expect(leasehold.listJobAttempts({ id: "nobody" })).rejects.toThrow(JobNotFoundError);
+    await expect(leasehold.history.listAttempts({ id: "nobody" })).rejects.toThrow(JobNotFoundError);
     const without = await createTestKit({
       jobTypes,
       wrapStateAdapter: (adapter) => ({ ...adapter, history: undefined as never }),
     });
-    const { id } = await without.leasehold.start({ typeName: "work", input: 1 });
-    await expect(without.leasehold.listJobAttempts({ id })).rejects.toThrow(StorePartMissingError);
+    const { id } = await without.leasehold.startJobSequence({ typeName: "work", input: 1 });
+    await expect(without.leasehold.history.listAttempts({ id })).rejects.toThrow(StorePartMissingError);
   });
 
   it("keeps the rest of an attempt whose log it cannot read", async () => {
@@ -92,9 +92,9 @@ describe("listJobAttempts", () => {
         throw new Error("broken");
       },
     });
-    const { id } = await kit.leasehold.start({ typeName: "work", input: 1, maxAttempts: 1 });
+    const { id } = await kit.leasehold.startJobSequence({ typeName: "work", input: 1, maxAttempts: 1 });
     await kit.drain(worker);
-    expect(await kit.leasehold.listJobAttempts({ id })).toMatchObject([
+    expect(await kit.leasehold.history.listAttempts({ id })).toMatchObject([
       { outcome: "failed", error: { message: "broken" }, log: [] },
     ]);
   });

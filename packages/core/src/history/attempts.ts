@@ -13,7 +13,7 @@ import type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./api.ts";
 const outcomes: Readonly<Record<AttemptOutcome, JobAttemptOutcome>> = {
   retry: "retried",
   fail: "failed",
-  giveBack: "given_back",
+  release: "released",
   expired: "expired",
 };
 
@@ -68,9 +68,9 @@ const viewCompletion = (job: StateJob): JobAttempt[] => {
 
 export const listJobAttempts = async (engine: Engine, passed: unknown): Promise<readonly JobAttempt[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "listJobAttempts", options, viewFields);
+  const ctx = await resolveTransaction(engine, "history.listAttempts", options, viewFields);
   const id = requireId(options["id"], "id");
-  const history = requirePart(engine.store, "history", "listJobAttempts");
+  const history = requirePart(engine.store, "history", "history.listAttempts");
   const job = await readJob(engine, ctx, id);
   if (!job) throw new JobNotFoundError(id);
   const [attempts] = await history.listAttempts({ ctx, jobIds: [id] });

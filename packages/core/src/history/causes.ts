@@ -22,7 +22,7 @@ export const listFailureCauses = async (
   passed: unknown = {},
 ): Promise<FailureCauseListing> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "listFailureCauses", options, knownOptions);
+  const ctx = await resolveTransaction(engine, "history.listCauses", options, knownOptions);
   const everyMs =
     options["everyMs"] === undefined
       ? undefined
@@ -30,7 +30,7 @@ export const listFailureCauses = async (
   const { failed, causes, capped } = await requirePart(
     engine.store,
     "history",
-    "listFailureCauses",
+    "history.listCauses",
   ).listCauses({
     ctx,
     mayLag: true,

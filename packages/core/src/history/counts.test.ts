@@ -75,7 +75,7 @@ describe("counts", () => {
       created: 1,
       completed: 2,
       retried: 3,
-      givenBack: 4,
+      released: 4,
       reaped: 5,
       failed: {
         attempts_exhausted: 11,

@@ -51,7 +51,7 @@ export interface Counts {
   readonly completed: number;
   readonly failed: Readonly<Record<FailureReason, number>>;
   readonly retried: number;
-  readonly givenBack: number;
+  readonly released: number;
   /** Leases that ran out, so that others took the jobs back. */
   readonly reaped: number;
   /** From when jobs could have run until they were claimed. */
@@ -69,7 +69,7 @@ const counterSlots: Readonly<Record<Counted, number>> = {
   created: 0,
   completed: 1,
   retried: 2,
-  givenBack: 3,
+  released: 3,
   reaped: 4,
   attempts_exhausted: 10,
   unrecoverable: 11,
@@ -159,7 +159,7 @@ export const readCounts = (counts: SlotCounts): Counts => {
       failureReasons.map((reason) => [reason, numberOf(reason)]),
     ) as Counts["failed"],
     retried: numberOf("retried"),
-    givenBack: numberOf("givenBack"),
+    released: numberOf("released"),
     reaped: numberOf("reaped"),
     timeToStart: histogramAt(counts, timeToStartSlot),
     runTime: histogramAt(counts, runTimeSlot),

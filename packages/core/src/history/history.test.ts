@@ -32,7 +32,10 @@ const createKit = async (statistics = true) => {
       process: () => Promise.reject(new UnrecoverableJobError("Order 1 was declined")),
     });
   const charge = (order: number, error?: string) =>
-    kit.leasehold.start({ typeName: "charge", input: { order, ...(error !== undefined && { error }) } });
+    kit.leasehold.startJobSequence({
+      typeName: "charge",
+      input: { order, ...(error !== undefined && { error }) },
+    });
   return { ...kit, worker, charge };
 };
 
@@ -47,11 +50,11 @@ describe("causes of failures", () => {
     await kit.charge(3, "declined");
     const last = await kit.charge(4, "declined");
     const cancelled = await kit.charge(5);
-    await kit.leasehold.cancelJobSequences({ ids: [cancelled.id] });
+    await kit.leasehold.jobs.cancel({ ids: [cancelled.id] });
     const lastAt = kit.clock.now();
     await kit.drain(kit.worker);
 
-    const { causes, capped } = await kit.leasehold.listFailureCauses();
+    const { causes, capped } = await kit.leasehold.history.listCauses();
     expect(capped).toBe(false);
     expect(causes.map(({ name, message, count }) => [name, message, count])).toEqual([
       ["UnrecoverableJobError", "Order # was declined", 3],
@@ -72,7 +75,7 @@ describe("causes of failures", () => {
     expect(declined).not.toHaveProperty("trend");
 
     const minute = (at: number): Date => new Date(Math.floor(at / 60_000) * 60_000);
-    const [withTrend] = (await kit.leasehold.listFailureCauses({ everyMs: 60_000 })).causes;
+    const [withTrend] = (await kit.leasehold.history.listCauses({ everyMs: 60_000 })).causes;
     expect(withTrend).toEqual({
       ...declined,
       trend: [
@@ -86,20 +89,20 @@ describe("causes of failures", () => {
     const kit = await createKit();
     for (const error of ["declined", "type", "declined"]) await kit.charge(1, error);
     await kit.drain(kit.worker);
-    const { causes } = await kit.leasehold.listFailureCauses({ typeName: "charge", queue: ["default"] });
+    const { causes } = await kit.leasehold.history.listCauses({ typeName: "charge", queue: ["default"] });
     const fingerprint = causes[0]!.fingerprint!;
-    expect((await kit.leasehold.listJobs({ fingerprint })).jobs.length).toBe(2);
-    expect(await kit.leasehold.countJobs({ fingerprint: [fingerprint] })).toMatchObject([{ count: 2 }]);
-    const { redriven } = await kit.leasehold.redriveJobs({ filter: { fingerprint } });
+    expect((await kit.leasehold.jobs.list({ fingerprint })).jobs.length).toBe(2);
+    expect(await kit.leasehold.jobs.count({ fingerprint: [fingerprint] })).toMatchObject([{ count: 2 }]);
+    const { redriven } = await kit.leasehold.jobs.redrive({ filter: { fingerprint } });
     expect(redriven.length).toBe(2);
-    expect((await kit.leasehold.listFailureCauses()).causes.map(({ message }) => message)).toEqual(["bad"]);
+    expect((await kit.leasehold.history.listCauses()).causes.map(({ message }) => message)).toEqual(["bad"]);
   });
 
   it("describes a cause that no process has reported by a job that failed with it", async () => {
     const kit = await createKit(false);
     await kit.charge(1, "declined");
     await kit.drain(kit.worker);
-    const { causes } = await kit.leasehold.listFailureCauses();
+    const { causes } = await kit.leasehold.history.listCauses();
     expect(causes).toMatchObject([
       {
         name: "UnrecoverableJobError",
@@ -114,7 +117,7 @@ describe("causes of failures", () => {
     const kit = await createKit();
     for (const order of [1, 2, 3]) await kit.charge(order, "declined");
     await kit.drain(kit.worker);
-    const { causes, capped } = await kit.leasehold.listFailureCauses({ scanLimit: 2 });
+    const { causes, capped } = await kit.leasehold.history.listCauses({ scanLimit: 2 });
     expect([causes[0]!.count, capped]).toEqual([2, true]);
   });
 });
@@ -122,12 +125,12 @@ describe("causes of failures", () => {
 describe("processes", () => {
   it("are alive until they have been silent for a minute, and listed for a day", async () => {
     const kit = await createKit();
-    expect(await kit.leasehold.listProcesses()).toEqual([]);
+    expect(await kit.leasehold.history.listProcesses()).toEqual([]);
     const running = await kit.clock.runUntil(
       kit.worker.start({ workerId: "w", queues: { default: 2, mails: 1 } }),
     );
     await kit.clock.advanceBy(2_000);
-    expect(await kit.leasehold.listProcesses()).toMatchObject([
+    expect(await kit.leasehold.history.listProcesses()).toMatchObject([
       {
         alive: true,
         deployment: "v1",
@@ -140,9 +143,11 @@ describe("processes", () => {
     ]);
     await kit.clock.runUntil(running.stop());
     await kit.clock.advanceBy(61_000);
-    expect(await kit.leasehold.listProcesses()).toMatchObject([{ alive: false, closed: false, workers: [] }]);
+    expect(await kit.leasehold.history.listProcesses()).toMatchObject([
+      { alive: false, closed: false, workers: [] },
+    ]);
     await kit.clock.advanceBy(86_400_000);
-    expect(await kit.leasehold.listProcesses()).toEqual([]);
+    expect(await kit.leasehold.history.listProcesses()).toEqual([]);
   });
 
   it("are not alive when they have closed", async () => {
@@ -151,7 +156,7 @@ describe("processes", () => {
     await kit.clock.advanceBy(2_000);
     const reader = await createLeasehold({ stateAdapter: kit.stateAdapter, jobTypes, statistics: false });
     await kit.clock.runUntil(kit.leasehold.close());
-    expect(await reader.listProcesses()).toMatchObject([{ alive: false, closed: true }]);
+    expect(await reader.history.listProcesses()).toMatchObject([{ alive: false, closed: true }]);
     expect((await running.stop()).clean).toBe(true);
   });
 });
@@ -162,11 +167,11 @@ describe("statistics", () => {
     const from = new Date(kit.clock.now());
     for (const order of [1, 2, 3]) await kit.charge(order);
     await kit.charge(4, "declined");
-    await kit.leasehold.start({ typeName: "charge", input: { order: 5, ms: 2_000 } });
-    await kit.leasehold.start({ typeName: "mail", input: 1, queue: "mails" });
+    await kit.leasehold.startJobSequence({ typeName: "charge", input: { order: 5, ms: 2_000 } });
+    await kit.leasehold.startJobSequence({ typeName: "mail", input: 1, queue: "mails" });
     await kit.drain(kit.worker, { queues: { default: 5, mails: 1 } });
     const before = new Date(from.getTime() + 100_000);
-    const rows = await kit.leasehold.getStatistics({ from, before });
+    const rows = await kit.leasehold.history.getStatistics({ from, before });
     expect(rows.map(({ queue, typeName }) => [queue, typeName])).toEqual([
       ["default", "charge"],
       ["mails", "mail"],
@@ -187,20 +192,20 @@ describe("statistics", () => {
     expect(runTimeMs!.p99).toBeGreaterThan(2_000 / Math.SQRT2);
     expect(runTimeMs!.p99).toBeLessThan(2_000 * Math.SQRT2);
     expect(timeToStartMs!.p99).toBeLessThanOrEqual(1);
-    expect((await kit.leasehold.getStatistics({ from, before, typeName: "mail" })).length).toBe(1);
-    expect((await kit.leasehold.getStatistics({ from, before, queue: "default" })).length).toBe(1);
+    expect((await kit.leasehold.history.getStatistics({ from, before, typeName: "mail" })).length).toBe(1);
+    expect((await kit.leasehold.history.getStatistics({ from, before, queue: "default" })).length).toBe(1);
   });
 
   it("count all types of a queue together where that is asked for", async () => {
     const kit = await createKit();
     const from = new Date(kit.clock.now());
     for (const order of [1, 2, 3]) await kit.charge(order);
-    await kit.leasehold.start({ typeName: "charge", input: { order: 4, ms: 2_000 } });
-    await kit.leasehold.start({ typeName: "mail", input: 1 });
-    await kit.leasehold.start({ typeName: "mail", input: 2, queue: "mails" });
+    await kit.leasehold.startJobSequence({ typeName: "charge", input: { order: 4, ms: 2_000 } });
+    await kit.leasehold.startJobSequence({ typeName: "mail", input: 1 });
+    await kit.leasehold.startJobSequence({ typeName: "mail", input: 2, queue: "mails" });
     await kit.drain(kit.worker, { queues: { default: 5, mails: 1 } });
     const before = new Date(from.getTime() + 100_000);
-    const rows = await kit.leasehold.getStatistics({ from, before, byType: false });
+    const rows = await kit.leasehold.history.getStatistics({ from, before, byType: false });
     expect(rows).toMatchObject([
       { queue: "default", typeName: null, created: 5, completed: 4, failed: 1 },
       { queue: "mails", typeName: null, created: 1, completed: 0, failed: 1 },
@@ -222,8 +227,15 @@ describe("statistics", () => {
       await kit.clock.advanceBy(pause);
     }
     const before = new Date(kit.clock.now());
-    expect(await kit.leasehold.getStatistics({ from, before })).toMatchObject([{ created: 4, completed: 4 }]);
-    const rows = await kit.leasehold.getStatistics({ from, before, everyMs: 3_600_000, byDeployment: true });
+    expect(await kit.leasehold.history.getStatistics({ from, before })).toMatchObject([
+      { created: 4, completed: 4 },
+    ]);
+    const rows = await kit.leasehold.history.getStatistics({
+      from,
+      before,
+      everyMs: 3_600_000,
+      byDeployment: true,
+    });
     expect(
       rows.map((row) => [(row.from.getTime() - from.getTime()) / 3_600_000, row.created, row.deployment]),
     ).toEqual([
@@ -249,7 +261,7 @@ describe("statistics", () => {
     }));
     const reporter = { id: "r", deployment: null, startedAt: 0, about: "" };
     await history.writeReport({ reporter, rollups, causes: [], maxAgeMs: 1e12 });
-    const rows = await kit.leasehold.getStatistics({
+    const rows = await kit.leasehold.history.getStatistics({
       from: new Date(now - 60_000),
       before: new Date(now + 10_000),
     });
@@ -261,31 +273,35 @@ describe("why a job is not running", () => {
   it("says whether a live worker serves it, and when it may start", async () => {
     const kit = await createKit();
     const first = await kit.charge(1);
-    expect(await kit.leasehold.explainJob(first)).toMatchObject({ state: "runnable", workers: null });
+    expect(await kit.leasehold.jobs.explain(first)).toMatchObject({ state: "runnable", workers: null });
     await kit.clock.advanceBy(1_000);
-    expect(await kit.leasehold.explainJob(first)).toMatchObject({
+    expect(await kit.leasehold.jobs.explain(first)).toMatchObject({
       state: "runnable",
       workers: 0,
       estimatedStart: null,
       summary: 'It is runnable. No live worker is known that serves queue "default" and type "charge".',
     });
-    const later = await kit.leasehold.start({ typeName: "mail", input: 1, schedule: { afterMs: 600_000 } });
-    expect(await kit.leasehold.explainJob(later)).toMatchObject({ state: "scheduled", workers: 0 });
+    const later = await kit.leasehold.startJobSequence({
+      typeName: "mail",
+      input: 1,
+      schedule: { afterMs: 600_000 },
+    });
+    expect(await kit.leasehold.jobs.explain(later)).toMatchObject({ state: "scheduled", workers: 0 });
 
     const running = await kit.clock.runUntil(kit.worker.start({ concurrency: 1 }));
     for (let n = 0; n < 60; n++)
-      await kit.leasehold.start({ typeName: "charge", input: { order: n, ms: 1_000 } });
+      await kit.leasehold.startJobSequence({ typeName: "charge", input: { order: n, ms: 1_000 } });
     await kit.clock.advanceBy(30_500);
     const last = await kit.charge(99);
     const now = kit.clock.now();
-    const explanation = await kit.leasehold.explainJob(last);
+    const explanation = await kit.leasehold.jobs.explain(last);
     if (explanation.state !== "runnable") throw new Error(explanation.summary);
     expect(explanation.workers).toBe(1);
     expect(explanation.aheadInQueue).toBeGreaterThan(15);
     const waitMs = explanation.estimatedStart!.getTime() - now;
     expect(waitMs).toBeGreaterThan(60_000);
     expect(explanation.summary).toMatch(/jobs ahead of it in queue "default"\. It may start at about /);
-    expect(await kit.leasehold.explainJob(later)).toMatchObject({ state: "scheduled", workers: 1 });
+    expect(await kit.leasehold.jobs.explain(later)).toMatchObject({ state: "scheduled", workers: 1 });
     await kit.clock.runUntil(running.stop());
   });
 
@@ -299,7 +315,7 @@ describe("why a job is not running", () => {
     const started: { readonly id: string }[] = [];
     while (sequences.length > 0)
       started.push(...(await kit.leasehold.startJobSequences({ sequences: sequences.splice(0, 1_000) })));
-    const explain = (place: number) => kit.leasehold.explainJob({ id: started[place]!.id });
+    const explain = (place: number) => kit.leasehold.jobs.explain({ id: started[place]!.id });
     expect(await explain(10_000)).toMatchObject({ aheadInQueue: 10_000, aheadCapped: false });
     expect(await explain(10_001)).toMatchObject({
       aheadInQueue: 10_000,
@@ -312,13 +328,13 @@ describe("why a job is not running", () => {
 
   it("finds the jobs that a worker holds", async () => {
     const kit = await createKit();
-    await kit.leasehold.start({ typeName: "charge", input: { order: 1, ms: 1_000 } });
+    await kit.leasehold.startJobSequence({ typeName: "charge", input: { order: 1, ms: 1_000 } });
     await kit.charge(2);
     const running = await kit.clock.runUntil(kit.worker.start({ workerId: "w" }));
     await kit.clock.advanceBy(500);
-    const { jobs } = await kit.leasehold.listJobs({ leasedBy: "w" });
+    const { jobs } = await kit.leasehold.jobs.list({ leasedBy: "w" });
     expect(jobs.map(({ input }) => input)).toEqual([{ order: 1, ms: 1_000 }]);
-    expect((await kit.leasehold.listJobs({ leasedBy: ["other"] })).jobs).toEqual([]);
+    expect((await kit.leasehold.jobs.list({ leasedBy: ["other"] })).jobs).toEqual([]);
     await kit.clock.runUntil(running.stop());
   });
 });
@@ -328,16 +344,16 @@ describe("a store that keeps no history", () => {
     const stateAdapter = { ...createInProcessStateAdapter(), history: undefined };
     const leasehold = await createLeasehold({ stateAdapter, jobTypes });
     const calls = [
-      () => leasehold.listFailureCauses(),
-      () => leasehold.listProcesses(),
-      () => leasehold.getStatistics({ from: new Date(0) }),
-      () => leasehold.listJobs({ fingerprint: "0123456789abcdef" }),
-      () => leasehold.countJobs({ fingerprint: "0123456789abcdef" }),
-      () => leasehold.redriveJobs({ filter: { fingerprint: "0123456789abcdef" } }),
+      () => leasehold.history.listCauses(),
+      () => leasehold.history.listProcesses(),
+      () => leasehold.history.getStatistics({ from: new Date(0) }),
+      () => leasehold.jobs.list({ fingerprint: "0123456789abcdef" }),
+      () => leasehold.jobs.count({ fingerprint: "0123456789abcdef" }),
+      () => leasehold.jobs.redrive({ filter: { fingerprint: "0123456789abcdef" } }),
     ];
     for (const call of calls) await expect(call()).rejects.toThrow(StorePartMissingError);
-    const { id } = await leasehold.start({ typeName: "mail", input: 1 });
-    expect(await leasehold.explainJob({ id })).toMatchObject({
+    const { id } = await leasehold.startJobSequence({ typeName: "mail", input: 1 });
+    expect(await leasehold.jobs.explain({ id })).toMatchObject({
       state: "runnable",
       workers: null,
       estimatedStart: null,

@@ -98,8 +98,8 @@ const viewProcess = (reporter: StateProcess, now: number): LeaseholdProcess => {
 /** Processes that reported within the last day, the latest report first. */
 export const listProcesses = async (engine: Engine, passed: unknown = {}): Promise<LeaseholdProcess[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "listProcesses", options, {});
-  const history = requirePart(engine.store, "history", "listProcesses");
+  const ctx = await resolveTransaction(engine, "history.listProcesses", options, {});
+  const history = requirePart(engine.store, "history", "history.listProcesses");
   const now = await engine.store.getTime({ ctx });
   const seenFrom = now - reporterKeptMs;
   const reporters = await history.listProcesses({ ctx, mayLag: true, seenFrom, limit: mostProcesses });

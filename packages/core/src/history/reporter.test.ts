@@ -50,7 +50,7 @@ const createKit = async ({ plan, ...options }: Options = {}) => {
       return job.input;
     },
   });
-  const start = (input: number) => kit.leasehold.start({ typeName: "work", input });
+  const start = (input: number) => kit.leasehold.startJobSequence({ typeName: "work", input });
   return { ...kit, history, reports, rollups, counts, worker: workers, start, events };
 };
 
@@ -67,7 +67,7 @@ describe("the reporter", () => {
     expect(stored).toEqual([["default", "work", "v1"]]);
     expect(await kit.counts()).toMatchObject({
       created: 4,
-      givenBack: 0,
+      released: 0,
       reaped: 0,
       completed: 2,
       retried: 1,
@@ -81,12 +81,12 @@ describe("the reporter", () => {
     const kit = await createKit();
     await expect(
       kit.leasehold.runInTransaction(async (ctx) => {
-        await kit.leasehold.start({ typeName: "work", input: 1, ...ctx });
+        await kit.leasehold.startJobSequence({ typeName: "work", input: 1, ...ctx });
         throw new Error("rolled back");
       }),
     ).rejects.toThrow("rolled back");
     await kit.leasehold.runInTransaction(async (ctx) => {
-      await kit.leasehold.start({ typeName: "work", input: 1, ...ctx });
+      await kit.leasehold.startJobSequence({ typeName: "work", input: 1, ...ctx });
     });
     await kit.clock.runUntil(kit.leasehold.close());
     expect(await kit.counts()).toMatchObject({ created: 1 });
@@ -188,7 +188,7 @@ describe("the reporter", () => {
 
   it("is silent in a process that only reads", async () => {
     const kit = await createKit();
-    await kit.leasehold.listJobs({});
+    await kit.leasehold.jobs.list({});
     await kit.clock.advanceBy(60_000);
     await kit.clock.runUntil(kit.leasehold.close());
     expect(kit.reports()).toEqual([]);
@@ -214,7 +214,7 @@ describe("the reporter", () => {
       await kit.start(1);
       await kit.start(2);
       await kit.drain(kit.worker);
-      const { jobs } = await kit.leasehold.listJobs({});
+      const { jobs } = await kit.leasehold.jobs.list({});
       expect(jobs.map(({ status }) => status)).toEqual(["completed", "completed"]);
       expect(kit.events).toContain("stateAdapterError writeReport");
       isOver = true;

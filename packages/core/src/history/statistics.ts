@@ -94,8 +94,8 @@ const mapIn = <TKey, TInnerKey, TValue>(
 
 export const getStatistics = async (engine: Engine, passed: unknown): Promise<JobStatistics[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "getStatistics", options, knownOptions);
-  const history = requirePart(engine.store, "history", "getStatistics");
+  const ctx = await resolveTransaction(engine, "history.getStatistics", options, knownOptions);
+  const history = requirePart(engine.store, "history", "history.getStatistics");
   const from = requireDate(options["from"], "from").getTime();
   const before =
     options["before"] === undefined

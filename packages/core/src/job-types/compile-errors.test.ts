@@ -40,7 +40,7 @@ const mistakes = {
   misspeltStart: `await leasehold.startJobSequence({ typeName: "check-frau", input });`,
   misspeltHandler: `leasehold.createWorker().implementJobType({ typeName: "chek-fraud", process: async () => ({ ok: true }) });`,
   internalStarted: `await leasehold.startJobSequence({ typeName: "charge-card", input: { cents: 1 } });`,
-  blockersOfRecurring: `await leasehold.putRecurringJob({ id: "a", cron: "@daily", job: { typeName: "place-order", input } });`,
+  blockersOfRecurring: `await leasehold.recurring.put({ id: "a", cron: "@daily", job: { typeName: "place-order", input } });`,
   wrongInput: `await leasehold.startJobSequence({ typeName: "check-fraud", input: { orderId: 1 } });`,
   wrongOutput: `leasehold.createWorker().implementJobType({ typeName: "check-fraud", process: async () => ({ ok: "yes" }) });`,
   wrongContinuation: `leasehold.createWorker().implementJobType({ typeName: "place-order", process: async ({ complete }) => complete(async ({ continueWith }) => continueWith({ typeName: "check-fraud", input })) });`,

@@ -46,7 +46,7 @@ export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> extends V
   readonly recurrence: JobRecurrence | null;
   /**
    * Who gave the job its input, if not its own start: the id of the start that took its place, or the job's own id if
-   * `updateWaitingJobs` changed it.
+   * `jobs.update` changed it.
    */
   readonly replacedBy: TJobId | null;
 }

@@ -11,12 +11,12 @@ import type { CancelledJobSequence } from "./api/operate.ts";
  * Ends sequences at once. A running job loses its lease in the same moment, so nothing that it still does is recorded. Its
  * handler learns of it through its signal, by a notification or at the next renewal of the lease.
  */
-export const cancelJobSequences = async (
+export const cancelJobs = async (
   engine: Engine,
   passed: unknown,
 ): Promise<CancelledJobSequence<string>[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "cancelJobSequences", options, { ids: true, reason: true });
+  const ctx = await resolveTransaction(engine, "jobs.cancel", options, { ids: true, reason: true });
   const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });
   const sequenceIds = ids.map((id, index) => requireId(id, `ids[${index}]`));
   const reason =
@@ -24,7 +24,7 @@ export const cancelJobSequences = async (
       ? "The job was cancelled."
       : requireName(options["reason"], "reason", { maxLength: 2_000 });
 
-  return announceAfter(engine, "cancelJobSequences", ctx, async (afterCommit) => {
+  return announceAfter(engine, "jobs.cancel", ctx, async (afterCommit) => {
     const results = await cancelInTransaction(engine, ctx, afterCommit, sequenceIds, reason);
     return results.map(({ sequenceId, kind }) => ({ id: sequenceId, outcome: kind }));
   });

@@ -38,13 +38,10 @@ export const deleteJobSequences = async (
 };
 
 /** Retention: removes finished trees older than some time, in small batches so that nothing else has to wait long. */
-export const pruneJobSequences = async (
-  engine: Engine,
-  passed: unknown,
-): Promise<{ deletedJobs: number }> => {
+export const pruneJobs = async (engine: Engine, passed: unknown): Promise<{ deletedJobs: number }> => {
   const options = requirePlainObject(passed, "options");
   const known = { olderThanMs: true, statuses: true, batchSize: true } as const;
-  await resolveTransaction(engine, "pruneJobSequences", options, known);
+  await resolveTransaction(engine, "jobs.prune", options, known);
   const olderThanMs = requireInteger(options["olderThanMs"], "olderThanMs", {
     min: 0,
     max: Number.MAX_SAFE_INTEGER,

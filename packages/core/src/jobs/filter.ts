@@ -101,7 +101,7 @@ const searchText = (codec: Codec, contains: unknown): InputSearch => {
   };
 };
 
-/** The option `input` of `listJobs`. */
+/** The option `input` of `jobs.list`. */
 export const parseInputSearch = (codec: Codec, passed: unknown): InputSearch | undefined => {
   if (passed === undefined) return undefined;
   const { path, equals, contains } = requireNestedOptions(passed, "input", {

@@ -30,21 +30,13 @@ import type { DeduplicationOptions } from "./api/start.ts";
 
 type Scope = NewJobDeduplication["scope"];
 
-const scopes = ["pending", "unfinished", "all"] as const;
+const strategies = ["unfinished", "completed", "all", "pending"] as const;
 
-const parseScope = (scope: unknown, strategy: unknown): Scope => {
-  const given = scope === undefined ? undefined : requireOneOf(scope, "deduplication.scope", scopes);
-  if (strategy === undefined) return given ?? "unfinished";
-  const known = requireOneOf(strategy, "deduplication.strategy", ["completed", "all"]);
-  const meant: Scope = known === "completed" ? "unfinished" : "all";
-  if (given !== undefined && given !== meant) {
-    throw new InvalidOptionError(
-      "deduplication.strategy",
-      `contradicts \`scope\`, which is "${given}". Leave \`strategy\` out: it is the old name of \`scope\``,
-      strategy,
-    );
-  }
-  return meant;
+/** `"completed"` is another word for `"unfinished"`. */
+const parseStrategy = (strategy: unknown): Scope => {
+  if (strategy === undefined) return "unfinished";
+  const known = requireOneOf(strategy, "deduplication.strategy", strategies);
+  return known === "completed" ? "unfinished" : known;
 };
 
 const parseWindow = (windowMs: unknown, scope: Scope): number | null => {
@@ -52,7 +44,7 @@ const parseWindow = (windowMs: unknown, scope: Scope): number | null => {
   if (scope === "pending") {
     throw new InvalidOptionError(
       "deduplication.windowMs",
-      'must be left out with the scope "pending": a job that waits counts however long it has waited',
+      'must be left out with the strategy "pending": a waiting job counts however long it has waited',
       windowMs,
     );
   }
@@ -78,12 +70,11 @@ const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   if (value === undefined) return null;
   const passed = requireNestedOptions<keyof DeduplicationOptions>(value, "deduplication", {
     key: true,
-    scope: true,
     windowMs: true,
     onDuplicate: true,
     strategy: true,
   });
-  const scope = parseScope(passed.scope, passed.strategy);
+  const scope = parseStrategy(passed.strategy);
   const onDuplicate = parseOnDuplicate(passed.onDuplicate);
   return {
     key: requireDeduplicationKey(passed.key, "deduplication.key"),
@@ -171,7 +162,8 @@ export const buildNewJob = (
   const deduplication = parseDeduplication(request.deduplication);
 
   if (settings.expireAfterMs !== null) requirePart(engine.store, "edits", "expireAfterMs");
-  if (deduplication?.scope === "pending") requirePart(engine.store, "edits", 'deduplication.scope "pending"');
+  if (deduplication?.scope === "pending")
+    requirePart(engine.store, "edits", 'deduplication.strategy "pending"');
   if (deduplication?.onDuplicate) requirePart(engine.store, "edits", "deduplication.onDuplicate");
 
   const isDetached = request.detached !== undefined && requireBoolean(request.detached, "detached");

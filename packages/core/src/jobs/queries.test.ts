@@ -15,14 +15,14 @@ describe("queries", () => {
   it("take a job or a sequence where they ask for an id", async () => {
     const { leasehold } = await createTestKit({ jobTypes });
     const started = await leasehold.startJobSequence({ typeName: "first" });
-    const sequence = await leasehold.getJobSequence(started);
-    const job = await leasehold.getJob(started);
+    const sequence = await leasehold.jobs.getSequence(started);
+    const job = await leasehold.jobs.get(started);
     expect(sequence?.id).toBe(started.id);
     expect(job?.id).toBe(started.id);
-    expect((await leasehold.listSequenceJobs(sequence!)).jobs).toHaveLength(1);
-    expect((await leasehold.explainJob(job!)).state).toBe("runnable");
-    expect(await leasehold.getJobBlockers(job!)).toEqual([]);
-    expect((await leasehold.listBlockedJobs(started)).jobs).toEqual([]);
+    expect((await leasehold.jobs.listInSequence(sequence!)).jobs).toHaveLength(1);
+    expect((await leasehold.jobs.explain(job!)).state).toBe("runnable");
+    expect(await leasehold.jobs.listBlockers(job!)).toEqual([]);
+    expect((await leasehold.jobs.listBlocked(started)).jobs).toEqual([]);
   });
 
   it("list the jobs of a sequence in its order, whatever ids callers chose", async () => {
@@ -37,7 +37,7 @@ describe("queries", () => {
       })
       .implementJobType({ typeName: "second", process: async () => null });
     await drain(worker);
-    const { jobs } = await leasehold.listSequenceJobs({ id });
+    const { jobs } = await leasehold.jobs.listInSequence({ id });
     expect(jobs.map((job) => job.id)).toEqual(["b", "a"]);
   });
 
@@ -46,13 +46,13 @@ describe("queries", () => {
     const sequences = ["a", "b", "c", "d"].map((id) => ({ typeName: "first" as const, id }));
     for (const sequence of sequences) await leasehold.startJobSequence(sequence);
     const idsAfter = async (after: string, order: "newest" | "oldest"): Promise<string[]> =>
-      (await leasehold.listJobs({ after, order, limit: 2 })).jobs.map(({ id }) => id);
+      (await leasehold.jobs.list({ after, order, limit: 2 })).jobs.map(({ id }) => id);
     expect(await idsAfter("d", "newest")).toEqual(["c", "b"]);
     expect(await idsAfter("b", "oldest")).toEqual(["c", "d"]);
     expect(await idsAfter("a", "newest")).toEqual([]);
-    await expect(leasehold.listJobs({ after: "e" })).rejects.toBeInstanceOf(JobNotFoundError);
-    const { cursor } = await leasehold.listJobs({ limit: 1 });
-    await expect(leasehold.listJobs({ after: "a", cursor })).rejects.toBeInstanceOf(InvalidOptionError);
+    await expect(leasehold.jobs.list({ after: "e" })).rejects.toBeInstanceOf(JobNotFoundError);
+    const { cursor } = await leasehold.jobs.list({ limit: 1 });
+    await expect(leasehold.jobs.list({ after: "a", cursor })).rejects.toBeInstanceOf(InvalidOptionError);
   });
 
   it("refuse to search inputs for what cannot be found", async () => {
@@ -61,8 +61,8 @@ describe("queries", () => {
       jobTypes,
       codec: { ...jsonCodec, name: "own" },
     });
-    const list = (input: unknown, one: Pick<typeof leasehold, "listJobs"> = leasehold): Promise<unknown> =>
-      one.listJobs({ input: input as never });
+    const list = (input: unknown, one: Pick<typeof leasehold, "jobs"> = leasehold): Promise<unknown> =>
+      one.jobs.list({ input: input as never });
     for (const input of [
       "42",
       { path: "id", equals: 1 },
@@ -105,7 +105,7 @@ describe("queries", () => {
     for (const start of [0, 400, 800])
       await leasehold.startJobSequences({ sequences: sequences.slice(start, start + 400) });
     const search = (contains: string, limit: number, cursor: string | null = null) =>
-      leasehold.listJobs({ input: { contains }, order: "oldest", limit, cursor });
+      leasehold.jobs.list({ input: { contains }, order: "oldest", limit, cursor });
     const first = await search("needle", 2);
     expect(first.jobs.map(({ input }) => input.to)).toEqual(["needle 0", "needle 400"]);
     const second = await search("needle", 2, first.cursor);

@@ -68,7 +68,7 @@ export const listJobSequences = async (
   passed: unknown = {},
 ): Promise<JobSequenceListing<SequenceView>> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "listJobSequences", options, listOptions);
+  const ctx = await resolveTransaction(engine, "jobs.listSequences", options, listOptions);
   const order = parseOrder(options["order"]);
   const { by, filter, keeps } = selectSequences(options);
   const kind = `sequences-${by}-${order}`;
@@ -127,7 +127,7 @@ export const readJob = async (
 
 export const getJob = async (engine: Engine, passed: unknown): Promise<JobView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "getJob", options, viewFields);
+  const ctx = await resolveTransaction(engine, "jobs.get", options, viewFields);
   const job = await readJob(engine, ctx, requireId(options["id"], "id"));
   if (!job) return undefined;
   checkType(options["typeName"], job.typeName);
@@ -137,7 +137,7 @@ export const getJob = async (engine: Engine, passed: unknown): Promise<JobView |
 
 export const getJobSequence = async (engine: Engine, passed: unknown): Promise<SequenceView | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "getJobSequence", options, viewFields);
+  const ctx = await resolveTransaction(engine, "jobs.getSequence", options, viewFields);
   const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [requireId(options["id"], "id")] });
   if (!sequence) return undefined;
   checkType(options["typeName"], sequence.first.typeName);
@@ -180,12 +180,12 @@ const lookInside = async (
 
 export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing<JobView>> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "listJobs", options, listOptionsQueries);
+  const ctx = await resolveTransaction(engine, "jobs.list", options, listOptionsQueries);
   const order = parseOrder(options["order"]);
   const kind = `jobs-${order}`;
   const search = parseInputSearch(engine.codec, options["input"]);
   const filter = {
-    ...parseJobFilterFor(engine.store, "listJobs", pickJobFilter(options)),
+    ...parseJobFilterFor(engine.store, "jobs.list", pickJobFilter(options)),
     ...(search?.text !== undefined && { inputContains: search.text }),
   };
   const { limit, after } = parsePage(kind, options);
@@ -216,7 +216,7 @@ export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<Jo
 /** The jobs of one sequence in the order they ran. */
 export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing<JobView>> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "listSequenceJobs", options, pageOfViewOptions);
+  const ctx = await resolveTransaction(engine, "jobs.listInSequence", options, pageOfViewOptions);
   const filter = { sequenceId: requireId(options["id"], "id") };
   const page = await engine.store.listJobs({
     ctx,
@@ -230,16 +230,16 @@ export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise
   return viewPage(engine, ctx, "sequence-jobs", { ...page, jobs });
 };
 
-export const getJobBlockers = async (engine: Engine, passed: unknown): Promise<SequenceView[]> => {
+export const listBlockers = async (engine: Engine, passed: unknown): Promise<SequenceView[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "getJobBlockers", options, viewFields);
+  const ctx = await resolveTransaction(engine, "jobs.listBlockers", options, viewFields);
   const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
   return blockers!.map((sequence) => viewSequence(engine, sequence));
 };
 
 export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing<JobView>> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "listBlockedJobs", options, pageOfViewOptions);
+  const ctx = await resolveTransaction(engine, "jobs.listBlocked", options, pageOfViewOptions);
   const sequenceId = requireId(options["id"], "id");
   const page = await engine.store.listBlockedJobs({ ctx, sequenceId, ...parsePage("blocked-jobs", options) });
   return viewPage(engine, ctx, "blocked-jobs", page);
@@ -250,8 +250,8 @@ export const countJobs = async (
   passed: unknown = {},
 ): Promise<readonly JobCountRow<string>[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "countJobs", options, jobFilterOptions);
-  const filter = parseJobFilterFor(engine.store, "countJobs", pickJobFilter(options));
+  const ctx = await resolveTransaction(engine, "jobs.count", options, jobFilterOptions);
+  const filter = parseJobFilterFor(engine.store, "jobs.count", pickJobFilter(options));
   return (await engine.store.countJobs({ ctx, mayLag: true, filter })).filter(listedBy(filter));
 };
 

@@ -10,17 +10,17 @@ import { choiceOptions, type ChoiceRules, chooseJobs, inBatches, parseDryRun, tr
 
 const knownOptions = { ...choiceOptions, schedule: true } as const;
 
-const choiceRules: ChoiceRules = { statuses: ["failed"], cursorKind: "redriveJobs" };
+const choiceRules: ChoiceRules = { statuses: ["failed"], cursorKind: "jobs.redrive" };
 
 /** Revives failed jobs, by id or by filter, and what failed because of them. */
 export const redriveJobs = async (engine: Engine, passed: unknown): Promise<RedriveReport<string>> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "redriveJobs", options, knownOptions);
+  const ctx = await resolveTransaction(engine, "jobs.redrive", options, knownOptions);
   const dryRun = parseDryRun(engine, ctx, options);
   const schedule = options["schedule"] === undefined ? undefined : parseSchedule(options["schedule"]);
   const { jobIds, cursor } = await chooseJobs(engine, ctx, options, choiceRules);
   const summary = dryRun
-    ? await tryOut(engine, "redriveJobs", ctx, async (inner) =>
+    ? await tryOut(engine, "jobs.redrive", ctx, async (inner) =>
         summarise(await engine.store.redriveJobs({ ctx: inner, jobIds, schedule })),
       )
     : await redriveInBatches(engine, ctx, jobIds, schedule);
@@ -35,7 +35,7 @@ const redriveInBatches = async (
 ): Promise<Summary> => {
   const results: RedriveResult[] = [];
   for (const batch of inBatches(jobIds)) {
-    await announceAfter(engine, "redriveJobs", ctx, async (afterCommit) => {
+    await announceAfter(engine, "jobs.redrive", ctx, async (afterCommit) => {
       const redriven = await engine.store.redriveJobs({ ctx, jobIds: batch, schedule });
       announceRedrive(afterCommit, redriven);
       results.push(...redriven);

@@ -8,7 +8,7 @@ import { createTestKit } from "../testing/test-kit.ts";
 
 const jobTypes = defineUnionJobTypes<{ index: { input: number; output: number } }>();
 
-const deduplication = { key: "k", scope: "pending", onDuplicate: "replace" } as const;
+const deduplication = { key: "k", strategy: "pending", onDuplicate: "replace" } as const;
 
 describe("an answer that is lost", () => {
   /** The `nth` call of this method takes effect, and its answer does not arrive. */
@@ -25,7 +25,7 @@ describe("an answer that is lost", () => {
       leasehold.startJobSequence({ typeName: "index", input: 2, deduplication }),
     );
     expect(second).toMatchObject({ id: first.id, deduplicated: true, replaced: true, input: 2 });
-    expect(await leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await leasehold.jobs.count()).toMatchObject([{ count: 1 }]);
   });
 
   it("of a start whose job was replaced since is found again", async () => {
@@ -38,10 +38,10 @@ describe("an answer that is lost", () => {
     });
     const other = await createLeasehold({ stateAdapter, jobTypes });
     const started = leasehold.startJobSequence({ typeName: "index", input: 1, deduplication });
-    while ((await other.countJobs()).length === 0);
+    while ((await other.jobs.count()).length === 0);
     await other.startJobSequence({ typeName: "index", input: 2, deduplication });
     expect(await started).toMatchObject({ deduplicated: false });
-    expect((await other.listJobs()).jobs.map(({ input }) => input)).toEqual([2]);
+    expect((await other.jobs.list()).jobs.map(({ input }) => input)).toEqual([2]);
   });
 
   it("of an update is found again, also when the job was claimed since", async () => {
@@ -53,7 +53,7 @@ describe("an answer that is lost", () => {
       storeRetry: { initialDelayMs: 50 },
     });
     const { id } = await leasehold.startJobSequence({ typeName: "index", input: 1 });
-    const updating = leasehold.updateWaitingJobs({ ids: [id], priority: 5 });
+    const updating = leasehold.jobs.update({ ids: [id], priority: 5 });
     const [job] = await stateAdapter.getJobs({ jobIds: [id] });
     while ((await stateAdapter.getJobs({ jobIds: [id] }))[0]?.priority !== 5);
     await stateAdapter.claimJobs({
@@ -79,9 +79,9 @@ describe("a job that is told to run now", () => {
     const day = { afterMs: 86_400_000 };
     const started = await leasehold.startJobSequence({ typeName: "index", input: 1, schedule: day });
     await clock.advanceBy(1_000);
-    await leasehold.runJobsNow({ ids: [started.id] });
+    await leasehold.jobs.update({ ids: [started.id], schedule: { afterMs: 0 } });
     await clock.advanceBy(1_000);
-    expect((await leasehold.getJobSequence({ id: started.id }))?.status).toBe("completed");
+    expect((await leasehold.jobs.getSequence({ id: started.id }))?.status).toBe("completed");
     await clock.runUntil(worker.stop());
   });
 });

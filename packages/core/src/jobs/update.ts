@@ -8,36 +8,24 @@ import { validateAgainstSchema } from "../job-types/registry.ts";
 import { parseSchedule, readJobSettings } from "../job-types/settings.ts";
 import type { WaitingJobChange, WaitingJobResult } from "../store/contract/edits.ts";
 import { requirePart } from "../store/parts.ts";
-import { immediately } from "../store/rules/transitions.ts";
 import type { UpdateWaitingJobsReport } from "./api/operate.ts";
 import { choiceOptions, type ChoiceRules, chooseJobs, inBatches, parseDryRun, tryOut } from "./choose.ts";
 import { announceUpdate } from "./start.ts";
 
 const changeOptions = { schedule: true, priority: true, typeName: true, input: true } as const;
 
-const choiceRules: ChoiceRules = { statuses: ["blocked", "pending"], cursorKind: "updateWaitingJobs" };
+const choiceRules: ChoiceRules = { statuses: ["blocked", "pending"], cursorKind: "jobs.update" };
 
 /** Changes jobs that wait: when they run, their priority, their input. */
-export const updateWaitingJobs = async (
+export const updateJobs = async (
   engine: Engine,
   passed: unknown,
 ): Promise<UpdateWaitingJobsReport<string>> => {
   const options = requirePlainObject(passed, "options");
   const known = { ...choiceOptions, ...changeOptions };
-  const ctx = await resolveTransaction(engine, "updateWaitingJobs", options, known);
-  const edits = requirePart(engine.store, "edits", "updateWaitingJobs");
+  const ctx = await resolveTransaction(engine, "jobs.update", options, known);
+  const edits = requirePart(engine.store, "edits", "jobs.update");
   return update(engine, edits, ctx, options, await parseChange(engine, options));
-};
-
-/** The same, for those who only want them to run. */
-export const runJobsNow = async (
-  engine: Engine,
-  passed: unknown,
-): Promise<UpdateWaitingJobsReport<string>> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "runJobsNow", options, choiceOptions);
-  const edits = requirePart(engine.store, "edits", "runJobsNow");
-  return update(engine, edits, ctx, options, { schedule: immediately });
 };
 
 const parseChange = async (engine: Engine, options: Record<string, unknown>): Promise<WaitingJobChange> => {
@@ -85,7 +73,7 @@ const update = async (
   const dryRun = parseDryRun(engine, ctx, options);
   const { jobIds, cursor } = await chooseJobs(engine, ctx, options, choiceRules);
   const results = dryRun
-    ? await tryOut(engine, "updateWaitingJobs", ctx, (inner) =>
+    ? await tryOut(engine, "jobs.update", ctx, (inner) =>
         edits.updateWaitingJobs({ ctx: inner, jobIds, change }),
       )
     : await updateInBatches(engine, edits, ctx, jobIds, change);
@@ -101,7 +89,7 @@ const updateInBatches = async (
 ): Promise<WaitingJobResult[]> => {
   const results: WaitingJobResult[] = [];
   for (const batch of inBatches(jobIds)) {
-    await announceAfter(engine, "updateWaitingJobs", ctx, async (afterCommit) => {
+    await announceAfter(engine, "jobs.update", ctx, async (afterCommit) => {
       const updated = await edits.updateWaitingJobs({ ctx, jobIds: batch, change });
       for (const { kind, job } of updated)
         if (kind === "changed") announceUpdate(afterCommit, job!, "update", change.schedule !== undefined);

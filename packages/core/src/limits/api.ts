@@ -6,10 +6,10 @@ export type LimitScopeOptions<TTypeName extends string> =
   | { readonly queue: string; readonly typeName?: undefined }
   | { readonly typeName: TTypeName; readonly queue?: string | undefined };
 
-/** The argument of `setFlow`. */
+/** The argument of `limits.set`. */
 export type SetLimitsOptions<TTypeName extends string> = LimitScopeOptions<TTypeName> &
   LimitRuleOptions & {
-    /** Fails with `FlowRuleChangedError` if the rule has another version; 0 if it must be the first. */
+    /** Fails with `VersionMismatchError` if the rule has another version; 0 if it must be the first. */
     readonly expectedVersion?: number | undefined;
   };
 
@@ -21,13 +21,13 @@ export type ResumeOptions<TTypeName extends string> =
 /** A rule, and how much of it is in use at the moment. */
 export interface LimitState extends LimitRule, Omit<LimitUse, "rule"> {}
 
-/** The argument of `listGroups`. */
+/** The argument of `limits.listGroups`. */
 export interface ListGroupsOptions<TTypeName extends string> {
   readonly typeName: TTypeName;
   /** Default: the queue that the definition of the type names. */
   readonly queue?: string | undefined;
-  /** Only groups whose jobs are held back, or only the others. */
-  readonly held?: boolean | undefined;
+  /** Only groups whose jobs are throttled, or only the others. */
+  readonly throttled?: boolean | undefined;
   /** Groups that have waited longest first, or those with the most running jobs. Default: `"waiting"`. */
   readonly order?: "waiting" | "running" | undefined;
   /** At most 1,000. Default: 50. */

@@ -12,7 +12,7 @@ import type { Engine } from "../engine/engine.ts";
 import { announceAfter, resolveTransaction } from "../engine/operation.ts";
 import { defaultQueue } from "../job-types/settings.ts";
 import type { FlowRuleChange, LimitScope, LimitUse } from "../store/contract/limits.ts";
-import { FlowRuleChangedError } from "../store/errors.ts";
+import { VersionMismatchError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
 import { emptyLimitRule } from "../store/rules/limits.ts";
 import type { LimitState, GroupState } from "./api.ts";
@@ -49,9 +49,9 @@ const parseTypeScope = (engine: Engine, options: Options): LimitScope & { readon
   return { ...parseScope(engine, options), typeName };
 };
 
-const viewFlow = ({ rule, ...use }: LimitUse): LimitState => ({ ...rule, ...use });
+const viewLimits = ({ rule, ...use }: LimitUse): LimitState => ({ ...rule, ...use });
 
-const findFlow = async (
+const findLimits = async (
   engine: Engine,
   operation: string,
   ctx: object | undefined,
@@ -60,12 +60,15 @@ const findFlow = async (
   const uses = await requirePart(engine.store, "limits", operation).listRules({ ctx, queue: scope.queue });
   const found = uses.find(({ rule }) => rule.typeName === scope.typeName);
   // There is nothing to list where there is no rule, nor a job with a group.
-  if (found !== undefined) return viewFlow(found);
+  if (found !== undefined) return viewLimits(found);
   const rule = emptyLimitRule(scope.queue, scope.typeName);
   return { ...rule, running: 0, tokens: null, claimableGroups: 0, throttledGroups: 0 };
 };
 
-/** Whether jobs that were held back may run after such a change. */
+const describeScope = ({ queue, typeName }: LimitScope): string =>
+  typeName === null ? `rule of queue "${queue}"` : `rule of job type "${typeName}" in queue "${queue}"`;
+
+/** Whether throttled jobs may run after this change. */
 const mayOpen = (change: FlowRuleChange): boolean => change.paused !== true || Object.keys(change).length > 1;
 
 const changeRule = (
@@ -80,16 +83,16 @@ const changeRule = (
   return announceAfter(engine, operation, ctx, async (afterCommit) => {
     const { kind, rule } = await limits.setRule({ ctx, ...scope, change, expectedVersion });
     if (kind === "version_mismatch")
-      throw new FlowRuleChangedError(scope, expectedVersion ?? 0, rule.version);
+      throw new VersionMismatchError(describeScope(scope), expectedVersion ?? 0, rule.version);
     if (kind === "set" && mayOpen(change)) afterCommit.notify("queueResumed", scope.queue);
-    return findFlow(engine, operation, ctx, scope);
+    return findLimits(engine, operation, ctx, scope);
   });
 };
 
-export const setFlow = async (engine: Engine, passed: unknown): Promise<LimitState> => {
+export const setLimits = async (engine: Engine, passed: unknown): Promise<LimitState> => {
   const options = requirePlainObject(passed, "options");
   const known = { ...scopeOptions, ...ruleOptions, expectedVersion: true } as const;
-  const ctx = await resolveTransaction(engine, "setFlow", options, known);
+  const ctx = await resolveTransaction(engine, "limits.set", options, known);
   const scope = parseScope(engine, options);
   const change = parseFlowRule(options as Parameters<typeof parseFlowRule>[0]);
   if (Object.keys(change).length === 0) {
@@ -100,47 +103,47 @@ export const setFlow = async (engine: Engine, passed: unknown): Promise<LimitSta
     options["expectedVersion"] === undefined
       ? undefined
       : requireInteger(options["expectedVersion"], "expectedVersion", { min: 0, max: largestInt32 });
-  return changeRule(engine, "setFlow", ctx, scope, change, expectedVersion);
+  return changeRule(engine, "limits.set", ctx, scope, change, expectedVersion);
 };
 
 export const pause = async (engine: Engine, passed: unknown): Promise<LimitState> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "pause", options, scopeOptions);
-  return changeRule(engine, "pause", ctx, parseScope(engine, options), { paused: true });
+  const ctx = await resolveTransaction(engine, "limits.pause", options, scopeOptions);
+  return changeRule(engine, "limits.pause", ctx, parseScope(engine, options), { paused: true });
 };
 
 export const resume = async (engine: Engine, passed: unknown): Promise<LimitState> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "resume", options, { ...scopeOptions, group: true });
+  const ctx = await resolveTransaction(engine, "limits.resume", options, { ...scopeOptions, group: true });
   if (options["group"] === undefined)
-    return changeRule(engine, "resume", ctx, parseScope(engine, options), { paused: false });
+    return changeRule(engine, "limits.resume", ctx, parseScope(engine, options), { paused: false });
 
   const group = requireName(options["group"], "group");
   const scope = parseTypeScope(engine, options);
-  return announceAfter(engine, "resume", ctx, async (afterCommit) => {
-    const limits = requirePart(engine.store, "limits", "resume");
+  return announceAfter(engine, "limits.resume", ctx, async (afterCommit) => {
+    const limits = requirePart(engine.store, "limits", "limits.resume");
     if (await limits.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueResumed", scope.queue);
-    return findFlow(engine, "resume", ctx, scope);
+    return findLimits(engine, "limits.resume", ctx, scope);
   });
 };
 
-export const getFlow = async (engine: Engine, passed: unknown = {}): Promise<LimitState[]> => {
+export const listLimits = async (engine: Engine, passed: unknown = {}): Promise<LimitState[]> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "getFlow", options, { queue: true });
+  const ctx = await resolveTransaction(engine, "limits.list", options, { queue: true });
   const queue = options["queue"] === undefined ? null : requireName(options["queue"], "queue");
-  const uses = await requirePart(engine.store, "limits", "getFlow").listRules({ ctx, queue });
-  return uses.map(viewFlow);
+  const uses = await requirePart(engine.store, "limits", "limits.list").listRules({ ctx, queue });
+  return uses.map(viewLimits);
 };
 
 export const listGroups = async (engine: Engine, passed: unknown): Promise<GroupState[]> => {
   const options = requirePlainObject(passed, "options");
-  const known = { ...scopeOptions, held: true, order: true, limit: true } as const;
-  const ctx = await resolveTransaction(engine, "listGroups", options, known);
-  const { held, order = "waiting", limit = 50 } = options;
-  const groups = await requirePart(engine.store, "limits", "listGroups").listGroups({
+  const known = { ...scopeOptions, throttled: true, order: true, limit: true } as const;
+  const ctx = await resolveTransaction(engine, "limits.listGroups", options, known);
+  const { throttled, order = "waiting", limit = 50 } = options;
+  const groups = await requirePart(engine.store, "limits", "limits.listGroups").listGroups({
     ctx,
     ...parseTypeScope(engine, options),
-    throttled: held === undefined ? undefined : requireBoolean(held, "held"),
+    throttled: throttled === undefined ? undefined : requireBoolean(throttled, "throttled"),
     order: requireOneOf(order, "order", ["waiting", "running"]),
     limit: requireInteger(limit, "limit", { min: 1, max: 1_000 }),
   });

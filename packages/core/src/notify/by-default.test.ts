@@ -71,18 +71,21 @@ describe("without a notify adapter", () => {
   it("a worker hears at once that a queue was resumed, or a limit raised", async () => {
     const { leasehold, clock, msUntilBegun } = await createKit();
     const queue = "default";
-    await leasehold.pause({ queue });
+    await leasehold.limits.pause({ queue });
     await leasehold.startJobSequence({ typeName: "work" });
     await clock.advanceBy(100);
-    expect(await msUntilBegun(() => leasehold.resume({ queue }))).toBeLessThan(atOnceMs);
+    expect(await msUntilBegun(() => leasehold.limits.resume({ queue }))).toBeLessThan(atOnceMs);
     await clock.advanceBy(100);
-    await leasehold.setFlow({ queue, rate: { limit: 1, perMs: 3_600_000 } });
+    await leasehold.limits.set({ queue, rate: { limit: 1, perMs: 3_600_000 } });
     await clock.runUntil(
-      leasehold.waitFor({ ...(await leasehold.startJobSequence({ typeName: "work" })), timeoutMs: 60_000 }),
+      leasehold.waitForJobSequenceCompletion({
+        ...(await leasehold.startJobSequence({ typeName: "work" })),
+        timeoutMs: 60_000,
+      }),
     );
     await leasehold.startJobSequence({ typeName: "work" });
     await clock.advanceBy(100);
-    expect(await msUntilBegun(() => leasehold.setFlow({ queue, rate: null }))).toBeLessThan(atOnceMs);
+    expect(await msUntilBegun(() => leasehold.limits.set({ queue, rate: null }))).toBeLessThan(atOnceMs);
   });
 
   it("whoever waits for the end of a sequence hears of it at once", async () => {

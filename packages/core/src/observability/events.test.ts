@@ -113,9 +113,9 @@ const stories: Record<
       leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
     );
     await kit.advance(kit.worker, 1_000);
-    await leasehold.updateWaitingJobs({ ids: [unwanted.id], priority: 1 });
-    await leasehold.cancelJobSequences({ ids: [unwanted.id] });
-    await leasehold.redriveJobs({ ids: [broken.id] });
+    await leasehold.jobs.update({ ids: [unwanted.id], priority: 1 });
+    await leasehold.jobs.cancel({ ids: [unwanted.id] });
+    await leasehold.jobs.redrive({ ids: [broken.id] });
     await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });
     return kit;
   },
@@ -185,7 +185,7 @@ const stories: Record<
   },
   "a recurring job": async () => {
     const kit = await createObservedBench();
-    await kit.leasehold.putRecurringJob({ id: "often", everyMs: 1_000, job: { typeName: "quick" } });
+    await kit.leasehold.recurring.put({ id: "often", everyMs: 1_000, job: { typeName: "quick" } });
     await kit.advance(kit.worker, 1_500);
     return kit;
   },
@@ -271,7 +271,7 @@ describe("events", () => {
     await kit.advance(kit.worker, 10);
     expect(of("jobAttemptCompleted").map(({ typeName }) => typeName)).toEqual(["chain", "link"]);
     const blocker = await leasehold.startJobSequence({ typeName: "quick" });
-    await leasehold.cancelJobSequences({ ids: [blocker.id] });
+    await leasehold.jobs.cancel({ ids: [blocker.id] });
     const { id } = await leasehold.startJobSequence({
       typeName: "waits",
       startBlockers: async () => [blocker],
@@ -322,7 +322,7 @@ describe("events", () => {
       .createWorker()
       .implementJobType({ typeName: "quick", process: async () => 1 });
     await kit.drain(worker);
-    expect((await kit.leasehold.getJob({ id }))?.status).toBe("completed");
+    expect((await kit.leasehold.jobs.get({ id }))?.status).toBe("completed");
   });
 
   it("reach the console in one line, without inputs", async () => {

@@ -53,7 +53,7 @@ export interface LeaseholdEvents {
   jobCompleted: JobEventData & { readonly workerId: string | null; readonly continuedToId: string | null };
   jobFailed: JobEventData & { readonly reason: FailureReason; readonly error: unknown };
   jobCancelled: JobEventData;
-  /** A job that waited was changed: by a start that took its place (`onDuplicate`), or by `updateWaitingJobs`. */
+  /** A job that waited was changed: by a start that took its place (`onDuplicate`), or by `jobs.update`. */
   jobUpdated: JobEventData & { readonly scheduledAt: number; readonly changedBy: "start" | "update" };
   /** A failed job is alive again. `revivedBy` is the job whose redrive brought it back, null for one chosen itself. */
   jobRedriven: JobEventData & { readonly revivedBy: string | null };

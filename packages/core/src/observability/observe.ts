@@ -150,7 +150,7 @@ export const endRecordedSpan = (span: AttemptSpan, outcome: JobOutcome | "comple
       return endSpan(span, "completed");
     case "retry":
       return endSpan(span, "retried", outcome.error);
-    case "giveBack":
+    case "release":
       return endSpan(span, outcome.schedule ? "rescheduled" : "released", outcome.error);
     case "fail":
       return endSpan(span, "failed", outcome.error, outcome.reason);

@@ -25,16 +25,16 @@ const job = { typeName: "cleanup" } as const;
 
 // --- recurring jobs that compile -----------------------------------------------------------------------------------
 
-const put = await union.putRecurringJob({ id: "nightly", cron: "30 2 * * *", job });
+const put = await union.recurring.put({ id: "nightly", cron: "30 2 * * *", job });
 
-const triggered = await union.triggerRecurringJob({ id: "nightly", ...ctx });
+const triggered = await union.recurring.trigger({ id: "nightly", ...ctx });
 
 export type Answers = [
   Expect<Equal<typeof put, RecurringJob<JobId>>>,
   Expect<Equal<typeof triggered, TriggeredRecurringJob<JobId>>>,
 ];
 
-await union.putRecurringJob({
+await union.recurring.put({
   ...ctx,
   id: "pages",
   cron: "*/5 * * * *",
@@ -57,20 +57,20 @@ await union.putRecurringJob({
   },
 });
 
-await runtime.putRecurringJob({
+await runtime.recurring.put({
   id: "pages",
   everyMs: 60_000,
   anchorAt: new Date(),
   job: { typeName: "fetch-page", input: { url: "/" } },
 });
 
-await union.previewRecurringJob({ cron: "@daily", count: 3, from: new Date() });
+await union.recurring.preview({ cron: "@daily", count: 3, from: new Date() });
 
-await union.previewRecurringJob({ id: "pages" });
+await union.recurring.preview({ id: "pages" });
 
-await union.pauseRecurringJob({ id: "pages", expectedVersion: 3, ...ctx });
+await union.recurring.pause({ id: "pages", expectedVersion: 3, ...ctx });
 
-await union.listRecurringJobs({ owner: "shop", limit: 10 });
+await union.recurring.list({ owner: "shop", limit: 10 });
 
 await createLeasehold({
   stateAdapter,
@@ -95,60 +95,60 @@ await createLeasehold({
 const daily = { id: "daily", cron: "@daily" } as const;
 
 // @ts-expect-error there is no such type
-await union.putRecurringJob({ ...daily, job: { typeName: "clean-up" } });
+await union.recurring.put({ ...daily, job: { typeName: "clean-up" } });
 // @ts-expect-error nor in the runtime form
-await runtime.putRecurringJob({ ...daily, job: { typeName: "clean-up" } });
+await runtime.recurring.put({ ...daily, job: { typeName: "clean-up" } });
 // @ts-expect-error an internal type is only reached by `continueWith`
-await union.putRecurringJob({ ...daily, job: { typeName: "index-page", input: { words: [] } } });
+await union.recurring.put({ ...daily, job: { typeName: "index-page", input: { words: [] } } });
 // @ts-expect-error nor in the runtime form
-await runtime.putRecurringJob({ ...daily, job: { typeName: "index-page", input: { words: [] } } });
+await runtime.recurring.put({ ...daily, job: { typeName: "index-page", input: { words: [] } } });
 // @ts-expect-error a type with blockers cannot recur
-await union.putRecurringJob({ ...daily, job: { typeName: "report", input: { title: "" } } });
+await union.recurring.put({ ...daily, job: { typeName: "report", input: { title: "" } } });
 // @ts-expect-error nor in the runtime form
-await runtime.putRecurringJob({ ...daily, job: { typeName: "report", input: { title: "" } } });
+await runtime.recurring.put({ ...daily, job: { typeName: "report", input: { title: "" } } });
 // @ts-expect-error nobody starts blockers of a recurring job
-await union.putRecurringJob({ ...daily, job: { ...job, startBlockers: () => [] } });
+await union.recurring.put({ ...daily, job: { ...job, startBlockers: () => [] } });
 // @ts-expect-error input is missing
-await union.putRecurringJob({ ...daily, job: { typeName: "fetch-page" } });
+await union.recurring.put({ ...daily, job: { typeName: "fetch-page" } });
 // @ts-expect-error input of the wrong type
-await union.putRecurringJob({ ...daily, job: { typeName: "fetch-page", input: { url: 1 } } });
+await union.recurring.put({ ...daily, job: { typeName: "fetch-page", input: { url: 1 } } });
 // @ts-expect-error input of the wrong type
-await runtime.putRecurringJob({ ...daily, job: { typeName: "fetch-page", input: { url: 1 } } });
+await runtime.recurring.put({ ...daily, job: { typeName: "fetch-page", input: { url: 1 } } });
 // @ts-expect-error this type has no input
-await union.putRecurringJob({ ...daily, job: { typeName: "cleanup", input: { url: "/" } } });
+await union.recurring.put({ ...daily, job: { typeName: "cleanup", input: { url: "/" } } });
 // @ts-expect-error the times decide when it runs
-await union.putRecurringJob({ ...daily, job: { ...job, schedule: { afterMs: 5 } } });
+await union.recurring.put({ ...daily, job: { ...job, schedule: { afterMs: 5 } } });
 // @ts-expect-error and the overlap policy whether there are two
-await union.putRecurringJob({ ...daily, job: { ...job, deduplication: { key: "a" } } });
+await union.recurring.put({ ...daily, job: { ...job, deduplication: { key: "a" } } });
 // @ts-expect-error each run has an id of its own
-await union.putRecurringJob({ ...daily, job: { ...job, id: "job-1" } });
+await union.recurring.put({ ...daily, job: { ...job, id: "job-1" } });
 
 // --- its times and policies ----------------------------------------------------------------------------------------
 
 // @ts-expect-error no times
-await union.putRecurringJob({ id: "daily", job });
+await union.recurring.put({ id: "daily", job });
 // @ts-expect-error two kinds of times
-await union.putRecurringJob({ ...daily, everyMs: 1_000, job });
+await union.recurring.put({ ...daily, everyMs: 1_000, job });
 // @ts-expect-error an interval has no time zone
-await union.putRecurringJob({ id: "daily", everyMs: 1_000, timeZone: "UTC", job });
+await union.recurring.put({ id: "daily", everyMs: 1_000, timeZone: "UTC", job });
 // @ts-expect-error a cron expression has no anchor
-await union.putRecurringJob({ ...daily, anchorAt: new Date(), job });
+await union.recurring.put({ ...daily, anchorAt: new Date(), job });
 // @ts-expect-error moments are dates
-await union.putRecurringJob({ ...daily, startAt: "2030-01-01", job });
+await union.recurring.put({ ...daily, startAt: "2030-01-01", job });
 // @ts-expect-error an id is required
-await union.putRecurringJob({ cron: "@daily", job });
+await union.recurring.put({ cron: "@daily", job });
 // @ts-expect-error the option is `timeZone`
-await union.putRecurringJob({ ...daily, timezone: "UTC", job });
+await union.recurring.put({ ...daily, timezone: "UTC", job });
 // @ts-expect-error there is no such policy
-await union.putRecurringJob({ ...daily, overlap: "queue", job });
+await union.recurring.put({ ...daily, overlap: "queue", job });
 // @ts-expect-error there is no such policy
-await union.putRecurringJob({ ...daily, catchUp: "first", job });
+await union.recurring.put({ ...daily, catchUp: "first", job });
 // @ts-expect-error `owner` is for `recurringJobs`
-await union.putRecurringJob({ ...daily, owner: "shop", job });
+await union.recurring.put({ ...daily, owner: "shop", job });
 // @ts-expect-error two kinds of times
-await union.previewRecurringJob({ cron: "@daily", everyMs: 1_000 });
+await union.recurring.preview({ cron: "@daily", everyMs: 1_000 });
 // @ts-expect-error an id, not a string
-await union.pauseRecurringJob("daily");
+await union.recurring.pause("daily");
 
 // --- declared in code ----------------------------------------------------------------------------------------------
 

@@ -79,11 +79,11 @@ export type RecurringJobTemplate<TDefs, TTypeName extends JobTypeName<TDefs>> = 
 } & RecurrableOption<TDefs>[NoInfer<TTypeName>] &
   InputOption<TDefs, NoInfer<TTypeName>>;
 
-/** The argument of `putRecurringJob`, without the transaction. */
+/** The argument of `recurring.put`, without the transaction. */
 export type PutRecurringJobOptions<TDefs, TTypeName extends JobTypeName<TDefs>> = RecurringBasics &
   RecurringTimes & {
     readonly job: RecurringJobTemplate<TDefs, TTypeName>;
-    /** The `version` you have read; 0 if there must be none. Otherwise nothing is written: `RecurringJobVersionError`. */
+    /** The `version` you have read; 0 if there must be none. Otherwise nothing is written: `VersionMismatchError`. */
     readonly expectedVersion?: number | undefined;
   };
 
@@ -119,7 +119,7 @@ export interface RecurringJobTick<TJobId> {
   readonly count: number;
   /** The sequence that was started; if it was skipped, the one that had not finished. */
   readonly sequenceId: TJobId | null;
-  /** It was asked for by `triggerRecurringJob`. */
+  /** It was asked for by `recurring.trigger`. */
   readonly triggered: boolean;
 }
 
@@ -156,7 +156,7 @@ export interface RecurringJob<TJobId> {
   readonly updatedAt: Date;
 }
 
-/** The argument of `listRecurringJobs`. */
+/** The argument of `recurring.list`. */
 export interface ListRecurringJobsOptions extends PageOptions {
   /** Only recurring jobs that this program declared. */
   readonly owner?: string | undefined;
@@ -169,7 +169,7 @@ export interface RecurringJobListing<TJobId> {
   readonly cursor: string | null;
 }
 
-/** What `triggerRecurringJob` did. */
+/** What `recurring.trigger` did. */
 export interface TriggeredRecurringJob<TJobId> {
   /** By the `overlap` policy: `"skipped"`, or `"waiting"` with `"queue_one"`, while the last sequence has not finished. */
   readonly result: "started" | "skipped" | "waiting";
@@ -177,7 +177,7 @@ export interface TriggeredRecurringJob<TJobId> {
   readonly sequenceId: TJobId | null;
 }
 
-/** The argument of `previewRecurringJob`: times as for `putRecurringJob`, or the `id` of one that is stored. */
+/** The argument of `recurring.preview`: times as for `recurring.put`, or the `id` of one that is stored. */
 export type PreviewRecurringJobOptions = (RecurringTimes | { readonly id: string }) & {
   /** How many times. Default: 10, at most 1,000. */
   readonly count?: number | undefined;

@@ -1,7 +1,8 @@
+import { describe } from "../base/errors.ts";
 import type { AfterCommit, Engine } from "../engine/engine.ts";
 import { runAtomically } from "../engine/operation.ts";
 import type { NewRecurringJob, StateRecurringJob } from "../store/contract/recurring.ts";
-import { RecurringJobNotFoundError, RecurringJobVersionError } from "../store/errors.ts";
+import { RecurringJobNotFoundError, VersionMismatchError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
 import { addToRecord, runTimeOf, readRecord, writeRecord } from "./decide-tick.ts";
 import { type RecurringDefinition, timetableOf, zoneDataOf } from "./definition.ts";
@@ -56,7 +57,7 @@ export const requireVersion = (
 ): void => {
   const version = row?.version ?? 0;
   if (expectedVersion !== undefined && expectedVersion !== version)
-    throw new RecurringJobVersionError(id, expectedVersion, version);
+    throw new VersionMismatchError(`recurring job ${describe(id)}`, expectedVersion, version);
 };
 
 /** Where it stands when its times are counted from now on. */

@@ -11,7 +11,7 @@ export interface RecordedTick {
   readonly count: number;
   /** The sequence that was started; of `skipped`, the one that had not finished. */
   readonly sequenceId: string | null;
-  /** Asked for by `triggerRecurringJob`, and not a time of the definition. */
+  /** Asked for by `recurring.trigger`, and not a time of the definition. */
   readonly triggered: boolean;
 }
 

@@ -91,15 +91,9 @@ const requireNoBlockers = (engine: Engine, typeName: string): void => {
 
 export const putRecurringJob = async (engine: Engine, passed: unknown): Promise<StateRecurringJob> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "putRecurringJob", options, putOptionNames);
-  requirePart(engine.store, "recurring", "putRecurringJob");
-  return storeRecurringJob(
-    engine,
-    "putRecurringJob",
-    ctx,
-    await parseRecurringJob(engine, options),
-    undefined,
-  );
+  const ctx = await resolveTransaction(engine, "recurring.put", options, putOptionNames);
+  requirePart(engine.store, "recurring", "recurring.put");
+  return storeRecurringJob(engine, "recurring.put", ctx, await parseRecurringJob(engine, options), undefined);
 };
 
 /** `owner` is the program that declares it in code; undefined for a call at run time, which leaves the owner alone. */
@@ -171,7 +165,7 @@ const hasSameTimes = (row: StateRecurringJob, definition: RecurringDefinition): 
 /** Changes whether it is paused. What falls due meanwhile is not made up for. */
 export const setPaused = async (
   engine: Engine,
-  operation: "pauseRecurringJob" | "resumeRecurringJob",
+  operation: "recurring.pause" | "recurring.resume",
   passed: unknown,
   paused: boolean,
 ): Promise<StateRecurringJob> => {
@@ -252,8 +246,8 @@ export const deleteRecurringJob = async (
   passed: unknown,
 ): Promise<{ readonly deleted: boolean }> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "deleteRecurringJob", options, { id: true });
+  const ctx = await resolveTransaction(engine, "recurring.delete", options, { id: true });
   const id = requireId(options["id"], "id");
-  const { deleteRecurring } = requirePart(engine.store, "recurring", "deleteRecurringJob");
+  const { deleteRecurring } = requirePart(engine.store, "recurring", "recurring.delete");
   return { deleted: (await deleteRecurring({ ctx, ids: [id] })).length > 0 };
 };

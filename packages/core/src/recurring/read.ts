@@ -60,9 +60,9 @@ export const getRecurringJob = async (
   passed: unknown,
 ): Promise<RecurringJob<string> | undefined> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "getRecurringJob", options, { id: true });
+  const ctx = await resolveTransaction(engine, "recurring.get", options, { id: true });
   const id = requireId(options["id"], "id");
-  const { getRecurring } = requirePart(engine.store, "recurring", "getRecurringJob");
+  const { getRecurring } = requirePart(engine.store, "recurring", "recurring.get");
   const [row] = await getRecurring({ ctx, ids: [id] });
   return row && viewRecurringJob(engine, row);
 };
@@ -75,8 +75,8 @@ export const listRecurringJobs = async (
 ): Promise<RecurringJobListing<string>> => {
   const options = requirePlainObject(passed, "options");
   const known = { ...pageOptions, owner: true } as const;
-  const ctx = await resolveTransaction(engine, "listRecurringJobs", options, known);
-  const { listRecurring } = requirePart(engine.store, "recurring", "listRecurringJobs");
+  const ctx = await resolveTransaction(engine, "recurring.list", options, known);
+  const { listRecurring } = requirePart(engine.store, "recurring", "recurring.list");
   const owner = options["owner"] === undefined ? undefined : requireName(options["owner"], "owner");
   const { limit, after } = parsePage(kind, options);
   // One more row shows whether there is another page.
@@ -93,7 +93,7 @@ export const listRecurringJobs = async (
 export const previewRecurringJob = async (engine: Engine, passed: unknown): Promise<PreviewedTime[]> => {
   const options = requirePlainObject(passed, "options");
   const known = { ...timetableOptionNames, id: true, count: true, from: true } as const;
-  const ctx = await resolveTransaction(engine, "previewRecurringJob", options, known);
+  const ctx = await resolveTransaction(engine, "recurring.preview", options, known);
   const count = optionalInteger(options["count"], "count", 10, { min: 1, max: 1_000 });
   const from = options["from"] === undefined ? undefined : requireDate(options["from"], "from").getTime();
   const timetable =
@@ -120,7 +120,7 @@ const readTimetable = async (
     throw new InvalidOptionError(extra, "must be left out with `id`: its times are stored");
   }
   const id = requireId(options["id"], "id");
-  const { getRecurring } = requirePart(engine.store, "recurring", "previewRecurringJob");
+  const { getRecurring } = requirePart(engine.store, "recurring", "recurring.preview");
   const [row] = await getRecurring({ ctx, ids: [id] });
   return timetableOf(readDefinition(id, requireFound(id, row).definition));
 };

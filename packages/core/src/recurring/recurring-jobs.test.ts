@@ -22,7 +22,7 @@ const createKit = () => createTestKit({ jobTypes });
 describe("putting a recurring job", () => {
   it("stores it with its next time", async () => {
     const { leasehold } = await createKit();
-    const put = await leasehold.putRecurringJob(nightly);
+    const put = await leasehold.recurring.put(nightly);
     expect(put).toEqual({
       id: "nightly",
       version: 1,
@@ -56,29 +56,29 @@ describe("putting a recurring job", () => {
       createdAt: new Date("2030-01-01"),
       updatedAt: new Date("2030-01-01"),
     });
-    expect(await leasehold.getRecurringJob({ id: "nightly" })).toEqual(put);
-    expect(await leasehold.getRecurringJob({ id: "hourly" })).toBeUndefined();
+    expect(await leasehold.recurring.get({ id: "nightly" })).toEqual(put);
+    expect(await leasehold.recurring.get({ id: "hourly" })).toBeUndefined();
   });
 
   it("changes nothing when nothing has changed", async () => {
     const { leasehold, clock } = await createKit();
-    const put = await leasehold.putRecurringJob(nightly);
+    const put = await leasehold.recurring.put(nightly);
     await clock.advanceBy(60_000);
-    expect(await leasehold.putRecurringJob({ ...nightly, overlap: "skip", paused: false })).toEqual(put);
+    expect(await leasehold.recurring.put({ ...nightly, overlap: "skip", paused: false })).toEqual(put);
   });
 
   it("counts new times from now on, and keeps those that have not changed", async () => {
     const { leasehold, clock } = await createKit();
-    await leasehold.putRecurringJob(nightly);
+    await leasehold.recurring.put(nightly);
     // Due at 01:30 UTC, and nobody ticks.
     await clock.advanceBy(2 * 3_600_000);
     const other = { typeName: "report", input: { country: "FR" } } as const;
-    expect(await leasehold.putRecurringJob({ ...nightly, job: other })).toMatchObject({
+    expect(await leasehold.recurring.put({ ...nightly, job: other })).toMatchObject({
       version: 2,
       job: { input: { country: "FR" } },
       nextAt: new Date("2030-01-01T01:30:00Z"),
     });
-    expect(await leasehold.putRecurringJob({ ...nightly, cron: "0 1 * * *" })).toMatchObject({
+    expect(await leasehold.recurring.put({ ...nightly, cron: "0 1 * * *" })).toMatchObject({
       version: 3,
       nextAt: new Date("2030-01-02T00:00:00Z"),
     });
@@ -86,18 +86,19 @@ describe("putting a recurring job", () => {
 
   it("is refused when somebody else was faster", async () => {
     const { leasehold } = await createKit();
-    await leasehold.putRecurringJob({ ...nightly, expectedVersion: 0 });
-    await expect(leasehold.putRecurringJob({ ...nightly, expectedVersion: 0 })).rejects.toMatchObject({
-      code: "RecurringJobVersion",
-      expectedVersion: 0,
-      version: 1,
+    await leasehold.recurring.put({ ...nightly, expectedVersion: 0 });
+    await expect(leasehold.recurring.put({ ...nightly, expectedVersion: 0 })).rejects.toMatchObject({
+      code: "VersionMismatch",
+      what: 'recurring job "nightly"',
+      expected: 0,
+      actual: 1,
     });
-    await leasehold.pauseRecurringJob({ id: "nightly", expectedVersion: 1 });
-    await expect(leasehold.resumeRecurringJob({ id: "nightly", expectedVersion: 1 })).rejects.toMatchObject({
-      code: "RecurringJobVersion",
+    await leasehold.recurring.pause({ id: "nightly", expectedVersion: 1 });
+    await expect(leasehold.recurring.resume({ id: "nightly", expectedVersion: 1 })).rejects.toMatchObject({
+      code: "VersionMismatch",
     });
-    await expect(leasehold.putRecurringJob({ ...nightly, id: "x", expectedVersion: 3 })).rejects.toThrow(
-      /does not exist, and version 3 was expected/,
+    await expect(leasehold.recurring.put({ ...nightly, id: "x", expectedVersion: 3 })).rejects.toThrow(
+      /does not exist, but version 3 was expected/,
     );
   });
 
@@ -120,16 +121,16 @@ describe("putting a recurring job", () => {
     [{ ...nightly, corn: "* * * * *" }, "corn"],
   ])("is refused, and nothing is written: %o", async (options, option) => {
     const { leasehold } = await createKit();
-    await expect(leasehold.putRecurringJob(options as never)).rejects.toMatchObject({
+    await expect(leasehold.recurring.put(options as never)).rejects.toMatchObject({
       code: "InvalidOption",
       option,
     });
-    expect((await leasehold.listRecurringJobs()).recurringJobs).toEqual([]);
+    expect((await leasehold.recurring.list()).recurringJobs).toEqual([]);
   });
 
   it("validates the input, and the type, at once", async () => {
     const { leasehold } = await createKit();
-    const put = (job: unknown) => leasehold.putRecurringJob({ ...nightly, job } as never);
+    const put = (job: unknown) => leasehold.recurring.put({ ...nightly, job } as never);
     await expect(put({ typeName: "report", input: { country: 7 } })).rejects.toMatchObject({
       code: "SchemaValidation",
     });
@@ -140,34 +141,34 @@ describe("putting a recurring job", () => {
     const { leasehold } = await createKit();
     await expect(
       leasehold.runInTransaction(async (ctx) => {
-        await leasehold.putRecurringJob({ ...ctx, ...nightly });
+        await leasehold.recurring.put({ ...ctx, ...nightly });
         throw new Error("roll back");
       }),
     ).rejects.toThrow("roll back");
-    expect(await leasehold.getRecurringJob({ id: "nightly" })).toBeUndefined();
+    expect(await leasehold.recurring.get({ id: "nightly" })).toBeUndefined();
   });
 });
 
 describe("recurring jobs", () => {
   it("are listed page by page", async () => {
     const { leasehold } = await createKit();
-    for (const id of ["c", "a", "b"]) await leasehold.putRecurringJob({ ...nightly, id });
-    const first = await leasehold.listRecurringJobs({ limit: 2 });
+    for (const id of ["c", "a", "b"]) await leasehold.recurring.put({ ...nightly, id });
+    const first = await leasehold.recurring.list({ limit: 2 });
     expect(first.recurringJobs.map(({ id }) => id)).toEqual(["a", "b"]);
-    const second = await leasehold.listRecurringJobs({ limit: 2, cursor: first.cursor });
+    const second = await leasehold.recurring.list({ limit: 2, cursor: first.cursor });
     expect(second.recurringJobs.map(({ id }) => id)).toEqual(["c"]);
     expect(second.cursor).toBeNull();
   });
 
   it("are deleted", async () => {
     const { leasehold } = await createKit();
-    await leasehold.putRecurringJob(nightly);
-    expect(await leasehold.deleteRecurringJob({ id: "nightly" })).toEqual({ deleted: true });
-    expect(await leasehold.deleteRecurringJob({ id: "nightly" })).toEqual({ deleted: false });
-    await expect(leasehold.pauseRecurringJob({ id: "nightly" })).rejects.toMatchObject({
+    await leasehold.recurring.put(nightly);
+    expect(await leasehold.recurring.delete({ id: "nightly" })).toEqual({ deleted: true });
+    expect(await leasehold.recurring.delete({ id: "nightly" })).toEqual({ deleted: false });
+    await expect(leasehold.recurring.pause({ id: "nightly" })).rejects.toMatchObject({
       code: "RecurringJobNotFound",
     });
-    await expect(leasehold.triggerRecurringJob({ id: "nightly" })).rejects.toMatchObject({
+    await expect(leasehold.recurring.trigger({ id: "nightly" })).rejects.toMatchObject({
       code: "RecurringJobNotFound",
     });
   });
@@ -181,16 +182,16 @@ describe("recurring jobs", () => {
       { at: new Date("2026-10-26T01:30:00Z"), local: "2026-10-26T02:30:00+01:00" },
     ];
     const { cron, timeZone } = nightly;
-    expect(await leasehold.previewRecurringJob({ cron, timeZone, from, count: 3 })).toEqual(expected);
-    await leasehold.putRecurringJob(nightly);
-    expect(await leasehold.previewRecurringJob({ id: "nightly", from, count: 3 })).toEqual(expected);
-    expect(await leasehold.previewRecurringJob({ everyMs: 60_000, count: 1 })).toEqual([
+    expect(await leasehold.recurring.preview({ cron, timeZone, from, count: 3 })).toEqual(expected);
+    await leasehold.recurring.put(nightly);
+    expect(await leasehold.recurring.preview({ id: "nightly", from, count: 3 })).toEqual(expected);
+    expect(await leasehold.recurring.preview({ everyMs: 60_000, count: 1 })).toEqual([
       { at: new Date("2030-01-01T00:01:00Z"), local: "2030-01-01T00:01:00+00:00" },
     ]);
-    await expect(leasehold.previewRecurringJob({ id: "x" })).rejects.toMatchObject({
+    await expect(leasehold.recurring.preview({ id: "x" })).rejects.toMatchObject({
       code: "RecurringJobNotFound",
     });
-    await expect(leasehold.previewRecurringJob({ id: "nightly", cron } as never)).rejects.toMatchObject({
+    await expect(leasehold.recurring.preview({ id: "nightly", cron } as never)).rejects.toMatchObject({
       option: "cron",
     });
   });
@@ -199,14 +200,14 @@ describe("recurring jobs", () => {
     const { recurring: _flow, ...stateAdapter } = createInProcessStateAdapter();
     const leasehold = await createLeasehold({ stateAdapter, jobTypes });
     const missing = { code: "StorePartMissing", part: "recurring" };
-    await expect(leasehold.putRecurringJob(nightly)).rejects.toMatchObject(missing);
-    await expect(leasehold.listRecurringJobs()).rejects.toMatchObject(missing);
-    await expect(leasehold.triggerRecurringJob({ id: "x" })).rejects.toMatchObject(missing);
+    await expect(leasehold.recurring.put(nightly)).rejects.toMatchObject(missing);
+    await expect(leasehold.recurring.list()).rejects.toMatchObject(missing);
+    await expect(leasehold.recurring.trigger({ id: "x" })).rejects.toMatchObject(missing);
     await expect(
       createLeasehold({ stateAdapter, jobTypes, recurringJobs: { jobs: [nightly] } }),
     ).rejects.toMatchObject(missing);
     // Times alone need none.
-    expect(await leasehold.previewRecurringJob({ cron: "@daily", count: 1 })).toHaveLength(1);
+    expect(await leasehold.recurring.preview({ cron: "@daily", count: 1 })).toHaveLength(1);
   });
 });
 
@@ -220,7 +221,7 @@ describe("recurring jobs in the code of a program", () => {
       createLeasehold({ stateAdapter, jobTypes, recurringJobs: { owner, jobs, removeOthers } });
     const list = async () => {
       const leasehold = await createLeasehold({ stateAdapter, jobTypes });
-      const { recurringJobs } = await leasehold.listRecurringJobs();
+      const { recurringJobs } = await leasehold.recurring.list();
       return recurringJobs.map(({ id, owner, version }) => [id, owner, version]);
     };
     return { start, list };
@@ -239,7 +240,7 @@ describe("recurring jobs in the code of a program", () => {
   it("are removed on request when the code no longer names them", async () => {
     const { start, list } = createPrograms();
     const program = await start("shop", [nightly, other]);
-    await program.putRecurringJob({ ...nightly, id: "by hand" });
+    await program.recurring.put({ ...nightly, id: "by hand" });
     await start("crm", [{ ...nightly, id: "crm" as "nightly" }], true);
     await start("shop", [other]);
     expect((await list()).map(([id]) => id)).toEqual(["by hand", "cleanup", "crm", "nightly"]);
@@ -252,9 +253,9 @@ describe("recurring jobs in the code of a program", () => {
   it("stay paused when an operator has paused them", async () => {
     const { start } = createPrograms();
     const program = await start("shop", [nightly]);
-    await program.pauseRecurringJob({ id: "nightly" });
+    await program.recurring.pause({ id: "nightly" });
     await start("shop", [nightly]);
-    expect(await program.getRecurringJob({ id: "nightly" })).toMatchObject({ paused: true, nextAt: null });
+    expect(await program.recurring.get({ id: "nightly" })).toMatchObject({ paused: true, nextAt: null });
   });
 
   it("cannot be declared by two programs", async () => {

@@ -235,11 +235,11 @@ export const triggerRecurringJob = async (
   passed: unknown,
 ): Promise<TriggeredRecurringJob<string>> => {
   const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "triggerRecurringJob", options, { id: true });
+  const ctx = await resolveTransaction(engine, "recurring.trigger", options, { id: true });
   const id = requireId(options["id"], "id");
-  const { lockRecurring } = requirePart(engine.store, "recurring", "triggerRecurringJob");
+  const { lockRecurring } = requirePart(engine.store, "recurring", "recurring.trigger");
 
-  return runAtomically(engine, "triggerRecurringJob", ctx, async (inner, afterCommit) => {
+  return runAtomically(engine, "recurring.trigger", ctx, async (inner, afterCommit) => {
     const row = requireFound(id, await lockRecurring({ ctx: inner, id }));
     const now = await engine.store.getTime({ ctx: inner });
     const definition = readDefinition(id, row.definition);

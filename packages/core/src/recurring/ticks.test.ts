@@ -46,7 +46,7 @@ const createStory = async ({ takesMs = 0, startAt = "2030-01-01T00:00:00Z" } = {
     },
   });
   const put = (options: Partial<PutRecurringJobOptions<Types, "report">> = {}) =>
-    leasehold.putRecurringJob({
+    leasehold.recurring.put({
       id: "hourly",
       job: { typeName: "report" },
       ...("cron" in options ? {} : { everyMs: hourMs }),
@@ -69,7 +69,7 @@ const createStory = async ({ takesMs = 0, startAt = "2030-01-01T00:00:00Z" } = {
     },
     /** Time passes without one. */
     outage: (ms: number) => clock.advanceBy(ms),
-    read: async () => (await leasehold.getRecurringJob({ id: "hourly" }))!,
+    read: async () => (await leasehold.recurring.get({ id: "hourly" }))!,
   };
 };
 
@@ -95,7 +95,7 @@ describe("a recurring job", () => {
     expect(nextAt).toEqual(new Date("2030-01-01T04:00:00Z"));
     expect(recent.map(({ nominalAt }) => nominalAt.getUTCHours())).toEqual([3, 2, 1]);
     expect(recent[0]?.sequenceId).toBe(lastSequenceId);
-    const job = await story.leasehold.getJob({ id: lastSequenceId! });
+    const job = await story.leasehold.jobs.get({ id: lastSequenceId! });
     expect(job).toMatchObject({ status: "completed", originId: null, rootSequenceId: lastSequenceId });
   });
 
@@ -127,7 +127,7 @@ describe("a recurring job", () => {
     await story.pass(6 * hourMs);
     expect(story.runs.slice(0, 5)).toEqual([1, 2, 3, 4, 5].map((hour) => `2030-01-01T0${hour}:00`));
     expect(story.ticks.every(({ latenessMs }) => latenessMs === 0)).toBe(true);
-    const { jobs } = await story.leasehold.listJobs({ order: "oldest" });
+    const { jobs } = await story.leasehold.jobs.list({ order: "oldest" });
     const delays = jobs.map(
       ({ createdAt, recurrence }) => createdAt.getTime() - recurrence!.nominalAt.getTime(),
     );
@@ -142,8 +142,8 @@ describe("a recurring job", () => {
     // 02:30 does not exist on the 31st: clocks go from 02:00 to 03:00, which is 01:00 UTC.
     expect(story.runs).toEqual(["2030-03-30T01:30", "2030-03-31T01:00", "2030-04-01T00:30"]);
     story.clock.stepWallClock(Date.parse("2030-10-26T00:00:00Z") - story.clock.now());
-    await story.leasehold.pauseRecurringJob({ id: "hourly" });
-    await story.leasehold.resumeRecurringJob({ id: "hourly" });
+    await story.leasehold.recurring.pause({ id: "hourly" });
+    await story.leasehold.recurring.resume({ id: "hourly" });
     story.runs.length = 0;
     await story.pass(3 * 24 * hourMs);
     // 02:30 comes twice on the 27th, and the job once.
@@ -157,7 +157,7 @@ describe("a tick", () => {
     const worker = kit.leasehold
       .createWorker()
       .implementJobType({ typeName: "report", process: async () => null });
-    await kit.leasehold.putRecurringJob({ id: "hourly", everyMs: hourMs, job: { typeName: "report" } });
+    await kit.leasehold.recurring.put({ id: "hourly", everyMs: hourMs, job: { typeName: "report" } });
     await kit.advance(worker, hourMs + minuteMs);
     return kit.leasehold;
   };
@@ -166,8 +166,8 @@ describe("a tick", () => {
     "whose %s fails has not happened, and comes again",
     async (method) => {
       const leasehold = await createFaulty(onNthCall(method, 1, { kind: "fail_before" }));
-      expect((await leasehold.listJobs()).jobs).toHaveLength(1);
-      expect((await leasehold.getRecurringJob({ id: "hourly" }))?.counts).toMatchObject({ started: 1 });
+      expect((await leasehold.jobs.list()).jobs).toHaveLength(1);
+      expect((await leasehold.recurring.get({ id: "hourly" }))?.counts).toMatchObject({ started: 1 });
     },
   );
 });
@@ -199,7 +199,7 @@ describe("while the last sequence has not finished", () => {
     await story.put({ overlap: "replace" });
     await story.passAndStop(2.2 * hourMs);
     expect(story.runs).toEqual(["2030-01-01T01:00", "2030-01-01T02:00"]);
-    const [first] = (await story.leasehold.listJobs({ order: "oldest" })).jobs;
+    const [first] = (await story.leasehold.jobs.list({ order: "oldest" })).jobs;
     expect(first).toMatchObject({ status: "failed", failure: { reason: "cancelled" } });
   });
 
@@ -208,7 +208,7 @@ describe("while the last sequence has not finished", () => {
     await story.put({ overlap: "allow" });
     await story.passAndStop(2.2 * hourMs);
     expect(story.results()).toEqual(["started", "started"]);
-    expect(await story.leasehold.countJobs({ status: "failed" })).toEqual([]);
+    expect(await story.leasehold.jobs.count({ status: "failed" })).toEqual([]);
   });
 });
 
@@ -278,10 +278,10 @@ describe("a recurring job that is paused", () => {
   it("starts nothing, and makes up for nothing when it goes on", async () => {
     const story = await createStory();
     await story.put();
-    await story.leasehold.pauseRecurringJob({ id: "hourly" });
+    await story.leasehold.recurring.pause({ id: "hourly" });
     await story.pass(2.5 * hourMs);
     expect(story.ticks).toEqual([]);
-    expect(await story.leasehold.resumeRecurringJob({ id: "hourly" })).toMatchObject({
+    expect(await story.leasehold.recurring.resume({ id: "hourly" })).toMatchObject({
       paused: false,
       nextAt: new Date("2030-01-01T03:00:00Z"),
       version: 3,
@@ -295,7 +295,7 @@ describe("a recurring job that is paused", () => {
     await story.put({ overlap: "queue_one" });
     await story.passAndStop(2.1 * hourMs);
     expect((await story.read()).waitingFor).toEqual(new Date("2030-01-01T02:00:00Z"));
-    const paused = await story.leasehold.pauseRecurringJob({ id: "hourly" });
+    const paused = await story.leasehold.recurring.pause({ id: "hourly" });
     expect(paused).toMatchObject({ waitingFor: null, counts: { dropped: 1 } });
   });
 });
@@ -304,9 +304,9 @@ describe("triggering a recurring job", () => {
   it("starts a job at once and leaves its times alone", async () => {
     const story = await createStory();
     await story.put();
-    const { result, sequenceId } = await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    const { result, sequenceId } = await story.leasehold.recurring.trigger({ id: "hourly" });
     expect(result).toBe("started");
-    expect(await story.leasehold.getJob({ id: sequenceId! })).toMatchObject({
+    expect(await story.leasehold.jobs.get({ id: sequenceId! })).toMatchObject({
       recurrence: { id: "hourly", nominalAt: new Date("2030-01-01T00:00:00Z"), missed: 0 },
     });
     expect(await story.read()).toMatchObject({
@@ -319,22 +319,22 @@ describe("triggering a recurring job", () => {
   it("keeps to its overlap policy", async () => {
     const story = await createStory();
     await story.put();
-    const first = await story.leasehold.triggerRecurringJob({ id: "hourly" });
-    const again = await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    const first = await story.leasehold.recurring.trigger({ id: "hourly" });
+    const again = await story.leasehold.recurring.trigger({ id: "hourly" });
     expect(again).toEqual({ result: "skipped", sequenceId: first.sequenceId });
     await story.put({ overlap: "queue_one" });
-    const waiting = await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    const waiting = await story.leasehold.recurring.trigger({ id: "hourly" });
     expect(waiting).toEqual({ result: "waiting", sequenceId: null });
     await story.put({ overlap: "replace" });
-    expect(await story.leasehold.triggerRecurringJob({ id: "hourly" })).toMatchObject({ result: "started" });
-    expect(await story.leasehold.getJob({ id: first.sequenceId! })).toMatchObject({ status: "failed" });
+    expect(await story.leasehold.recurring.trigger({ id: "hourly" })).toMatchObject({ result: "started" });
+    expect(await story.leasehold.jobs.get({ id: first.sequenceId! })).toMatchObject({ status: "failed" });
   });
 
   it("starts what waits as soon as the last has finished", async () => {
     const story = await createStory();
     await story.put({ overlap: "queue_one" });
-    await story.leasehold.triggerRecurringJob({ id: "hourly" });
-    await story.leasehold.triggerRecurringJob({ id: "hourly" });
+    await story.leasehold.recurring.trigger({ id: "hourly" });
+    await story.leasehold.recurring.trigger({ id: "hourly" });
     await story.pass(5_000);
     expect(story.runs).toHaveLength(2);
   });
@@ -342,8 +342,8 @@ describe("triggering a recurring job", () => {
   it("works while it is paused", async () => {
     const story = await createStory();
     await story.put({ paused: true, overlap: "queue_one" });
-    expect(await story.leasehold.triggerRecurringJob({ id: "hourly" })).toMatchObject({ result: "started" });
+    expect(await story.leasehold.recurring.trigger({ id: "hourly" })).toMatchObject({ result: "started" });
     // Nothing can wait there: no tick would come.
-    expect(await story.leasehold.triggerRecurringJob({ id: "hourly" })).toMatchObject({ result: "skipped" });
+    expect(await story.leasehold.recurring.trigger({ id: "hourly" })).toMatchObject({ result: "skipped" });
   });
 });

@@ -23,7 +23,7 @@ describe("bugs found by the simulation", () => {
     });
     const started = await kit.clock.runUntil(kit.leasehold.startJobSequence({ typeName: "work" }));
     expect(started).toMatchObject({ deduplicated: false });
-    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await kit.leasehold.jobs.count()).toMatchObject([{ count: 1 }]);
   });
 
   it("a job that may crash its process is not fetched while a handler still runs that outlived its lease", () => {
@@ -49,7 +49,7 @@ describe("bugs found by the simulation", () => {
     const sequences = [{ typeName: "work" as const, deduplication }, { typeName: "work" as const }];
     const started = await kit.clock.runUntil(kit.leasehold.startJobSequences({ sequences }));
     expect(started).toMatchObject([{ id: first.id, deduplicated: true }, { deduplicated: false }]);
-    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 2 }]);
+    expect(await kit.leasehold.jobs.count()).toMatchObject([{ count: 2 }]);
   });
 
   it("a handler does not begin after its attempt was given back, however late its blockers are read", async () => {
@@ -120,7 +120,7 @@ describe("bugs found by the simulation", () => {
     });
     const { id } = await leasehold.startJobSequence({ typeName: "quick", input: null });
     await kit.drain(worker);
-    expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 1 });
+    expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "completed", attempt: 1 });
     expect(lost).toBe(0);
   });
 

@@ -83,10 +83,10 @@ const pickJob = ({ random, jobs }: OperationContext) => {
 
 const cancel: Operation = async (leasehold, context) => {
   const job = pickJob(context);
-  if (job) await leasehold.cancelJobSequences({ ids: [job.sequenceId] });
+  if (job) await leasehold.jobs.cancel({ ids: [job.sequenceId] });
 };
 
-const redrive: Operation = (leasehold) => leasehold.redriveJobs({ filter: {} });
+const redrive: Operation = (leasehold) => leasehold.jobs.redrive({ filter: {} });
 
 const remove: Operation = async (leasehold, context) => {
   const job = pickJob(context);

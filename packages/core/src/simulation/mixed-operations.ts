@@ -35,11 +35,11 @@ const drawDeduplication = (context: OperationContext) => {
   if (!random.chance(0.4)) return undefined;
   const key = random.pick(["a", "b"]);
   const onDuplicate = drawOnDuplicate(context);
-  if (random.chance(0.5)) return { deduplication: { key, scope: "pending" as const, onDuplicate } };
+  if (random.chance(0.5)) return { deduplication: { key, strategy: "pending" as const, onDuplicate } };
   return {
     deduplication: {
       key,
-      scope: random.pick(["unfinished", "unfinished", "all"] as const),
+      strategy: random.pick(["unfinished", "unfinished", "all"] as const),
       onDuplicate,
       ...(random.chance(0.3) && { windowMs: plan.leaseMs * 2 }),
     },
@@ -138,15 +138,15 @@ const startGather: Operation = (leasehold, context) => {
 
 const cancel: Operation = async (leasehold, context) => {
   const ids = [pickSequence(context, () => true)?.id, pickSequence(context, () => true)?.id];
-  await leasehold.cancelJobSequences({ ids: ids.filter((id) => id !== undefined) });
+  await leasehold.jobs.cancel({ ids: ids.filter((id) => id !== undefined) });
 };
 
 const redrive: Operation = async (leasehold, { random, jobs }) => {
   const dryRun = random.chance(0.2);
-  if (random.chance(0.5)) return leasehold.redriveJobs({ filter: {}, dryRun });
+  if (random.chance(0.5)) return leasehold.jobs.redrive({ filter: {}, dryRun });
   const failed = jobs().filter(({ status }) => status === "failed");
   if (failed.length === 0) return undefined;
-  return leasehold.redriveJobs({ ids: [random.pick(failed).id], dryRun });
+  return leasehold.jobs.redrive({ ids: [random.pick(failed).id], dryRun });
 };
 
 /** Also jobs that do not wait: those must be left as they are. */
@@ -158,8 +158,8 @@ const update: Operation = async (leasehold, context) => {
   const pool = waiting.length > 0 && random.chance(0.8) ? waiting : all;
   const ids = [random.pick(pool).id, random.pick(pool).id];
   const dryRun = random.chance(0.1);
-  if (random.chance(0.3)) return leasehold.runJobsNow({ ids, dryRun });
-  return leasehold.updateWaitingJobs({
+  if (random.chance(0.3)) return leasehold.jobs.update({ ids, dryRun, schedule: { afterMs: 0 } });
+  return leasehold.jobs.update({
     ids,
     dryRun,
     priority: random.integer(-1, 1),
@@ -199,7 +199,7 @@ const putRecurring: Operation = async (leasehold, context) => {
   const { random, plan } = context;
   const now = (await leasehold.getTime()).getTime();
   const overlap = random.pick(["skip", "queue_one", "replace", "allow"] as const);
-  return leasehold.putRecurringJob({
+  return leasehold.recurring.put({
     id: pickRecurring(context),
     everyMs: 1_000,
     anchorAt: new Date(now + random.integer(1, 1_000)),
@@ -216,11 +216,11 @@ const putRecurring: Operation = async (leasehold, context) => {
 const operateRecurring: Operation = (leasehold, context) => {
   const id = pickRecurring(context);
   return context.random.pick([
-    () => leasehold.triggerRecurringJob({ id }),
-    () => leasehold.triggerRecurringJob({ id }),
-    () => leasehold.pauseRecurringJob({ id }),
-    () => leasehold.resumeRecurringJob({ id }),
-    () => leasehold.deleteRecurringJob({ id }),
+    () => leasehold.recurring.trigger({ id }),
+    () => leasehold.recurring.trigger({ id }),
+    () => leasehold.recurring.pause({ id }),
+    () => leasehold.recurring.resume({ id }),
+    () => leasehold.recurring.delete({ id }),
   ])();
 };
 

@@ -138,22 +138,22 @@ export class StorePartMissingError extends LeaseholdError {
   }
 }
 
-/** A rule was to be changed only if nobody else had changed it, and somebody has. Nothing was written. */
-export class FlowRuleChangedError extends LeaseholdError {
-  readonly expectedVersion: number;
-  readonly version: number;
-  constructor(
-    { queue, typeName }: { readonly queue: string; readonly typeName: string | null },
-    expectedVersion: number,
-    version: number,
-  ) {
-    const rule = typeName === null ? `queue "${queue}"` : `job type "${typeName}" in queue "${queue}"`;
+/** A limit rule or a recurring job has another version than `expectedVersion`. Nothing was written. */
+export class VersionMismatchError extends LeaseholdError {
+  /** Which rule or recurring job it is. */
+  readonly what: string;
+  readonly expected: number;
+  /** 0 if there is none. */
+  readonly actual: number;
+  constructor(what: string, expected: number, actual: number) {
+    const found = actual === 0 ? "does not exist" : `has version ${actual}`;
     super(
-      "FlowRuleChanged",
-      `The rule of ${rule} has version ${version}, not ${expectedVersion}: somebody has changed it. Read it again with \`getFlow\` and decide anew.`,
+      "VersionMismatch",
+      `The ${what} ${found}, but version ${expected} was expected. Read it again before you change it.`,
     );
-    this.expectedVersion = expectedVersion;
-    this.version = version;
+    this.what = what;
+    this.expected = expected;
+    this.actual = actual;
   }
 }
 
@@ -248,27 +248,9 @@ export class RecurringJobNotFoundError extends LeaseholdError {
   constructor(id: string) {
     super(
       "RecurringJobNotFound",
-      `There is no recurring job with id ${describe(id)}. \`listRecurringJobs\` shows those that there are.`,
+      `There is no recurring job with id ${describe(id)}. \`recurring.list\` returns the existing ones.`,
     );
     this.id = id;
-  }
-}
-
-/** Somebody else has changed the recurring job since you read it. Nothing was written. */
-export class RecurringJobVersionError extends LeaseholdError {
-  readonly id: string;
-  readonly expectedVersion: number;
-  /** 0 where there is none. */
-  readonly version: number;
-  constructor(id: string, expectedVersion: number, version: number) {
-    const found = version === 0 ? "does not exist" : `has version ${version}`;
-    super(
-      "RecurringJobVersion",
-      `The recurring job ${describe(id)} ${found}, and version ${expectedVersion} was expected. Read it again and decide anew.`,
-    );
-    this.id = id;
-    this.expectedVersion = expectedVersion;
-    this.version = version;
   }
 }
 

@@ -46,7 +46,7 @@ describe("an adapter without the optional parts", () => {
     const started = await leasehold.startJobSequence({ typeName: "mail", input: null });
     const { output } = await leasehold.waitForJobSequenceCompletion({ ...started, timeoutMs: 5_000 });
     expect(output).toBe("sent");
-    expect(await leasehold.explainJob(started)).toMatchObject({ state: "completed" });
+    expect(await leasehold.jobs.explain(started)).toMatchObject({ state: "completed" });
     await worker.stop();
   });
 });

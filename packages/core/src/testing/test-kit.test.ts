@@ -43,11 +43,11 @@ it("runs handlers that use a context of the user's own", async () => {
     return kit.leasehold.startJobSequence({ trx: ctx.trx, typeName: "charge", input: { order: "o-1" } });
   });
   await kit.drain(worker);
-  expect(await kit.leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  expect(await kit.leasehold.jobs.get({ id })).toMatchObject({ status: "pending", attempt: 1 });
   await kit.advance(worker, 3_600_000);
-  expect(await kit.leasehold.getJob({ id })).toMatchObject({ status: "completed", output: "paid" });
+  expect(await kit.leasehold.jobs.get({ id })).toMatchObject({ status: "completed", output: "paid" });
   expect(rows).toEqual(["o-1 placed", "read o-1", "o-1", "read o-1", "o-1"]);
-  expect((await kit.leasehold.listJobs({})).jobs).toHaveLength(1);
+  expect((await kit.leasehold.jobs.list({})).jobs).toHaveLength(1);
 });
 
 it("knows its context outside a transaction for what it is", async () => {

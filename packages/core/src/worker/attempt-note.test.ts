@@ -47,7 +47,7 @@ const runOne = async (
   const worker = kit.leasehold
     .createWorker()
     .implementJobType({ typeName: "work", timeoutMs, maxAttempts, process });
-  const { id } = await kit.leasehold.start({ typeName: "work", input: 1 });
+  const { id } = await kit.leasehold.startJobSequence({ typeName: "work", input: 1 });
   const startedAt = kit.clock.now();
   await kit.drain(worker, { workerId: "w" });
   return { kit, id, startedAt, outcomes: kit.outcomes() };
@@ -84,7 +84,7 @@ describe("the note of an attempt", () => {
   it.each<[string, () => Promise<never>]>([
     ["fail", () => Promise.reject(new UnrecoverableJobError("no"))],
     [
-      "giveBack",
+      "release",
       () => Promise.reject(new RescheduleJobError({ afterMs: 1_000 }, { cause: new Error("busy") })),
     ],
   ])("comes with the outcome %s", async (kind, process) => {
@@ -103,7 +103,7 @@ describe("the note of an attempt", () => {
       ["complete", false],
     ]);
     const back = await runOne(() => Promise.reject(new RescheduleJobError({ afterMs: 1_000 })));
-    expect(back.outcomes.map((outcome) => [outcome.kind, "note" in outcome])).toEqual([["giveBack", false]]);
+    expect(back.outcomes.map((outcome) => [outcome.kind, "note" in outcome])).toEqual([["release", false]]);
   });
 
   it("is not made for a store without a history", async () => {
@@ -187,7 +187,7 @@ describe("what a handler logs", () => {
       );
       return 1;
     });
-    expect(await kit.leasehold.getJob({ id })).toMatchObject({ status: "completed" });
+    expect(await kit.leasehold.jobs.get({ id })).toMatchObject({ status: "completed" });
   });
 
   it("is stored with each job of a batch that fails", async () => {

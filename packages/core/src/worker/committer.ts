@@ -125,9 +125,9 @@ const reportApplied = (
     observe("jobAttemptCompleted", data);
     return;
   }
-  if (outcome.kind === "giveBack") count(held.job, "givenBack");
+  if (outcome.kind === "release") count(held.job, "released");
   if (outcome.kind === "retry") count(held.job, "retried");
-  if (outcome.kind === "giveBack" && outcome.schedule) observe("jobAttemptRescheduled", data);
+  if (outcome.kind === "release" && outcome.schedule) observe("jobAttemptRescheduled", data);
   if (outcome.kind === "retry" || outcome.kind === "fail") {
     const retryInMs =
       outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;

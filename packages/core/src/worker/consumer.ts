@@ -8,7 +8,7 @@ import { type Committer, endAttempt } from "./committer.ts";
 import type { WorkerContext } from "./context.ts";
 import { createSuspects } from "./crash-isolation.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
-import { attemptLimit, failOutcome, giveBackOutcome, type Verdict } from "./outcome.ts";
+import { attemptLimit, failOutcome, releaseOutcome, type Verdict } from "./outcome.ts";
 import { type Claim, createSlots, nothingToClaim } from "./slots.ts";
 
 /** Starts and ends the calls of handlers for claimed jobs. `Slots` decides what may start and what to claim. */
@@ -106,7 +106,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
 
   const release = (job: HeldJob): void => {
     counts.released += 1;
-    committer.add(job, giveBackOutcome(job));
+    committer.add(job, releaseOutcome(job));
   };
 
   const releaseBuffered = (): void => {
@@ -120,7 +120,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     else {
       const place = suspects.place(job);
       if (place === "buffer") slots.push(job);
-      if (place === "giveBack") release(job);
+      if (place === "release") release(job);
     }
   };
 

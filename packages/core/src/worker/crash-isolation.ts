@@ -93,7 +93,7 @@ export interface Suspects {
   /** A claim has been answered. Whatever turn it was made in is over. */
   beginClaim(): void;
   /** What to do with a claimed job: let it wait for a slot, give it back, or nothing, as it waits here to run alone. */
-  place(job: HeldJob): "buffer" | "giveBack" | "waits";
+  place(job: HeldJob): "buffer" | "release" | "waits";
   /** All jobs of the claim have been placed. */
   endClaim(): void;
   /** Starts the suspect that waits here if nothing else is in the process, or drops it when its lease is gone. */
@@ -101,7 +101,7 @@ export interface Suspects {
   /** A job of this worker has left its slot. */
   leave(job: HeldJob): void;
   /** No suspect is run any more; one that waits here is given back. */
-  stop(giveBack: (job: HeldJob) => void): void;
+  stop(release: (job: HeldJob) => void): void;
   /** How many suspects wait here: none or one. */
   readonly waiting: number;
 }
@@ -123,11 +123,11 @@ export const createSuspects = (worker: WorkerContext): Suspects => {
       metSuspect = false;
     },
     place: (job) => {
-      if (crashIsolation.isReserved || metSuspect) return "giveBack";
+      if (crashIsolation.isReserved || metSuspect) return "release";
       if (!isSuspect(job)) return "buffer";
       if (!crashIsolation.isQuiet) {
         metSuspect = true;
-        return "giveBack";
+        return "release";
       }
       waiting = job;
       crashIsolation.requestAlone();
@@ -153,12 +153,12 @@ export const createSuspects = (worker: WorkerContext): Suspects => {
       if (alone) runningAlone = undefined;
       crashIsolation.leave(alone);
     },
-    stop: (giveBack) => {
+    stop: (release) => {
       crashIsolation.endTurn(worker);
       const job = waiting;
       if (!job) return;
       waiting = undefined;
-      giveBack(job);
+      release(job);
       crashIsolation.withdrawRequest();
     },
     get waiting() {

@@ -44,7 +44,8 @@ describe("the folder", () => {
     const { clock, processes, rows } = await createFleet();
     const workers = [];
     for (const { worker } of processes) workers.push(await clock.runUntil(worker.start()));
-    for (const { leasehold } of processes) await leasehold.start({ typeName: "work", input: null });
+    for (const { leasehold } of processes)
+      await leasehold.startJobSequence({ typeName: "work", input: null });
     await clock.advanceBy(5_000);
     const reported = await rows();
     expect(new Set(reported.map(({ reporterId }) => reporterId)).size).toBe(2);
@@ -61,7 +62,7 @@ describe("the folder", () => {
     // Another one takes over when that one has gone.
     const first = processes.findIndex(({ folds }) => folds() === 1);
     await clock.runUntil(processes[first]!.leasehold.close());
-    await processes[1 - first]!.leasehold.start({ typeName: "work", input: null });
+    await processes[1 - first]!.leasehold.startJobSequence({ typeName: "work", input: null });
     await clock.advanceBy(240_000);
     expect((await rows()).map(({ reporterId }) => reporterId)).toEqual(["", ""]);
     expect(processes[1 - first]!.folds()).toBe(1);

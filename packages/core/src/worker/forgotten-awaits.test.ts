@@ -28,7 +28,7 @@ describe("a promise that a handler forgets does not end the process", () => {
     const worker = leasehold.createWorker().implementJobType({
       typeName: "work",
       process: async ({ job, reportProgress }) => {
-        await leasehold.cancelJobSequences({ ids: [job.sequenceId] });
+        await leasehold.jobs.cancel({ ids: [job.sequenceId] });
         forget(reportProgress(1));
         await untilReported();
         forget(reportProgress(2));
@@ -36,7 +36,7 @@ describe("a promise that a handler forgets does not end the process", () => {
     });
     const { id } = await leasehold.startJobSequence(work);
     await drain(worker);
-    expect(await leasehold.getJob({ id })).toMatchObject({ failure: { reason: "cancelled" } });
+    expect(await leasehold.jobs.get({ id })).toMatchObject({ failure: { reason: "cancelled" } });
   });
 
   it("progress of a job that has timed out", async () => {
@@ -63,7 +63,7 @@ describe("a promise that a handler forgets does not end the process", () => {
     });
     const { id } = await leasehold.startJobSequence(work);
     await drain(worker);
-    expect((await leasehold.getJob({ id }))?.status).toBe("completed");
+    expect((await leasehold.jobs.get({ id }))?.status).toBe("completed");
   });
 
   it("whatever is called once the attempt is over", async () => {
@@ -82,7 +82,7 @@ describe("a promise that a handler forgets does not end the process", () => {
     const { id } = await leasehold.startJobSequence(work);
     await drain(worker);
     await clock.advanceBy(20);
-    expect((await leasehold.getJob({ id }))?.status).toBe("completed");
+    expect((await leasehold.jobs.get({ id }))?.status).toBe("completed");
   });
 
   it("complete, prepare and next with wrong arguments or twice", async () => {
@@ -107,7 +107,7 @@ describe("a promise that a handler forgets does not end the process", () => {
     const { id } = await leasehold.startJobSequence(work);
     await drain(worker);
     // The first of them is what the attempt fails with: none has done what it was called for.
-    expect(await leasehold.getJob({ id })).toMatchObject({
+    expect(await leasehold.jobs.get({ id })).toMatchObject({
       status: "failed",
       lastError: { name: "InvalidOptionError", message: expect.stringContaining("mode") as string },
     });

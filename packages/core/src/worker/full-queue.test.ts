@@ -31,7 +31,7 @@ it("does not let a queue whose slots are all in use keep the others waiting, nor
     const quick = await leasehold.startJobSequence({ typeName: "quick", queue: "quick", input: n });
     await leasehold.waitForJobSequenceCompletion({ ...quick, timeoutMs: 5_000 });
   }
-  const running = await leasehold.countJobs({ queue: "slow", status: "running" });
+  const running = await leasehold.jobs.count({ queue: "slow", status: "running" });
   expect(running.map(({ count }) => count)).toEqual([2]);
 
   over.open();

@@ -63,7 +63,7 @@ export interface ProcessOptions<
   readonly reportProgress: (progress: unknown) => Promise<void>;
   /**
    * Notes a line about this attempt: a text, and values that JSON can hold. If the attempt fails, the last lines are stored
-   * with it, at most 100 and 16 KiB; `listJobAttempts` shows them. If it completes, they are dropped. Never throws.
+   * with it, at most 100 and 16 KiB; `history.listAttempts` shows them. If it completes, they are dropped. Never throws.
    */
   readonly log: (text: string, data?: unknown) => void;
 }

@@ -40,8 +40,8 @@ const completeOutcome = (worker: WorkerContext, held: HeldJob, output: string): 
 });
 
 /** Back to the queue as if it had not been claimed. */
-export const giveBackOutcome = (held: HeldJob): JobOutcome => ({
-  kind: "giveBack",
+export const releaseOutcome = (held: HeldJob): JobOutcome => ({
+  kind: "release",
   ...lease(held),
   schedule: null,
   error: null,
@@ -79,7 +79,7 @@ export const isOutcomeError = (error: unknown): boolean =>
 /** How many claims of a job may have ended at no cost before transient errors of the store count as failed attempts. */
 export const mostFreeClaims = 20;
 
-const giveBackPolicy: RetryPolicy = { type: "exponential", baseMs: 50, maxMs: 5_000 };
+const releasePolicy: RetryPolicy = { type: "exponential", baseMs: 50, maxMs: 5_000 };
 
 /**
  * The store rolled the attempt back with a transient error: the job goes back as if it had not been claimed. Undefined
@@ -89,13 +89,13 @@ const transientErrorOutcome = (
   worker: WorkerContext,
   held: HeldJob,
   error: unknown,
-): (Extract<JobOutcome, { kind: "giveBack" }> & { schedule: { afterMs: number } }) | undefined => {
+): (Extract<JobOutcome, { kind: "release" }> & { schedule: { afterMs: number } }) | undefined => {
   const { leaseVersion, attempt } = held.job;
   const freeClaims = leaseVersion - attempt;
   if (freeClaims >= mostFreeClaims) return undefined;
   const { random } = worker.engine.runtime;
-  const afterMs = Math.ceil(retryDelayMs(giveBackPolicy, { attempt: freeClaims + 1, error }, random));
-  return { kind: "giveBack", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
+  const afterMs = Math.ceil(retryDelayMs(releasePolicy, { attempt: freeClaims + 1, error }, random));
+  return { kind: "release", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
 };
 
 /**
@@ -146,7 +146,7 @@ const failedAttemptOutcome = (worker: WorkerContext, held: HeldJob, error: unkno
 };
 
 const rescheduleOutcome = (held: HeldJob, error: RescheduleJobError): JobOutcome => ({
-  kind: "giveBack",
+  kind: "release",
   ...lease(held),
   schedule: parseSchedule(error.schedule),
   error: error.cause === undefined ? null : toStoredErrorText(error.cause),
@@ -249,10 +249,10 @@ const decideOutcome = (
     case "returned":
       return completeOutcome(worker, held, ending.output!);
     case "threw":
-      if (abortReason === "shutdown") return giveBackOutcome(held);
+      if (abortReason === "shutdown") return releaseOutcome(held);
       return errorOutcome(worker, held, ending.error, ending.shared);
     case "abandoned":
-      return abortReason === "shutdown" ? giveBackOutcome(held) : undefined;
+      return abortReason === "shutdown" ? releaseOutcome(held) : undefined;
   }
 };
 

@@ -84,16 +84,16 @@ describe("a job that takes its process down", () => {
     };
     void supervise();
     await clock.runUntil(async () => {
-      const counts = await observer.countJobs({ status: ["completed", "failed"] });
+      const counts = await observer.jobs.count({ status: ["completed", "failed"] });
       return counts.reduce((sum, { count }) => sum + count, 0) === 200;
     });
     stopped = true;
 
-    expect(await observer.getJob({ id: poison!.id })).toMatchObject({
+    expect(await observer.jobs.get({ id: poison!.id })).toMatchObject({
       status: "failed",
       failure: { reason: "attempts_exhausted", attempt: 4 },
     });
-    expect(await observer.countJobs({ status: "completed" })).toMatchObject([{ count: 199 }]);
+    expect(await observer.jobs.count({ status: "completed" })).toMatchObject([{ count: 199 }]);
     expect(crashes).toBe(4);
   });
 
@@ -115,19 +115,19 @@ describe("a job that takes its process down", () => {
     let processes = 0;
     const first = await startProcess(shared, `process ${++processes}`);
     await clock.runUntil(first.died);
-    expect(await observer.getJob({ id: good })).toMatchObject({ status: "running", attempt: 1 });
+    expect(await observer.jobs.get({ id: good })).toMatchObject({ status: "running", attempt: 1 });
     const slowPoison = await start({ poison: true, afterMs: 5_000 }, 1);
     const second = await startProcess(shared, `process ${++processes}`);
     await clock.runUntil(second.died);
-    expect(await observer.getJob({ id: slowPoison })).toMatchObject({ status: "running" });
-    expect(await observer.getJob({ id: good })).toMatchObject({ status: "pending", attempt: 1 });
+    expect(await observer.jobs.get({ id: slowPoison })).toMatchObject({ status: "running" });
+    expect(await observer.jobs.get({ id: good })).toMatchObject({ status: "pending", attempt: 1 });
 
     await startProcess(shared, `process ${++processes}`);
     await clock.runUntil(async () => {
-      const open = await observer.countJobs({ status: ["pending", "running"] });
+      const open = await observer.jobs.count({ status: ["pending", "running"] });
       return open.length === 0;
     });
-    expect(await observer.getJob({ id: good })).toMatchObject({ status: "completed", attempt: 2 });
+    expect(await observer.jobs.get({ id: good })).toMatchObject({ status: "completed", attempt: 2 });
   });
 
   it("gets its turn in a process that always has other work", async () => {

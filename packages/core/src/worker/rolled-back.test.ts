@@ -34,7 +34,7 @@ describe("a transaction that is rolled back again and again", () => {
     });
     const { id } = await leasehold.startJobSequence({ typeName: "work", maxAttempts: 2 });
     await advance(worker, 300_000);
-    expect(await leasehold.getJob({ id })).toMatchObject({
+    expect(await leasehold.jobs.get({ id })).toMatchObject({
       status: "failed",
       attempt: 2,
       failure: { reason: "attempts_exhausted" },
@@ -59,7 +59,7 @@ describe("a transaction that is rolled back again and again", () => {
     const { id } = await leasehold.startJobSequence({ typeName: "work", maxAttempts: 1 });
     await drain(worker);
     expect(callbackRuns).toBe(1);
-    expect(await leasehold.getJob({ id })).toMatchObject({
+    expect(await leasehold.jobs.get({ id })).toMatchObject({
       status: "failed",
       lastError: { name: "JobTimeoutError" },
     });
@@ -86,7 +86,7 @@ describe("a transaction that is rolled back again and again", () => {
     const { id } = await leasehold.startJobSequence({ typeName: "work", maxAttempts: 1 });
     await drain(worker);
     expect(callbackRuns).toBe(1);
-    expect(await leasehold.getJob({ id })).toMatchObject({
+    expect(await leasehold.jobs.get({ id })).toMatchObject({
       status: "failed",
       lastError: { name: "ProcessMisuseError" },
     });

@@ -90,7 +90,7 @@ describe("stop, while the store cannot be reached", () => {
     kit.setFault({ kind: "fail_before" });
     kit.clock.setTimer(() => kit.setFault(undefined), 5_000);
     expect(await kit.stop(20_000)).toMatchObject({ clean: true, unwrittenResults: 0 });
-    expect(await kit.leasehold.countJobs({ status: "completed" })).toMatchObject([{ count: 1 }]);
+    expect(await kit.leasehold.jobs.count({ status: "completed" })).toMatchObject([{ count: 1 }]);
   });
 
   it("is not clean when a claim was left unanswered, for it may have taken jobs", async () => {

@@ -40,7 +40,7 @@ const startTen = async ({ leasehold, clock }: Pick<TestKit<Types>, "leasehold" |
 };
 
 const expectAllCompleted = async ({ leasehold }: Pick<TestKit<Types>, "leasehold">, attempt: number) => {
-  const { jobs } = await leasehold.listJobs({});
+  const { jobs } = await leasehold.jobs.list({});
   expect(jobs.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => "completed"));
   expect(jobs.map((job) => job.attempt)).toEqual(Array.from({ length: 10 }, () => attempt));
 };
@@ -102,10 +102,10 @@ describe("a worker whose store fails", () => {
             process: async ({ jobs }) => jobs.map((job) => job.blockers[0].output),
           });
     await drain(worker);
-    expect(await leasehold.getJob({ id })).toMatchObject({ status: "pending", attempt: 0 });
+    expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "pending", attempt: 0 });
     await clock.advanceBy(1_000);
     await drain(worker);
-    expect(await leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 1, output: 2 });
+    expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "completed", attempt: 1, output: 2 });
     expect(events.map(({ event }) => event)).toContain("jobAttemptReleased");
   });
 
@@ -157,10 +157,10 @@ describe("a worker whose store fails", () => {
     await kit.clock.runUntil(() => kit.count("jobAttemptLeaseExpired") === 10);
     down = false;
     await kit.clock.runUntil(
-      async () => (await kit.leasehold.countJobs({ status: "completed" }))[0]?.count === 10,
+      async () => (await kit.leasehold.jobs.count({ status: "completed" }))[0]?.count === 10,
     );
     await kit.clock.runUntil(running.stop());
-    const { jobs } = await kit.leasehold.listJobs({});
+    const { jobs } = await kit.leasehold.jobs.list({});
     for (const job of jobs) expect(job.attempt).toBeGreaterThan(1);
   });
 });
@@ -178,7 +178,7 @@ describe("a start whose reply was lost", () => {
       }),
     );
     expect(started).toMatchObject({ id, deduplicated: false });
-    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await kit.leasehold.jobs.count()).toMatchObject([{ count: 1 }]);
   });
 
   it("is not confused with another job of the same id", async () => {
@@ -235,7 +235,7 @@ describe("an outcome the store cannot take", () => {
     const sequences = await startTen(kit);
     await kit.drain(worker);
     const statuses = await Promise.all(
-      sequences.map(async ({ id }) => (await kit.leasehold.getJob({ id }))?.status),
+      sequences.map(async ({ id }) => (await kit.leasehold.jobs.get({ id }))?.status),
     );
     expect(statuses).toEqual(eachOnce.map((n) => (n === 3 ? "failed" : "completed")));
   });
@@ -253,7 +253,7 @@ describe("a transaction that cannot be begun at first", () => {
       }),
     );
     expect([result, runs]).toEqual(["done", 1]);
-    expect(await kit.leasehold.countJobs()).toMatchObject([{ count: 1 }]);
+    expect(await kit.leasehold.jobs.count()).toMatchObject([{ count: 1 }]);
   });
 
   it("is not run a second time when its end is in doubt", async () => {

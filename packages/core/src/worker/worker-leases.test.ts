@@ -87,7 +87,7 @@ describe("leases", () => {
     );
     await clock.runUntil(async () => stopping !== undefined);
     expect(await clock.runUntil(stopping!)).toMatchObject({ releasedJobs: 0 });
-    expect(await leasehold.getJobSequence({ id: first!.id, typeName: "slow" })).toMatchObject({
+    expect(await leasehold.jobs.getSequence({ id: first!.id, typeName: "slow" })).toMatchObject({
       status: "completed",
     });
   });
@@ -176,7 +176,7 @@ describe("leases", () => {
     );
     await store.leasehold.startJobSequences({ sequences: Array.from({ length: 12 }, () => slow(4_000)) });
     await store.clock.runUntil(
-      async () => (await store.leasehold.countJobs({ status: "completed" }))[0]?.count === 12,
+      async () => (await store.leasehold.jobs.count({ status: "completed" }))[0]?.count === 12,
     );
     await store.clock.runUntil(Promise.all(workers.map((worker) => worker.stop())));
     expect(executed.length).toBe(12);
@@ -208,12 +208,12 @@ describe("leases", () => {
     const running = await kit.clock.runUntil(
       worker.start({ leaseMs: 1_000, reapIntervalMs: 200, abortGraceMs: 60_000 }),
     );
-    await kit.clock.runUntil(async () => (await kit.leasehold.getJob({ id }))?.status === "completed");
+    await kit.clock.runUntil(async () => (await kit.leasehold.jobs.get({ id }))?.status === "completed");
     paused = false;
     first.resolve(null);
     await kit.clock.runUntil(running.stop());
     expect(attempts).toEqual([1, 2]);
-    expect(await kit.leasehold.getJob({ id })).toMatchObject({ status: "completed", attempt: 2 });
+    expect(await kit.leasehold.jobs.get({ id })).toMatchObject({ status: "completed", attempt: 2 });
   });
 });
 

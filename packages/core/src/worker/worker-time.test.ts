@@ -109,7 +109,7 @@ describe("a worker in time", () => {
     const running = await kit.clock.runUntil(worker.start({ commitBatchSize: 500 }));
     const { id } = await kit.leasehold.startJobSequence({ typeName: "work", input: null });
     const before = kit.clock.monotonic();
-    await kit.clock.runUntil(async () => (await kit.leasehold.getJob({ id }))?.status === "completed");
+    await kit.clock.runUntil(async () => (await kit.leasehold.jobs.get({ id }))?.status === "completed");
     expect(kit.clock.monotonic() - before).toBeLessThan(5);
     await kit.clock.runUntil(running.stop());
   });
@@ -134,6 +134,6 @@ describe("a worker in time", () => {
     });
     await kit.drain(worker, { concurrency: 20 });
     expect(kit.clock.pendingTimers).toBe(0);
-    expect(await kit.leasehold.countJobs({ status: "failed" })).toMatchObject([{ count: 200 }]);
+    expect(await kit.leasehold.jobs.count({ status: "failed" })).toMatchObject([{ count: 200 }]);
   });
 });

@@ -49,7 +49,7 @@ export interface PlannedAction {
   portion(leasehold: AnyLeasehold, call: PortionCall): Promise<Portion>;
 }
 
-// As many as `listJobs` returns at a time.
+// As many as `jobs.list` returns at a time.
 const mostListed = 1_000;
 
 const earlier = (a: Date | undefined, b: Date): Date => (a !== undefined && a < b ? a : b);
@@ -63,7 +63,7 @@ const sliceIds = (ids: readonly string[], { cursor, limit }: PortionCall) => {
 
 type Choosing = { ids: readonly string[] } | { filter: object; limit: number; cursor: string | null };
 
-/** The same for `redriveJobs` and `updateWaitingJobs`, which take ids or a filter themselves. */
+/** The same for `jobs.redrive` and `jobs.update`, which take ids or a filter themselves. */
 const choose = (
   call: PortionCall,
   bound: "finishedBefore" | "createdBefore",
@@ -79,7 +79,7 @@ const choose = (
 
 const redrive: PlannedAction["portion"] = async (leasehold, call) => {
   const { next, ...chosen } = choose(call, "finishedBefore");
-  const report = await leasehold.redriveJobs({ ...chosen, dryRun: call.dryRun });
+  const report = await leasehold.jobs.redrive({ ...chosen, dryRun: call.dryRun });
   return {
     changed: report.redriven.map(({ jobId, revivedJobIds }) => ({ jobId, revived: revivedJobIds.length })),
     skipped: report.skipped,
@@ -90,7 +90,7 @@ const redrive: PlannedAction["portion"] = async (leasehold, call) => {
 const reschedule: PlannedAction["portion"] = async (leasehold, call) => {
   const { next, ...chosen } = choose(call, "createdBefore");
   const { schedule = { afterMs: 0 } } = call.choice;
-  const report = await leasehold.updateWaitingJobs({ ...chosen, schedule, dryRun: call.dryRun });
+  const report = await leasehold.jobs.update({ ...chosen, schedule, dryRun: call.dryRun });
   return {
     changed: report.updated.map(({ jobId }) => ({ jobId, revived: 0 })),
     skipped: report.skipped.map(({ jobId, reason }) => ({ jobId, reason })),
@@ -98,7 +98,7 @@ const reschedule: PlannedAction["portion"] = async (leasehold, call) => {
   };
 };
 
-type ListedJob = Awaited<ReturnType<AnyLeasehold["listJobs"]>>["jobs"][number];
+type ListedJob = Awaited<ReturnType<AnyLeasehold["jobs"]["list"]>>["jobs"][number];
 
 /** The log of actions cannot be deleted here, and an action is stopped on its own page. */
 const isNoAction = ({ queue }: ListedJob): boolean => queue !== actionQueue;
@@ -119,7 +119,7 @@ const find = async (
   if (ids === undefined) {
     const bounded = { ...filter, status, createdBefore: earlier(filter?.createdBefore, before) };
     const limit = Math.min(call.limit, mostListed);
-    const { jobs, cursor } = await leasehold.listJobs({
+    const { jobs, cursor } = await leasehold.jobs.list({
       ...bounded,
       limit,
       cursor: call.cursor,
@@ -128,7 +128,7 @@ const find = async (
     return { jobs: jobs.filter(isNoAction), skipped: [], cursor };
   }
   const slice = sliceIds(ids, call);
-  const { jobs: listed } = await leasehold.listJobs({ id: slice.ids, limit: mostListed });
+  const { jobs: listed } = await leasehold.jobs.list({ id: slice.ids, limit: mostListed });
   const jobs = listed.filter(isNoAction);
   const statusOf = new Map(jobs.map((job) => [job.id, job.status]));
   return {
@@ -148,7 +148,7 @@ const cancel: PlannedAction["portion"] = async (leasehold, call) => {
   const { jobs, skipped, cursor } = await find(leasehold, call, unfinished);
   if (call.dryRun) return { changed: jobs.map(({ id }) => ({ jobId: id, revived: 0 })), skipped, cursor };
   const jobOf = new Map(jobs.map((job) => [job.sequenceId, job.id]));
-  const outcomes = await leasehold.cancelJobSequences({ ids: [...jobOf.keys()], reason: call.reason });
+  const outcomes = await leasehold.jobs.cancel({ ids: [...jobOf.keys()], reason: call.reason });
   const changed: { jobId: string; revived: number }[] = [];
   const refused: { jobId: string; reason: string }[] = [];
   for (const { id, outcome } of outcomes) {
@@ -165,7 +165,7 @@ const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
   const finished: string[] = [];
   const busy: string[] = [];
   for (const rootSequenceId of new Set(jobs.map((job) => job.rootSequenceId))) {
-    const { jobs: open } = await leasehold.listJobs({ rootSequenceId, status: unfinished, limit: 1 });
+    const { jobs: open } = await leasehold.jobs.list({ rootSequenceId, status: unfinished, limit: 1 });
     (open.length === 0 ? finished : busy).push(rootSequenceId);
   }
   if (!call.dryRun && finished.length > 0) await leasehold.deleteJobSequences({ rootSequenceIds: finished });

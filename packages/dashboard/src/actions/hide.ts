@@ -15,10 +15,13 @@ const withoutActions = (cause: FailureCause): FailureCause[] => {
 /** Core leaves actions out of lists and counts. This removes them from statistics and causes, too. */
 export const hideActions = (leasehold: AnyLeasehold): AnyLeasehold => ({
   ...leasehold,
-  getStatistics: async (options: never) => (await leasehold.getStatistics(options)).filter(isShown),
-  listFailureCauses: async (options) => {
-    const listing = await leasehold.listFailureCauses(options);
-    return { ...listing, causes: listing.causes.flatMap(withoutActions) };
+  history: {
+    ...leasehold.history,
+    getStatistics: async (options: never) => (await leasehold.history.getStatistics(options)).filter(isShown),
+    listCauses: async (options) => {
+      const listing = await leasehold.history.listCauses(options);
+      return { ...listing, causes: listing.causes.flatMap(withoutActions) };
+    },
   },
 });
 

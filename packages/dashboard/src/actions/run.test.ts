@@ -51,7 +51,7 @@ const openTwo = async () => {
   const stateAdapter = createInProcessStateAdapter({ clock: { now: () => clock.at } });
   const first = await openShop(rights, {}, stateAdapter);
   for (const item of ["tea", "coffee", "milk"])
-    await first.leasehold.start({ typeName: "order", input: { item } });
+    await first.leasehold.startJobSequence({ typeName: "order", input: { item } });
   clock.at += 1;
   return { clock, stateAdapter, first, second: await openBeside(stateAdapter) };
 };
@@ -180,7 +180,7 @@ it("stops an action of another process after the portion under way", async () =>
   expect((await second.act(`plans/cancel/stop/${id}`)).body).toEqual({ stopped: true });
   await untilState(second, id, "stopped");
   const { changed } = await resultOf(second, id);
-  expect(await first.leasehold.countJobs({ status: "pending" })).toMatchObject([{ count: 3 - changed }]);
+  expect(await first.leasehold.jobs.count({ status: "pending" })).toMatchObject([{ count: 3 - changed }]);
   expect((await second.act(`plans/cancel/stop/${id}`)).body).toEqual({ stopped: false });
 });
 
@@ -254,11 +254,13 @@ it("hides actions in lists, counts and causes, and finds them where they are nam
   const { leasehold, read, act } = first;
   const id = await beginSlowly(first);
   await act(`plans/cancel/stop/${id}`);
-  expect((await leasehold.listJobs()).jobs.map(({ typeName }) => typeName)).not.toContain("leasehold.action");
-  expect((await leasehold.listJobs({ limit: 1 })).jobs).toHaveLength(1);
-  expect((await leasehold.listJobSequences({ limit: 1 })).sequences).toMatchObject([{ typeName: "order" }]);
-  expect((await leasehold.countJobs()).map(({ queue }) => queue)).not.toContain("leasehold.actions");
-  const named = await leasehold.listJobs({ queue: "leasehold.actions" } as object);
+  expect((await leasehold.jobs.list()).jobs.map(({ typeName }) => typeName)).not.toContain(
+    "leasehold.action",
+  );
+  expect((await leasehold.jobs.list({ limit: 1 })).jobs).toHaveLength(1);
+  expect((await leasehold.jobs.listSequences({ limit: 1 })).sequences).toMatchObject([{ typeName: "order" }]);
+  expect((await leasehold.jobs.count()).map(({ queue }) => queue)).not.toContain("leasehold.actions");
+  const named = await leasehold.jobs.list({ queue: "leasehold.actions" } as object);
   expect(named.jobs).toMatchObject([{ id, typeName: "leasehold.action" }]);
   for (const path of ["jobs", "backlog", "causes", "statistics", "processes"])
     expect(JSON.stringify((await read(path)).body), path).not.toContain("leasehold.action");
@@ -272,7 +274,7 @@ it("keeps the log when finished jobs are pruned or chosen by a filter", async ()
   await act(`plans/cancel/stop/${stopped}`);
   const done = await act("limits/pause", { queue: "default" });
   expect(done.status).toBe(200);
-  await leasehold.redriveJobs({ filter: {} });
+  await leasehold.jobs.redrive({ filter: {} });
   for (const [kind, filter] of [
     ["delete", { queue: ["leasehold.actions"] }],
     ["cancel", { queue: ["leasehold.actions"] }],
@@ -286,7 +288,7 @@ it("keeps the log when finished jobs are pruned or chosen by a filter", async ()
     defaults: { retention: { completedMs: 0, failedMs: 0 } },
   });
   clock.at += 1_000;
-  await user.pruneJobSequences({ olderThanMs: 0, statuses: ["completed", "failed"] });
+  await user.jobs.prune({ olderThanMs: 0, statuses: ["completed", "failed"] });
   expect((await read("actions")).body.actions).toMatchObject([
     { kind: "pause", result: { state: "done" } },
     { id: stopped, result: { state: "stopped" } },
@@ -312,7 +314,7 @@ it("writes with the codec of the Leasehold, which can read its jobs then", async
   });
   const { act } = clientOf(dashboard, "");
   await act("limits/pause", { queue: "default" });
-  const { jobs } = await leasehold.listJobs({ queue: "leasehold.actions" } as object);
+  const { jobs } = await leasehold.jobs.list({ queue: "leasehold.actions" } as object);
   expect(jobs).toMatchObject([{ input: { user: "ada", kind: "pause", choice: { queue: "default" } } }]);
 });
 

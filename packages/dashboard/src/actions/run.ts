@@ -187,7 +187,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
             }
             signal.throwIfAborted();
             if (!stop.signal.aborted) return rescheduleJob({ afterMs: 0 });
-            await own.cancelJobSequences({ ids: [job.id], reason: "Stopped." });
+            await own.jobs.cancel({ ids: [job.id], reason: "Stopped." });
             return counts;
           };
           const end = work();
@@ -211,7 +211,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
     }
   };
 
-  const findActions = async (options: object) => (await open()).listJobs({ queue: actionQueue, ...options });
+  const findActions = async (options: object) => (await open()).jobs.list({ queue: actionQueue, ...options });
 
   /** An action whose dashboard has crashed is continued here. */
   const continueOpenActions = async (): Promise<void> => {
@@ -222,7 +222,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
   if (!readOnly) continueOpenActions().catch(() => undefined);
 
   const requireJob = async (id: string, kind?: ActionKind) => {
-    const job = await (await open()).getJob({ id });
+    const job = await (await open()).jobs.get({ id });
     const isAction = job?.typeName === actionTypeName && (kind === undefined || job.input.kind === kind);
     if (!isAction) throw notFound("such action");
     return job;
@@ -262,10 +262,10 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       const job = await requireJob(id, kind);
       if (job.status === "completed") throw new HttpError(409, "done", "This action is done.");
       await own.runInTransaction(async () => {
-        const { redriven } = await own.redriveJobs({ ids: [id] });
+        const { redriven } = await own.jobs.redrive({ ids: [id] });
         if (redriven.length === 0) throw underWay();
         if (stateAdapter.edits !== undefined)
-          await own.updateWaitingJobs({
+          await own.jobs.update({
             ids: [id],
             typeName: actionTypeName,
             input: { ...job.input, resumed: { by: user, from: countsOf(job) } },
@@ -280,7 +280,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       const here = running.get(id);
       here?.stop.abort();
       await here?.end.catch(() => undefined);
-      if (isOpen(await requireJob(id))) await own.cancelJobSequences({ ids: [id], reason: "Stopped." });
+      if (isOpen(await requireJob(id))) await own.jobs.cancel({ ids: [id], reason: "Stopped." });
       return (await requireJob(id)).status === "failed";
     },
     record: async (user, kind, choice, change) => {

@@ -17,7 +17,7 @@ afterAll(() => browser.close());
 it("opens the jobs . and .., which browsers take for folders", () =>
   visitShop(browser, inProcess(), async ({ leasehold, origin, page }) => {
     for (const id of [".", "..", "~."])
-      await leasehold.start({ id, typeName: "mail", input: { to: `friend of ${id}` } });
+      await leasehold.startJobSequence({ id, typeName: "mail", input: { to: `friend of ${id}` } });
     for (const id of [".", "..", "~."]) {
       await page.goto(`${origin}/jobs`);
       await page
@@ -71,8 +71,8 @@ it("names the attempt whose error a job has kept", async () => {
       },
     })
     .start({ pollIntervalMs: 10 });
-  const { id } = await leasehold.start({ typeName: "scan", input: null });
-  await expect.poll(async () => (await leasehold.getJob({ id }))?.status).toBe("completed");
+  const { id } = await leasehold.startJobSequence({ typeName: "scan", input: null });
+  await expect.poll(async () => (await leasehold.jobs.get({ id }))?.status).toBe("completed");
   const dashboard = createDashboard({
     leasehold,
     stateAdapter,

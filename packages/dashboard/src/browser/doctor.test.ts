@@ -26,8 +26,8 @@ it("shows what doctor found, leads there from the overview, and looks again when
   await page.getByText("Quick check").waitFor();
   await page.getByText("No queue has jobs that wait for long.").waitFor();
 
-  const { id } = await leasehold.start({ typeName: "mail", input: { to: "ada" } });
-  await leasehold.cancelJobSequences({ ids: [id] });
+  const { id } = await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" } });
+  await leasehold.jobs.cancel({ ids: [id] });
   await page.getByRole("button", { name: "Look again" }).click();
   await page.getByText("1 job failed in the last hour; 1 in all.").waitFor();
   await page.getByRole("status").getByText("Doctor has looked: 1 warning.").waitFor({ state: "attached" });

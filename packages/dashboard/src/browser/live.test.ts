@@ -50,7 +50,7 @@ it("hears of changes in one stream, which a hidden or paused page does without",
   const { page, complaints } = await watchPage(browser);
   await page.goto(origin);
   await expect.poll(() => runnable(page).textContent()).toBe("0");
-  await shop.leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await shop.leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
   await expect.poll(() => runnable(page).textContent(), { timeout: 5_000 }).toBe("1");
   expect([...streams]).toEqual(["/api/v1/events?topic=backlog&topic=processes&topic=summary"]);
   expect(asked.filter((url) => /backlog|summary/.test(url) && !url.includes("events"))).toEqual([]);
@@ -63,14 +63,14 @@ it("hears of changes in one stream, which a hidden or paused page does without",
 
   await hide(page, "hidden");
   await expect.poll(() => streams.size).toBe(0);
-  await shop.leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await shop.leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
   await hide(page, "visible");
   await expect.poll(() => runnable(page).textContent()).toBe("2");
 
   await page.keyboard.press(".");
   await page.getByRole("button", { name: "Paused" }).waitFor();
   await expect.poll(() => streams.size).toBe(0);
-  await shop.leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await shop.leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
   // What is opened while paused is asked for once, and leaves the rest as it is.
   await goTo(page, "Workers");
   await page.getByText("1 process alive").waitFor();
@@ -92,7 +92,7 @@ it("asks every five seconds where there is no stream", async () => {
   const { page } = await watchPage(browser);
   await page.goto(origin);
   await expect.poll(() => runnable(page).textContent()).toBe("0");
-  await shop.leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await shop.leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
   await expect.poll(() => runnable(page).textContent(), { timeout: 8_000 }).toBe("1");
   expect(asked.filter((url) => url.endsWith("/backlog"))).toHaveLength(2);
   expect(asked.filter((url) => url.includes("/events"))).toHaveLength(1);
@@ -125,7 +125,7 @@ it("says that the server is gone, and goes on within five seconds after it is ba
   await page.getByText("The server cannot be reached.").waitFor();
   // What was known stays.
   expect(await runnable(page).textContent()).toBe("0");
-  await shop.leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await shop.leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
   const again = await listenOn(port, listener);
   await expect.poll(() => runnable(page).textContent(), { timeout: 5_000 }).toBe("1");
   await expect.poll(() => page.getByText("The server cannot be reached.").count()).toBe(0);

@@ -178,7 +178,8 @@ it("opens queues of any name, and says what to do about one without jobs", async
     "ж 漢 🙂",
   ];
   const { leasehold, dashboard } = await openShop(["read"]);
-  for (const queue of names) await leasehold.start({ typeName: "mail", queue, input: { to: "ada" } });
+  for (const queue of names)
+    await leasehold.startJobSequence({ typeName: "mail", queue, input: { to: "ada" } });
   const own = await serve(dashboard);
   const { page, complaints } = await watchPage(browser);
   page.setDefaultTimeout(6_000);

@@ -68,7 +68,7 @@ describe("who may ask for what", () => {
 
   it("takes `true` for somebody who may read, without payloads", async () => {
     const { leasehold, read, act } = await openShop([], { authorize: () => true });
-    const { id } = await leasehold.start({ typeName: "order", input: { item: "tea" } });
+    const { id } = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
     const { body } = await read(`jobs/${id}`);
     expect(body.job.input).toEqual({ $hidden: "object with 1 fields" });
     expect((await act("plans/cancel", { ids: [id] })).status).toBe(403);

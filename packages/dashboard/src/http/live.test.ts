@@ -127,7 +127,7 @@ it("streams the backlog through the dashboard to those who may read", async () =
   const { leasehold, dashboard, ask } = await openShop(["read"]);
   expect((await ask("api/v1/events")).status).toBe(400);
   expect((await ask("api/v1/events?topic=nothing")).status).toBe(400);
-  await leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
   const response = await dashboard.fetch(new Request("http://localhost/api/v1/events?topic=backlog"));
   expect(response.headers.get("content-type")).toContain("text/event-stream");
   const reader = response.body!.getReader();

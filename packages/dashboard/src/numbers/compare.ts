@@ -116,7 +116,7 @@ export const findNewDeployments = async (
   for (const [deployment, at] of first) if (at.getTime() <= from) first.delete(deployment);
   if (first.size === 0) return [];
   // One that has little to do may have done nothing at the beginning.
-  const earlier = await leasehold.getStatistics({
+  const earlier = await leasehold.history.getStatistics({
     from: new Date(from - Math.max(before - from, hourMs)),
     before: new Date(from),
     byType: false,

@@ -86,8 +86,8 @@ it("answers with results, and without what a driver says", async () => {
     },
   };
   const { read, dashboard, leasehold } = await openShop(["read"], {}, failing);
-  const { id } = await leasehold.start({ typeName: "mail", input: { to: "ada" } });
-  await leasehold.cancelJobSequences({ ids: [id] });
+  const { id } = await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" } });
+  await leasehold.jobs.cancel({ ids: [id] });
   for (const [answer, isThorough] of [
     [await read("doctor"), false],
     [await read("doctor/again"), true],

@@ -21,8 +21,8 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
     };
   };
 
-  await leasehold.start({ typeName: "mail", input: { to: "ada" } });
-  await leasehold.start({ typeName: "order", input: { item: "tea" } });
+  await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" } });
+  await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
   await clock.advanceBy(59_000);
   expect(await look("queues")).toMatchObject({ level: "calm", doctor: "ok" });
   await clock.advanceBy(2 * minute);
@@ -45,10 +45,10 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
   // It was late when it had waited for a minute.
   expect(clock.now() - Date.parse(behind.since!)).toBe(119_000);
 
-  await leasehold.pause({ queue: "default" });
+  await leasehold.limits.pause({ queue: "default" });
   expect(await look("queues")).toMatchObject({ texts: ["Queue default is paused."], doctor: "ok" });
   expect((await look("limits")).doctor).toBe("warning");
-  await leasehold.resume({ queue: "default" });
+  await leasehold.limits.resume({ queue: "default" });
 
   await stateAdapter.claimJobs({
     workerId: "gone",

@@ -35,7 +35,7 @@ export const createBehindSince = (leasehold: AnyLeasehold): FindBehindSince => {
   const known = new Map<string, { readonly at: number; readonly since: number }>();
 
   const read = async ({ queue, oldestAt, lateMs }: BehindQueue, now: number): Promise<number> => {
-    const minutes = await leasehold.getStatistics({
+    const minutes = await leasehold.history.getStatistics({
       from: new Date(now - rangeMs),
       before: new Date(now),
       queue,
@@ -77,7 +77,7 @@ const readFailures = async (
 ): Promise<FailedGroup[]> => {
   if (failed === 0) return [];
   if (stateAdapter.history !== undefined) {
-    const { causes } = await leasehold.listFailureCauses({ scanLimit: cap });
+    const { causes } = await leasehold.history.listCauses({ scanLimit: cap });
     return causes.map(({ fingerprint, name, count, lastFailedAt, firstSeenAt, firstDeployment }) => ({
       fingerprint,
       name,
@@ -87,7 +87,7 @@ const readFailures = async (
       firstDeployment,
     }));
   }
-  const { jobs } = await leasehold.listJobs({ status: "failed", limit: sampleSize });
+  const { jobs } = await leasehold.jobs.list({ status: "failed", limit: sampleSize });
   const times = jobs.map((job) => (job.status === "failed" ? job.failure.at.getTime() : 0));
   const lastFailedAt = Math.max(0, ...times);
   const unknown = { fingerprint: null, name: null, firstSeenAt: null, firstDeployment: null };

@@ -8,9 +8,9 @@ it("says how many failed from a cause in each hour of the last day", async () =>
   const { leasehold, read, startWorker } = await openShop(["read"], {}, stateAdapter);
   const failSome = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n += 1)
-      await leasehold.start({ typeName: "order", input: { item: "broken" } });
+      await leasehold.startJobSequence({ typeName: "order", input: { item: "broken" } });
     const worker = await startWorker();
-    await expect.poll(async () => (await leasehold.listJobs({ status: "pending" })).jobs).toEqual([]);
+    await expect.poll(async () => (await leasehold.jobs.list({ status: "pending" })).jobs).toEqual([]);
     await worker.stop();
   };
   const trend = async (): Promise<number[]> => (await read("causes")).body.causes[0].trend;

@@ -34,7 +34,7 @@ it("compares the latest two deployments, or those that are named", async () => {
         },
       })
       .start();
-    for (const job of started) await leasehold.waitFor(job).catch(() => undefined);
+    for (const job of started) await leasehold.waitForJobSequenceCompletion(job).catch(() => undefined);
     await worker.stop();
     await leasehold.close();
   };

@@ -39,8 +39,8 @@ const compare = get({
       stateAdapter.history === undefined
         ? [[], []]
         : await Promise.all([
-            leasehold.getStatistics({ ...stretch, everyMs: bucketMs, byType: false }),
-            leasehold.getStatistics(stretch),
+            leasehold.history.getStatistics({ ...stretch, everyMs: bucketMs, byType: false }),
+            leasehold.history.getStatistics(stretch),
           ]);
     const deployments = listDeployments(stretches);
     const other = query.other ?? deployments.find(({ deployment }) => deployment !== query.one)?.deployment;

@@ -28,7 +28,7 @@ const listCauses = get({
   handle: async ({ leasehold, stateAdapter, redact, now }, { viewer }) => {
     if (stateAdapter.history === undefined) return { isComplete: true, causes: [] };
     const [{ causes, capped }, time] = await Promise.all([
-      leasehold.listFailureCauses({ everyMs: hourMs }),
+      leasehold.history.listCauses({ everyMs: hourMs }),
       now(),
     ]);
     return {
@@ -64,7 +64,7 @@ const listProcesses = get({
   summary: "Processes that start jobs or run them, those that reported last first.",
   answer: processesAnswer,
   handle: async ({ leasehold, stateAdapter }) => {
-    const processes = stateAdapter.history === undefined ? [] : await leasehold.listProcesses();
+    const processes = stateAdapter.history === undefined ? [] : await leasehold.history.listProcesses();
     return {
       processes: processes.map(({ alive, closed, workers, startedAt, seenAt, ...rest }) => ({
         ...rest,

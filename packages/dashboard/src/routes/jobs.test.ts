@@ -4,8 +4,9 @@ import { openShop } from "../testing/open-shop.ts";
 
 it("lists jobs by filter, page by page", async () => {
   const { leasehold, read } = await openShop(["read", "payloads"]);
-  for (const item of ["tea", "coffee", "milk"]) await leasehold.start({ typeName: "order", input: { item } });
-  await leasehold.start({ typeName: "mail", input: { to: "ada" }, queue: "post" });
+  for (const item of ["tea", "coffee", "milk"])
+    await leasehold.startJobSequence({ typeName: "order", input: { item } });
+  await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" }, queue: "post" });
   expect((await read("jobs")).body.jobs).toHaveLength(4);
   expect((await read("jobs?queue=post&typeName=mail&status=pending")).body.jobs).toMatchObject([
     { queue: "post" },
@@ -22,7 +23,7 @@ it("lists jobs by filter, page by page", async () => {
 it("tells jobs that can run from those for later, whenever it is asked", async () => {
   const { leasehold, read } = await openShop(["read", "payloads"]);
   const start = (afterMs: number) =>
-    leasehold.start({ typeName: "order", input: { item: "tea" }, schedule: { afterMs } });
+    leasehold.startJobSequence({ typeName: "order", input: { item: "tea" }, schedule: { afterMs } });
   const [due, soon, later] = [await start(0), await start(300), await start(60_000)];
   const ids = async (query: string): Promise<string[]> =>
     (await read(`jobs?status=pending&order=oldest&${query}`)).body.jobs.map(({ id }: { id: string }) => id);
@@ -35,7 +36,7 @@ it("tells jobs that can run from those for later, whenever it is asked", async (
 
 it("shows one job, why it waits, and what can be done", async () => {
   const { leasehold, read } = await openShop(["read", "payloads"]);
-  const { id } = await leasehold.start({
+  const { id } = await leasehold.startJobSequence({
     typeName: "order",
     input: { item: "tea", password: "hunter2" },
     schedule: { afterMs: 60_000 },
@@ -52,15 +53,15 @@ it("shows one job, why it waits, and what can be done", async () => {
 
 it("shows nothing of payloads to those who may not see them", async () => {
   const { leasehold, ask, startWorker } = await openShop(["read"]);
-  await leasehold.start({
+  await leasehold.startJobSequence({
     typeName: "order",
     input: { item: "broken" },
     deduplication: { key: "secret-key" },
   });
   const worker = await startWorker();
-  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+  await expect.poll(() => leasehold.jobs.count({ status: "failed" })).toHaveLength(1);
   await worker.stop();
-  const [job] = (await leasehold.listJobs()).jobs;
+  const [job] = (await leasehold.jobs.list()).jobs;
   for (const path of ["jobs", `jobs/${job!.id}`, `trees/${job!.id}`]) {
     const { status, body } = await ask(`api/v1/${path}`);
     expect(status).toBe(200);
@@ -70,14 +71,14 @@ it("shows nothing of payloads to those who may not see them", async () => {
 
 it("foresees what a redrive would do, does it, and writes down who did", async () => {
   const { leasehold, read, act, startWorker } = await openShop(rights);
-  await leasehold.start({ typeName: "order", input: { item: "broken" } });
+  await leasehold.startJobSequence({ typeName: "order", input: { item: "broken" } });
   const worker = await startWorker();
-  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+  await expect.poll(() => leasehold.jobs.count({ status: "failed" })).toHaveLength(1);
   await worker.stop();
   const filter = { typeName: ["order"] };
   const plan = (await act("plans/redrive", { filter })).body;
   expect(plan.preview).toMatchObject({ changed: 1, skipped: 0, isExact: true });
-  expect(await leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+  expect(await leasehold.jobs.count({ status: "failed" })).toHaveLength(1);
   const { id } = (await act("plans/redrive/run", { filter, before: plan.before })).body;
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
   expect((await read(`actions/${id}`)).body).toMatchObject({
@@ -85,19 +86,19 @@ it("foresees what a redrive would do, does it, and writes down who did", async (
     kind: "redrive",
     result: { changed: 1, skipped: 0 },
   });
-  expect(await leasehold.countJobs()).toMatchObject([{ status: "pending", count: 1 }]);
+  expect(await leasehold.jobs.count()).toMatchObject([{ status: "pending", count: 1 }]);
   expect((await read("actions")).body.actions).toHaveLength(1);
 });
 
 it("leaves alone what failed after the plan was made", async () => {
   const { leasehold, read, act, startWorker } = await openShop(rights);
   const worker = await startWorker();
-  await leasehold.start({ typeName: "order", input: { item: "broken" } });
-  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toMatchObject([{ count: 1 }]);
+  await leasehold.startJobSequence({ typeName: "order", input: { item: "broken" } });
+  await expect.poll(() => leasehold.jobs.count({ status: "failed" })).toMatchObject([{ count: 1 }]);
   const { before } = (await act("plans/redrive", { filter: {} })).body;
   await expect.poll(async () => (await leasehold.getTime()).toISOString() > before).toBe(true);
-  await leasehold.start({ typeName: "order", input: { item: "broken" } });
-  await expect.poll(() => leasehold.countJobs({ status: "failed" })).toMatchObject([{ count: 2 }]);
+  await leasehold.startJobSequence({ typeName: "order", input: { item: "broken" } });
+  await expect.poll(() => leasehold.jobs.count({ status: "failed" })).toMatchObject([{ count: 2 }]);
   await worker.stop();
   const { id } = (await act("plans/redrive/run", { filter: {}, before })).body;
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
@@ -114,9 +115,9 @@ it("refuses a plan that is too old, or from the future", async () => {
 
 it("deletes only after the number was confirmed, and never a tree that is not finished", async () => {
   const { leasehold, read, act } = await openShop(rights);
-  const done = await leasehold.start({ typeName: "order", input: { item: "tea" } });
-  await leasehold.cancelJobSequences({ ids: [done.id] });
-  await leasehold.start({ typeName: "order", input: { item: "milk" } });
+  const done = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
+  await leasehold.jobs.cancel({ ids: [done.id] });
+  await leasehold.startJobSequence({ typeName: "order", input: { item: "milk" } });
   const plan = (await act("plans/delete", { filter: {} })).body;
   expect(plan).toMatchObject({ needsConfirmation: true, unit: "trees", preview: { changed: 1 } });
   const choice = { filter: {}, before: plan.before };
@@ -124,13 +125,13 @@ it("deletes only after the number was confirmed, and never a tree that is not fi
   expect((await act("plans/delete/run", { ...choice, confirm: 2 })).status).toBe(409);
   const { id } = (await act("plans/delete/run", { ...choice, confirm: 1 })).body;
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
-  expect((await leasehold.listJobs()).jobs).toMatchObject([{ input: { item: "milk" } }]);
+  expect((await leasehold.jobs.list()).jobs).toMatchObject([{ input: { item: "milk" } }]);
 });
 
 it("reschedules one job or many, by a moment or by how long from now", async () => {
   const { leasehold, read, act } = await openShop(["read", "update"]);
   const [one, two] = await Promise.all(
-    ["tea", "milk"].map((item) => leasehold.start({ typeName: "order", input: { item } })),
+    ["tea", "milk"].map((item) => leasehold.startJobSequence({ typeName: "order", input: { item } })),
   );
   const at = "2040-01-01T00:00:00.000Z";
   const reschedule = async (choice: object): Promise<void> => {
@@ -140,7 +141,7 @@ it("reschedules one job or many, by a moment or by how long from now", async () 
     await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
   };
   const dueAt = async ({ id }: { readonly id: string }): Promise<Date | undefined> =>
-    (await leasehold.getJob({ id }))?.scheduledAt;
+    (await leasehold.jobs.get({ id }))?.scheduledAt;
   await reschedule({ ids: [one!.id], schedule: { at } });
   expect(await dueAt(one!)).toEqual(new Date(at));
   expect((await dueAt(two!))!.getTime()).toBeLessThanOrEqual(Date.now());
@@ -165,13 +166,14 @@ it.each([
 it("goes on rescheduling to the moment that was chosen at first", async () => {
   const { leasehold, read, act } = await openShop(rights);
   const at = "2040-01-01T00:00:00.000Z";
-  for (const item of ["tea", "milk"]) await leasehold.start({ typeName: "order", input: { item } });
-  const choice = { ids: (await leasehold.listJobs()).jobs.map(({ id }) => id), schedule: { at } };
+  for (const item of ["tea", "milk"])
+    await leasehold.startJobSequence({ typeName: "order", input: { item } });
+  const choice = { ids: (await leasehold.jobs.list()).jobs.map(({ id }) => id), schedule: { at } };
   const { before } = (await act("plans/reschedule", choice)).body;
   const { id } = (await act("plans/reschedule/run", { ...choice, before, pace: 1 })).body;
   await act(`plans/reschedule/stop/${id}`);
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("stopped");
   expect((await act(`plans/reschedule/resume/${id}`)).status).toBe(200);
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
-  for (const job of (await leasehold.listJobs()).jobs) expect(job.scheduledAt).toEqual(new Date(at));
+  for (const job of (await leasehold.jobs.list()).jobs) expect(job.scheduledAt).toEqual(new Date(at));
 });

@@ -109,7 +109,7 @@ export const listJobs: Route = get({
     const time = services.now();
     const scheduled = due === undefined ? {} : scheduledWhen(due, await time);
     const [{ jobs, cursor, searchedTo }, now] = await Promise.all([
-      services.leasehold.listJobs({ ...query, ...search, ...scheduled }),
+      services.leasehold.jobs.list({ ...query, ...search, ...scheduled }),
       time,
     ]);
     return {
@@ -124,7 +124,7 @@ export const listJobs: Route = get({
 });
 
 const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> => {
-  const job = await leasehold.getJob({ id });
+  const job = await leasehold.jobs.get({ id });
   if (job === undefined) throw notFound("job with this id; it may have been deleted");
   return job;
 };
@@ -147,10 +147,10 @@ export const getJob: Route = get({
     const { leasehold } = services;
     const job = await requireJob(services, params["id"]!);
     const [explanation, blockers, { jobs }, attempts, now] = await Promise.all([
-      leasehold.explainJob({ id: job.id }),
-      leasehold.getJobBlockers({ id: job.id }),
-      leasehold.listSequenceJobs({ id: job.sequenceId, limit: 100 }),
-      services.stateAdapter.history === undefined ? [] : leasehold.listJobAttempts({ id: job.id }),
+      leasehold.jobs.explain({ id: job.id }),
+      leasehold.jobs.listBlockers({ id: job.id }),
+      leasehold.jobs.listInSequence({ id: job.sequenceId, limit: 100 }),
+      services.stateAdapter.history === undefined ? [] : leasehold.history.listAttempts({ id: job.id }),
       services.now(),
     ]);
     return {

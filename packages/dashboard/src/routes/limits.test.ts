@@ -12,17 +12,17 @@ it("sets and clears limits, and writes down who did", async () => {
     perGroup: { concurrency: 1 },
   });
   expect([set.status, set.body.concurrency]).toEqual([200, 5]);
-  expect(await leasehold.getFlow()).toMatchObject([
+  expect(await leasehold.limits.list()).toMatchObject([
     { queue: "default", typeName: null, concurrency: 5, rate, perGroup: { concurrency: 1, rate: null } },
   ]);
   const { version } = set.body;
   // What is not named stays.
   await act("limits/set", { queue: "default", concurrency: null, expectedVersion: version });
-  expect(await leasehold.getFlow()).toMatchObject([
+  expect(await leasehold.limits.list()).toMatchObject([
     { concurrency: null, rate, perGroup: { concurrency: 1 } },
   ]);
   await act("limits/set", { queue: "default", rate: null, perGroup: null });
-  expect(await leasehold.getFlow()).toMatchObject([{ concurrency: null, rate: null, perGroup: null }]);
+  expect(await leasehold.limits.list()).toMatchObject([{ concurrency: null, rate: null, perGroup: null }]);
   const { actions } = (await read("actions")).body;
   expect(actions).toHaveLength(3);
   expect(actions[2]).toMatchObject({
@@ -35,11 +35,11 @@ it("sets and clears limits, and writes down who did", async () => {
 
 it("does not overwrite limits that somebody else has changed meanwhile", async () => {
   const { leasehold, act } = await openShop(rights);
-  const { version } = await leasehold.setFlow({ queue: "default", concurrency: 5 });
-  await leasehold.setFlow({ queue: "default", concurrency: 6 });
+  const { version } = await leasehold.limits.set({ queue: "default", concurrency: 5 });
+  await leasehold.limits.set({ queue: "default", concurrency: 6 });
   const refused = await act("limits/set", { queue: "default", concurrency: 7, expectedVersion: version });
   expect([refused.status, refused.body.error.code]).toEqual([409, "FlowRuleChanged"]);
-  expect(await leasehold.getFlow()).toMatchObject([{ concurrency: 6 }]);
+  expect(await leasehold.limits.list()).toMatchObject([{ concurrency: 6 }]);
 });
 
 it.each([
@@ -54,5 +54,5 @@ it.each([
   const answer = await act("limits/set", body);
   expect(answer.status).toBe(status);
   expect(answer.body.error.message).toMatch(/queue|concurrency|perMs|weights/);
-  expect(await leasehold.getFlow()).toEqual([]);
+  expect(await leasehold.limits.list()).toEqual([]);
 });

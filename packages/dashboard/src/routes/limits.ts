@@ -18,7 +18,7 @@ const listRules = get({
   summary: "Limits, rates and pauses, with what is in use of them.",
   query: { queue: optional(text()) },
   answer: limitRules,
-  handle: async ({ leasehold }, { query }) => ({ rules: toJson([...(await leasehold.getFlow(query))]) }),
+  handle: async ({ leasehold }, { query }) => ({ rules: toJson([...(await leasehold.limits.list(query))]) }),
 });
 
 const listGroups = get({
@@ -27,7 +27,9 @@ const listGroups = get({
   summary: "The groups of a type that wait or run.",
   query: { typeName: text(), queue: optional(text()) },
   answer: object({ groups: listOf(opaque()) }),
-  handle: async ({ leasehold }, { query }) => ({ groups: toJson([...(await leasehold.listGroups(query))]) }),
+  handle: async ({ leasehold }, { query }) => ({
+    groups: toJson([...(await leasehold.limits.listGroups(query))]),
+  }),
 });
 
 const pauseRoute = (kind: "pause" | "resume"): Route =>
@@ -38,7 +40,7 @@ const pauseRoute = (kind: "pause" | "resume"): Route =>
     body: scopeFields,
     answer: opaque(),
     handle: (services, { body, viewer }) =>
-      services.actions.record(viewer.user, kind, body, () => services.leasehold[kind](body as never)),
+      services.actions.record(viewer.user, kind, body, () => services.leasehold.limits[kind](body as never)),
   });
 
 interface RateBody {
@@ -85,7 +87,9 @@ const setLimits = post({
   body: setLimitsFields,
   answer: opaque(),
   handle: (services, { body, viewer }) =>
-    services.actions.record(viewer.user, "set_limits", body, () => services.leasehold.setFlow(body as never)),
+    services.actions.record(viewer.user, "set_limits", body, () =>
+      services.leasehold.limits.set(body as never),
+    ),
 });
 
 export const limitRoutes: readonly Route[] = [
@@ -96,7 +100,7 @@ export const limitRoutes: readonly Route[] = [
   setLimits,
   listRecurring,
   previewRecurring,
-  recurringAction("pause", ({ leasehold }, id) => leasehold.pauseRecurringJob({ id })),
-  recurringAction("resume", ({ leasehold }, id) => leasehold.resumeRecurringJob({ id })),
-  recurringAction("trigger", ({ leasehold }, id) => leasehold.triggerRecurringJob({ id })),
+  recurringAction("pause", ({ leasehold }, id) => leasehold.recurring.pause({ id })),
+  recurringAction("resume", ({ leasehold }, id) => leasehold.recurring.resume({ id })),
+  recurringAction("trigger", ({ leasehold }, id) => leasehold.recurring.trigger({ id })),
 ];

@@ -24,18 +24,22 @@ it.each([
   "answers as it says, to somebody with the right for %s",
   async (_name, can) => {
     const { leasehold, read, startWorker } = await openShop(can);
-    const broken = await leasehold.start({ typeName: "order", input: { item: "broken" } });
-    await leasehold.start({ typeName: "mail", input: { to: "ada" }, schedule: { afterMs: 60_000 } });
-    await leasehold.start({ typeName: "order", input: { item: "tea" }, group: "a" });
-    await leasehold.setFlow({ queue: "default", concurrency: 5 });
-    await leasehold.putRecurringJob({
+    const broken = await leasehold.startJobSequence({ typeName: "order", input: { item: "broken" } });
+    await leasehold.startJobSequence({
+      typeName: "mail",
+      input: { to: "ada" },
+      schedule: { afterMs: 60_000 },
+    });
+    await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" }, group: "a" });
+    await leasehold.limits.set({ queue: "default", concurrency: 5 });
+    await leasehold.recurring.put({
       id: "nightly",
       cron: "0 3 * * *",
       timeZone: "UTC",
       job: { typeName: "mail", input: { to: "ops" } },
     });
     const worker = await startWorker();
-    await expect.poll(() => leasehold.countJobs({ status: "failed" })).toHaveLength(1);
+    await expect.poll(() => leasehold.jobs.count({ status: "failed" })).toHaveLength(1);
     await worker.stop();
     const addresses: Readonly<Record<string, string>> = {
       "jobs/:id": `jobs/${broken.id}`,

@@ -11,7 +11,7 @@ export const listRecurring: Route = get({
   query: { cursor: optional(text({ max: 2_000 })), owner: optional(text()) },
   answer: recurringPage,
   handle: async ({ leasehold, redact }, { query, viewer }) => {
-    const { recurringJobs, cursor } = await leasehold.listRecurringJobs({ ...query, limit: 100 });
+    const { recurringJobs, cursor } = await leasehold.recurring.list({ ...query, limit: 100 });
     return {
       recurringJobs: recurringJobs.map((recurring) => {
         const { job, ...rest } = recurring;
@@ -29,7 +29,7 @@ export const previewRecurring: Route = get({
   summary: "The next times of a recurring job.",
   answer: objectOf({ times: listOf(objectOf({ at: date, local: textAnswer })) }),
   handle: async ({ leasehold }, { params }) => ({
-    times: toJson([...(await leasehold.previewRecurringJob({ id: params["id"]!, count: 10 }))]),
+    times: toJson([...(await leasehold.recurring.preview({ id: params["id"]!, count: 10 }))]),
   }),
 });
 

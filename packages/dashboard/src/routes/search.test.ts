@@ -5,13 +5,13 @@ import { openShop } from "../testing/open-shop.ts";
 const openWithOrders = async (can: Parameters<typeof openShop>[0], redact?: () => boolean) => {
   const shop = await openShop(can, redact === undefined ? {} : { redact });
   for (const item of ["green tea", 'black "tea"', "milk"])
-    await shop.leasehold.start({ typeName: "order", input: { item, password: "teapot" } });
+    await shop.leasehold.startJobSequence({ typeName: "order", input: { item, password: "teapot" } });
   const itemsWith = async (text: string): Promise<string[]> => {
     const { status, body } = await shop.read(`jobs?order=oldest&inputContains=${encodeURIComponent(text)}`);
     expect(status).toBe(200);
     expect(body).toMatchObject({ cursor: null, searchedTo: null });
     const inputs = await Promise.all(
-      body.jobs.map(({ id }: { readonly id: string }) => shop.leasehold.getJob({ id })),
+      body.jobs.map(({ id }: { readonly id: string }) => shop.leasehold.jobs.get({ id })),
     );
     return inputs.map((job) => job.input.item);
   };
@@ -48,7 +48,7 @@ it.each([
 
 it("says how far it has searched, where there is more to look at", async () => {
   const { leasehold, read } = await openWithOrders(["read", "payloads"]);
-  const first = (await leasehold.listJobs({ order: "oldest" })).jobs[0]!;
+  const first = (await leasehold.jobs.list({ order: "oldest" })).jobs[0]!;
   const { body } = await read("jobs?order=oldest&inputContains=tea&limit=1");
   expect(body).toMatchObject({ jobs: [{ id: first.id }], searchedTo: first.createdAt.toISOString() });
   expect(body.cursor).toEqual(expect.any(String));

@@ -49,9 +49,9 @@ const readStatistics = get({
     const hasHistory = stateAdapter.history !== undefined;
     const [parts, types, queues] = hasHistory
       ? await Promise.all([
-          leasehold.getStatistics({ ...stretch, everyMs: range.bucketMs, byDeployment: true }),
-          leasehold.getStatistics(stretch),
-          leasehold.getStatistics({ ...stretch, byType: false }),
+          leasehold.history.getStatistics({ ...stretch, everyMs: range.bucketMs, byDeployment: true }),
+          leasehold.history.getStatistics(stretch),
+          leasehold.history.getStatistics({ ...stretch, byType: false }),
         ])
       : [[], [], []];
     const deployments = await findNewDeployments(leasehold, parts, range);
@@ -91,7 +91,7 @@ const readTimeToStart = get({
     const rows =
       stateAdapter.history === undefined
         ? []
-        : await leasehold.getStatistics({
+        : await leasehold.history.getStatistics({
             from,
             before,
             everyMs: bucketMs,

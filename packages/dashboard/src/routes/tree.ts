@@ -98,7 +98,7 @@ export const treeRoutes: readonly Route[] = [
     isExpensive: true,
     answer: tree,
     handle: async (services, { params }) => {
-      const { jobs, cursor } = await services.leasehold.listJobs({
+      const { jobs, cursor } = await services.leasehold.jobs.list({
         rootSequenceId: params["id"]!,
         order: "oldest",
         limit: mostNodes,

@@ -4,10 +4,10 @@ import { installTimeoutMs, openBrowser } from "./browser.ts";
 import type { TestStore } from "./stores.ts";
 import { type Visit, visitBusyShop, visitShop } from "./visit.ts";
 
-type Job = Awaited<ReturnType<Visit["leasehold"]["listJobs"]>>["jobs"][number];
+type Job = Awaited<ReturnType<Visit["leasehold"]["jobs"]["list"]>>["jobs"][number];
 
 const statusOf = async ({ leasehold }: Visit, id: string): Promise<Job["status"] | undefined> =>
-  (await leasehold.getJob({ id }))?.status;
+  (await leasehold.jobs.get({ id }))?.status;
 
 /** What people do on the page, over every store. */
 export const describeActions = (store: TestStore): unknown =>
@@ -36,7 +36,7 @@ export const describeActions = (store: TestStore): unknown =>
         const plan = page.getByRole("complementary", { name: `Redrive: ${cause}` });
         await plan.getByText("2 jobs would run again.").waitFor();
         // A dry run changes nothing.
-        expect((await leasehold.listJobs({ status: "failed" })).jobs).toHaveLength(2);
+        expect((await leasehold.jobs.list({ status: "failed" })).jobs).toHaveLength(2);
         expect(await page.locator(":focus").textContent()).toBe(`Redrive ${cause}`);
         for (let presses = 0; presses < 10; presses += 1) {
           if ((await page.locator(":focus").textContent()) === "Redrive 2 jobs") break;
@@ -44,7 +44,7 @@ export const describeActions = (store: TestStore): unknown =>
         }
         await page.keyboard.press("Enter");
         await plan.getByText("2 run again.").waitFor();
-        expect((await leasehold.listJobs({ status: "failed" })).jobs).toEqual([]);
+        expect((await leasehold.jobs.list({ status: "failed" })).jobs).toEqual([]);
         await page.keyboard.press("Escape");
         await plan.waitFor({ state: "detached" });
         await page.keyboard.press("g");
@@ -65,13 +65,13 @@ export const describeActions = (store: TestStore): unknown =>
         await page.getByLabel(/Type 2 to confirm/).fill("2");
         await button.click();
         await page.getByText("2 were deleted.").waitFor();
-        expect((await leasehold.listJobs({ status: "failed" })).jobs).toEqual([]);
+        expect((await leasehold.jobs.list({ status: "failed" })).jobs).toEqual([]);
       }));
 
     it("run, cancel, redrive and delete one job on its own page", () =>
       visitBusyShop(browser, store, async (visit) => {
         const { leasehold, origin, page, failedId } = { ...visit };
-        const later = await leasehold.start({
+        const later = await leasehold.startJobSequence({
           typeName: "mail",
           input: { to: "eve" },
           schedule: { afterMs: 3_600_000 },
@@ -95,11 +95,11 @@ export const describeActions = (store: TestStore): unknown =>
         await plan.getByRole("button", { name: "Reschedule 1 job", exact: true }).click();
         await plan.getByText("done", { exact: true }).waitFor();
         await page.keyboard.press("Escape");
-        expect((await leasehold.getJob({ id: later.id }))?.scheduledAt).toEqual(
+        expect((await leasehold.jobs.get({ id: later.id }))?.scheduledAt).toEqual(
           new Date(2041, 1, 3, 4, 5, 6),
         );
         await act("Run now", "Run now 1 job");
-        expect((await leasehold.getJob({ id: later.id }))?.scheduledAt.getTime()).toBeLessThanOrEqual(
+        expect((await leasehold.jobs.get({ id: later.id }))?.scheduledAt.getTime()).toBeLessThanOrEqual(
           (await leasehold.getTime()).getTime(),
         );
         await act("Cancel", "Cancel 1 job");
@@ -127,17 +127,19 @@ export const describeActions = (store: TestStore): unknown =>
         const plan = page.getByRole("complementary");
         await plan.getByText("12 jobs would be cancelled").first().waitFor();
         // What comes to match later is not part of the plan.
-        const late = await leasehold.start({ typeName: "mail", input: { to: "late" } });
+        const late = await leasehold.startJobSequence({ typeName: "mail", input: { to: "late" } });
         await plan.getByLabel(/5 a second/).check();
         await plan.getByRole("button", { name: "Cancel 12 jobs" }).click();
         await plan.getByRole("button", { name: "Stop" }).click();
         await plan.getByText("stopped").waitFor();
-        const left = (await leasehold.listJobs({ status: "pending" })).jobs;
+        const left = (await leasehold.jobs.list({ status: "pending" })).jobs;
         expect(left.length).toBeGreaterThan(1);
         await page.goto(`${origin}/actions`);
         await page.getByRole("button", { name: "Go on" }).click();
         await page.getByRole("cell", { name: "12 changed" }).waitFor({ timeout: 15_000 });
-        expect((await leasehold.listJobs({ status: "pending" })).jobs.map(({ id }) => id)).toEqual([late.id]);
+        expect((await leasehold.jobs.list({ status: "pending" })).jobs.map(({ id }) => id)).toEqual([
+          late.id,
+        ]);
       }));
 
     it("pause and resume queues and recurring jobs, and run one of those now", () =>
@@ -155,10 +157,10 @@ export const describeActions = (store: TestStore): unknown =>
         await page.goto(`${origin}/limits`);
         await act("Pause", "Pause queue default", "None of its jobs start any more");
         await page.getByRole("cell", { name: "paused" }).waitFor();
-        expect((await leasehold.getFlow()).some(({ paused }) => paused)).toBe(true);
+        expect((await leasehold.limits.list()).some(({ paused }) => paused)).toBe(true);
         await act("Resume", "Resume queue default", "Its jobs start again at once");
         await page.getByRole("cell", { name: "paused" }).waitFor({ state: "detached" });
-        expect((await leasehold.getFlow()).some(({ paused }) => paused)).toBe(false);
+        expect((await leasehold.limits.list()).some(({ paused }) => paused)).toBe(false);
 
         await page.getByRole("button", { name: "Limits…" }).first().click();
         await panel.getByLabel("Jobs at once").first().fill("7");
@@ -167,7 +169,7 @@ export const describeActions = (store: TestStore): unknown =>
         await panel.getByText("All together: 7 at once, 100 in 1 m, instead of 5 at once.").waitFor();
         await panel.getByRole("button", { name: "Limit queue default" }).click();
         await page.getByRole("cell", { name: "7 at once, 100 in 1 m" }).waitFor();
-        expect(await leasehold.getFlow()).toMatchObject([
+        expect(await leasehold.limits.list()).toMatchObject([
           { concurrency: 7, rate: { limit: 100, perMs: 60_000 }, perGroup: null },
         ]);
 
@@ -176,9 +178,9 @@ export const describeActions = (store: TestStore): unknown =>
         await page.getByRole("cell", { name: "paused" }).waitFor();
         await act("Resume", "Resume nightly", "It goes on with its next time.");
         await page.getByRole("cell", { name: "paused" }).waitFor({ state: "detached" });
-        const before = (await leasehold.listJobs({ typeName: "mail" })).jobs.length;
+        const before = (await leasehold.jobs.list({ typeName: "mail" })).jobs.length;
         await act("Run now", "Run now: nightly", "A job of type mail is started now.");
-        expect((await leasehold.listJobs({ typeName: "mail" })).jobs).toHaveLength(before + 1);
+        expect((await leasehold.jobs.list({ typeName: "mail" })).jobs).toHaveLength(before + 1);
         await page.goto(`${origin}/actions`);
         for (const name of [
           "pause",
@@ -209,7 +211,7 @@ export const describeActions = (store: TestStore): unknown =>
         await page.clock.install();
         await page.goto(`${origin}/jobs?typeName=mail`);
         await page.getByText("Newest 2").waitFor();
-        await leasehold.start({ typeName: "mail", input: { to: "eve" } });
+        await leasehold.startJobSequence({ typeName: "mail", input: { to: "eve" } });
         await page.clock.fastForward(5_000);
         const fresh = page.getByRole("button", { name: "1 new" });
         await fresh.waitFor();
@@ -223,7 +225,7 @@ export const describeActions = (store: TestStore): unknown =>
         browser,
         store,
         async ({ leasehold, origin, page }) => {
-          await leasehold.start({ typeName: "mail", input: { to: "ada" } });
+          await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" } });
           await page.goto(`${origin}/jobs`);
           await page.getByRole("link", { name: "mail" }).first().click();
           await page.getByRole("heading", { level: 1, name: "mail" }).waitFor();
@@ -236,10 +238,10 @@ export const describeActions = (store: TestStore): unknown =>
 
     it("show a tree of 500 jobs, folded, and lead to what is in a fold", () =>
       visitShop(browser, store, async ({ leasehold, startWorker, origin, page }) => {
-        const root = await leasehold.start({ typeName: "campaign", input: { mails: 499 } });
+        const root = await leasehold.startJobSequence({ typeName: "campaign", input: { mails: 499 } });
         const worker = await startWorker();
         await expect
-          .poll(async () => (await leasehold.listJobs({ status: "completed", limit: 500 })).jobs, {
+          .poll(async () => (await leasehold.jobs.list({ status: "completed", limit: 500 })).jobs, {
             timeout: 15_000,
           })
           .toHaveLength(500);

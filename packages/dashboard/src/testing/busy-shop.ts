@@ -12,24 +12,32 @@ export const openBusyShop = async (
   const shop = await openShop(rights, options, stateAdapter);
   const { leasehold, startWorker } = shop;
   if (stateAdapter.recurring !== undefined) {
-    await leasehold.putRecurringJob({
+    await leasehold.recurring.put({
       id: "nightly",
       cron: "30 2 * * *",
       timeZone: "Europe/Berlin",
       job: { typeName: "mail", input: { to: "ada" } },
     });
   }
-  if (stateAdapter.limits !== undefined) await leasehold.setFlow({ queue: "default", concurrency: 5 });
+  if (stateAdapter.limits !== undefined) await leasehold.limits.set({ queue: "default", concurrency: 5 });
   for (const item of ["broken", "broken", "tea"])
-    await leasehold.start({ typeName: "order", input: { item, password: "hunter2" } });
+    await leasehold.startJobSequence({ typeName: "order", input: { item, password: "hunter2" } });
   const worker = await startWorker();
   await expect
-    .poll(async () => (await leasehold.listJobs({ status: ["failed", "completed"] })).jobs)
+    .poll(async () => (await leasehold.jobs.list({ status: ["failed", "completed"] })).jobs)
     .toHaveLength(3);
   await worker.stop();
-  await leasehold.start({ typeName: "mail", input: { to: "ada" }, deduplication: { key: "welcome" } });
-  await leasehold.start({ typeName: "mail", input: { to: "bob" }, schedule: { afterMs: 3_600_000 } });
-  const failed = (await leasehold.listJobs()).jobs.find(({ status }) => status === "failed");
+  await leasehold.startJobSequence({
+    typeName: "mail",
+    input: { to: "ada" },
+    deduplication: { key: "welcome" },
+  });
+  await leasehold.startJobSequence({
+    typeName: "mail",
+    input: { to: "bob" },
+    schedule: { afterMs: 3_600_000 },
+  });
+  const failed = (await leasehold.jobs.list()).jobs.find(({ status }) => status === "failed");
   if (failed === undefined) throw new Error("No job has failed.");
   return { ...shop, failedId: failed.id };
 };

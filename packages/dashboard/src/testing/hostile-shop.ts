@@ -87,7 +87,7 @@ export const openHostileShop = async (
     });
   const ids: string[] = [];
   for (const text of texts) {
-    const { id } = await leasehold.start({
+    const { id } = await leasehold.startJobSequence({
       typeName: text,
       queue: text,
       group: text,
@@ -97,8 +97,8 @@ export const openHostileShop = async (
       ...(hasFreeIds && { id: text }),
     });
     ids.push(id);
-    await leasehold.putRecurringJob({ id: text, everyMs: 3_600_000, job: { typeName: text, input: text } });
-    await leasehold.setFlow({ queue: text, concurrency: 3 });
+    await leasehold.recurring.put({ id: text, everyMs: 3_600_000, job: { typeName: text, input: text } });
+    await leasehold.limits.set({ queue: text, concurrency: 3 });
     await act(text, "limits/pause", { queue: text, typeName: text });
     await act(text, "limits/resume", { queue: text, typeName: text });
     await stateAdapter.history?.writeReport({
@@ -133,7 +133,7 @@ export const openHostileShop = async (
     queues: Object.fromEntries(texts.map((text) => [text, 1])),
   });
   await expect
-    .poll(async () => (await leasehold.listJobs({ status: "failed", limit: 100 })).jobs.length, {
+    .poll(async () => (await leasehold.jobs.list({ status: "failed", limit: 100 })).jobs.length, {
       timeout: 30_000,
     })
     .toBe(texts.length);

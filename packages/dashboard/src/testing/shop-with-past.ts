@@ -101,12 +101,17 @@ export const openShopWithPast = async ({ minutes = 60, newAfter = 36 }: Past = {
     }
     const order = at / 5_000 + 1;
     const { leasehold } = shop;
-    await leasehold.start({ typeName: "charge-payment", queue: "payments", input: order, maxAttempts: 1 });
-    await leasehold.start({ typeName: "reserve-stock", input: order });
+    await leasehold.startJobSequence({
+      typeName: "charge-payment",
+      queue: "payments",
+      input: order,
+      maxAttempts: 1,
+    });
+    await leasehold.startJobSequence({ typeName: "reserve-stock", input: order });
     for (const copy of [0, 1])
-      await leasehold.start({ typeName: "send-email", queue: "mail", input: 2 * order + copy });
+      await leasehold.startJobSequence({ typeName: "send-email", queue: "mail", input: 2 * order + copy });
     if (at % minute === 0)
-      await leasehold.start({ typeName: "render-report", queue: "reports", input: order });
+      await leasehold.startJobSequence({ typeName: "render-report", queue: "reports", input: order });
     await clock.advanceBy(5_000);
   }
   await clock.advanceBy(2_000);

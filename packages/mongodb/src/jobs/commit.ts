@@ -3,7 +3,7 @@ import {
   completed,
   completesSequence,
   failed,
-  givenBack,
+  released,
   type HeldLease,
   type JobOutcome,
   checkOutcome,
@@ -46,7 +46,7 @@ const changesBy = (outcome: JobOutcome, now: unknown): Document => {
         lastError: { $literal: outcome.error },
         lastFailedAt: now,
       };
-    case "giveBack":
+    case "release":
       return {
         ...pendingAgain(
           outcome.schedule === null ? "$scheduledAt" : scheduledExpression(outcome.schedule, now),
@@ -80,8 +80,8 @@ const after = (row: StateJob, outcome: JobOutcome, now: number): StateJob => {
       return completed(row, outcome, now);
     case "retry":
       return retried(row, outcome, now);
-    case "giveBack":
-      return givenBack(row, outcome, now);
+    case "release":
+      return released(row, outcome, now);
     case "fail":
       return failed(row, outcome, now);
   }

@@ -91,9 +91,9 @@ export const stories: Readonly<Record<string, Story>> = {
       leasehold.startJobSequence({ ...ctx, typeName: "quick" }),
     );
     await kit.advance(kit.worker, 1_000, { workerId: "w1" });
-    await leasehold.updateWaitingJobs({ ids: [unwanted.id], priority: 1 });
-    await leasehold.cancelJobSequences({ ids: [unwanted.id] });
-    await leasehold.redriveJobs({ ids: [broken.id] });
+    await leasehold.jobs.update({ ids: [unwanted.id], priority: 1 });
+    await leasehold.jobs.cancel({ ids: [unwanted.id] });
+    await leasehold.jobs.redrive({ ids: [broken.id] });
     await leasehold.deleteJobSequences({ rootSequenceIds: [unwanted.id] });
   },
   "an error after completion": async (adapter) => {
@@ -166,7 +166,7 @@ export const stories: Readonly<Record<string, Story>> = {
     const worker = leasehold.createWorker().implementJobType({
       typeName: "quick",
       process: async ({ job, complete }) => {
-        await leasehold.cancelJobSequences({ ids: [job.sequenceId] });
+        await leasehold.jobs.cancel({ ids: [job.sequenceId] });
         return job.priority === 1 ? complete(async () => 1) : 1;
       },
     });
@@ -177,7 +177,7 @@ export const stories: Readonly<Record<string, Story>> = {
   recurring: async (adapter) => {
     const kit = await createObservedBench(adapter);
     const { leasehold, clock } = kit;
-    await leasehold.putRecurringJob({ id: "hourly", everyMs: 3_600_000, job: { typeName: "quick" } });
+    await leasehold.recurring.put({ id: "hourly", everyMs: 3_600_000, job: { typeName: "quick" } });
     await clock.advanceBy(3 * 3_600_000 + 600_000);
     await kit.advance(kit.worker, 3_100_000, { workerId: "w1" });
   },

@@ -18,7 +18,7 @@ const told = {
   jobAttemptCompleted: "completed",
   jobAttemptFailed: "failed",
   jobAttemptFenced: "fenced",
-  jobAttemptReleased: "givenBack",
+  jobAttemptReleased: "released",
   jobAttemptLeaseExpired: "leaseExpired",
   jobAttemptTransactionRepeated: "repeated",
 };

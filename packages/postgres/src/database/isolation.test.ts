@@ -179,7 +179,7 @@ it("looks up the default once, and runs a single statement without a transaction
   expect(seen.filter(asked)).toHaveLength(1);
   seen.length = 0;
   await leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
-  await leasehold.getJob({ id: randomUUID() });
+  await leasehold.jobs.get({ id: randomUUID() });
   expect(seen).toHaveLength(2);
   expect(seen.filter(asked)).toEqual([]);
   await close();
@@ -299,7 +299,7 @@ describe.each<IsolationLevel>(["repeatable read", "serializable"])("in a transac
     await waitFor(blocker);
     gate.open();
     await expect(late).rejects.toMatchObject({ code: "JobSequenceHasDependants" });
-    expect(await leasehold.getJobSequence({ id: blocker.id })).toBeDefined();
+    expect(await leasehold.jobs.getSequence({ id: blocker.id })).toBeDefined();
   });
 
   it("a transaction that PostgreSQL refuses is run again, and counts once", async () => {

@@ -77,7 +77,7 @@ describe("a replica for reads", () => {
   });
 
   const start = (name: string) => store.leasehold.startJobSequence({ typeName: "greet", input: { name } });
-  const listed = async (): Promise<number> => (await store.leasehold.listJobs({})).jobs.length;
+  const listed = async (): Promise<number> => (await store.leasehold.jobs.list({})).jobs.length;
 
   it("answers lists, counts and statistics, as of some moments ago", async () => {
     const { leasehold, adapter, pauseReplica, resumeReplica } = store;
@@ -86,10 +86,10 @@ describe("a replica for reads", () => {
     const { id } = await start("Grace");
 
     expect(await listed()).toBe(1);
-    expect((await leasehold.listJobSequences({})).sequences.length).toBe(1);
-    expect((await leasehold.countJobs({}))[0]?.count).toBe(1);
+    expect((await leasehold.jobs.listSequences({})).sequences.length).toBe(1);
+    expect((await leasehold.jobs.count({}))[0]?.count).toBe(1);
     expect((await adapter.statistics.measureBacklog({ cap: 10 }))[0]?.runnable).toBe(1);
-    expect(await leasehold.listProcesses()).toEqual([]);
+    expect(await leasehold.history.listProcesses()).toEqual([]);
     const lag = await adapter.measureReadLag();
     expect(lag?.bytes).toBeGreaterThan(0);
     expect(lag?.ms).toBeGreaterThan(0);
@@ -99,8 +99,8 @@ describe("a replica for reads", () => {
     );
 
     // What is asked by id, or in a transaction, is never old.
-    expect(await leasehold.getJobSequence({ id, typeName: "greet" })).toBeDefined();
-    const inside = await leasehold.runInTransaction((ctx) => leasehold.listJobs({ ...ctx }));
+    expect(await leasehold.jobs.getSequence({ id, typeName: "greet" })).toBeDefined();
+    const inside = await leasehold.runInTransaction((ctx) => leasehold.jobs.list({ ...ctx }));
     expect(inside.jobs.length).toBe(2);
 
     await resumeReplica();
@@ -139,7 +139,7 @@ describe("a replica for reads", () => {
     await first.stop();
     await pauseReplica();
 
-    await leasehold.redriveJobs({ ids: [sequence.id] });
+    await leasehold.jobs.redrive({ ids: [sequence.id] });
     // Several polls see the failure on the replica before a worker comes.
     const waiting = leasehold.waitForJobSequenceCompletion({ ...sequence, pollIntervalMs: 20 });
     const before = readsOnReplica();
@@ -166,7 +166,7 @@ describe("a replica for reads", () => {
     await store.pauseReplica();
     const later = await open();
     await later.leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
-    expect((await later.leasehold.listJobs({})).jobs.length).toBe(1);
+    expect((await later.leasehold.jobs.list({})).jobs.length).toBe(1);
     await later.onReplica("SELECT pg_wal_replay_resume()");
     await later.close();
   });

@@ -59,7 +59,7 @@ describe("an error whose DETAIL is the row with the input", () => {
     await expect(leasehold.waitForJobSequenceCompletion(started)).rejects.toMatchObject({
       code: "JobSequenceFailed",
     });
-    const job = await leasehold.getJob({ id: started.id });
+    const job = await leasehold.jobs.get({ id: started.id });
     await worker.stop();
     await destroy();
     expect(entries.map(({ event }) => event)).toContain("stateAdapterError");

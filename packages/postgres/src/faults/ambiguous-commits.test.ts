@@ -153,11 +153,11 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
         await lost;
         return result;
       };
-      expect(await losing(() => leasehold.cancelJobSequences({ ids: [id] }))).toEqual([
+      expect(await losing(() => leasehold.jobs.cancel({ ids: [id] }))).toEqual([
         { id, outcome: "cancelled" },
       ]);
       expect(await kit.statuses()).toEqual({ failed: 1 });
-      expect(await losing(() => leasehold.redriveJobs({ ids: [id] }))).toMatchObject({
+      expect(await losing(() => leasehold.jobs.redrive({ ids: [id] }))).toMatchObject({
         redriven: [{ jobId: id }],
         skipped: [],
       });

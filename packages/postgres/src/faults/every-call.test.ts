@@ -74,7 +74,7 @@ const tellStory = async (
     })
     .start({ queues: { [queue]: 3 }, leaseMs, pollIntervalMs: 20, reapIntervalMs: 100 });
   const completed = async (): Promise<number> => {
-    const rows = await healthy.countJobs({ queue, status: "completed" });
+    const rows = await healthy.jobs.count({ queue, status: "completed" });
     return rows.reduce((sum, { count }) => sum + count, 0);
   };
   return { worker, completed, faulty, ran: () => runs };

@@ -23,7 +23,7 @@ import { type LockedJob, lockJobs } from "../rows/locks.ts";
 import { type Consequences, settleDependants, type TimedTransaction } from "./dependants.ts";
 
 const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly afterMs?: number } =>
-  (outcome.kind === "retry" || outcome.kind === "giveBack" ? outcome.schedule : null) ?? {};
+  (outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : null) ?? {};
 
 const outcomeColumns = (idType: string): RowsColumn<JobOutcome>[] => [
   { name: "id", type: idType, read: ({ jobId }) => jobId },
@@ -101,7 +101,7 @@ export type CheckedBy = "statement" | "statement with deltas" | "caller";
 // for a few ids. It does not recognise the condition before `IS TRUE`, and goes by the ids.
 const checkSql = (now: string): string => `
   AND (j.status = 'running') IS TRUE AND j.lease_token = o.token AND (j.due_at > ${now} OR o.locked)
-  AND (NOT j.has_dependants OR o.kind IN ('retry', 'giveBack') OR o.continued_to_id IS NOT NULL)`;
+  AND (NOT j.has_dependants OR o.kind IN ('retry', 'release') OR o.continued_to_id IS NOT NULL)`;
 
 const needsNoDelta = ({ onlyCompletions }: Shape): string =>
   `AND j.counted_in IS NULL ${onlyCompletions ? "" : "AND (j.queue_type IS NULL OR o.kind IN ('complete', 'fail'))"}`;
@@ -125,8 +125,8 @@ const anyOutcomeSql = ({ schema }: Tables, now: string, { attempts }: Shape): st
   status = (CASE WHEN o.kind = 'complete' THEN 'completed' WHEN o.kind = 'fail' THEN 'failed'
     WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending' END)::${schema}.job_status,
   ready = CASE WHEN o.kind IN ('complete', 'fail') OR j.open_blockers > 0 THEN false ELSE ${runAt} <= ${now} END,
-  due_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.due_at END,
-  scheduled_at = CASE WHEN o.kind IN ('retry', 'giveBack') THEN ${runAt} ELSE j.scheduled_at END,
+  due_at = CASE WHEN o.kind IN ('retry', 'release') THEN ${runAt} ELSE j.due_at END,
+  scheduled_at = CASE WHEN o.kind IN ('retry', 'release') THEN ${runAt} ELSE j.scheduled_at END,
   finished_at = CASE WHEN o.kind IN ('complete', 'fail') THEN ${now} ELSE 0 END,
   deduplication_open = CASE WHEN j.deduplication_open AND o.continued_to_id IS NULL AND o.kind IN ('complete', 'fail') THEN false
     ELSE j.deduplication_open END,
@@ -134,11 +134,11 @@ const anyOutcomeSql = ({ schema }: Tables, now: string, { attempts }: Shape): st
   completed_by = CASE WHEN o.kind = 'complete' THEN o.completed_by ELSE j.completed_by END,
   continued_to_id = o.continued_to_id,
   failure_reason = o.reason,
-  last_error = CASE o.kind WHEN 'complete' THEN j.last_error WHEN 'giveBack' THEN coalesce(o.error, j.last_error)
+  last_error = CASE o.kind WHEN 'complete' THEN j.last_error WHEN 'release' THEN coalesce(o.error, j.last_error)
     ELSE o.error END,
   fingerprint = ${attempts ? "CASE WHEN o.kind = 'fail' THEN o.fingerprint END" : "NULL"},
   last_failed_at = CASE WHEN o.kind IN ('retry', 'fail') THEN ${now} ELSE j.last_failed_at END,
-  attempt = CASE WHEN o.kind = 'giveBack' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
+  attempt = CASE WHEN o.kind = 'release' AND j.status = 'running' THEN j.attempt - 1 ELSE j.attempt END,
   expired_leases = CASE WHEN o.kind IN ('retry', 'fail') THEN 0 ELSE j.expired_leases END,
   lease_token = o.token,
   leased_by = NULL`;
@@ -202,10 +202,10 @@ applied AS (
 reported AS (
   INSERT INTO ${limitDelta} (${deltaColumns}, stopped_by)
   SELECT queue, coalesce(queue_type, claim_key), claim_key, group_key, bool_or(ordered IS NOT NULL),
-    CASE WHEN bool_or(kind IN ('retry', 'giveBack')) THEN NULL ELSE 0 END, ${freedCountsSql}, stopped_by
+    CASE WHEN bool_or(kind IN ('retry', 'release')) THEN NULL ELSE 0 END, ${freedCountsSql}, stopped_by
   FROM (
     SELECT *, CASE WHEN kind = 'fail' AND ordered = 'stop' THEN id END AS stopped_by FROM applied
-    WHERE counted_in IS NOT NULL OR (queue_type IS NOT NULL AND kind IN ('retry', 'giveBack'))
+    WHERE counted_in IS NOT NULL OR (queue_type IS NOT NULL AND kind IN ('retry', 'release'))
   ) AS moved GROUP BY queue, queue_type, claim_key, group_key, stopped_by
 )
 SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int

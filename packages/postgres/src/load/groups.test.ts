@@ -97,7 +97,13 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
 
     it("the numbers are right", async () => {
       expect(await adapter.limits.repairCounters({ repair: false })).toEqual({ counters: [] });
-      const call = { queue: "default", typeName: "work", held: true, order: "waiting", limit: 5 } as const;
+      const call = {
+        queue: "default",
+        typeName: "work",
+        throttled: true,
+        order: "waiting",
+        limit: 5,
+      } as const;
       expect(await adapter.limits.listGroups(call)).toMatchObject([
         { group: "hot", running: 1, waiting: 1_000, throttledBy: "concurrency" },
       ]);

@@ -180,7 +180,7 @@ export const describeExample = <
           expect(await stateOf("bad")).toBe("placed");
 
           await run("UPDATE orders SET address = '4 Main Street' WHERE id = 'bad'");
-          await leasehold.redriveJobs({ ids: [bad.id] });
+          await leasehold.jobs.redrive({ ids: [bad.id] });
           await leasehold.waitForJobSequenceCompletion(bad);
           expect(await stateOf("bad")).toBe("shipped");
         } finally {

@@ -215,7 +215,7 @@ export const prepareCommitOutcomes = (
       case "retry":
         db.run(retry, [waiting, resolveSchedule(outcome.schedule, now), outcome.error, now, leaseToken, seq]);
         return waiting;
-      case "giveBack": {
+      case "release": {
         const at = outcome.schedule === null ? null : resolveSchedule(outcome.schedule, now);
         db.run(giveBack, [waiting, at, outcome.error, leaseToken, seq]);
         return waiting;

@@ -159,10 +159,10 @@ export const tell = async ({ caller, outside, startWorker, stopWorker }: Stage):
   assert.equal(await failureOf("doomed", sequenceIds.doomed), "unrecoverable");
   assert.equal(await failureOf("hopeful", sequenceIds.hopeful), "blocker_failed");
   outside.mended = true;
-  await insist(() => caller.redriveJobs({ ids: [sequenceIds.doomed] }));
+  await insist(() => caller.jobs.redrive({ ids: [sequenceIds.doomed] }));
   assert.equal(await outputOf("hopeful", sequenceIds.hopeful), "after mended");
 
-  await insist(() => caller.cancelJobSequences({ ids: [sequenceIds.later, sequenceIds.once] }));
+  await insist(() => caller.jobs.cancel({ ids: [sequenceIds.later, sequenceIds.once] }));
   assert.equal(await failureOf("later", sequenceIds.later), "cancelled");
 
   const approve = () =>
@@ -178,7 +178,7 @@ export const tell = async ({ caller, outside, startWorker, stopWorker }: Stage):
   await insist(approve, [JobAlreadyCompletedError]);
   assert.equal(await outputOf("approval", sequenceIds.approval), "shipped 2");
 
-  const explanation = await insist(() => caller.explainJob({ id: sequenceIds.doomed }));
+  const explanation = await insist(() => caller.jobs.explain({ id: sequenceIds.doomed }));
   assert.equal(explanation?.state, "completed");
   await stopWorker();
 };

@@ -60,7 +60,7 @@ const drawEnding = (
       return { ...lease, kind, reason: draw.pick(["unrecoverable", "attempts_exhausted"]), error };
     case "retry":
       return { ...lease, kind, schedule: drawSchedule(draw, now), error };
-    case "giveBack":
+    case "release":
       return { ...lease, kind, schedule: draw.pick([null, drawSchedule(draw, now)]), error };
   }
 };
@@ -94,7 +94,7 @@ const commit = async (
   }
 };
 
-const kinds: readonly Kind[] = ["complete", "retry", "fail", "giveBack"];
+const kinds: readonly Kind[] = ["complete", "retry", "fail", "release"];
 
 /** The contract does not tell a retry from a job given back after the fact, so a job back in the queue gets the same again. */
 const drawKind = ({ model, lastEnding }: World, draw: Draw, { jobId, leaseToken }: HeldLease): Kind => {

@@ -6,7 +6,7 @@ import { noteFailure } from "./limit-groups.ts";
 import { endLease, notRunning, refusalOf } from "./leases.ts";
 import { isOver, type ModelJob, type ModelStore, setError } from "./store.ts";
 
-const statusAfter = { complete: "completed", fail: "failed", retry: "pending", giveBack: "pending" } as const;
+const statusAfter = { complete: "completed", fail: "failed", retry: "pending", release: "pending" } as const;
 
 const isRepetition = (job: ModelJob | undefined, { kind, leaseToken }: JobOutcome): boolean =>
   job !== undefined &&
@@ -64,7 +64,7 @@ const apply = (store: ModelStore, job: ModelJob, outcome: JobOutcome, now: numbe
       job.lastFailedAt = now;
       job.expiredLeases = 0;
       return applied(now);
-    case "giveBack":
+    case "release":
       if (outcome.schedule !== null) job.scheduledAt = momentOf(outcome.schedule, now);
       if (outcome.error !== null) setError(job, outcome.error);
       if (wasRunning) job.attempt -= 1;

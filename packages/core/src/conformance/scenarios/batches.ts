@@ -127,7 +127,7 @@ export const describeBatches: Scenario = ({ test }) => {
       );
       for (const each of started.filter((_each, page) => page !== 3)) {
         const { currentJobId } = await completion(each);
-        assert.equal((await leasehold.getJob({ id: currentJobId }))?.attempt, 2);
+        assert.equal((await leasehold.jobs.get({ id: currentJobId }))?.attempt, 2);
       }
       assert.match(String((await failure(started[3]!)).cause), /cannot be indexed/);
       assert.deepEqual(calls[0], [0, 1, 2, 3, 4]);
@@ -191,7 +191,7 @@ export const describeBatches: Scenario = ({ test }) => {
       }),
     );
     for (const [page, each] of started.entries()) assert.deepEqual((await completion(each)).output, { page });
-    const { jobs } = await leasehold.listJobs({ queue, typeName: "note" });
+    const { jobs } = await leasehold.jobs.list({ queue, typeName: "note" });
     assert.deepEqual(
       jobs.map(({ input }) => input.page).sort((a, b) => a - b),
       pages(6),
@@ -224,19 +224,19 @@ export const describeBatches: Scenario = ({ test }) => {
       }),
     );
     await within(called.opened, "the call");
-    await leasehold.cancelJobSequences({ ids: [started[1]!.id] });
+    await leasehold.jobs.cancel({ ids: [started[1]!.id] });
     cancelled.open();
     assert.deepEqual((await completion(started[0]!)).output, { page: 0 });
     assert.deepEqual((await completion(started[2]!)).output, { page: 2 });
     await app.events.first("jobAttemptCompleted", ({ sequenceId }) => sequenceId === started[2]!.id);
-    const { jobs } = await leasehold.listJobs({ queue, typeName: "note" });
+    const { jobs } = await leasehold.jobs.list({ queue, typeName: "note" });
     assert.deepEqual(
       jobs.map(({ input }) => input.page).sort((a, b) => a - b),
       [0, 2],
     );
     assert.deepEqual(signals, [false, false, true, false]);
     assert.equal(
-      (await leasehold.getJobSequence({ id: started[1]!.id, typeName: "index" }))?.status,
+      (await leasehold.jobs.getSequence({ id: started[1]!.id, typeName: "index" }))?.status,
       "failed",
     );
   });
@@ -263,10 +263,10 @@ export const describeBatches: Scenario = ({ test }) => {
     );
     for (const each of started) {
       const { currentJobId } = await completion(each);
-      assert.equal((await leasehold.getJob({ id: currentJobId }))?.attempt, 1);
+      assert.equal((await leasehold.jobs.get({ id: currentJobId }))?.attempt, 1);
     }
     assert.equal(runs, 1);
-    assert.equal((await leasehold.listJobs({ queue, typeName: "note" })).jobs.length, 4);
+    assert.equal((await leasehold.jobs.list({ queue, typeName: "note" })).jobs.length, 4);
   });
 
   test("in any place, a sequence can go on with its next job", jobTypes, async (story) => {

@@ -34,12 +34,12 @@ const startOuroboros = (leasehold: StoryApp<Definitions>["leasehold"]) =>
 export const describeBlockerCycles: Scenario = ({ test }) => {
   test("a job cannot wait for itself", jobTypes, async ({ leasehold, queue }) => {
     await assert.rejects(startOuroboros(leasehold), BlockerCycleError);
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
   });
 
   test("nor through another", jobTypes, async ({ leasehold, queue }) => {
     await assert.rejects(startHenAndEgg(leasehold), BlockerCycleError);
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
   });
 
   for (const [name, start] of [
@@ -61,7 +61,7 @@ export const describeBlockerCycles: Scenario = ({ test }) => {
         else await assert.rejects(outer, (error) => !(error instanceof assert.AssertionError));
 
         const innocent = { queue, typeName: "innocent", status: "pending" as const, count: 1 };
-        assert.deepEqual(await leasehold.countJobs({ queue }), savepoints ? [innocent] : []);
+        assert.deepEqual(await leasehold.jobs.count({ queue }), savepoints ? [innocent] : []);
       },
     );
   }

@@ -65,8 +65,8 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
     assert.ok(ofForge.cause.cause.cause instanceof Error);
     assert.equal(ofForge.cause.cause.cause.message, "The shaft has caved in");
 
-    const smelting = await leasehold.getJob({ id: smelt.id });
-    const forging = await leasehold.getJob({ id: forge.id });
+    const smelting = await leasehold.jobs.get({ id: smelt.id });
+    const forging = await leasehold.jobs.get({ id: forge.id });
     assert.ok(smelting?.status === "failed" && forging?.status === "failed");
     assert.deepEqual([smelting.failure.blockerSequenceId, smelting.attempt], [mine.id, 0]);
     assert.deepEqual([forging.failure.blockerSequenceId, forging.attempt], [smelt.id, 0]);
@@ -87,7 +87,7 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
     jobTypes,
     async ({ leasehold, failure }) => {
       const mine = await leasehold.startJobSequence({ typeName: "mine" });
-      await leasehold.cancelJobSequences({ ids: [mine.id] });
+      await leasehold.jobs.cancel({ ids: [mine.id] });
 
       const smelt = await leasehold.startJobSequence({ typeName: "smelt", startBlockers: () => [mine] });
 
@@ -121,12 +121,12 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
       );
 
       await failure(mine);
-      const waiting = await leasehold.explainJob({ id: forge.id });
+      const waiting = await leasehold.jobs.explain({ id: forge.id });
       assert.ok(waiting.state === "blocked");
       assert.deepEqual(waiting.by, [{ id: mine.id, typeName: "mine", status: "failed" }]);
 
       caved = false;
-      await leasehold.redriveJobs({ ids: [mine.id] });
+      await leasehold.jobs.redrive({ ids: [mine.id] });
       assert.equal((await completion(forge)).output, "a sword of ore");
     },
   );

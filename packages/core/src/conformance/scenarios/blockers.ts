@@ -91,7 +91,7 @@ export const describeBlockers: Scenario = ({ test }) => {
       ],
     );
     assert.equal(duplicate.id, apple.id);
-    const { jobs } = await leasehold.listJobs({ rootSequenceId: kiwi.id });
+    const { jobs } = await leasehold.jobs.list({ rootSequenceId: kiwi.id });
     assert.deepEqual(jobs.map(({ typeName }) => typeName).sort(), ["offer", "price", "stock"]);
     await startShop(story);
     assert.equal((await completion(fig)).output.cents, 300);
@@ -115,7 +115,7 @@ export const describeBlockers: Scenario = ({ test }) => {
       }),
       /out of apples/,
     );
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
   });
 
   test("a job waits for sequences started with it and reads their outputs", jobTypes, async (story) => {
@@ -139,7 +139,7 @@ export const describeBlockers: Scenario = ({ test }) => {
       events.all("jobUnblocked").map(({ id }) => id),
       [started.id],
     );
-    const job = await leasehold.getJob({ id: started.id, typeName: "offer" });
+    const job = await leasehold.jobs.get({ id: started.id, typeName: "offer" });
     assert.deepEqual(
       job?.blockers.map(({ typeName, status }) => [typeName, status]),
       [
@@ -177,7 +177,7 @@ export const describeBlockers: Scenario = ({ test }) => {
         { id: stock.id, typeName: "stock" },
       ],
     });
-    const blockers = await leasehold.getJobBlockers({ id: started.id });
+    const blockers = await leasehold.jobs.listBlockers({ id: started.id });
     assert.deepEqual(
       blockers.map(({ typeName }) => typeName),
       ["price", "stock"],
@@ -215,7 +215,7 @@ export const describeBlockers: Scenario = ({ test }) => {
         await leasehold.startJobSequence({ typeName: "offer", startBlockers: () => [price, stock] }),
       );
     }
-    const { jobs } = await leasehold.listBlockedJobs({ id: price.id });
+    const { jobs } = await leasehold.jobs.listBlocked({ id: price.id });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       offers.map(({ id }) => id),
@@ -246,7 +246,7 @@ export const describeBlockers: Scenario = ({ test }) => {
         },
       );
 
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     },
   );
 };

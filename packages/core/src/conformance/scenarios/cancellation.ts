@@ -31,7 +31,7 @@ export const describeCancellation: Scenario = ({ test }) => {
     const blocked = await leasehold.startJobSequence({ typeName: "mail", startBlockers: () => [blocker] });
     const sequences = [pending, scheduled, blocked];
 
-    const results = await leasehold.cancelJobSequences({
+    const results = await leasehold.jobs.cancel({
       ids: sequences.map(({ id }) => id),
       reason: "out of paper",
     });
@@ -46,13 +46,13 @@ export const describeCancellation: Scenario = ({ test }) => {
       assert.ok(cause instanceof Error);
       assert.equal(cause.message, "out of paper");
     }
-    assert.equal((await leasehold.getJob({ id: blocker.id }))?.status, "pending");
+    assert.equal((await leasehold.jobs.get({ id: blocker.id }))?.status, "pending");
     assert.equal(events.all("jobCancelled").length, 3);
   });
 
   test("a cancelled job never runs", jobTypes, async ({ leasehold, work, completion }) => {
     const cancelled = await leasehold.startJobSequence({ typeName: "export" });
-    await leasehold.cancelJobSequences({ ids: [cancelled.id] });
+    await leasehold.jobs.cancel({ ids: [cancelled.id] });
     const ran: string[] = [];
     await work(
       leasehold.createWorker().implementJobType({
@@ -87,7 +87,7 @@ export const describeCancellation: Scenario = ({ test }) => {
     const two = await leasehold.startJobSequence({ typeName: "export" });
     await until(() => workers.every((worker) => worker.health().runningJobs === 1), "both workers are busy");
 
-    const results = await leasehold.cancelJobSequences({ ids: [one.id, two.id] });
+    const results = await leasehold.jobs.cancel({ ids: [one.id, two.id] });
 
     assert.deepEqual(
       results.map(({ outcome }) => outcome),
@@ -102,7 +102,7 @@ export const describeCancellation: Scenario = ({ test }) => {
     assert.deepEqual(reasons, ["cancelled", "cancelled"]);
     await Promise.all(workers.map((worker) => worker.stop()));
     for (const { id } of [one, two]) {
-      const job = await leasehold.getJob({ id });
+      const job = await leasehold.jobs.get({ id });
       assert.ok(job?.status === "failed");
       assert.equal(job.failure.reason, "cancelled");
     }
@@ -132,12 +132,12 @@ export const describeCancellation: Scenario = ({ test }) => {
     );
     const started = await leasehold.startJobSequence({ typeName: "export" });
     await running.opened;
-    await leasehold.cancelJobSequences({ ids: [started.id] });
+    await leasehold.jobs.cancel({ ids: [started.id] });
     cancelled.open();
 
     assert.equal((await failure(started)).reason, "cancelled");
     await within(settled.opened, "the handler to settle");
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "draft" }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "draft" }), []);
   });
 
   test(
@@ -154,18 +154,18 @@ export const describeCancellation: Scenario = ({ test }) => {
       const started = await leasehold.startJobSequence({ typeName: "draft" });
       await events.first("jobCompleted", ({ id }) => id === started.id);
 
-      await leasehold.cancelJobSequences({ ids: [started.id] });
+      await leasehold.jobs.cancel({ ids: [started.id] });
 
       const { jobId } = await failure(started);
       assert.notEqual(jobId, started.id);
-      assert.equal((await leasehold.getJob({ id: started.id }))?.status, "completed");
+      assert.equal((await leasehold.jobs.get({ id: started.id }))?.status, "completed");
     },
   );
 
   test("it takes along who waits", jobTypes, async ({ leasehold, failure }) => {
     const blocker = await leasehold.startJobSequence({ typeName: "export" });
     const blocked = await leasehold.startJobSequence({ typeName: "mail", startBlockers: () => [blocker] });
-    await leasehold.cancelJobSequences({ ids: [blocker.id] });
+    await leasehold.jobs.cancel({ ids: [blocker.id] });
     assert.equal((await failure(blocked)).reason, "blocker_failed");
   });
 
@@ -184,7 +184,7 @@ export const describeCancellation: Scenario = ({ test }) => {
     await completion(completed);
     await failure(failed);
 
-    const results = await leasehold.cancelJobSequences({ ids: [completed.id, failed.id, unknownId] });
+    const results = await leasehold.jobs.cancel({ ids: [completed.id, failed.id, unknownId] });
 
     assert.deepEqual(
       results.map(({ outcome }) => outcome),
@@ -198,11 +198,11 @@ export const describeCancellation: Scenario = ({ test }) => {
     const started = await leasehold.startJobSequence({ typeName: "export" });
     await assert.rejects(
       leasehold.runInTransaction(async (ctx) => {
-        await leasehold.cancelJobSequences({ ...ctx, ids: [started.id] });
+        await leasehold.jobs.cancel({ ...ctx, ids: [started.id] });
         throw new Error("second thoughts");
       }),
       /second thoughts/,
     );
-    assert.equal((await leasehold.getJob({ id: started.id }))?.status, "pending");
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.status, "pending");
   });
 };

@@ -21,12 +21,12 @@ export const describeClosing: Scenario = ({ test }) => {
         process: async () => {
           running.open();
           await goOn.opened;
-          const { id } = await leasehold.start({ typeName: "next" });
+          const { id } = await leasehold.startJobSequence({ typeName: "next" });
           return id;
         },
       });
       const worker = await work(builder);
-      const started = await leasehold.start({ typeName: "work" });
+      const started = await leasehold.startJobSequence({ typeName: "work" });
       await running.opened;
 
       const closing = leasehold.close();
@@ -36,14 +36,14 @@ export const describeClosing: Scenario = ({ test }) => {
 
       assert.equal(worker.health().state, "stopped");
       const other = await openAnother();
-      const { output } = await other.leasehold.waitFor(started);
-      assert.equal((await other.leasehold.getJob({ id: output }))?.typeName, "next");
+      const { output } = await other.leasehold.waitForJobSequenceCompletion(started);
+      assert.equal((await other.leasehold.jobs.get({ id: output }))?.typeName, "next");
     },
   );
 
   test("later calls, and waits that are under way, are refused", jobTypes, async ({ leasehold }) => {
-    const started = await leasehold.start({ typeName: "work" });
-    const waiting = assert.rejects(leasehold.waitFor(started), LeaseholdClosedError);
+    const started = await leasehold.startJobSequence({ typeName: "work" });
+    const waiting = assert.rejects(leasehold.waitForJobSequenceCompletion(started), LeaseholdClosedError);
     await leasehold.getTime();
     await leasehold.close();
     await waiting;
@@ -51,10 +51,10 @@ export const describeClosing: Scenario = ({ test }) => {
     await leasehold[Symbol.asyncDispose]();
 
     const calls: (() => Promise<unknown>)[] = [
-      () => leasehold.start({ typeName: "work" }),
+      () => leasehold.startJobSequence({ typeName: "work" }),
       () => leasehold.startJobSequences({ sequences: [{ typeName: "work" }] }),
-      () => leasehold.waitFor(started),
-      () => leasehold.getJob({ id: started.id }),
+      () => leasehold.waitForJobSequenceCompletion(started),
+      () => leasehold.jobs.get({ id: started.id }),
       () => leasehold.getTime(),
       () => leasehold.runInTransaction(async () => undefined),
       () =>
@@ -68,13 +68,13 @@ export const describeClosing: Scenario = ({ test }) => {
 
   test("a deadline that is none is refused, and nothing is closed", jobTypes, async ({ leasehold }) => {
     await assert.rejects(leasehold.close({ deadlineMs: -1 }), InvalidOptionError);
-    await leasehold.start({ typeName: "work" });
+    await leasehold.startJobSequence({ typeName: "work" });
   });
 
   test("others that share the store go on", jobTypes, async ({ leasehold, openAnother }) => {
     const other = await openAnother();
     await leasehold.close();
-    const { id } = await other.leasehold.start({ typeName: "work" });
-    assert.equal((await other.leasehold.getJob({ id }))?.status, "pending");
+    const { id } = await other.leasehold.startJobSequence({ typeName: "work" });
+    assert.equal((await other.leasehold.jobs.get({ id }))?.status, "pending");
   });
 };

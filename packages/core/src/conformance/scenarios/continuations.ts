@@ -49,7 +49,7 @@ export const describeContinuations: Scenario = ({ test }) => {
     assert.deepEqual(completed.input, { url: "12345" });
     assert.equal(completed.currentTypeName, "publish");
 
-    const { jobs, cursor } = await leasehold.listSequenceJobs({ id: started.id, typeName: "fetch" });
+    const { jobs, cursor } = await leasehold.jobs.listInSequence({ id: started.id, typeName: "fetch" });
     assert.equal(cursor, null);
     const [fetch, resize, publish] = jobs;
     assert.deepEqual(
@@ -108,13 +108,13 @@ export const describeContinuations: Scenario = ({ test }) => {
     const started = await leasehold.startJobSequence({ typeName: "fetch", input: { url: "" } });
 
     await inResize.opened;
-    const halfway = await leasehold.getJobSequence({ id: started.id, typeName: "fetch" });
+    const halfway = await leasehold.jobs.getSequence({ id: started.id, typeName: "fetch" });
     assert.deepEqual([halfway?.status, halfway?.currentTypeName], ["running", "resize"]);
     assert.notEqual(halfway?.currentJobId, started.id);
 
     goOn.open();
     await story.events.first("jobCompleted", ({ typeName }) => typeName === "resize");
-    const nearlyThere = await leasehold.getJobSequence({ id: started.id, typeName: "fetch" });
+    const nearlyThere = await leasehold.jobs.getSequence({ id: started.id, typeName: "fetch" });
     assert.deepEqual([nearlyThere?.status, nearlyThere?.currentTypeName], ["pending", "publish"]);
 
     await leasehold.completeJobSequence({
@@ -171,7 +171,7 @@ export const describeContinuations: Scenario = ({ test }) => {
         [cause.name, cause.message],
         ["ProcessMisuseError", "continueWith can only be called once"],
       );
-      assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
+      assert.equal((await leasehold.jobs.listInSequence({ id: started.id })).jobs.length, 1);
     },
   );
 
@@ -197,7 +197,7 @@ export const describeContinuations: Scenario = ({ test }) => {
     assert.ok(cause instanceof Error);
     assert.equal(cause.name, "ProcessMisuseError");
     assert.match(cause.message, /must return its result/);
-    assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
+    assert.equal((await leasehold.jobs.listInSequence({ id: started.id })).jobs.length, 1);
   });
 
   test("a continuation has its own options", jobTypes, async ({ leasehold, work, events, queue }) => {
@@ -221,7 +221,7 @@ export const describeContinuations: Scenario = ({ test }) => {
 
     const { continuedToId } = await events.first("jobCompleted", ({ id }) => id === started.id);
 
-    const next = await leasehold.getJob({ id: continuedToId ?? "", typeName: "resize" });
+    const next = await leasehold.jobs.get({ id: continuedToId ?? "", typeName: "resize" });
     assert.deepEqual(
       [next?.queue, next?.priority, next?.maxAttempts, next?.timeoutMs, next?.status],
       [`${queue}-images`, 5, 2, 1_000, "pending"],

@@ -41,7 +41,7 @@ export const describeDeclarations: Scenario = ({ test }) => {
             leasehold.startJobSequence({ typeName: "eggs" }),
           ]);
         const found = origin === "found" ? await start() : undefined;
-        const before = await leasehold.countJobs({ queue });
+        const before = await leasehold.jobs.count({ queue });
         const startBlockers = async (): Promise<Reference[]> =>
           // Only the id: what a reference says of its type proves nothing.
           choose(...(found ?? (await start()))).map(({ id }) => ({ id }));
@@ -56,7 +56,7 @@ export const describeDeclarations: Scenario = ({ test }) => {
             (error) => error instanceof InvalidOptionError && error.option === option,
           );
         }
-        assert.deepEqual(await leasehold.countJobs({ queue }), before);
+        assert.deepEqual(await leasehold.jobs.count({ queue }), before);
       });
     }
   }
@@ -79,7 +79,7 @@ export const describeDeclarations: Scenario = ({ test }) => {
       (error) => error instanceof InvalidOptionError && error.option === "sequences[1].startBlockers",
     );
     assert.equal(called, false);
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
   });
 
   test("declared blockers are held to in continuations, too", jobTypes, async ({ leasehold }) => {
@@ -101,9 +101,9 @@ export const describeDeclarations: Scenario = ({ test }) => {
         },
       });
     await assert.rejects(completeWith(true), /must be a sequence of type "eggs"/);
-    assert.equal((await leasehold.getJobSequence(mixing))?.currentTypeName, "mix");
+    assert.equal((await leasehold.jobs.getSequence(mixing))?.currentTypeName, "mix");
     await completeWith(false);
-    assert.equal((await leasehold.getJobSequence(mixing))?.currentTypeName, "bake");
+    assert.equal((await leasehold.jobs.getSequence(mixing))?.currentTypeName, "bake");
   });
 
   test(
@@ -145,7 +145,7 @@ export const describeDeclarations: Scenario = ({ test }) => {
         complete: ({ job, complete: end }) => end(job, () => output),
       });
     await assert.rejects(complete("spotless" as unknown as null), ProcessMisuseError);
-    assert.equal((await leasehold.getJobSequence(started))?.status, "pending");
+    assert.equal((await leasehold.jobs.getSequence(started))?.status, "pending");
     await complete(null);
   });
 };

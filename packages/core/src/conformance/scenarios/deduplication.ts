@@ -28,7 +28,7 @@ export const describeDeduplication: Scenario = ({ test }) => {
       assert.deepEqual([first.deduplicated, second.deduplicated], [false, true]);
       assert.equal(second.id, first.id);
       assert.deepEqual(second.input, { user: 1 });
-      assert.deepEqual(await leasehold.countJobs({ queue }), [
+      assert.deepEqual(await leasehold.jobs.count({ queue }), [
         { queue, typeName: "sync", status: "pending", count: 1 },
       ]);
     },
@@ -77,18 +77,18 @@ export const describeDeduplication: Scenario = ({ test }) => {
   test("nor does a failed one", jobTypes, async ({ leasehold }) => {
     const deduplication = { key: randomUUID() };
     const first = await leasehold.startJobSequence({ typeName: "sync", input: { user: 1 }, deduplication });
-    await leasehold.cancelJobSequences({ ids: [first.id] });
+    await leasehold.jobs.cancel({ ids: [first.id] });
     const second = await leasehold.startJobSequence({ typeName: "sync", input: { user: 2 }, deduplication });
     assert.equal(second.deduplicated, false);
   });
 
-  test("with the scope all it does", jobTypes, async ({ leasehold, work, completion }) => {
+  test("with the strategy all it does", jobTypes, async ({ leasehold, work, completion }) => {
     await work(
       leasehold
         .createWorker()
         .implementJobType({ typeName: "sync", process: async ({ job }) => job.input.user }),
     );
-    const deduplication = { key: randomUUID(), scope: "all" as const };
+    const deduplication = { key: randomUUID(), strategy: "all" as const };
     const first = await leasehold.startJobSequence({ typeName: "sync", input: { user: 1 }, deduplication });
     await completion(first);
 
@@ -98,15 +98,15 @@ export const describeDeduplication: Scenario = ({ test }) => {
     assert.deepEqual([second.id, second.deduplicated, second.output], [first.id, true, 1]);
   });
 
-  test("the old names of the scopes mean the same", jobTypes, async ({ leasehold }) => {
+  test("the strategy `completed` means `unfinished`", jobTypes, async ({ leasehold }) => {
     const start = (deduplication: DeduplicationOptions) =>
-      leasehold.start({ typeName: "sync", input: { user: 1 }, deduplication });
+      leasehold.startJobSequence({ typeName: "sync", input: { user: 1 }, deduplication });
     const key = randomUUID();
     const first = await start({ key, strategy: "all" });
-    await leasehold.cancelJobSequences({ ids: [first.id] });
+    await leasehold.jobs.cancel({ ids: [first.id] });
     assert.equal((await start({ key, strategy: "all" })).id, first.id);
-    assert.equal((await start({ key, strategy: "all", scope: "all" })).id, first.id);
-    assert.equal((await start({ key, strategy: "completed", scope: "unfinished" })).deduplicated, false);
+    assert.equal((await start({ key, strategy: "completed" })).deduplicated, false);
+    assert.equal((await start({ key, strategy: "completed" })).deduplicated, true);
   });
 
   test("a sequence older than the window does not count", jobTypes, async ({ leasehold, stateAdapter }) => {
@@ -149,7 +149,7 @@ export const describeDeduplication: Scenario = ({ test }) => {
 
     assert.deepEqual([second.id, second.deduplicated, second.status], [first.id, true, "blocked"]);
     assert.equal(called, 1);
-    const counts = await leasehold.countJobs({ queue });
+    const counts = await leasehold.jobs.count({ queue });
     assert.deepEqual(
       new Map(counts.map(({ typeName, count }) => [typeName, count])),
       new Map([
@@ -173,7 +173,7 @@ export const describeDeduplication: Scenario = ({ test }) => {
     );
     assert.equal(started.filter(({ deduplicated }) => !deduplicated).length, 1);
     assert.equal(new Set(started.map(({ id }) => id)).size, 1);
-    assert.deepEqual(await leasehold.countJobs({ queue }), [
+    assert.deepEqual(await leasehold.jobs.count({ queue }), [
       { queue, typeName: "sync", status: "pending", count: 1 },
     ]);
   });
@@ -189,7 +189,7 @@ export const describeDeduplication: Scenario = ({ test }) => {
     });
     assert.deepEqual([one.deduplicated, two.deduplicated, three.deduplicated], [false, true, false]);
     assert.equal(two.id, one.id);
-    assert.deepEqual(await leasehold.countJobs({ queue }), [
+    assert.deepEqual(await leasehold.jobs.count({ queue }), [
       { queue, typeName: "sync", status: "pending", count: 2 },
     ]);
   });

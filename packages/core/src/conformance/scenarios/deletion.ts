@@ -21,7 +21,7 @@ const startTree = async (leasehold: StoryApp<Definitions>["leasehold"]) => {
     typeName: "whole",
     startBlockers: async () => [await leasehold.startJobSequence({ typeName: "part" })],
   });
-  const [part] = await leasehold.getJobBlockers({ id: whole.id });
+  const [part] = await leasehold.jobs.listBlockers({ id: whole.id });
   assert.ok(part);
   return { whole, part };
 };
@@ -33,9 +33,9 @@ export const describeDeletion: Scenario = ({ test }) => {
 
     assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [whole.id] }), { deletedJobs: 2 });
 
-    assert.equal(await leasehold.getJob({ id: whole.id }), undefined);
-    assert.equal(await leasehold.getJobSequence({ id: part.id }), undefined);
-    const { jobs } = await leasehold.listJobs({ queue });
+    assert.equal(await leasehold.jobs.get({ id: whole.id }), undefined);
+    assert.equal(await leasehold.jobs.getSequence({ id: part.id }), undefined);
+    const { jobs } = await leasehold.jobs.list({ queue });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [kept.id],
@@ -48,7 +48,7 @@ export const describeDeletion: Scenario = ({ test }) => {
       leasehold.deleteJobSequences({ rootSequenceIds: [part.id] }),
       (error) => error instanceof JobSequenceNotRootError && error.ids[0] === part.id,
     );
-    assert.equal((await leasehold.listJobs({ queue })).jobs.length, 2);
+    assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 2);
   });
 
   test("what others wait for can only go together with them", jobTypes, async ({ leasehold, queue }) => {
@@ -60,12 +60,12 @@ export const describeDeletion: Scenario = ({ test }) => {
       (error) =>
         error instanceof JobSequenceHasDependantsError && error.dependantRootSequenceIds[0] === whole.id,
     );
-    assert.equal((await leasehold.listJobs({ queue })).jobs.length, 2);
+    assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 2);
 
     assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [part.id, whole.id] }), {
       deletedJobs: 2,
     });
-    assert.equal((await leasehold.listJobs({ queue })).jobs.length, 0);
+    assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 0);
   });
 
   test("ids that do not exist are passed over", jobTypes, async ({ leasehold }) => {
@@ -98,7 +98,7 @@ export const describeDeletion: Scenario = ({ test }) => {
     await within(settled.opened, "the handler to settle");
     assert.equal(reason, "not_found");
     await worker.stop();
-    assert.equal(await leasehold.getJob({ id: started.id }), undefined);
+    assert.equal(await leasehold.jobs.get({ id: started.id }), undefined);
   });
 
   test(

@@ -24,7 +24,7 @@ export const describeExplanations: Scenario = ({ test }) => {
     const urgent = await leasehold.startJobSequence({ typeName: "work", priority: 1 });
     const positions = [];
     for (const { id } of [urgent, first, second]) {
-      const explanation = await leasehold.explainJob({ id });
+      const explanation = await leasehold.jobs.explain({ id });
       assert.ok(explanation.state === "runnable");
       assert.ok(explanation.summary.includes(queue), explanation.summary);
       positions.push(explanation.aheadInQueue);
@@ -35,7 +35,7 @@ export const describeExplanations: Scenario = ({ test }) => {
   test("scheduled", jobTypes, async ({ leasehold }) => {
     const until = new Date("2999-01-01");
     const { id } = await leasehold.startJobSequence({ typeName: "work", schedule: { at: until } });
-    const explanation = await leasehold.explainJob({ id });
+    const explanation = await leasehold.jobs.explain({ id });
     assert.ok(explanation.state === "scheduled");
     assert.deepEqual(explanation.until, until);
     assert.match(explanation.summary, /2999-01-01/);
@@ -53,11 +53,11 @@ export const describeExplanations: Scenario = ({ test }) => {
     );
     const { id } = await leasehold.startJobSequence({ typeName: "work" });
     await events.first("jobAttemptFailed");
-    const explanation = await leasehold.explainJob({ id });
+    const explanation = await leasehold.jobs.explain({ id });
     assert.ok(explanation.state === "retrying");
     assert.deepEqual([explanation.attempt, explanation.maxAttempts], [1, 4]);
     assert.equal(explanation.lastError?.message, "the printer is on fire");
-    assert.deepEqual(explanation.until, (await leasehold.getJob({ id }))?.scheduledAt);
+    assert.deepEqual(explanation.until, (await leasehold.jobs.get({ id }))?.scheduledAt);
   });
 
   test("blocked, and by which", jobTypes, async ({ leasehold }) => {
@@ -69,7 +69,7 @@ export const describeExplanations: Scenario = ({ test }) => {
       typeName: "work",
       complete: async ({ job, complete }) => void (await complete(job, () => null)),
     });
-    const explanation = await leasehold.explainJob({ id });
+    const explanation = await leasehold.jobs.explain({ id });
     assert.ok(explanation.state === "blocked");
     assert.deepEqual(explanation.by, [{ id: open.id, typeName: "work", status: "pending" }]);
     assert.ok(
@@ -93,7 +93,7 @@ export const describeExplanations: Scenario = ({ test }) => {
     );
     const started = await leasehold.startJobSequence({ typeName: "work" });
     await running.opened;
-    const explanation = await leasehold.explainJob({ id: started.id });
+    const explanation = await leasehold.jobs.explain({ id: started.id });
     assert.ok(explanation.state === "running");
     assert.deepEqual([explanation.leasedBy, explanation.attempt], ["the-busy-one", 1]);
     assert.ok(explanation.leasedUntil > started.createdAt);
@@ -105,7 +105,7 @@ export const describeExplanations: Scenario = ({ test }) => {
     const { id } = await leasehold.startJobSequence({ typeName: "work" });
     const worker = { queue, typeName: "work", workerId: "the-silent-one" };
     const { leasedUntil } = await claimAndVanish(stateAdapter, worker);
-    const explanation = await leasehold.explainJob({ id });
+    const explanation = await leasehold.jobs.explain({ id });
     assert.ok(explanation.state === "lease_expired");
     assert.equal(explanation.leasedBy, "the-silent-one");
     assert.deepEqual(explanation.since, new Date(leasedUntil!));
@@ -124,8 +124,8 @@ export const describeExplanations: Scenario = ({ test }) => {
     const byWorker = await leasehold.startJobSequence({ typeName: "work" });
     const { completedAt } = await completion(byWorker);
 
-    const one = await leasehold.explainJob({ id: byHand.id });
-    const two = await leasehold.explainJob({ id: byWorker.id });
+    const one = await leasehold.jobs.explain({ id: byHand.id });
+    const two = await leasehold.jobs.explain({ id: byWorker.id });
     assert.ok(one.state === "completed" && two.state === "completed");
     assert.deepEqual([one.by, two.by, two.at], [null, "the-quick-one", completedAt]);
   });
@@ -137,11 +137,11 @@ export const describeExplanations: Scenario = ({ test }) => {
       typeName: "wait",
       startBlockers: () => [{ id, typeName: "work" }, other],
     });
-    await leasehold.cancelJobSequences({ ids: [id], reason: "enough" });
-    const cancelled = await leasehold.explainJob({ id });
+    await leasehold.jobs.cancel({ ids: [id], reason: "enough" });
+    const cancelled = await leasehold.jobs.explain({ id });
     assert.ok(cancelled.state === "failed");
     assert.deepEqual([cancelled.failure.reason, cancelled.failure.error?.message], ["cancelled", "enough"]);
-    const cascaded = await leasehold.explainJob({ id: dependant.id });
+    const cascaded = await leasehold.jobs.explain({ id: dependant.id });
     assert.ok(cascaded.state === "failed");
     assert.deepEqual([cascaded.failure.reason, cascaded.failure.blockerSequenceId], ["blocker_failed", id]);
     assert.ok(cascaded.summary.includes(id), cascaded.summary);
@@ -158,10 +158,10 @@ export const describeExplanations: Scenario = ({ test }) => {
         await complete(job, ({ continueWith }) => continueWith({ typeName: "next", maxAttempts: 1 }));
       },
     });
-    const explanation = await leasehold.explainJob({ id });
+    const explanation = await leasehold.jobs.explain({ id });
     assert.deepEqual([explanation.state, explanation.jobId], ["runnable", step.currentJobId]);
     assert.match(explanation.summary, new RegExp(`gone on to job ${step.currentJobId} \\(next\\)`));
-    assert.deepEqual((await leasehold.explainJob({ id: step.currentJobId })).state, "runnable");
+    assert.deepEqual((await leasehold.jobs.explain({ id: step.currentJobId })).state, "runnable");
 
     await work(
       leasehold.createWorker().implementJobType({
@@ -172,13 +172,13 @@ export const describeExplanations: Scenario = ({ test }) => {
       }),
     );
     await failure({ id, typeName: "step" });
-    const failed = await leasehold.explainJob({ id });
+    const failed = await leasehold.jobs.explain({ id });
     assert.deepEqual([failed.state, failed.jobId], ["failed", step.currentJobId]);
   });
 
   test("a job of a workerless type waits for somebody outside", stepJobTypes, async ({ leasehold }) => {
     const { id } = await leasehold.startJobSequence({ typeName: "approve" });
-    const { state, summary } = await leasehold.explainJob({ id });
+    const { state, summary } = await leasehold.jobs.explain({ id });
     assert.equal(state, "runnable");
     assert.match(summary, /completed from outside/);
     assert.throws(
@@ -189,7 +189,7 @@ export const describeExplanations: Scenario = ({ test }) => {
 
   test("a job that does not exist is an error", jobTypes, async ({ leasehold }) => {
     await assert.rejects(
-      leasehold.explainJob({ id: "01890000-0000-7000-8000-000000000000" }),
+      leasehold.jobs.explain({ id: "01890000-0000-7000-8000-000000000000" }),
       JobNotFoundError,
     );
   });

@@ -43,7 +43,7 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
 
     assert.deepEqual([parent.rootSequenceId, parent.originId], [parent.id, null]);
     assert.deepEqual([child.rootSequenceId, child.originId], [parent.id, parent.id]);
-    const tree = await leasehold.listJobs({ rootSequenceId: parent.id, order: "oldest" });
+    const tree = await leasehold.jobs.list({ rootSequenceId: parent.id, order: "oldest" });
     assert.deepEqual(
       tree.jobs.map(({ typeName, originId }) => [typeName, originId]),
       [
@@ -72,7 +72,7 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
       const parent = await leasehold.startJobSequence({ typeName: "parent" });
       const { childId } = (await completion(parent)).output;
 
-      const child = await leasehold.getJobSequence({ id: childId });
+      const child = await leasehold.jobs.getSequence({ id: childId });
       assert.deepEqual([child?.rootSequenceId, child?.originId], [parent.id, parent.id]);
     },
   );
@@ -108,7 +108,7 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
     const child = await completion({ id: childId, typeName: "waiting" });
 
     assert.deepEqual([child.rootSequenceId, child.originId], [childId, parent.id]);
-    const [nested] = await leasehold.getJobBlockers({ id: childId });
+    const [nested] = await leasehold.jobs.listBlockers({ id: childId });
     assert.deepEqual([nested?.rootSequenceId, nested?.originId], [childId, childId]);
     // The two can be deleted one without the other.
     assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [parent.id] }), {
@@ -148,8 +148,8 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
       ],
     });
 
-    const [nested] = await leasehold.getJobBlockers({ id: root.id });
-    const [leaf] = await leasehold.getJobBlockers({ id: nested?.id ?? "" });
+    const [nested] = await leasehold.jobs.listBlockers({ id: root.id });
+    const [leaf] = await leasehold.jobs.listBlockers({ id: nested?.id ?? "" });
     assert.deepEqual([root.rootSequenceId, root.originId], [root.id, null]);
     assert.deepEqual([nested?.rootSequenceId, nested?.originId], [root.id, root.id]);
     assert.deepEqual([leaf?.rootSequenceId, leaf?.originId], [root.id, nested?.id]);

@@ -49,7 +49,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
     assertMisuse(cause, /while `complete` was still running.*`return complete\(…\)`/);
     // The callback is not cut off: what it wrote after its transaction would not be undone with it.
     await ended.opened;
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), []);
   });
 
   test("before complete, at once: the callback does not even run", jobTypes, async (story) => {
@@ -69,7 +69,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
     );
     const { cause } = await failure(await leasehold.startJobSequence(once));
     assertMisuse(cause, /`return complete\(…\)`/);
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), []);
   });
 
   test(
@@ -140,7 +140,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
         );
         const { cause } = await failure(await leasehold.startJobSequence(once));
         assertMisuse(cause, /while `prepare` was still running.*`await prepare\(…\)`/);
-        assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), []);
+        assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), []);
       },
     );
 
@@ -165,7 +165,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
       const { cause } = await failure(await leasehold.startJobSequence(once));
       assert.ok(cause instanceof Error);
       assert.equal(cause.message, "out of stock");
-      assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), []);
     });
   }
 
@@ -199,7 +199,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
     const { error, id } = await events.first("jobAttemptErrorAfterCompletion");
     assert.equal(id, started.id);
     assertMisuse(error, /`return complete\(…\)`/);
-    const [receipts] = await leasehold.countJobs({ queue, typeName: "receipt" });
+    const [receipts] = await leasehold.jobs.count({ queue, typeName: "receipt" });
     assert.equal(receipts?.count, 1);
     assert.deepEqual(events.all("jobAttemptFailed"), []);
   });
@@ -226,7 +226,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
     const { cause } = await failure(await leasehold.startJobSequence(once));
     assert.ok(cause instanceof Error);
     assert.equal(cause.message, "meanwhile");
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), []);
   });
 
   test("before reportProgress on a cancelled job: the worker goes on", jobTypes, async (story) => {
@@ -237,7 +237,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
         typeName: "charge",
         process: async ({ job, reportProgress }) => {
           if (job.priority === 0) return;
-          await leasehold.cancelJobSequences({ ids: [job.sequenceId] });
+          await leasehold.jobs.cancel({ ids: [job.sequenceId] });
           reportProgress(1).then(() => refused.resolve(undefined), refused.resolve);
           forget(reportProgress(2));
         },
@@ -288,7 +288,7 @@ export const describeForgottenAwaits: Scenario = ({ test }) => {
       },
     });
     await assert.rejects(completing, ProcessMisuseError);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.status, "pending");
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), []);
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.status, "pending");
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), []);
   });
 };

@@ -37,7 +37,10 @@ export const describeIds: Scenario = ({ test }) => {
       const two = await leasehold.startJobSequences({ sequences: [{ typeName: "first" }] });
       assert.deepEqual([one.id, two[0].id], made.slice(0, 2));
       await Promise.all([completion(one), completion(two[0])]);
-      const current = await Promise.all([leasehold.getJobSequence(one), leasehold.getJobSequence(two[0])]);
+      const current = await Promise.all([
+        leasehold.jobs.getSequence(one),
+        leasehold.jobs.getSequence(two[0]),
+      ]);
       assert.deepEqual(new Set(current.map((sequence) => sequence?.currentJobId)), new Set(made.slice(2)));
       assert.equal(made.length, 4);
 
@@ -57,7 +60,7 @@ export const describeIds: Scenario = ({ test }) => {
         leasehold.startJobSequence({ typeName: "first" }),
         (error) => error instanceof InvalidOptionError && error.option === "createId()",
       );
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     }
   });
 
@@ -69,7 +72,7 @@ export const describeIds: Scenario = ({ test }) => {
       const { leasehold } = await openAnother({ createId: () => id });
       await leasehold.startJobSequence({ typeName: "first" });
       await assert.rejects(leasehold.startJobSequence({ typeName: "first" }), JobAlreadyExistsError);
-      assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+      assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 1);
     },
   );
 };

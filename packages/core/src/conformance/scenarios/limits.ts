@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { InvalidOptionError } from "../../base/errors.ts";
 import { defineJobTypes, typeOnly } from "../../job-types/define.ts";
-import { FlowRuleChangedError, StorePartMissingError, UnknownJobTypeError } from "../../store/errors.ts";
+import { StorePartMissingError, UnknownJobTypeError, VersionMismatchError } from "../../store/errors.ts";
 import { createGate } from "../gate.ts";
 import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
@@ -56,9 +56,9 @@ export const describeFlow: Scenario = ({ test: register }) => {
   const test = (name: string, tell: (story: FlowStory) => Promise<void>): void =>
     register(name, jobTypes, async (story) => {
       if (story.stateAdapter.limits !== undefined) return tell(story);
-      await assert.rejects(story.leasehold.pause({ queue: story.queue }), StorePartMissingError);
+      await assert.rejects(story.leasehold.limits.pause({ queue: story.queue }), StorePartMissingError);
       await assert.rejects(
-        story.leasehold.start({ typeName: "work", input: { n: 1 }, group: "a" }),
+        story.leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, group: "a" }),
         StorePartMissingError,
       );
     });
@@ -66,7 +66,7 @@ export const describeFlow: Scenario = ({ test: register }) => {
   test("a limit holds over all workers, and no job waits for a poll", async (story) => {
     const { leasehold, work, openAnother, completion } = story;
     const other = await openAnother();
-    await leasehold.setFlow({ typeName: "work", concurrency: 3 });
+    await leasehold.limits.set({ typeName: "work", concurrency: 3 });
     const counter = createCounter();
     const started = await startSteps(leasehold, 40);
     for (const app of [leasehold, other.leasehold]) {
@@ -77,7 +77,7 @@ export const describeFlow: Scenario = ({ test: register }) => {
     }
     await Promise.all(started.map(completion));
     assert.equal(counter.most, 3);
-    const state = (await leasehold.getFlow({ queue: story.queue })).find(
+    const state = (await leasehold.limits.list({ queue: story.queue })).find(
       ({ typeName }) => typeName === "work",
     );
     assert.equal(state?.running, 0);
@@ -86,25 +86,25 @@ export const describeFlow: Scenario = ({ test: register }) => {
 
   test("a paused queue starts nothing until it is resumed", async (story) => {
     const { leasehold, work, completion, events, queue } = story;
-    await leasehold.pause({ queue });
-    const started = await leasehold.start({ typeName: "work", input: { n: 7 } });
+    await leasehold.limits.pause({ queue });
+    const started = await leasehold.startJobSequence({ typeName: "work", input: { n: 7 } });
     await work(
       leasehold
         .createWorker()
         .implementJobType({ typeName: "work", process: async ({ job }) => job.input.n }),
     );
     await until(() => events.all("claimBatch").length > 0, "the worker has looked");
-    const explanation = await leasehold.explainJob(started);
-    assert.ok(explanation.state === "held");
+    const explanation = await leasehold.jobs.explain(started);
+    assert.ok(explanation.state === "throttled");
     assert.equal(explanation.by, "paused");
-    assert.match(explanation.summary, /is paused; resume it/);
-    await leasehold.resume({ queue });
+    assert.match(explanation.summary, /is paused\. Resume it/);
+    await leasehold.limits.resume({ queue });
     assert.equal((await completion(started)).output, 7);
   });
 
   test("a raised limit lets jobs start", async (story) => {
     const { leasehold, work, completion, queue } = story;
-    await leasehold.setFlow({ queue, concurrency: 1 });
+    await leasehold.limits.set({ queue, concurrency: 1 });
     const gate = createGate();
     let inside = 0;
     await work(
@@ -120,13 +120,13 @@ export const describeFlow: Scenario = ({ test: register }) => {
     const started = await startSteps(leasehold, 3);
     await until(() => inside === 1, "one runs");
     const waiting = started.find(({ id }) => id !== started[0]!.id)!;
-    const explanation = await leasehold.explainJob(waiting);
-    assert.ok(explanation.state === "held");
+    const explanation = await leasehold.jobs.explain(waiting);
+    assert.ok(explanation.state === "throttled");
     assert.deepEqual(
       [explanation.by, explanation.limit, explanation.inUse, explanation.scope],
       ["concurrency", 1, 1, { queue, typeName: null, group: null }],
     );
-    await leasehold.setFlow({ queue, concurrency: 3 });
+    await leasehold.limits.set({ queue, concurrency: 3 });
     await until(() => inside === 3, "all run");
     gate.open();
     await Promise.all(started.map(completion));
@@ -192,22 +192,24 @@ export const describeFlow: Scenario = ({ test: register }) => {
     await failure(first!);
     // A claim that is under way at this moment may still be at the group.
     await until(async () => {
-      const explanation = await leasehold.explainJob(second!);
+      const explanation = await leasehold.jobs.explain(second!);
       return (
-        explanation.state === "held" && explanation.by === "stopped" && explanation.jobIds[0] === first!.id
+        explanation.state === "throttled" &&
+        explanation.by === "stopped" &&
+        explanation.jobIds[0] === first!.id
       );
     }, "the group has stopped");
     await until(async () => {
-      const [found] = await leasehold.listGroups({ typeName: "import", held: true });
+      const [found] = await leasehold.limits.listGroups({ typeName: "import", throttled: true });
       return found?.group === "a" && found.throttledBy === "stopped" && found.stoppedBy === first!.id;
     }, "the group is listed as stopped");
-    await leasehold.resume({ typeName: "import", group: "a" });
+    await leasehold.limits.resume({ typeName: "import", group: "a" });
     await completion(second!);
   });
 
   test("a rate spreads jobs over time", async (story) => {
     const { leasehold, work, completion, queue } = story;
-    await leasehold.setFlow({ queue, rate: { limit: 5, perMs: 200, burst: 1 } });
+    await leasehold.limits.set({ queue, rate: { limit: 5, perMs: 200, burst: 1 } });
     const started = await startSteps(leasehold, 6);
     const from = Date.now();
     await work(
@@ -225,18 +227,18 @@ export const describeFlow: Scenario = ({ test: register }) => {
     const { leasehold, queue } = story;
     const stop = new Error("roll back");
     const change = leasehold.runInTransaction(async (ctx) => {
-      await leasehold.setFlow({ queue, concurrency: 9, ...ctx });
+      await leasehold.limits.set({ queue, concurrency: 9, ...ctx });
       throw stop;
     });
     await assert.rejects(change, stop);
-    assert.deepEqual(await leasehold.getFlow({ queue }), []);
-    const { version } = await leasehold.setFlow({ queue, concurrency: 9, expectedVersion: 0 });
+    assert.deepEqual(await leasehold.limits.list({ queue }), []);
+    const { version } = await leasehold.limits.set({ queue, concurrency: 9, expectedVersion: 0 });
     assert.equal(version, 1);
     await assert.rejects(
-      leasehold.setFlow({ queue, concurrency: 4, expectedVersion: 0 }),
-      (error: unknown) => error instanceof FlowRuleChangedError && error.version === 1,
+      leasehold.limits.set({ queue, concurrency: 4, expectedVersion: 0 }),
+      (error: unknown) => error instanceof VersionMismatchError && error.actual === 1,
     );
-    const state = await leasehold.setFlow({ queue, concurrency: null, expectedVersion: 1 });
+    const state = await leasehold.limits.set({ queue, concurrency: null, expectedVersion: 1 });
     assert.deepEqual([state.concurrency, state.version], [null, 2]);
   });
 
@@ -244,7 +246,7 @@ export const describeFlow: Scenario = ({ test: register }) => {
     const { leasehold, queue } = story;
     const refused = async (option: string, rule: object): Promise<void> => {
       await assert.rejects(
-        leasehold.setFlow({ queue, ...rule }),
+        leasehold.limits.set({ queue, ...rule }),
         (error: unknown) => error instanceof InvalidOptionError && error.option === option,
         JSON.stringify(rule),
       );
@@ -260,15 +262,18 @@ export const describeFlow: Scenario = ({ test: register }) => {
     await refused('weights["a"]', { weights: { a: 0 } });
     await refused("paused", { paused: null });
     await refused("options", {});
-    await assert.rejects(leasehold.setFlow({ queue, concurrency: 0 }), /use `pause`/);
-    await assert.rejects(leasehold.setFlow({ concurrency: 1 } as never), /`queue` or `typeName` is required/);
-    await assert.rejects(leasehold.pause({ typeName: "nothing" as never }), UnknownJobTypeError);
+    await assert.rejects(leasehold.limits.set({ queue, concurrency: 0 }), /use `pause`/);
+    await assert.rejects(
+      leasehold.limits.set({ concurrency: 1 } as never),
+      /`queue` or `typeName` is required/,
+    );
+    await assert.rejects(leasehold.limits.pause({ typeName: "nothing" as never }), UnknownJobTypeError);
     for (const group of ["", "x".repeat(10_000), "a\0b", 3 as never]) {
       await assert.rejects(
-        leasehold.start({ typeName: "work", input: { n: 1 }, group }),
+        leasehold.startJobSequence({ typeName: "work", input: { n: 1 }, group }),
         (error: unknown) => error instanceof InvalidOptionError && error.option === "group",
       );
     }
-    assert.deepEqual(await leasehold.getFlow({ queue }), []);
+    assert.deepEqual(await leasehold.limits.list({ queue }), []);
   });
 };

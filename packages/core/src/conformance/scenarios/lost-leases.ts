@@ -106,7 +106,7 @@ export const describeLostLeases: Scenario = ({ test }) => {
     assert.equal((await completion(started)).output, "from the other");
     assert.ok(refusal instanceof Error);
     assert.ok(["JobTakenByAnotherWorkerError", "JobAttemptEndedError"].includes(refusal.name), refusal.name);
-    assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+    assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 1);
   });
 
   test(

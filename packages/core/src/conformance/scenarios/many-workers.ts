@@ -42,7 +42,7 @@ export const describeManyWorkers: Scenario = ({ test }) => {
     assert.equal(completed(), 500);
     assert.equal(runs.size, 500);
     assert.ok([...runs.values()].every((count) => count === 1));
-    const { jobs } = await leasehold.listJobs({ queue, limit: 1_000 });
+    const { jobs } = await leasehold.jobs.list({ queue, limit: 1_000 });
     assert.ok(jobs.every(({ status, attempt }) => status === "completed" && attempt === 1));
   });
 

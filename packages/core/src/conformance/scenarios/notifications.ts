@@ -130,7 +130,7 @@ export const describeNotifications: Scenario = ({ test }) => {
         typeName: "ping",
         complete: async ({ job, complete }) => void (await complete(job, () => null)),
       });
-      await leasehold.cancelJobSequences({ ids: [cancelled.id] });
+      await leasehold.jobs.cancel({ ids: [cancelled.id] });
       await leasehold.deleteJobSequences({ rootSequenceIds: [deleted.id] });
 
       await until(() => lost.length >= 3, "the hints have been sent");

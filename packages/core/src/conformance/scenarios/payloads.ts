@@ -63,7 +63,7 @@ export const describePayloads: Scenario = ({ test }) => {
     );
     const started = await leasehold.startJobSequence({ typeName: "echo", input: { value: -0 } });
     const { input, output } = await completion(started);
-    const job = await leasehold.getJob({ id: started.id, typeName: "echo" });
+    const job = await leasehold.jobs.get({ id: started.id, typeName: "echo" });
     for (const value of [started.input.value, ...seen, input.value, output.value, job?.input.value]) {
       assert.ok(Object.is(value, -0), `received ${String(value)}`);
     }
@@ -87,12 +87,12 @@ export const describePayloads: Scenario = ({ test }) => {
         leasehold.startJobSequence({
           typeName: "echo",
           input,
-          deduplication: { key: queue, scope: "all" },
+          deduplication: { key: queue, strategy: "all" },
         });
       const started = await start({ value: { kept: null, left: undefined, list: [{ left: undefined }] } });
       const again = await start({ value: { kept: null, list: [{}] } });
       const { input, output } = await completion(started);
-      const job = await leasehold.getJob({ id: started.id, typeName: "echo" });
+      const job = await leasehold.jobs.get({ id: started.id, typeName: "echo" });
       for (const read of [started.input, again.input, ...seen, input, job?.input]) {
         assert.deepStrictEqual(read, { value: { kept: null, list: [{}] } });
       }
@@ -107,7 +107,7 @@ export const describePayloads: Scenario = ({ test }) => {
         leasehold.startJobSequence({ typeName: "echo", input: { value } }),
         (error) => error instanceof PayloadNotStorableError && error.path === `input${path}`,
       );
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     });
 
     test(
@@ -146,7 +146,7 @@ export const describePayloads: Scenario = ({ test }) => {
         leasehold.startJobSequence({ typeName: "echo", input: { value } }),
         PayloadTooLargeError,
       );
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
 
       await work(
         leasehold.createWorker().implementJobType({ typeName: "echo", process: async () => ({ value }) }),

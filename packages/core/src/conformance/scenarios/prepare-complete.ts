@@ -33,7 +33,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
       const { output } = await completion(
         await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
       );
-      const receipt = await leasehold.getJob({ id: output.receiptId, typeName: "receipt" });
+      const receipt = await leasehold.jobs.get({ id: output.receiptId, typeName: "receipt" });
       assert.deepEqual([receipt?.status, receipt?.input], ["pending", { cents: 5 }]);
     },
   );
@@ -58,7 +58,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     const { output } = await completion(
       await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
     );
-    const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+    const { jobs } = await leasehold.jobs.list({ queue, typeName: "receipt" });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [output.receiptId],
@@ -82,7 +82,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
               });
               return id;
             });
-            between = (await leasehold.getJob({ id: prepared }))?.status;
+            between = (await leasehold.jobs.get({ id: prepared }))?.status;
             return complete(() => ({ receiptId: prepared }));
           },
         }),
@@ -91,7 +91,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
       );
       assert.equal(between, "pending");
-      const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+      const { jobs } = await leasehold.jobs.list({ queue, typeName: "receipt" });
       assert.deepEqual(
         jobs.map(({ id }) => id),
         [output.receiptId],
@@ -115,7 +115,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     await failure(
       await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 }, maxAttempts: 1 }),
     );
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), [
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), [
       { queue, typeName: "receipt", status: "pending", count: 1 },
     ]);
   });
@@ -138,7 +138,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
               });
               return id;
             });
-            unseen = await reader.leasehold.getJob({ id: receiptId });
+            unseen = await reader.leasehold.jobs.get({ id: receiptId });
             return complete(() => ({ receiptId }));
           },
         }),
@@ -147,7 +147,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
         await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
       );
       assert.equal(unseen, undefined);
-      assert.equal((await leasehold.getJob({ id: output.receiptId }))?.status, "pending");
+      assert.equal((await leasehold.jobs.get({ id: output.receiptId }))?.status, "pending");
     },
   );
 
@@ -176,7 +176,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     assert.ok(cause instanceof Error);
     assert.equal(cause.message, "declined");
     assert.equal(prepared, 2);
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "receipt" }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "receipt" }), []);
   });
 
   test("atomic: a handler may return its output without calling complete", jobTypes, async (story) => {
@@ -195,7 +195,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
     const { output } = await completion(
       await leasehold.startJobSequence({ typeName: "charge", input: { cents: 5 } }),
     );
-    assert.equal((await leasehold.getJob({ id: output.receiptId }))?.status, "pending");
+    assert.equal((await leasehold.jobs.get({ id: output.receiptId }))?.status, "pending");
   });
 
   test("an error in prepare fails the attempt", jobTypes, async ({ leasehold, work, failure }) => {
@@ -349,7 +349,7 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
       assert.deepEqual([output.receiptId, ran, id, attempt], ["kept", 1, started.id, 1]);
       assert.ok(error instanceof Error);
       assert.deepEqual([error.name, error.message], ["TypeError", "too late to matter"]);
-      assert.equal((await leasehold.getJob({ id: started.id }))?.status, "completed");
+      assert.equal((await leasehold.jobs.get({ id: started.id }))?.status, "completed");
       assert.deepEqual(events.all("jobAttemptFailed"), []);
     },
   );

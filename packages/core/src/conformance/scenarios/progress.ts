@@ -18,7 +18,7 @@ export const describeProgress: Scenario = ({ test }) => {
       const halfway = createGate();
       const goOn = createGate();
       const started = await leasehold.startJobSequence({ typeName: "upload" });
-      assert.equal((await leasehold.getJob({ id: started.id }))?.progress, null);
+      assert.equal((await leasehold.jobs.get({ id: started.id }))?.progress, null);
       await work(
         leasehold.createWorker().implementJobType({
           typeName: "upload",
@@ -33,12 +33,12 @@ export const describeProgress: Scenario = ({ test }) => {
       );
 
       await within(halfway.opened, "the handler to be halfway");
-      const running = await reader.leasehold.getJob({ id: started.id });
+      const running = await reader.leasehold.jobs.get({ id: started.id });
       assert.deepEqual([running?.status, running?.progress], ["running", { percent: 50, file: "a.png" }]);
 
       goOn.open();
       await completion(started);
-      assert.deepEqual((await leasehold.getJob({ id: started.id }))?.progress, {
+      assert.deepEqual((await leasehold.jobs.get({ id: started.id }))?.progress, {
         percent: 50,
         file: "a.png",
       });
@@ -120,12 +120,12 @@ export const describeProgress: Scenario = ({ test }) => {
     );
     const started = await leasehold.startJobSequence({ typeName: "upload" });
     await running.opened;
-    await leasehold.cancelJobSequences({ ids: [started.id] });
+    await leasehold.jobs.cancel({ ids: [started.id] });
     cancelled.open();
 
     const error = await within(refusal.promise, "the refusal");
     assert.ok(error instanceof Error);
     assert.ok(["JobAlreadyFailedError", "JobAttemptEndedError"].includes(error.name), error.name);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.progress, null);
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.progress, null);
   });
 };

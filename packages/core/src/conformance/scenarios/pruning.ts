@@ -44,14 +44,14 @@ export const describePruning: Scenario = ({ testAlone }) => {
     const now = await stateAdapter.getTime();
     await until(async () => (await stateAdapter.getTime()) > now + 1, "time has passed");
 
-    assert.deepEqual(await leasehold.pruneJobSequences({ olderThanMs: 3_600_000 }), { deletedJobs: 0 });
-    assert.deepEqual(await leasehold.pruneJobSequences({ olderThanMs: 0, batchSize: 1 }), { deletedJobs: 5 });
-    const { jobs } = await leasehold.listJobs({ queue, order: "oldest" });
+    assert.deepEqual(await leasehold.jobs.prune({ olderThanMs: 3_600_000 }), { deletedJobs: 0 });
+    assert.deepEqual(await leasehold.jobs.prune({ olderThanMs: 0, batchSize: 1 }), { deletedJobs: 5 });
+    const { jobs } = await leasehold.jobs.list({ queue, order: "oldest" });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [failed.id, open.id],
     );
-    assert.deepEqual(await leasehold.pruneJobSequences({ olderThanMs: 0, statuses: ["failed"] }), {
+    assert.deepEqual(await leasehold.jobs.prune({ olderThanMs: 0, statuses: ["failed"] }), {
       deletedJobs: 1,
     });
     // So that failures less deletions are what is left.
@@ -59,7 +59,7 @@ export const describePruning: Scenario = ({ testAlone }) => {
       events.all("jobDeleted").map(({ id, status, typeName }) => [id, status, typeName]),
       [[failed.id, "failed", "part"]],
     );
-    assert.equal((await leasehold.getJob({ id: open.id }))?.status, "pending");
+    assert.equal((await leasehold.jobs.get({ id: open.id }))?.status, "pending");
   });
 
   testAlone("workers remove what is past its retention, and nothing else", jobTypes, async (story) => {
@@ -99,7 +99,7 @@ export const describePruning: Scenario = ({ testAlone }) => {
       })
       .start({ pruneIntervalMs: 10, pollIntervalMs: 10 });
     const status = async ({ id }: { readonly id: string }): Promise<string | undefined> =>
-      (await leasehold.getJob({ id }))?.status;
+      (await leasehold.jobs.get({ id }))?.status;
     try {
       await until(async () => (await status(kept)) === "completed", "the one is completed");
       await until(async () => (await status(failing)) === "failed", "the other has failed");
@@ -133,7 +133,7 @@ export const describePruning: Scenario = ({ testAlone }) => {
     const now = await stateAdapter.getTime();
     await until(async () => (await stateAdapter.getTime()) > now + 1, "time has passed");
 
-    assert.deepEqual(await leasehold.pruneJobSequences({ olderThanMs: 0 }), { deletedJobs: 0 });
-    assert.equal((await leasehold.getJob({ id: two.id, typeName: "whole" }))?.blockers[0].id, one.id);
+    assert.deepEqual(await leasehold.jobs.prune({ olderThanMs: 0 }), { deletedJobs: 0 });
+    assert.equal((await leasehold.jobs.get({ id: two.id, typeName: "whole" }))?.blockers[0].id, one.id);
   });
 };

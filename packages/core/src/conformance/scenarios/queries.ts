@@ -56,7 +56,7 @@ const setScene = async ({ leasehold, work, events, completion, queue }: Story<De
   });
   const blocked = await leasehold.startJobSequence({ typeName: "report", startBlockers: () => [pending] });
   const failed = await leasehold.startJobSequence({ typeName: "load", input: { n: 3 } });
-  await leasehold.cancelJobSequences({ ids: [failed.id] });
+  await leasehold.jobs.cancel({ ids: [failed.id] });
   return { completed, continued, continuation: { id: continuedToId ?? "" }, pending, blocked, failed };
 };
 
@@ -80,7 +80,7 @@ export const describeQueries: Scenario = ({ test }) => {
         const page: {
           readonly jobs: readonly { readonly input: unknown }[];
           readonly cursor: string | null;
-        } = await leasehold.listJobs({ queue, input: { path, equals }, order: "oldest", limit: 1, cursor });
+        } = await leasehold.jobs.list({ queue, input: { path, equals }, order: "oldest", limit: 1, cursor });
         for (const { input } of page.jobs)
           found.push(inputs.findIndex((one) => isDeepStrictEqual(one, input)));
         cursor = page.cursor;
@@ -116,7 +116,7 @@ export const describeQueries: Scenario = ({ test }) => {
           readonly jobs: readonly { readonly input: unknown }[];
           readonly cursor: string | null;
           readonly searchedTo?: Date | null;
-        } = await leasehold.listJobs({
+        } = await leasehold.jobs.list({
           queue,
           status,
           input: { contains },
@@ -151,7 +151,7 @@ export const describeQueries: Scenario = ({ test }) => {
       maxAttempts: 7,
       timeoutMs: 900,
     });
-    const job = await leasehold.getJob({ id: started.id, typeName: "load" });
+    const job = await leasehold.jobs.get({ id: started.id, typeName: "load" });
     assert.deepEqual(job, {
       id: started.id,
       status: "pending",
@@ -179,9 +179,9 @@ export const describeQueries: Scenario = ({ test }) => {
       replacedBy: null,
       blockers: [],
     });
-    assert.deepEqual(await leasehold.getJob({ id: started.id }), job);
-    assert.equal(await leasehold.getJob({ id: unknownId }), undefined);
-    await assert.rejects(leasehold.getJob({ id: started.id, typeName: "report" }), InvalidOptionError);
+    assert.deepEqual(await leasehold.jobs.get({ id: started.id }), job);
+    assert.equal(await leasehold.jobs.get({ id: unknownId }), undefined);
+    await assert.rejects(leasehold.jobs.get({ id: started.id, typeName: "report" }), InvalidOptionError);
   });
 
   test("a sequence by its id", jobTypes, async ({ leasehold }) => {
@@ -190,10 +190,10 @@ export const describeQueries: Scenario = ({ test }) => {
       input: { n: 5 },
     });
     assert.deepEqual([deduplicated, replaced], [false, false]);
-    assert.deepEqual(await leasehold.getJobSequence({ id: started.id, typeName: "load" }), started);
-    assert.equal(await leasehold.getJobSequence({ id: unknownId }), undefined);
+    assert.deepEqual(await leasehold.jobs.getSequence({ id: started.id, typeName: "load" }), started);
+    assert.equal(await leasehold.jobs.getSequence({ id: unknownId }), undefined);
     await assert.rejects(
-      leasehold.getJobSequence({ id: started.id, typeName: "report" }),
+      leasehold.jobs.getSequence({ id: started.id, typeName: "report" }),
       InvalidOptionError,
     );
   });
@@ -203,18 +203,18 @@ export const describeQueries: Scenario = ({ test }) => {
     const { completed, continued, continuation, pending, blocked, failed } = await setScene(story);
     const other = `${queue}-other`;
     const all = { queue: [queue, other] };
-    type Filter = NonNullable<Parameters<typeof leasehold.listJobs>[0]>;
+    type Filter = NonNullable<Parameters<typeof leasehold.jobs.list>[0]>;
     const ids = async (filter: Filter): Promise<string[]> =>
-      (await leasehold.listJobs({ ...filter, order: "oldest" })).jobs.map(({ id }) => id);
+      (await leasehold.jobs.list({ ...filter, order: "oldest" })).jobs.map(({ id }) => id);
     const job = async (id: string) => {
-      const found = await leasehold.getJob({ id });
+      const found = await leasehold.jobs.get({ id });
       assert.ok(found);
       return found;
     };
     const expect = async (filter: Filter, expected: readonly { readonly id: string }[]): Promise<void> => {
       const expectedIds = expected.map(({ id }) => id);
       assert.deepEqual(await ids(filter), expectedIds, JSON.stringify(filter));
-      const total = (await leasehold.countJobs(filter)).reduce((sum, { count }) => sum + count, 0);
+      const total = (await leasehold.jobs.count(filter)).reduce((sum, { count }) => sum + count, 0);
       assert.equal(total, expectedIds.length, JSON.stringify(filter));
     };
 
@@ -253,11 +253,11 @@ export const describeQueries: Scenario = ({ test }) => {
   });
 
   test("a filter that does not exist or does not fit is refused", jobTypes, async ({ leasehold }) => {
-    type Filter = NonNullable<Parameters<typeof leasehold.listJobs>[0]>;
-    await assert.rejects(leasehold.listJobs({ statsu: "failed" } as Filter), /`statsu`.*`status`/);
-    await assert.rejects(leasehold.listJobs({ status: "lost" } as unknown as Filter), InvalidOptionError);
-    await assert.rejects(leasehold.listJobs({ limit: 1e9 }), InvalidOptionError);
-    await assert.rejects(leasehold.listJobs({ cursor: "nonsense" }), InvalidOptionError);
+    type Filter = NonNullable<Parameters<typeof leasehold.jobs.list>[0]>;
+    await assert.rejects(leasehold.jobs.list({ statsu: "failed" } as Filter), /`statsu`.*`status`/);
+    await assert.rejects(leasehold.jobs.list({ status: "lost" } as unknown as Filter), InvalidOptionError);
+    await assert.rejects(leasehold.jobs.list({ limit: 1e9 }), InvalidOptionError);
+    await assert.rejects(leasehold.jobs.list({ cursor: "nonsense" }), InvalidOptionError);
   });
 
   test("page by page, both ways, while jobs are added", jobTypes, async ({ leasehold, queue }) => {
@@ -270,7 +270,7 @@ export const describeQueries: Scenario = ({ test }) => {
       let cursor: string | null = null;
       let pages = 0;
       do {
-        const page: Awaited<ReturnType<typeof leasehold.listJobs>> = await leasehold.listJobs({
+        const page: Awaited<ReturnType<typeof leasehold.jobs.list>> = await leasehold.jobs.list({
           queue,
           createdBefore: new Date("2999-01-01"),
           order,
@@ -300,9 +300,9 @@ export const describeQueries: Scenario = ({ test }) => {
         await complete(job, ({ continueWith }) => continueWith({ typeName: "store" }));
       },
     });
-    const first = await leasehold.listSequenceJobs({ id: started.id, typeName: "transform", limit: 1 });
+    const first = await leasehold.jobs.listInSequence({ id: started.id, typeName: "transform", limit: 1 });
     assert.deepEqual([first.jobs.length, first.jobs[0]?.typeName], [1, "transform"]);
-    const second = await leasehold.listSequenceJobs({ id: started.id, limit: 1, cursor: first.cursor });
+    const second = await leasehold.jobs.listInSequence({ id: started.id, limit: 1, cursor: first.cursor });
     assert.deepEqual([second.jobs.length, second.jobs[0]?.typeName, second.cursor], [1, "store", null]);
   });
 
@@ -316,17 +316,16 @@ export const describeQueries: Scenario = ({ test }) => {
         startBlockers: async () => [await leasehold.startJobSequence({ typeName: "load", input: { n: 4 } })],
       }),
     );
-    const [blocker] = await leasehold.getJobBlockers({ id: child.id });
+    const [blocker] = await leasehold.jobs.listBlockers({ id: child.id });
     const all = [completed, continued, pending, blocked, failed, child, blocker!];
     const inScene = new Set(all.map(({ id }) => id));
-    type Filter = NonNullable<Parameters<typeof leasehold.listJobSequences>[0]>;
+    type Filter = NonNullable<Parameters<typeof leasehold.jobs.listSequences>[0]>;
     const list = async (filter: Filter) => {
       const found: { readonly id: string; readonly currentJobId: string; readonly status: string }[] = [];
       let cursor: string | null = null;
       do {
-        const page: Awaited<ReturnType<typeof leasehold.listJobSequences>> = await leasehold.listJobSequences(
-          { createdFrom: before, ...filter, limit: 2, cursor },
-        );
+        const page: Awaited<ReturnType<typeof leasehold.jobs.listSequences>> =
+          await leasehold.jobs.listSequences({ createdFrom: before, ...filter, limit: 2, cursor });
         found.push(...page.sequences);
         cursor = page.cursor;
       } while (cursor !== null);
@@ -356,33 +355,33 @@ export const describeQueries: Scenario = ({ test }) => {
     const newest = await list({});
     const oldest = await list({ order: "oldest" });
     assert.deepEqual(newest.toReversed(), oldest);
-    const { cursor } = await leasehold.listJobSequences({ limit: 1 });
-    await assert.rejects(leasehold.listJobSequences({ status: "pending", cursor }), InvalidOptionError);
+    const { cursor } = await leasehold.jobs.listSequences({ limit: 1 });
+    await assert.rejects(leasehold.jobs.listSequences({ status: "pending", cursor }), InvalidOptionError);
   });
 
   test("blockers and blocked jobs", jobTypes, async (story) => {
     const { leasehold } = story;
     const { pending, blocked, completed } = await setScene(story);
-    const blockers = await leasehold.getJobBlockers({ id: blocked.id });
+    const blockers = await leasehold.jobs.listBlockers({ id: blocked.id });
     assert.deepEqual(
       blockers.map(({ id, status }) => [id, status]),
       [[pending.id, "pending"]],
     );
-    const { jobs, cursor } = await leasehold.listBlockedJobs({ id: pending.id });
+    const { jobs, cursor } = await leasehold.jobs.listBlocked({ id: pending.id });
     assert.deepEqual(
       jobs.map(({ id, status }) => [id, status]),
       [[blocked.id, "blocked"]],
     );
     assert.equal(cursor, null);
-    assert.deepEqual(await leasehold.getJobBlockers({ id: completed.id }), []);
-    assert.deepEqual((await leasehold.listBlockedJobs({ id: completed.id })).jobs, []);
+    assert.deepEqual(await leasehold.jobs.listBlockers({ id: completed.id }), []);
+    assert.deepEqual((await leasehold.jobs.listBlocked({ id: completed.id })).jobs, []);
   });
 
   test("counts by queue, type and status", jobTypes, async (story) => {
     const { leasehold, queue } = story;
     await setScene(story);
     const other = `${queue}-other`;
-    const counts = await leasehold.countJobs({ queue: [queue, other] });
+    const counts = await leasehold.jobs.count({ queue: [queue, other] });
     assert.deepEqual(
       new Set(counts.map((row) => JSON.stringify([row.queue, row.typeName, row.status, row.count]))),
       new Set(
@@ -397,7 +396,7 @@ export const describeQueries: Scenario = ({ test }) => {
       ),
     );
     assert.equal(counts.length, 6);
-    assert.deepEqual(await leasehold.countJobs({ queue, typeName: "store" }), [
+    assert.deepEqual(await leasehold.jobs.count({ queue, typeName: "store" }), [
       { queue, typeName: "store", status: "pending", count: 1 },
     ]);
   });

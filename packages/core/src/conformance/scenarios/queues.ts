@@ -190,7 +190,7 @@ export const describeQueues: Scenario = ({ test }) => {
         queues: { [queue]: 1 },
       });
       await completion(await leasehold.startJobSequence({ typeName: "other" }));
-      const job = await leasehold.getJob({ id: elsewhere.id });
+      const job = await leasehold.jobs.get({ id: elsewhere.id });
       assert.deepEqual([job?.status, job?.attempt], ["pending", 0]);
     },
   );

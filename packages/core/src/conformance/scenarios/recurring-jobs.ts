@@ -34,9 +34,9 @@ const soon = async ({ stateAdapter }: Story<Types>, times: number, leadMs = 100)
 const putSoon = async (story: Story<Types>, times: number, policies: RecurringPolicies = each) => {
   for (let leadMs = 100; ; leadMs *= 2) {
     const recurring = { ...(await soon(story, times, leadMs)), ...policies };
-    const { nextAt } = await story.leasehold.putRecurringJob(recurring);
+    const { nextAt } = await story.leasehold.recurring.put(recurring);
     if (nextAt?.getTime() === recurring.anchorAt.getTime()) return recurring;
-    await story.leasehold.deleteRecurringJob({ id: recurring.id });
+    await story.leasehold.recurring.delete({ id: recurring.id });
   }
 };
 
@@ -46,9 +46,9 @@ const workOn = ({ leasehold, work }: StoryApp<Types>, process: Process = async (
 
 /** When every time has come: what it became, and the jobs that are there. */
 const readEnd = async ({ leasehold, queue }: Story<Types>, id: string) => {
-  await until(async () => (await leasehold.getRecurringJob({ id }))?.nextAt === null, "every time has come");
-  const { jobs } = await leasehold.listJobs({ queue, order: "oldest" });
-  return { recurring: (await leasehold.getRecurringJob({ id }))!, jobs };
+  await until(async () => (await leasehold.recurring.get({ id }))?.nextAt === null, "every time has come");
+  const { jobs } = await leasehold.jobs.list({ queue, order: "oldest" });
+  return { recurring: (await leasehold.recurring.get({ id }))!, jobs };
 };
 
 /** The same store with a few methods of its recurring jobs replaced. */
@@ -79,7 +79,7 @@ const tell =
   (name: string, told: (story: Story<Types>) => Promise<void>): void =>
     test(name, jobTypes, async (story) => {
       if (isOffered(story)) return told(story);
-      const put = story.leasehold.putRecurringJob({
+      const put = story.leasehold.recurring.put({
         id: "none",
         everyMs: 1_000,
         job: { typeName: "report" },
@@ -151,7 +151,7 @@ export const describeRecurringJobs: Scenario = (suite) => {
     const replacing = await putSoon(story, 1, { overlap: "replace", catchUp: "last" });
     const started: string[] = [];
     for (const recurring of [skipping, replacing]) {
-      started.push((await leasehold.triggerRecurringJob({ id: recurring.id })).sequenceId!);
+      started.push((await leasehold.recurring.trigger({ id: recurring.id })).sequenceId!);
     }
     const untilAborted = ({ signal }: { readonly signal: AbortSignal }) =>
       new Promise<null>((resolve) => signal.addEventListener("abort", () => resolve(null)));
@@ -166,7 +166,7 @@ export const describeRecurringJobs: Scenario = (suite) => {
     );
     const { recurring: replaced } = await readEnd(story, replacing.id);
     assert.equal(replaced.counts.started + replaced.counts.caught_up, 2);
-    assert.equal((await leasehold.getJob({ id: started[1]! }))?.status, "failed");
+    assert.equal((await leasehold.jobs.get({ id: started[1]! }))?.status, "failed");
   });
 
   test("a put, a trigger and a deletion belong to the caller's transaction", async (story) => {
@@ -174,37 +174,37 @@ export const describeRecurringJobs: Scenario = (suite) => {
     const recurring = { ...(await soon(story, 2)), paused: true };
     const undo = new Error("undone");
     const attempt = leasehold.runInTransaction(async (ctx) => {
-      await leasehold.putRecurringJob({ ...ctx, ...recurring });
-      const { sequenceId } = await leasehold.triggerRecurringJob({ ...ctx, id: recurring.id });
-      assert.ok(await leasehold.getJob({ ...ctx, id: sequenceId! }));
+      await leasehold.recurring.put({ ...ctx, ...recurring });
+      const { sequenceId } = await leasehold.recurring.trigger({ ...ctx, id: recurring.id });
+      assert.ok(await leasehold.jobs.get({ ...ctx, id: sequenceId! }));
       throw undo;
     });
     await assert.rejects(attempt, undo);
-    assert.equal(await leasehold.getRecurringJob({ id: recurring.id }), undefined);
+    assert.equal(await leasehold.recurring.get({ id: recurring.id }), undefined);
 
-    await leasehold.putRecurringJob(recurring);
-    const { sequenceId } = await leasehold.triggerRecurringJob({ id: recurring.id });
-    assert.equal((await leasehold.getJob({ id: sequenceId! }))?.recurrence?.id, recurring.id);
+    await leasehold.recurring.put(recurring);
+    const { sequenceId } = await leasehold.recurring.trigger({ id: recurring.id });
+    assert.equal((await leasehold.jobs.get({ id: sequenceId! }))?.recurrence?.id, recurring.id);
     await assert.rejects(
       leasehold.runInTransaction(async (ctx) => {
-        await leasehold.deleteRecurringJob({ ...ctx, id: recurring.id });
+        await leasehold.recurring.delete({ ...ctx, id: recurring.id });
         throw undo;
       }),
       undo,
     );
-    assert.deepEqual(await leasehold.deleteRecurringJob({ id: recurring.id }), { deleted: true });
-    assert.ok(await leasehold.getJob({ id: sequenceId! }), "what it has started stays");
+    assert.deepEqual(await leasehold.recurring.delete({ id: recurring.id }), { deleted: true });
+    assert.ok(await leasehold.jobs.get({ id: sequenceId! }), "what it has started stays");
   });
 
   test("of many that put the same new one at once, one creates it and the others find it", async (story) => {
     const recurring = await soon(story, 2);
     const put = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
-        story.leasehold.putRecurringJob({ ...recurring, paused: true, jitterMs: index % 2 }),
+        story.leasehold.recurring.put({ ...recurring, paused: true, jitterMs: index % 2 }),
       ),
     );
     // Each change is seen by the next: none is lost, and none is made twice.
-    const { version } = (await story.leasehold.getRecurringJob({ id: recurring.id }))!;
+    const { version } = (await story.leasehold.recurring.get({ id: recurring.id }))!;
     assert.equal(Math.max(...put.map((job) => job.version)), version);
     assert.equal(put.filter((job) => job.version === 1).length > 0, true);
   });

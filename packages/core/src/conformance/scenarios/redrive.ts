@@ -48,7 +48,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     await failure(started);
     mailer.mend();
 
-    const report = await leasehold.redriveJobs({ ids: [started.id] });
+    const report = await leasehold.jobs.redrive({ ids: [started.id] });
 
     assert.deepEqual(report, {
       redriven: [{ jobId: started.id, sequenceId: started.id, revivedJobIds: [] }],
@@ -56,7 +56,7 @@ export const describeRedrive: Scenario = ({ test }) => {
       cursor: null,
     });
     assert.equal((await completion(started)).output, "Ada");
-    assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, 1);
     assert.equal(events.all("jobRedriven").length, 1);
   });
 
@@ -71,12 +71,12 @@ export const describeRedrive: Scenario = ({ test }) => {
       input: { to: "Cy" },
       schedule: { afterMs: 3_600_000 },
     });
-    await leasehold.cancelJobSequences({ ids: [cancelled.id] });
+    await leasehold.jobs.cancel({ ids: [cancelled.id] });
     mailer.mend();
     const done = await send("Dot");
     await completion(done);
 
-    const report = await leasehold.redriveJobs({ filter: { queue, failureReason: "unrecoverable" } });
+    const report = await leasehold.jobs.redrive({ filter: { queue, failureReason: "unrecoverable" } });
 
     assert.deepEqual(
       report.redriven.map(({ jobId }) => jobId),
@@ -84,7 +84,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     );
     assert.deepEqual(report.skipped, []);
     assert.deepEqual([(await completion(one)).output, (await completion(two)).output], ["Ada", "Bob"]);
-    assert.equal((await leasehold.getJob({ id: cancelled.id }))?.status, "failed");
+    assert.equal((await leasehold.jobs.get({ id: cancelled.id }))?.status, "failed");
   });
 
   test(
@@ -95,12 +95,12 @@ export const describeRedrive: Scenario = ({ test }) => {
       for (let n = 0; n < 3; n += 1) {
         ids.push((await leasehold.startJobSequence({ typeName: "send", input: { to: "" } })).id);
       }
-      await leasehold.cancelJobSequences({ ids });
+      await leasehold.jobs.cancel({ ids });
 
-      const report = await leasehold.redriveJobs({ filter: { queue }, limit: 2 });
+      const report = await leasehold.jobs.redrive({ filter: { queue }, limit: 2 });
 
       assert.equal(report.redriven.length, 2);
-      const counts = await leasehold.countJobs({ queue });
+      const counts = await leasehold.jobs.count({ queue });
       assert.deepEqual(
         new Map(counts.map(({ status, count }) => [status, count])),
         new Map([
@@ -109,10 +109,10 @@ export const describeRedrive: Scenario = ({ test }) => {
         ]),
       );
       assert.ok(report.cursor);
-      const rest = await leasehold.redriveJobs({ filter: { queue }, limit: 2, cursor: report.cursor });
+      const rest = await leasehold.jobs.redrive({ filter: { queue }, limit: 2, cursor: report.cursor });
       assert.deepEqual([rest.redriven.length, rest.cursor], [1, null]);
-      await assert.rejects(leasehold.redriveJobs({ ids, cursor: report.cursor }), InvalidOptionError);
-      await assert.rejects(leasehold.redriveJobs({ filter: { queue }, cursor: "?" }), InvalidOptionError);
+      await assert.rejects(leasehold.jobs.redrive({ ids, cursor: report.cursor }), InvalidOptionError);
+      await assert.rejects(leasehold.jobs.redrive({ filter: { queue }, cursor: "?" }), InvalidOptionError);
     },
   );
 
@@ -122,11 +122,11 @@ export const describeRedrive: Scenario = ({ test }) => {
       leasehold.startJobSequence({ typeName: "send", input: { to: "" }, ...options });
     const replaced = await start({ deduplication });
     const plain = await start();
-    await leasehold.cancelJobSequences({ ids: [replaced.id, plain.id] });
+    await leasehold.jobs.cancel({ ids: [replaced.id, plain.id] });
     await start({ deduplication });
-    const first = await leasehold.redriveJobs({ filter: { queue }, limit: 1 });
+    const first = await leasehold.jobs.redrive({ filter: { queue }, limit: 1 });
     assert.deepEqual(first.skipped, [{ jobId: replaced.id, reason: "duplicate_live" }]);
-    const second = await leasehold.redriveJobs({ filter: { queue }, limit: 1, cursor: first.cursor });
+    const second = await leasehold.jobs.redrive({ filter: { queue }, limit: 1, cursor: first.cursor });
     assert.deepEqual(
       second.redriven.map(({ jobId }) => jobId),
       [plain.id],
@@ -142,8 +142,8 @@ export const describeRedrive: Scenario = ({ test }) => {
       const gather = await leasehold.startJobSequence({ typeName: "gather", startBlockers: () => [digest] });
       const ids = [digest.id, send.id, send.id];
       for (const choice of [{ ids }, { filter: { queue, typeName: ["send", "digest"] as const } }]) {
-        await leasehold.cancelJobSequences({ ids: [send.id] });
-        const { redriven, skipped } = await leasehold.redriveJobs(choice);
+        await leasehold.jobs.cancel({ ids: [send.id] });
+        const { redriven, skipped } = await leasehold.jobs.redrive(choice);
         const alive = redriven.flatMap(({ jobId, revivedJobIds }) => [jobId, ...revivedJobIds]);
         assert.deepEqual(alive.sort(), [send.id, digest.id, gather.id].sort());
         assert.deepEqual(skipped, []);
@@ -164,12 +164,12 @@ export const describeRedrive: Scenario = ({ test }) => {
         events.all("jobRedriven").length -
         events.all("jobDeleted").filter(({ status }) => status === "failed").length;
       const stored = async (): Promise<number> =>
-        (await leasehold.countJobs({ queue, status: "failed" })).reduce((sum, { count }) => sum + count, 0);
+        (await leasehold.jobs.count({ queue, status: "failed" })).reduce((sum, { count }) => sum + count, 0);
 
-      await leasehold.cancelJobSequences({ ids: [send.id, send.id] });
-      await leasehold.cancelJobSequences({ ids: [send.id] });
+      await leasehold.jobs.cancel({ ids: [send.id, send.id] });
+      await leasehold.jobs.cancel({ ids: [send.id] });
       assert.deepEqual([failed(), await stored()], [3, 3]);
-      await leasehold.redriveJobs({ ids: [send.id] });
+      await leasehold.jobs.redrive({ ids: [send.id] });
       assert.deepEqual([failed(), await stored()], [0, 0]);
       assert.deepEqual(
         events.all("jobRedriven").map(({ id, revivedBy }) => [id, revivedBy]),
@@ -179,7 +179,7 @@ export const describeRedrive: Scenario = ({ test }) => {
           [gather.id, send.id],
         ],
       );
-      await leasehold.cancelJobSequences({ ids: [digest.id] });
+      await leasehold.jobs.cancel({ ids: [digest.id] });
       assert.deepEqual([failed(), await stored()], [2, 2]);
       await leasehold.deleteJobSequences({ rootSequenceIds: [send.id, digest.id, gather.id] });
       assert.deepEqual([failed(), await stored()], [0, 0]);
@@ -199,7 +199,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     await Promise.all([failure(send), failure(digest), failure(gather)]);
     mailer.mend();
 
-    const { redriven } = await leasehold.redriveJobs({ ids: [send.id] });
+    const { redriven } = await leasehold.jobs.redrive({ ids: [send.id] });
 
     assert.deepEqual(new Set(redriven[0]?.revivedJobIds), new Set([digest.id, gather.id]));
     assert.equal((await completion(gather)).output, "Ada!!");
@@ -208,17 +208,17 @@ export const describeRedrive: Scenario = ({ test }) => {
   test("a dry run tells the same and changes nothing", jobTypes, async ({ leasehold, events }) => {
     const send = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
     const digest = await leasehold.startJobSequence({ typeName: "digest", startBlockers: () => [send] });
-    await leasehold.cancelJobSequences({ ids: [send.id] });
-    const before = [await leasehold.getJob({ id: send.id }), await leasehold.getJob({ id: digest.id })];
+    await leasehold.jobs.cancel({ ids: [send.id] });
+    const before = [await leasehold.jobs.get({ id: send.id }), await leasehold.jobs.get({ id: digest.id })];
 
-    const rehearsal = await leasehold.redriveJobs({ ids: [send.id], dryRun: true });
+    const rehearsal = await leasehold.jobs.redrive({ ids: [send.id], dryRun: true });
 
     assert.deepEqual(
-      [await leasehold.getJob({ id: send.id }), await leasehold.getJob({ id: digest.id })],
+      [await leasehold.jobs.get({ id: send.id }), await leasehold.jobs.get({ id: digest.id })],
       before,
     );
     assert.equal(events.all("jobRedriven").length, 0);
-    const performance = await leasehold.redriveJobs({ ids: [send.id] });
+    const performance = await leasehold.jobs.redrive({ ids: [send.id] });
     assert.deepEqual(rehearsal, performance);
     assert.deepEqual(performance.redriven, [
       { jobId: send.id, sequenceId: send.id, revivedJobIds: [digest.id] },
@@ -230,15 +230,15 @@ export const describeRedrive: Scenario = ({ test }) => {
     jobTypes,
     async ({ leasehold, stateAdapter }) => {
       const send = await leasehold.startJobSequence({ typeName: "send", input: { to: "Ada" } });
-      await leasehold.cancelJobSequences({ ids: [send.id] });
+      await leasehold.jobs.cancel({ ids: [send.id] });
       await leasehold.runInTransaction(async () => {
-        const rehearsal = leasehold.redriveJobs({ ids: [send.id], dryRun: true });
+        const rehearsal = leasehold.jobs.redrive({ ids: [send.id], dryRun: true });
         if (stateAdapter.capabilities.savepoints) assert.equal((await rehearsal).redriven.length, 1);
         else await assert.rejects(rehearsal, { code: "InvalidOption", option: "dryRun" });
         // Refused before anything was tried, so the transaction goes on.
-        assert.equal((await leasehold.getJob({ id: send.id }))?.status, "failed");
+        assert.equal((await leasehold.jobs.get({ id: send.id }))?.status, "failed");
       });
-      assert.equal((await leasehold.getJob({ id: send.id }))?.status, "failed");
+      assert.equal((await leasehold.jobs.get({ id: send.id }))?.status, "failed");
     },
   );
 
@@ -255,7 +255,7 @@ export const describeRedrive: Scenario = ({ test }) => {
       input: { to: "Cy" },
       deduplication,
     });
-    await leasehold.cancelJobSequences({ ids: [blocker.id, replaced.id] });
+    await leasehold.jobs.cancel({ ids: [blocker.id, replaced.id] });
     const replacement = await leasehold.startJobSequence({
       typeName: "send",
       input: { to: "Cy" },
@@ -263,7 +263,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     });
     assert.notEqual(replacement.id, replaced.id);
 
-    const report = await leasehold.redriveJobs({ ids: [pending.id, unknownId, dependant.id, replaced.id] });
+    const report = await leasehold.jobs.redrive({ ids: [pending.id, unknownId, dependant.id, replaced.id] });
 
     assert.deepEqual(report, {
       redriven: [],

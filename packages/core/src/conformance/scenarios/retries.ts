@@ -48,7 +48,7 @@ export const describeRetries: Scenario = ({ test }) => {
 
       assert.equal((await completion(started)).output, "at last");
       assert.deepEqual(attempts, [1, 2, 3]);
-      const job = await leasehold.getJob({ id: started.id });
+      const job = await leasehold.jobs.get({ id: started.id });
       assert.deepEqual([job?.attempt, job?.lastError?.message], [3, "attempt 2"]);
       assert.equal(events.all("jobAttemptFailed").length, 2);
     },
@@ -78,7 +78,7 @@ export const describeRetries: Scenario = ({ test }) => {
       [error.cause.name, error.cause.message, error.cause.cause.message],
       ["RangeError", "number 4", "deeper"],
     );
-    const job = await leasehold.getJob({ id: started.id });
+    const job = await leasehold.jobs.get({ id: started.id });
     assert.ok(job?.status === "failed");
     const { reason, attempt, at, blockerSequenceId, error: stored } = job.failure;
     assert.deepEqual([reason, attempt, blockerSequenceId], ["attempts_exhausted", 4, null]);
@@ -146,7 +146,7 @@ export const describeRetries: Scenario = ({ test }) => {
         );
         const started = await leasehold.startJobSequence({ typeName: "flaky", maxAttempts: limits.start });
         assert.equal((await failure(started)).reason, "attempts_exhausted");
-        assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, attempts);
+        assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, attempts);
       },
     );
   }

@@ -90,13 +90,13 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       },
     });
     assert.equal(runs, 4);
-    const counts = await leasehold.countJobs({ queue });
+    const counts = await leasehold.jobs.count({ queue });
     assert.deepEqual(
       new Set(counts.map(({ typeName, count }) => `${count} ${typeName}`)),
       new Set(["1 bill", "1 receipt"]),
     );
     assert.equal(events.all("jobCreated").length, 2);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.status, "blocked");
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.status, "blocked");
   });
 
   test("a completion without a worker is run again", jobTypes, async ({ openAnother }) => {
@@ -118,14 +118,12 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
     const { id } = await leasehold.startJobSequence(once);
     const again = async () => story.openAnother(rollingBack(4));
     const cancelling = await again();
-    assert.deepEqual(await cancelling.leasehold.cancelJobSequences({ ids: [id] }), [
-      { id, outcome: "cancelled" },
-    ]);
+    assert.deepEqual(await cancelling.leasehold.jobs.cancel({ ids: [id] }), [{ id, outcome: "cancelled" }]);
     assert.deepEqual(cancelling.events.all("stateAdapterError"), []);
-    const rehearsal = await (await again()).leasehold.redriveJobs({ ids: [id], dryRun: true });
-    assert.equal((await leasehold.getJob({ id }))?.status, "failed");
-    assert.deepEqual(await (await again()).leasehold.redriveJobs({ ids: [id] }), rehearsal);
-    assert.equal((await leasehold.getJob({ id }))?.status, "pending");
+    const rehearsal = await (await again()).leasehold.jobs.redrive({ ids: [id], dryRun: true });
+    assert.equal((await leasehold.jobs.get({ id }))?.status, "failed");
+    assert.deepEqual(await (await again()).leasehold.jobs.redrive({ ids: [id] }), rehearsal);
+    assert.equal((await leasehold.jobs.get({ id }))?.status, "pending");
     assert.deepEqual(await (await again()).leasehold.deleteJobSequences({ rootSequenceIds: [id] }), {
       deletedJobs: 1,
     });
@@ -150,7 +148,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       assert.equal(runs, 3);
       const { leasehold } = await openAnother();
       assert.deepEqual(
-        (await leasehold.countJobs({ queue })).map(({ count }) => count),
+        (await leasehold.jobs.count({ queue })).map(({ count }) => count),
         [1],
       );
     },
@@ -188,8 +186,8 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
     const { output } = await completion(started);
 
     assert.equal(handlerRuns, 1);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
-    const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, 1);
+    const { jobs } = await leasehold.jobs.list({ queue, typeName: "receipt" });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [output],
@@ -216,11 +214,11 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
     );
     const started = await leasehold.startJobSequence(once);
     await completion(started);
-    const givenBack = await events.first("jobAttemptReleased");
-    assert.deepEqual([givenBack.id, givenBack.attempt], [started.id, 1]);
-    assert.ok(givenBack.error instanceof Error);
-    assert.equal(givenBack.error.name, "Deadlock");
-    assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+    const released = await events.first("jobAttemptReleased");
+    assert.deepEqual([released.id, released.attempt], [started.id, 1]);
+    assert.ok(released.error instanceof Error);
+    assert.equal(released.error.name, "Deadlock");
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, 1);
   });
 
   test("an atomic prepare is run again until the handler has its result", jobTypes, async (story) => {
@@ -269,7 +267,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       const started = await leasehold.startJobSequence(once);
       await completion(started);
       assert.deepEqual([handlerRuns, prepareRuns], [2, 2]);
-      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+      assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, 1);
       assert.equal(events.all("jobAttemptReleased").length, 1);
     });
   }
@@ -291,7 +289,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       }),
     );
     const { output } = await completion(await leasehold.startJobSequence(once));
-    const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+    const { jobs } = await leasehold.jobs.list({ queue, typeName: "receipt" });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [output],
@@ -322,7 +320,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       const started = await leasehold.startJobSequence(once);
       await completion(started);
       assert.deepEqual([handlerRuns, prepareRuns], [2, 2]);
-      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+      assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, 1);
     },
   );
 
@@ -350,7 +348,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       await events.first("jobAttemptCompleted");
       await worker.stop();
       assert.equal(callbackRuns, 1);
-      const { jobs } = await leasehold.listJobs({ queue, typeName: "receipt" });
+      const { jobs } = await leasehold.jobs.list({ queue, typeName: "receipt" });
       assert.deepEqual(
         jobs.map(({ id }) => id),
         [output],
@@ -381,12 +379,12 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
       const started = await leasehold.startJobSequence(once);
       const { output } = await completion(started);
       assert.equal(callbackRuns, 2);
-      const { jobs } = await leasehold.listJobs({ queue: story.queue, typeName: "receipt" });
+      const { jobs } = await leasehold.jobs.list({ queue: story.queue, typeName: "receipt" });
       assert.deepEqual(
         jobs.map(({ id }) => id),
         [output],
       );
-      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+      assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, 1);
     });
   }
 

@@ -17,7 +17,7 @@ export const describeScheduling: Scenario = ({ test }) => {
     const started = await leasehold.startJobSequence({ typeName: "remind", schedule: { afterMs: 150 } });
     await completion(started);
 
-    const job = await leasehold.getJob({ id: started.id });
+    const job = await leasehold.jobs.get({ id: started.id });
     assert.ok(job?.lastAttemptAt);
     assert.equal(job.scheduledAt.getTime(), job.createdAt.getTime() + 150);
     assert.ok(job.lastAttemptAt >= job.scheduledAt, `ran at ${job.lastAttemptAt.toISOString()}`);
@@ -33,7 +33,7 @@ export const describeScheduling: Scenario = ({ test }) => {
     const started = await leasehold.startJobSequence({ typeName: "remind", schedule: { at } });
     await completion(started);
 
-    const job = await leasehold.getJob({ id: started.id });
+    const job = await leasehold.jobs.get({ id: started.id });
     assert.ok(job?.lastAttemptAt);
     assert.deepEqual(job.scheduledAt, at);
     assert.ok(job.lastAttemptAt >= at, `ran at ${job.lastAttemptAt.toISOString()}`);
@@ -58,9 +58,9 @@ export const describeScheduling: Scenario = ({ test }) => {
       );
       await completion(await leasehold.startJobSequence({ typeName: "remind" }));
 
-      const waiting = await leasehold.getJob({ id: later.id });
+      const waiting = await leasehold.jobs.get({ id: later.id });
       assert.deepEqual([waiting?.status, waiting?.attempt], ["pending", 0]);
-      assert.equal((await leasehold.explainJob({ id: later.id })).state, "scheduled");
+      assert.equal((await leasehold.jobs.explain({ id: later.id })).state, "scheduled");
     },
   );
 
@@ -102,7 +102,7 @@ export const describeScheduling: Scenario = ({ test }) => {
     const started = await leasehold.startJobSequence({ typeName: "remind" });
     await events.first("jobAttemptRescheduled");
 
-    const job = await leasehold.getJob({ id: started.id });
+    const job = await leasehold.jobs.get({ id: started.id });
     assert.deepEqual(
       [job?.status, job?.attempt, job?.scheduledAt, job?.lastError],
       ["pending", 0, new Date("2999-01-01"), null],

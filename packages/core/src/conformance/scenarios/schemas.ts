@@ -71,7 +71,7 @@ export const describeSchemas: Scenario = ({ test }) => {
         invalid("input"),
       );
     });
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
   });
 
   test(
@@ -95,7 +95,7 @@ export const describeSchemas: Scenario = ({ test }) => {
       assert.ok(cause instanceof Error);
       assert.equal(cause.name, "SchemaValidationError");
       assert.equal(ran, false);
-      assert.equal((await leasehold.getJob({ id: started.id }))?.attempt, 1);
+      assert.equal((await leasehold.jobs.get({ id: started.id }))?.attempt, 1);
     },
   );
 
@@ -123,7 +123,7 @@ export const describeSchemas: Scenario = ({ test }) => {
         assert.equal(reason, "attempts_exhausted");
         assert.ok(cause instanceof Error);
         assert.equal(cause.name, "SchemaValidationError");
-        assert.equal((await leasehold.listSequenceJobs({ id: started.id })).jobs.length, 1);
+        assert.equal((await leasehold.jobs.listInSequence({ id: started.id })).jobs.length, 1);
       }
     },
   );
@@ -136,7 +136,7 @@ export const describeSchemas: Scenario = ({ test }) => {
         const attempt = leasehold.startJobSequence({ typeName: typeName as "pay", input: { cents: 1 } });
         await assert.rejects(attempt, UnknownJobTypeError);
       }
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     },
   );
 };

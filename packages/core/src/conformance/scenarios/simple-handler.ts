@@ -22,7 +22,7 @@ export const describeSimpleHandlers: Scenario = ({ test }) => {
     const completed = await completion(started);
 
     assert.equal(completed.output, 3);
-    const job = await leasehold.getJob({ id: started.id, typeName: "add" });
+    const job = await leasehold.jobs.get({ id: started.id, typeName: "add" });
     assert.ok(job?.status === "completed");
     assert.deepEqual(
       [job.output, job.completedBy, job.attempt, job.continuedToId, job.lastError],

@@ -27,7 +27,7 @@ export const describeStarting: Scenario = ({ test }) => {
         sequences.map(({ input }) => input.n),
       );
       assert.equal(new Set(started.map(({ id }) => id)).size, 1_000);
-      assert.deepEqual(await leasehold.countJobs({ queue }), [
+      assert.deepEqual(await leasehold.jobs.count({ queue }), [
         { queue, typeName: "count", status: "pending", count: 1_000 },
       ]);
 
@@ -47,7 +47,7 @@ export const describeStarting: Scenario = ({ test }) => {
         ran.toSorted((a, b) => a - b),
         sequences.map(({ input }) => input.n),
       );
-      assert.deepEqual(await leasehold.countJobs({ queue }), [
+      assert.deepEqual(await leasehold.jobs.count({ queue }), [
         { queue, typeName: "count", status: "completed", count: 1_000 },
       ]);
     },
@@ -61,8 +61,8 @@ export const describeStarting: Scenario = ({ test }) => {
       ],
     });
     assert.deepEqual([count.input.n, note.input, note.deduplicated], [1, "milk", false]);
-    assert.equal((await leasehold.getJob({ id: count.id }))?.priority, 3);
-    assert.equal((await leasehold.explainJob({ id: note.id })).state, "scheduled");
+    assert.equal((await leasehold.jobs.get({ id: count.id }))?.priority, 3);
+    assert.equal((await leasehold.jobs.explain({ id: note.id })).state, "scheduled");
     assert.deepEqual(await leasehold.startJobSequences({ sequences: [] }), []);
   });
 
@@ -80,7 +80,7 @@ export const describeStarting: Scenario = ({ test }) => {
       }),
       (error) => error instanceof JobAlreadyExistsError && error.ids.length === 1 && error.ids[0] === taken,
     );
-    assert.deepEqual(await leasehold.countJobs({ queue }), [
+    assert.deepEqual(await leasehold.jobs.count({ queue }), [
       { queue, typeName: "count", status: "pending", count: 1 },
     ]);
   });
@@ -94,7 +94,7 @@ export const describeStarting: Scenario = ({ test }) => {
         leasehold.startJobSequences({ sequences: [{ typeName: "count", input: { n: 1 } }, bad] }),
         (error) => error instanceof InvalidOptionError && error.option.endsWith("priority"),
       );
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     },
   );
 
@@ -111,7 +111,7 @@ export const describeStarting: Scenario = ({ test }) => {
       leasehold.startJobSequence({ typeName: "count", input: { n: 2 }, id }),
       (error) => error instanceof JobAlreadyExistsError && error.ids[0] === id,
     );
-    assert.deepEqual((await leasehold.getJob({ id, typeName: "count" }))?.input, { n: 1 });
+    assert.deepEqual((await leasehold.jobs.get({ id, typeName: "count" }))?.input, { n: 1 });
   });
 
   test("of ten concurrent starts with the same id one succeeds", jobTypes, async ({ leasehold, queue }) => {
@@ -125,6 +125,6 @@ export const describeStarting: Scenario = ({ test }) => {
     for (const result of results) {
       if (result.status === "rejected") assert.ok(result.reason instanceof JobAlreadyExistsError);
     }
-    assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+    assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 1);
   });
 };

@@ -45,7 +45,7 @@ export const describeStopping: Scenario = ({ test }) => {
       });
       assert.equal(worker.health().state, "stopped");
       assert.equal((await completion(started)).output, "false");
-      assert.equal((await leasehold.getJob({ id: later.id }))?.status, "pending");
+      assert.equal((await leasehold.jobs.get({ id: later.id }))?.status, "pending");
     },
   );
 
@@ -85,13 +85,13 @@ export const describeStopping: Scenario = ({ test }) => {
       );
       const completed = events.all("jobCompleted").length;
       assert.deepEqual(
-        new Map((await leasehold.countJobs({ queue })).map(({ status, count }) => [status, count])),
+        new Map((await leasehold.jobs.count({ queue })).map(({ status, count }) => [status, count])),
         new Map([
           ["completed", completed],
           ["pending", 500 - completed],
         ]),
       );
-      const { jobs } = await leasehold.listJobs({ queue, status: "pending", limit: 500 });
+      const { jobs } = await leasehold.jobs.list({ queue, status: "pending", limit: 500 });
       assert.ok(jobs.every(({ attempt }) => attempt === 0));
     },
   );
@@ -255,7 +255,7 @@ export const describeStopping: Scenario = ({ test }) => {
         unwrittenResults: 0,
       });
       assert.equal(ran, 0);
-      const { jobs } = await leasehold.listJobs({ queue });
+      const { jobs } = await leasehold.jobs.list({ queue });
       assert.deepEqual(
         jobs.map(({ status, attempt }) => [status, attempt]),
         [

@@ -105,7 +105,7 @@ export const describeThrownValues: Scenario = ({ test }) => {
 
       assert.equal((await failure(started)).reason, "attempts_exhausted");
 
-      const job = await leasehold.getJob({ id: started.id });
+      const job = await leasehold.jobs.get({ id: started.id });
       assert.ok(job?.status === "failed");
       assert.equal(job.attempt, 2);
       assert.equal(job.failure.error?.name, name);

@@ -37,7 +37,7 @@ export const describeTimeouts: Scenario = ({ test }) => {
 
     assert.equal((await completion(started)).output, "in time");
     assert.deepEqual(reasons, ["timeout"]);
-    const job = await leasehold.getJob({ id: started.id });
+    const job = await leasehold.jobs.get({ id: started.id });
     assert.deepEqual([job?.attempt, job?.timeoutMs, job?.lastError?.name], [2, 60, "JobTimeoutError"]);
     assert.equal(job?.lastError?.cause?.message, "interrupted");
     assert.deepEqual(
@@ -147,7 +147,7 @@ export const describeTimeouts: Scenario = ({ test }) => {
       maxAttempts: 1,
     });
     await failure(started);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.timeoutMs, 60);
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.timeoutMs, 60);
     assert.deepEqual(
       events.all("jobAttemptTimedOut").map(({ timeoutMs }) => timeoutMs),
       [40],
@@ -189,7 +189,7 @@ export const describeTimeouts: Scenario = ({ test }) => {
       assert.equal((await events.first("jobAttemptLateResult")).id, stuck.id);
       const { abandonedJobs } = await worker.stop();
       assert.equal(abandonedJobs, 1);
-      assert.equal((await leasehold.getJob({ id: stuck.id }))?.status, "failed");
+      assert.equal((await leasehold.jobs.get({ id: stuck.id }))?.status, "failed");
     },
   );
 
@@ -219,7 +219,7 @@ export const describeTimeouts: Scenario = ({ test }) => {
       assert.equal((await failure(stuck)).reason, "attempts_exhausted");
       const behind = await leasehold.startJobSequence({ typeName: "slow", input: { stuck: false } });
       assert.equal((await within(completion(behind), "the next job")).output, "done");
-      const { jobs } = await leasehold.listJobs({ queue });
+      const { jobs } = await leasehold.jobs.list({ queue });
       assert.equal(jobs.length, 2);
     },
   );

@@ -34,12 +34,12 @@ export const describeTransactions: Scenario = ({ test }) => {
             typeName: "greet",
             input: { name: "Nobody" },
           }));
-          assert.equal((await leasehold.getJob({ ...ctx, id }))?.status, "pending");
+          assert.equal((await leasehold.jobs.get({ ...ctx, id }))?.status, "pending");
           throw new Error("rolled back");
         }),
         /rolled back/,
       );
-      assert.equal(await leasehold.getJob({ id }), undefined);
+      assert.equal(await leasehold.jobs.get({ id }), undefined);
       await completion(await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } }));
       assert.deepEqual(greeted, ["Ada"]);
     },
@@ -77,7 +77,7 @@ export const describeTransactions: Scenario = ({ test }) => {
           Object.keys(context).length > 0 &&
           Object.keys(context).every((key) => error.message.includes(`"${key}"`)),
       );
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     },
   );
 
@@ -91,7 +91,7 @@ export const describeTransactions: Scenario = ({ test }) => {
       leasehold.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, ...misspelt })),
       (error) => error instanceof InvalidOptionError && error.option === "piority",
     );
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
   });
 
   test(
@@ -109,17 +109,17 @@ export const describeTransactions: Scenario = ({ test }) => {
         startJobSequences: () => leasehold.startJobSequences({ ...forgotten, sequences: [bob] }),
         completeJobSequence: () =>
           leasehold.completeJobSequence({ ...forgotten, id, typeName, complete: async () => undefined }),
-        cancelJobSequences: () => leasehold.cancelJobSequences({ ...forgotten, ids: [id] }),
-        redriveJobs: () => leasehold.redriveJobs({ ...forgotten, ids: [id] }),
+        "jobs.cancel": () => leasehold.jobs.cancel({ ...forgotten, ids: [id] }),
+        "jobs.redrive": () => leasehold.jobs.redrive({ ...forgotten, ids: [id] }),
         deleteJobSequences: () => leasehold.deleteJobSequences({ ...forgotten, rootSequenceIds: [id] }),
-        getJob: () => leasehold.getJob({ ...forgotten, id }),
-        getJobSequence: () => leasehold.getJobSequence({ ...forgotten, id }),
-        listJobs: () => leasehold.listJobs({ ...forgotten, queue }),
-        listSequenceJobs: () => leasehold.listSequenceJobs({ ...forgotten, id }),
-        getJobBlockers: () => leasehold.getJobBlockers({ ...forgotten, id }),
-        listBlockedJobs: () => leasehold.listBlockedJobs({ ...forgotten, id }),
-        countJobs: () => leasehold.countJobs({ ...forgotten, queue }),
-        explainJob: () => leasehold.explainJob({ ...forgotten, id }),
+        "jobs.get": () => leasehold.jobs.get({ ...forgotten, id }),
+        "jobs.getSequence": () => leasehold.jobs.getSequence({ ...forgotten, id }),
+        "jobs.list": () => leasehold.jobs.list({ ...forgotten, queue }),
+        "jobs.listInSequence": () => leasehold.jobs.listInSequence({ ...forgotten, id }),
+        "jobs.listBlockers": () => leasehold.jobs.listBlockers({ ...forgotten, id }),
+        "jobs.listBlocked": () => leasehold.jobs.listBlocked({ ...forgotten, id }),
+        "jobs.count": () => leasehold.jobs.count({ ...forgotten, queue }),
+        "jobs.explain": () => leasehold.jobs.explain({ ...forgotten, id }),
       };
       for (const [name, call] of Object.entries(calls)) {
         await assert.rejects(
@@ -130,7 +130,7 @@ export const describeTransactions: Scenario = ({ test }) => {
           name,
         );
       }
-      assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+      assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 1);
     },
   );
 
@@ -141,13 +141,13 @@ export const describeTransactions: Scenario = ({ test }) => {
       await assert.rejects(
         leasehold.runInTransaction(async () => {
           const { id } = await leasehold.startJobSequence({ typeName: "greet", input: { name: "Ada" } });
-          assert.equal((await leasehold.getJob({ id }))?.status, "pending");
-          assert.equal((await leasehold.listJobs({ queue })).jobs.length, 1);
+          assert.equal((await leasehold.jobs.get({ id }))?.status, "pending");
+          assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 1);
           throw new Error("rolled back");
         }),
         /rolled back/,
       );
-      assert.deepEqual(await leasehold.countJobs({ queue }), []);
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     },
   );
 
@@ -160,7 +160,7 @@ export const describeTransactions: Scenario = ({ test }) => {
       },
     });
     await assert.rejects(attempt, /rolled back/);
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
   });
 
   test("and inside complete", jobTypes, async ({ leasehold, work, failure, queue }) => {
@@ -180,7 +180,7 @@ export const describeTransactions: Scenario = ({ test }) => {
       maxAttempts: 1,
     });
     await failure(started);
-    const { jobs } = await leasehold.listJobs({ queue });
+    const { jobs } = await leasehold.jobs.list({ queue });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [started.id],
@@ -204,7 +204,7 @@ export const describeTransactions: Scenario = ({ test }) => {
       maxAttempts: 1,
     });
     await failure(started);
-    const { jobs } = await leasehold.listJobs({ queue });
+    const { jobs } = await leasehold.jobs.list({ queue });
     assert.deepEqual(
       jobs.map(({ id }) => id),
       [started.id],
@@ -230,7 +230,7 @@ export const describeTransactions: Scenario = ({ test }) => {
       });
       if (savepoints) await outer;
       else await assert.rejects(outer, (error) => !(error instanceof assert.AssertionError));
-      const { jobs } = await leasehold.listJobs({ queue, typeName: "greet", order: "oldest" });
+      const { jobs } = await leasehold.jobs.list({ queue, typeName: "greet", order: "oldest" });
       const names = savepoints ? ["Ada", "Bob"] : [];
       assert.deepEqual(
         jobs.map(({ input }) => input.name),
@@ -250,7 +250,7 @@ export const describeTransactions: Scenario = ({ test }) => {
       }),
       /rolled back/,
     );
-    assert.deepEqual(await leasehold.countJobs({ queue }), []);
+    assert.deepEqual(await leasehold.jobs.count({ queue }), []);
     assert.deepEqual(events.all("jobCreated"), []);
   });
 
@@ -264,7 +264,9 @@ export const describeTransactions: Scenario = ({ test }) => {
           typeName: "greet",
           process: async ({ job, prepare, complete }) => {
             const [isolationLevel, mode] = job.input.name.split("/") as [never, "atomic" | "staged"];
-            await prepare({ mode, isolationLevel }, async (ctx) => leasehold.getJob({ ...ctx, id: job.id }));
+            await prepare({ mode, isolationLevel }, async (ctx) =>
+              leasehold.jobs.get({ ...ctx, id: job.id }),
+            );
             return complete(async () => `Hello ${mode}`, mode === "atomic" ? {} : { isolationLevel });
           },
         }),
@@ -322,7 +324,7 @@ export const describeTransactions: Scenario = ({ test }) => {
       const input = { name: "Ada" };
       const started = await leasehold.startJobSequence({ typeName: "greet", input, maxAttempts: 1 });
       await failure(started);
-      const job = await leasehold.getJob({ id: started.id });
+      const job = await leasehold.jobs.get({ id: started.id });
       assert.match(JSON.stringify(job), /isolation level of an atomic attempt/);
     },
   );

@@ -21,9 +21,9 @@ export const describeUnknownTypes: Scenario = ({ test }) => {
       );
       await completion(await leasehold.startJobSequence({ typeName: "known" }));
 
-      const job = await leasehold.getJob({ id: waiting.id });
+      const job = await leasehold.jobs.get({ id: waiting.id });
       assert.deepEqual([job?.status, job?.attempt], ["pending", 0]);
-      const explanation = await leasehold.explainJob({ id: waiting.id });
+      const explanation = await leasehold.jobs.explain({ id: waiting.id });
       assert.ok(explanation.state === "runnable");
       assert.match(explanation.summary, /"unknown"/);
     },

@@ -35,6 +35,8 @@ const checkedTypes = defineJobTypes({ count: { input: wholeNumber, output: typeO
 
 const later = { afterMs: 3_600_000 };
 
+const now = { afterMs: 0 };
+
 /** Indexes what it is given, and remembers it. */
 const startIndexer = async ({ leasehold, work }: Story<Definitions>): Promise<number[]> => {
   const versions: number[] = [];
@@ -62,7 +64,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
   ): void =>
     tellAnyStore(name, types, async (story) => {
       if (story.stateAdapter.edits !== undefined) return tell(story);
-      await assert.rejects(story.leasehold.runJobsNow({ ids: [] }), StorePartMissingError);
+      await assert.rejects(story.leasehold.jobs.update({ ids: [], schedule: now }), StorePartMissingError);
     });
 
   tellAnyStore("a store without the part refuses, and writes nothing", jobTypes, async (story) => {
@@ -71,7 +73,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     const start = { typeName: "index", input: { version: 1 } } as const;
     for (const refused of [
       () => leasehold.startJobSequence({ ...start, expireAfterMs: 1_000 }),
-      () => leasehold.startJobSequence({ ...start, deduplication: { key: "k", scope: "pending" } }),
+      () => leasehold.startJobSequence({ ...start, deduplication: { key: "k", strategy: "pending" } }),
       () => leasehold.startJobSequence({ ...start, deduplication: { key: "k", onDuplicate: "replace" } }),
       () =>
         leasehold.startJobSequences({
@@ -80,8 +82,8 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
             { ...start, deduplication: { key: "k", onDuplicate: { debounce: { maxDelayMs: 1 } } } },
           ],
         }),
-      () => leasehold.updateWaitingJobs({ ids: [], priority: 1 }),
-      () => leasehold.runJobsNow({ filter: {} }),
+      () => leasehold.jobs.update({ ids: [], priority: 1 }),
+      () => leasehold.jobs.update({ filter: {}, schedule: now }),
     ])
       await assert.rejects(refused(), (error) => {
         assert.ok(error instanceof StorePartMissingError);
@@ -91,7 +93,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     const kept = { key: randomUUID(), onDuplicate: "keep" } as const;
     assert.equal((await leasehold.startJobSequence({ ...start, deduplication: kept })).deduplicated, false);
     assert.deepEqual(
-      (await leasehold.countJobs({ queue: story.queue })).map(({ count }) => count),
+      (await leasehold.jobs.count({ queue: story.queue })).map(({ count }) => count),
       [1],
     );
   });
@@ -103,7 +105,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
       leasehold.startJobSequence({
         typeName: "index",
         input: { version },
-        deduplication: { key, scope: "pending", onDuplicate: "replace" },
+        deduplication: { key, strategy: "pending", onDuplicate: "replace" },
       });
     const first = await start(1);
     const second = await start(2);
@@ -114,7 +116,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
       events.all("jobUpdated").map(({ id, changedBy }) => [id, changedBy]),
       [[first.id, "start"]],
     );
-    const { summary } = await leasehold.explainJob(first);
+    const { summary } = await leasehold.jobs.explain(first);
     assert.match(summary, /later start/);
     const versions = await startIndexer(story);
     assert.equal((await completion(first)).output, 2);
@@ -139,11 +141,11 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
           },
         }),
       );
-      const start = (version: number, scope: "pending" | "unfinished") =>
+      const start = (version: number, strategy: "pending" | "unfinished") =>
         leasehold.startJobSequence({
           typeName: "index",
           input: { version },
-          deduplication: { key, scope, onDuplicate: "replace" },
+          deduplication: { key, strategy, onDuplicate: "replace" },
         });
       const first = await start(1, "unfinished");
       await started.opened;
@@ -166,16 +168,16 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
         schedule: later,
         deduplication: {
           key: story.queue,
-          scope: "pending",
+          strategy: "pending",
           onDuplicate: { debounce: { maxDelayMs: later.afterMs + 1_000 } },
         },
       });
     const { id } = await start(1);
-    const before = await leasehold.getJob({ id });
+    const before = await leasehold.jobs.get({ id });
     let after = before;
     for (let version = 2; after!.scheduledAt.getTime() === before!.scheduledAt.getTime(); version += 1) {
       assert.equal((await start(version)).replaced, true);
-      after = await leasehold.getJob({ id });
+      after = await leasehold.jobs.get({ id });
     }
     const delay = after!.scheduledAt.getTime() - after!.createdAt.getTime();
     assert.ok(delay > later.afterMs && delay <= later.afterMs + 1_000, String(delay));
@@ -183,7 +185,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
 
   test("in bulk and in transactions, too", jobTypes, async (story) => {
     const { leasehold } = story;
-    const deduplication = { key: randomUUID(), scope: "pending", onDuplicate: "replace" } as const;
+    const deduplication = { key: randomUUID(), strategy: "pending", onDuplicate: "replace" } as const;
     const start = (version: number) => ({ typeName: "index", input: { version }, deduplication }) as const;
     const [one, two] = await leasehold.startJobSequences({ sequences: [start(1), start(2)] });
     assert.deepEqual([two.id, one.replaced, two.replaced], [one.id, false, true]);
@@ -194,9 +196,9 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
       }),
       /changed my mind/,
     );
-    assert.deepEqual((await leasehold.getJobSequence({ id: one.id }))?.input, { version: 2 });
+    assert.deepEqual((await leasehold.jobs.getSequence({ id: one.id }))?.input, { version: 2 });
     await leasehold.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, ...start(4) }));
-    assert.deepEqual((await leasehold.getJobSequence({ id: one.id }))?.input, { version: 4 });
+    assert.deepEqual((await leasehold.jobs.getSequence({ id: one.id }))?.input, { version: 4 });
   });
 
   test(
@@ -205,7 +207,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     async (story) => {
       const { leasehold, openAnother, completion } = story;
       const other = await openAnother();
-      const deduplication = { key: randomUUID(), scope: "pending", onDuplicate: "replace" } as const;
+      const deduplication = { key: randomUUID(), strategy: "pending", onDuplicate: "replace" } as const;
       const answers = await Promise.all(
         Array.from({ length: 50 }, (_, version) =>
           (version % 2 === 0 ? leasehold : other.leasehold).startJobSequence({
@@ -217,7 +219,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
       );
       assert.equal(new Set(answers.map(({ id }) => id)).size, 1);
       assert.equal(answers.filter(({ replaced }) => replaced).length, 49);
-      const { input } = (await leasehold.getJobSequence({ id: answers[0]!.id }))!;
+      const { input } = (await leasehold.jobs.getSequence({ id: answers[0]!.id }))!;
       const versions = await startIndexer(story);
       await completion(answers[0]!);
       assert.deepEqual(versions, [(input as { version: number }).version]);
@@ -236,7 +238,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
       input: { version: 1 },
       schedule: later,
     });
-    const report = await leasehold.runJobsNow({ ids: [started.id] });
+    const report = await leasehold.jobs.update({ ids: [started.id], schedule: now });
     assert.deepEqual(
       report.updated.map(({ jobId, sequenceId, status }) => [jobId, sequenceId, status]),
       [[started.id, started.id, "pending"]],
@@ -265,7 +267,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
       });
       const nobody = "01890000-0000-7000-8000-000000000000";
       const at = new Date("2999-01-01");
-      const report = await leasehold.updateWaitingJobs({
+      const report = await leasehold.jobs.update({
         ids: [blocker.id, blocked.id, nobody],
         typeName: "index",
         input: { version: 2 },
@@ -282,13 +284,13 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
         ],
         cursor: null,
       });
-      assert.match((await leasehold.explainJob(blocker)).summary, /changed while it waited/);
-      assert.equal((await leasehold.updateWaitingJobs({ ids: [blocked.id], priority: 3 })).updated.length, 1);
-      await leasehold.runJobsNow({ ids: [blocker.id] });
+      assert.match((await leasehold.jobs.explain(blocker)).summary, /changed while it waited/);
+      assert.equal((await leasehold.jobs.update({ ids: [blocked.id], priority: 3 })).updated.length, 1);
+      await leasehold.jobs.update({ ids: [blocker.id], schedule: now });
       const versions = await startIndexer(story);
       await completion(blocked);
       assert.deepEqual(versions, [2]);
-      const again = await leasehold.updateWaitingJobs({ ids: [blocker.id, blocked.id], priority: 1 });
+      const again = await leasehold.jobs.update({ ids: [blocker.id, blocked.id], priority: 1 });
       assert.deepEqual(again.skipped, [
         { jobId: blocker.id, reason: "not_waiting", status: "completed" },
         { jobId: blocked.id, reason: "not_waiting", status: "completed" },
@@ -300,12 +302,13 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     for (let version = 1; version <= 3; version += 1)
       await leasehold.startJobSequence({ typeName: "index", input: { version }, schedule: later });
     const change = { filter: { queue, typeName: "index" }, priority: 5 } as const;
-    const priorities = async () => (await leasehold.listJobs({ queue })).jobs.map(({ priority }) => priority);
-    assert.equal((await leasehold.updateWaitingJobs({ ...change, dryRun: true })).updated.length, 3);
+    const priorities = async () =>
+      (await leasehold.jobs.list({ queue })).jobs.map(({ priority }) => priority);
+    assert.equal((await leasehold.jobs.update({ ...change, dryRun: true })).updated.length, 3);
     assert.deepEqual(await priorities(), [0, 0, 0]);
-    const first = await leasehold.updateWaitingJobs({ ...change, limit: 2 });
+    const first = await leasehold.jobs.update({ ...change, limit: 2 });
     assert.equal(first.updated.length, 2);
-    const second = await leasehold.updateWaitingJobs({ ...change, limit: 2, cursor: first.cursor });
+    const second = await leasehold.jobs.update({ ...change, limit: 2, cursor: first.cursor });
     assert.deepEqual([second.updated.length, second.cursor], [1, null]);
     assert.deepEqual(await priorities(), [5, 5, 5]);
   });
@@ -315,28 +318,28 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     const { id } = await leasehold.startJobSequence(start);
     await assert.rejects(
       leasehold.runInTransaction(async (ctx) => {
-        await leasehold.updateWaitingJobs({ ...ctx, ids: [id], priority: 9 });
-        assert.equal((await leasehold.getJob({ ...ctx, id }))?.priority, 9);
+        await leasehold.jobs.update({ ...ctx, ids: [id], priority: 9 });
+        assert.equal((await leasehold.jobs.get({ ...ctx, id }))?.priority, 9);
         throw new Error("changed my mind");
       }),
       /changed my mind/,
     );
-    assert.equal((await leasehold.getJob({ id }))?.priority, 0);
+    assert.equal((await leasehold.jobs.get({ id }))?.priority, 0);
   });
 
   test("a new input has to fit the schema of the type", checkedTypes, async ({ leasehold }) => {
     const { id } = await leasehold.startJobSequence({ typeName: "count", input: 1 });
-    const update = (input: number) => leasehold.updateWaitingJobs({ ids: [id], typeName: "count", input });
+    const update = (input: number) => leasehold.jobs.update({ ids: [id], typeName: "count", input });
     await assert.rejects(update(1.5), SchemaValidationError);
-    assert.equal((await leasehold.getJob({ id }))?.input, 1);
+    assert.equal((await leasehold.jobs.get({ id }))?.input, 1);
     await update(2);
-    assert.equal((await leasehold.getJob({ id }))?.input, 2);
+    assert.equal((await leasehold.jobs.get({ id }))?.input, 2);
   });
 
   test("what makes no sense is refused", jobTypes, async ({ leasehold }) => {
     const ids: string[] = [];
     const wrong = (options: object) =>
-      assert.rejects(leasehold.updateWaitingJobs(options as never), InvalidOptionError);
+      assert.rejects(leasehold.jobs.update(options as never), InvalidOptionError);
     await wrong({ ids });
     await wrong({ ids, filter: {}, priority: 1 });
     await wrong({ priority: 1 });
@@ -354,8 +357,8 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
         }),
         InvalidOptionError,
       );
-    await start({ scope: "waiting" });
-    await start({ scope: "pending", windowMs: 5 });
+    await start({ strategy: "waiting" });
+    await start({ strategy: "pending", windowMs: 5 });
     await start({ onDuplicate: "swap" });
     await start({ onDuplicate: {} });
     await start({ onDuplicate: { debounce: {} } });
@@ -366,9 +369,9 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
   test("a worker does not run what has waited too long", fragileTypes, async (story) => {
     const { leasehold, work, failure, events } = story;
     const started = await leasehold.startJobSequence({ typeName: "quote", input: { symbol: "X" } });
-    const job = await leasehold.getJob({ id: started.id });
+    const job = await leasehold.jobs.get({ id: started.id });
     assert.equal(job?.expireAfterMs, 1);
-    const explanation = await leasehold.explainJob(started);
+    const explanation = await leasehold.jobs.explain(started);
     assert.ok(explanation.state === "runnable");
     assert.deepEqual(explanation.expiresAt, new Date(job.scheduledAt.getTime() + 1));
     // By the store's clock, whose milliseconds pass by themselves.
@@ -389,7 +392,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     assert.equal(ran, 0);
     const [failed] = events.all("jobFailed");
     assert.equal(failed?.reason, "expired");
-    assert.match((await leasehold.explainJob(started)).summary, /expired/);
+    assert.match((await leasehold.jobs.explain(started)).summary, /expired/);
   });
 
   test("what nobody claims expires, too, with all that waits for it", jobTypes, async (story) => {
@@ -425,7 +428,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     await failure(started);
     await idle.stop();
     await work(leasehold.createWorker().implementJobType({ typeName: "quote", process: async () => null }));
-    await leasehold.redriveJobs({ ids: [started.id] });
+    await leasehold.jobs.redrive({ ids: [started.id] });
     await completion(started);
   });
 };

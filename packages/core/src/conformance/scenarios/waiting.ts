@@ -61,7 +61,7 @@ export const describeWaiting: Scenario = ({ test }) => {
     });
     controller.abort(new Error("lost interest"));
     await assert.rejects(waiting, /lost interest/);
-    assert.equal((await leasehold.getJob({ id: started.id }))?.status, "pending");
+    assert.equal((await leasehold.jobs.get({ id: started.id }))?.status, "pending");
   });
 
   test("a signal that has aborted before does so at once", jobTypes, async ({ leasehold }) => {
@@ -80,7 +80,7 @@ export const describeWaiting: Scenario = ({ test }) => {
       const cooked = await leasehold.startJobSequence({ typeName: "cook" });
       await completion(cooked);
       const burnt = await leasehold.startJobSequence({ typeName: "bake" });
-      await leasehold.cancelJobSequences({ ids: [burnt.id] });
+      await leasehold.jobs.cancel({ ids: [burnt.id] });
 
       const { output } = await leasehold.waitForJobSequenceCompletion({ ...cooked, timeoutMs: 1 });
       assert.equal(output, "soup");

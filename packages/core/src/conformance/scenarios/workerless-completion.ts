@@ -45,7 +45,7 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
       assert.ok(completed.status === "completed");
       assert.deepEqual(completed.output, { approved: true });
       assert.deepEqual((await completion(started)).output, { approved: true });
-      const job = await leasehold.getJob({ id: started.id });
+      const job = await leasehold.jobs.get({ id: started.id });
       assert.ok(job?.status === "completed");
       assert.deepEqual([job.completedBy, job.attempt], [null, 0]);
       assert.deepEqual(
@@ -106,7 +106,7 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
 
     assert.ok(completed.status === "completed");
     assert.equal(completed.output, "archived");
-    const { jobs } = await leasehold.listSequenceJobs({ id: started.id });
+    const { jobs } = await leasehold.jobs.listInSequence({ id: started.id });
     assert.deepEqual(
       jobs.map(({ typeName, status }) => [typeName, status]),
       [
@@ -130,7 +130,7 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
     });
     await assert.rejects(attempt, /second thoughts/);
 
-    const { jobs } = await leasehold.listSequenceJobs({ id: started.id });
+    const { jobs } = await leasehold.jobs.listInSequence({ id: started.id });
     assert.deepEqual(
       jobs.map(({ typeName, status }) => [typeName, status]),
       [["review", "pending"]],
@@ -227,7 +227,7 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
         complete: async ({ job, complete }) => void (await complete(job, () => ({ approved: true }))),
       });
     await approve(done.id);
-    await leasehold.cancelJobSequences({ ids: [cancelled.id] });
+    await leasehold.jobs.cancel({ ids: [cancelled.id] });
 
     await assert.rejects(approve(done.id), JobAlreadyCompletedError);
     await assert.rejects(approve(cancelled.id), JobAlreadyFailedError);
@@ -258,6 +258,6 @@ export const describeWorkerlessCompletion: Scenario = ({ test }) => {
         void (await complete({ id: other.id, typeName: "approve" }, () => ({ approved: true }))),
     });
     await assert.rejects(attempt, ProcessMisuseError);
-    assert.equal((await leasehold.getJob({ id: other.id }))?.status, "pending");
+    assert.equal((await leasehold.jobs.get({ id: other.id }))?.status, "pending");
   });
 };

@@ -18,7 +18,7 @@ export interface WaitOptions<TJobId, TTypeName> {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What `cancelJobSequences` did with one sequence. */
+/** What `jobs.cancel` did with one sequence. */
 export interface CancelledJobSequence<TJobId> {
   readonly id: TJobId;
   /** `"cancelled"`, also if it was cancelled before; else why it could not be. */
@@ -46,13 +46,13 @@ export type JobChoice<TDefs, TJobId extends string> = (
   readonly cursor?: string | null | undefined;
 };
 
-/** The argument of `redriveJobs`: the failed jobs to run again. */
+/** The argument of `jobs.redrive`: the failed jobs to run again. */
 export type RedriveOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJobId> & {
   /** When they may run. Default: now. */
   readonly schedule?: ScheduleOptions | undefined;
 };
 
-/** What `redriveJobs` did. */
+/** What `jobs.redrive` did. */
 export interface RedriveReport<TJobId> {
   /** The jobs that will run again. */
   readonly redriven: readonly {
@@ -70,7 +70,7 @@ export interface RedriveReport<TJobId> {
   readonly cursor: string | null;
 }
 
-/** The argument of `updateWaitingJobs`: which jobs, and at least one thing to change. */
+/** The argument of `jobs.update`: which jobs, and at least one thing to change. */
 export type UpdateWaitingJobsOptions<
   TDefs,
   TJobId extends string,
@@ -90,7 +90,7 @@ export type UpdateWaitingJobsOptions<
     | { readonly typeName?: undefined; readonly input?: undefined }
   );
 
-/** What `updateWaitingJobs` and `runJobsNow` did. */
+/** What `jobs.update` did. */
 export interface UpdateWaitingJobsReport<TJobId> {
   /** The jobs that were changed, as they wait now. */
   readonly updated: readonly {
@@ -110,7 +110,7 @@ export interface UpdateWaitingJobsReport<TJobId> {
   readonly cursor: string | null;
 }
 
-/** The argument of `pruneJobSequences`. */
+/** The argument of `jobs.prune`. */
 export interface PruneOptions {
   /** How long ago the last sequence of a tree must have finished. */
   readonly olderThanMs: number;

@@ -27,7 +27,7 @@ export interface JobFilterOptions<
   readonly rootSequenceId?: TJobId | undefined;
   readonly failureReason?: OneOrMany<FailureReason> | undefined;
   /**
-   * Of failed jobs: the kind of error that they failed with, from `listFailureCauses` or `listJobAttempts`. An index finds them.
+   * Of failed jobs: the kind of error that they failed with, from `history.listCauses` or `history.listAttempts`. An index finds them.
    * Needs a store that keeps a history.
    */
   readonly fingerprint?: OneOrMany<string> | undefined;
@@ -71,7 +71,7 @@ export interface PageOptions {
   readonly cursor?: string | null | undefined;
 }
 
-/** The argument of `listJobs`. */
+/** The argument of `jobs.list`. */
 export interface ListJobsOptions<
   TDefs,
   TJobId extends string,
@@ -99,11 +99,11 @@ export interface JobListing<TJob> {
    * at a bounded number of jobs in each call, and few of them may match the filter.
    */
   readonly cursor: string | null;
-  /** Of `listJobs`, if there is a cursor: when the last job was created that it has looked at. Else null, or absent. */
+  /** Of `jobs.list`, if there is a cursor: when the last job was created that it has looked at. Else null, or absent. */
   readonly searchedTo?: Date | null;
 }
 
-/** The argument of `listJobSequences`. Every filter given must match. */
+/** The argument of `jobs.listSequences`. Every filter given must match. */
 export interface ListJobSequencesOptions<
   TDefs,
   TJobId extends string,

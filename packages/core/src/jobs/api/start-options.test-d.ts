@@ -52,7 +52,7 @@ await union.startJobSequence({
   maxAttempts: 1,
   timeoutMs: 1_000,
   schedule: { afterMs: 5_000 },
-  deduplication: { key: "/", scope: "all", windowMs: 60_000 },
+  deduplication: { key: "/", strategy: "all", windowMs: 60_000 },
 });
 
 // No input is no input.

@@ -44,11 +44,12 @@ export interface DeduplicationOptions {
   /** Up to 500 characters. Keys are scoped to the job type. */
   readonly key: string;
   /**
-   * Which sequences count: `"unfinished"` ones (default), `"all"`, also finished ones, or `"pending"`, only those whose
-   * first job waits to run. With `"pending"`, a start that finds the other one running starts a second sequence.
+   * Which sequences count: `"unfinished"` ones (default; `"completed"` means the same), `"all"`, also finished ones, or
+   * `"pending"`, only those whose first job waits to run. With `"pending"`, a start that finds the other one running starts
+   * a second sequence.
    */
-  readonly scope?: "pending" | "unfinished" | "all" | undefined;
-  /** Only sequences started within this time count. Default: no limit. Not with the scope `"pending"`. */
+  readonly strategy?: "unfinished" | "completed" | "all" | "pending" | undefined;
+  /** Only sequences started within this time count. Default: no limit. Not with the strategy `"pending"`. */
   readonly windowMs?: number | undefined;
   /**
    * What to do with a duplicate whose first job still waits:
@@ -59,8 +60,6 @@ export interface DeduplicationOptions {
    * A duplicate that runs or has finished is always kept: the result then says `replaced: false`.
    */
   readonly onDuplicate?: OnDuplicateOption | undefined;
-  /** @deprecated Use `scope`: `"completed"` is the old name of `"unfinished"`. */
-  readonly strategy?: "completed" | "all" | undefined;
 }
 
 /**

@@ -6,7 +6,7 @@ type Ending = Pick<EventOf<"execution_ended">, "ending" | "abortReason">;
 /** What an attempt that ended in this way must not be recorded as. */
 const isWrong = ({ ending, abortReason }: Ending, kind: JobOutcome["kind"]): boolean =>
   (abortReason === "timeout" && ending === "returned" && kind === "complete") ||
-  (abortReason === "shutdown" && ending === "threw" && kind !== "giveBack");
+  (abortReason === "shutdown" && ending === "threw" && kind !== "release");
 
 /** A result that comes after the timeout is too late, and an attempt cut short by a shutdown costs nothing. */
 export const endingsAreJudgedRight: Check = {

@@ -91,7 +91,7 @@ export const executionsAreBounded: Check = {
     const expectedDelta = (before: StateJob, after: StateJob, step: StoreStep): number => {
       if (after.leaseVersion !== before.leaseVersion) return 1;
       if (beginsAnew(before, step)) return -before.attempt;
-      return before.status === "running" && outcomeKind(step, after.id) === "giveBack" ? -1 : 0;
+      return before.status === "running" && outcomeKind(step, after.id) === "release" ? -1 : 0;
     };
 
     const onChanged = (before: StateJob, after: StateJob, step: StoreStep): void => {
@@ -101,9 +101,9 @@ export const executionsAreBounded: Check = {
       const expected = expectedDelta(before, after, step);
       if (delta !== expected)
         report(`${step.method} changed the attempt of ${short(after.id)} by ${delta}, not ${expected}`);
-      const isGivenBack = outcomeKind(step, after.id) === "giveBack";
+      const isReleased = outcomeKind(step, after.id) === "release";
       // Given back: the execution, if there was one, does not count.
-      if (isGivenBack && claim?.executed) counted.set(after.id, (counted.get(after.id) ?? 0) - 1);
+      if (isReleased && claim?.executed) counted.set(after.id, (counted.get(after.id) ?? 0) - 1);
     };
 
     const onStarted = (start: EventOf<"execution_started">): void => {

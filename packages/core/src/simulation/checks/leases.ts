@@ -54,7 +54,7 @@ export const leasesNeverOverlap: Check = {
   },
 };
 
-const statusAfter = { complete: "completed", retry: "pending", giveBack: "pending", fail: "failed" } as const;
+const statusAfter = { complete: "completed", retry: "pending", release: "pending", fail: "failed" } as const;
 
 /** The job is as this outcome would leave it, and still carries its token. */
 const isRepetition = (row: StateJob, { kind, leaseToken }: JobOutcome): boolean =>

@@ -2,7 +2,7 @@ import type { StateCall, StateRead } from "./calls.ts";
 import type { FailureReason } from "./job.ts";
 
 /** How an attempt ended that did not complete its job. `expired`: its worker was gone, and its lease ran out. */
-export const attemptOutcomes = ["retry", "fail", "giveBack", "expired"] as const;
+export const attemptOutcomes = ["retry", "fail", "release", "expired"] as const;
 
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 

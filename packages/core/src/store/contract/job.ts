@@ -21,7 +21,7 @@ export interface JobSettings {
   readonly timeoutMs?: number | undefined;
   /**
    * The group it belongs to, such as a customer: 1 to 200 characters. Groups take turns, and limits can be set for each of
-   * them (`setFlow`). Groups of different types have nothing to do with each other. Default: what `group` of its type says.
+   * them (`limits.set`). Groups of different types have nothing to do with each other. Default: what `group` of its type says.
    */
   readonly group?: string | undefined;
   /**
@@ -78,7 +78,7 @@ export interface StoredJobSettings extends VisibleJobSettings {
  *              start                claim                    complete
  *   (none) ────────▶ pending ─────────────▶ running ───────────────────▶ completed
  *      │               ▲ ▲                   │ │ │
- *      │ has open      │ │  retry, give back │ │ └─ unrecoverable, exhausted, cancelled ─▶ failed
+ *      │ has open      │ │  retry, release   │ │ └─ unrecoverable, exhausted, cancelled ─▶ failed
  *      │ blockers      │ └───────────────────┘ │                                            │
  *      └──▶ blocked ───┘    lease expires: claimable again                                  │
  *           last blocker completes           ◀───────────────── redrive ────────────────────┘
@@ -134,7 +134,7 @@ export interface StateJob extends StoredJobSettings {
   /** From when on the job can run, never before it could; among jobs of one priority also its place in line. */
   readonly scheduledAt: number;
 
-  /** Raised by every claim, and lowered again when the job is given back. */
+  /** Raised by every claim, and lowered again when the job is released. */
   readonly attempt: number;
   /** The token of the latest claim. It stays after its holder's outcome, so that the same outcome again is recognised. */
   readonly leaseToken: string | null;

@@ -91,7 +91,7 @@ export type JobOutcome = OutcomeBase &
      * Back to pending as if the attempt had never been: `attempt` falls by one. Without a schedule the job keeps
      * `scheduledAt`, and with it its place in line.
      */
-    | { readonly kind: "giveBack"; readonly schedule: Schedule | null; readonly error: string | null }
+    | { readonly kind: "release"; readonly schedule: Schedule | null; readonly error: string | null }
     | { readonly kind: "fail"; readonly reason: FailureReason; readonly error: string | null }
   );
 

@@ -89,7 +89,7 @@ export const findRefusal = (state: LeaseState, leaseToken: string, now: number):
 const statusAfter: Readonly<Record<JobOutcome["kind"], JobStatus>> = {
   complete: "completed",
   retry: "pending",
-  giveBack: "pending",
+  release: "pending",
   fail: "failed",
 };
 

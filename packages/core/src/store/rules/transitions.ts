@@ -96,7 +96,7 @@ export const expiredAttempt = (
 //
 //   blocked ── withBlockers, withFewerBlockers: none is open any more ──▶ pending
 //   pending, running (lease expired) ── claimed ──▶ running
-//   running ── retried, givenBack, reaped (attempts left) ──▶ pending
+//   running ── retried, released, reaped (attempts left) ──▶ pending
 //   running ── completed ──▶ completed
 //   running ── failed, reaped (no attempts left) ──▶ failed
 //   blocked ── failedByBlocker ──▶ failed
@@ -106,7 +106,7 @@ export const expiredAttempt = (
 //   failed ── revived ──▶ pending
 //
 // Wherever it says pending, a job with open blockers becomes blocked instead. Without a worker, `completed`, `failed`,
-// `retried` and `givenBack` also apply to jobs that are blocked or pending.
+// `retried` and `released` also apply to jobs that are blocked or pending.
 
 type OutcomeOf<TKind extends JobOutcome["kind"]> = Extract<JobOutcome, { kind: TKind }>;
 
@@ -159,7 +159,7 @@ export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number)
   limited: false,
 });
 
-export const givenBack = (row: StateJob, outcome: OutcomeOf<"giveBack">, now: number): StateJob => ({
+export const released = (row: StateJob, outcome: OutcomeOf<"release">, now: number): StateJob => ({
   ...row,
   status: waiting(row),
   scheduledAt: outcome.schedule === null ? row.scheduledAt : resolveSchedule(outcome.schedule, now),
@@ -187,8 +187,8 @@ export const afterOutcome = (row: StateJob, outcome: JobOutcome, now: number): S
       return completed(row, outcome, now);
     case "retry":
       return retried(row, outcome, now);
-    case "giveBack":
-      return givenBack(row, outcome, now);
+    case "release":
+      return released(row, outcome, now);
     case "fail":
       return failed(row, outcome, now);
   }

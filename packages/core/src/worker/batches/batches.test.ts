@@ -55,7 +55,7 @@ describe("a batch", () => {
     await kit.drain(worker, { concurrency: 2, prefetch: 0 });
     expect(sizes).toEqual([10, 10, 10, 10, 5]);
     expect(most).toBe(2);
-    expect(await kit.leasehold.countJobs({ status: "completed" })).toMatchObject([{ count: 45 }]);
+    expect(await kit.leasehold.jobs.count({ status: "completed" })).toMatchObject([{ count: 45 }]);
     expect(kit.clock.pendingTimers).toBe(0);
   });
 
@@ -239,7 +239,7 @@ describe("a batch", () => {
     await kit.advance(worker, 5_000);
     expect(sizes).toEqual([3, 1, 1, 1]);
     expect(reasons).toEqual(["timeout", "timeout", "timeout", "timeout"]);
-    const { jobs } = await kit.leasehold.listJobs({ status: "completed" });
+    const { jobs } = await kit.leasehold.jobs.list({ status: "completed" });
     expect(jobs.map(({ attempt, lastError }) => [attempt, lastError?.code])).toEqual([
       [2, "JobTimeout"],
       [2, "JobTimeout"],
@@ -265,7 +265,7 @@ describe("a batch", () => {
     await kit.leasehold.startJobSequences({ sequences: startPages(3) });
     await kit.drain(worker, { concurrency: 1, abortGraceMs: 500 });
     expect(calls).toBe(4);
-    expect(await kit.leasehold.countJobs({})).toMatchObject([{ status: "completed", count: 3 }]);
+    expect(await kit.leasehold.jobs.count({})).toMatchObject([{ status: "completed", count: 3 }]);
     expect(events.filter((event) => event === "jobAttemptStuck").length).toBe(3);
     never.resolve([0, 1, 2]);
     await kit.clock.advanceBy(1);
@@ -287,7 +287,7 @@ describe("a batch", () => {
     await kit.leasehold.startJobSequences({ sequences: startPages(3) });
     await kit.advance(worker, 2_000);
     expect(sizes).toEqual([3, 3]);
-    const { jobs } = await kit.leasehold.listJobs({ status: "completed" });
+    const { jobs } = await kit.leasehold.jobs.list({ status: "completed" });
     expect(jobs.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
   });
 
@@ -309,7 +309,7 @@ describe("a batch", () => {
     });
     await kit.leasehold.startJobSequences({ sequences: startPages(4) });
     await kit.drain(worker);
-    const failed = await kit.leasehold.listJobs({ status: "failed" });
+    const failed = await kit.leasehold.jobs.list({ status: "failed" });
     expect(failed.jobs.map(({ input }) => input)).toEqual([2]);
     expect(failed.jobs[0]?.lastError?.code).toBe("PayloadNotStorable");
     expect(sizes).toEqual([4, 1]);
@@ -334,13 +334,13 @@ describe("a batch", () => {
     const started = await kit.leasehold.startJobSequences({ sequences: startPages(3) });
     const running = await kit.clock.runUntil(worker.start());
     await kit.clock.runUntil(seen.promise);
-    await kit.clock.runUntil(kit.leasehold.cancelJobSequences({ ids: [started[1]!.id] }));
+    await kit.clock.runUntil(kit.leasehold.jobs.cancel({ ids: [started[1]!.id] }));
     await kit.clock.advanceBy(20_000);
     goOn.resolve();
     await kit.clock.runUntil(running.stop());
     expect(signals).toEqual([undefined, undefined, "cancelled", undefined]);
     const statuses = await Promise.all(
-      started.map(async ({ id }) => (await kit.leasehold.getJob({ id }))?.status),
+      started.map(async ({ id }) => (await kit.leasehold.jobs.get({ id }))?.status),
     );
     expect(statuses).toEqual(["completed", "failed", "completed"]);
   });
@@ -363,10 +363,10 @@ describe("a batch", () => {
     const running = await kit.clock.runUntil(worker.start());
     await kit.clock.runUntil(seen.promise);
     const ids = started.map(({ id }) => id);
-    await kit.clock.runUntil(kit.leasehold.cancelJobSequences({ ids }));
+    await kit.clock.runUntil(kit.leasehold.jobs.cancel({ ids }));
     expect(await kit.clock.runUntil(aborted.promise)).toBe("cancelled");
     expect(await kit.clock.runUntil(running.stop())).toMatchObject({ clean: true });
-    expect(await kit.leasehold.countJobs({})).toMatchObject([{ status: "failed", count: 3 }]);
+    expect(await kit.leasehold.jobs.count({})).toMatchObject([{ status: "failed", count: 3 }]);
   });
 });
 
@@ -383,7 +383,7 @@ describe("a worker that stops", () => {
     const running = await kit.clock.runUntil(worker.start());
     await kit.clock.runUntil(() => running.health().bufferedJobs === 4);
     expect(await kit.clock.runUntil(running.stop())).toMatchObject({ clean: true, releasedJobs: 4 });
-    const { jobs } = await kit.leasehold.listJobs({ status: "pending" });
+    const { jobs } = await kit.leasehold.jobs.list({ status: "pending" });
     expect(jobs.map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0]);
     expect(kit.clock.pendingTimers).toBe(0);
   });
@@ -405,7 +405,7 @@ describe("a worker that stops", () => {
     await kit.clock.runUntil(seen.promise);
     expect(running.health()).toMatchObject({ runningJobs: 3, bufferedJobs: 0 });
     expect(await kit.clock.runUntil(running.stop({ deadlineMs: 100 }))).toMatchObject({ abortedJobs: 3 });
-    const { jobs } = await kit.leasehold.listJobs({ status: "pending" });
+    const { jobs } = await kit.leasehold.jobs.list({ status: "pending" });
     expect(jobs.map(({ attempt }) => attempt)).toEqual([0, 0, 0]);
   });
 });
@@ -449,7 +449,7 @@ describe("complete of a batch", () => {
       kit.leasehold.startJobSequences({ sequences: [{ typeName: "index", input: 7 }] }),
     );
     await kit.clock.runUntil(
-      async () => (await kit.leasehold.getJob({ id: second!.id }))?.status === "completed",
+      async () => (await kit.leasehold.jobs.get({ id: second!.id }))?.status === "completed",
     );
     expect(runs.slice(0, 2)).toEqual([[0, 7], [7]]);
     await kit.clock.runUntil(running.stop());
@@ -483,7 +483,7 @@ describe("complete of a batch", () => {
     await kit.drain(worker);
     expect(errors).toEqual(["InvalidOption", "InvalidOption", "InvalidOption"]);
     // What the first complete has committed stands.
-    expect(await kit.leasehold.countJobs({})).toMatchObject([{ status: "completed", count: 1 }]);
+    expect(await kit.leasehold.jobs.count({})).toMatchObject([{ status: "completed", count: 1 }]);
   });
 
   it("that is forgotten does not commit, and says what to write", async () => {
@@ -502,7 +502,7 @@ describe("complete of a batch", () => {
     });
     await kit.leasehold.startJobSequences({ sequences: startPages(2) });
     await kit.drain(worker);
-    const { jobs } = await kit.leasehold.listJobs({ status: "failed" });
+    const { jobs } = await kit.leasehold.jobs.list({ status: "failed" });
     expect(jobs.map(({ lastError }) => lastError?.message)).toEqual([
       expect.stringContaining("`return complete(…)`"),
       expect.stringContaining("`return complete(…)`"),
@@ -528,7 +528,7 @@ describe("complete of a batch", () => {
     });
     await kit.leasehold.startJobSequences({ sequences: startPages(1) });
     await kit.drain(worker);
-    const { jobs } = await kit.leasehold.listJobs({ status: "failed" });
+    const { jobs } = await kit.leasehold.jobs.list({ status: "failed" });
     expect(jobs[0]?.lastError?.message).toContain("changed its mind");
   });
 });
@@ -546,7 +546,7 @@ describe("the jobs of a batch", () => {
     });
     await kit.leasehold.startJobSequences({ sequences: startPages(30) });
     await kit.drain(worker);
-    const { jobs } = await kit.leasehold.listJobs({ limit: 100 });
+    const { jobs } = await kit.leasehold.jobs.list({ limit: 100 });
     for (const job of jobs) {
       if (job.input! % 3 === 0) {
         expect(job).toMatchObject({ status: "failed", attempt: 2 });
@@ -587,7 +587,7 @@ describe("middleware of batches", () => {
     await kit.leasehold.startJobSequences({ sequences: startPages(3) });
     await kit.drain(worker, { workerId: "w1" });
     expect(order).toEqual(["outer", 3, "w1", false, false, "inner", "outer again"]);
-    const { jobs } = await kit.leasehold.listJobs({ status: "completed", order: "oldest" });
+    const { jobs } = await kit.leasehold.jobs.list({ status: "completed", order: "oldest" });
     expect(jobs.map((job) => job.status === "completed" && job.output)).toEqual([100, 101, 102]);
   });
 
@@ -601,6 +601,6 @@ describe("middleware of batches", () => {
     worker.useForBatches((_context, next) => next());
     await kit.leasehold.startJobSequences({ sequences: startPages(1) });
     await kit.drain(worker);
-    expect(await kit.leasehold.countJobs({})).toMatchObject([{ status: "completed", count: 1 }]);
+    expect(await kit.leasehold.jobs.count({})).toMatchObject([{ status: "completed", count: 1 }]);
   });
 });

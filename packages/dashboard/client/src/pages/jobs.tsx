@@ -150,7 +150,8 @@ export const JobsPage = () => {
               </Empty>
             ) : (
               <Empty icon="jobs" title="There are no jobs yet.">
-                Call <code>leasehold.start</code> in your program; the job appears here within five seconds.
+                Call <code>leasehold.startJobSequence</code> in your program; the job appears here within five
+                seconds.
               </Empty>
             ))}
           <Paging

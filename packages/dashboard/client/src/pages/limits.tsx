@@ -77,8 +77,8 @@ export const LimitsPage = () => {
           >
             {rules.length === 0 ? (
               <Empty icon="limits" title="No limits are set, and nothing waits.">
-                Set one with <code>leasehold.setFlow</code> or{" "}
-                <code>leasehold flow set --queue mail --concurrency 10</code>.
+                Set one with <code>leasehold.limits.set</code> or{" "}
+                <code>leasehold limits set --queue mail --concurrency 10</code>.
               </Empty>
             ) : (
               <Scroll label="Limits">
@@ -92,7 +92,7 @@ export const LimitsPage = () => {
                       <th>In use</th>
                       <th class="number">Starts left</th>
                       <th>Per group</th>
-                      <th class="number">Lines held back</th>
+                      <th class="number">Groups throttled</th>
                       {may("limits") && <th>Actions</th>}
                     </tr>
                   </thead>
@@ -151,7 +151,7 @@ export const LimitsPage = () => {
         </div>
       )}
       <p class="small dim">
-        Weights of groups are set with <code>setFlow</code> or <code>leasehold flow set</code>.
+        Weights of groups are set with <code>limits.set</code> or <code>leasehold limits set</code>.
       </p>
     </>
   );

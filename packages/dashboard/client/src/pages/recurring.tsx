@@ -163,7 +163,7 @@ export const RecurringPage = () => {
           {data?.recurringJobs.length === 0 && (
             <Empty icon="recurring" title="There are no recurring jobs.">
               Name them in <code>recurringJobs</code> of <code>createLeasehold</code>, or call{" "}
-              <code>putRecurringJob</code>.
+              <code>recurring.put</code>.
             </Empty>
           )}
           {data !== undefined && data.recurringJobs.length > 0 && (

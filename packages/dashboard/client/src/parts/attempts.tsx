@@ -109,12 +109,12 @@ const Log = ({ log }: { readonly log: unknown }) => {
 
 const outcomes: Readonly<Record<string, string>> = {
   retried: "tried again",
-  given_back: "given back",
+  released: "given back",
   expired: "lease expired",
 };
 
 const stateOf = (outcome: string): Status =>
-  outcome === "completed" ? "completed" : outcome === "given_back" ? "pending" : "failed";
+  outcome === "completed" ? "completed" : outcome === "released" ? "pending" : "failed";
 
 const Row = ({
   attempt,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ExpiredJob } from "../../../store/contract/edits.ts";
 import { requirePart } from "../../../store/parts.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, giveBack, retryAfter, type StateScenario } from "../../state-scenario.ts";
+import { completion, release, retryAfter, type StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
 const expireAt = ({ adapter }: StateScenario, now: number, limit = 100): Promise<ExpiredJob[]> =>
@@ -65,7 +65,7 @@ export const describeExpireWaitingJobs = ({ testAlone: test }: StateSuite): void
 
   test("a job that was given back has not begun", async (scenario) => {
     const job = await scenario.start({ expireAfterMs: 1_000 });
-    await scenario.end(await scenario.run(job), giveBack);
+    await scenario.end(await scenario.run(job), release);
     assert.deepEqual(idsOf(await expireAt(scenario, baseTime + 1_000)), [job.id]);
   });
 

@@ -4,7 +4,7 @@ import { mostAttempts } from "../../../store/contract/history.ts";
 import type { StateAttempt } from "../../../store/contract/history.ts";
 import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import {
   endedAttempt,
@@ -18,7 +18,7 @@ import {
 } from "./history-scenario.ts";
 
 /** Runs the job and gives it back with a note, so many times. Returns the rows that this wrote, the latest first. */
-const giveBackOften = async (
+const releaseOften = async (
   { run, end }: HistoryScenario,
   job: StateJob,
   count: number,
@@ -26,8 +26,8 @@ const giveBackOften = async (
   const rows: StateAttempt[] = [];
   for (let n = 0; n < count; n += 1) {
     const running = await run(job);
-    await end(running, withNote(giveBack, running, { log: `${n}` }));
-    rows.unshift(endedAttempt(running, "giveBack", { log: `${n}` }));
+    await end(running, withNote(release, running, { log: `${n}` }));
+    rows.unshift(endedAttempt(running, "release", { log: `${n}` }));
   }
   return rows;
 };
@@ -38,7 +38,7 @@ export const describeKeptAttempts = ({ test, testAlone }: StateSuite): void => {
     withHistory(async ({ start, run, end, attempts }) => {
       const job = await start();
       const rows: StateAttempt[] = [];
-      for (const [index, ending] of [retryAfter(0), giveBack, retryAfter(0), failure].entries()) {
+      for (const [index, ending] of [retryAfter(0), release, retryAfter(0), failure].entries()) {
         const running = await run(job);
         // Clocks may go back.
         const endedAt = baseTime - index;
@@ -63,9 +63,9 @@ export const describeKeptAttempts = ({ test, testAlone }: StateSuite): void => {
     withHistory(async (scenario) => {
       const [job, other] = await scenario.startMany([{ priority: 1 }, {}]);
       assert.ok(job && other);
-      const rows = await giveBackOften(scenario, job, mostAttempts);
+      const rows = await releaseOften(scenario, job, mostAttempts);
       assert.deepEqual(await scenario.attempts(job), rows);
-      rows.unshift(...(await giveBackOften(scenario, job, 3)));
+      rows.unshift(...(await releaseOften(scenario, job, 3)));
       assert.deepEqual(await scenario.attempts(job), rows.slice(0, mostAttempts));
       assert.deepEqual(await scenario.attempts(other), []);
     }),
@@ -82,13 +82,13 @@ export const describeKeptAttempts = ({ test, testAlone }: StateSuite): void => {
         // The second is given back without a note now and then.
         const outcomes = running.map((job) =>
           job.id === started[1]?.id && n % 5 === 0
-            ? { ...notedOutcome(job, giveBack), note: undefined }
-            : notedOutcome(job, giveBack, { log: `${n}` }),
+            ? { ...notedOutcome(job, release), note: undefined }
+            : notedOutcome(job, release, { log: `${n}` }),
         );
         await adapter.commitOutcomes({ outcomes, now: baseTime });
         for (const [index, job] of running.entries())
           if (outcomes[index]?.note !== undefined)
-            rows.get(job.id)?.unshift(endedAttempt(job, "giveBack", { log: `${n}` }));
+            rows.get(job.id)?.unshift(endedAttempt(job, "release", { log: `${n}` }));
       }
       await reloadAll(started);
       assert.deepEqual(
@@ -102,7 +102,7 @@ export const describeKeptAttempts = ({ test, testAlone }: StateSuite): void => {
     "leases that ran out count, too",
     withHistory(async (scenario) => {
       const job = await scenario.start();
-      const rows = await giveBackOften(scenario, job, mostAttempts);
+      const rows = await releaseOften(scenario, job, mostAttempts);
       const reaped = await scenario.run(job, { leaseMs: 1_000 });
       await scenario.adapter.reapExpiredLeases({ limit: 10, error: "gone", now: baseTime + 1_000 });
       rows.unshift(lostAttempt(reaped, { error: "gone" }));
@@ -119,7 +119,7 @@ export const describeKeptAttempts = ({ test, testAlone }: StateSuite): void => {
     withHistory(async (scenario) => {
       const { adapter, attempts, run, start } = scenario;
       const job = await start();
-      const rows = await giveBackOften(scenario, job, mostAttempts);
+      const rows = await releaseOften(scenario, job, mostAttempts);
       const running = await run(job);
       await rollBack(scenario, async (ctx) => {
         await adapter.commitOutcomes({ outcomes: [notedOutcome(running, failure)], ctx, now: baseTime });

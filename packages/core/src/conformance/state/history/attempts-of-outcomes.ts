@@ -5,7 +5,7 @@ import type { StateAttempt } from "../../../store/contract/history.ts";
 import type { JobOutcome } from "../../../store/contract/outcomes.ts";
 import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, type Ending, failure, giveBack, outcomeOf, retryAfter } from "../../state-scenario.ts";
+import { completion, type Ending, failure, release, outcomeOf, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import {
   endedAttempt,
@@ -17,7 +17,7 @@ import {
   withNote,
 } from "./history-scenario.ts";
 
-const endings = [retryAfter(60_000), failure, giveBack] as const;
+const endings = [retryAfter(60_000), failure, release] as const;
 
 /** What a batch says of one job, and what is to be left of it. */
 interface Story {
@@ -50,7 +50,7 @@ const completedWithNote: Story = {
 const batches: Readonly<Record<string, readonly Story[]>> = {
   "of retries": times(5, () => noted(retryAfter(0))),
   "of failures": times(5, () => noted(failure)),
-  "of jobs given back": times(5, () => noted(giveBack)),
+  "of jobs given back": times(5, () => noted(release)),
   "of completions": times(5, () => completedWithNote),
   "of retries, some without a note": times(6, (n) => (n % 2 ? noted : silent)(retryAfter(0))),
   mixed: times(3, () => [

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { CauseList, FailedJobs, NewCause } from "../../../store/contract/history.ts";
 import type { StateJob } from "../../../store/contract/job.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, giveBack, outcomeOf, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, release, outcomeOf, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import {
   fingerprint,
@@ -87,10 +87,10 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
     withHistory(async (scenario) => {
       const { start, startBlocked, startMany, claim, end, cancel, reloadAll, withFingerprint } = scenario;
       await startMany(times(4, () => ({})));
-      const [retried, givenBack, completed, unnoted] = await claim();
-      assert.ok(retried && givenBack && completed && unnoted);
+      const [retried, released, completed, unnoted] = await claim();
+      assert.ok(retried && released && completed && unnoted);
       await end(retried, withNote(retryAfter(60_000), retried));
-      await end(givenBack, withNote({ ...giveBack, schedule: { afterMs: 60_000 } }, givenBack));
+      await end(released, withNote({ ...release, schedule: { afterMs: 60_000 } }, released));
       await end(completed, withNote(completion, completed));
       await end(unnoted, failure);
       const blocker = await failOne(scenario, other);

@@ -3,7 +3,7 @@ import type { StatisticsBucket } from "../../../store/contract/history.ts";
 import { createRandom, shuffle } from "../../random.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { giveBack } from "../../state-scenario.ts";
+import { release } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type HistoryScenario, notedOutcome, times, withHistory } from "./history-scenario.ts";
 import { maxAgeMs, newReporter, newRollup, readAll, reportAll, reportCall, width } from "./report-fixture.ts";
@@ -23,15 +23,15 @@ const raceForEnds = async (scenario: HistoryScenario, seed: number): Promise<voi
   const jobs = await claim({ leaseMs, now });
   assert.equal(jobs.length, 24);
   /** The jobs whose attempt was given back in time. */
-  const givenBack = new Set<string>();
-  const giveBackSome = async (from: number): Promise<void> => {
+  const released = new Set<string>();
+  const releaseSome = async (from: number): Promise<void> => {
     const some = jobs.slice(from, from + 4);
-    const outcomes = some.map((job) => notedOutcome(job, giveBack));
+    const outcomes = some.map((job) => notedOutcome(job, release));
     const results = await retryTransient(scenario, () => adapter.commitOutcomes({ outcomes, now }));
-    for (const [index, { kind }] of results.entries()) if (kind !== "refused") givenBack.add(some[index]!.id);
+    for (const [index, { kind }] of results.entries()) if (kind !== "refused") released.add(some[index]!.id);
   };
   const calls: (() => Promise<unknown>)[] = [
-    ...times(6, (n) => () => giveBackSome(n * 4)),
+    ...times(6, (n) => () => releaseSome(n * 4)),
     ...times(3, () => () => reap(scenario, 5, expiry)),
     ...times(
       3,
@@ -44,7 +44,7 @@ const raceForEnds = async (scenario: HistoryScenario, seed: number): Promise<voi
   const jobIds = jobs.map(({ id }) => id);
   const found = await adapter.getJobs({ jobIds });
   const running = found.flatMap((job) => (job?.status === "running" ? [job] : []));
-  const outcomes = running.map((job) => notedOutcome(job, giveBack));
+  const outcomes = running.map((job) => notedOutcome(job, release));
   await adapter.commitOutcomes({ outcomes, now: expiry });
   const stored = await adapter.getJobs({ jobIds });
   for (const [index, rows] of (await history.listAttempts({ jobIds })).entries()) {
@@ -56,7 +56,7 @@ const raceForEnds = async (scenario: HistoryScenario, seed: number): Promise<voi
       "one row for each lease",
     );
     const ended = rows.find((row) => row.leaseVersion === leaseVersion);
-    assert.equal(ended?.outcome, givenBack.has(id) ? "giveBack" : "expired");
+    assert.equal(ended?.outcome, released.has(id) ? "release" : "expired");
   }
 };
 

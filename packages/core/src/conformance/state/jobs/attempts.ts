@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
 const leaseMs = 1_000;
@@ -32,7 +32,7 @@ export const describeAttempts = ({ test, testAlone }: StateSuite): void => {
 
   test("an attempt that completes, or that is given back, has not failed", async (scenario) => {
     const job = await scenario.start();
-    await scenario.end(await scenario.run(job), giveBack, baseTime + 5);
+    await scenario.end(await scenario.run(job), release, baseTime + 5);
     assert.equal((await scenario.reload(job)).lastFailedAt, null);
     await scenario.end(await scenario.run(job), completion, baseTime + 6);
     assert.equal((await scenario.reload(job)).lastFailedAt, null);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
 import { createRandom } from "../../random.ts";
-import { completion, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, release, retryAfter } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
@@ -42,7 +42,7 @@ export const describeClaimOrder = ({ test }: StateSuite): void => {
   });
 
   test("so does one that is put back for the past", async (scenario) => {
-    for (const kind of ["retry", "giveBack"] as const) {
+    for (const kind of ["retry", "release"] as const) {
       const running = await scenario.run(await scenario.start({ input: kind }));
       await scenario.start({ input: "fresh" }, baseTime + 5);
       await scenario.end(running, { kind, schedule: { at: baseTime - 1_000 }, error: null }, baseTime + 6);
@@ -91,7 +91,7 @@ export const describeClaimOrder = ({ test }: StateSuite): void => {
       order,
     );
     await scenario.start({ input: "last" }, baseTime + 650);
-    for (const job of claimed) await scenario.end(job, giveBack, baseTime + 700);
+    for (const job of claimed) await scenario.end(job, release, baseTime + 700);
     assert.deepEqual(await claimAll(scenario, 1, baseTime + 800), [...order, "last"]);
   });
 

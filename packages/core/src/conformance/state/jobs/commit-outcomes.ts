@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, outcomeOf, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, outcomeOf, release, retryAfter } from "../../state-scenario.ts";
 import type { Ending } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
@@ -55,7 +55,7 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     assert.equal((await claim({ now: later + 1_000 }))[0]?.attempt, 2);
   });
 
-  test("giveBack: back to pending as if the attempt had not been", async ({
+  test("release: back to pending as if the attempt had not been", async ({
     start,
     run,
     end,
@@ -63,23 +63,23 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     claim,
   }) => {
     const running = await run(await start());
-    assert.deepEqual(await end(running, giveBack, later), applied);
+    assert.deepEqual(await end(running, release, later), applied);
     assert.deepEqual(await reload(running), { ...running, ...withoutLease, status: "pending", attempt: 0 });
     const [again] = await claim({ now: later });
     assert.deepEqual([again?.attempt, again?.leaseVersion], [1, 2]);
   });
 
-  test("giveBack: may bring a schedule and an error, and else keeps the old ones", async ({
+  test("release: may bring a schedule and an error, and else keeps the old ones", async ({
     start,
     run,
     end,
     reload,
   }) => {
     const job = await start();
-    await end(await run(job), { kind: "giveBack", schedule: { at: later }, error: "not now" }, baseTime);
+    await end(await run(job), { kind: "release", schedule: { at: later }, error: "not now" }, baseTime);
     const put = await reload(job);
     assert.deepEqual([put.scheduledAt, put.lastError, put.attempt], [later, "not now", 0]);
-    await end(await run(job, { now: later }), giveBack, later);
+    await end(await run(job, { now: later }), release, later);
     const kept = await reload(job);
     assert.deepEqual([kept.scheduledAt, kept.lastError, kept.attempt], [later, "not now", 0]);
   });
@@ -99,7 +99,7 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     assert.deepEqual(await claim({ now: later + 1_000_000 }), []);
   });
 
-  test("retry and fail end a run of expired leases, giveBack keeps it", async ({
+  test("retry and fail end a run of expired leases, release keeps it", async ({
     start,
     run,
     end,
@@ -114,7 +114,7 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
       return (await reload(job)).expiredLeases;
     };
     assert.equal(await expiredLeasesAfter(retryAfter(1_000_000)), 0);
-    assert.equal(await expiredLeasesAfter({ ...giveBack, schedule: { afterMs: 1_000_000 } }), 1);
+    assert.equal(await expiredLeasesAfter({ ...release, schedule: { afterMs: 1_000_000 } }), 1);
     assert.equal(await expiredLeasesAfter(failure), 0);
   });
 
@@ -145,7 +145,7 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     endWorkerless,
     reload,
   }) => {
-    for (const ending of [retryAfter(0), giveBack]) {
+    for (const ending of [retryAfter(0), release]) {
       const blocked = await startBlocked([await start()]);
       await endWorkerless(blocked, ending, later);
       const { status, openBlockers } = await reload(blocked);

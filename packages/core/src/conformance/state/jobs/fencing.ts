@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { OutcomeResult } from "../../../store/contract/outcomes.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, outcomeOf, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, outcomeOf, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
-const endings = [completion, retryAfter(1_000), { ...giveBack, schedule: { afterMs: 1_000 } }, failure];
+const endings = [completion, retryAfter(1_000), { ...release, schedule: { afterMs: 1_000 } }, failure];
 
 const reasonOf = (result: OutcomeResult): string => (result.kind === "refused" ? result.reason : result.kind);
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { idsOf, times, withFlow } from "./limits-scenario.ts";
 
@@ -93,7 +93,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
     completion,
     failure,
     "a retry": retryAfter(60_000),
-    "giving it back": { ...giveBack, schedule: { afterMs: 60_000 } } as const,
+    "giving it back": { ...release, schedule: { afterMs: 60_000 } } as const,
   })) {
     test(
       `a slot comes free once by ${name}, even if the outcome is reported twice`,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, giveBack, type StateScenario } from "../../state-scenario.ts";
+import { completion, release, type StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { withFlow } from "./limits-scenario.ts";
 
@@ -38,7 +38,7 @@ export const describeExpiredGroupJobs = ({ test }: StateSuite): void => {
       const { start, run, end, claimIds } = scenario;
       const ordered = { group: "a", ordered: "continue" } as const;
       const first = await run(await start({ ...ordered, expireAfterMs: 1_000 }));
-      await end(first, { ...giveBack, schedule: { afterMs: 60_000 } });
+      await end(first, { ...release, schedule: { afterMs: 60_000 } });
       const next = await start(ordered);
       const now = baseTime + 61_000;
       assert.deepEqual(await claimIds({ now: now - 2_000 }), []);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type FlowScenario, idsOf, withFlow } from "./limits-scenario.ts";
 
@@ -77,7 +77,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
       await startGroup("a", 2, ordered);
       await startGroup("a", 1, { ...ordered, priority: 9 }, baseTime + 1);
       const first = await claimOne(scenario);
-      await end(first, giveBack);
+      await end(first, release);
       const again = await claimOne(scenario, baseTime + 1);
       assert.equal(again.id, first.id);
       const lost = baseTime + 60_000;

@@ -3,7 +3,7 @@ import type { StateJob } from "../../../store/contract/job.ts";
 import { createRandom } from "../../random.ts";
 import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, giveBack } from "../../state-scenario.ts";
+import { completion, failure, release } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type FlowScenario, times, withFlow } from "./limits-scenario.ts";
 
@@ -33,10 +33,10 @@ const drain = async (
         jobs.map(async (job) => {
           running.delete(job);
           const ending =
-            job.attempt === 1 && random() < 0.1 ? giveBack : random() < 0.1 ? failure : completion;
+            job.attempt === 1 && random() < 0.1 ? release : random() < 0.1 ? failure : completion;
           const result = await retryTransient(scenario, () => scenario.end(job, ending));
           assert.ok(result.kind === "applied" || result.kind === "repeated");
-          if (ending !== giveBack) done += 1;
+          if (ending !== release) done += 1;
         }),
       );
     }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { RateLimit } from "../../../store/contract/limits.ts";
 import { createRandom } from "../../random.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { giveBack } from "../../state-scenario.ts";
+import { release } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type FlowScenario, times, withFlow } from "./limits-scenario.ts";
 
@@ -115,7 +115,7 @@ export const describeRates = ({ test }: StateSuite): void => {
       await setQueueRule({ rate: { limit: 1, perMs: 1_000, burst: 1 } });
       await startMany([{}, {}]);
       const [job] = await claim();
-      await end(job!, giveBack);
+      await end(job!, release);
       assert.equal((await claim()).length, 0);
       assert.equal((await claim({ now: baseTime + 1_000 })).length, 1);
     }),

@@ -4,7 +4,7 @@ import type { StateJob } from "../../../store/contract/job.ts";
 import type { FlowRuleChange } from "../../../store/contract/limits.ts";
 import { createRandom } from "../../random.ts";
 import { baseTime } from "../../state-fixture.ts";
-import { completion, failure, giveBack, retryAfter } from "../../state-scenario.ts";
+import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type FlowScenario, idsOf, times, withFlow } from "./limits-scenario.ts";
 
@@ -56,7 +56,7 @@ const populate = async (scenario: FlowScenario, round: number, below: Below): Pr
   for (let claims = below(5); claims > 0; claims -= 1, now += below(600)) {
     const taken = await scenario.claim({ queue, now, limit: 1 + below(4), leaseMs: 10 * hourMs });
     for (const job of taken) {
-      const endings = [completion, retryAfter(below(1_500)), failure, giveBack, undefined, undefined];
+      const endings = [completion, retryAfter(below(1_500)), failure, release, undefined, undefined];
       const ending = endings[below(endings.length)];
       if (ending !== undefined) await scenario.end(job, ending, now);
     }
