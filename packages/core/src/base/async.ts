@@ -18,8 +18,8 @@ interface Values {
 }
 
 /**
- * One storage for all scopes. Node 20 asks every storage that was ever used at every promise, and has no way to forget
- * one that nobody needs any more: a storage for each `createLeasehold` slowed down a process that creates many.
+ * One storage for all scopes. On Node 20 every storage that was ever used costs time at every promise, and cannot be
+ * released: a storage for each `createLeasehold` would slow down a process that creates many.
  */
 const storage = new AsyncLocalStorage<Values>();
 
@@ -93,7 +93,7 @@ export const shielded = (call: () => unknown): void => {
     const result = call();
     if (result instanceof Promise) result.catch(() => {});
   } catch {
-    // There is nobody left to report it to.
+    // No reporter is left for the error.
   }
 };
 

@@ -1,4 +1,4 @@
-/** A name from the store, which may contain anything. Whoever shows a finding makes it safe for where it is shown. */
+/** A name from the store, which may contain anything. The output that shows a check result escapes it. */
 export const onOneLine = (name: string): string => name.replaceAll(/\s*\n\s*/g, " ");
 
 /*

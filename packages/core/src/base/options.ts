@@ -126,7 +126,7 @@ export const requireBoolean = (value: unknown, option: string): boolean => {
   return value;
 };
 
-/** Says nothing about parameters and result: the type argument is the caller's word. */
+/** Parameters and result are not checked: the caller vouches for the type argument. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a cast that callers make in one place, here
 export const requireFunction = <TFunction extends (...parameters: never[]) => unknown>(
   value: unknown,
@@ -267,7 +267,7 @@ export const requireDate = (value: unknown, option: string): Date => {
     // Reads the date's own slot: works across realms, and ignores a getTime of the value's own.
     time = Date.prototype.getTime.call(value);
   } catch {
-    // Not a date; NaN says so.
+    // Not a date: NaN.
   }
   if (Number.isNaN(time)) throw new InvalidOptionError(option, "must be a valid Date", value);
   return new Date(time);

@@ -15,8 +15,8 @@ const hexDigits = Buffer.from("0123456789abcdef", "latin1");
 
 /**
  * Makes UUIDs of version 7 that rise strictly within one process: the millisecond, then a 12-bit counter in place of
- * the first random bits. When the clock steps back or a millisecond's counter runs out, the timestamp goes on from the
- * last one used.
+ * the first random bits. When the clock steps back or a millisecond's counter runs out, the timestamp continues from
+ * the last one used.
  */
 export const createUuidV7 = ({ now, randomBytes }: UuidV7Sources): (() => string) => {
   // Written digit by digit into one buffer: concatenation would leave every id a rope of a dozen strings.
@@ -145,7 +145,10 @@ export const sleep = (clock: Clock, delayMs: number, signal?: AbortSignal): Prom
     signal?.addEventListener("abort", finish, { once: true });
   });
 
-/** Settles like `call`, or rejects when that takes too long. A late answer is dropped; the call itself goes on. */
+/**
+ * Settles like `call`, or rejects when that takes too long. A late answer is dropped; the call itself is not
+ * cancelled.
+ */
 export const withDeadline = <T>(
   call: Promise<T>,
   deadlineMs: number,

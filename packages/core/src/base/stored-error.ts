@@ -68,7 +68,7 @@ const strip = (error: unknown, depth: number): unknown => {
   return copy;
 };
 
-/** The error as it may be logged: a driver's says which row it was about, and a row of ours holds an input. */
+/** The error as it may be logged: an error of a driver may contain the row, and a row contains a job's input. */
 export const errorWithoutData = (error: unknown): unknown => {
   try {
     return strip(error, 0);
@@ -136,7 +136,7 @@ const readText = (source: object, key: PropertyKey): string | undefined => {
 const isObject = (value: unknown): value is object =>
   (typeof value === "object" && value !== null) || typeof value === "function";
 
-/** One line for a value that is no error; calls nothing the value brings along. */
+/** One line for a value that is no error, without calling its methods. */
 const describe = (value: unknown, maxLength: number): string => {
   if (typeof value === "string") return cut(value, maxLength);
   // Spelling out a bigint of a million digits takes seconds.
